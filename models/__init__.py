@@ -1,0 +1,15 @@
+"""What is to be optimal: each post-processing step of the papers as an explicit model.
+
+Every model holds its data, and gives its `program()`, its exact `objective(x)`, the `violations(x)` of an
+answer, and a `certificate(x)` that proves an answer optimal or says by how much it may miss.
+"""
+
+from models.certificate import Certificate
+from models.chebyshev import Chebyshev
+from models.hierarchy_qip import HierarchyQIP
+from models.isotonic import Isotonic
+from models.model import Model
+from models.program import Program
+from models.tree import Tree
+
+__all__ = ["Certificate", "Chebyshev", "HierarchyQIP", "Isotonic", "Model", "Program", "Tree"]

@@ -1,0 +1,62 @@
+"""What a model says of an answer: is it optimal, and by how much may it miss?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from models.exact import Number
+
+FLOAT_TOLERANCE = 1e-7
+"""Relative gap up to which an answer in floats counts as optimal; integer answers get no tolerance."""
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """The proof, or the refutation, of one answer.
+
+    Attributes
+    ----------
+    optimal : bool
+        True only where the answer breaks no constraint and its gap is 0 (for answers in floats: at most
+        `FLOAT_TOLERANCE` times the objective, or that much itself where the objective is under 1).
+    objective : int, Fraction or float
+        The answer's objective, exact for integer data.
+    bound : int, Fraction, float or None
+        A proved lower bound on the objective of every feasible answer. None: nothing was proved, because
+        the answer is not feasible.
+    gap : int, Fraction, float or None
+        ``objective - bound``: the answer misses the optimum by no more than this.
+    witness : mapping of arrays
+        What proves the bound: prices, residual sums, least distances. Any reader can put it into the
+        model's dual and check it again.
+    reason : str
+        In words: why optimal, or what stands against it.
+    """
+
+    optimal: bool
+    objective: Number
+    bound: Number | None
+    gap: Number | None
+    witness: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    reason: str = ""
+
+    def __bool__(self) -> bool:
+        return self.optimal
+
+
+def judge(
+    objective: Number, gap: Number, exact: bool, witness: Mapping[str, Any], reason: str
+) -> Certificate:
+    """A certificate from a feasible answer's objective and its proved gap."""
+    allowed = 0 if exact else FLOAT_TOLERANCE * max(1.0, abs(float(objective)))
+    optimal = bool(gap <= allowed)
+    why = "the prices prove it: no feasible answer is better" if optimal else reason
+    return Certificate(optimal, objective, objective - gap, gap, witness, why)
+
+
+def infeasible(objective: Number, violations: list[str]) -> Certificate:
+    """The certificate of an answer that breaks constraints."""
+    more = f" (and {len(violations) - 1} more)" if len(violations) > 1 else ""
+    return Certificate(False, objective, None, None, {}, f"not feasible: {violations[0]}{more}")

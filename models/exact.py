@@ -1,0 +1,94 @@
+"""Sums of products of whole numbers, exact whatever their size.
+
+The squares of a census, summed, overflow 64 bits. These helpers work in int64 blocks that provably fit
+and add the blocks up as Python integers, so that an objective of integer data is a true `int`.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Number = int | float | Fraction
+
+_BLOCK_BITS = 14
+_SAFE_BITS = 62 - _BLOCK_BITS
+
+
+def is_exact(array: NDArray[Any]) -> bool:
+    """Whether arithmetic on this array is exact: integers, or Python numbers (Fractions) as objects."""
+    return bool(np.issubdtype(array.dtype, np.integer) or array.dtype == object)
+
+
+def _bits(array: NDArray[np.int64]) -> int:
+    return max(int(array.max()).bit_length(), int(array.min()).bit_length()) if array.size else 0
+
+
+def dot(a: NDArray[Any], b: NDArray[Any]) -> Number:
+    """Σ a·b of two arrays of one shape: an `int` for int64 arrays, however large; see `is_exact`.
+
+    Examples
+    --------
+    >>> dot(np.array([2**40, 3]), np.array([2**40, -1])) == 2**80 - 3
+    True
+    """
+    a, b = np.ravel(a), np.ravel(b)
+    if a.dtype == object or b.dtype == object:
+        return sum((x * y for x, y in zip(a.tolist(), b.tolist(), strict=True)), 0)
+    if not (np.issubdtype(a.dtype, np.integer) and np.issubdtype(b.dtype, np.integer)):
+        return float(np.sum(a * b))
+    a, b = a.astype(np.int64, copy=False), b.astype(np.int64, copy=False)
+    if _bits(a) + _bits(b) <= _SAFE_BITS:
+        starts = np.arange(0, a.size, 1 << _BLOCK_BITS)
+        return sum(np.add.reduceat(a * b, starts).tolist()) if a.size else 0
+    if _bits(a) < _bits(b):
+        a, b = b, a
+    half = _bits(a) // 2
+    return (int(dot(a >> half, b)) << half) + int(dot(a & ((1 << half) - 1), b))
+
+
+def total(a: NDArray[Any]) -> Number:
+    """Σ a, exact for integers and objects."""
+    return dot(a, np.ones(a.size, dtype=np.int64)) if is_exact(a) else float(np.sum(a))
+
+
+def as_data(name: str, values: Any, ndim: int = 1) -> NDArray[Any]:
+    """Check a model's data: a read-only int64 or float64 (or exact object) array of finite numbers.
+
+    Raises
+    ------
+    ValueError
+        With the name and the first position that is not a finite number, or the wrong number of axes.
+    """
+    array = np.array(values)
+    if array.ndim != ndim:
+        raise ValueError(f"{name} must have {ndim} axis(es), got shape {array.shape}")
+    if array.dtype == object:
+        if not all(isinstance(v, int | Fraction | np.integer) for v in array.flat):
+            raise ValueError(f"{name}: an object array may hold only int and Fraction")
+    elif np.issubdtype(array.dtype, np.integer) or array.dtype == bool or array.size == 0:
+        if array.dtype == np.uint64 and array.size and array.max() > np.iinfo(np.int64).max:
+            raise ValueError(f"{name} has values beyond 64-bit signed integers")
+        array = array.astype(np.int64)
+    elif np.issubdtype(array.dtype, np.floating):
+        array = array.astype(np.float64)
+        wrong = np.flatnonzero(~np.isfinite(array))
+        if wrong.size:
+            where = np.unravel_index(wrong[0], array.shape)
+            raise ValueError(f"{name}[{', '.join(map(str, where))}] is {array[where]}: it must be finite")
+    else:
+        raise ValueError(f"{name} must be numbers, got dtype {array.dtype}")
+    array.flags.writeable = False
+    return array
+
+
+def as_total(name: str, value: Any) -> int:
+    """Check a public total: a whole number ≥ 0."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
+        raise ValueError(f"{name} must be an integer, got {value!r}")
+    if value < 0:
+        raise ValueError(f"{name} is {value}: no non-negative counts add up to it")
+    return int(value)

@@ -1,0 +1,165 @@
+"""The tree of regions, flat: one array of parent positions a level."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """A rooted tree in level order.
+
+    Nodes are numbered level by level: the root is 0, then come the nodes of level 1 in their order, then
+    those of level 2, and so on. A node without children is a leaf, at whatever level it stands, so a
+    tree may be ragged.
+
+    Parameters
+    ----------
+    levels : sequence of int arrays
+        ``levels[k][i]`` is the *position within level k* of the parent of node ``i`` of level ``k + 1``
+        (level 0 holds the root alone, so ``levels[0]`` is all zeros).
+
+    Raises
+    ------
+    ValueError
+        If a parent position points outside the level above, or a level is empty.
+
+    Examples
+    --------
+    >>> tree = Tree([[0, 0], [0, 0, 1]])
+    >>> tree
+    Tree(nodes per level: 1, 2, 3)
+    >>> tree.parent
+    array([-1,  0,  0,  1,  1,  2])
+    >>> tree.leaves
+    array([3, 4, 5])
+    >>> tree.sum_up(np.array([1, 2, 3]))
+    array([6, 3, 3, 1, 2, 3])
+    """
+
+    levels: Sequence[ArrayLike]
+
+    def __post_init__(self) -> None:
+        above, checked = 1, []
+        for number, level in enumerate(self.levels, start=1):
+            parents = np.asarray(level)
+            if parents.ndim != 1 or parents.size == 0:
+                raise ValueError(
+                    f"level {number} must be a non-empty one-dimensional array of parent positions, "
+                    f"got shape {parents.shape}"
+                )
+            if not np.issubdtype(parents.dtype, np.integer):
+                raise ValueError(f"level {number}: parent positions must be integers, got {parents.dtype}")
+            parents = parents.astype(np.int64)
+            wrong = np.flatnonzero((parents < 0) | (parents >= above))
+            if wrong.size:
+                raise ValueError(
+                    f"level {number}, node {wrong[0]}: parent position {parents[wrong[0]]} is not in "
+                    f"0 … {above - 1}, the nodes of level {number - 1}"
+                )
+            parents.flags.writeable = False
+            checked.append(parents)
+            above = parents.size
+        object.__setattr__(self, "levels", tuple(checked))
+
+    @cached_property
+    def level_sizes(self) -> Ints:
+        """Number of nodes of each level, root first; shape (depth + 1,)."""
+        return np.array([1, *(np.size(level) for level in self.levels)], dtype=np.int64)
+
+    @cached_property
+    def level_start(self) -> Ints:
+        """First node of each level, then the number of nodes; shape (depth + 2,)."""
+        return np.concatenate([[0], np.cumsum(self.level_sizes)]).astype(np.int64)
+
+    @property
+    def depth(self) -> int:
+        """Number of levels below the root."""
+        return len(self.levels)
+
+    @property
+    def size(self) -> int:
+        """Number of nodes, the root included."""
+        return int(self.level_start[-1])
+
+    @cached_property
+    def parent(self) -> Ints:
+        """Parent of each node, -1 for the root; shape (size,)."""
+        start = self.level_start
+        below = [np.asarray(level) + start[k] for k, level in enumerate(self.levels)]
+        return np.concatenate([np.array([-1]), *below]).astype(np.int64)
+
+    @cached_property
+    def level(self) -> Ints:
+        """Level of each node; shape (size,)."""
+        return np.repeat(np.arange(self.depth + 1), self.level_sizes)
+
+    @cached_property
+    def children(self) -> tuple[Ints, Ints]:
+        """``(start, child)``: the children of node r are ``child[start[r]:start[r + 1]]``, in order."""
+        child = 1 + np.argsort(self.parent[1:], kind="stable")
+        counts = np.bincount(self.parent[1:], minlength=self.size)
+        return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), child.astype(np.int64)
+
+    @cached_property
+    def leaves(self) -> Ints:
+        """The nodes without children, in order."""
+        return np.flatnonzero(np.diff(self.children[0]) == 0)
+
+    @cached_property
+    def internal(self) -> Ints:
+        """The nodes with children, in order."""
+        return np.flatnonzero(np.diff(self.children[0]) > 0)
+
+    def nodes_of(self, level: int) -> slice:
+        """The nodes of a level, as a slice of the node axis."""
+        return slice(int(self.level_start[level]), int(self.level_start[level + 1]))
+
+    def sum_up(self, leaf_values: NDArray[np.generic]) -> NDArray[np.generic]:
+        """Counts of every node from those of the leaves.
+
+        Parameters
+        ----------
+        leaf_values : array, shape (leaves, ...)
+            A row a leaf, in the order of `leaves`.
+
+        Returns
+        -------
+        array, shape (size, ...), of the same dtype
+        """
+        out = np.zeros((self.size, *leaf_values.shape[1:]), dtype=leaf_values.dtype)
+        out[self.leaves] = leaf_values
+        for level in range(self.depth, 0, -1):
+            nodes = self.nodes_of(level)
+            np.add.at(out, self.parent[nodes], out[nodes])
+        return out
+
+    def child_sums(self, values: NDArray[np.generic]) -> NDArray[np.generic]:
+        """For each internal node, the sum of its children's rows; shape (internal, ...)."""
+        start, child = self.children
+        return np.asarray(np.add.reduceat(values[child], start[self.internal], axis=0))
+
+    @classmethod
+    def random(cls, rng: np.random.Generator, depth: int, branching: int, ragged: bool = False) -> Tree:
+        """A tree of the given depth whose nodes have 1 … `branching` children (or none, where ragged)."""
+        levels, above = [], 1
+        for _ in range(depth):
+            counts = rng.integers(1, branching + 1, size=above)
+            if ragged and above > 1:
+                counts[rng.integers(0, above)] = 0
+            parents = np.repeat(np.arange(above), counts)
+            if rng.random() < 0.5:
+                parents = rng.permutation(parents)
+            levels.append(parents)
+            above = parents.size
+        return cls(levels)
+
+    def __repr__(self) -> str:
+        return f"Tree(nodes per level: {', '.join(map(str, self.level_sizes))})"
