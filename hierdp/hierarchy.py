@@ -1,0 +1,278 @@
+"""Named regions over a tree: nation → state → county, and where a name stands in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hierdp.errors import InputError, listed, unknown_column
+from models.tree import Tree
+
+if TYPE_CHECKING:
+    from pandas import DataFrame, Index
+
+Ints = NDArray[np.int64]
+Names = NDArray[np.object_]
+
+
+@dataclass(frozen=True, eq=False)
+class Hierarchy:
+    """Regions by level, each inside one region of the level above. Public: it says nothing of any count.
+
+    Every region above the last level holds at least one of the level below, so the leaves of `tree` are
+    the regions of the last level, in its order.
+
+    Parameters
+    ----------
+    levels : sequence of str
+        Names of the levels, that of the root first.
+    names : sequence of str arrays
+        Names of the regions of each level; the root's is one. A name occurs once in a level, and may
+        occur again at another (the state and the city of New York).
+    tree : Tree
+        Who lies in whom, in the order of `names`.
+
+    Raises
+    ------
+    InputError
+        If the three do not fit each other, or a name occurs twice in a level.
+
+    Examples
+    --------
+    >>> columns = {"zone": ["East", "East", "West"], "airport": ["JFK", "BOS", "LAX"]}
+    >>> places = Hierarchy.from_columns(columns, ["zone", "airport"], root="USA", root_level="nation")
+    >>> places
+    Hierarchy(nation: 1, zone: 2, airport: 3)
+    >>> places.names[2]
+    array(['BOS', 'JFK', 'LAX'], dtype=object)
+    >>> places.positions(["LAX", "BOS", "SJU"])
+    array([ 2,  0, -1])
+    >>> places.path(2, 1)
+    ('USA', 'East', 'JFK')
+    """
+
+    levels: tuple[str, ...]
+    names: tuple[Names, ...]
+    tree: Tree
+
+    def __post_init__(self) -> None:
+        """Check that the parts fit, and freeze them."""
+        levels = tuple(self.levels)
+        names = tuple(np.array(list(level), dtype=object) for level in self.names)
+        if not len(levels) == len(names) == self.tree.depth + 1 or self.tree.depth == 0:
+            raise InputError(
+                f"{len(levels)} level names and {len(names)} lists of regions do not fit {self.tree}: "
+                "give one of each a level, the root's included, and at least one level below the root"
+            )
+        if len(set(levels)) < len(levels):
+            raise InputError(f"the levels {listed(levels)} are not all different; rename one")
+        for level, regions, size in zip(levels, names, self.tree.level_sizes, strict=True):
+            if regions.size != size:
+                raise InputError(f"level {level!r} has {regions.size} names for {size} regions")
+            if len(set(regions)) < regions.size:
+                raise InputError(f"two regions of level {level!r} have the same name; make names unique")
+            regions.flags.writeable = False
+        if self.tree.leaves.size != self.tree.level_sizes[-1]:
+            raise InputError(f"a region above the level {levels[-1]!r} holds no region of the level below")
+        object.__setattr__(self, "levels", levels)
+        object.__setattr__(self, "names", names)
+
+    @classmethod
+    def from_columns(
+        cls,
+        columns: Mapping[str, ArrayLike] | DataFrame,
+        levels: Sequence[str],
+        root: str = "all",
+        root_level: str = "root",
+    ) -> Hierarchy:
+        """The hierarchy that columns spell out, one row a region of the last level (or many rows).
+
+        Parameters
+        ----------
+        columns : mapping of arrays, or DataFrame
+            Region names of any type; numbers are turned to text (1 and 1.0 to "1"), text stays as it is.
+        levels : sequence of str
+            Columns from coarse to fine, without the root.
+        root, root_level : str
+            Name of the root region and of its level.
+
+        Raises
+        ------
+        InputError
+            Levels that are none, repeated or unknown; a missing name (null, NaN, empty); a region with two
+            parents; columns without rows or of unequal length.
+        """
+        levels = as_names(levels)
+        if not levels:
+            raise InputError("no levels: name at least one column that holds regions")
+        if len({root_level, *levels}) <= len(levels):
+            raise InputError(
+                f"a level is repeated: {listed((root_level, *levels))} (the first is the root's); "
+                "each level needs a name and a column of its own"
+            )
+        names, parents = [np.array([root], dtype=object)], []
+        above: Ints | None = None
+        for level in levels:
+            if level not in columns:
+                raise unknown_column(level, list(columns), "the table of regions")
+            region, found = factor(columns[level])
+            above = np.zeros(region.size, dtype=np.int64) if above is None else above
+            if region.size != above.size:
+                raise InputError(f"column {level!r} has {region.size} rows, those before it {above.size}")
+            if region.size == 0:
+                raise InputError("the table of regions has no rows")
+            if (region < 0).any():
+                raise InputError(
+                    f"row {np.argmax(region < 0) + 1}, column {level!r}: the region is missing; "
+                    "each row needs one at every level"
+                )
+            order = np.argsort(found)
+            region = np.argsort(order)[region]
+            parent = np.empty(found.size, dtype=np.int64)
+            parent[region] = above
+            torn = np.flatnonzero(parent[region] != above)
+            if torn.size:
+                row = torn[0]
+                raise InputError(
+                    f"region {found[order[region[row]]]!r} of level {level!r} has two parents, "
+                    f"{listed(sorted([names[-1][above[row]], names[-1][parent[region[row]]]]))}: make names "
+                    "unique, e.g. prefix each with its parent's (the state's code before the county's)"
+                )
+            names.append(found[order])
+            parents.append(parent)
+            above = region
+        return cls((root_level, *levels), tuple(names), Tree(parents))
+
+    @classmethod
+    def flat(cls, name: str, values: ArrayLike, root: str = "all", root_level: str = "root") -> Hierarchy:
+        """One level below the root, called `name`, of the distinct `values`."""
+        return cls.from_columns({name: values}, [name], root, root_level)
+
+    @property
+    def size(self) -> int:
+        """Number of regions at all levels, the root included."""
+        return self.tree.size
+
+    @cached_property
+    def _index(self) -> Index[Any]:
+        import pandas as pd
+
+        return pd.Index(self.names[-1], dtype=object)
+
+    def positions(self, names: ArrayLike) -> Ints:
+        """Positions within the last level of regions by name, -1 for unknown or missing ones.
+
+        Parameters
+        ----------
+        names : array, shape (n,)
+            Of any type, read as `from_columns` reads it.
+
+        Returns
+        -------
+        int64 array, shape (n,)
+        """
+        codes, found = factor(names)
+        # A missing name has code -1, which reads the -1 appended at the end.
+        return np.append(self._index.get_indexer(found), -1).astype(np.int64)[codes]  # type: ignore[arg-type]
+
+    def path(self, level: int, position: int) -> tuple[str, ...]:
+        """Names from the root down to the region at a position within a level (0 is the root's)."""
+        if not (0 <= level < len(self.levels) and 0 <= position < self.names[level].size):
+            raise IndexError(f"no region {position} at level {level} of {self!r}")
+        walk = []
+        for above in range(level, 0, -1):
+            walk.append(self.names[above][position])
+            position = np.asarray(self.tree.levels[above - 1])[position]
+        return (self.names[0][0], *reversed(walk))
+
+    def columns(self) -> dict[str, Names]:
+        """For each level below the root, the region each leaf lies in; the inverse of `from_columns`."""
+        at = np.arange(self.names[-1].size)
+        out = {}
+        for level in range(self.tree.depth, 0, -1):
+            out[self.levels[level]] = self.names[level][at]
+            at = np.asarray(self.tree.levels[level - 1])[at]
+        return dict(reversed(out.items()))
+
+    def with_unknown(self, name: str) -> Hierarchy:
+        """The same with one region more, called `name`, at each level below the root, each in the last.
+
+        It is there whether or not any row needs it, so that the regions of a release do not depend on
+        the data. Positions change: regions stay sorted by name.
+
+        Raises
+        ------
+        InputError
+            If the name is empty or a region has it already.
+        """
+        if not isinstance(name, str) or not name:
+            raise InputError(f"the name of the unknown region must be a text that is not empty, got {name!r}")
+        for level, regions in zip(self.levels, self.names, strict=True):
+            if (regions == name).any():
+                raise InputError(
+                    f"level {level!r} already has a region {name!r}; choose another name for the unknown one"
+                )
+        columns = {level: np.append(regions, name) for level, regions in self.columns().items()}
+        return Hierarchy.from_columns(columns, self.levels[1:], self.names[0][0], self.levels[0])
+
+    def frame(self) -> DataFrame:
+        """All regions in level order: `level` (0 is the root's), `level_name`, `region`, `parent`."""
+        import pandas as pd
+
+        parents = [np.array([None], dtype=object)]
+        for above, level in zip(self.names[:-1], self.tree.levels, strict=True):
+            parents.append(above[np.asarray(level)])
+        return pd.DataFrame(
+            {
+                "level": self.tree.level,
+                "level_name": np.array(self.levels, dtype=object)[self.tree.level],
+                "region": np.concatenate(self.names),
+                "parent": np.concatenate(parents),
+            }
+        )
+
+    def __repr__(self) -> str:
+        """Levels and their numbers of regions."""
+        sizes = zip(self.levels, self.tree.level_sizes, strict=True)
+        return f"Hierarchy({', '.join(f'{level}: {size}' for level, size in sizes)})"
+
+
+def as_names(names: Sequence[str]) -> tuple[str, ...]:
+    """A tuple of names, a lone one (a `str` is a sequence too) taken as one."""
+    return (names,) if isinstance(names, str) else tuple(names)
+
+
+def factor(values: ArrayLike) -> tuple[Ints, Names]:
+    """Codes of region names, and the distinct names as text in order of appearance; missing is -1.
+
+    Text is made of the distinct values only: ten million rows of a few thousand regions cost one hash each.
+    """
+    import pandas as pd
+
+    raw: Any = values
+    if hasattr(raw, "to_pandas"):  # Arrow, Polars
+        raw = raw.to_pandas()
+    elif not hasattr(raw, "dtype"):  # NumPy would turn a NaN among texts to "nan"; objects stay what they are
+        raw = pd.Series(list(raw), dtype=object)
+    codes, found = pd.factorize(raw)
+    texts: Iterable[str | None] = map(_text, found)
+    again, names = pd.factorize(np.array([*texts, None], dtype=object))  # None: for code -1, as above
+    return again.astype(np.int64)[codes], np.asarray(names, dtype=object)
+
+
+def _text(value: Any) -> str | None:
+    """A region's name as text, None where it is missing; `tables` says the same in SQL."""
+    if isinstance(value, str):
+        return str(value) or None
+    if value is None or value != value:  # NaN and NaT differ from themselves
+        return None
+    if isinstance(value, bool | np.bool_):
+        return str(value).lower()
+    if isinstance(value, float | np.floating) and float(value).is_integer():
+        return str(int(value))
+    return str(value)

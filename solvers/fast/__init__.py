@@ -1,0 +1,1 @@
+"""The specialised algorithms, one file a family."""
