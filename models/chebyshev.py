@@ -87,12 +87,16 @@ class Chebyshev:
         n, m = noisy.size, totals.size
         segment = np.repeat(np.arange(m), np.diff(offsets))
         each = np.arange(n)
+        # Every answer keeps these upper bounds; solvers that need finite domains are glad of them.
+        furthest = _by_segment(
+            np.maximum, np.maximum(np.abs(noisy), totals[segment] - noisy), offsets, empty=0
+        )
         beside = (np.tile(each, 2), np.concatenate([each, n + segment]))
         ones = np.ones(n)
         shape = (n, n + m)
         return Program(
             "Chebyshev",
-            [Block("x", (n,), 0, INFINITY, True), Block("distance", (m,), 0, INFINITY, True)],
+            [Block("x", (n,), 0, totals[segment], True), Block("distance", (m,), 0, furthest, True)],
             [
                 rows_of("below", shape, (*beside, np.concatenate([ones, -ones])), -INFINITY, noisy),
                 rows_of("above", shape, (*beside, np.concatenate([ones, ones])), noisy, INFINITY),

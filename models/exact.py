@@ -37,7 +37,8 @@ def dot(a: NDArray[Any], b: NDArray[Any]) -> Number:
     """
     a, b = np.ravel(a), np.ravel(b)
     if a.dtype == object or b.dtype == object:
-        return sum((x * y for x, y in zip(a.tolist(), b.tolist(), strict=True)), 0)
+        products: Number = sum((x * y for x, y in zip(a.tolist(), b.tolist(), strict=True)), 0)
+        return products
     if not (np.issubdtype(a.dtype, np.integer) and np.issubdtype(b.dtype, np.integer)):
         return float(np.sum(a * b))
     a, b = a.astype(np.int64, copy=False), b.astype(np.int64, copy=False)

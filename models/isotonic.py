@@ -111,11 +111,15 @@ class Isotonic:
         return low, high
 
     def program(self) -> Program:
-        """The program above; a pinned last entry is a pair of equal bounds."""
+        """The program above; a pinned last entry is a pair of equal bounds.
+
+        Whole answers are kept in `box`: solvers over the integers need finite domains.
+        """
         noisy, weights = self.data
         n = noisy.size
-        lower = np.full(n, -INFINITY if self.lower is None else float(self.lower))
-        upper = np.full(n, INFINITY if self.upper is None else float(self.upper))
+        low, high = self.box if self.integer else (self.lower, self.upper)
+        lower = np.full(n, -INFINITY if low is None else float(low))
+        upper = np.full(n, INFINITY if high is None else float(high))
         if self.last is not None:
             lower[-1] = upper[-1] = float(self.last)
         step = np.arange(n - 1)
@@ -214,7 +218,7 @@ class Isotonic:
         return w * np.where(x > y + near, 1, -1), w * np.where(x < y - near, -1, 1)
 
     def _cheapest(
-        self, y: NDArray[Any], w: NDArray[Any], c: NDArray[Any], low: Number, high: Number
+        self, y: NDArray[Any], w: NDArray[Any], c: NDArray[Any], low: Any, high: Any
     ) -> NDArray[Any]:
         """For each entry, the z in the box that minimizes w|z − y|^p + c·z."""
         if self.p == 2:

@@ -67,25 +67,23 @@ def tolerance_for(x: NDArray[Any], *others: NDArray[Any]) -> float:
 def fractional(x: NDArray[Any]) -> Iterator[str]:
     """The entries of an integer model's answer that are not whole numbers."""
     if np.issubdtype(x.dtype, np.floating):
-        for place in np.argwhere(x != np.rint(x)):
-            yield f"integer: x[{', '.join(map(str, place))}] = {x[tuple(place)]}"
+        wrong = np.argwhere(x != np.rint(x))
     elif x.dtype == object:
-        for place, value in np.ndenumerate(x):
-            if value != int(value):
-                yield f"integer: x[{', '.join(map(str, place))}] = {value}"
+        wrong = np.argwhere(np.vectorize(lambda value: value != int(value), otypes=[bool])(x))
+    else:
+        return
+    for place in wrong:
+        yield f"integer: x[{', '.join(map(str, place))}] = {x[tuple(place)]}"
 
 
 def random_noisy(rng: np.random.Generator, shape: tuple[int, ...]) -> NDArray[np.int64]:
     """Noisy counts of one of the kinds that break algorithms: ties, zeros, negatives, large, skewed."""
-    kind = rng.integers(0, 6)
-    if kind == 0:
-        return rng.integers(-1, 3, size=shape)
-    if kind == 1:
-        return np.zeros(shape, dtype=np.int64)
-    if kind == 2:
-        return -rng.integers(1, 20, size=shape)
-    if kind == 3:
-        return rng.integers(-10, 1_000, size=shape)
-    if kind == 4:
-        return np.floor(rng.pareto(1, size=shape).clip(0, 1e5)).astype(np.int64) - 2
-    return rng.integers(-5, 15, size=shape)
+    kinds: list[NDArray[Any]] = [
+        rng.integers(-1, 3, size=shape),
+        np.zeros(shape),
+        -rng.integers(1, 20, size=shape),
+        rng.integers(-10, 1_000, size=shape),
+        np.floor(rng.pareto(1, size=shape).clip(0, 1e5)) - 2,
+        rng.integers(-5, 15, size=shape),
+    ]
+    return kinds[rng.integers(0, len(kinds))].astype(np.int64)

@@ -111,8 +111,8 @@ class Program:
       total:
         x_0 + x_1 = 1
     with
-      x (2): 0 <= x, integer
-      distance (1): 0 <= distance, integer
+      x (2): 0 <= x <= 1, integer
+      distance (1): 0 <= distance <= 3, integer
     """
 
     name: str

@@ -60,7 +60,6 @@ def to_highs(program: Program, names: bool = False) -> Any:
 def to_pyomo(program: Program) -> Any:
     """A Pyomo `ConcreteModel`: variables ``v``, constraints ``row``, objective ``obj``; no absolute terms."""
     import pyomo.environ as pyo
-    from pyomo.core.expr.numeric_expr import LinearExpression
 
     lower, upper = program.bounds
     model = pyo.ConcreteModel()
@@ -73,13 +72,7 @@ def to_pyomo(program: Program) -> Any:
     matrix, (row_lower, row_upper) = program.matrix, program.row_bounds
     model.row = pyo.Constraint(range(matrix.shape[0]))
     for i in range(matrix.shape[0]):
-        inside = slice(matrix.indptr[i], matrix.indptr[i + 1])
-        body = LinearExpression(
-            linear_coefs=matrix.data[inside].tolist(),
-            linear_vars=[variables[j] for j in matrix.indices[inside]],
-        )
-        low, high = (None if np.isinf(b) else float(b) for b in (row_lower[i], row_upper[i]))
-        model.row[i] = (body == low) if low is not None and low == high else (low, body, high)
+        model.row[i] = row_to_pyomo(matrix, i, variables, row_lower[i], row_upper[i])
     costs = []
     for term in program.objective:
         weights, centers = (np.asarray(part, float).tolist() for part in term.data)
@@ -91,6 +84,19 @@ def to_pyomo(program: Program) -> Any:
                 costs.append(w * (v - c) ** 2 if term.kind == "quadratic" else w * abs(v - c))
     model.obj = pyo.Objective(expr=pyo.quicksum(costs))
     return model
+
+
+def row_to_pyomo(matrix: Any, i: int, variables: list[Any], lower: float, upper: float) -> Any:
+    """Row i of a sparse matrix as a Pyomo relation between its bounds."""
+    from pyomo.core.expr.numeric_expr import LinearExpression
+
+    inside = slice(matrix.indptr[i], matrix.indptr[i + 1])
+    body = LinearExpression(
+        linear_coefs=matrix.data[inside].tolist(),
+        linear_vars=[variables[j] for j in matrix.indices[inside]],
+    )
+    low, high = (None if np.isinf(bound) else float(bound) for bound in (lower, upper))
+    return (body == low) if low is not None and low == high else (low, body, high)
 
 
 def write(program: Program, path: Path) -> Path:

@@ -1,1 +1,12 @@
-"""How it is made optimal."""
+"""How a model is made optimal: exact backends side by side with fast specialised algorithms.
+
+>>> from models import Chebyshev
+>>> solve(Chebyshev([5, 3, -2], total=4)).x
+array([3, 1, 0])
+"""
+
+from solvers.capability import Backend, backends
+from solvers.front import solve
+from solvers.solution import Solution
+
+__all__ = ["Backend", "Solution", "backends", "solve"]

@@ -183,7 +183,7 @@ def _supplies(at: Any, value: Any, slope: Any, price: float) -> Any:
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
-def _common_price(at: Any, value: Any, slope: Any, total: float) -> float:
+def _common_price(at: Any, value: Any, slope: Any, total: float) -> Any:
     """The price at which the sizes together supply the total (to the last bit of the price)."""
     low = at.min()
     high = low + 1.0
@@ -352,7 +352,15 @@ def _trades(last: Any, following: Any) -> Any:
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
 def _whole(
-    noisy: Any, roots: Any, lower: Any, upper: Any, windowed: bool, first: Any, count: Any, low: Any, high: Any
+    noisy: Any,
+    roots: Any,
+    lower: Any,
+    upper: Any,
+    windowed: bool,
+    first: Any,
+    count: Any,
+    low: Any,
+    high: Any,
 ) -> Any:
     """The integer optimum, shape (sizes, nodes), from whole root counts near the optimal ones."""
     sizes, n = noisy.shape
@@ -399,5 +407,31 @@ def _whole(
             return x
         for k in range(givers.size):
             g, t = givers[k], takers[k]
-            _move(0, False, path, noisy[g], x[g], lower[g], upper[g], windowed, first, count, last[g], following[g])
-            _move(0, True, path, noisy[t], x[t], lower[t], upper[t], windowed, first, count, last[t], following[t])
+            _move(
+                0,
+                False,
+                path,
+                noisy[g],
+                x[g],
+                lower[g],
+                upper[g],
+                windowed,
+                first,
+                count,
+                last[g],
+                following[g],
+            )
+            _move(
+                0,
+                True,
+                path,
+                noisy[t],
+                x[t],
+                lower[t],
+                upper[t],
+                windowed,
+                first,
+                count,
+                last[t],
+                following[t],
+            )

@@ -35,11 +35,12 @@ def solve_isotonic(model: Isotonic) -> NDArray[Any]:
 
 def _l2(y: NDArray[Any], w: NDArray[Any], integer: bool) -> NDArray[Any]:
     if y.dtype == object or w.dtype == object or _large(y, w):
-        return _pool.py_func(y.astype(object), w.astype(object), np.empty(y.size, object), integer)  # type: ignore
+        slow = _pool.py_func(y.astype(object), w.astype(object), np.empty(y.size, object), integer)
+        return np.asarray(slow)
     whole = np.issubdtype(y.dtype, np.integer) and np.issubdtype(w.dtype, np.integer)
     if not whole:
         y, w = y.astype(np.float64), w.astype(np.float64)
-    return _pool(y, w, np.empty(y.size, np.int64 if integer and whole else np.float64), integer)  # type: ignore
+    return np.asarray(_pool(y, w, np.empty(y.size, np.int64 if integer and whole else np.float64), integer))
 
 
 def _large(y: NDArray[Any], w: NDArray[Any]) -> bool:

@@ -1,0 +1,123 @@
+"""CP-SAT of OR-tools: whole numbers only; squares as products, absolute values as such."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from ortools.sat.python import cp_model
+
+from models.program import Program, Term
+from solvers import capability
+from solvers.solution import Answer, Status
+
+_LIMIT = 2**62
+
+_STATUS: dict[Any, Status] = {
+    cp_model.OPTIMAL: "optimal",
+    cp_model.FEASIBLE: "feasible",
+    cp_model.INFEASIBLE: "infeasible",
+    cp_model.UNKNOWN: "time_limit",
+    cp_model.MODEL_INVALID: "error",
+}
+
+
+class Session(capability.Session):
+    """A CP-SAT model; programs with fractions or beyond 64 bits are refused."""
+
+    def __init__(self, program: Program, threads: int | None) -> None:
+        self._threads = threads
+        self._refused = ""
+        self._model = cp_model.CpModel()
+        try:
+            self._state(program)
+        except Unfit as unfit:
+            self._refused = str(unfit)
+
+    def _state(self, program: Program) -> None:
+        lower, upper = program.bounds
+        if not (np.isfinite(lower).all() and np.isfinite(upper).all()):
+            raise Unfit("CP-SAT needs finite bounds on every variable")
+        lows, highs = _whole(np.ceil(lower), "bound"), _whole(np.floor(upper), "bound")
+        model = self._model
+        if np.any(np.array(lows) > np.array(highs)):
+            model.add_bool_or([])  # an empty domain: infeasible, and CP-SAT should be the one to say so
+            highs = [max(pair) for pair in zip(lows, highs, strict=True)]
+        self._x = [model.new_int_var(a, b, "") for a, b in zip(lows, highs, strict=True)]
+        matrix, (row_lower, row_upper) = program.matrix, program.row_bounds
+        coefficients = _whole(matrix.data, "coefficient")
+        for i in range(matrix.shape[0]):
+            inside = range(matrix.indptr[i], matrix.indptr[i + 1])
+            row = cp_model.LinearExpr.weighted_sum(
+                [self._x[matrix.indices[k]] for k in inside], [coefficients[k] for k in inside]
+            )
+            low = int(np.ceil(row_lower[i])) if np.isfinite(row_lower[i]) else -_LIMIT
+            high = int(np.floor(row_upper[i])) if np.isfinite(row_upper[i]) else _LIMIT
+            model.add_linear_constraint(row, low, high)
+        costs: list[Any] = []
+        weights: list[int] = []
+        reach = 0
+        for term in program.objective:
+            reach += self._add(term, lows, highs, costs, weights)
+        if reach >= _LIMIT:
+            raise Unfit("the objective may pass CP-SAT's 64 bits")
+        model.minimize(cp_model.LinearExpr.weighted_sum(costs, weights))
+
+    def _add(
+        self, term: Term, lows: list[int], highs: list[int], costs: list[Any], weights: list[int]
+    ) -> int:
+        """Append a term's costs; returns how large they may become together."""
+        weight, center = term.data
+        reach = 0
+        for i, w, c in zip(
+            term.index.tolist(), _whole(weight, "weight"), _whole(center, "center"), strict=True
+        ):
+            away = max(abs(lows[i] - c), abs(highs[i] - c))
+            size = away * away if term.kind == "quadratic" else max(away, abs(lows[i]), abs(highs[i]))
+            reach += w * size
+            if reach >= _LIMIT:
+                raise Unfit("the objective may pass CP-SAT's 64 bits")
+            if term.kind == "linear":
+                costs.append(self._x[i])
+            else:
+                cost = self._model.new_int_var(0, size, "")
+                if term.kind == "absolute":
+                    self._model.add_abs_equality(cost, self._x[i] - c)
+                else:
+                    shifted = self._model.new_int_var(lows[i] - c, highs[i] - c, "")
+                    self._model.add(shifted == self._x[i] - c)
+                    self._model.add_multiplication_equality(cost, [shifted, shifted])
+                costs.append(cost)
+            weights.append(w)
+        return reach
+
+    def run(self, seconds: float | None) -> Answer:
+        """Solve; CP-SAT proves optimality over the integers."""
+        if self._refused:
+            return Answer("unsupported", message=self._refused)
+        solver = cp_model.CpSolver()
+        if seconds is not None:
+            solver.parameters.max_time_in_seconds = max(seconds, 0.01)
+        if self._threads is not None:
+            solver.parameters.num_workers = self._threads
+        outcome = solver.solve(self._model)
+        status = _STATUS[outcome]
+        message = "" if status != "error" else self._model.validate() or "CP-SAT refused the model"
+        if status not in ("optimal", "feasible"):
+            return Answer(status, message=message)
+        values = np.array([solver.value(v) for v in self._x], dtype=np.int64)
+        return Answer(status, values, float(solver.best_objective_bound), message)
+
+
+class Unfit(Exception):
+    """Why a program cannot be stated in CP-SAT."""
+
+
+def _whole(values: Any, what: str) -> list[int]:
+    array: NDArray[Any] = np.asarray(values)
+    if not np.issubdtype(array.dtype, np.integer):
+        if np.any(array != np.rint(array)):
+            raise Unfit(f"CP-SAT takes whole numbers only, and a {what} is not one")
+        array = np.rint(array)
+    return [int(v) for v in array.tolist()]

@@ -1,0 +1,78 @@
+"""What comes back from a backend: never an answer without a status."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from numpy.typing import NDArray
+
+from models.certificate import Certificate
+from models.exact import Number
+
+Status = Literal[
+    "optimal", "feasible", "relaxed", "infeasible", "unbounded", "time_limit", "unsupported", "error"
+]
+"""
+- ``optimal``: the backend claims it, within its tolerance (`fast`: its certificate proves it);
+- ``feasible``: stopped with an answer that is not known to be optimal;
+- ``relaxed``: a continuous backend solved an integer model without its integrality: a bound, no answer;
+- ``infeasible``, ``unbounded``: so says the backend;
+- ``time_limit``: stopped without an answer;
+- ``unsupported``: the model is beyond the backend, and the message says why;
+- ``error``: the backend failed, or its answer breaks a constraint; the message says how.
+"""
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """An answer with what is known about it.
+
+    Attributes
+    ----------
+    x : array or None
+        In the model's own shape; int64 for an integer model.
+    objective : int, Fraction, float or None
+        The model's objective at x, exact for integer data (not what the backend reports).
+    bound : number or None
+        A lower bound on the optimum: proved in exact arithmetic (`fast`), or the backend's own claim.
+    status, message : str
+    build_seconds, solve_seconds : float
+        Time to state the program in the backend's form, and to solve it.
+    backend, version : str
+    certificate : Certificate or None
+        The proof, where the backend is `fast`; for others call ``model.certificate(solution.x)``.
+    """
+
+    backend: str
+    version: str
+    status: Status
+    x: NDArray[Any] | None = None
+    objective: Number | None = None
+    bound: Number | None = None
+    build_seconds: float = 0.0
+    solve_seconds: float = 0.0
+    message: str = ""
+    certificate: Certificate | None = None
+
+    @property
+    def gap(self) -> Number | None:
+        """``objective - bound``: how much the answer may miss by."""
+        return None if self.objective is None or self.bound is None else self.objective - self.bound
+
+    def __repr__(self) -> str:
+        shown = f"Solution({self.backend}: {self.status}"
+        if self.objective is not None:
+            shown += f", objective {self.objective}, bound {self.bound}"
+        shown += f", {self.build_seconds + self.solve_seconds:.3g} s"
+        return shown + (f", {self.message})" if self.message else ")")
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What a session hands back: all variables of the program it was opened on, or none."""
+
+    status: Status
+    variables: NDArray[Any] | None = None
+    bound: float | None = None
+    message: str = ""

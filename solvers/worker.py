@@ -1,0 +1,150 @@
+"""Each exact backend runs in a process of its own.
+
+Two reasons. Solver libraries bring their own copies of each other (OR-tools bundles a HiGHS, and in one
+process with highspy one of the two cannot be loaded), and a solver that hangs or crashes must take nobody
+with it. A worker is started on a backend's first use and kept; programs and answers travel as pickles over
+a socket pair.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from multiprocessing.connection import Connection
+from typing import Any
+
+from solvers.solution import Answer
+
+GRACE_SECONDS = 10.0
+"""How much longer than its time limit a backend may run before its process is killed."""
+
+
+class Worker:
+    """The parent's end of one backend's process."""
+
+    def __init__(self) -> None:
+        ours, theirs = socket.socketpair()
+        path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
+        start = "import sys; from solvers.worker import serve; serve(int(sys.argv[1]))"
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", start, str(theirs.fileno())],
+            pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            env={**os.environ, "PYTHONPATH": path},
+        )
+        theirs.close()
+        self._line = Connection(ours.detach())
+        self._turn = threading.Lock()
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process still runs."""
+        return self._process.poll() is None
+
+    def ask(self, question: tuple[Any, ...], seconds: float | None) -> tuple[Any, ...]:
+        """Put a question and wait for the two parts of its answer: built, and done.
+
+        Raises
+        ------
+        TimeoutError
+            If the solve outlasts its limit and the grace; the process has been killed.
+        ChildProcessError
+            If the process dies; the message says of what.
+        """
+        with self._turn:
+            try:
+                self._line.send(question)
+                built = self._line.recv()
+                if seconds is not None and not self._line.poll(seconds + GRACE_SECONDS):
+                    self.stop()
+                    raise TimeoutError(
+                        f"stopped: it ran {GRACE_SECONDS:g} s beyond its limit of {seconds:g} s"
+                    )
+                return (built, self._line.recv())
+            except (EOFError, ConnectionError):
+                code = self._process.wait()
+                cause = signal.Signals(-code).name if code < 0 else f"exit status {code}"
+                raise ChildProcessError(f"the solver's process died ({cause})") from None
+            except KeyboardInterrupt:
+                self.stop()
+                raise
+
+    def stop(self) -> None:
+        """End the process at once."""
+        self._process.kill()
+        self._process.wait()
+        self._line.close()
+
+
+_workers: dict[str, Worker] = {}
+_starting = threading.Lock()
+
+
+def _worker(name: str) -> Worker:
+    with _starting:
+        if name not in _workers or not _workers[name].alive:
+            _workers[name] = Worker()
+        return _workers[name]
+
+
+@atexit.register
+def _stop_all() -> None:
+    for worker in _workers.values():
+        if worker.alive:
+            worker.stop()
+
+
+def run(backend: Any, plan: Any, threads: int | None, seconds: float | None) -> tuple[Answer, float, float]:
+    """Solve a plan in the backend's process: ``(answer, build seconds, solve seconds)``."""
+    started = time.perf_counter()
+    try:
+        built, (answer, solving) = _worker(backend.name).ask(
+            ("solve", backend, plan, threads, seconds), seconds
+        )
+        return answer, built, solving
+    except TimeoutError as late:
+        return Answer("time_limit", message=str(late)), 0.0, time.perf_counter() - started
+    except ChildProcessError as death:
+        return Answer("error", message=str(death)), 0.0, time.perf_counter() - started
+
+
+def available(backend: Any) -> bool:
+    """Whether the backend's module finds the solver named by its argument."""
+    _, found = _worker(backend.name).ask(("available", backend), None)
+    return bool(found)
+
+
+def serve(descriptor: int) -> None:
+    """The worker's end: answer questions until the parent hangs up."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
+    line = Connection(descriptor)
+    while True:
+        try:
+            question = line.recv()
+        except EOFError:
+            return
+        if question[0] == "available":
+            line.send(None)
+            line.send(question[1].finds_solver())
+            continue
+        _, backend, plan, threads, seconds = question
+        started = built = time.perf_counter()
+        stated = False
+        try:
+            solve = plan.open(backend, threads)
+            built = time.perf_counter()
+            line.send(built - started)
+            stated = True
+            answer = solve(seconds)
+        except Exception as failure:  # whatever a backend throws becomes its status
+            if not stated:
+                line.send(built - started)
+            answer = Answer("error", message=f"{type(failure).__name__}: {failure}")
+        line.send((answer, time.perf_counter() - built))
