@@ -58,7 +58,12 @@ class Piecewise:
         self.center = np.concatenate([np.asarray(t.data[1], float) for t in terms])
         lower, upper = program.bounds
         self.lower, self.upper = np.ceil(lower[self.index]), np.floor(upper[self.index])
-        blocks, rows, self.cost = _with_block(program, Block("cost", (self.index.size,), -INFINITY))
+        # Whole data have whole costs; saying so, with the largest, lets solvers over the integers in.
+        data = np.concatenate([self.weight, self.center])
+        most = np.maximum(self._quadratic(self.lower), self._quadratic(self.upper))
+        whole = bool(np.all(data == np.rint(data)) and np.isfinite(most).all())
+        block = Block("cost", (self.index.size,), 0, most if whole else INFINITY, whole)
+        blocks, rows, self.cost = _with_block(program, block)
         rest = [t for t in program.objective if t.kind != "quadratic"]
         self.base = replace(program, blocks=blocks, rows=rows, objective=[*rest, Term("linear", self.cost)])
         self._known: set[tuple[int, int]] = set()

@@ -7,7 +7,6 @@ import importlib
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
-from typing import Any
 
 from models.program import Program, Rows
 from solvers.solution import Answer
@@ -99,14 +98,29 @@ def _behind_pyomo(backend: Backend) -> bool:
     return worker.available(backend)
 
 
-_ANY: dict[str, Any] = {"integer": True, "quadratic": True, "integer_quadratic": True, "absolute": True}
-
-FAST = Backend("fast", "hierdp", "hierdp", "Apache-2.0", "solvers.fast", **_ANY)
+FAST = Backend(
+    "fast",
+    "hierdp",
+    "hierdp",
+    "Apache-2.0",
+    "solvers.fast",
+    integer=True,
+    quadratic=True,
+    integer_quadratic=True,
+    absolute=True,
+)
 
 EXACT = (
     Backend("highs", "HiGHS (highspy)", "highspy", "MIT", "solvers.highs", integer=True, quadratic=True),
     Backend(
-        "cp-sat", "OR-tools CP-SAT", "ortools", "Apache-2.0", "solvers.cp_sat", **_ANY, integers_only=True
+        "cp-sat",
+        "CP-SAT (OR-tools)",
+        "ortools",
+        "Apache-2.0",
+        "solvers.cp_sat",
+        integer=True,
+        absolute=True,
+        integers_only=True,
     ),
     Backend(
         "clarabel",

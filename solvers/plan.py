@@ -38,12 +38,13 @@ class Plan:
             return backend.open(self.program, threads).run
         lines = Piecewise(self.program)
         rows = [lines.lines_near(lines.center, reach=8)]
-        session = backend.open(lines.base.relaxed(), threads)
+        # Over the reals first, if it can: where the rows are a tree or a chain, that answer is whole already.
+        first = lines.base if backend.integers_only else lines.base.relaxed()
+        session = backend.open(first, threads)
         session.add_rows(rows[0])
 
         def run(seconds: float | None) -> Answer:
             until = None if seconds is None else time.perf_counter() + seconds
-            # Over the reals first: where the rows are a tree or a chain, that answer is whole already.
             answer = _refine(lines, session, rows, until)
             if answer.variables is None or is_whole(answer.variables, self.program):
                 return answer
