@@ -119,7 +119,7 @@ class Hierarchy:
         above: Ints | None = None
         for level in levels:
             if level not in columns:
-                raise unknown_column(level, list(columns), "the table of regions")
+                raise unknown_column(level, map(str, columns), "the table of regions")
             region, found = factor(columns[level])
             above = np.zeros(region.size, dtype=np.int64) if above is None else above
             if region.size != above.size:

@@ -26,6 +26,7 @@ Table = Any  # ibis.Table; Ibis has no types
 Column = Any  # ibis.Column
 Fault = tuple[Column, str]  # where a row is wrong, and what to say of it
 LARGEST = 2**63 - 1
+MOST_CELLS = 2**32  # 32 GiB: far beyond, the system kills the process rather than say no
 
 
 @dataclass(frozen=True)
@@ -169,8 +170,8 @@ def group_sizes(
     """
     import ibis
 
-    if isinstance(max_size, bool) or not isinstance(max_size, int | np.integer) or max_size < 1:
-        raise InputError(f"max_size must be a whole number of at least 1, got {max_size!r}")
+    if isinstance(max_size, bool) or not isinstance(max_size, int | np.integer) or not 0 < max_size < 2**31:
+        raise InputError(f"max_size must be a whole number from 1 to 2³¹ - 1, got {max_size!r}")
     if (levels is None) == (regions is None) or (regions is None) != (region is None):
         raise InputError("say where the regions are: levels=, or both regions= and region=")
     axis = Axis(None, as_names(levels)) if levels is not None else Axis(regions, as_names(region or ()))
@@ -182,12 +183,11 @@ def group_sizes(
     keys = {f"group{i}": _text(_column(table, name)) for i, name in enumerate(group)}
     entity, faults = _whole(table, entities)
     faults += _missing_regions(table, axis, unknown)
-    for name, key in zip(group, keys.values(), strict=True):
-        if unknown is None:
-            faults.append((key.isnull(), f"column {name!r}: the group is missing; {_OPTION} as a group"))
-        else:
-            clash = f"column {name!r}: a group is called {unknown!r} already; choose another name"
-            faults.append((key == unknown, f"{clash} for unknown ones"))
+    if unknown is not None:
+        clash = f"a group is called {unknown!r} already; choose another name for unknown ones"
+        faults += [
+            (key == unknown, f"column {c!r}: {clash}") for c, key in zip(group, keys.values(), strict=True)
+        ]
     _refuse(table, faults)
 
     named = {name: key if unknown is None else key.fill_null(unknown) for name, key in keys.items()}
@@ -199,13 +199,21 @@ def group_sizes(
     by = [*named, rows.lost.name("lost"), rows.lost.ifelse(rows.at0, -1).name("home")]
     groups = rows.group_by(by).agg(size=rows["size"].sum(), at=rows.at0.min(), end=rows.at0.max())
     sizes = groups.mutate(size=ibis.least(groups["size"], int(max_size)), torn=groups["at"] < groups.end)
-    found = _run(sizes.group_by(["at", "torn", "size"]).agg(n=sizes.count()))
-    place, torn, size, n = (found[name].to_numpy() for name in ("at", "torn", "size", "n"))
+    found = _run(sizes.group_by(["at", "torn", "lost", "size"]).agg(n=sizes.count()))
+    place, torn, nameless, size, n = (found[name].to_numpy() for name in ("at", "torn", "lost", "size", "n"))
     _refuse_strangers(rows, [axis], place < 0)
+    if unknown is None and nameless.any():
+        missing = f"the group is missing; {_OPTION}, each region's as one group"
+        _refuse(
+            table,
+            [(key.isnull(), f"column {c!r}: {missing}") for c, key in zip(group, keys.values(), strict=True)],
+        )
     if torn.any():
         _refuse_torn(groups, group, axis, hierarchy)
+    if hierarchy.size * (int(max_size) + 1) > MOST_CELLS:
+        raise InputError(f"{hierarchy.size} regions × {max_size} sizes do not fit; choose a smaller max_size")
     leaves = np.zeros((hierarchy.names[-1].size, int(max_size) + 1), dtype=np.int64)
-    leaves[place, size] = n
+    np.add.at(leaves, (place, size), n)  # named and unnamed groups of one size come apart
     return GroupSizes(hierarchy, np.asarray(hierarchy.tree.sum_up(leaves), dtype=np.int64))
 
 
@@ -248,9 +256,12 @@ def flows(
     for axis in each:
         faults += _missing_regions(table, axis, unknown)
     _refuse(table, faults)
-    exact = number.cast("decimal(38, 0)").sum()  # 10¹⁹ rows of 2⁶³ fit
-    if int(_run(table.aggregate(total=exact))["total"][0].as_py()) > LARGEST:
-        raise InputError(f"column {count!r}: the counts add up to more than 64 bits hold; use larger units")
+    if count is not None:
+        total = table.aggregate(total=number.cast("decimal(38, 0)").sum())  # 10¹⁹ rows of 2⁶³ fit
+        if int(_run(total)["total"][0].as_py()) > LARGEST:
+            raise InputError(
+                f"column {count!r}: the counts add up to more than 64 bits hold; use larger units"
+            )
 
     rows, hierarchies = _located(table, each, {"n": number}, unknown)
     at = [f"at{i}" for i in range(len(each))]
@@ -322,9 +333,9 @@ def _literal(path: Path) -> str:
 def _csv_header(path: Path) -> tuple[str, list[str]]:
     """The delimiter of a CSV file, the one that splits its header most, and its column names."""
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            first = file.readline()
-            splits = {delimiter: next(csv.reader([first], delimiter=delimiter), []) for delimiter in ",;\t|"}
+        with path.open("rb") as file:
+            first = file.readline().decode("utf-8-sig")
+        splits = {delimiter: next(csv.reader([first], delimiter=delimiter), []) for delimiter in ",;\t|"}
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"cannot read the header of {str(path)!r}: {type(error).__name__}") from None
     delimiter, header = max(splits.items(), key=lambda split: len(split[1]))
@@ -464,7 +475,7 @@ def _missing_regions(table: Table, axis: Axis, unknown: str | None) -> list[Faul
     ]
 
 
-_OPTION = "mend the row, or name an unknown region (unknown='NAME', --unknown NAME) to keep such rows there"
+_OPTION = "mend the row, or keep such rows under a name of their own (unknown='NAME', --unknown NAME)"
 
 
 def _refuse(table: Table, faults: Sequence[Fault]) -> None:
@@ -531,8 +542,8 @@ def _refuse_strangers(rows: Table, axes: Sequence[Axis], strange: NDArray[np.boo
         if names.num_rows:
             raise InputError(
                 f"column {axis.columns[-1]!r} has {names.num_rows} region(s) not in the table of regions: "
-                f"{listed(names[0].to_pylist())}. Add them there, or name an unknown region "
-                "(unknown='NAME', --unknown NAME) to keep their rows there"
+                f"{listed(names[0].to_pylist())}. Add them there, or keep their rows in a region "
+                "of its own (unknown='NAME', --unknown NAME)"
             )
 
 

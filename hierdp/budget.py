@@ -1,0 +1,166 @@
+"""Privacy budgets: what may be spent, what was spent where, and that the second stays under the first."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from hierdp.errors import InputError
+
+ROUNDING = 1e-9
+"""Relative slack of the sum of a ledger: floating-point sums of shares, nothing else."""
+
+
+@dataclass(frozen=True)
+class Spend:
+    """One noisy measurement: of what, with which noise, at which price.
+
+    `epsilon` is the pure-DP loss, `rho` the zCDP loss; one of them is None. `private` is False where the
+    noise was simulated: then the loss is what the same noise, drawn exactly, would have cost.
+    """
+
+    query: str
+    noise: str
+    sensitivity: float
+    scale: float
+    epsilon: float | None
+    rho: float | None
+    private: bool
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """The whole budget of a release and every spend from it.
+
+    Sequential composition: losses add up, ε under pure differential privacy, ρ under zCDP.
+
+    Attributes
+    ----------
+    epsilon : float
+    delta : float
+        0 for pure differential privacy.
+    neighbours : str
+        What one person's change to the data can be, in words.
+    spends : tuple of Spend
+
+    Raises
+    ------
+    InputError
+        If the spends add up to more than the budget.
+    """
+
+    epsilon: float
+    delta: float
+    neighbours: str
+    spends: tuple[Spend, ...]
+
+    def __post_init__(self) -> None:
+        """Refuse to exceed the budget."""
+        spent, allowed = self.spent, self.epsilon if self.delta == 0 else self.rho
+        if spent > allowed * (1 + ROUNDING):
+            raise InputError(f"the measurements cost {spent:.12g}, more than the budget of {allowed:.12g}")
+
+    @property
+    def rho(self) -> float:
+        """The zCDP budget (meaningful where delta > 0)."""
+        return rho_of(self.epsilon, self.delta)
+
+    @property
+    def spent(self) -> float:
+        """Sum of the losses: ε where delta is 0, else ρ."""
+        losses = [s.epsilon if self.delta == 0 else s.rho for s in self.spends]
+        if any(loss is None for loss in losses):
+            raise InputError("a measurement's loss is of another kind than the budget's")
+        return math.fsum(loss for loss in losses if loss is not None)
+
+    @property
+    def private(self) -> bool:
+        """Whether all noise was drawn exactly, so that the guarantee holds."""
+        return all(spend.private for spend in self.spends)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For the manifest."""
+        kind = "pure differential privacy" if self.delta == 0 else "zero-concentrated differential privacy"
+        return {
+            "private": self.private,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "composition": kind,
+            **({} if self.delta == 0 else {"rho": self.rho}),
+            "spent": self.spent,
+            "neighbouring_relation": self.neighbours,
+            "spends": [asdict(spend) for spend in self.spends],
+        }
+
+
+def check_epsilon(epsilon: Any) -> float:
+    """A positive finite ε.
+
+    Raises
+    ------
+    InputError
+        If it is zero, negative, NaN, infinite or no number.
+    """
+    return _positive("epsilon", epsilon)
+
+
+def check_delta(delta: Any) -> float:
+    """A δ strictly between 0 and 1.
+
+    Raises
+    ------
+    InputError
+        If it is not.
+    """
+    value = _positive("delta", delta)
+    if value >= 1:
+        raise InputError(
+            f"delta is {value}: it must lie between 0 and 1, and well under 1 / (number of people)"
+        )
+    return value
+
+
+def _positive(name: str, value: Any) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} must be a number, got {value!r}") from None
+    if not (math.isfinite(number) and number > 0):
+        raise InputError(f"{name} is {number}: it must be a positive finite number")
+    return number
+
+
+def rho_of(epsilon: float, delta: float) -> float:
+    """The largest ρ such that ρ-zCDP gives (ε, δ)-DP: (√(ln(1/δ) + ε) − √ln(1/δ))² (Bun & Steinke 2016).
+
+    Examples
+    --------
+    >>> round(rho_of(1, 1e-8), 6)
+    0.013217
+    """
+    log = math.log(1 / delta)
+    # (√(a + ε) − √a)² without the cancellation.
+    return float((epsilon / (math.sqrt(log + epsilon) + math.sqrt(log))) ** 2)
+
+
+def epsilon_of(rho: float, delta: float) -> float:
+    """The ε of ρ-zCDP at δ: ρ + 2√(ρ ln(1/δ)), the inverse of `rho_of`."""
+    return rho + 2 * math.sqrt(rho * math.log(1 / delta))
+
+
+def split(budget: float, parts: int, shares: Sequence[float] | None = None) -> list[float]:
+    """Divide a budget over levels, evenly or by shares.
+
+    Raises
+    ------
+    InputError
+        If there is not one positive finite share a part.
+    """
+    if shares is None:
+        return [budget / parts] * parts
+    checked = [_positive(f"share {i}", share) for i, share in enumerate(shares)]
+    if len(checked) != parts:
+        raise InputError(f"{len(checked)} shares for {parts} levels: give one a level")
+    return [budget * share / math.fsum(checked) for share in checked]

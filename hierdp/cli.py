@@ -1,0 +1,409 @@
+"""The command line: hierdp demo, release, verify, solvers, mechanisms."""
+
+from __future__ import annotations
+
+import errno
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from hierdp.record import Release
+    from hierdp.verification import Verification
+
+NOT_PRIVATE = "[bold red]SIMULATED NOISE: this is NOT private. For experiments only; do not publish.[/]"
+
+
+class Friendly(click.Group):
+    """Turns every foreseen failure into one plain message and an exit status, never a traceback."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command."""
+        from hierdp.errors import InputError
+
+        try:
+            return super().invoke(ctx)
+        except InputError as bad:
+            raise click.UsageError(str(bad), ctx) from bad
+        except MemoryError as short:
+            raise click.ClickException("out of memory; nothing was written") from short
+        except OSError as failure:
+            why = "the disk is full" if failure.errno == errno.ENOSPC else str(failure)
+            raise click.ClickException(f"{why}; nothing was released") from failure
+
+
+@click.group(cls=Friendly, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="hierdp")
+def main() -> None:
+    """Differentially private counts along a hierarchy, repaired by exact optimization and proved optimal.
+
+    Start with `hierdp demo`; then see `hierdp release group-size --help` and `hierdp release top-down --help`
+    for your own tables.
+    """
+    from hierdp import progress
+
+    progress.show_on(_console(stderr=True))
+
+
+@main.command()
+@click.option("--out", type=click.Path(path_type=Path), default=Path("hierdp-demo"), show_default=True,
+              help="Folder to make, for the tables, manifests and the report.")  # fmt: skip
+@click.option("--overwrite", is_flag=True, help="Replace that folder if it exists.")
+@click.option(
+    "--time-limit", type=float, default=10.0, show_default=True, help="Seconds for each exact solve."
+)
+@click.option("--simulate", type=int, metavar="SEED", help="Seeded, NOT private noise, to repeat a run.")
+def demo(out: Path, overwrite: bool, time_limit: float, simulate: int | None) -> None:
+    """Release real flights two ways, and have every installed solver check each step.
+
+    Takes the 2013 flights from New York that ship with hierdp: how many aircraft made how many flights to
+    each airport (M_c^dp), and how many flights there were from where to where (InfTDA).
+    """
+    from hierdp import demo as job
+    from hierdp import folder
+
+    folder.check(out, overwrite)
+    console = _console()
+    console.print("Reading the flights that left New York in 2013 (336,776, public, CC0) through DuckDB …")
+    console.print(
+        f"Releasing group sizes by M_c^dp (ε = {job.EPSILON:g}) and origin/destination counts by InfTDA "
+        f"(ε = {job.EPSILON:g}, δ = {job.DELTA:g}), then solving each model again with every backend …"
+    )
+    if simulate is not None:
+        console.print(NOT_PRIVATE)
+    started = time.monotonic()
+    made = job.run(_noise(simulate), time_limit)
+    _print_verification(console, made.found)
+    _print_frame(console, "Group sizes: error by level", made.size_errors)
+    _print_frame(console, "Origin/destination: error by level", made.flow_errors)
+    job.write(made, out, overwrite)
+    console.print(
+        f"Written to {out}/ in {time.monotonic() - started:.0f} s; open {out}/report.html in a browser."
+    )
+    if not made.found.agree:
+        raise click.ClickException("a backend disagrees, or an answer is not proved: see the table")
+
+
+@main.group()
+def release() -> None:
+    """Release your own table: group-size or top-down."""
+
+
+def _common(command: Callable[..., Any]) -> Callable[..., Any]:
+    options = [
+        click.argument("table", type=click.Path(path_type=Path)),
+        click.option("--epsilon", type=str, required=True, help="Privacy budget ε of the release, such as 1."),
+        click.option("--out", type=click.Path(path_type=Path), required=True,
+                     help="Folder to make: released.parquet, released.csv, manifest.json, report.html."),
+        click.option("--overwrite", is_flag=True, help="Replace that folder if it exists (else it is kept)."),
+        click.option("--regions", type=click.Path(path_type=Path),
+                     help="Table of all regions, a column a level: the regions there are. Without it, those "
+                          "seen in the data are, which makes them public."),
+        click.option("--region-levels", metavar="COLUMNS",
+                     help="With --regions: its columns, from coarse to fine, such as state,county."),
+        click.option("--unknown", metavar="NAME",
+                     help="Put rows with a missing or unknown region, or a missing group, into a region, or a "
+                          "group, of this name. Without it they are an error; they are never dropped."),
+        click.option("--simulate", type=int, metavar="SEED", help="Seeded noise, NOT private: for experiments."),
+    ]  # fmt: skip
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+@release.command("group-size")
+@_common
+@click.option(
+    "--levels", metavar="COLUMNS", help="The table's columns of regions, coarse to fine: state,county."
+)
+@click.option("--region", metavar="COLUMN", help="With --regions: the table's column of the finest region.")
+@click.option("--group", "groups", multiple=True, required=True, metavar="COLUMN",
+              help="Column that names a row's group (household, taxi). Repeat it where several do.")  # fmt: skip
+@click.option(
+    "--entities", metavar="COLUMN", help="Column with numbers of entities; else each row is one entity."
+)
+@click.option("--max-size", type=int, required=True,
+              help="Larger groups count as of this size. Choose it without looking at the data.")  # fmt: skip
+@click.option("--root", default="all", show_default=True, help="Name of the region above all others.")
+def group_size(
+    table: Path, epsilon: str, out: Path, overwrite: bool, simulate: int | None, **given: Any
+) -> None:
+    """How many groups have each size, in every region (M_c^dp, ε-DP).
+
+    TABLE is a Parquet or CSV file with a row an entity (a person, a trip), or with numbers of entities.
+    One entity more or less in a group is protected; which groups and regions there are is public.
+
+    \b
+    Households by size, the regions in the table's own columns:
+      hierdp release group-size people.csv --levels state,county --group household \\
+          --max-size 20 --epsilon 1 --out released
+    \b
+    Taxis by trips, with a table of all zones:
+      hierdp release group-size trips.parquet --regions zones.csv --region-levels borough,zone \\
+          --region pickup_zone --group taxi --group pickup_zone --max-size 1000 --epsilon 0.5 --out released
+    """
+    columns = {
+        "group": given["groups"],
+        "entities": given["entities"],
+        "max_size": given["max_size"],
+        "unknown": given["unknown"],
+    }
+
+    def where() -> dict[str, Any]:
+        if given["regions"] is None:
+            if given["region"] or not given["levels"]:
+                raise click.UsageError("say where the regions are: --levels, or --regions with --region")
+            return {"levels": _columns(given["levels"]), "root": given["root"]}
+        if given["levels"] or not given["region"]:
+            raise click.UsageError(
+                "with --regions, name the table's column by --region, and leave --levels out"
+            )
+        return {"regions": _regions(given, given["root"]), "region": given["region"]}
+
+    _release(table, "group-size", out, overwrite, simulate, lambda: {**columns, **where()}, epsilon=epsilon)
+
+
+@release.command("top-down")
+@_common
+@click.option(
+    "--delta",
+    type=str,
+    required=True,
+    help="The δ of (ε, δ)-DP: far below 1 / number of people, such as 1e-8.",
+)
+@click.option("--axis", "axes", multiple=True, required=True, metavar="NAME=COLUMNS",
+              help="An axis and its columns from coarse to fine, origin=o_state,o_county; with --regions "
+                   "its one column of the finest region. Repeat it for each axis.")  # fmt: skip
+@click.option("--count", metavar="COLUMN", help="Column with counts; else each row counts one.")
+@click.option("--first", metavar="NAME", help="The axis refined first. Default: the last one.")
+def top_down(
+    table: Path, epsilon: str, out: Path, overwrite: bool, simulate: int | None, **given: Any
+) -> None:
+    """Counts along hierarchies, such as trips from origin to destination (InfTDA, (ε, δ)-DP).
+
+    TABLE is a Parquet or CSV file with a row a trip, or with counts. One trip in place of another is
+    protected; the regions and the total are public.
+
+    \b
+    Commuters, both ends by state and county:
+      hierdp release top-down commuting.parquet --axis origin=o_state,o_county \\
+          --axis destination=d_state,d_county --count workers --epsilon 1 --delta 1e-8 --out released
+    """
+
+    def axes() -> dict[str, Any]:
+        regions = _regions(given, "all") if given["regions"] else None
+        named: dict[str, Any] = {}
+        for axis in given["axes"]:
+            name, equals, columns = axis.partition("=")
+            if not equals or not name or name in named:
+                raise click.UsageError(f"--axis {axis}: give each axis once, as NAME=COLUMN,COLUMN")
+            listed = _columns(columns)
+            if regions is not None and len(listed) != 1:
+                raise click.UsageError(
+                    f"--axis {axis}: with --regions, name one column, of the finest region"
+                )
+            named[name] = listed if regions is None else (regions, listed[0])
+        return {"axes": named, "count": given["count"], "unknown": given["unknown"], "first": given["first"]}
+
+    _release(table, "top-down", out, overwrite, simulate, axes, epsilon=epsilon, delta=given["delta"])
+
+
+@main.command()
+@click.argument("models", nargs=-1)
+@click.option("--backends", metavar="NAMES", help="Comma-separated; default: all installed exact ones.")
+@click.option("--instances", type=int, default=5, show_default=True, help="Random instances of each model.")
+@click.option("--size", type=int, default=30, show_default=True, help="Variables of an instance, about.")
+@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--time-limit", type=float, default=10.0, show_default=True, help="Seconds for each solve.")
+@click.option("--out", type=click.Path(path_type=Path), help="Write the table to this Parquet file, too.")
+def verify(
+    models: Sequence[str],
+    backends: str | None,
+    instances: int,
+    size: int,
+    seed: int,
+    time_limit: float,
+    out: Path | None,
+) -> None:
+    """Solve random instances of MODELS (default: all) by the fast path and by exact backends, and compare.
+
+    Exit status 1 if any backend disagrees with the fast path, or a fast answer is not proved optimal.
+    """
+    import numpy as np
+
+    import models as floor
+    from hierdp.verification import verify as cross_verify
+
+    known: dict[str, Any] = {name: getattr(floor, name) for name in ("Chebyshev", "HierarchyQIP", "Isotonic")}
+    wrong = [name for name in models if name not in known]
+    if wrong:
+        raise click.UsageError(f"no model {wrong[0]}; there are {', '.join(known)}")
+    rng = np.random.default_rng(seed)
+    named = [
+        (f"random {i}", known[name].random(rng, size)) for name in (models or known) for i in range(instances)
+    ]
+    try:
+        found = cross_verify(named, _columns(backends) if backends else None, time_limit)
+    except ValueError as bad:
+        raise click.UsageError(str(bad)) from bad
+    console = _console()
+    _print_verification(console, found)
+    if out is not None:
+        found.frame().to_parquet(out, index=False)
+        console.print(f"Written to {out}.")
+    sys.exit(0 if found.agree else 1)
+
+
+@main.command()
+def solvers() -> None:
+    """The backends: which are installed, what each takes natively, how to get the others."""
+    from solvers import backends
+
+    def yes(value: bool) -> str:
+        return "yes" if value else "-"
+
+    table = _table(
+        "Backends", "name", "library", "version", "licence", "LP", "MIP", "QP", "integer QP", "note"
+    )
+    for backend in backends():
+        note = "" if backend.installed else f"not installed: {backend.install}"
+        if backend.integers_only:
+            note = note or "integers only"
+        if backend.name == "fast":
+            note = "hierdp's own algorithms, proved by certificates"
+        elif backend.integer and not backend.integer_quadratic:
+            note = note or "integer QP as piecewise-linear MIP, exactly"
+        elif not backend.integer:
+            note = note or "integer models relaxed: a bound"
+        table.add_row(backend.name, backend.library, backend.version or "-", backend.licence,
+                      yes(not backend.integers_only), yes(backend.integer), yes(backend.quadratic),
+                      yes(backend.integer_quadratic), note)  # fmt: skip
+    _console().print(table)
+    _console().print("And pyomo:<solver> for any solver that Pyomo finds (gurobi, cplex, cbc, scip, …).")
+
+
+@main.command()
+def mechanisms() -> None:
+    """The mechanisms: what each releases, and what it protects."""
+    from hierdp.mechanisms import MECHANISMS
+
+    heads = ("name", "hierdp release …", "releases", "guarantee", "neighbouring tables", "models", "paper")
+    table = _table("Mechanisms", *heads)
+    for m in MECHANISMS:
+        table.add_row(m.name, m.command, m.releases, m.guarantee, m.neighbours, m.models, m.paper)
+    _console().print(table)
+
+
+def _release(
+    table: Path,
+    mechanism: str,
+    out: Path,
+    overwrite: bool,
+    simulate: int | None,
+    columns: Callable[[], Any],
+    **budget: Any,
+) -> None:
+    from hierdp import folder
+    from hierdp.budget import check_delta, check_epsilon
+    from hierdp.front import release as release_table
+
+    # All that can be refused is refused before any noise is drawn.
+    folder.check(out, overwrite)
+    checked: dict[str, float] = {"epsilon": check_epsilon(budget["epsilon"])}
+    if "delta" in budget:
+        checked["delta"] = check_delta(budget["delta"])
+    console = _console()
+    if simulate is not None:
+        console.print(NOT_PRIVATE)
+    given: dict[str, Any] = {**checked, **columns()}
+    made: Release = release_table(table, mechanism, noise=_noise(simulate), **given)
+    made.write(out, overwrite)
+    proved = sum(bool(step.solution.certificate) for step in made.steps)
+    spent = "ε" if made.ledger.delta == 0 else "ρ"
+    console.print(
+        f"{made.mechanism}: {len(made.table):,} rows; {proved} of {len(made.steps)} post-processing problems "
+        f"proved optimal; {spent} = {made.ledger.spent:.6g} spent. Written to {out}/; open {out}/report.html."
+    )
+
+
+def _noise(seed: int | None) -> Any:
+    from hierdp.noise import SimulatedNoise
+
+    return None if seed is None else SimulatedNoise(seed)
+
+
+def _regions(given: dict[str, Any], root: str) -> Any:
+    from hierdp.tables import read_regions
+
+    if not given["region_levels"]:
+        raise click.UsageError("with --regions, name its columns from coarse to fine by --region-levels")
+    return read_regions(given["regions"], _columns(given["region_levels"]), root)
+
+
+def _columns(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",")]
+
+
+def _console(stderr: bool = False) -> Any:
+    from rich.console import Console
+
+    return Console(stderr=stderr, highlight=False, soft_wrap=True)
+
+
+def _table(title: str, *columns: str) -> Any:
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left", box=None, header_style="bold", pad_edge=False)
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    return table
+
+
+def _print_frame(console: Any, title: str, frame: Any) -> None:
+    table = _table(title)
+    for column in frame.columns:
+        right = frame[column].dtype.kind in "if"
+        table.add_column(str(column).replace("_", " "), justify="right" if right else "left")
+    for row in frame.itertuples(index=False):
+        table.add_row(*(_shown(value) for value in row))
+    console.print(table)
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:,.3g}" if abs(value) < 100 else f"{value:,.0f}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _print_verification(console: Any, found: Verification) -> None:
+    from hierdp.report import verification_frame
+
+    table = _table("Every model, every backend")
+    frame = verification_frame(found)
+    numbers = ("variables", "objective", "bound", "gap", "build_seconds", "solve_seconds", "ratio")
+    for column in frame.columns:
+        table.add_column(
+            column.replace("_seconds", " s"), justify="right" if column in numbers else "left", no_wrap=True
+        )
+    for row in frame.to_dict("records"):
+        colour = {"DISAGREES": "bold red", "failed": "red", "stopped": "yellow", "unsupported": "dim"}.get(
+            row["verdict"]
+        )
+        cells = [f"{value:,}" if isinstance(value, int) else str(value) for value in row.values()]
+        table.add_row(*cells, style=colour)
+    wide = max(console.width, 170) if not console.is_terminal else console.width
+    console.print(table, width=wide)
+    for bad in found.rows:
+        if bad.verdict in ("DISAGREES", "failed"):
+            console.print(f"[red]{bad.step} {bad.model} on {bad.backend}: {bad.status}: {bad.message}[/]")
+    if found.note:
+        console.print(f"Solved again: {found.note}.")
+    console.print(repr(found))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,133 @@
+"""The main job on real data, end to end: the flights that left New York in 2013."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hierdp import folder, metrics, plots, report, tables
+from hierdp.data import AIRPORTS, FLIGHTS
+from hierdp.hierarchy import Hierarchy
+from hierdp.mechanisms.group_size import m_c_dp
+from hierdp.mechanisms.top_down import inf_tda, true_table
+from hierdp.noise import Noise
+from hierdp.record import Release, write_tables
+from hierdp.tables import Flows, GroupSizes
+from hierdp.verification import Verification, verify
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+EPSILON = 1.0
+DELTA = 1e-8
+MAX_SIZE = 100
+"""Flights of one aircraft to one airport; more count as so many. Public, and not chosen from the data."""
+UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, eq=False)
+class Demo:
+    """Both releases, what the backends say of them, and their errors (the flights are public)."""
+
+    sizes: Release
+    flows: Release
+    found: Verification
+    size_errors: DataFrame
+    flow_errors: DataFrame
+
+
+def read() -> tuple[GroupSizes, Flows]:
+    """The shipped flights as counts of groups by size, and as flows from origin to destination.
+
+    The hierarchy is nation → time zone → airport. Destinations are those of the public timetable of the
+    year; origins are New York's three airports. What the airports' table does not know, and flights
+    without an aircraft, go to a region (an aircraft) called "unknown".
+    """
+    import pandas as pd
+
+    airports = pd.read_parquet(AIRPORTS)
+    places = {}
+    for column in ("origin", "destination"):
+        served = airports[airports.airport.isin(pd.read_parquet(FLIGHTS, columns=[column])[column])]
+        places[column] = Hierarchy.from_columns(served, ["zone", "airport"], "USA", "nation")
+    sizes = tables.group_sizes(
+        FLIGHTS,
+        regions=places["destination"],
+        region="destination",
+        group=["aircraft", "destination"],
+        entities="flights",
+        max_size=MAX_SIZE,
+        unknown=UNKNOWN,
+    )
+    axes = {name: (place, name) for name, place in places.items()}
+    return sizes, tables.flows(FLIGHTS, axes=axes, count="flights", unknown=UNKNOWN)
+
+
+def run(noise: Noise | None = None, time_limit: float = 10.0) -> Demo:
+    """Release both ways, verify by every installed backend, measure the errors."""
+    true_sizes, true_flows = read()
+    sizes = m_c_dp(true_sizes, EPSILON, noise)
+    flows = inf_tda(true_flows, EPSILON, DELTA, noise)
+    checks = [verify(release, time_limit=time_limit) for release in (sizes, flows)]
+    found = Verification(
+        tuple(row for check in checks for row in check.rows), "; ".join(c.note for c in checks)
+    )
+    hierarchy = true_sizes.hierarchy
+    released: Any = sizes.steps[-1].solution.x
+    size_errors = metrics.group_size_errors(hierarchy.tree, hierarchy.levels, true_sizes.counts, released)
+    flow_errors = metrics.top_down_errors(true_table(true_flows), flows.table)
+    return Demo(sizes, flows, found, size_errors, flow_errors)
+
+
+def write(demo: Demo, path: Path, overwrite: bool) -> None:
+    """Both releases' tables and manifests, the verification, the report and its picture."""
+    with folder.appearing(path, overwrite) as aside:
+        for release, name in ((demo.sizes, "group-sizes"), (demo.flows, "origin-destination")):
+            (aside / name).mkdir()
+            write_tables(release, aside / name)
+        demo.found.frame().to_parquet(aside / "verification.parquet", index=False)
+        picture(demo).savefig(aside / "demo.png", dpi=150)
+        (aside / "report.html").write_text(page(demo), encoding="utf-8")
+
+
+def picture(demo: Demo) -> Any:
+    """Errors by level of both releases, and time by backend, side by side."""
+    drawn, panels = plots.figure(15, 4, panels=3)
+    _draw_errors(demo, panels[0], panels[1])
+    plots.time_by_backend(panels[2], demo.found.frame())
+    return drawn
+
+
+def page(demo: Demo) -> str:
+    """The report."""
+    drawn, panels = plots.figure(11, 3.2, panels=2)
+    _draw_errors(demo, *panels)
+    errors = report.Section(
+        "Error by level",
+        ["True counts are public here, so the errors can be shown; a report on private data has none."],
+        plots.svg(drawn),
+        [demo.size_errors, demo.flow_errors],
+    )
+    warnings = [text for release in (demo.sizes, demo.flows) if (text := release.manifest()["warning"])]
+    sections = [
+        errors,
+        report.verification_section(demo.found),
+        *(report.budget_section(release) for release in (demo.sizes, demo.flows)),
+        *(report.steps_section(release) for release in (demo.sizes, demo.flows)),
+    ]
+    return report.page("hierdp: the flights from New York, 2013", sections, warnings[:1])
+
+
+def _draw_errors(demo: Demo, left: Any, right: Any) -> None:
+    by_region = demo.size_errors
+    levels = [f"{row['name']} ({row['regions']})" for row in by_region.to_dict("records")]
+    title = f"Group sizes, M_c^dp, ε = {EPSILON:g}"
+    plots.error_by_level(
+        left, levels, by_region.l1_per_region.tolist(), title, "mean L1 error per region (groups)"
+    )
+    title = f"Origin/destination, InfTDA, ε = {EPSILON:g}, δ = {DELTA:g}"
+    names = [name.replace(" × ", "\n") for name in demo.flow_errors["name"]]
+    plots.error_by_level(
+        right, names, demo.flow_errors.max_error.tolist(), title, "largest error of a count (flights)"
+    )

@@ -1,0 +1,70 @@
+"""Folders that appear whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from hierdp.errors import InputError
+
+
+def check(path: Path, overwrite: bool) -> None:
+    """Say early, before any budget is spent, that a folder cannot be made.
+
+    Raises
+    ------
+    InputError
+        If it exists and is not to be replaced, or its parent is not a folder one may write to.
+    """
+    if (path.exists() or path.is_symlink()) and not overwrite:
+        raise InputError(f"{path} exists and is kept; choose another folder, or say --overwrite")
+    if path.exists() and not path.is_dir():
+        raise InputError(f"{path} is a file, not a folder; choose another name")
+    parent = path.absolute().parent
+    if not parent.is_dir():
+        raise InputError(f"there is no folder {parent} to put {path.name} in; make it first")
+    if not os.access(parent, os.W_OK):
+        raise InputError(f"the folder {parent} cannot be written to; choose another")
+
+
+@contextmanager
+def appearing(path: Path, overwrite: bool = False) -> Iterator[Path]:
+    """A folder to fill; it gets its name only when it is full, and is removed if filling it fails.
+
+    Raises
+    ------
+    InputError
+        See `check`.
+    """
+    check(path, overwrite)
+    path = path.absolute()
+    aside = Path(tempfile.mkdtemp(prefix=f".{path.name}.unfinished-", dir=path.parent))
+    try:
+        yield aside
+        for file in (*aside.rglob("*"), aside):
+            _sync(file)
+        aside.chmod(0o755)
+        if path.exists():
+            old = Path(tempfile.mkdtemp(prefix=f".{path.name}.replaced-", dir=path.parent))
+            path.rename(old / path.name)
+            aside.rename(path)
+            shutil.rmtree(old)
+        else:
+            aside.rename(path)
+        _sync(path.parent)
+    except BaseException:
+        shutil.rmtree(aside, ignore_errors=True)
+        raise
+
+
+def _sync(path: Path) -> None:
+    """Have the disk hold it before it gets its name."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,85 @@
+"""The front door: from a table to a release, in one call."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from hierdp.errors import InputError, listed
+from hierdp.noise import Noise
+from hierdp.record import Release
+
+
+def release(
+    source: Any,
+    mechanism: str,
+    *,
+    epsilon: float,
+    delta: float | None = None,
+    noise: Noise | None = None,
+    first: str | None = None,
+    **columns: Any,
+) -> Release:
+    """Release a table's counts under differential privacy, consistent, and proved optimal.
+
+    Parameters
+    ----------
+    source : path, DataFrame, Arrow or Ibis table
+        See `hierdp.tables.read`.
+    mechanism : "group-size" or "top-down"
+        Groups by size (M_c^dp), or counts along hierarchies such as origin and destination (InfTDA).
+    epsilon : float
+    delta : float, optional
+        For "top-down" only, and needed there.
+    noise : Noise, optional
+        Exact noise by default. `SimulatedNoise(seed)` is for experiments: the release is not private.
+    first : str, optional
+        "top-down": the axis refined first.
+    **columns
+        Where the table holds what: the arguments of `hierdp.tables.group_sizes` (`levels` or `regions` and
+        `region`; `group`, `entities`, `max_size`, `unknown`) or of `hierdp.tables.flows` (`axes`, `count`,
+        `unknown`).
+
+    Returns
+    -------
+    Release
+
+    Raises
+    ------
+    InputError
+        Whatever is wrong with the input, by name; nothing has been released then.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> homes = pd.DataFrame({"state": ["A", "A", "A", "B"], "home": [1, 1, 2, 3]})
+    >>> result = release(homes, "group-size", epsilon=1, levels=["state"], group=["home"], max_size=3)
+    >>> result.table.columns.tolist(), len(result.table), int(result.table.groups[:4].sum())
+    (['level', 'level_name', 'region', 'parent', 'size', 'groups'], 12, 3)
+    >>> result.ledger.private, result.manifest()["all_proved_optimal"]
+    (True, True)
+    """
+    # Imported on use, so that asking for one mechanism does not load the other.
+    from hierdp import tables
+    from hierdp.budget import check_delta, check_epsilon
+
+    check_epsilon(epsilon)
+    if mechanism == "group-size":
+        from hierdp.mechanisms.group_size import m_c_dp
+
+        if delta is not None or first is not None:
+            raise InputError("delta and first are for top-down; group-size is pure differential privacy")
+        made = m_c_dp(tables.group_sizes(source, **columns), epsilon, noise)
+        public = columns.get("regions") is not None
+    elif mechanism == "top-down":
+        from hierdp.mechanisms.top_down import inf_tda
+
+        if delta is None:
+            raise InputError("top-down needs a delta between 0 and 1, such as 1e-8")
+        check_delta(delta)
+        made = inf_tda(tables.flows(source, **columns), epsilon, delta, noise, first)
+        public = all(tables.Axis.of(axis).hierarchy is not None for axis in columns["axes"].values())
+    else:
+        raise InputError(f"no mechanism {mechanism!r}; there are {listed(['group-size', 'top-down'])}")
+    where = "from a table of regions" if public else "as seen in the data, which makes them public"
+    return replace(made, settings={**made.settings, "regions": where})

@@ -1,0 +1,87 @@
+"""Errors of a release against the truth: for experiments on data that may be looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hierdp.histogram import cumulative
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+    from models import Tree
+
+
+def l1(true: NDArray[Any], released: NDArray[Any]) -> int:
+    """Σ |true − released|: the L1 error of Fioretto & Van Hentenryck 2019, §9."""
+    return int(np.abs(true - released).sum())
+
+
+def earth_movers(true: NDArray[Any], released: NDArray[Any]) -> int:
+    """Entities to add or remove to turn one table of sizes into the other (Kuo et al. 2018, Lemma 1)."""
+    return l1(cumulative(true), cumulative(released))
+
+
+def group_size_errors(
+    tree: Tree, levels: Sequence[str], true: NDArray[Any], released: NDArray[Any]
+) -> DataFrame:
+    """L1 and earth mover's distance of counts by size, a row a level; arrays of shape (nodes, sizes)."""
+    import pandas as pd
+
+    rows = []
+    for number, name in enumerate(levels):
+        nodes = tree.nodes_of(number)
+        here = true[nodes], released[nodes]
+        rows.append(
+            {
+                "level": number,
+                "name": name,
+                "regions": len(here[0]),
+                "l1": l1(*here),
+                "l1_per_region": l1(*here) / len(here[0]),
+                "emd_per_region": earth_movers(*here) / len(here[0]),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def top_down_errors(true: DataFrame, released: DataFrame) -> DataFrame:
+    """Largest error, false discoveries and false negatives of sparse counts, a row a level.
+
+    Both tables have a row a positive cell, with the columns ``level``, those that name the cell, and
+    ``count``. `false_discovery_rate` is the share of released cells that are truly zero, `false_negatives`
+    the number of truly positive cells that are missing (Boninsegna & Silvestri 2025, §5).
+    """
+    import pandas as pd
+
+    keys = [column for column in true.columns if column != "count"]
+    cells = true.merge(released, how="outer", on=keys, suffixes=("_true", "")).fillna(
+        {"count_true": 0, "count": 0}
+    )
+    rows = []
+    for level, here in cells.groupby("level"):
+        away = (here["count_true"] - here["count"]).abs()
+        positive = int((here["count"] > 0).sum())
+        invented = int(((here["count_true"] == 0) & (here["count"] > 0)).sum())
+        rows.append(
+            {
+                "level": level,
+                "name": _deepest(here.iloc[0], keys),
+                "cells": positive,
+                "max_error": int(away.max()),
+                "l1": int(away.sum()),
+                "false_discovery_rate": invented / max(1, positive),
+                "false_negatives": int(((here["count_true"] > 0) & (here["count"] == 0)).sum()),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def _deepest(cell: Any, keys: Sequence[str]) -> str:
+    """``origin zone × destination airport``, from a row of a top-down table."""
+    axes = [key.removesuffix("_level") for key in keys if key.endswith("_level")]
+    return " × ".join(f"{axis} {cell[f'{axis}_level']}" for axis in axes)

@@ -1,0 +1,82 @@
+"""Plots in one style: legible in grey and to the colour-blind (Okabe & Ito's colours, distinct markers)."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#000000")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+STYLE = {
+    "font.size": 9,
+    "font.family": "DejaVu Sans",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#dddddd",
+    "axes.axisbelow": True,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "hierdp",
+}
+
+
+def error_by_level(axes: Any, levels: list[str], values: list[float], title: str, unit: str) -> None:
+    """Bars, one a level, coarse at the top, labelled with their values."""
+    places = np.arange(len(levels))
+    bars = axes.barh(places, values, color=COLOURS[0], height=0.6)
+    axes.bar_label(bars, [f"{v:,.0f}" if v >= 10 or v == int(v) else f"{v:.2g}" for v in values], padding=3)
+    axes.set_yticks(places, levels)
+    axes.invert_yaxis()
+    axes.margins(x=0.18)
+    axes.grid(axis="y", visible=False)
+    axes.set_xlabel(unit)
+    axes.set_title(title, loc="left", fontsize=10, fontweight="bold")
+
+
+def time_by_backend(axes: Any, rows: DataFrame) -> None:
+    """Build and solve time of every model, a line a backend and a mark a model, on a log scale."""
+    solved = rows[rows.status.isin(["optimal", "relaxed", "feasible", "time_limit"])]
+    names = list(dict.fromkeys(rows.backend))
+    kinds = list(dict.fromkeys(solved.model))
+    for k, kind in enumerate(kinds):
+        here = solved[solved.model == kind]
+        offset = (k - (len(kinds) - 1) / 2) * 0.7 / max(1, len(kinds))
+        places = np.array([names.index(name) + offset for name in here.backend])
+        seconds = np.maximum(here.build_seconds + here.solve_seconds, 1e-6).to_numpy()
+        stopped = here.status.isin(["feasible", "time_limit"]).to_numpy()
+        style = {"color": COLOURS[k % len(COLOURS)], "marker": MARKERS[k % len(MARKERS)], "linestyle": "none"}
+        axes.plot(seconds[~stopped], places[~stopped], label=kind, alpha=0.8, markersize=5, **style)
+        axes.plot(seconds[stopped], places[stopped], fillstyle="none", markersize=7, **style)
+    axes.set_xscale("log")
+    axes.set_yticks(range(len(names)), names)
+    axes.invert_yaxis()
+    axes.set_xlabel("seconds to state and solve a model (hollow: stopped by its time limit)")
+    axes.set_title("Time by backend", loc="left", fontsize=10, fontweight="bold")
+    axes.legend(fontsize=7, frameon=False, loc="upper center", bbox_to_anchor=(0.45, -0.2), ncols=3)
+
+
+def figure(width: float, height: float, panels: int = 1) -> tuple[Any, list[Any]]:
+    """A figure with panels side by side; drawn without a screen."""
+    import matplotlib
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    with matplotlib.rc_context(STYLE):
+        drawn = Figure(figsize=(width, height), layout="constrained")
+        FigureCanvasAgg(drawn)
+        return drawn, list(np.atleast_1d(drawn.subplots(1, panels)))
+
+
+def svg(drawn: Any) -> str:
+    """A figure as an SVG element to stand in a page."""
+    import matplotlib
+
+    text = io.StringIO()
+    with matplotlib.rc_context(STYLE):
+        drawn.savefig(text, format="svg", metadata={"Date": None})
+    return text.getvalue()[text.getvalue().index("<svg") :]

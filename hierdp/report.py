@@ -1,0 +1,138 @@
+"""Reports that open in a browser: one file, no scripts, nothing fetched from anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+from hierdp.record import Release
+from hierdp.verification import Verification
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+MOST_ROWS = 40
+"""Rows of a table of solved steps that a report prints; the manifest has them all."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading with paragraphs, a figure (SVG) and tables."""
+
+    title: str
+    texts: Sequence[str] = ()
+    figure: str = ""
+    frames: Sequence[DataFrame] = ()
+
+    @property
+    def tables(self) -> list[dict[str, Any]]:
+        """The frames as cells of text, numbers to the right."""
+        return [_cells(frame) for frame in self.frames]
+
+
+def page(title: str, sections: Sequence[Section], warnings: Sequence[str] = ()) -> str:
+    """A whole page."""
+    import jinja2
+
+    source = resources.files("hierdp").joinpath("report.html").read_text(encoding="utf-8")
+    template = jinja2.Environment(autoescape=True, trim_blocks=True).from_string(source)
+    return template.render(title=title, sections=sections, warnings=warnings)
+
+
+def release_report(release: Release) -> str:
+    """What may be said of a release without the true counts: budget, noise, what was solved and proved."""
+    warning = release.manifest()["warning"]
+    sections = [budget_section(release), steps_section(release)]
+    return page(f"A release by {release.mechanism}", sections, [warning] if warning else [])
+
+
+def budget_section(release: Release) -> Section:
+    """The ledger."""
+    import pandas as pd
+
+    ledger = release.ledger
+    kind = f"ε = {ledger.epsilon:g}" + (
+        f", δ = {ledger.delta:g} (ρ = {ledger.rho:.4g} zCDP)" if ledger.delta else ""
+    )
+    rows = [
+        {
+            "measurement": spend.query,
+            "noise": spend.noise,
+            "sensitivity": round(spend.sensitivity, 4),
+            "scale": round(spend.scale, 3),
+            "ε" if spend.rho is None else "ρ": spend.epsilon if spend.rho is None else spend.rho,
+        }
+        for spend in ledger.spends
+    ]
+    texts = [f"{release.mechanism}: {kind}. Neighbouring tables: {ledger.neighbours}."]
+    return Section("Budget", texts, frames=[pd.DataFrame(rows)])
+
+
+def steps_section(release: Release) -> Section:
+    """Every post-processing problem, and that its answer is proved optimal."""
+    import pandas as pd
+
+    rows = release.manifest()["solved"]
+    proved = sum(row["proved_optimal"] for row in rows)
+    text = f"{proved} of {len(rows)} post-processing problems are proved optimal by their certificates."
+    more = (
+        f" The first {MOST_ROWS} and the last are shown; manifest.json has all."
+        if len(rows) > MOST_ROWS + 1
+        else ""
+    )
+    shown = rows if len(rows) <= MOST_ROWS + 1 else [*rows[:MOST_ROWS], rows[-1]]
+    frame = pd.DataFrame(shown)
+    frame["proved_optimal"] = ["yes" if proved else "no" for proved in frame["proved_optimal"]]
+    return Section("Solved and proved", [text + more], frames=[frame])
+
+
+def verification_section(found: Verification) -> Section:
+    """The cross-verification, with the times drawn."""
+    from hierdp import plots
+
+    drawn, (axes,) = plots.figure(9, 4.2)
+    plots.time_by_backend(axes, found.frame())
+    verdict = "No backend disagrees." if not found.disagreements else f"{len(found.disagreements)} DISAGREE."
+    return Section(
+        "Verified by exact backends", [found.note, verdict], plots.svg(drawn), [verification_frame(found)]
+    )
+
+
+def verification_frame(found: Verification) -> DataFrame:
+    """The columns people read, in words and round numbers."""
+    frame = found.frame().drop(columns="message")
+    frame["proved"] = ["yes" if proved else "no" for proved in frame["proved"]]
+    for column in ("build_seconds", "solve_seconds"):
+        frame[column] = [f"{value:.4f}" for value in frame[column]]
+    for column in ("objective", "bound", "gap", "ratio"):
+        frame[column] = [
+            "" if value is None or value != value else f"{value:,.6g}" for value in frame[column]
+        ]
+    return frame
+
+
+def _cells(frame: DataFrame) -> dict[str, Any]:
+    def text(value: Any) -> str:
+        if isinstance(value, float):
+            return f"{value:,.6g}"
+        return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+
+    records = frame.to_dict("records")
+    number = {
+        column: all(_numeric(record[column]) for record in records) and bool(records)
+        for column in frame.columns
+    }
+    return {
+        "columns": [(str(column).replace("_", " "), number[column]) for column in frame.columns],
+        "rows": [[(text(record[column]), number[column]) for column in frame.columns] for record in records],
+    }
+
+
+def _numeric(value: Any) -> bool:
+    if isinstance(value, int | float):
+        return True
+    return isinstance(value, str) and (
+        not value or value.replace(",", "").replace(".", "").lstrip("-").isdigit()
+    )
