@@ -96,7 +96,7 @@ def release() -> None:
 def _common(command: Callable[..., Any]) -> Callable[..., Any]:
     options = [
         click.argument("table", type=click.Path(path_type=Path)),
-        click.option("--epsilon", type=str, required=True, help="Privacy budget ε of the release, such as 1."),
+        click.option("--epsilon", required=True, help="Privacy budget ε of the release, such as 1."),
         click.option("--out", type=click.Path(path_type=Path), required=True,
                      help="Folder to make: released.parquet, released.csv, manifest.json, report.html."),
         click.option("--overwrite", is_flag=True, help="Replace that folder if it exists (else it is kept)."),
@@ -106,9 +106,10 @@ def _common(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--region-levels", metavar="COLUMNS",
                      help="With --regions: its columns, from coarse to fine, such as state,county."),
         click.option("--unknown", metavar="NAME",
-                     help="Put rows with a missing or unknown region, or a missing group, into a region, or a "
-                          "group, of this name. Without it they are an error; they are never dropped."),
-        click.option("--simulate", type=int, metavar="SEED", help="Seeded noise, NOT private: for experiments."),
+                     help="Put rows with a missing or unknown region, or a missing group, into a region, or "
+                          "a group, of this name. Without it they are an error; they are never dropped."),
+        click.option("--simulate", type=int, metavar="SEED",
+                     help="Seeded noise, NOT private: for experiments."),
     ]  # fmt: skip
     for option in reversed(options):
         command = option(command)
@@ -122,7 +123,7 @@ def _common(command: Callable[..., Any]) -> Callable[..., Any]:
 )
 @click.option("--region", metavar="COLUMN", help="With --regions: the table's column of the finest region.")
 @click.option("--group", "groups", multiple=True, required=True, metavar="COLUMN",
-              help="Column that names a row's group (household, taxi). Repeat it where several do.")  # fmt: skip
+              help="Column that names a row's group (household, taxi). Repeat it if several do.")  # fmt: skip
 @click.option(
     "--entities", metavar="COLUMN", help="Column with numbers of entities; else each row is one entity."
 )
@@ -351,7 +352,10 @@ def _columns(text: str) -> list[str]:
 def _console(stderr: bool = False) -> Any:
     from rich.console import Console
 
-    return Console(stderr=stderr, highlight=False, soft_wrap=True)
+    console = Console(stderr=stderr, highlight=False)
+    if not console.is_terminal:  # a file or a pipe has no width to keep to
+        console.width = max(console.width, 160)
+    return console
 
 
 def _table(title: str, *columns: str) -> Any:
@@ -384,19 +388,19 @@ def _print_verification(console: Any, found: Verification) -> None:
 
     table = _table("Every model, every backend")
     frame = verification_frame(found)
-    numbers = ("variables", "objective", "bound", "gap", "build_seconds", "solve_seconds", "ratio")
+    words = ("step", "model", "backend", "status", "proved", "verdict")
     for column in frame.columns:
-        table.add_column(
-            column.replace("_seconds", " s"), justify="right" if column in numbers else "left", no_wrap=True
-        )
+        table.add_column(column, justify="left" if column in words else "right", overflow="fold")
+    colours = {"DISAGREES": "bold red", "failed": "red", "stopped": "yellow", "unsupported": "dim"}
+    before = None
     for row in frame.to_dict("records"):
-        colour = {"DISAGREES": "bold red", "failed": "red", "stopped": "yellow", "unsupported": "dim"}.get(
-            row["verdict"]
-        )
-        cells = [f"{value:,}" if isinstance(value, int) else str(value) for value in row.values()]
-        table.add_row(*cells, style=colour)
-    wide = max(console.width, 170) if not console.is_terminal else console.width
-    console.print(table, width=wide)
+        if before is not None and before != (row["step"], row["model"]):
+            table.add_section()
+        same = before == (row["step"], row["model"])
+        before = (row["step"], row["model"])
+        told = [str(value) if not isinstance(value, int) else f"{value:,}" for value in row.values()]
+        table.add_row(*(["", "", ""] if same else told[:3]), *told[3:], style=colours.get(row["verdict"]))
+    console.print(table)
     for bad in found.rows:
         if bad.verdict in ("DISAGREES", "failed"):
             console.print(f"[red]{bad.step} {bad.model} on {bad.backend}: {bad.status}: {bad.message}[/]")

@@ -55,7 +55,7 @@ def time_by_backend(axes: Any, rows: DataFrame) -> None:
     axes.set_xscale("log")
     axes.set_yticks(range(len(names)), names)
     axes.invert_yaxis()
-    axes.set_xlabel("seconds to state and solve a model (hollow: stopped by its time limit)")
+    axes.set_xlabel("seconds to state and solve (hollow: stopped)")
     axes.set_title("Time by backend", loc="left", fontsize=10, fontweight="bold")
     axes.legend(fontsize=7, frameon=False, loc="upper center", bbox_to_anchor=(0.45, -0.2), ncols=3)
 

@@ -104,13 +104,22 @@ def verification_frame(found: Verification) -> DataFrame:
     """The columns people read, in words and round numbers."""
     frame = found.frame().drop(columns="message")
     frame["proved"] = ["yes" if proved else "no" for proved in frame["proved"]]
-    for column in ("build_seconds", "solve_seconds"):
-        frame[column] = [f"{value:.4f}" for value in frame[column]]
-    for column in ("objective", "bound", "gap", "ratio"):
+    scale = frame["objective"].abs().clip(lower=1)
+    # A backend's bound is a float: its rounding is not a gap.
+    frame["gap"] = frame["gap"].mask(frame["gap"].abs() <= 1e-9 * scale, 0.0)
+    for column, digits in (("objective", 9), ("bound", 9), ("gap", 3), ("ratio", 3)):
         frame[column] = [
-            "" if value is None or value != value else f"{value:,.6g}" for value in frame[column]
+            "" if value != value else _number(value, digits) for value in frame[column].astype(float)
         ]
-    return frame
+    for column in ("build_seconds", "solve_seconds"):
+        frame[column] = [f"{value:.3g}" if value else "" for value in frame[column]]
+    return frame.rename(columns={"build_seconds": "build s", "solve_seconds": "solve s", "ratio": "× fast"})
+
+
+def _number(value: float, digits: int) -> str:
+    if value == int(value) or (abs(value) >= 100 and digits < 4):
+        return f"{value:,.0f}"
+    return f"{value:,.{digits}g}"
 
 
 def _cells(frame: DataFrame) -> dict[str, Any]:

@@ -12,6 +12,8 @@ from models.write import to_highs
 from solvers import capability
 from solvers.solution import Answer, Status
 
+QP_REGULARIZATION = 1e-12
+
 _STATUS: dict[Any, Status] = {
     highspy.HighsModelStatus.kOptimal: "optimal",
     highspy.HighsModelStatus.kInfeasible: "infeasible",
@@ -30,6 +32,8 @@ class Session(capability.Session):
         self._highs.setOptionValue("output_flag", False)
         if threads is not None:
             self._highs.setOptionValue("threads", threads)
+        # By default HiGHS adds 10⁻⁷·x² to a quadratic program, which large counts turn into a wrong optimum.
+        self._highs.setOptionValue("qp_regularization_value", QP_REGULARIZATION)
         self._highs.setOptionValue("mip_rel_gap", 0.0)
         self._highs.setOptionValue("mip_abs_gap", 1e-6)
         if self._highs.passModel(to_highs(program)) == highspy.HighsStatus.kError:

@@ -46,6 +46,8 @@ class Session(capability.Session):
         self._name = solver
         if threads is not None and solver in ("highs", "appsi_highs", "gurobi", "cplex", "cbc"):
             self._solver.options["threads"] = threads
+        if solver == "highs":
+            self._solver.options["qp_regularization_value"] = 1e-12  # as in solvers.highs
         self._model = to_pyomo(program)
         self._model.more = pyo.ConstraintList()
         self._size = program.size
