@@ -138,16 +138,16 @@ def rho_of(epsilon: float, delta: float) -> float:
     Examples
     --------
     >>> round(rho_of(1, 1e-8), 6)
-    0.013217
+    0.013215
     """
-    log = math.log(1 / delta)
+    log = -math.log(delta)  # 1/δ overflows for the smallest
     # (√(a + ε) − √a)² without the cancellation.
     return float((epsilon / (math.sqrt(log + epsilon) + math.sqrt(log))) ** 2)
 
 
 def epsilon_of(rho: float, delta: float) -> float:
     """The ε of ρ-zCDP at δ: ρ + 2√(ρ ln(1/δ)), the inverse of `rho_of`."""
-    return rho + 2 * math.sqrt(rho * math.log(1 / delta))
+    return rho + 2 * math.sqrt(rho * -math.log(delta))
 
 
 def split(budget: float, parts: int, shares: Sequence[float] | None = None) -> list[float]:

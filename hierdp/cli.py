@@ -354,7 +354,7 @@ def _console(stderr: bool = False) -> Any:
 
     console = Console(stderr=stderr, highlight=False)
     if not console.is_terminal:  # a file or a pipe has no width to keep to
-        console.width = max(console.width, 160)
+        console.width = max(console.width, 190)
     return console
 
 
@@ -390,7 +390,8 @@ def _print_verification(console: Any, found: Verification) -> None:
     frame = verification_frame(found)
     words = ("step", "model", "backend", "status", "proved", "verdict")
     for column in frame.columns:
-        table.add_column(column, justify="left" if column in words else "right", overflow="fold")
+        side = "left" if column in words else "right"
+        table.add_column(column, justify=side, overflow="fold", no_wrap=console.width >= 150)
     colours = {"DISAGREES": "bold red", "failed": "red", "stopped": "yellow", "unsupported": "dim"}
     before = None
     for row in frame.to_dict("records"):

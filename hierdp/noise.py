@@ -51,7 +51,7 @@ class ExactNoise:
     def geometric(self, counts: Ints, query: str, sensitivity: int, epsilon: float) -> NoisyCounts:
         """See `Noise.geometric`."""
         dp = _opendp()
-        scale = _scale(sensitivity / epsilon, "epsilon")
+        scale = _scale(sensitivity, epsilon)
         space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
         measure = dp.m.make_laplace(*space, scale=scale)
         loss = float(measure.map(sensitivity))
@@ -61,7 +61,7 @@ class ExactNoise:
     def gaussian(self, counts: Ints, query: str, sensitivity: float, rho: float) -> NoisyCounts:
         """See `Noise.gaussian`."""
         dp = _opendp()
-        scale = _scale(sensitivity / math.sqrt(2 * rho), "epsilon")
+        scale = _scale(sensitivity, math.sqrt(2 * rho))
         space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T=float)
         measure = dp.m.make_gaussian(*space, scale=scale)
         loss = float(measure.map(sensitivity))
@@ -77,7 +77,7 @@ class SimulatedNoise:
 
     def geometric(self, counts: Ints, query: str, sensitivity: int, epsilon: float) -> NoisyCounts:
         """See `Noise.geometric`."""
-        scale = _scale(sensitivity / epsilon, "epsilon")
+        scale = _scale(sensitivity, epsilon)
         p = -math.expm1(-1 / scale)
         noise = self._rng.geometric(p, counts.shape) - self._rng.geometric(p, counts.shape)
         spend = Spend(query, "double-geometric", sensitivity, scale, epsilon, None, False)
@@ -85,7 +85,7 @@ class SimulatedNoise:
 
     def gaussian(self, counts: Ints, query: str, sensitivity: float, rho: float) -> NoisyCounts:
         """See `Noise.gaussian`."""
-        scale = _scale(sensitivity / math.sqrt(2 * rho), "epsilon")
+        scale = _scale(sensitivity, math.sqrt(2 * rho))
         if scale < 1e5:
             reach = math.ceil(12 * scale) + 1
             support = np.arange(-reach, reach + 1)
@@ -98,11 +98,10 @@ class SimulatedNoise:
         )
 
 
-def _scale(scale: float, culprit: str) -> float:
+def _scale(sensitivity: float, loss: float) -> float:
+    scale = sensitivity / loss if loss > 0 else math.inf  # a share of the budget may underflow to 0
     if not scale < LARGEST_SCALE:
-        raise InputError(
-            f"{culprit} is so small that the noise's scale is {scale:.3g}: nothing would be left"
-        )
+        raise InputError(f"epsilon is so small that the noise's scale is {scale:.3g}: nothing would be left")
     return scale
 
 

@@ -69,7 +69,7 @@ class Chebyshev:
         empty = np.flatnonzero((np.diff(offsets) == 0) & (totals > 0))
         if empty.size:
             raise ValueError(f"segment {empty[0]} is empty but its total is {totals[empty[0]]}, not 0")
-        largest = int(np.abs(noisy).max(initial=0)) + int(totals.max(initial=0))
+        largest = exact.reach(noisy) + exact.reach(totals)
         if largest * max(noisy.size, 1) >= 2**62:
             raise ValueError(f"{noisy.size} counts of up to {largest} add up beyond 62 bits")
         for name, value in (("noisy", noisy), ("total", totals), ("offsets", offsets)):
@@ -116,7 +116,7 @@ class Chebyshev:
         x = answer_of(x, noisy.shape, integer=True)
         found = list(fractional(x))
         found += [f"x >= 0: x[{i}] = {x[i]}" for i in np.flatnonzero(x < 0)]
-        sums = _by_segment(np.add, x, offsets, empty=0)
+        sums = _by_segment(np.add, exact.widened(x, x.size), offsets, empty=0)
         for j in np.flatnonzero(sums != totals):
             found.append(f"total: segment {j} adds up to {sums[j]}, not {totals[j]}")
         return found
@@ -171,7 +171,7 @@ class Chebyshev:
 
     def _distances(self, x: NDArray[Any]) -> NDArray[Any]:
         noisy, _, offsets = self.data
-        return _by_segment(np.maximum, np.abs(x - noisy), offsets, empty=0)
+        return _by_segment(np.maximum, np.abs(exact.difference(x, noisy)), offsets, empty=0)
 
     @classmethod
     def random(cls, rng: np.random.Generator, size: int) -> Self:

@@ -51,6 +51,34 @@ def dot(a: NDArray[Any], b: NDArray[Any]) -> Number:
     return (int(dot(a >> half, b)) << half) + int(dot(a & ((1 << half) - 1), b))
 
 
+def reach(a: NDArray[Any]) -> int:
+    """Largest absolute value of integers, as a Python `int` (NumPy's abs of the least int64 is negative)."""
+    return max(int(a.max()), -int(a.min()), 0) if a.size else 0
+
+
+def widened(a: NDArray[Any], times: int = 1) -> NDArray[Any]:
+    """The array itself, or as Python integers where `times` of its values might add up beyond 62 bits."""
+    return a.astype(object) if a.dtype == np.int64 and reach(a) * times >= 2**62 else a
+
+
+def difference(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
+    """``a - b``, in Python integers where 64 bits might not hold it."""
+    return np.asarray(widened(a) - widened(b))
+
+
+def weighted_squares(weights: NDArray[Any], a: NDArray[Any]) -> Number:
+    """Σ weights·a², exact for integers and objects.
+
+    Examples
+    --------
+    >>> weighted_squares(np.array([10**6]), np.array([10**13])) == 10**32
+    True
+    """
+    if is_exact(weights) and is_exact(a) and object not in (weights.dtype, a.dtype):
+        weights = widened(weights, reach(a))
+    return dot(weights * a, a)
+
+
 def total(a: NDArray[Any]) -> Number:
     """Σ a, exact for integers and objects."""
     return dot(a, np.ones(a.size, dtype=np.int64)) if is_exact(a) else float(np.sum(a))
@@ -92,4 +120,6 @@ def as_total(name: str, value: Any) -> int:
         raise ValueError(f"{name} must be an integer, got {value!r}")
     if value < 0:
         raise ValueError(f"{name} is {value}: no non-negative counts add up to it")
+    if value >= 2**62:
+        raise ValueError(f"{name} is {value}: beyond 62 bits")
     return int(value)

@@ -76,7 +76,7 @@ class HierarchyQIP:
         object.__setattr__(self, "total", exact.as_total("total", self.total))
         if self.window is not None and (not isinstance(self.window, int | np.integer) or self.window < 0):
             raise ValueError(f"window must be a whole number >= 0, got {self.window!r}")
-        largest = int(np.abs(noisy).max()) + self.total + (self.window or 0)
+        largest = (exact.reach(noisy) if noisy.dtype == np.int64 else 0) + self.total + (self.window or 0)
         if noisy.dtype == np.int64 and 4 * largest * (self.tree.depth + 1) >= UNBOUNDED:
             raise ValueError(f"counts of up to {largest}: their unit costs along the tree pass 60 bits")
         object.__setattr__(self, "noisy", noisy)
@@ -120,7 +120,7 @@ class HierarchyQIP:
 
     def objective(self, x: Any) -> Number:
         """Σ (n̂ − ñ)², an `int` for integer data, however large."""
-        away = answer_of(x, self.counts.shape, self.integer) - self.counts
+        away = exact.difference(answer_of(x, self.counts.shape, self.integer), self.counts)
         return exact.dot(away, away)
 
     def violations(self, x: Any) -> list[str]:
@@ -132,6 +132,7 @@ class HierarchyQIP:
         lower, upper = self.domain
         for r, s in np.argwhere((x < lower - slack) | (x > upper + slack)):
             found.append(f"H4 domain: x[{r}, {s}] = {x[r, s]}, not in {lower[r, s]} … {upper[r, s]}")
+        x = exact.widened(x, tree.size + noisy.shape[1])
         sums = tree.child_sums(x) if tree.internal.size else x[:0]
         for i, s in np.argwhere(np.abs(sums - x[tree.internal]) > slack):
             r = tree.internal[i]

@@ -17,7 +17,7 @@ from models.model import answer_of, fractional, random_noisy, tolerance_for
 from models.program import INFINITY, Block, Program, Term, rows_of
 
 _FREE = 1 << 61
-"""Stands for an unbounded price in int64 arithmetic; data are checked to stay far below."""
+"""Stands for an unbounded price in int64 arithmetic; beyond `_overflows` Python integers are used."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +84,10 @@ class Isotonic:
                 raise ValueError(f"weights[{wrong[0]}] is {weights[wrong[0]]}: weights must be positive")
             object.__setattr__(self, "weights", weights)
         for name in ("lower", "upper", "last"):
-            object.__setattr__(self, name, _bound(name, getattr(self, name), self.integer))
+            bound = _bound(name, getattr(self, name), self.integer)
+            if noisy.dtype == np.int64 and isinstance(bound, int) and abs(bound) >= 2**62:
+                raise ValueError(f"{name} is {bound}: beyond 62 bits")
+            object.__setattr__(self, name, bound)
         low, high, last = self.lower, self.upper, self.last
         if low is not None and high is not None and low > high:
             raise ValueError(f"lower is {low}, above upper, {high}: no answer fits")
@@ -102,7 +105,7 @@ class Isotonic:
     def box(self) -> tuple[Number, Number]:
         """Bounds that some optimal answer keeps: the given ones, or else the range of the data."""
         noisy, _ = self.data
-        smallest, largest = noisy.min().item(), noisy.max().item()
+        smallest, largest = (v.item() if isinstance(v, np.generic) else v for v in (noisy.min(), noisy.max()))
         if self.integer:
             smallest, largest = int(np.floor(smallest)), int(np.ceil(largest))
         caps = [b for b in (self.upper, self.last) if b is not None]
@@ -138,8 +141,8 @@ class Isotonic:
     def objective(self, x: Any) -> Number:
         """Σ w·|x − y|^p; exact where data and answer are (`Fraction` entries are allowed)."""
         noisy, weights = self.data
-        away = answer_of(x, noisy.shape, self.integer) - noisy
-        return exact.dot(weights, np.abs(away)) if self.p == 1 else exact.dot(weights * away, away)
+        away = exact.difference(answer_of(x, noisy.shape, self.integer), noisy)
+        return exact.dot(weights, np.abs(away)) if self.p == 1 else exact.weighted_squares(weights, away)
 
     def violations(self, x: Any) -> list[str]:
         """Falls, entries beyond the bounds, a wrong last entry, fractions where whole numbers are asked."""
@@ -178,9 +181,9 @@ class Isotonic:
         return self._prove(x, noisy, weights, objective)
 
     def _prove(self, x: NDArray[Any], y: NDArray[Any], w: NDArray[Any], objective: Number) -> Certificate:
-        if _overflows(x, y, w):
-            x, y, w = (part.astype(object) for part in (x, y, w))
         low, high = self.box
+        if _overflows(x, y, w, low, high):
+            x, y, w = (part.astype(object) for part in (x, y, w))
         exactly = all(map(exact.is_exact, (x, y, w)))
         near = 0 if exactly else tolerance_for(np.asarray(x, float), np.asarray(y, float))
         cheap, dear = self._unit_costs(x, y, w, near)
@@ -192,11 +195,17 @@ class Isotonic:
         scan = _prices if x.dtype != object else _prices.py_func
         prices = np.zeros(x.size + 1, dtype=np.result_type(cheap, dear))
         least, most = np.empty_like(prices), np.empty_like(prices)
-        broke = int(scan(cheap, dear, rises, at_low, at_high, prices, least, most))
+        free: Any = _FREE
+        if prices.dtype == object:
+            free = 1 + sum(abs(a) + abs(b) for a, b in zip(cheap, dear, strict=True))
+        elif np.issubdtype(prices.dtype, np.floating):
+            free = INFINITY
+        broke = int(scan(cheap, dear, rises, at_low, at_high, free, prices, least, most))
         c = prices[1:] - prices[:-1]
         z = self._cheapest(y, w, c, low, high)
         gap: Number = exact.dot(prices[1:-1], x[1:] - x[:-1])
-        gap += prices[0] * (x[0] - low) + prices[-1] * (high - x[-1])
+        ends = [x[0] - low, high - x[-1]]
+        gap += exact.dot(prices[[0, -1]], np.array(ends, object if x.dtype == object else None))
         if self.p == 2:
             gap += exact.dot(x - z, w * (x + z - 2 * y) + c)
         else:
@@ -275,19 +284,25 @@ def _bound(name: str, value: Any, integer: bool) -> Any:
     return value
 
 
-def _overflows(*arrays: NDArray[Any]) -> bool:
-    """Whether prices, sums of 2·w·(x − y), might leave int64."""
-    x, y, w = arrays
-    if not all(np.issubdtype(a.dtype, np.integer) for a in arrays):
+def _overflows(x: NDArray[Any], y: NDArray[Any], w: NDArray[Any], low: Any, high: Any) -> bool:
+    """Whether prices, sums of 2·w·(x − y), or prices times counts, might leave int64."""
+    if not all(np.issubdtype(a.dtype, np.integer) for a in (x, y, w)):
         return False
-    reach = max(int(a.max()) for a in (x, y)) - min(int(a.min()) for a in (x, y)) + 2
-    size = max(int(np.abs(a).max()) for a in (x, y)) + reach
-    return 4 * int(w.max()) * max(reach * x.size, size) >= _FREE
+    size = max(exact.reach(x), exact.reach(y), int(abs(low)), int(abs(high))) + 2
+    return 8 * int(w.max()) * size * x.size >= _FREE
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
 def _prices(
-    cheap: Any, dear: Any, rises: Any, at_low: bool, at_high: bool, prices: Any, least: Any, most: Any
+    cheap: Any,
+    dear: Any,
+    rises: Any,
+    at_low: bool,
+    at_high: bool,
+    free: Any,
+    prices: Any,
+    least: Any,
+    most: Any,
 ) -> int:
     """Prices of the steps, written to `prices`; returns the first entry where none fit, or -1.
 
@@ -297,7 +312,7 @@ def _prices(
     n = cheap.size
     broke = -1
     least[0] = 0
-    most[0] = _FREE if at_low else 0
+    most[0] = free if at_low else 0
     for i in range(n):
         low = max(0, least[i] - dear[i])
         high = most[i] - cheap[i]

@@ -75,8 +75,10 @@ class Term:
         at = variables[self.index]
         if self.kind == "linear":
             return exact.dot(weight, at)
-        away = at - center
-        return exact.dot(weight * away, away) if self.kind == "quadratic" else exact.dot(weight, np.abs(away))
+        away = exact.difference(at, center)
+        if self.kind == "quadratic":
+            return exact.weighted_squares(weight, away)
+        return exact.dot(weight, np.abs(away))
 
 
 @dataclass(frozen=True, eq=False)

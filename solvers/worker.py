@@ -59,6 +59,8 @@ class Worker:
             If the process dies; the message says of what.
         """
         with self._turn:
+            if self._line.closed:
+                raise ChildProcessError("the solver's process was stopped while this question waited")
             try:
                 self._line.send(question)
                 built = self._line.recv()

@@ -176,7 +176,7 @@ def _level_name(data: Flows, depths: Sequence[int]) -> str:
         for name, axis, d in zip(data.axis_names, data.axes, depths, strict=True)
         if d
     ]
-    return " and ".join(named)
+    return " × ".join(named)
 
 
 def _table(data: Flows, levels: Sequence[Level]) -> Any:

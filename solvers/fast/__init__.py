@@ -33,6 +33,8 @@ def answer(model: Model) -> NDArray[Any] | None:
     if isinstance(model, HierarchyQIP):
         if model.window is not None and not model.integer:
             raise NoFastPath("HierarchyQIP: windows have a fast path over whole numbers only")
+        if model.counts.dtype == object:
+            raise NoFastPath("HierarchyQIP: fractions have no fast path; give the counts as int64 or float64")
         from solvers.fast.hierarchy import solve_hierarchy
 
         return solve_hierarchy(model)

@@ -368,7 +368,7 @@ def _whole(
     levels = _levels(first, count)
     bends, values, slopes = np.empty((levels, leaves)), np.empty((levels, leaves)), np.empty((levels, leaves))
     x = np.zeros((sizes, n), np.int64)
-    last, following = np.empty((sizes, n), np.int64), np.empty((sizes, n), np.int64)
+    last, following = np.empty((sizes, n), noisy.dtype), np.empty((sizes, n), noisy.dtype)  # costs of units
     shares = np.empty(n)
     depth = np.zeros(n, np.int64)
     path = np.empty(levels, np.int64)

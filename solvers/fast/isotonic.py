@@ -6,13 +6,14 @@ costs are separable and convex. A pinned last entry is an upper bound for all be
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from models import Isotonic
+from models import Isotonic, exact
 
 
 def solve_isotonic(model: Isotonic) -> NDArray[Any]:
@@ -27,7 +28,7 @@ def solve_isotonic(model: Isotonic) -> NDArray[Any]:
         y, w, upper = y[:-1], w[:-1], model.last
     x = _l2(y, w, model.integer) if model.p == 2 else _l1(y, w, model.integer)
     if model.lower is not None or upper is not None:
-        x = np.clip(x, model.lower, upper)  # type: ignore[type-var]
+        x = np.clip(x, model.lower, upper)
     if model.last is not None:
         x = np.append(x, model.last)
     return x.astype(np.int64) if model.integer and x.dtype != object else x
@@ -35,8 +36,12 @@ def solve_isotonic(model: Isotonic) -> NDArray[Any]:
 
 def _l2(y: NDArray[Any], w: NDArray[Any], integer: bool) -> NDArray[Any]:
     if y.dtype == object or w.dtype == object or _large(y, w):
+        given = object in (y.dtype, w.dtype)
+        if given and not integer:
+            y = np.array([v if isinstance(v, float) else Fraction(v) for v in y.tolist()], dtype=object)
         slow = _pool.py_func(y.astype(object), w.astype(object), np.empty(y.size, object), integer)
-        return np.asarray(slow)
+        # Means of Fractions are exact; those of large integers are floats, as they are of small ones.
+        return np.asarray(slow if given or integer else slow.astype(np.float64))
     whole = np.issubdtype(y.dtype, np.integer) and np.issubdtype(w.dtype, np.integer)
     if not whole:
         y, w = y.astype(np.float64), w.astype(np.float64)
@@ -48,7 +53,7 @@ def _large(y: NDArray[Any], w: NDArray[Any]) -> bool:
     if not (np.issubdtype(y.dtype, np.integer) and np.issubdtype(w.dtype, np.integer)) or not y.size:
         return False
     weight = int(w.max()) * y.size
-    return weight >= 2**31 or 4 * weight * max(1, int(np.abs(y).max())) >= 2**62
+    return weight >= 2**31 or 4 * weight * max(1, exact.reach(y)) >= 2**62
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
@@ -84,15 +89,15 @@ def _pool(y: Any, w: Any, out: Any, integer: bool) -> Any:
 
 
 def _l1(y: NDArray[Any], w: NDArray[Any], integer: bool) -> NDArray[Any]:
-    if integer and np.issubdtype(y.dtype, np.floating):
+    slopes = _slopes.py_func if object in (y.dtype, w.dtype) else _slopes
+    if slopes is not _slopes:
+        y, w = y.astype(object), w.astype(object)
+    if integer and not np.issubdtype(y.dtype, np.integer):
         # Through the integers, w|x − y| bends at floor(y) and at ceil(y), not at y.
         low, high = np.floor(y), np.ceil(y)
         middle = w * (low + high - 2 * y)
-        return np.asarray(_slopes(low, high, middle + w, w - middle, w))
-    if y.dtype == object or w.dtype == object:
-        y, w = y.astype(object), w.astype(object)
-        return np.asarray(_slopes.py_func(y, y, w, w, w))
-    return np.asarray(_slopes(y, y, w, w, w))
+        return np.asarray(slopes(low, high, middle + w, w - middle, w))
+    return np.asarray(slopes(y, y, w, w, w))
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]

@@ -1,0 +1,113 @@
+"""Stand-ins for the noise, which tell what they were asked and need no luck."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+from hypothesis import strategies as st
+
+from hierdp.budget import Spend
+from hierdp.hierarchy import Hierarchy
+from hierdp.noise import NoisyCounts
+from hierdp.tables import Flows, GroupSizes
+
+
+@dataclass
+class Double:
+    """Noise by a plain function of the true counts; keeps the true and noisy counts of every draw."""
+
+    make: Callable[[np.ndarray], np.ndarray] = lambda counts: counts.copy()
+    true: list[np.ndarray] = field(default_factory=list)
+    noisy: list[np.ndarray] = field(default_factory=list)
+    spends: list[Spend] = field(default_factory=list)
+
+    def _answer(self, counts, spend):
+        noisy = np.asarray(self.make(counts), dtype=np.int64)
+        self.true.append(counts.copy())
+        self.noisy.append(noisy.copy())
+        self.spends.append(spend)
+        return NoisyCounts(noisy, spend)
+
+    def geometric(self, counts, query, sensitivity, epsilon):
+        return self._answer(counts, Spend(query, "double", sensitivity, 0.0, epsilon, None, False))
+
+    def gaussian(self, counts, query, sensitivity, rho):
+        return self._answer(counts, Spend(query, "double", sensitivity, 0.0, None, rho, False))
+
+
+def added(seed: int, spread: int) -> Double:
+    """Whole noise from -spread to spread."""
+    rng = np.random.default_rng(seed)
+    return Double(lambda counts: counts + rng.integers(-spread, spread + 1, counts.shape))
+
+
+def unrelated(seed: int, spread: int) -> Double:
+    """Answers that have nothing to do with the counts: what neighbours share when their noise makes up."""
+    rng = np.random.default_rng(seed)
+    return Double(lambda counts: rng.integers(-spread, spread + 1, counts.shape))
+
+
+def hierarchy(parents: list[list[int]], prefix: str = "") -> Hierarchy:
+    """A hierarchy from the parents of each level, with names that sort as their positions do."""
+    rows = [[i] for i in range(len(parents[-1]))]
+    for level in reversed(parents):
+        for row in rows:
+            row.insert(0, level[row[0]])
+    columns = {
+        f"{prefix}level{k}": [f"{prefix}{k}-{row[k]:03d}" for row in rows] for k in range(1, len(parents) + 1)
+    }
+    return Hierarchy.from_columns(columns, list(columns), root="all")
+
+
+@st.composite
+def hierarchies(draw, prefix="", most=3, deepest=3):
+    """Trees of any shape, one-child levels included."""
+    parents, above = [], 1
+    for _ in range(draw(st.integers(1, deepest))):
+        children = draw(st.lists(st.integers(1, most), min_size=above, max_size=above))
+        parents.append([i for i, n in enumerate(children) for _ in range(n)])
+        above = len(parents[-1])
+    return hierarchy(parents, prefix)
+
+
+@st.composite
+def group_sizes(draw, largest=6):
+    """True counts of groups by size over a random hierarchy."""
+    places = draw(hierarchies())
+    sizes = draw(st.integers(2, 5))
+    n = places.names[-1].size
+    numbers = st.lists(st.integers(0, largest), min_size=n * sizes, max_size=n * sizes)
+    leaves = np.array(draw(numbers), dtype=np.int64).reshape(n, sizes)
+    return GroupSizes(places, places.tree.sum_up(leaves))
+
+
+@st.composite
+def flows(draw, most_axes=3, largest=9):
+    """A sparse table over one to three axes of their own depths; often empty."""
+    axes = tuple(draw(hierarchies(prefix=name)) for name in "xyz"[: draw(st.integers(1, most_axes))])
+    shape = [axis.names[-1].size for axis in axes]
+    cells = draw(
+        st.dictionaries(
+            st.tuples(*(st.integers(0, n - 1) for n in shape)), st.integers(1, largest), max_size=8
+        )
+    )
+    places = np.array(sorted(cells), dtype=np.int64).reshape(len(cells), len(axes))
+    counts = np.array([cells[cell] for cell in sorted(cells)], dtype=np.int64)
+    return Flows(axes, tuple(f"axis {i}" for i in range(len(axes))), places, counts)
+
+
+def everything_in(folder) -> str:
+    """All that stands in a folder's files, as one text: Parquet as its rows, the rest as it is."""
+    texts = []
+    for file in sorted(p for p in folder.rglob("*") if p.is_file()):
+        if file.suffix == ".parquet":
+            texts.append(pd.read_parquet(file).to_csv(index=False))
+        elif file.suffix == ".json":
+            texts.append(json.dumps(json.loads(file.read_text()), ensure_ascii=False))
+        else:
+            texts.append(file.read_bytes().decode("utf-8", errors="replace"))
+    return "\n".join(texts)

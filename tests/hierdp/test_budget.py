@@ -1,0 +1,168 @@
+"""Conversions between ε and ρ in high precision, splits, and a ledger that refuses to overspend."""
+
+import math
+from decimal import Decimal, localcontext
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hierdp.budget import Ledger, Spend, check_delta, check_epsilon, epsilon_of, rho_of, split
+from hierdp.errors import InputError
+
+EPSILON = st.floats(1e-12, 1e9)
+DELTA = st.floats(5e-324, 0.999)
+
+
+def exact_rho(epsilon, delta):
+    """(√(ln(1/δ) + ε) − √ln(1/δ))², to 60 digits."""
+    with localcontext() as digits:
+        digits.prec = 90
+        log = -Decimal(delta).ln()
+        return ((log + Decimal(epsilon)).sqrt() - log.sqrt()) ** 2
+
+
+def spend(epsilon=None, rho=None, private=True):
+    return Spend("q", "noise", 1, 1.0, epsilon, rho, private)
+
+
+@given(EPSILON, DELTA)
+@settings(deadline=None)
+def test_rho_is_the_formula(epsilon, delta):
+    exact = exact_rho(epsilon, delta)
+    assert abs(Decimal(rho_of(epsilon, delta)) - exact) <= exact * Decimal("1e-14")
+
+
+@given(EPSILON, DELTA)
+@settings(deadline=None)
+def test_rho_and_epsilon_are_inverses(epsilon, delta):
+    assert epsilon_of(rho_of(epsilon, delta), delta) == pytest.approx(epsilon, rel=1e-12)
+    assert rho_of(epsilon_of(epsilon, delta), delta) == pytest.approx(epsilon, rel=1e-12)
+
+
+def test_rho_grows_with_both():
+    assert rho_of(1, 1e-8) < rho_of(2, 1e-8)
+    assert rho_of(1, 1e-8) < rho_of(1, 1e-6)
+    assert rho_of(1, 1e-8) == pytest.approx(0.013215, abs=5e-7)
+
+
+@pytest.mark.parametrize("delta", [5e-324, 1e-310, 1 - 1e-16])
+@pytest.mark.parametrize("epsilon", [5e-324, 1e-200, 1.0, 1e300, 1.7e308])
+def test_rho_of_extremes(epsilon, delta):
+    rho = rho_of(epsilon, delta)
+    assert math.isfinite(rho)
+    assert rho >= 0
+
+
+@given(st.floats(1e-6, 1e6), st.integers(1, 40))
+@settings(deadline=None)
+def test_even_split(budget, parts):
+    shares = split(budget, parts)
+    assert len(shares) == parts
+    assert len(set(shares)) == 1
+    assert sum(map(Fraction, shares)) <= Fraction(budget) * (1 + Fraction(1, 10**12))
+
+
+@given(st.floats(1e-6, 1e6), st.lists(st.floats(1e-3, 1e3), min_size=1, max_size=10))
+@settings(deadline=None)
+def test_split_by_shares(budget, shares):
+    parts = split(budget, len(shares), shares)
+    assert math.fsum(parts) == pytest.approx(budget, rel=1e-12)
+    for part, share in zip(parts, shares, strict=True):
+        assert part / parts[0] == pytest.approx(share / shares[0], rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("shares", "message"),
+    [
+        ([1, 2], "2 shares for 3 levels"),
+        ([1, 0, 1], "share 1 is 0.0: it must be a positive"),
+        ([1, 1, -2], "share 2 is -2.0"),
+        ([math.nan, 1, 1], "share 0 is nan"),
+        ([1, math.inf, 1], "share 1 is inf"),
+        (["a", 1, 1], "share 0 must be a number, got 'a'"),
+    ],
+)
+def test_bad_shares(shares, message):
+    with pytest.raises(InputError, match=message):
+        split(1.0, 3, shares)
+
+
+@pytest.mark.parametrize("parts", [1, 3, 7, 49])
+def test_ledger_takes_its_whole_budget(parts):
+    pure = Ledger(0.7, 0.0, "n", tuple(spend(epsilon=e) for e in split(0.7, parts)))
+    assert pure.spent == pytest.approx(0.7)
+    zcdp = Ledger(0.7, 1e-8, "n", tuple(spend(rho=r) for r in split(rho_of(0.7, 1e-8), parts)))
+    assert zcdp.spent == pytest.approx(zcdp.rho)
+
+
+@pytest.mark.parametrize("excess", [1e-8, 0.01, 5])
+def test_ledger_refuses_to_exceed_its_budget(excess):
+    with pytest.raises(InputError, match="more than the budget"):
+        Ledger(1.0, 0.0, "n", (spend(epsilon=0.5), spend(epsilon=0.5 + excess)))
+    rho = rho_of(1.0, 1e-8)
+    with pytest.raises(InputError, match="more than the budget"):
+        Ledger(1.0, 1e-8, "n", (spend(rho=rho), spend(rho=rho * excess)))
+
+
+def test_ledger_refuses_many_small_spends():
+    with pytest.raises(InputError, match="more than the budget"):
+        Ledger(1.0, 0.0, "n", (spend(epsilon=0.001),) * 1001)
+
+
+def test_ledger_refuses_to_mix_kinds():
+    with pytest.raises(InputError, match="another kind"):
+        Ledger(1.0, 0.0, "n", (spend(epsilon=0.1), spend(rho=0.1)))
+    with pytest.raises(InputError, match="another kind"):
+        Ledger(1.0, 1e-6, "n", (spend(epsilon=0.1),))
+
+
+def test_ledger_is_private_only_if_all_of_it_is():
+    assert Ledger(1.0, 0.0, "n", (spend(0.1), spend(0.1))).private
+    assert not Ledger(1.0, 0.0, "n", (spend(0.1), spend(0.1, private=False))).private
+
+
+def test_ledger_for_the_manifest():
+    pure = Ledger(1.0, 0.0, "an entity more or less", (spend(0.25),)).as_dict()
+    assert pure["composition"] == "pure differential privacy"
+    assert (pure["epsilon"], pure["delta"], pure["spent"]) == (1.0, 0.0, 0.25)
+    assert pure["neighbouring_relation"] == "an entity more or less"
+    assert "rho" not in pure
+    zcdp = Ledger(1.0, 1e-8, "n", (spend(rho=0.001),)).as_dict()
+    assert zcdp["composition"] == "zero-concentrated differential privacy"
+    assert zcdp["rho"] == rho_of(1.0, 1e-8)
+
+
+@pytest.mark.parametrize("value", [0, 0.0, -1, -1e-300, math.nan, math.inf, -math.inf, "nan", "-inf", "0"])
+def test_bad_epsilon(value):
+    with pytest.raises(InputError, match=r"epsilon is .*positive finite number"):
+        check_epsilon(value)
+
+
+@pytest.mark.parametrize("value", ["", "one", "1,5", None, [1], 1j])
+def test_epsilon_that_is_no_number(value):
+    with pytest.raises(InputError, match="epsilon must be a number, got"):
+        check_epsilon(value)
+
+
+@pytest.mark.parametrize("value", [0, -1e-9, math.nan, math.inf, 1, 1.0, 1.5, "2", 1 - 1e-17])
+def test_bad_delta(value):
+    with pytest.raises(InputError, match="delta is"):
+        check_delta(value)
+
+
+@pytest.mark.parametrize("value", ["", "tiny", None])
+def test_delta_that_is_no_number(value):
+    with pytest.raises(InputError, match="delta must be a number, got"):
+        check_delta(value)
+
+
+@pytest.mark.parametrize("value", [1, "1", "1e-3", 1e-300, 1e300, Fraction(1, 3)])
+def test_good_epsilon(value):
+    assert check_epsilon(value) == float(value)
+
+
+@pytest.mark.parametrize("value", [1e-8, "1e-8", 5e-324, 0.999999])
+def test_good_delta(value):
+    assert check_delta(value) == float(value)

@@ -1,0 +1,207 @@
+"""The two sources of noise: their laws, their losses, and that only one of them is private.
+
+Statistical thresholds are such that a right sampler fails less than once in 10⁹ runs.
+"""
+
+import dataclasses
+import inspect
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from doubles import everything_in, hierarchy
+from hierdp.errors import InputError
+from hierdp.mechanisms.group_size import m_c_dp
+from hierdp.noise import ExactNoise, NoisyCounts, SimulatedNoise
+from hierdp.tables import GroupSizes
+
+DRAWS = 20_000
+NEVER = 1e-12
+SOURCES = {"exact": ExactNoise, "simulated": lambda: SimulatedNoise(20_130_101)}
+
+
+def geometric_pmf(k, sensitivity, epsilon):
+    """(1 − a)/(1 + a) a^|k|, a = e^(−ε/Δ)."""
+    a = math.exp(-epsilon / sensitivity)
+    return (1 - a) / (1 + a) * a ** np.abs(k)
+
+
+def gaussian_pmf(k, sensitivity, rho):
+    """∝ exp(−k²/2σ²), σ² = Δ²/2ρ."""
+    variance = sensitivity**2 / (2 * rho)
+    support = np.arange(-math.ceil(40 * variance**0.5), math.ceil(40 * variance**0.5) + 1)
+    return np.exp(-(k**2) / (2 * variance)) / np.exp(-(support**2) / (2 * variance)).sum()
+
+
+def draw(source, law, sensitivity, loss, counts):
+    noise = SOURCES[source]()
+    draw = noise.geometric if law == "geometric" else noise.gaussian
+    return draw(counts, "q", sensitivity, loss)
+
+
+def moments(pmf, reach):
+    k = np.arange(-reach, reach + 1)
+    p = pmf(k)
+    assert p.sum() == pytest.approx(1, abs=1e-9)
+    return (p * k**2).sum(), (p * k**4).sum()
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize(
+    ("law", "sensitivity", "loss"),
+    [
+        ("geometric", 1, 1.0),
+        ("geometric", 2, 0.7),
+        ("geometric", 1, 0.05),
+        ("gaussian", math.sqrt(2), 0.5),
+        ("gaussian", math.sqrt(2), 0.003),
+        ("gaussian", 1.0, 3.0),
+    ],
+)
+def test_law(source, law, sensitivity, loss):
+    true = np.arange(DRAWS) - 777
+    noise = draw(source, law, sensitivity, loss, true).counts - true
+    pmf = {"geometric": geometric_pmf, "gaussian": gaussian_pmf}[law]
+    variance, fourth = moments(lambda k: pmf(k, sensitivity, loss), math.ceil(60 * sensitivity / loss))
+
+    assert abs(noise.mean()) < 7.5 * math.sqrt(variance / DRAWS)
+    assert abs((noise**2).mean() - variance) < 8 * math.sqrt((fourth - variance**2) / DRAWS)
+
+    # Chi-square: bins about half a standard deviation wide, the tails as two, all with plenty expected.
+    width = max(1, round(variance**0.5 / 2))
+    edge = width * max(1, math.ceil(2 * variance**0.5 / width))
+    k = np.arange(-edge, edge + width)
+    inner = pmf(k, sensitivity, loss).reshape(-1, width).sum(axis=1)
+    tail = pmf(np.arange(edge + width, edge + width + math.ceil(80 * sensitivity / loss)), sensitivity, loss)
+    low = pmf(np.arange(edge + 1, edge + 1 + math.ceil(80 * sensitivity / loss)), sensitivity, loss).sum()
+    expected = np.array([low, *inner, tail.sum()]) * DRAWS
+    bins = np.clip((noise + edge) // width, -1, inner.size) + 1
+    seen = np.bincount(bins, minlength=inner.size + 2)
+    assert expected.sum() == pytest.approx(DRAWS)
+    keep = expected >= 10
+    statistic = ((seen - expected)[keep] ** 2 / expected[keep]).sum()
+    assert statistic < stats.chi2.isf(NEVER, keep.sum())
+
+    # Neighbouring cells get noise of their own.
+    correlation = (noise[1:] * noise[:-1]).mean() / variance
+    assert abs(correlation) < 8 / math.sqrt(DRAWS)
+
+
+@pytest.mark.parametrize("epsilon", [1e-9, 1e-3, 1 / 3, 1.0, 7.3, 50.0])
+@pytest.mark.parametrize("sensitivity", [1, 2])
+def test_pure_loss_is_opendps_and_no_more_than_asked(sensitivity, epsilon):
+    import opendp.prelude as dp
+
+    spend = ExactNoise().geometric(np.zeros(3, np.int64), "q", sensitivity, epsilon).spend
+    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
+    assert spend.epsilon == dp.m.make_laplace(*space, scale=sensitivity / epsilon).map(sensitivity)
+    assert epsilon * (1 - 1e-9) <= spend.epsilon <= epsilon * (1 + 1e-9)
+    assert (spend.noise, spend.sensitivity, spend.rho) == ("double-geometric", sensitivity, None)
+    assert spend.scale == pytest.approx(sensitivity / epsilon)
+
+
+@pytest.mark.parametrize("rho", [1e-12, 1e-4, 0.0132, 1 / 3, 5.0])
+@pytest.mark.parametrize("sensitivity", [1.0, math.sqrt(2)])
+def test_zcdp_loss_is_opendps_and_no_more_than_asked(sensitivity, rho):
+    import opendp.prelude as dp
+
+    spend = ExactNoise().gaussian(np.zeros(3, np.int64), "q", sensitivity, rho).spend
+    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T=float)
+    scale = sensitivity / math.sqrt(2 * rho)
+    assert spend.rho == dp.m.make_gaussian(*space, scale=scale).map(sensitivity)
+    assert rho * (1 - 1e-9) <= spend.rho <= rho * (1 + 1e-9)
+    assert (spend.noise, spend.epsilon) == ("discrete Gaussian", None)
+
+
+def test_exact_noise_cannot_be_seeded():
+    assert not inspect.signature(ExactNoise).parameters
+    with pytest.raises(TypeError):
+        ExactNoise(1)
+    for method in (ExactNoise.geometric, ExactNoise.gaussian):
+        assert not {"seed", "rng"} & set(inspect.signature(method).parameters)
+    same = np.zeros(200, np.int64)
+    noises = []
+    for noise in (ExactNoise(), ExactNoise()):
+        np.random.seed(0)  # noqa: NPY002  — no global seed may reach it
+        noises += [noise.geometric(same, "q", 1, 0.1).counts, noise.geometric(same, "q", 1, 0.1).counts]
+    for i, first in enumerate(noises):
+        assert not any((first == second).all() for second in noises[:i])
+
+
+def test_same_seed_same_bytes():
+    counts = np.arange(1000)
+    for law, loss in (("geometric", 0.3), ("gaussian", 0.01), ("gaussian", 1e-13)):
+        first, second, other = (
+            getattr(SimulatedNoise(seed), law)(counts, "q", 1, loss).counts.tobytes() for seed in (7, 7, 8)
+        )
+        assert first == second
+        assert first != other
+    one = SimulatedNoise(7)
+    assert (one.geometric(counts, "q", 1, 0.3).counts != one.geometric(counts, "q", 1, 0.3).counts).any()
+
+
+def test_simulated_noise_of_a_large_scale():
+    noise = SimulatedNoise(3).gaussian(np.zeros(DRAWS, np.int64), "q", 1.0, 1e-13).counts
+    scale = 1 / math.sqrt(2e-13)
+    assert noise.std() == pytest.approx(scale, rel=0.05)
+
+
+@pytest.mark.parametrize("noise", [ExactNoise(), SimulatedNoise(1)], ids=["exact", "simulated"])
+def test_shapes_and_large_counts_are_kept(noise):
+    counts = np.array([[0, 2**53 + 1], [-(2**53) - 1, 2**60]])
+    for noisy in (
+        noise.geometric(counts, "q", 1, 1e3),  # so little noise that none comes
+        noise.gaussian(counts, "q", 1, 1e6),
+    ):
+        assert noisy.counts.dtype == np.int64
+        assert (noisy.counts == counts).all()
+        assert noisy.counts is not counts
+    assert noise.geometric(np.zeros((0,), np.int64), "q", 1, 1.0).counts.shape == (0,)
+
+
+def test_simulated_noise_is_marked(tmp_path):
+    places = hierarchy([[0, 0]])
+    data = GroupSizes(places, places.tree.sum_up(np.array([[3, 1, 2], [0, 5, 1]])))
+    for noise, private in ((SimulatedNoise(1), False), (ExactNoise(), True)):
+        release = m_c_dp(data, 1.0, noise)
+        assert [spend.private for spend in release.ledger.spends] == [private] * 2
+        assert release.ledger.private is private
+        assert release.manifest()["budget"]["private"] is private
+        assert (release.manifest()["warning"] is None) == private
+        written = everything_in(release.write(tmp_path / str(private)))
+        assert ("NOT private" in written) != private
+        assert ("NOT private" in (tmp_path / str(private) / "report.html").read_text()) != private
+
+
+@pytest.mark.parametrize("noise", [ExactNoise(), SimulatedNoise(1)], ids=["exact", "simulated"])
+def test_noisy_counts_do_not_carry_the_true_ones(noise):
+    true = np.arange(1000, 1100)
+    for noisy in (noise.geometric(true, "q", 1, 0.01), noise.gaussian(true, "q", 1.0, 1e-5)):
+        assert isinstance(noisy, NoisyCounts)
+        assert [field.name for field in dataclasses.fields(noisy)] == ["counts", "spend"]
+        assert set(vars(noisy)) == {"counts", "spend"}
+        assert not np.shares_memory(noisy.counts, true)
+        assert noisy.counts.base is None or not np.shares_memory(noisy.counts.base, true)
+        assert (noisy.counts != true).any()
+        assert {type(value) for value in dataclasses.astuple(noisy.spend)} <= {
+            str, int, float, bool, type(None)
+        }  # fmt: skip
+
+
+def test_true_counts_are_not_changed():
+    for noise in (ExactNoise(), SimulatedNoise(1)):
+        true = np.arange(50)
+        noise.geometric(true, "q", 1, 0.1)
+        noise.gaussian(true, "q", 1.0, 0.1)
+        assert (true == np.arange(50)).all()
+
+
+@pytest.mark.parametrize("noise", [ExactNoise(), SimulatedNoise(1)], ids=["exact", "simulated"])
+@pytest.mark.parametrize("loss", [1e-30, 1e-320, 0.0])
+def test_noise_that_would_drown_everything_is_refused(noise, loss):
+    with pytest.raises(InputError, match="epsilon is so small that the noise's scale is"):
+        noise.geometric(np.zeros(3, np.int64), "q", 1, loss)
+    with pytest.raises(InputError, match="epsilon is so small that the noise's scale is"):
+        noise.gaussian(np.zeros(3, np.int64), "q", 1.0, loss)

@@ -1,0 +1,287 @@
+"""InfTDA: its sensitivity by exhaustion, exactness without noise, and the paper's algorithm in plain loops."""
+
+import itertools
+import math
+from collections import Counter
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import hierdp.mechanisms.top_down as mechanism
+from doubles import Double, added, flows, hierarchy, unrelated
+from hierdp.budget import rho_of
+from hierdp.errors import InputError
+from hierdp.mechanisms.top_down import inf_tda, refinements, true_table
+from hierdp.noise import SimulatedNoise
+from hierdp.tables import Flows
+
+quiet = settings(deadline=None, suppress_health_check=list(HealthCheck))
+DELTA = 1e-6
+
+
+def table_of(axes, cells, names=None):
+    """Flows from (leaf, leaf, …) → count."""
+    keys = sorted(cell for cell in cells if cells[cell])
+    places = np.array(keys, dtype=np.int64).reshape(len(keys), len(axes))
+    names = names or tuple(f"axis {i}" for i in range(len(axes)))
+    return Flows(tuple(axes), names, places, np.array([cells[key] for key in keys], dtype=np.int64))
+
+
+def ancestor(tree, depth, place):
+    """The position, in the level at this depth, of the region that holds a leaf."""
+    node = place + int(tree.level_start[tree.depth])
+    while tree.level[node] > depth:
+        node = int(tree.parent[node])
+    return node - int(tree.level_start[depth])
+
+
+# --- sensitivity -----------------------------------------------------------------------------------------
+
+AXES = (hierarchy([[0, 0], [0, 0, 1]], "o"), hierarchy([[0, 0]], "d"))
+CELLS = list(itertools.product(range(3), range(2)))
+
+
+def all_counts(data):
+    """The true counts of all possible nodes of each level below the root."""
+    above = mechanism.Level((0, 0), np.zeros((1, 2), np.int64), np.array([data.total]))
+    out = []
+    for axis in refinements(data, None):
+        depths, places, _ = mechanism._expand(data.axes, above, axis)
+        out.append(mechanism._true_counts(data, depths, places))
+        above = mechanism.Level(depths, places, out[-1])
+    return out
+
+
+def test_sensitivity_of_every_neighbour():
+    """One trip replaced by another, in any table of three: each level moves by √2 at most, and it may."""
+    tables = {
+        trips: all_counts(table_of(AXES, Counter(trips)))
+        for trips in itertools.combinations_with_replacement(CELLS, 3)
+    }
+    worst = np.zeros(3)
+    for trips, levels in tables.items():
+        assert [int(level.sum()) for level in levels] == [3, 3, 3]
+        for i, other in itertools.product(range(3), CELLS):
+            neighbour = tuple(sorted((*trips[:i], *trips[i + 1 :], other)))
+            away = [math.dist(a, b) for a, b in zip(levels, tables[neighbour], strict=True)]
+            assert max(away) <= mechanism.SENSITIVITY
+            worst = np.maximum(worst, away)
+    assert worst == pytest.approx([math.sqrt(2)] * 3)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_sensitivity_of_what_a_run_asks(seed):
+    """As above for the cells that a run looks at, which depend on noisy answers but not on the table."""
+    runs = {}
+    for trips in itertools.combinations_with_replacement(CELLS, 2):
+        noise = unrelated(seed, 4)
+        inf_tda(table_of(AXES, Counter(trips)), 1.0, DELTA, noise)
+        runs[trips] = noise
+    for (trips, run), (others, other) in itertools.combinations(runs.items(), 2):
+        assert [a.shape for a in run.true] == [b.shape for b in other.true]
+        if sum((Counter(trips) - Counter(others)).values()) == 1:
+            assert max(math.dist(a, b) for a, b in zip(run.true, other.true, strict=True)) <= math.sqrt(2)
+
+
+def test_the_noise_is_asked_for_what_the_ledger_says():
+    noise = Double()
+    release = inf_tda(table_of(AXES, Counter({(0, 0): 4, (2, 1): 3})), 1.0, DELTA, noise)
+    assert [spend.sensitivity for spend in noise.spends] == [mechanism.SENSITIVITY] * 3
+    assert [spend.rho for spend in noise.spends] == pytest.approx([rho_of(1.0, DELTA) / 3] * 3)
+    assert release.ledger.spent == pytest.approx(rho_of(1.0, DELTA))
+    assert (release.ledger.epsilon, release.ledger.delta) == (1.0, DELTA)
+    assert "the total are public" in release.ledger.neighbours
+
+
+def test_a_caller_cannot_make_the_sensitivity_too_small():
+    assert mechanism.SENSITIVITY**2 >= 2
+
+
+# --- without noise, and with -----------------------------------------------------------------------------
+
+
+@given(flows(), st.data())
+@quiet
+def test_no_noise_gives_the_truth(data, draw):
+    first = draw.draw(st.sampled_from([None, *data.axis_names]))
+    release = inf_tda(data, 1.0, DELTA, Double(), first)
+    truth = true_table(data, first)
+    truth = truth[(truth["count"] > 0) | (truth.level == 0)].reset_index(drop=True)
+    pd.testing.assert_frame_equal(
+        release.table.reset_index(drop=True), truth, check_dtype=False, check_index_type=False
+    )
+
+
+@given(flows(), st.integers(0, 2**32 - 1), st.sampled_from([0.01, 1.0, 20.0]), st.data())
+@quiet
+def test_releases_are_consistent(data, seed, epsilon, draw):
+    first = draw.draw(st.sampled_from([None, *data.axis_names]))
+    noise = SimulatedNoise(seed)
+    release = inf_tda(data, epsilon, DELTA, noise, first)
+    table = release.table
+    assert table["count"].dtype.kind == "i"
+    assert ((table["count"] > 0) | (table.level == 0)).all()
+    assert not table.duplicated([c for c in table if c != "count"]).any()
+    assert table[table.level == 0]["count"].tolist() == [data.total]
+    if data.total:
+        assert (table.groupby("level")["count"].sum() == data.total).all()
+    for above, below, axis in zip(
+        range(len(release.steps)), range(1, len(release.steps) + 1), refinements(data, first), strict=True
+    ):
+        sums = Counter()
+        for row in table[table.level == below].to_dict("records"):
+            key = []
+            for i, (name, tree) in enumerate(zip(data.axis_names, data.axes, strict=True)):
+                region, level = row[name], tree.levels.index(row[f"{name}_level"])
+                if i == axis:
+                    region = tree.path(level, list(tree.names[level]).index(region))[-2]
+                key.append(region)
+            sums[tuple(key)] += row["count"]
+        upper = table[(table.level == above) & (table["count"] > 0)]
+        assert sums == {
+            tuple(row[name] for name in data.axis_names): row["count"] for row in upper.to_dict("records")
+        }
+    assert all(bool(step.solution.certificate) for step in release.steps)
+    assert release.ledger.spent == pytest.approx(rho_of(epsilon, DELTA))
+    again = inf_tda(data, epsilon, DELTA, SimulatedNoise(seed), first)
+    assert again.table.to_csv() == table.to_csv()
+
+
+@given(flows(), st.integers(0, 2**32 - 1), st.data())
+@quiet
+def test_only_children_of_positive_regions_are_looked_at(data, seed, draw):
+    first = draw.draw(st.sampled_from([None, *data.axis_names]))
+    noise = added(seed, 3)
+    release = inf_tda(data, 1.0, DELTA, noise, first)
+    for level, (axis, true) in enumerate(zip(refinements(data, first), noise.true, strict=True)):
+        tree, name = data.axes[axis], data.axis_names[axis]
+        positive = release.table[(release.table.level == level) & (release.table["count"] > 0)]
+        if level == 0:
+            positive = release.table[release.table.level == 0]
+        expected = 0
+        for row in positive.to_dict("records"):
+            depth = tree.levels.index(row[f"{name}_level"])
+            node = tree.tree.level_start[depth] + list(tree.names[depth]).index(row[name])
+            expected += int((tree.tree.parent == node).sum())
+        assert true.size == expected
+
+
+def test_order_of_axes():
+    deep, shallow = hierarchy([[0], [0], [0]], "p"), hierarchy([[0, 0]], "q")
+    data = table_of((deep, shallow), {(0, 1): 5}, ("from", "to"))
+    assert refinements(data, None) == [1, 0, 0, 0]
+    assert refinements(data, "to") == [1, 0, 0, 0]
+    assert refinements(data, "from") == [0, 1, 0, 0]
+    three = table_of((shallow, deep, deep), {(0, 0, 0): 1}, ("a", "b", "c"))
+    assert refinements(three, "b") == [1, 2, 0, 1, 2, 1, 2]
+    release = inf_tda(data, 1.0, DELTA, Double(), "from")
+    assert release.settings["order"] == ["from", "to", "from", "from"]
+    assert [spend.query for spend in release.ledger.spends][:2] == [
+        "counts by from plevel1",
+        "counts by from plevel1 and to qlevel1",
+    ]
+    with pytest.raises(InputError, match="no axis 'too'; the axes are from, to"):
+        inf_tda(data, 1.0, DELTA, Double(), "too")
+
+
+@pytest.mark.parametrize("cells", [{}, {(0, 0): 1}])
+@pytest.mark.parametrize("parents", [[[0]], [[0], [0]], [[0, 0, 0]]])
+def test_the_smallest_tables(cells, parents):
+    axes = (hierarchy(parents, "o"), hierarchy(parents, "d"))
+    for seed in range(3):
+        release = inf_tda(table_of(axes, cells), 0.1, DELTA, SimulatedNoise(seed))
+        assert release.table[release.table.level == 0]["count"].tolist() == [sum(cells.values())]
+        if cells:
+            assert set(release.table.level) == set(range(2 * len(parents) + 1))
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "message"),
+    [(0, DELTA, "epsilon"), ("x", DELTA, "epsilon"), (1, 0, "delta"), (1, 1, "delta"), (1, None, "delta")],
+)
+def test_bad_budget(epsilon, delta, message):
+    with pytest.raises(InputError, match=message):
+        inf_tda(table_of(AXES, {(0, 0): 1}), epsilon, delta)
+
+
+def test_exact_noise_is_the_default():
+    release = inf_tda(table_of(AXES, {(0, 0): 30, (1, 1): 20}), 1.0, DELTA)
+    assert release.ledger.private
+    assert {spend.noise for spend in release.ledger.spends} == {"discrete Gaussian"}
+
+
+def test_more_cells_than_64_bits_are_refused():
+    wide = hierarchy([[0] * 3000], "w")
+    data = table_of((wide,) * 6, {(0,) * 6: 1})
+    with pytest.raises(InputError, match="possible cells at one level are beyond 62 bits"):
+        inf_tda(data, 1.0, DELTA, Double())
+
+
+# --- the paper's algorithm in plain Python ---------------------------------------------------------------
+
+
+def int_opt(y, c):
+    """IntOpt, loop by loop (Boninsegna & Silvestri 2025, Alg. 2)."""
+    s = c - sum(y)
+    z = [max(-((-s) // len(y)), -v) for v in y]
+    limit = max(map(abs, z))
+    excess = sum(z) - s
+    while True:
+        for i in sorted(range(len(y)), key=lambda i: y[i]):
+            lower = max(z[i] - excess, -y[i], -limit)
+            if lower < z[i]:
+                excess -= z[i] - lower
+                z[i] = lower
+        if excess == 0:
+            return [a + b for a, b in zip(y, z, strict=True)]
+        falling = sum(z[i] > -y[i] for i in range(len(y)))
+        limit += max(1, excess // falling)
+
+
+def plain(data, first, noise):
+    """Level by level over dictionaries; `noise` holds each level's noise in the order of the nodes."""
+    depths = [0] * len(data.axes)
+    above = {(0,) * len(data.axes): int(data.counts.sum())}
+    levels = [above]
+    for axis, extra in zip(refinements(data, first), noise, strict=True):
+        depths[axis] += 1
+        tree = data.axes[axis].tree
+        true = Counter()
+        for cell, n in zip(data.cells.tolist(), data.counts.tolist(), strict=True):
+            where = zip(data.axes, depths, cell, strict=True)
+            true[tuple(ancestor(a.tree, d, c) for a, d, c in where)] += n
+        stream, here = iter(extra.tolist()), {}
+        for node, count in above.items():
+            parent = tree.level_start[depths[axis] - 1] + node[axis]
+            children = [
+                (*node[:axis], int(k - tree.level_start[depths[axis]]), *node[axis + 1 :])
+                for k in range(tree.size)
+                if tree.parent[k] == parent
+            ]
+            noisy = [true[child] + next(stream) for child in children]
+            here |= {child: x for child, x in zip(children, int_opt(noisy, count), strict=True) if x > 0}
+        assert next(stream, None) is None
+        levels.append(here)
+        above = here
+    return levels
+
+
+@given(flows(), st.integers(0, 2**32 - 1), st.integers(0, 12), st.data())
+@quiet
+def test_plain_reference(data, seed, spread, draw):
+    if data.total == 0:  # the authors' loop divides by zero there; see test_the_smallest_tables
+        return
+    first = draw.draw(st.sampled_from([None, *data.axis_names]))
+    noise = added(seed, spread)
+    table = inf_tda(data, 1.0, DELTA, noise, first).table
+    extra = [noisy - true for noisy, true in zip(noise.noisy, noise.true, strict=True)]
+    for level, expected in enumerate(plain(data, first, extra)):
+        here = {}
+        for row in table[table.level == level].to_dict("records"):
+            depths = [a.levels.index(row[f"{n}_level"]) for n, a in zip(data.axis_names, data.axes, strict=True)]
+            names = zip(data.axis_names, data.axes, depths, strict=True)
+            here[tuple(list(a.names[d]).index(row[n]) for n, a, d in names)] = row["count"]
+        assert here == expected
