@@ -69,8 +69,8 @@ class Chebyshev:
         empty = np.flatnonzero((np.diff(offsets) == 0) & (totals > 0))
         if empty.size:
             raise ValueError(f"segment {empty[0]} is empty but its total is {totals[empty[0]]}, not 0")
-        largest = exact.reach(noisy) + exact.reach(totals)
-        if largest * max(noisy.size, 1) >= 2**62:
+        largest = exact.reach(noisy)
+        if 2 * noisy.size * (largest + 1) + exact.reach(totals) >= 2**62:
             raise ValueError(f"{noisy.size} counts of up to {largest} add up beyond 62 bits")
         for name, value in (("noisy", noisy), ("total", totals), ("offsets", offsets)):
             value.flags.writeable = False
@@ -144,7 +144,10 @@ class Chebyshev:
 
     def least_distance(self, at_most: Ints) -> Ints:
         """Each segment's optimal distance, by bisection below distances known to be possible."""
-        high = at_most.astype(np.int64)
+        noisy, totals, offsets = self.data
+        # No segment needs more than this (and sums at more might not fit 62 bits).
+        largest = _by_segment(np.maximum, np.abs(noisy), offsets, empty=0)
+        high = np.minimum(at_most, largest - (-totals) // np.maximum(1, np.diff(offsets))).astype(np.int64)
         open_ = np.flatnonzero(self._possible(high - 1, np.arange(high.size)))
         high[open_] -= 1
         low = np.full(high.size, -1, dtype=np.int64)

@@ -182,7 +182,7 @@ class Isotonic:
 
     def _prove(self, x: NDArray[Any], y: NDArray[Any], w: NDArray[Any], objective: Number) -> Certificate:
         low, high = self.box
-        if _overflows(x, y, w, low, high):
+        if object in (x.dtype, y.dtype, w.dtype) or _overflows(x, y, w, low, high):
             x, y, w = (part.astype(object) for part in (x, y, w))
         exactly = all(map(exact.is_exact, (x, y, w)))
         near = 0 if exactly else tolerance_for(np.asarray(x, float), np.asarray(y, float))

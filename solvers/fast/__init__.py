@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
-from numpy.typing import NDArray
+from models import Model
 
-from models import Chebyshev, HierarchyQIP, Isotonic, Model
+PATHS = {
+    "Chebyshev": "solvers.fast.chebyshev:solve_chebyshev",
+    "HierarchyQIP": "solvers.fast.hierarchy:solve_hierarchy",
+    "Isotonic": "solvers.fast.isotonic:solve_isotonic",
+}
+"""Each model's algorithm. Loaded on use: a file compiles, or takes from Numba's cache, its own kernels."""
 
 
 class NoFastPath(Exception):
     """Says which model, or which of its options, has no specialised algorithm."""
 
 
-def answer(model: Model) -> NDArray[Any] | None:
+def answer(model: Model) -> Any:
     """The model's optimal answer, or None if it has none.
 
     Raises
@@ -21,21 +27,8 @@ def answer(model: Model) -> NDArray[Any] | None:
     NoFastPath
         If there is no specialised algorithm for this model.
     """
-    # Imported on use: each file compiles, or loads from Numba's cache, its own kernels.
-    if isinstance(model, Isotonic):
-        from solvers.fast.isotonic import solve_isotonic
-
-        return solve_isotonic(model)
-    if isinstance(model, Chebyshev):
-        from solvers.fast.chebyshev import solve_chebyshev
-
-        return solve_chebyshev(model)
-    if isinstance(model, HierarchyQIP):
-        if model.window is not None and not model.integer:
-            raise NoFastPath("HierarchyQIP: windows have a fast path over whole numbers only")
-        if model.counts.dtype == object:
-            raise NoFastPath("HierarchyQIP: fractions have no fast path; give the counts as int64 or float64")
-        from solvers.fast.hierarchy import solve_hierarchy
-
-        return solve_hierarchy(model)
-    raise NoFastPath(f"{type(model).__name__} has no fast path")
+    name = type(model).__name__
+    if name not in PATHS:
+        raise NoFastPath(f"{name} has no fast path")
+    module, function = PATHS[name].split(":")
+    return getattr(importlib.import_module(module), function)(model)

@@ -2,8 +2,9 @@
 
 Boninsegna & Silvestri (2025, Alg. 2 and App. C) lower the entries of a first guess, smallest first, in
 passes with a growing limit. All passes but the last lower every entry as far as the limit allows; so the
-limit of the last pass is the optimal distance, which sorting and one scan give, and only that pass need
-be run. Same answer, O(n log n).
+limit of the last pass is the optimal distance, and only that pass need be run. It lowers fully all entries
+under some threshold, and none above it. Both numbers are found by bisection, each step one look at the
+entries: same answer, no sort, O(n log range).
 """
 
 from __future__ import annotations
@@ -36,30 +37,66 @@ def _segments(noisy: Any, totals: Any, offsets: Any) -> Any:
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
 def _one(y: Any, c: int, x: Any) -> None:
     n = y.size
-    order = np.argsort(y, kind="mergesort")
-    smallest, largest = y[order[0]], y[order[-1]]
-    short = c - y.sum()
+    smallest, largest, held = y[0], y[0], 0
+    for i in range(n):
+        smallest, largest, held = min(smallest, y[i]), max(largest, y[i]), held + y[i]
+    short = c - held
     step = -((-short) // n)  # ⌈short / n⌉: what each entry must take if none is held back
-    guess_high, guess_low = max(step, -smallest), max(step, -largest)
-    limit = max(abs(guess_high), abs(guess_low))
+    limit = max(abs(max(step, -smallest)), abs(max(step, -largest)))
     start = step
 
-    # Least d with Σ max(0, y − d) ≤ c, from the largest entries down.
-    above, distance = 0, 0
-    for k in range(1, n + 1):
-        above += y[order[n - k]]
-        distance = -((c - above) // k)  # ⌈(above − c) / k⌉
-        if k == n or distance >= y[order[n - k - 1]]:
-            break
-    if distance > limit:
-        limit = distance
-        start = -(distance - 1)
+    # Least d with Σ max(0, y − d) ≤ c; the limit is never under the other two bounds on the distance.
+    low, high = limit, max(limit, largest)
+    if _above(y, low) > c:
+        while high - low > 1:
+            middle = (low + high) // 2
+            if _above(y, middle) > c:
+                low = middle
+            else:
+                high = middle
+        limit = high
+        start = -(limit - 1)
 
+    # Each entry starts at y + max(start, −y) and may fall to y + max(−limit, −y).
     excess = -short
     for i in range(n):
         excess += max(start, -y[i])
-    for i in order:
+    low, high = smallest - 1, largest
+    if _falls(y, start, limit, low) < excess:
+        while high - low > 1:
+            middle = (low + high) // 2
+            if _falls(y, start, limit, middle) < excess:
+                low = middle
+            else:
+                high = middle
+        excess -= _falls(y, start, limit, high - 1)
+    else:
+        high = low
+    for i in range(n):
         z = max(start, -y[i])
-        fall = min(excess, z - max(-y[i], -limit))
-        excess -= fall
-        x[i] = y[i] + z - fall
+        if y[i] <= high:
+            fall = z - max(-y[i], -limit)
+            if y[i] == high:
+                fall = min(fall, excess)
+                excess -= fall
+            z -= fall
+        x[i] = y[i] + z
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _above(y: Any, d: int) -> int:
+    """Σ max(0, y − d)."""
+    total = 0
+    for i in range(y.size):
+        total += max(0, y[i] - d)
+    return total
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _falls(y: Any, start: int, limit: int, threshold: int) -> int:
+    """How far all entries up to the threshold can fall, together."""
+    total = 0
+    for i in range(y.size):
+        if y[i] <= threshold:
+            total += max(start, -y[i]) - max(-limit, -y[i])
+    return total

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models import HierarchyQIP, Tree
+from solvers.fast import NoFastPath
 
 Ints = NDArray[np.int64]
 _NEVER = 1 << 60
@@ -29,6 +30,8 @@ _NEVER = 1 << 60
 
 def solve_hierarchy(model: HierarchyQIP) -> NDArray[Any] | None:
     """The optimum of the (untruncated or windowed) QIP or of its relaxation; None if no answer exists."""
+    if model.window is not None and not model.integer:
+        raise NoFastPath("HierarchyQIP: windows have a fast path over whole numbers only")
     layout = _layout(model.tree)
     order = layout[0]
     noisy = np.ascontiguousarray(model.counts[order].T)

@@ -26,7 +26,8 @@ def solve_isotonic(model: Isotonic) -> NDArray[Any]:
     upper = model.upper
     if model.last is not None:
         y, w, upper = y[:-1], w[:-1], model.last
-    x = _l2(y, w, model.integer) if model.p == 2 else _l1(y, w, model.integer)
+    plain = model.weights is None
+    x = _l2(y, w, model.integer, plain) if model.p == 2 else _l1(y, w, model.integer)
     if model.lower is not None or upper is not None:
         x = np.clip(x, model.lower, upper)
     if model.last is not None:
@@ -34,7 +35,7 @@ def solve_isotonic(model: Isotonic) -> NDArray[Any]:
     return x.astype(np.int64) if model.integer and x.dtype != object else x
 
 
-def _l2(y: NDArray[Any], w: NDArray[Any], integer: bool) -> NDArray[Any]:
+def _l2(y: NDArray[Any], w: NDArray[Any], integer: bool, plain: bool) -> NDArray[Any]:
     if y.dtype == object or w.dtype == object or _large(y, w):
         given = object in (y.dtype, w.dtype)
         if given and not integer:
@@ -45,7 +46,8 @@ def _l2(y: NDArray[Any], w: NDArray[Any], integer: bool) -> NDArray[Any]:
     whole = np.issubdtype(y.dtype, np.integer) and np.issubdtype(w.dtype, np.integer)
     if not whole:
         y, w = y.astype(np.float64), w.astype(np.float64)
-    return np.asarray(_pool(y, w, np.empty(y.size, np.int64 if integer and whole else np.float64), integer))
+    out = np.empty(y.size, np.int64 if integer and whole else np.float64)
+    return np.asarray(_pool(y, None if plain else w, out, integer))
 
 
 def _large(y: NDArray[Any], w: NDArray[Any]) -> bool:
@@ -58,31 +60,45 @@ def _large(y: NDArray[Any], w: NDArray[Any]) -> bool:
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
 def _pool(y: Any, w: Any, out: Any, integer: bool) -> Any:
-    """Pool adjacent violators; block means are compared exactly, whole data being whole sums."""
+    """Pool adjacent violators; block means are compared exactly, whole data being whole sums.
+
+    Without weights (None), a block weighs as much as it is long.
+    """
     n = y.size
-    total, weight, end = w * y, w.copy(), np.empty(n, np.int64)
+    total, end = np.empty(n, y.dtype), np.empty(n, np.int64)
+    weight = np.empty(0 if w is None else n, y.dtype)
+    mean = np.empty(n, np.float64)
     last = -1
     for i in range(n):
-        last += 1
-        s, m = total[i], weight[i]
-        while last > 0:
-            t, k = total[last - 1], weight[last - 1]
-            a, b = t / k, s / m
-            if abs(a - b) > 1e-9 * (abs(a) + abs(b)):
-                if a < b:
-                    break
+        m = 1 if w is None else w[i]
+        s = y[i] * m
+        b = s / m
+        while last >= 0:
+            a = mean[last]
+            if a < b and b - a > 1e-9 * (abs(a) + abs(b)):
+                break
+            t = total[last]
+            if w is None:
+                k = end[last] - (end[last - 1] if last > 0 else 0)
             else:
+                k = weight[last]
+            if a <= b or a - b <= 1e-9 * (abs(a) + abs(b)):
                 # Too close for floats: compare quotients, then remainders, which fit.
                 p, q = t // k, s // m
                 if p < q or (p == q and (t - p * k) * m < (s - q * m) * k):
                     break
             s += t
             m += k
+            b = s / m
             last -= 1
-        total[last], weight[last], end[last] = s, m, i + 1
+        last += 1
+        total[last], end[last], mean[last] = s, i + 1, b
+        if w is not None:
+            weight[last] = m
     start = 0
     for block in range(last + 1):
-        s, m = total[block], weight[block]
+        s = total[block]
+        m = end[block] - start if w is None else weight[block]
         out[start : end[block]] = (2 * s + m) // (2 * m) if integer else s / m
         start = end[block]
     return out
