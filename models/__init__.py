@@ -6,10 +6,22 @@ answer, and a `certificate(x)` that proves an answer optimal or says by how much
 
 from models.certificate import Certificate
 from models.chebyshev import Chebyshev
+from models.cost_table import CostTable
+from models.cumulative_qip import CumulativeQIP
 from models.hierarchy_qip import HierarchyQIP
 from models.isotonic import Isotonic
 from models.model import Model
 from models.program import Program
 from models.tree import Tree
 
-__all__ = ["Certificate", "Chebyshev", "HierarchyQIP", "Isotonic", "Model", "Program", "Tree"]
+__all__ = [
+    "Certificate",
+    "Chebyshev",
+    "CostTable",
+    "CumulativeQIP",
+    "HierarchyQIP",
+    "Isotonic",
+    "Model",
+    "Program",
+    "Tree",
+]

@@ -34,7 +34,13 @@ def _term(term: Term, names: list[str]) -> str:
     parts = []
     for w, c, i in zip(weight[:SHOWN], center[:SHOWN], term.index[:SHOWN], strict=True):
         away = f"{names[i]} {'+' if c < 0 else '-'} {number(abs(c))}" if c else names[i]
-        shape = {"linear": names[i], "quadratic": f"({away})^2", "absolute": f"|{away}|"}[term.kind]
+        shapes = {
+            "linear": names[i],
+            "quadratic": f"({away})^2",
+            "absolute": f"|{away}|",
+            "table": f"τ({names[i]})",
+        }
+        shape = shapes[term.kind]
         parts.append((float(w), shape))
     return _signed(parts, term.index.size)
 

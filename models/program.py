@@ -17,7 +17,7 @@ from models.exact import Number
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-Kind = Literal["linear", "quadratic", "absolute"]
+Kind = Literal["linear", "quadratic", "absolute", "table"]
 
 INFINITY = float("inf")
 
@@ -52,14 +52,16 @@ class Rows:
 class Term:
     """A separable piece of the objective.
 
-    For the variables at `index`: Σ weight·v (linear), Σ weight·(v − center)² (quadratic) or
-    Σ weight·|v − center| (absolute). `weight` and `center` broadcast to the length of `index`.
+    For the variables at `index`: Σ weight·v (linear), Σ weight·(v − center)² (quadratic),
+    Σ weight·|v − center| (absolute) or Σ tables[i][v_i − center_i] (table: costs at whole numbers, from the
+    least value of each variable's domain on). `weight` and `center` broadcast to the length of `index`.
     """
 
     kind: Kind
     index: Ints
     weight: ArrayLike = 1
     center: ArrayLike = 0
+    tables: Sequence[NDArray[Any]] = ()
 
     @cached_property
     def data(self) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -42,6 +42,32 @@ def without_absolutes(program: Program) -> Program:
     return program
 
 
+def without_tables(program: Program) -> Program:
+    """Each τ(v) by choosing one of its values: v = Σ k·z_k, cost Σ τ(k)·z_k, Σ z_k = 1, z binary."""
+    for position, term in enumerate(program.objective):
+        if term.kind != "table":
+            continue
+        lengths = np.array([table.size for table in term.tables])
+        which = np.repeat(np.arange(lengths.size), lengths)
+        start = np.asarray(term.data[1])
+        value = np.arange(which.size) - np.repeat(np.cumsum(lengths) - lengths - start, lengths)
+        name = f"z{position}"
+        blocks, rows, at = _with_block(program, Block(name, (which.size,), 0, 1, True))
+        shape, ones = (lengths.size, program.size + which.size), np.ones(which.size)
+        each = np.arange(lengths.size)
+        one = sp.csr_matrix((ones, (which, at)), shape=shape)
+        chosen = sp.csr_matrix((value, (which, at)), shape=shape)
+        itself = sp.csr_matrix((np.ones(each.size), (each, term.index)), shape=shape)
+        rows.append(Rows(f"{name} one", one, np.ones(each.size), np.ones(each.size)))
+        rows.append(
+            Rows(f"{name} value", sp.csr_matrix(itself - chosen), np.zeros(each.size), np.zeros(each.size))
+        )
+        terms = list(program.objective)
+        terms[position] = Term("linear", at, np.concatenate(term.tables))
+        return without_tables(replace(program, blocks=blocks, rows=rows, objective=terms))
+    return program
+
+
 class Piecewise:
     """Convex quadratics of integer variables as the piecewise-linear functions through their integers.
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from models.program import Program
-from models.reformulate import without_absolutes
+from models.reformulate import without_absolutes, without_tables
 
 
 def to_highs(program: Program, names: bool = False) -> Any:
@@ -114,9 +114,9 @@ def write(program: Program, path: Path) -> Path:
     aside = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")
     try:
         if path.suffix == ".nl":
-            to_pyomo(program).write(str(aside), io_options={"symbolic_solver_labels": False})
+            to_pyomo(without_tables(program)).write(str(aside), io_options={"symbolic_solver_labels": False})
         else:
-            _write_highs(without_absolutes(program), aside)
+            _write_highs(without_absolutes(without_tables(program)), aside)
         aside.replace(path)
     finally:
         aside.unlink(missing_ok=True)

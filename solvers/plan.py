@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from models import Program
 from models.program import Rows
-from models.reformulate import Piecewise, without_absolutes
+from models.reformulate import Piecewise, without_absolutes, without_tables
 from solvers.capability import Backend, Session
 from solvers.solution import Answer
 
@@ -58,6 +58,7 @@ class Plan:
 
 def plan(program: Program, backend: Backend) -> Plan | str:
     """Choose the form from the table of capabilities alone; a string says why there is none."""
+    program = without_tables(program)
     whole = bool(program.integer.any())
     if backend.integers_only and not program.integer.all():
         return f"{backend.name} takes whole numbers only; this program has continuous variables"

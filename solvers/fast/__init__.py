@@ -9,6 +9,8 @@ from models import Model
 
 PATHS = {
     "Chebyshev": "solvers.fast.chebyshev:solve_chebyshev",
+    "CostTable": "solvers.fast.cost_table:solve_cost_table",
+    "CumulativeQIP": "solvers.fast.cumulative:solve_cumulative",
     "HierarchyQIP": "solvers.fast.hierarchy:solve_hierarchy",
     "Isotonic": "solvers.fast.isotonic:solve_isotonic",
 }

@@ -1,0 +1,33 @@
+"""Cost tables by merging slopes (Eq. 4 of Fioretto & Van Hentenryck 2019), one row or the whole table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models import CostTable
+from solvers.fast import NoFastPath
+
+
+def solve_cost_table(model: CostTable) -> NDArray[np.int64]:
+    """The best division of v units: the v cheapest in the merged slopes, ties to the earlier child."""
+    _need_convex(model)
+    slope, child = model.slopes
+    units = model.total - int(model.least.sum())
+    taken = child[np.argsort(slope, kind="stable")[:units]]
+    return model.least + np.bincount(taken, minlength=model.least.size)
+
+
+def merged_table(model: CostTable) -> tuple[int, NDArray[Any]]:
+    """φ at every value that the children can add up to, whatever the total: ``(least value, costs)``."""
+    _need_convex(model)
+    cheapest = sum(np.asarray(table)[0].item() for table in model.tables)
+    costs = cheapest + np.concatenate([[0], np.cumsum(np.sort(model.slopes[0]))])
+    return int(model.least.sum()), costs
+
+
+def _need_convex(model: CostTable) -> None:
+    if not model.convex:
+        raise NoFastPath("CostTable: slopes merge for convex tables only, and one is not convex")

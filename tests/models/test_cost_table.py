@@ -1,0 +1,120 @@
+"""CostTable: all divisions enumerated, the whole table against min-plus convolution, exact backends."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from models import CostTable
+from solvers import solve
+from solvers.fast.cost_table import merged_table
+
+
+def divisions(model):
+    spans = [range(a, a + n) for a, n in zip(model.least.tolist(), model.lengths.tolist(), strict=True)]
+    return [x for x in itertools.product(*spans) if sum(x) == model.total]
+
+
+def convex_tables(longest, steps):
+    for length in range(1, longest + 1):
+        for slopes in itertools.combinations_with_replacement(steps, length - 1):
+            yield np.concatenate([[2], 2 + np.cumsum(slopes)]).astype(int)
+
+
+def test_every_division_of_all_tiny_convex_tables():
+    tables = list(convex_tables(3, (-2, 0, 1)))
+    checked = 0
+    for pair in itertools.product(tables, repeat=2):
+        for start in ((0, 0), (-1, 2)):
+            low = sum(start)
+            for total in range(low, low + sum(len(t) - 1 for t in pair) + 1):
+                model = CostTable(pair, total, start)
+                costs = {x: model.objective(x) for x in divisions(model)}
+                best = min(costs.values())
+                answer = solve(model)
+                assert answer.objective == best
+                # Ties: of equally cheap units the earlier child's, so the largest optimal x, read in order.
+                assert tuple(answer.x) == max(x for x, cost in costs.items() if cost == best)
+                for x, cost in costs.items():
+                    proof = model.certificate(x)
+                    assert proof.gap == cost - best
+                    assert proof.optimal == (cost == best)
+                    checked += 1
+    assert checked > 3000
+
+
+def test_tables_that_are_not_convex_keep_a_true_bound():
+    rng = np.random.default_rng(1)
+    gaps = 0
+    for _ in range(300):
+        tables = [rng.integers(0, 9, size=rng.integers(1, 5)) for _ in range(3)]
+        room = sum(t.size - 1 for t in tables)
+        model = CostTable(tables, int(rng.integers(0, room + 1)))
+        best = min(model.objective(x) for x in divisions(model))
+        for x in divisions(model):
+            proof = model.certificate(x)
+            assert proof.bound <= best
+            assert not proof.optimal or model.objective(x) == best
+            gaps += not proof.optimal and model.objective(x) == best
+        if not model.convex:
+            assert solve(model).status == "unsupported"
+    assert gaps  # duality gaps do occur, and are reported
+
+
+def test_whole_table_is_the_min_plus_convolution():
+    rng = np.random.default_rng(2)
+    for _ in range(100):
+        model = CostTable.random(rng, 25)
+        if not model.convex:
+            continue
+        expected = {0: 0}
+        for start, table in zip(model.least.tolist(), model.tables, strict=True):
+            wider = {}
+            for (v, cost), (k, more) in itertools.product(expected.items(), enumerate(table.tolist())):
+                key = v + start + k
+                wider[key] = min(wider.get(key, np.inf), cost + more)
+            expected = wider
+        least, costs = merged_table(model)
+        assert {least + k: cost for k, cost in enumerate(costs.tolist())} == expected
+
+
+@pytest.mark.parametrize("backend", ["highs", "cp-sat"])
+def test_backends_agree(backend):
+    rng = np.random.default_rng(3)
+    for _ in range(12):
+        model = CostTable.random(rng, 60)
+        found = solve(model, backend, time_limit=20)
+        assert found.status == "optimal"
+        if model.convex:
+            assert found.objective == solve(model).objective
+        else:
+            assert found.objective >= model.certificate(found.x).bound
+
+
+def test_large_by_certificate():
+    rng = np.random.default_rng(4)
+    tables = [np.cumsum(np.sort(rng.integers(-(10**6), 10**6, 1000))) for _ in range(500)]
+    model = CostTable(tables, 200_000)
+    answer = solve(model)
+    assert answer.certificate.gap == 0
+    moved = answer.x.copy()
+    giver, taker = np.flatnonzero(moved > 0)[0], np.flatnonzero(moved < 999)[-1]
+    moved[giver] -= 1
+    moved[taker] += 1
+    assert model.certificate(moved).gap == model.objective(moved) - answer.objective
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([], 0), "tables is empty"),
+        (([[1], []], 0), r"tables\[1\] is empty"),
+        (([[1, 2]], 2), r"total is 2: values in the domains add up to 0 … 1 only"),
+        (([[1, 2]], 1.5), "total must be an integer"),
+        (([[1, 2]], 1, [0, 0]), "start must hold a whole number for each of the 1 tables"),
+        (([[1, np.nan]], 1), r"tables\[0\]\[1\] is nan"),
+    ],
+)
+def test_bad_input_names_the_culprit(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        CostTable(*arguments)
