@@ -22,7 +22,7 @@ def convex_tables(longest, steps):
 
 
 def test_every_division_of_all_tiny_convex_tables():
-    tables = list(convex_tables(3, (-2, 0, 1)))
+    tables = list(convex_tables(4, (-2, 0, 1)))
     checked = 0
     for pair in itertools.product(tables, repeat=2):
         for start in ((0, 0), (-1, 2)):

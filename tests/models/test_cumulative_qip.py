@@ -58,7 +58,7 @@ def test_relaxation_agrees_with_clarabel_and_highs_bounds_the_integer_answer(see
 
 def test_projections_are_the_nearest_points():
     rng = np.random.default_rng(5)
-    tree = Tree([[1, 0, 1], [2, 0, 0, 1]])
+    tree = Tree([[0, 0, 0], [2, 0, 0, 1]])
     counts = rng.normal(size=(tree.size, 3))
     inner = tree.internal
     rows = np.zeros((inner.size, tree.size))
