@@ -12,7 +12,9 @@ from models.hierarchy_qip import HierarchyQIP
 from models.isotonic import Isotonic
 from models.model import Model
 from models.program import Program
+from models.sparsest_chebyshev import SparsestChebyshev
 from models.tree import Tree
+from models.tree_chebyshev import TreeChebyshev
 
 __all__ = [
     "Certificate",
@@ -23,5 +25,7 @@ __all__ = [
     "Isotonic",
     "Model",
     "Program",
+    "SparsestChebyshev",
     "Tree",
+    "TreeChebyshev",
 ]

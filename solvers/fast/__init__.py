@@ -13,6 +13,8 @@ PATHS = {
     "CumulativeQIP": "solvers.fast.cumulative:solve_cumulative",
     "HierarchyQIP": "solvers.fast.hierarchy:solve_hierarchy",
     "Isotonic": "solvers.fast.isotonic:solve_isotonic",
+    "SparsestChebyshev": "solvers.fast.sparsest_chebyshev:solve_sparsest_chebyshev",
+    "TreeChebyshev": "solvers.fast.tree_chebyshev:solve_tree_chebyshev",
 }
 """Each model's algorithm. Loaded on use: a file compiles, or takes from Numba's cache, its own kernels."""
 

@@ -1,0 +1,156 @@
+"""Beyond the papers: the Chebyshev problems of a whole tree at once, not level by level."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from models import exact
+from models.certificate import Certificate, infeasible, judge
+from models.hierarchy_qip import HierarchyQIP
+from models.model import answer_of, fractional, random_noisy
+from models.program import INFINITY, Block, Program, Rows, Term, rows_of
+from models.tree import Tree
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class TreeChebyshev:
+    """Whole non-negative counts over a tree, consistent, with the least largest change of any node.
+
+    ::
+
+        minimize    max over all nodes r below the root of |x_r − y_r|
+        subject to  x_root = c,  Σ_{s child of r} x_s = x_r,  x ≥ 0,  x integer
+
+    InfTDA (Boninsegna & Silvestri 2025) solves a Chebyshev problem for each family in turn, from the root
+    down, each taking its parent's count as given; this is all of them in one.
+
+    Parameters
+    ----------
+    tree : Tree
+    noisy : int array, shape (nodes,)
+        Noisy counts in level order; the root's is not looked at.
+    total : int
+        The root's public count c ≥ 0.
+
+    Raises
+    ------
+    ValueError
+        If the counts are not one whole number a node, c is negative, or sums would not fit 62 bits.
+
+    Examples
+    --------
+    >>> model = TreeChebyshev(Tree([[0, 0], [0, 0, 1]]), [0, 6, 4, 9, 1, 2], total=10)
+    >>> model.least_distance(), model.objective([10, 7, 3, 7, 0, 3])
+    (2, 2)
+    """
+
+    tree: Tree
+    noisy: ArrayLike
+    total: int
+
+    def __post_init__(self) -> None:
+        noisy = exact.as_data("noisy", self.noisy)
+        if noisy.dtype != np.int64 or noisy.size != self.tree.size:
+            raise ValueError(f"noisy must hold a whole number for each of the {self.tree.size} nodes")
+        object.__setattr__(self, "total", exact.as_total("total", self.total))
+        if 4 * noisy.size * (exact.reach(noisy) + self.total + 1) >= 2**62:
+            raise ValueError(f"{noisy.size} counts of up to {exact.reach(noisy)} add up beyond 62 bits")
+        object.__setattr__(self, "noisy", noisy)
+
+    @property
+    def counts(self) -> Ints:
+        """The noisy counts as an array."""
+        return np.asarray(self.noisy)
+
+    def program(self) -> Program:
+        """One distance variable for all nodes."""
+        n, y = self.tree.size, self.counts
+        consistency = HierarchyQIP(self.tree, y[:, None], self.total).program().rows[1]
+        wide = consistency.matrix.copy()
+        wide.resize((wide.shape[0], n + 1))
+        below = np.arange(1, n)
+        beside = (np.tile(below - 1, 2), np.concatenate([below, np.full(n - 1, n)]))
+        ones, shape = np.ones(n - 1), (n - 1, n + 1)
+        lower = np.zeros(n)
+        lower[0] = self.total
+        furthest = exact.reach(y) + self.total
+        return Program(
+            "TreeChebyshev",
+            [Block("x", (n,), lower, self.total, True), Block("distance", (1,), 0, furthest, True)],
+            [
+                rows_of("below", shape, (*beside, np.concatenate([ones, -ones])), -INFINITY, y[1:]),
+                rows_of("above", shape, (*beside, np.concatenate([ones, ones])), y[1:], INFINITY),
+                Rows("consistency", wide, consistency.lower, consistency.upper),
+            ],
+            [Term("linear", np.array([n]))],
+        )
+
+    def objective(self, x: Any) -> int:
+        """The largest change of a node below the root."""
+        away = np.abs(answer_of(x, self.counts.shape, integer=True) - self.counts)[1:]
+        return int(away.max(initial=0))
+
+    def violations(self, x: Any) -> list[str]:
+        """Negative counts and fractions, wrong sums, a wrong root."""
+        x = answer_of(x, self.counts.shape, integer=True)
+        found = list(fractional(x))
+        found += [f"x >= 0: x[{r}] = {x[r]}" for r in np.flatnonzero(x < 0)]
+        inner = self.tree.internal
+        sums = self.tree.child_sums(x) if inner.size else x[:0]
+        for k in np.flatnonzero(sums != x[inner]):
+            found.append(f"consistency: node {inner[k]}: children sum to {sums[k]}, not {x[inner[k]]}")
+        if x[0] != self.total:
+            found.append(f"total: x[0] = {x[0]}, not {self.total}")
+        return found
+
+    def certificate(self, x: Any) -> Certificate:
+        """No answer keeps all changes under the least distance; O(n log range), the gap exact."""
+        x = answer_of(x, self.counts.shape, integer=True)
+        objective = self.objective(x)
+        broken = self.violations(x)
+        if broken:
+            return infeasible(objective, broken)
+        least = self.least_distance()
+        reason = f"there is an answer with no change over {least}"
+        return judge(objective, objective - least, True, {"least_distance": least}, reason)
+
+    def least_distance(self) -> int:
+        """The optimum, by bisection: at d, each subtree can hold just the counts in an interval."""
+        low, high = -1, exact.reach(self.counts) + self.total
+        while high - low > 1:
+            middle = (low + high) // 2
+            if self.spans(middle) is None:
+                low = middle
+            else:
+                high = middle
+        return high
+
+    def spans(self, distance: int) -> tuple[Ints, Ints] | None:
+        """What each subtree can hold at a distance, ``(least, most)``; None if that leaves no answer."""
+        tree, y = self.tree, self.counts
+        least, most = np.maximum(0, y - distance), np.minimum(self.total, y + distance)
+        least[0] = most[0] = self.total
+        start, child = tree.children
+        for level in range(tree.depth - 1, -1, -1):
+            nodes = np.arange(tree.size)[tree.nodes_of(level)]
+            nodes = nodes[np.diff(start)[nodes] > 0]
+            if nodes.size:
+                family = child[start[nodes[0]] : start[nodes[-1] + 1]]
+                cuts = start[nodes] - start[nodes[0]]
+                least[nodes] = np.maximum(least[nodes], np.add.reduceat(least[family], cuts))
+                most[nodes] = np.minimum(most[nodes], np.add.reduceat(most[family], cuts))
+        return None if np.any(least > most) else (least, most)
+
+    @classmethod
+    def random(cls, rng: np.random.Generator, size: int) -> Self:
+        """A tree of about `size` nodes with ugly counts."""
+        branching = max(1, round(size ** (1 / 2)))
+        tree = Tree.random(rng, int(rng.integers(0, 4)), min(branching, 6), ragged=bool(rng.random() < 0.3))
+        noisy = random_noisy(rng, (tree.size,))
+        return cls(tree, noisy, max(0, int(noisy[0]) + int(rng.integers(-3, 4))))

@@ -1,0 +1,24 @@
+"""The fewest positive entries at the least Chebyshev distance, in closed form."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models import SparsestChebyshev
+
+
+def solve_sparsest_chebyshev(model: SparsestChebyshev) -> NDArray[np.int64]:
+    """Keep the largest entries, as many as it takes, at their noisy counts; move these to the total in order.
+
+    Ties: of equal entries the earlier one is kept; the earlier of the kept ones moves first.
+    """
+    lower, upper = model.box
+    kept = np.sort(np.argsort(-model.counts, kind="stable")[: model.fewest()])
+    x = np.zeros(model.counts.size, dtype=np.int64)
+    x[kept] = np.maximum(model.counts[kept], 0)
+    missing = model.total - int(x.sum())
+    room = upper[kept] - x[kept] if missing > 0 else x[kept] - lower[kept]
+    taken = np.clip(abs(missing) - (np.cumsum(room) - room), 0, room)
+    x[kept] += taken if missing > 0 else -taken
+    return x

@@ -1,0 +1,88 @@
+"""The models beyond the papers: fewest positives, and a whole tree's Chebyshev problem at once."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from models import Chebyshev, SparsestChebyshev, Tree, TreeChebyshev
+from solvers import solve
+
+
+def test_fewest_positives_on_all_tiny_instances():
+    checked = 0
+    for n in (1, 2, 3):
+        for y in itertools.product(range(-3, 4), repeat=n):
+            for total in range(6):
+                model = SparsestChebyshev(y, total)
+                d = model.distance
+                assert d == solve(Chebyshev(y, total)).objective
+                spans = [range(max(0, a - d), a + d + 1) for a in y]
+                costs = {x: model.objective(x) for x in itertools.product(*spans) if sum(x) == total}
+                best = min(costs.values())
+                answer = solve(model)
+                assert answer.status == "optimal"
+                assert answer.objective == best
+                for x, cost in costs.items():
+                    proof = model.certificate(x)
+                    assert proof.gap == cost - best
+                    assert proof.optimal == (cost == best)
+                    checked += 1
+    assert checked > 5000
+
+
+def tree_answers(model):
+    leaves = model.tree.leaves
+    for held in itertools.product(range(model.total + 1), repeat=leaves.size):
+        if sum(held) == model.total:
+            yield model.tree.sum_up(np.array(held, dtype=np.int64))
+
+
+def test_whole_tree_on_all_tiny_instances():
+    checked = 0
+    for tree in (Tree([]), Tree([[0]]), Tree([[0, 0], [1, 0]]), Tree([[0, 0], [0, 0]])):
+        for y in itertools.product((-2, 0, 1, 4), repeat=tree.size - 1):
+            for total in (0, 1, 3):
+                model = TreeChebyshev(tree, [0, *y], total)
+                costs = [(x, model.objective(x)) for x in tree_answers(model)]
+                best = min(cost for _, cost in costs)
+                assert model.least_distance() == best
+                assert solve(model).objective == best
+                for x, cost in costs:
+                    assert model.certificate(x).gap == cost - best
+                    checked += 1
+    assert checked > 3000
+
+
+@pytest.mark.parametrize("kind", [SparsestChebyshev, TreeChebyshev])
+@pytest.mark.parametrize("backend", ["highs", "cp-sat"])
+def test_backends_agree(kind, backend):
+    rng = np.random.default_rng(7)
+    for _ in range(15):
+        model = kind.random(rng, int(rng.integers(1, 60)))
+        found = solve(model, backend, time_limit=20)
+        assert (found.status, found.objective) == ("optimal", solve(model).objective)
+
+
+def test_large_by_certificate():
+    rng = np.random.default_rng(8)
+    tree = Tree([np.zeros(1000, int), rng.integers(0, 1000, 200_000)])
+    noisy = tree.sum_up(rng.integers(-5, 50, tree.leaves.size)) + rng.integers(-20, 21, tree.size)
+    answer = solve(TreeChebyshev(tree, noisy, int(noisy[0])))
+    assert answer.certificate.gap == 0
+    sparse = SparsestChebyshev(rng.integers(-30, 31, 10**6), 10**6)
+    assert solve(sparse).certificate.gap == 0
+    # IntOpt's answer is one of those that the model chooses from.
+    rule = solve(Chebyshev(sparse.counts, sparse.total)).x
+    assert sparse.certificate(rule).gap >= 0
+
+
+def test_broken_constraints_are_named():
+    model = TreeChebyshev(Tree([[0, 0]]), [0, 1, 2], 3)
+    assert model.violations([3, 4, 0]) == ["consistency: node 0: children sum to 4, not 3"]
+    assert "total: x[0] = 2, not 3" in model.violations([2, 2, 0])
+    assert SparsestChebyshev([5, 0], 5).violations([4, 1])[-1].startswith("nearest: x[1] = 1 is more than 0")
+    with pytest.raises(ValueError, match="a whole number for each of the 3 nodes"):
+        TreeChebyshev(Tree([[0, 0]]), [1, 2], 3)
+    with pytest.raises(ValueError, match="total is -1"):
+        SparsestChebyshev([1], -1)
