@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import math
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from hierdp.verification import Verification
 
 NOT_PRIVATE = "[bold red]SIMULATED NOISE: this is NOT private. For experiments only; do not publish.[/]"
+
+SECONDS = click.FloatRange(min=0, min_open=True, max=1e9)
 
 
 class Friendly(click.Group):
@@ -54,9 +57,14 @@ def main() -> None:
               help="Folder to make, for the tables, manifests and the report.")  # fmt: skip
 @click.option("--overwrite", is_flag=True, help="Replace that folder if it exists.")
 @click.option(
-    "--time-limit", type=float, default=10.0, show_default=True, help="Seconds for each exact solve."
+    "--time-limit", type=SECONDS, default=10.0, show_default=True, help="Seconds for each exact solve."
 )
-@click.option("--simulate", type=int, metavar="SEED", help="Seeded, NOT private noise, to repeat a run.")
+@click.option(
+    "--simulate",
+    type=click.IntRange(min=0),
+    metavar="SEED",
+    help="Seeded, NOT private noise, to repeat a run.",
+)
 def demo(out: Path, overwrite: bool, time_limit: float, simulate: int | None) -> None:
     """Release real flights two ways, and have every installed solver check each step.
 
@@ -66,6 +74,8 @@ def demo(out: Path, overwrite: bool, time_limit: float, simulate: int | None) ->
     from hierdp import demo as job
     from hierdp import folder
 
+    if math.isnan(time_limit):  # which no range excludes
+        raise click.UsageError("--time-limit is nan: give seconds")
     folder.check(out, overwrite)
     console = _console()
     console.print("Reading the flights that left New York in 2013 (336,776, public, CC0) through DuckDB …")
@@ -108,7 +118,7 @@ def _common(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--unknown", metavar="NAME",
                      help="Put rows with a missing or unknown region, or a missing group, into a region, or "
                           "a group, of this name. Without it they are an error; they are never dropped."),
-        click.option("--simulate", type=int, metavar="SEED",
+        click.option("--simulate", type=click.IntRange(min=0), metavar="SEED",
                      help="Seeded noise, NOT private: for experiments."),
     ]  # fmt: skip
     for option in reversed(options):
@@ -216,10 +226,22 @@ def top_down(
 @main.command()
 @click.argument("models", nargs=-1)
 @click.option("--backends", metavar="NAMES", help="Comma-separated; default: all installed exact ones.")
-@click.option("--instances", type=int, default=5, show_default=True, help="Random instances of each model.")
-@click.option("--size", type=int, default=30, show_default=True, help="Variables of an instance, about.")
-@click.option("--seed", type=int, default=0, show_default=True)
-@click.option("--time-limit", type=float, default=10.0, show_default=True, help="Seconds for each solve.")
+@click.option(
+    "--instances",
+    type=click.IntRange(min=1),
+    default=5,
+    show_default=True,
+    help="Random instances of each model.",
+)
+@click.option(
+    "--size",
+    type=click.IntRange(min=1),
+    default=30,
+    show_default=True,
+    help="Variables of an instance, about.",
+)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@click.option("--time-limit", type=SECONDS, default=10.0, show_default=True, help="Seconds for each solve.")
 @click.option("--out", type=click.Path(path_type=Path), help="Write the table to this Parquet file, too.")
 def verify(
     models: Sequence[str],
@@ -243,6 +265,8 @@ def verify(
     wrong = [name for name in models if name not in known]
     if wrong:
         raise click.UsageError(f"no model {wrong[0]}; there are {', '.join(known)}")
+    if out is not None and not out.absolute().parent.is_dir():
+        raise click.UsageError(f"there is no folder {out.absolute().parent} to put {out.name} in")
     rng = np.random.default_rng(seed)
     named = [
         (f"random {i}", known[name].random(rng, size)) for name in (models or known) for i in range(instances)

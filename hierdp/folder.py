@@ -11,6 +11,9 @@ from pathlib import Path
 
 from hierdp.errors import InputError
 
+MARKS = ("manifest.json", "report.html")
+"""What a release, or the demo, has: no other folder is replaced, whatever was asked."""
+
 
 def check(path: Path, overwrite: bool) -> None:
     """Say early, before any budget is spent, that a folder cannot be made.
@@ -18,12 +21,15 @@ def check(path: Path, overwrite: bool) -> None:
     Raises
     ------
     InputError
-        If it exists and is not to be replaced, or its parent is not a folder one may write to.
+        If it exists and is not to be replaced or is no release, or its parent is not a folder one may
+        write to.
     """
     if (path.exists() or path.is_symlink()) and not overwrite:
         raise InputError(f"{path} exists and is kept; choose another folder, or say --overwrite")
     if path.exists() and not path.is_dir():
         raise InputError(f"{path} is a file, not a folder; choose another name")
+    if path.is_dir() and any(path.iterdir()) and not any((path / mark).exists() for mark in MARKS):
+        raise InputError(f"{path} is not a release: its files are kept; choose another folder")
     parent = path.absolute().parent
     if not parent.is_dir():
         raise InputError(f"there is no folder {parent} to put {path.name} in; make it first")
@@ -51,7 +57,12 @@ def appearing(path: Path, overwrite: bool = False) -> Iterator[Path]:
         if path.exists():
             old = Path(tempfile.mkdtemp(prefix=f".{path.name}.replaced-", dir=path.parent))
             path.rename(old / path.name)
-            aside.rename(path)
+            try:
+                aside.rename(path)
+            except BaseException:
+                (old / path.name).rename(path)
+                old.rmdir()
+                raise
             shutil.rmtree(old)
         else:
             aside.rename(path)

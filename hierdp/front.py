@@ -71,6 +71,7 @@ def release(
             raise InputError("delta and first are for top-down; group-size is pure differential privacy")
         made = m_c_dp(tables.group_sizes(source, **columns), epsilon, noise)
         public = columns.get("regions") is not None
+        said = {"which_groups": "those with a row in the data, which makes them public"}
     elif mechanism == "top-down":
         from hierdp.mechanisms.top_down import inf_tda
 
@@ -78,8 +79,9 @@ def release(
             raise InputError("top-down needs a delta between 0 and 1, such as 1e-8")
         check_delta(delta)
         made = inf_tda(tables.flows(source, **columns), epsilon, delta, noise, first)
+        said = {}
         public = all(tables.Axis.of(axis).hierarchy is not None for axis in columns["axes"].values())
     else:
         raise InputError(f"no mechanism {mechanism!r}; there are {listed(['group-size', 'top-down'])}")
     where = "from a table of regions" if public else "as seen in the data, which makes them public"
-    return replace(made, settings={**made.settings, "regions": where})
+    return replace(made, settings={**made.settings, "regions": where, **said})

@@ -73,6 +73,8 @@ class SimulatedNoise:
     """The same distributions from a seed, for experiments. NOT private: floats, and a known seed."""
 
     def __init__(self, seed: int) -> None:
+        if seed < 0:
+            raise InputError(f"the seed is {seed}: it must be a whole number, 0 or more")
         self._rng = np.random.default_rng(seed)
 
     def geometric(self, counts: Ints, query: str, sensitivity: int, epsilon: float) -> NoisyCounts:

@@ -151,7 +151,9 @@ def group_sizes(
         Names of the root and its level, with `levels`.
     unknown : str, optional
         Name of a region of its own for the rows whose region is missing (at any level) or not in `regions`,
-        and, in every region, of a group for the rows without a group. By default such rows are an error.
+        and, in every region of the last level, of one group for the rows without a group (at any of its
+        columns). Both are there whether or not any row needs them, a group then with 0 entities: neither
+        regions nor groups may tell of the data. By default such rows are an error.
 
     Raises
     ------
@@ -190,8 +192,9 @@ def group_sizes(
         ]
     _refuse(table, faults)
 
-    named = {name: key if unknown is None else key.fill_null(unknown) for name, key in keys.items()}
     lost = ibis.or_(*(key.isnull() for key in keys.values()))
+    # Whatever else a row without a group says of it: they are one group a region.
+    named = {name: key if unknown is None else lost.ifelse(unknown, key) for name, key in keys.items()}
     # Each row's size is capped before the sum, which then cannot overflow: min(Σ min(n, K), K) = min(Σ n, K).
     columns = {**named, "lost": lost, "size": ibis.least(entity, ibis.literal(int(max_size), "int64"))}
     rows, (hierarchy,) = _located(table, [axis], columns, unknown, root, root_level)
@@ -214,6 +217,8 @@ def group_sizes(
         raise InputError(f"{hierarchy.size} regions × {max_size} sizes do not fit; choose a smaller max_size")
     leaves = np.zeros((hierarchy.names[-1].size, int(max_size) + 1), dtype=np.int64)
     np.add.at(leaves, (place, size), n)  # named and unnamed groups of one size come apart
+    if unknown is not None:  # the unnamed group is there before its first entity: groups are public
+        leaves[np.setdiff1d(np.arange(len(leaves)), place[nameless.astype(bool)]), 0] += 1
     return GroupSizes(hierarchy, np.asarray(hierarchy.tree.sum_up(leaves), dtype=np.int64))
 
 
@@ -283,7 +288,10 @@ def read_regions(
         See `read` and `Hierarchy.from_columns`.
     """
     table, axis = read(source), Axis(None, as_names(levels))
-    _refuse(table, _missing_regions(table, axis, unknown=None))
+    where = "the table of regions"
+    texts = [(name, _text(_column(table, name, where))) for name in axis.columns]
+    missing = f"the region is missing in {where}; each of its rows needs one at every level"
+    _refuse(table, [(text.isnull(), f"column {name!r}: {missing}") for name, text in texts])
     return _seen(table, axis, root, root_level)
 
 
@@ -415,9 +423,9 @@ def _quietly(action: Callable[[], Any], path: Path | None = None) -> Any:
     raise problem  # out here, so that DuckDB's own message is not kept as its cause
 
 
-def _column(table: Table, name: str) -> Column:
+def _column(table: Table, name: str, where: str = "the data") -> Column:
     if name not in table.columns:
-        raise unknown_column(name, table.columns)
+        raise unknown_column(name, table.columns, where)
     return table[name]
 
 

@@ -73,9 +73,10 @@ def inf_tda(
     Raises
     ------
     InputError
-        If ε or δ is out of range, or there is no such axis.
+        If ε or δ is out of range, there is no such axis, or two columns of the release would have one name.
     """
     epsilon, delta = check_epsilon(epsilon), check_delta(delta)
+    _refuse_clashes(data.axis_names)
     order = refinements(data, first)
     rho = rho_of(epsilon, delta)
     noise = noise or ExactNoise()
@@ -98,6 +99,16 @@ def inf_tda(
         "total": data.total,
     }
     return Release("InfTDA", _table(data, levels), ledger, tuple(steps), settings)
+
+
+def _refuse_clashes(axis_names: Sequence[str]) -> None:
+    """Each axis has two columns in a release, beside its own two."""
+    columns = ["level", "count", *(f"{name}_level" for name in axis_names)]
+    for name in axis_names:
+        if name in columns:
+            raise InputError(
+                f"an axis cannot be called {name!r}: a column of the release has that name; choose another"
+            )
 
 
 def refinements(data: Flows, first: str | None) -> list[int]:

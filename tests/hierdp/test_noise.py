@@ -9,9 +9,9 @@ import math
 
 import numpy as np
 import pytest
+from doubles import everything_in, hierarchy
 from scipy import stats
 
-from doubles import everything_in, hierarchy
 from hierdp.errors import InputError
 from hierdp.mechanisms.group_size import m_c_dp
 from hierdp.noise import ExactNoise, NoisyCounts, SimulatedNoise
@@ -188,6 +188,11 @@ def test_noisy_counts_do_not_carry_the_true_ones(noise):
         assert {type(value) for value in dataclasses.astuple(noisy.spend)} <= {
             str, int, float, bool, type(None)
         }  # fmt: skip
+
+
+def test_bad_seeds():
+    with pytest.raises(InputError, match="the seed is -1: it must be a whole number, 0 or more"):
+        SimulatedNoise(-1)
 
 
 def test_true_counts_are_not_changed():

@@ -48,6 +48,9 @@ def target(request, tmp_path_factory):
 def plain_sizes(rows, max_size, unknown):
     """(Level, region) → Counter of sizes, by dictionaries: what `group_sizes` says in SQL."""
     size, home = Counter(), {}
+    if unknown is not None:  # groups are public: the unnamed one of each region is there without rows, too
+        home = {(unknown, county): county for county in [*COUNTY_OF, unknown]}
+        size = Counter(dict.fromkeys(home, 0))
     for county, group, n in rows:
         county = county if county in COUNTY_OF else unknown
         key = (group, None) if group is not None else (unknown, county)
@@ -146,7 +149,14 @@ def test_a_row_with_a_level_missing_goes_to_the_unknown():
 def test_unnamed_groups_are_one_a_region():
     frame = pd.DataFrame({"c": ["a", "a", "b", "a"], "g": [None, None, None, "x"]})
     sizes = group_sizes(frame, levels="c", group="g", max_size=3, unknown="?")
-    assert sizes.counts.tolist() == [[0, 2, 1, 0], [0, 0, 0, 0], [0, 1, 1, 0], [0, 1, 0, 0]]
+    # The region "?" has its unnamed group too, without entities.
+    assert sizes.counts.tolist() == [[1, 2, 1, 0], [1, 0, 0, 0], [0, 1, 1, 0], [0, 1, 0, 0]]
+
+
+def test_unnamed_groups_are_one_a_region_whatever_else_names_them():
+    frame = pd.DataFrame({"c": ["a", "a", "a"], "g": [None, None, "x"], "h": ["1", "2", None]})
+    sizes = group_sizes(frame, levels="c", group=["g", "h"], max_size=4, unknown="?")
+    assert sizes.counts.tolist() == [[1, 0, 0, 1, 0], [1, 0, 0, 0, 0], [0, 0, 0, 1, 0]]
 
 
 def test_ids_of_other_types():
@@ -284,7 +294,7 @@ def test_regions_from_a_file(target):
         ([("A", "x"), ("B", "x")], ["s", "c"], "'x' of level 'c' has two parents, 'A', 'B'"),
         ([("A", "x"), ("B", None)], ["s", "c"], "row 2, column 'c': the region is missing"),
         ([("A", "x"), ("", "y")], ["s", "c"], "row 2, column 's': the region is missing"),
-        ([("A", "x")], ["s", "d"], "no column 'd' in the data; its columns are 's', 'c'"),
+        ([("A", "x")], ["s", "d"], "no column 'd' in the table of regions; its columns are 's', 'c'"),
         ([("A", "x")], ["s", "s"], "a level is repeated"),
         ([("A", "x")], [], "no column of regions"),
         ([], ["s"], "no rows"),
@@ -440,18 +450,13 @@ def test_flights_end_to_end():
     sizes = group_sizes(FLIGHTS, **usual, entities="flights", max_size=1_000, unknown="unknown")
     assert sizes.counts[0] @ np.arange(1_001) == 336_776
     assert sizes.counts[0, 1_000] == 0
-    assert sizes.groups == 44_396 + np.unique(lost_destinations()).size
+    unnamed = places.names[-1].size + 1  # one in each airport, and in the unknown one
+    assert sizes.groups == 44_396 + unnamed
     assert (
         sizes.hierarchy.tree.child_sums(sizes.counts) == sizes.counts[sizes.hierarchy.tree.internal]
     ).all()
     zone = 1 + list(sizes.hierarchy.names[1]).index("unknown")
     assert sizes.counts[zone] @ np.arange(1_001) == 7_602
-
-
-def lost_destinations():
-    flights = pd.read_parquet(FLIGHTS)
-    # Unnamed groups are one a region *and* destination: the destination is part of the group's name.
-    return flights[flights.aircraft.isna()].destination
 
 
 def test_flights_as_flows():

@@ -1,0 +1,453 @@
+"""The command line: what works, and that what does not says so in one clear message and writes nothing."""
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+from hierdp.cli import main
+
+HIERDP = Path(sys.executable).with_name("hierdp")
+
+PEOPLE = "state,county,home,n\nA,a,1,2\nA,a,2,0\nA,a2,4,1\nB,b,3,5\n"
+TRIPS = "o_state,o,d,n\nA,a,x,30\nA,a,y,2\nB,b,x,10\n"
+FILES = {
+    "people.csv": PEOPLE,
+    "trips.csv": TRIPS,
+    "regions.csv": "state,county\nA,a\nA,a2\nB,b\nB,never\n",
+    "ends.csv": "all,end\nx,a\nx,b\nx,x\nx,y\n",
+    "lost.csv": PEOPLE + "B,,5,1\nB,zz,6,1\nB,b,,1\n",
+    "two parents.csv": "state,county,home,n\nA,a,1,1\nB,a,2,1\n",
+    "region with two parents.csv": "state,county\nA,a\nA,a2\nB,a\n",
+    "region missing.csv": "state,county\nA,a\nA,\n",
+    "no such region.csv": PEOPLE + "B,zz,6,1\n",
+    "region empty.csv": PEOPLE + "B,,6,1\n",
+    "group empty.csv": PEOPLE + "B,b,,1\n",
+    "negative.csv": PEOPLE + "B,b,7,-3\n",
+    "fractional.csv": PEOPLE + "B,b,7,2.5\n",
+    "no count.csv": PEOPLE + "B,b,7,\n",
+    "text.csv": PEOPLE + "B,b,7,many\n",
+    "huge.csv": PEOPLE + "B,b,7,99999999999999999999\n",
+    "torn.csv": PEOPLE + "B,b,1,1\n",
+    "ragged.csv": PEOPLE + "B,b\n",
+    "empty.csv": "",
+    "header.csv": "state,county,home,n\n",
+    "twice.csv": "state,county,home,Home\nA,a,1,1\n",
+    "unnamed.csv": "state,county,home,\nA,a,1,1\n",
+    "bad.parquet": "PAR1 nonsense",
+    "people.xlsx": PEOPLE,
+    "a file": "",
+}
+SIZES = "release group-size people.csv --levels state,county --group home --entities n --max-size 5"
+SIZES += " --epsilon 1 --out out"
+TABLED = "release group-size people.csv --regions regions.csv --region-levels state,county --region county"
+TABLED += " --group home --entities n --max-size 5 --epsilon 1 --out out"
+FLOWS = "release top-down trips.csv --axis origin=o_state,o --axis to=d --count n"
+FLOWS += " --epsilon 1 --delta 1e-8 --out out"
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, text in FILES.items():
+        Path(name).write_text(text)
+    Path("latin.csv").write_bytes("state,county,home,n\nK\xf6ln,a,1,1\n".encode("latin-1"))
+    Path("mine").mkdir()
+    Path("mine", "thesis.txt").write_text("years of work")
+    return tmp_path
+
+
+def run(command):
+    done = CliRunner().invoke(main, shlex.split(command), prog_name="hierdp")
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    assert "Traceback" not in done.output
+    return done
+
+
+# --- what works ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        ("", "hierdp demo"),
+        ("demo", "--time-limit"),
+        ("release", "top-down"),
+        ("release group-size", "Choose it without looking at the data"),
+        ("release top-down", "far below 1 / number of people"),
+        ("verify", "Exit status 1 if any backend disagrees"),
+        ("solvers", "how to get the others"),
+        ("mechanisms", "what it protects"),
+    ],
+)
+@pytest.mark.parametrize("flag", ["--help", "-h"])
+def test_help(command, says, flag):
+    done = run(f"{command} {flag}")
+    assert done.exit_code == 0
+    text = " ".join(done.output.split())
+    assert "Usage: hierdp" in text
+    assert says in text
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+@pytest.mark.parametrize("command", [SIZES, TABLED])
+def test_release_group_size(kind, command):
+    if kind == "parquet":
+        pd.read_csv("people.csv").to_parquet("people.parquet")
+        command = command.replace("people.csv", "people.parquet")
+    done = run(command)
+    assert done.exit_code == 0, done.output
+    tabled = command.split()[3] == "--regions"
+    regions = ["all", "A", "B", "a", "a2", "b", *["never"] * tabled]
+    table = pq.read_table("out/released.parquet").to_pandas()
+    assert table.region.drop_duplicates().tolist() == regions
+    assert table["size"].tolist() == list(range(6)) * len(regions)
+    by_region = table.groupby("region")["groups"].sum()
+    assert by_region["all"] == 4
+    assert by_region["A"] + by_region["B"] == 4
+    assert (table["groups"] >= 0).all()
+    again = pd.read_csv("out/released.csv", dtype={"parent": object})
+    pd.testing.assert_frame_equal(again, table, check_dtype=False)
+    manifest = json.loads(Path("out/manifest.json").read_text())
+    assert manifest["budget"]["private"] is True
+    assert manifest["budget"]["spent"] == pytest.approx(1)
+    assert manifest["settings"]["groups"] == 4
+    assert ("table of regions" in manifest["settings"]["regions"]) == tabled
+    assert "ε = 1 spent" in done.output
+    assert "out/report.html" in done.output
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+@pytest.mark.parametrize("tabled", [False, True])
+def test_release_top_down(kind, tabled):
+    command = FLOWS
+    if tabled:
+        command = command.replace("origin=o_state,o", "origin=o") + " --regions ends.csv --region-levels end"
+    if kind == "parquet":
+        pd.read_csv("trips.csv").to_parquet("trips.parquet")
+        command = command.replace("trips.csv", "trips.parquet")
+    done = run(command)
+    assert done.exit_code == 0, done.output
+    table = pq.read_table("out/released.parquet").to_pandas()
+    assert table.columns.tolist() == ["level", "origin_level", "origin", "to_level", "to", "count"]
+    assert (table.groupby("level")["count"].sum() == 42).all()
+    manifest = json.loads(Path("out/manifest.json").read_text())
+    assert manifest["settings"]["order"] == (["to", "origin"] if tabled else ["to", "origin", "origin"])
+    assert manifest["budget"]["delta"] == 1e-8
+    assert "ρ = 0.0132154 spent" in done.output
+
+
+def test_no_noise_to_speak_of_gives_the_table():
+    """With an enormous ε the exact noise is 0: the whole way, from the file to the files, is right."""
+    run(SIZES.replace("--epsilon 1", "--epsilon 1e6"))
+    table = pd.read_csv("out/released.csv", keep_default_na=False)
+    found = {(r.region, r.size): r.groups for r in table.itertuples() if r.groups and r.level == 2}
+    assert found == {("a", 0): 1, ("a", 2): 1, ("a2", 1): 1, ("b", 5): 1}
+    run(FLOWS.replace("--epsilon 1", "--epsilon 1e6") + " --overwrite --first origin")
+    table = pd.read_csv("out/released.csv")
+    found = {(r.origin, r.to): r.count_ for r in table.rename(columns={"count": "count_"}).itertuples()
+             if r.level == 3}  # fmt: skip
+    assert found == {("a", "x"): 30, ("a", "y"): 2, ("b", "x"): 10}
+
+
+def test_odd_names():
+    rows = 'état;комуна;h\n"Île ""x""";<b>ü</b>;1\n日本;東京|1;2\n=cmd();\' OR 1;3\n007;0080;4\n'
+    Path("odd.csv").write_text(rows, encoding="utf-8")
+    done = run(
+        "release group-size odd.csv --levels état,комуна --group h --max-size 2 --epsilon 1e6 --out out"
+    )
+    assert done.exit_code == 0, done.output
+    table = pd.read_csv("out/released.csv", dtype=str, keep_default_na=False)
+    assert set(table[table.level == "2"].region) == {"<b>ü</b>", "東京|1", "' OR 1", "0080"}
+    assert set(table[table.level == "2"].parent) == {'Île "x"', "日本", "=cmd()", "007"}
+    page = Path("out/report.html").read_text(encoding="utf-8")
+    assert "<b>ü</b>" not in page
+    assert "&lt;b&gt;ü&lt;/b&gt;" in page
+
+
+def test_unknown_keeps_every_row():
+    command = TABLED.replace("people.csv", "lost.csv").replace("--epsilon 1", "--epsilon 1e6")
+    done = run(f"{command} --unknown elsewhere")
+    assert done.exit_code == 0, done.output
+    table = pd.read_csv("out/released.csv", keep_default_na=False)
+    sizes = table[table.region == "all"].set_index("size")["groups"]
+    # homes 1 … 6, and in each of the five regions the group of the rows without one, mostly of nobody
+    assert sizes.to_dict() == {0: 1 + 4, 1: 1 + 2 + 1, 2: 1, 3: 0, 4: 0, 5: 1}
+    assert set(table[table.level == 2].region) == {"a", "a2", "b", "never", "elsewhere"}
+
+
+def test_simulated_noise_is_repeated_and_marked():
+    outputs = [run(f"{SIZES.replace('--out out', f'--out {out}')} --simulate 5") for out in ("one", "two")]
+    assert Path("one/released.csv").read_bytes() == Path("two/released.csv").read_bytes()
+    assert all("SIMULATED NOISE: this is NOT private" in done.output for done in outputs)
+    assert "NOT private" in Path("one/report.html").read_text()
+    manifest = json.loads(Path("one/manifest.json").read_text())
+    assert "NOT private" in manifest["warning"]
+    assert manifest["budget"]["private"] is False
+    assert not any(spend["private"] for spend in manifest["budget"]["spends"])
+    run(f"{SIZES} --simulate 6 --epsilon 0.1")
+    assert Path("one/released.csv").read_bytes() != Path("out/released.csv").read_bytes()
+
+
+def test_existing_folders():
+    assert run(SIZES).exit_code == 0
+    before = Path("out/manifest.json").read_text()
+    assert run(SIZES).exit_code == 2
+    assert Path("out/manifest.json").read_text() == before
+    assert run(f"{SIZES} --overwrite").exit_code == 0
+    assert run(f"{FLOWS} --overwrite").exit_code == 0
+    assert json.loads(Path("out/manifest.json").read_text())["mechanism"] == "InfTDA"
+
+
+# --- what does not ---------------------------------------------------------------------------------------
+
+
+def sizes_of(file):
+    return SIZES.replace("people.csv", shlex.quote(file))
+
+
+BAD = {
+    "no file": (sizes_of("peple.csv"), "no file 'peple.csv'"),
+    "a folder for a file": (sizes_of("mine"), "no file 'mine'"),
+    "not whole": (sizes_of("bad.parquet"), "cannot read 'bad.parquet'"),
+    "another format": (sizes_of("people.xlsx"), "its name must end in .parquet or .csv"),
+    "empty": (sizes_of("empty.csv"), "'empty.csv' is empty"),
+    "no rows": (sizes_of("header.csv"), "the table has no rows"),
+    "Latin 1": (sizes_of("latin.csv"), "line 2 of the CSV file cannot be read"),
+    "ragged": (sizes_of("ragged.csv"), "line 6 of the CSV file cannot be read"),
+    "two columns of one name": (sizes_of("twice.csv"), "two columns are called 'Home'"),
+    "a column without a name": (sizes_of("unnamed.csv"), "column 4 has no name"),
+    "two parents": (sizes_of("two parents.csv"), "region 'a' of level 'county' has two parents, 'A', 'B'"),
+    "two parents in the table of regions": (
+        TABLED.replace("regions.csv", "'region with two parents.csv'"),
+        "region 'a' of level 'county' has two parents, 'A', 'B'",
+    ),
+    "a missing region": (sizes_of("region empty.csv"), "row 5, column 'county': the region is missing"),
+    "a missing region in the table of regions": (
+        TABLED.replace("regions.csv", "'region missing.csv'"),
+        "row 2, column 'county': the region is missing in the table of regions",
+    ),
+    "a region that is not in the table": (
+        TABLED.replace("people.csv", "'no such region.csv'"),
+        "column 'county' has 1 region(s) not in the table of regions: 'zz'",
+    ),
+    "no table of regions": (TABLED.replace("regions.csv", "gone.csv"), "no file 'gone.csv'"),
+    "a level that is not there": (
+        SIZES.replace("state,county", "state,conty"),
+        "no column 'conty' in the data; its columns are 'state', 'county', 'home', 'n'. "
+        "Did you mean 'county'?",
+    ),
+    "a level that is not in the table of regions": (
+        TABLED.replace("state,county", "stat,county"),
+        "no column 'stat' in the table of regions; its columns are 'state', 'county'. Did you mean 'state'?",
+    ),
+    "a level twice": (SIZES.replace("state,county", "state,state"), "a level is repeated"),
+    "a level of nothing": (SIZES.replace("state,county", "state,"), "no column '' in the data"),
+    "a group that is not there": (SIZES.replace("--group home", "--group hom"), "Did you mean 'home'?"),
+    "counts that are not there": (SIZES.replace("--entities n", "--entities m"), "no column 'm'"),
+    "counts that are text": (SIZES.replace("--entities n", "--entities county"), "row 1, column 'county'"),
+    "a missing group": (sizes_of("group empty.csv"), "row 5, column 'home': the group is missing"),
+    "a group in two regions": (sizes_of("torn.csv"), "the group home='1' lies in two regions, 'a', 'b'"),
+    "a negative count": (sizes_of("negative.csv"), "row 5, column 'n': the count is negative"),
+    "a fractional count": (sizes_of("fractional.csv"), "row 5, column 'n': the count is fractional"),
+    "a missing count": (sizes_of("no count.csv"), "row 5, column 'n': the count is missing"),
+    "a count in words": (sizes_of("text.csv"), "row 5, column 'n': the count is not a number"),
+    "a count beyond 64 bits": (sizes_of("huge.csv"), "row 5, column 'n': the count is too large"),
+    "ε zero": (SIZES.replace("--epsilon 1", "--epsilon 0"), "epsilon is 0.0: it must be a positive"),
+    "ε negative": (SIZES.replace("--epsilon 1", "--epsilon -1"), "epsilon is -1.0"),
+    "ε NaN": (SIZES.replace("--epsilon 1", "--epsilon nan"), "epsilon is nan"),
+    "ε infinite": (SIZES.replace("--epsilon 1", "--epsilon inf"), "epsilon is inf"),
+    "ε in words": (SIZES.replace("--epsilon 1", "--epsilon one"), "epsilon must be a number, got 'one'"),
+    "ε with a comma": (SIZES.replace("--epsilon 1", "--epsilon 0,5"), "epsilon must be a number"),
+    "ε too small": (SIZES.replace("--epsilon 1", "--epsilon 1e-300"), "epsilon is so small"),
+    "ε smallest": (SIZES.replace("--epsilon 1", "--epsilon 5e-324"), "epsilon is so small"),
+    "ε too small for ρ": (FLOWS.replace("--epsilon 1", "--epsilon 1e-200"), "epsilon is so small"),
+    "no ε": (SIZES.replace("--epsilon 1", ""), "Missing option '--epsilon'"),
+    "δ zero": (FLOWS.replace("1e-8", "0"), "delta is 0.0"),
+    "δ one": (FLOWS.replace("1e-8", "1"), "delta is 1.0: it must lie between 0 and 1"),
+    "δ above one": (FLOWS.replace("1e-8", "3"), "delta is 3.0"),
+    "δ negative": (FLOWS.replace("1e-8", "-1e-8"), "delta is -1e-08"),
+    "δ NaN": (FLOWS.replace("1e-8", "nan"), "delta is nan"),
+    "δ in words": (FLOWS.replace("1e-8", "tiny"), "delta must be a number, got 'tiny'"),
+    "no δ": (FLOWS.replace("--delta 1e-8", ""), "Missing option '--delta'"),
+    "δ where there is none": (SIZES + " --delta 1e-8", "No such option"),
+    "no size": (SIZES.replace("--max-size 5", "--max-size 0"), "max_size must be a whole number from 1"),
+    "half a size": (SIZES.replace("--max-size 5", "--max-size 1.5"), "'1.5' is not a valid integer"),
+    "too many sizes": (SIZES.replace("--max-size 5", "--max-size 2147483647"), "choose a smaller max_size"),
+    "a seed below 0": (SIZES + " --simulate -1", "--simulate"),
+    "a name that is taken": (SIZES + " --unknown a", "level 'county' already has a region 'a'"),
+    "an empty name": (SIZES + " --unknown ''", "must be a text that is not empty"),
+    "a group's name": (SIZES + " --unknown 3", "a group is called '3' already"),
+    "nowhere": (SIZES.replace("--levels state,county", ""), "say where the regions are"),
+    "both ways": (TABLED + " --levels state", "leave --levels out"),
+    "half of one way": (TABLED.replace("--region county", ""), "name the table's column by --region"),
+    "no levels of the table": (
+        TABLED.replace("--region-levels state,county", ""),
+        "name its columns from coarse to fine by --region-levels",
+    ),
+    "an axis without a column": (FLOWS.replace("to=d", "to"), "--axis to: give each axis once, as NAME="),
+    "an axis twice": (FLOWS.replace("to=d", "origin=d"), "--axis origin=d: give each axis once"),
+    "an axis without a name": (FLOWS.replace("to=d", "=d"), "--axis =d"),
+    "an axis called level": (FLOWS.replace("to=d", "level=d"), "an axis cannot be called 'level'"),
+    "an axis called count": (FLOWS.replace("to=d", "count=d"), "an axis cannot be called 'count'"),
+    "two columns with a table": (
+        FLOWS + " --regions ends.csv --region-levels end", "with --regions, name one column"
+    ),
+    "no axis": (FLOWS.replace("--axis origin=o_state,o --axis to=d", ""), "Missing option '--axis'"),
+    "no such axis": (FLOWS + " --first form", "there is no axis 'form'; the axes are origin, to"),
+    "a folder that is not there": (SIZES.replace("--out out", "--out no/out"), "there is no folder"),
+    "a file for a folder": (SIZES.replace("--out out", "--out 'a file'"), "a file exists and is kept"),
+    "a folder of mine": (SIZES.replace("--out out", "--out mine"), "mine exists and is kept"),
+    "a folder of mine, overwritten": (
+        SIZES.replace("--out out", "--out mine --overwrite"), "mine is not a release: its files are kept"
+    ),
+    "here": (SIZES.replace("--out out", "--out . --overwrite"), ". is not a release: its files are kept"),
+    "no folder": (SIZES.replace("--out out", ""), "Missing option '--out'"),
+    "no such command": ("relese", "No such command 'relese'"),
+    "no such mechanism": ("release group-sizes", "No such command 'group-sizes'"),
+    "no such model": ("verify Isotone", "no model Isotone; there are"),
+    "no such backend": ("verify --backends hihgs", "there is no backend 'hihgs'. Did you mean highs?"),
+    "a backend that is not installed": (
+        "verify Chebyshev --backends pyomo:no_such",
+        "the backend pyomo:no_such is not installed. To get it: pip install pyomo",
+    ),
+    "no time": ("verify --time-limit 0", "--time-limit"),
+    "no time for the demo": ("demo --out out --time-limit -1", "--time-limit"),
+    "NaN seconds for the demo": ("demo --out out --time-limit nan", "--time-limit is nan"),
+    "no instances": ("verify --instances 0", "--instances"),
+    "a table that cannot be written": ("verify --out no/v.parquet", "there is no folder"),
+    "the demo over a file": ("demo --out 'a file'", "a file exists and is kept"),
+    "the demo over a folder of mine": ("demo --out mine --overwrite", "mine is not a release"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("command, message", BAD.values(), ids=list(BAD))  # noqa: PT006
+def test_bad_input(place, command, message):
+    before = {p: p.read_bytes() for p in place.rglob("*") if p.is_file()}
+    done = run(command)
+    assert done.exit_code == 2, done.output
+    errors = re.findall(r"^Error: .*", done.output, re.M)
+    assert len(errors) == 1
+    assert message in " ".join(done.output.split())
+    assert {p: p.read_bytes() for p in place.rglob("*") if p.is_file()} == before
+    assert not Path("out").exists()
+
+
+# --- real processes --------------------------------------------------------------------------------------
+
+
+def shell(command, folder, **variables):
+    return subprocess.run(
+        [HIERDP, *shlex.split(command)],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        env={**os.environ, **variables},
+        check=False,
+    )
+
+
+@pytest.mark.skipif(not HIERDP.exists(), reason="hierdp is not installed as a command")
+def test_as_a_command(place):
+    done = shell(SIZES, place)
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    assert done.stdout.startswith("M_c^dp: 36 rows; 7 of 7 post-processing problems proved optimal")
+    bad = shell(SIZES.replace("--epsilon 1", "--epsilon nan").replace("--out out", "--out new"), place)
+    assert (bad.returncode, bad.stdout) == (2, "")
+    assert bad.stderr.splitlines()[-1] == "Error: epsilon is nan: it must be a positive finite number"
+    assert not (place / "new").exists()
+    version = shell("--version", place)
+    assert re.fullmatch(r"hierdp, version [0-9.]+\n", version.stdout)
+    plain = shell("mechanisms", place, LC_ALL="C", PYTHONUTF8="0", PYTHONIOENCODING="ascii:replace")
+    assert plain.returncode == 0
+
+
+def test_solvers():
+    done = run("solvers")
+    assert done.exit_code == 0
+    for word in ("fast", "highs", "cp-sat", "clarabel", "pyomo:highs", "Apache-2.0", "certificates"):
+        assert word in done.output
+
+
+def test_mechanisms():
+    done = run("mechanisms")
+    text = " ".join(done.output.split())
+    assert done.exit_code == 0
+    for word in ("M_c^dp", "group-size", "InfTDA", "top-down", "ε-DP", "zCDP", "Isotonic", "Chebyshev"):
+        assert word in text
+
+
+def test_verify():
+    done = run("verify Chebyshev Isotonic --backends highs --instances 2 --size 6 --seed 3 --out v.parquet")
+    assert done.exit_code == 0, done.output
+    assert "4 models, 4 proved optimal" in done.output
+    table = pd.read_parquet("v.parquet")
+    assert len(table) == 8
+    assert set(table.verdict) == {"agrees"}
+    assert set(table.model) <= {"Chebyshev", "Isotonic", "Isotonic (relaxed)"}
+
+
+def test_demo(tmp_path):
+    """End to end, once, in a process of its own."""
+    tmp_path = tmp_path / "demo"
+    tmp_path.mkdir()
+    done = subprocess.run(
+        [sys.executable, "-m", "hierdp.cli", "demo", "--simulate", "1", "--time-limit", "1", "--out", "d"],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    assert "SIMULATED NOISE: this is NOT private" in done.stdout
+    assert "DISAGREES" not in done.stdout
+    out = tmp_path / "d"
+    assert sorted(str(p.relative_to(out)) for p in out.rglob("*") if p.is_file()) == [
+        "demo.png",
+        "group-sizes/manifest.json",
+        "group-sizes/released.csv",
+        "group-sizes/released.parquet",
+        "origin-destination/manifest.json",
+        "origin-destination/released.csv",
+        "origin-destination/released.parquet",
+        "report.html",
+        "verification.parquet",
+    ]
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["d"]
+
+    rows = pd.read_parquet(out / "verification.parquet")
+    assert rows.proved.all()
+    assert not set(rows.verdict) & {"DISAGREES", "failed"}
+    assert {"fast", "highs", "cp-sat", "clarabel", "pyomo:highs"} <= set(rows.backend)
+    assert {"Isotonic", "HierarchyQIP", "Chebyshev"} <= set(rows.model)
+
+    sizes = pd.read_parquet(out / "group-sizes/released.parquet")
+    by_level = sizes.groupby("level")["groups"].sum()
+    manifest = json.loads((out / "group-sizes/manifest.json").read_text())
+    assert (by_level == manifest["settings"]["groups"]).all()
+    assert manifest["budget"]["epsilon"] == 1
+    assert "NOT private" in manifest["warning"]
+    flows = pd.read_parquet(out / "origin-destination/released.parquet")
+    assert (flows.groupby("level")["count"].sum() == 336_776).all()
+    manifest = json.loads((out / "origin-destination/manifest.json").read_text())
+    assert (manifest["budget"]["epsilon"], manifest["budget"]["delta"]) == (1, 1e-8)
+    assert manifest["all_proved_optimal"] is True
+
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert page.count("<svg") == 2
+    assert "Error by level" in page
+    assert "Time by backend" in page
+    assert "NOT private" in page
+    for fetched in ("<script", "<link", "<img", "src=", "@import", "url(http", 'href="http'):
+        assert fetched not in page
+    assert (out / "demo.png").read_bytes().startswith(b"\x89PNG")

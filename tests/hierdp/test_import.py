@@ -1,0 +1,86 @@
+"""Importing hierdp is quick and light, and says who stands in the way."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+HEAVY = {"cvxpy", "ortools", "highspy", "pyomo", "opendp", "duckdb", "ibis", "matplotlib", "pandas"}
+
+
+def python(code, folder=None, **variables):
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        env={**os.environ, **variables},
+        check=False,
+    )
+
+
+def test_import_takes_under_a_second(tmp_path):
+    code = "import time; t = time.perf_counter(); import hierdp; print(time.perf_counter() - t)"
+    seconds = [float(python(code, tmp_path).stdout) for _ in range(3)]
+    assert min(seconds) < 1
+
+
+@pytest.mark.parametrize("module", ["hierdp", "hierdp.cli", "hierdp.hierarchy", "hierdp.budget"])
+def test_import_is_light(tmp_path, module):
+    done = python(f"import sys, {module}; print(*sorted({HEAVY} & set(sys.modules)))", tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == ""
+
+
+def test_public_names(tmp_path):
+    code = (
+        "import hierdp\n"
+        "from hierdp import *\n"
+        "print(*sorted(hierdp.__all__))\n"
+        "assert all(getattr(hierdp, name) is globals()[name] for name in hierdp.__all__)\n"
+        "hierdp.relese"
+    )
+    done = python(code, tmp_path)
+    assert done.stdout.split() == [
+        "Hierarchy", "InputError", "Release", "SimulatedNoise", "release", "verify"
+    ]  # fmt: skip
+    assert "module 'hierdp' has no attribute 'relese'" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("shadow", "package"),
+    [
+        ("models.py", "models"),
+        ("models/__init__.py", "models"),
+        ("solvers.py", "solvers"),
+        ("solvers/__init__.py", "solvers"),
+    ],
+)
+@pytest.mark.parametrize("way", ["the current folder", "PYTHONPATH"])
+def test_shadows_are_named(tmp_path, shadow, package, way):
+    file = tmp_path / "mine" / shadow
+    file.parent.mkdir(parents=True)
+    file.write_text("class Model: ...\n")
+    if way == "PYTHONPATH":
+        done = python("import hierdp", folder=tmp_path, PYTHONPATH=str(tmp_path / "mine"))
+    else:
+        done = python("import hierdp", folder=tmp_path / "mine", PYTHONPATH="")
+    message = done.stderr.strip().splitlines()[-1]
+    assert message.startswith(f"ImportError: hierdp brings a package called {package!r}, but Python finds ")
+    assert str(file) in message
+    assert "Rename that file or folder, or take its folder off the import path" in message
+
+
+def test_a_folder_without_code(tmp_path):
+    """A folder of data called models: ours is found all the same, or (where hierdp is installed in
+    editable mode) the folder is named."""
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "weights.bin").write_bytes(b"")
+    done = python("import hierdp, models; print(models.__file__)", folder=tmp_path)
+    if done.returncode == 0:
+        assert done.stdout.strip().endswith("__init__.py")
+    else:
+        assert f"Python finds {tmp_path / 'models'} under that name" in done.stderr

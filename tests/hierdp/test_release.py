@@ -1,0 +1,442 @@
+"""What a release says of itself, what it must not say, and that it appears whole or not at all."""
+
+import errno
+import json
+import logging
+import os
+import platform
+import signal
+import subprocess
+import sys
+import time
+from importlib import metadata
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+from doubles import Double, everything_in, hierarchy
+
+import hierdp.record as record
+from hierdp import SimulatedNoise, folder, release
+from hierdp.cli import main
+from hierdp.errors import InputError
+from hierdp.mechanisms.group_size import m_c_dp
+from hierdp.mechanisms.top_down import inf_tda
+from hierdp.record import NotProved
+from hierdp.tables import Flows, GroupSizes
+
+FILES = {"released.parquet", "released.csv", "manifest.json", "report.html"}
+
+
+def small_sizes():
+    places = hierarchy([[0, 0]])
+    return GroupSizes(places, places.tree.sum_up(np.array([[3, 1, 2], [0, 5, 1]])))
+
+
+def small_flows(count=40):
+    axes = (hierarchy([[0, 0]], "o"), hierarchy([[0, 0], [0, 1, 1]], "d"))
+    return Flows(axes, ("from", "to"), np.array([[0, 0], [1, 2]]), np.array([count, 20]))
+
+
+@pytest.fixture
+def made():
+    return m_c_dp(small_sizes(), 1.0, SimulatedNoise(1))
+
+
+# --- what a manifest says --------------------------------------------------------------------------------
+
+
+def test_manifest_of_group_sizes(made):
+    manifest = json.loads(json.dumps(made.manifest()))
+    assert manifest["mechanism"] == "M_c^dp"
+    assert manifest["warning"] == "SIMULATED NOISE: this release is NOT private"
+    budget = manifest["budget"]
+    assert (budget["private"], budget["epsilon"], budget["delta"]) == (False, 1.0, 0.0)
+    assert budget["composition"] == "pure differential privacy"
+    assert budget["neighbouring_relation"].startswith("one entity joins or leaves a group")
+    assert [s["query"] for s in budget["spends"]] == [
+        "cumulative sizes by root",
+        "cumulative sizes by level1",
+    ]
+    assert [s["epsilon"] for s in budget["spends"]] == [0.5, 0.5]
+    assert [s["scale"] for s in budget["spends"]] == [2.0, 2.0]
+    assert budget["spent"] == 1.0
+    assert manifest["settings"] == {"max_size": 2, "groups": 12, "levels": ["root", "level1"]}
+    assert [s["model"] for s in manifest["solved"]] == ["Isotonic"] * 3 + ["HierarchyQIP"]
+    for solved in manifest["solved"]:
+        assert solved["proved_optimal"] is True
+        assert solved["objective"] == solved["bound"]
+        assert solved["seconds"] >= 0
+    assert [s["variables"] for s in manifest["solved"]] == [3, 3, 3, 9]
+    assert manifest["all_proved_optimal"] is True
+    versions = manifest["versions"]
+    assert versions["python"] == platform.python_version()
+    assert versions["opendp"] == metadata.version("opendp")
+    assert "not installed" not in versions.values()
+
+
+def test_manifest_of_flows():
+    made = inf_tda(small_flows(), 1.0, 1e-8, SimulatedNoise(1), "from")
+    manifest = json.loads(json.dumps(made.manifest()))
+    budget = manifest["budget"]
+    assert (manifest["mechanism"], budget["delta"]) == ("InfTDA", 1e-8)
+    assert budget["composition"] == "zero-concentrated differential privacy"
+    assert budget["spent"] == pytest.approx(budget["rho"])
+    assert "replaced" in budget["neighbouring_relation"]
+    assert manifest["settings"] == {
+        "axes": {"from": ["root", "olevel1"], "to": ["root", "dlevel1", "dlevel2"]},
+        "order": ["from", "to", "to"],
+        "total": 60,
+    }
+    assert [s["model"] for s in manifest["solved"]] == ["Chebyshev"] * 3
+
+
+def test_the_front_door_says_where_regions_come_from():
+    rows = pd.DataFrame({"s": ["A", "B"], "g": [1, 2]})
+    seen = release(rows, "group-size", epsilon=1, levels=["s"], group=["g"], max_size=2)
+    assert seen.settings["regions"] == "as seen in the data, which makes them public"
+    assert seen.settings["which_groups"] == "those with a row in the data, which makes them public"
+    places = hierarchy([[0, 0]])
+    rows["s"] = places.names[1]
+    told = release(rows, "group-size", epsilon=1, regions=places, region="s", group=["g"], max_size=2)
+    assert told.settings["regions"] == "from a table of regions"
+    both = release(rows, "top-down", epsilon=1, delta=1e-8, axes={"a": (places, "s"), "b": (places, "s")})
+    assert both.settings["regions"] == "from a table of regions"
+    one = release(rows, "top-down", epsilon=1, delta=1e-8, axes={"a": (places, "s"), "b": ["s"]})
+    assert one.settings["regions"] == "as seen in the data, which makes them public"
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "options", "message"),
+    [
+        ("group-sizes", {}, "no mechanism 'group-sizes'; there are 'group-size', 'top-down'"),
+        ("group-size", {"delta": 1e-8}, "delta and first are for top-down"),
+        ("group-size", {"first": "a"}, "delta and first are for top-down"),
+        ("top-down", {}, "top-down needs a delta"),
+        ("top-down", {"delta": 2}, "delta is 2.0"),
+        ("group-size", {"epsilon": "no"}, "epsilon must be a number"),
+    ],
+)
+def test_the_front_door_refuses(mechanism, options, message):
+    rows = pd.DataFrame({"s": ["A"], "g": [1]})
+    with pytest.raises(InputError, match=message):
+        release(rows, mechanism, **{"epsilon": 1, **options})
+
+
+def test_files(made, tmp_path):
+    path = made.write(tmp_path / "out")
+    assert {file.name for file in path.iterdir()} == FILES
+    assert (path.stat().st_mode & 0o777) == 0o755
+    pd.testing.assert_frame_equal(pd.read_parquet(path / "released.parquet"), made.table)
+    again = pd.read_csv(path / "released.csv", dtype={"parent": str}, keep_default_na=False)
+    assert again["groups"].tolist() == made.table["groups"].tolist()
+    assert json.loads((path / "manifest.json").read_text())["settings"] == made.settings
+    assert {file.name for file in made.write(tmp_path / "bare", report=False).iterdir()} == FILES - {
+        "report.html"
+    }
+    page = (path / "report.html").read_text()
+    for fetched in ("http://", "https://", "<script", "<link", "src=", "@import", "url("):
+        assert fetched not in page
+
+
+def test_an_answer_that_is_not_proved_is_no_release(monkeypatch):
+    good = record.solve
+
+    def lies(model):
+        from dataclasses import replace
+
+        return replace(good(model), status="feasible", message="a gap of 1")
+
+    monkeypatch.setattr(record, "solve", lies)
+    with pytest.raises(NotProved, match=r"root all: feasible; a gap of 1\. Please report this"):
+        m_c_dp(small_sizes(), 1.0, SimulatedNoise(1))
+
+
+# --- nothing leaks ---------------------------------------------------------------------------------------
+
+SECRET = 98_765_432_123
+SHIFT = 10_000_019
+
+
+def digits(text):
+    return "".join(c for c in text if c.isalnum())
+
+
+@pytest.fixture
+def shifted(monkeypatch):
+    """Exact noise replaced by a large constant, so that a true count that is seen was leaked."""
+    noise = Double(lambda counts: counts + SHIFT * (1 + np.arange(counts.size).reshape(counts.shape)))
+    monkeypatch.setattr("hierdp.mechanisms.group_size.ExactNoise", lambda: noise)
+    monkeypatch.setattr("hierdp.mechanisms.top_down.ExactNoise", lambda: noise)
+    return noise
+
+
+def test_true_counts_of_flows_do_not_leak(shifted, tmp_path, caplog, capfd):
+    caplog.set_level(logging.DEBUG)
+    table = tmp_path / "in.csv"
+    rows = [("a", "x", SECRET), ("a", "y", 3), ("b", "x", SECRET // 3), ("b", "y", 500)]
+    pd.DataFrame(rows, columns=["from", "to", "n"]).to_csv(table, index=False)
+    options = ["--axis", "o=from", "--axis", "d=to", "--count", "n", "--epsilon", "1", "--delta", "1e-8"]
+    done = CliRunner().invoke(
+        main, ["release", "top-down", str(table), *options, "--out", str(tmp_path / "out")]
+    )
+    assert done.exit_code == 0, done.output
+    assert any((true == SECRET).any() for true in shifted.true)  # it was there to leak
+    seen = digits(done.output + everything_in(tmp_path / "out") + caplog.text + "".join(capfd.readouterr()))
+    for secret in (SECRET, SECRET // 3, SECRET + SECRET // 3):
+        assert str(secret) not in seen
+
+
+def test_true_counts_of_groups_do_not_leak(shifted, tmp_path, caplog, capfd):
+    """987,654 groups of size 1 in one region; the number of all groups is public and another."""
+    caplog.set_level(logging.DEBUG)
+    data = small_sizes()
+    leaves = np.array([[17, 987_654, 1_000], [123_457, 40_000, 2]])
+    data = GroupSizes(data.hierarchy, data.hierarchy.tree.sum_up(leaves))
+    path = m_c_dp(data, 1.0).write(tmp_path / "out")
+    assert any((true == 987_654 + 17).any() for true in shifted.true)
+    seen = digits(everything_in(path) + caplog.text + "".join(capfd.readouterr()))
+    for secret in {*data.counts.ravel(), *np.cumsum(data.counts, axis=1)[:, :-1].ravel()}:
+        if secret > 100_000 and secret != data.groups:
+            assert str(secret) not in seen
+
+
+@pytest.mark.parametrize(
+    ("rows", "options", "culprit"),
+    [
+        ([("a", "x", SECRET), ("a", "y", -SECRET)], [], "row 2, column 'n'"),
+        ([("a", "x", f"{SECRET}.5")], [], "row 1, column 'n'"),
+        ([("a", "x", f"{SECRET}x")], [], "row 1, column 'n'"),
+        ([("a", "x", SECRET), ("", "x", SECRET)], [], "row 2, column 'from'"),
+        ([("a", "x", SECRET), ("b", "x", 10**20 + SECRET)], [], "row 2, column 'n'"),
+        ([("a", "x", 2**62 + SECRET), ("a", "x", 2**62 + SECRET)], [], "column 'n'"),
+        ([("a", "x", SECRET)], ["--count", "m"], "no column 'm'"),
+        ([("a", "x", SECRET)], ["--first", "z"], "no axis 'z'"),
+        ([("a", "x", SECRET)], ["--unknown", "a"], "'a'"),
+        ([("a", "x", SECRET), ("a", "x", 2**60)], [], None),
+    ],
+)
+def test_errors_hold_no_counts(tmp_path, caplog, rows, options, culprit):
+    caplog.set_level(logging.DEBUG)
+    table = tmp_path / "in.csv"
+    pd.DataFrame(rows, columns=["from", "to", "n"]).to_csv(table, index=False)
+    common = ["--axis", "o=from", "--axis", "d=to", "--count", "n", "--epsilon", "1", "--delta", "1e-8"]
+    done = CliRunner().invoke(
+        main, ["release", "top-down", str(table), *common, *options, "--out", str(tmp_path / "out")]
+    )
+    if culprit is not None:
+        assert done.exit_code == 2, done.output
+        assert culprit in done.output
+        assert not (tmp_path / "out").exists()
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    seen = digits(done.output + caplog.text)
+    trace, error = [], done.exception
+    while error is not None:  # what a debugger or a logger of exceptions would print
+        trace.append(repr(error))
+        error = error.__cause__ or error.__context__
+    assert str(SECRET) not in seen + digits("".join(trace))
+
+
+# --- whole or not at all ---------------------------------------------------------------------------------
+
+
+def names(parent):
+    return sorted(file.name for file in Path(parent).iterdir())
+
+
+def test_an_existing_folder_is_kept(made, tmp_path):
+    made.write(tmp_path / "out")
+    before = everything_in(tmp_path / "out")
+    with pytest.raises(InputError, match="exists and is kept; choose another folder, or say --overwrite"):
+        made.write(tmp_path / "out")
+    assert everything_in(tmp_path / "out") == before
+    assert names(tmp_path) == ["out"]
+
+
+def test_overwriting_replaces_the_whole(made, tmp_path):
+    path = made.write(tmp_path / "out")
+    (path / "stale.txt").write_text("from before")
+    (path / "deep").mkdir()
+    made.write(path, overwrite=True, report=False)
+    assert set(names(path)) == FILES - {"report.html"}
+    assert names(tmp_path) == ["out"]
+
+
+def test_only_releases_are_overwritten(made, tmp_path):
+    mine = tmp_path / "thesis"
+    mine.mkdir()
+    (mine / "chapter.tex").write_text("years of work")
+    with pytest.raises(InputError, match="thesis is not a release: its files are kept"):
+        made.write(mine, overwrite=True)
+    assert (mine / "chapter.tex").read_text() == "years of work"
+    (tmp_path / "empty").mkdir()
+    made.write(tmp_path / "empty", overwrite=True)
+    assert set(names(tmp_path / "empty")) == FILES
+
+
+def test_places_that_cannot_be(made, tmp_path):
+    (tmp_path / "file").write_text("")
+    (tmp_path / "nowhere").symlink_to(tmp_path / "gone")
+    for path, overwrite, message in (
+        ("file", False, "exists and is kept"),
+        ("file", True, "is a file, not a folder"),
+        ("no/such/out", False, "there is no folder .*no/such to put out in"),
+        ("file/out", False, "there is no folder"),
+        ("nowhere", False, "exists and is kept"),
+    ):
+        with pytest.raises(InputError, match=message):
+            made.write(tmp_path / path, overwrite=overwrite)
+    assert names(tmp_path) == ["file", "nowhere"]
+
+
+@pytest.mark.parametrize(
+    "failure", [OSError(errno.ENOSPC, "No space left on device"), KeyboardInterrupt(), MemoryError()]
+)
+@pytest.mark.parametrize("existing", [False, True])
+def test_a_failure_half_way_leaves_nothing(made, tmp_path, monkeypatch, failure, existing):
+    path = tmp_path / "out"
+    if existing:
+        made.write(path)
+        before = everything_in(path)
+    write = record.write_tables
+
+    def half(release, into):
+        write(release, into)
+        (into / "manifest.json").unlink()
+        raise failure
+
+    monkeypatch.setattr(record, "write_tables", half)
+    with pytest.raises(type(failure)):
+        made.write(path, overwrite=existing)
+    assert names(tmp_path) == (["out"] if existing else [])
+    assert not existing or everything_in(path) == before
+    monkeypatch.setattr(record, "write_tables", write)
+    made.write(path, overwrite=existing)
+    assert set(names(path)) == FILES
+
+
+def test_a_failure_of_the_last_rename_puts_the_old_one_back(made, tmp_path, monkeypatch):
+    path = made.write(tmp_path / "out")
+    before = everything_in(path)
+    rename = Path.rename
+
+    def fails(self, target):
+        if ".unfinished-" in self.name:
+            raise OSError(errno.EIO, "Input/output error")
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", fails)
+    with pytest.raises(OSError, match="Input/output"):
+        made.write(path, overwrite=True)
+    assert everything_in(path) == before
+    assert names(tmp_path) == ["out"]
+
+
+def test_a_failure_while_drawing_the_report_leaves_nothing(made, tmp_path, monkeypatch):
+    def fails(_):
+        raise RuntimeError("no ink")
+
+    monkeypatch.setattr("hierdp.report.release_report", fails)
+    with pytest.raises(RuntimeError, match="no ink"):
+        made.write(tmp_path / "out")
+    assert names(tmp_path) == []
+
+
+SLOW = """
+import sys, time
+import hierdp.record as record
+from hierdp.cli import main
+write = record.write_tables
+def half(release, into):
+    write(release, into)
+    print("half way", flush=True)
+    time.sleep(60)
+record.write_tables = half
+main()
+"""
+
+
+def release_arguments(tmp_path):
+    table = tmp_path / "in.csv"
+    table.write_text("town,home\na,1\na,1\nb,2\n")
+    options = ["--levels", "town", "--group", "home", "--max-size", "3", "--epsilon", "1"]
+    return ["release", "group-size", str(table), *options, "--out", str(tmp_path / "work" / "out")]
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
+def test_a_killed_process_leaves_no_release(tmp_path, how):
+    work = tmp_path / "work"
+    work.mkdir()
+    arguments = release_arguments(tmp_path)
+    process = subprocess.Popen(
+        [sys.executable, "-c", SLOW, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stdout.readline() == "half way\n", process.communicate()[1]
+        time.sleep(0.1)
+        process.send_signal(how)
+        _, errors = process.communicate(timeout=20)
+    finally:
+        process.kill()
+    assert process.returncode != 0
+    assert not (work / "out").exists()
+    assert "Traceback" not in errors
+    if how == signal.SIGINT:
+        assert names(work) == []
+        assert process.returncode in (1, 130)
+        assert "Aborted" in errors or "nterrupted" in errors
+    done = subprocess.run(
+        [sys.executable, "-m", "hierdp.cli", *arguments], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert set(names(work / "out")) == FILES
+
+
+def test_a_full_disk(tmp_path):
+    """A real one, of 64 KiB."""
+    disk = tmp_path / "work"
+    disk.mkdir()
+    if os.geteuid() != 0:
+        pytest.skip("only root may mount a small disk")
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(disk)], capture_output=True, text=True
+    )
+    if mounted.returncode != 0:
+        pytest.skip(f"no small disk can be mounted here: {mounted.stderr.strip()}")
+    try:
+        arguments = release_arguments(tmp_path)
+        table = tmp_path / "in.csv"
+        table.write_text("town,home\n" + "".join(f"town{i},{i}\n" for i in range(2_000)))
+        done = CliRunner().invoke(main, arguments)
+        assert done.exit_code == 1
+        assert done.output.strip().splitlines()[-1] == "Error: the disk is full; nothing was released"
+        assert names(disk) == []
+    finally:
+        subprocess.run(["umount", str(disk)], check=False)
+
+
+def test_a_full_disk_at_any_file(made, tmp_path, monkeypatch):
+    """Whichever write fails, nothing is left."""
+    opened = []
+    for fail_at in range(1, 20):
+        opened.clear()
+
+        def sync(path, fail_at=fail_at):
+            opened.append(path)
+            if len(opened) == fail_at:
+                raise OSError(errno.ENOSPC, "No space left on device")
+
+        monkeypatch.setattr(folder, "_sync", sync)
+        target = tmp_path / f"out{fail_at}"
+        try:
+            made.write(target)
+        except OSError:
+            if len(opened) <= len(FILES) + 1:
+                assert not target.exists()
+        else:
+            break
+    assert not [name for name in names(tmp_path) if name.startswith(".")]
+    assert fail_at > len(FILES)

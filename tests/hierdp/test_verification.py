@@ -1,0 +1,196 @@
+"""Cross-verification: who agrees, who has stopped, and that a backend that lies is found out."""
+
+import dataclasses
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from doubles import hierarchy
+
+import hierdp.verification as verification
+from hierdp import SimulatedNoise, verify
+from hierdp.cli import main
+from hierdp.mechanisms.group_size import m_c_dp
+from hierdp.mechanisms.top_down import inf_tda
+from hierdp.tables import Flows, GroupSizes
+from models import Chebyshev, HierarchyQIP, Isotonic, Tree
+from solvers import Solution, solve
+
+MODEL = Chebyshev([5, 3, -2, 8], total=9)
+
+
+def lying(monkeypatch, backend, **claims):
+    """One backend's solutions, changed."""
+
+    def told(model, name="fast", **options):
+        found = solve(model, name, **options)
+        changed = claims.get("solution", lambda s: dataclasses.replace(s, **claims))
+        return changed(found) if name == backend else found
+
+    monkeypatch.setattr(verification, "solve", told)
+
+
+def verdicts(found):
+    return {row.backend: row.verdict for row in found.rows}
+
+
+def test_a_model():
+    found = verify(MODEL, backends=["highs", "cp-sat"])
+    assert [row.backend for row in found.rows] == ["fast", "highs", "cp-sat"]
+    assert set(verdicts(found).values()) == {"agrees"}
+    assert found.agree
+    assert not found.disagreements
+    assert found.note == ""
+    optimum = solve(MODEL).objective
+    for row in found.rows:
+        assert (row.model, row.variables, row.status) == ("Chebyshev", 4, "optimal")
+        assert row.objective == optimum
+        assert row.proved
+        assert row.build_seconds >= 0
+        assert row.ratio > 0
+    assert list(found.frame().columns) == [field.name for field in dataclasses.fields(found.rows[0])]
+    assert repr(found) == "Verification(1 models, 1 proved optimal; 3 agrees)"
+
+
+def test_pairs_and_their_relaxations():
+    models = {
+        "monotone": Isotonic([3, 1, 4], integer=True),
+        "tree": HierarchyQIP(Tree([[0, 0]]), [[3, 1], [2, 0], [2, -1]], total=5),
+    }
+    found = verify(models.items(), backends=["highs", "clarabel"])
+    assert found.agree
+    kinds = [(row.step, row.model, row.backend, row.verdict) for row in found.rows]
+    assert ("monotone", "Isotonic", "clarabel", "bound holds") in kinds
+    assert ("monotone", "Isotonic (relaxed)", "clarabel", "agrees") in kinds
+    assert ("tree", "HierarchyQIP", "highs", "agrees") in kinds
+    assert ("tree", "HierarchyQIP (relaxed)", "clarabel", "agrees") in kinds
+    assert verify([], backends=["highs"]).rows == ()
+
+
+def test_every_installed_exact_backend_by_default():
+    from solvers import backends
+
+    found = verify(MODEL)
+    assert [row.backend for row in found.rows] == [b.name for b in backends() if b.installed]
+    assert found.agree
+
+
+def test_a_release_and_its_stated_sample():
+    places = hierarchy([[0] * 4, [0, 0, 1, 1, 2, 2, 3, 3]])
+    leaves = np.random.default_rng(1).integers(0, 9, (8, 3))
+    made = m_c_dp(GroupSizes(places, places.tree.sum_up(leaves)), 1.0, SimulatedNoise(1))
+    found = verify(made, backends=["highs"], sample=3)
+    note = "M_c^dp: 3 of 13 Isotonic models (evenly spread over the regions), the HierarchyQIP model"
+    assert found.note == note
+    steps = list(dict.fromkeys(row.step for row in found.rows))
+    assert len(steps) == 4
+    assert (steps[0], steps[-1]) == ("root all", "consistency of all regions")
+    assert found.agree
+    whole = verify(made, backends=["highs"], sample=99)
+    assert whole.note == "M_c^dp: all 13 Isotonic models, the HierarchyQIP model"
+    assert len({row.step for row in whole.rows}) == 14
+
+
+def test_a_top_down_release():
+    axes = (hierarchy([[0, 0]], "o"), hierarchy([[0, 0, 0]], "d"))
+    data = Flows(axes, ("o", "d"), np.array([[0, 1], [1, 2]]), np.array([30, 12]))
+    found = verify(inf_tda(data, 1.0, 1e-6, SimulatedNoise(2)), backends=["cp-sat"])
+    assert found.note == "InfTDA: all 2 Chebyshev models"
+    assert found.agree
+
+
+@pytest.mark.parametrize(
+    ("claims", "what"),
+    [
+        ({"objective": 999}, "a wrong optimum"),
+        ({"objective": 0}, "an answer better than the optimum"),
+        ({"objective": 0.5}, "the same, in floats"),
+        ({"status": "infeasible", "x": None, "objective": None, "bound": None}, "there is no answer"),
+        ({"status": "unbounded", "x": None, "objective": None, "bound": None}, "there is no least answer"),
+        ({"status": "feasible", "bound": 1e6}, "too large a bound"),
+        ({"status": "relaxed", "x": None, "objective": None, "bound": 1e6}, "too large a relaxation"),
+        ({"status": "time_limit", "x": None, "objective": None, "bound": 1e6}, "too large when stopped"),
+        ({"status": "feasible", "objective": 0, "bound": None}, "feasible, and better than the optimum"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_lying_backend_disagrees(monkeypatch, claims, what):
+    lying(monkeypatch, "highs", **claims)
+    found = verify(MODEL, backends=["highs", "cp-sat"])
+    assert verdicts(found) == {"fast": "agrees", "highs": "DISAGREES", "cp-sat": "agrees"}, what
+    assert not found.agree
+    assert [row.backend for row in found.disagreements] == ["highs"]
+    assert "1 DISAGREES" in repr(found)
+    done = CliRunner().invoke(main, ["verify", "Chebyshev", "--backends", "highs", "--instances", "1"])
+    assert done.exit_code == 1
+    assert "DISAGREES" in done.output
+
+
+def test_a_small_lie_about_whole_numbers_is_one(monkeypatch):
+    """Whole objectives are compared as they are, however large: no relative tolerance."""
+    model = Chebyshev([10**12, 0], total=0)
+    lying(monkeypatch, "highs", objective=solve(model).objective + 1)
+    assert not verify(model, backends=["highs"]).agree
+
+
+def test_a_lie_about_floats_beyond_the_tolerance(monkeypatch):
+    model = Isotonic([3.5, 1.25, 4.0])
+    lying(monkeypatch, "highs", objective=float(solve(model).objective) * (1 + 1e-4))
+    assert not verify(model, backends=["highs"]).agree
+
+
+@pytest.mark.parametrize(
+    ("claims", "verdict"),
+    [
+        ({"status": "error", "x": None, "objective": None, "bound": None, "message": "crashed"}, "failed"),
+        ({"status": "error", "objective": 0, "bound": 10**9}, "failed"),
+        ({"status": "unsupported", "x": None, "objective": None, "bound": None}, "unsupported"),
+        ({"status": "time_limit", "x": None, "objective": None, "bound": None}, "stopped"),
+        ({"status": "time_limit", "x": None, "objective": None, "bound": 0}, "stopped"),
+        ({"status": "relaxed", "x": None, "objective": None, "bound": 0.5}, "bound holds"),
+        ({"status": "feasible", "objective": 10**9, "bound": 0}, "bound holds"),
+    ],
+)
+def test_failing_or_stopping_is_not_disagreeing(monkeypatch, claims, verdict):
+    lying(monkeypatch, "highs", **claims)
+    found = verify(MODEL, backends=["highs"])
+    assert verdicts(found)["highs"] == verdict
+    assert found.agree
+    done = CliRunner().invoke(main, ["verify", "Chebyshev", "--backends", "highs", "--instances", "1"])
+    assert done.exit_code == 0, done.output
+
+
+def test_an_unproved_fast_answer_does_not_pass(monkeypatch):
+    def unproved(found):
+        worse = MODEL.certificate(np.array([9, 0, 0, 0]))
+        assert not worse.optimal
+        return dataclasses.replace(found, certificate=worse, status="feasible", objective=worse.objective)
+
+    lying(monkeypatch, "fast", solution=unproved)
+    found = verify(MODEL, backends=["cp-sat"])
+    assert not found.agree
+    assert verdicts(found)["fast"] == "DISAGREES"
+    assert verdicts(found)["cp-sat"] == "DISAGREES"
+    assert not any(row.proved for row in found.rows)
+
+
+def test_a_model_without_an_answer():
+    """Windows that no consistent counts meet: all say so."""
+    model = HierarchyQIP(Tree([[0, 0]]), [[9], [1], [1]], total=9, window=1)
+    found = verify(model, backends=["highs", "cp-sat"])
+    assert {row.status for row in found.rows} == {"infeasible"}
+    assert found.agree
+
+
+def test_fractions_become_floats():
+    row = verification._row(
+        "s", MODEL, Solution("b", "1", "optimal", None, Fraction(1, 3)), solve(MODEL), "agrees"
+    )
+    assert row.objective == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize("backend", ["nobody", "pyomo:no_such_solver"])
+def test_a_backend_that_is_not_there(backend):
+    with pytest.raises(ValueError, match=r"there is no backend 'nobody'|is not installed\. To get it: pip"):
+        verify(MODEL, backends=[backend])
