@@ -114,11 +114,12 @@ def check_delta(delta: Any) -> float:
     InputError
         If it is not.
     """
-    value = _positive("delta", delta)
-    if value >= 1:
-        raise InputError(
-            f"delta is {value}: it must lie between 0 and 1, and well under 1 / (number of people)"
-        )
+    try:
+        value = float(delta)
+    except (TypeError, ValueError):
+        raise InputError(f"delta must be a number, got {delta!r}") from None
+    if not 0 < value < 1:
+        raise InputError(f"delta is {value}: it must lie between 0 and 1, far under 1 / (number of people)")
     return value
 
 

@@ -27,11 +27,14 @@ class Friendly(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""
         from hierdp.errors import InputError
+        from hierdp.record import NotProved
 
         try:
             return super().invoke(ctx)
         except InputError as bad:
-            raise click.UsageError(str(bad), ctx) from bad
+            raise click.UsageError(str(bad)) from bad
+        except NotProved as bug:
+            raise click.ClickException(f"nothing was released: {bug}") from bug
         except MemoryError as short:
             raise click.ClickException("out of memory; nothing was written") from short
         except OSError as failure:
@@ -106,7 +109,8 @@ def release() -> None:
 def _common(command: Callable[..., Any]) -> Callable[..., Any]:
     options = [
         click.argument("table", type=click.Path(path_type=Path)),
-        click.option("--epsilon", required=True, help="Privacy budget ε of the release, such as 1."),
+        click.option("--epsilon", required=True, metavar="NUMBER",
+                     help="Privacy budget ε of the release, such as 1."),
         click.option("--out", type=click.Path(path_type=Path), required=True,
                      help="Folder to make: released.parquet, released.csv, manifest.json, report.html."),
         click.option("--overwrite", is_flag=True, help="Replace that folder if it exists (else it is kept)."),
@@ -146,7 +150,8 @@ def group_size(
     """How many groups have each size, in every region (M_c^dp, ε-DP).
 
     TABLE is a Parquet or CSV file with a row an entity (a person, a trip), or with numbers of entities.
-    One entity more or less in a group is protected; which groups and regions there are is public.
+    One entity more or less in a group is protected. Which groups and regions there are is public: a group
+    with a row in TABLE is told to exist. In the result, the last size means "this size or more".
 
     \b
     Households by size, the regions in the table's own columns:
@@ -182,7 +187,7 @@ def group_size(
 @_common
 @click.option(
     "--delta",
-    type=str,
+    metavar="NUMBER",
     required=True,
     help="The δ of (ε, δ)-DP: far below 1 / number of people, such as 1e-8.",
 )
@@ -197,7 +202,7 @@ def top_down(
     """Counts along hierarchies, such as trips from origin to destination (InfTDA, (ε, δ)-DP).
 
     TABLE is a Parquet or CSV file with a row a trip, or with counts. One trip in place of another is
-    protected; the regions and the total are public.
+    protected (a person with several trips has more to lose); the regions and the total are public.
 
     \b
     Commuters, both ends by state and county:

@@ -27,6 +27,10 @@ LARGEST_SCALE = 1e12
 """Noise beyond this could leave 64-bit sums; so small a budget releases nothing but noise anyhow."""
 
 
+UPWARDS = 1 + 2**-50
+"""Stretches a scale of exact noise so that no rounding makes the loss more than was asked."""
+
+
 @dataclass(frozen=True, eq=False)
 class NoisyCounts:
     """Counts after the noise, with its record. It does not carry the true ones, nor can it give them back."""
@@ -51,7 +55,7 @@ class ExactNoise:
     def geometric(self, counts: Ints, query: str, sensitivity: int, epsilon: float) -> NoisyCounts:
         """See `Noise.geometric`."""
         dp = _opendp()
-        scale = _scale(sensitivity, epsilon)
+        scale = _scale(sensitivity, epsilon) * UPWARDS
         space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
         measure = dp.m.make_laplace(*space, scale=scale)
         loss = float(measure.map(sensitivity))
@@ -61,7 +65,7 @@ class ExactNoise:
     def gaussian(self, counts: Ints, query: str, sensitivity: float, rho: float) -> NoisyCounts:
         """See `Noise.gaussian`."""
         dp = _opendp()
-        scale = _scale(sensitivity, math.sqrt(2 * rho))
+        scale = _scale(sensitivity, math.sqrt(2 * rho)) * UPWARDS
         space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T=float)
         measure = dp.m.make_gaussian(*space, scale=scale)
         loss = float(measure.map(sensitivity))

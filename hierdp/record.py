@@ -31,6 +31,8 @@ LIBRARIES = (
     "ortools",
     "cvxpy",
     "clarabel",
+    "osqp",
+    "scs",
     "pyomo",
 )
 

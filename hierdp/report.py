@@ -8,7 +8,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from hierdp.record import Release
-from hierdp.verification import Verification
+from hierdp.verification import TOLERANCE, Verification
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -104,15 +104,17 @@ def verification_frame(found: Verification) -> DataFrame:
     """The columns people read, in words and round numbers."""
     frame = found.frame().drop(columns="message")
     frame["proved"] = ["yes" if proved else "no" for proved in frame["proved"]]
+    # A backend's bound is a float: within its tolerance, a gap (of either sign) is none.
     scale = frame["objective"].abs().clip(lower=1)
-    # A backend's bound is a float: its rounding is not a gap.
-    frame["gap"] = frame["gap"].mask(frame["gap"].abs() <= 1e-9 * scale, 0.0)
+    frame["gap"] = frame["gap"].mask(frame["gap"].abs() <= TOLERANCE * scale, 0.0)
     for column, digits in (("objective", 9), ("bound", 9), ("gap", 3), ("ratio", 3)):
         frame[column] = [
             "" if value != value else _number(value, digits) for value in frame[column].astype(float)
         ]
     for column in ("build_seconds", "solve_seconds"):
         frame[column] = [f"{value:.3g}" if value else "" for value in frame[column]]
+    front = ["step", "model", "variables", "backend", "status", "verdict", "proved"]
+    frame = frame[[*front, *(column for column in frame.columns if column not in front)]]
     return frame.rename(columns={"build_seconds": "build s", "solve_seconds": "solve s", "ratio": "× fast"})
 
 

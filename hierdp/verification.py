@@ -128,7 +128,8 @@ def _forms(model: Any, chosen: Sequence[str]) -> list[Any]:
     """The model, and its relaxation too where a backend over the reals is to have its say."""
     relaxable = isinstance(model, HierarchyQIP | Isotonic) and model.integer
     windowed = isinstance(model, HierarchyQIP) and model.window is not None
-    if relaxable and not windowed and "clarabel" in chosen:
+    over_reals = any(backend.name in chosen and not backend.integer for backend in backends())
+    if relaxable and not windowed and over_reals:
         return [model, replace(model, integer=False)]
     return [model]
 
@@ -166,8 +167,10 @@ def _rows(name: str, model: Any, chosen: Sequence[str], time_limit: float) -> li
 
 
 def _verdict(found: Solution, reference: Solution) -> Verdict:
-    if found.status in ("unsupported", "error"):
-        return "unsupported" if found.status == "unsupported" else "failed"
+    if found.status in ("unsupported", "size_limit"):
+        return "unsupported"
+    if found.status in ("numerical", "out_of_memory", "crashed", "error"):
+        return "failed"
     none = ("infeasible", "unbounded")
     if found.status in none or reference.status in none:
         if found.status == "time_limit":
@@ -188,7 +191,8 @@ def _verdict(found: Solution, reference: Solution) -> Verdict:
     answer_ok = found.objective is None or float(found.objective) >= float(reference.objective) - slack
     if not (bound_ok and answer_ok):
         return "DISAGREES"
-    return "stopped" if found.status == "time_limit" else "bound holds"
+    # Without a bound, an answer that is not claimed optimal says nothing of the optimum.
+    return "stopped" if found.status == "time_limit" or found.bound is None else "bound holds"
 
 
 def _row(name: str, model: Any, found: Solution, reference: Solution, verdict: Verdict) -> Row:

@@ -182,7 +182,7 @@ class Isotonic:
         near = tolerance_for(np.asarray(x, float), np.asarray(noisy, float))
         if proof.optimal or all(map(exact.is_exact, (x, noisy, weights))):
             return proof
-        # Answers of float solvers are near their bends and bounds, not on them: read them so, if that proves more.
+        # Answers of float solvers lie near their bends and bounds: read them so, if that proves more.
         return min(proof, self._prove(x, noisy, weights, objective, near), key=lambda one: one.gap or 0)
 
     def _prove(

@@ -113,6 +113,7 @@ def write(program: Program, path: Path) -> Path:
         raise ValueError(f"cannot write {path.name}: the suffix must be .mps, .lp or .nl")
     aside = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")
     try:
+        aside.touch()  # HiGHS crashes, Python and all, on a path that cannot be opened
         if path.suffix == ".nl":
             to_pyomo(without_tables(program)).write(str(aside), io_options={"symbolic_solver_labels": False})
         else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
-from itertools import combinations_with_replacement, product
+from itertools import combinations_with_replacement, pairwise, product
 
 import numpy as np
 
@@ -49,7 +49,7 @@ def isotonic_real(y, w, p, lower=None, upper=None, last=None) -> Fraction:
             clipped = [f if lower is None else max(f, Fraction(lower)) for f in free]
             values.append(sorted({f if upper is None else min(f, Fraction(upper)) for f in clipped}))
         for chosen in product(*values):
-            if all(a <= b for a, b in zip(chosen, chosen[1:], strict=False)):
+            if all(a <= b for a, b in pairwise(chosen)):
                 x = [v for v, run in zip(chosen, cut, strict=True) for _ in range(run.stop - run.start)]
                 cost = isotonic_cost(x, y, w, p)
                 best = cost if best is None else min(best, cost)

@@ -53,6 +53,7 @@ def m_c_dp(data: GroupSizes, epsilon: float, noise: Noise | None = None) -> Rele
     ledger = Ledger(epsilon, 0.0, MECHANISMS[0].neighbours, tuple(level.spend for level in measured))
     settings = {
         "max_size": data.counts.shape[1] - 1,
+        "last_size_means": "this size or more",
         "groups": data.groups,
         "levels": list(data.hierarchy.levels),
     }

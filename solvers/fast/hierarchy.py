@@ -32,6 +32,11 @@ def solve_hierarchy(model: HierarchyQIP) -> NDArray[Any] | None:
     """The optimum of the (untruncated or windowed) QIP or of its relaxation; None if no answer exists."""
     if model.window is not None and not model.integer:
         raise NoFastPath("HierarchyQIP: windows have a fast path over whole numbers only")
+    if model.counts.dtype == object:
+        raise NoFastPath("HierarchyQIP: fractions have no fast path; give the counts as int64 or float64")
+    if np.abs(model.counts.astype(np.float64)).max() + model.total >= 2**50:
+        # The relaxation is in floats; where they miss by much, single exchanges would never end.
+        raise NoFastPath("HierarchyQIP: counts beyond 2**50 are too large for prices in floats")
     layout = _layout(model.tree)
     order = layout[0]
     noisy = np.ascontiguousarray(model.counts[order].T)

@@ -63,7 +63,12 @@ def test_manifest_of_group_sizes(made):
     assert [s["epsilon"] for s in budget["spends"]] == [0.5, 0.5]
     assert [s["scale"] for s in budget["spends"]] == [2.0, 2.0]
     assert budget["spent"] == 1.0
-    assert manifest["settings"] == {"max_size": 2, "groups": 12, "levels": ["root", "level1"]}
+    assert manifest["settings"] == {
+        "max_size": 2,
+        "last_size_means": "this size or more",
+        "groups": 12,
+        "levels": ["root", "level1"],
+    }
     assert [s["model"] for s in manifest["solved"]] == ["Isotonic"] * 3 + ["HierarchyQIP"]
     for solved in manifest["solved"]:
         assert solved["proved_optimal"] is True

@@ -1,0 +1,221 @@
+"""Chebyshev: every tiny vector and total against enumeration and IntOpt's loop; then ugly and large ones."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from models import Chebyshev
+from solvers import fast, solve
+from tests.brute import compositions, intopt
+
+
+def all_vectors(n: int, values: range) -> np.ndarray:
+    return np.array(list(product(values, repeat=n)), dtype=np.int64).reshape(-1, n)
+
+
+@pytest.mark.parametrize("total", range(7))
+@pytest.mark.parametrize("n", [1, 2, 3, 4])
+def test_every_tiny_vector_as_segments_of_one_model(n, total):
+    vectors = all_vectors(n, range(-3, 5))
+    count = len(vectors)
+    # An empty segment after each: they must change nothing.
+    offsets = np.repeat(n * np.arange(count + 1), 2)[1:]
+    totals = np.tile([total, 0], count)
+    model = Chebyshev(vectors.ravel(), np.append(totals, [])[: offsets.size - 1].astype(int), offsets)
+    answers = np.array(list(compositions(total, n)))
+    distance = np.abs(vectors[:, None, :] - answers[None]).max(axis=2)  # (vectors, answers)
+    least = distance.min(axis=1)
+
+    solution = solve(model)
+    assert solution.status == "optimal"
+    assert solution.objective == least.sum()
+    x = solution.x.reshape(count, n)
+    assert np.array_equal(np.abs(x - vectors).max(axis=1), least)
+    assert np.array_equal(solution.certificate.witness["least_distance"][::2], least)
+
+    for k, answer in enumerate(answers):
+        proof = model.certificate(np.tile(answer, count))
+        assert proof.gap == (distance[:, k] - least).sum()  # the exact miss
+        assert proof.bound == least.sum()
+        assert proof.optimal == np.array_equal(distance[:, k], least)
+        assert np.array_equal(proof.witness["least_distance"][::2], least)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4])
+def test_every_tiny_vector_is_answered_as_intopt_answers(n):
+    values = range(-3, 5)
+    for total in range(7):
+        vectors = all_vectors(n, values)
+        model = Chebyshev(vectors.ravel(), np.full(len(vectors), total), n * np.arange(len(vectors) + 1))
+        expected = [intopt(y.tolist(), total) for y in vectors]
+        got = fast.answer(model).reshape(-1, n)
+        assert np.array_equal(got, expected)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_the_certificate_accepts_exactly_the_optimal_answers(n):
+    for y in all_vectors(n, range(-2, 4)):
+        for total in range(7):
+            model = Chebyshev(y, total)
+            answers = list(compositions(total, n))
+            distances = [int(np.abs(y - a).max()) for a in answers]
+            for answer, d in zip(answers, distances, strict=True):
+                proof = model.certificate(answer)
+                assert proof.optimal == (d == min(distances))
+                assert (proof.objective, proof.bound, proof.gap) == (d, min(distances), d - min(distances))
+                assert type(proof.objective) is int
+                assert type(proof.gap) is int
+
+
+counts = st.one_of(
+    st.lists(st.integers(-20, 20), min_size=1, max_size=30),
+    st.lists(st.integers(-(10**12), 10**12), min_size=1, max_size=12),
+    st.lists(st.just(0), min_size=1, max_size=20),
+    st.lists(st.integers(-9, -1), min_size=1, max_size=20),
+)
+
+
+@given(counts, st.one_of(st.just(0), st.integers(0, 50), st.integers(0, 10**13)))
+@settings(max_examples=300, deadline=None, derandomize=True)
+def test_ugly_vectors_are_proved_and_equal_the_loop(y, total):
+    model = Chebyshev(y, total)
+    solution = solve(model)
+    assert solution.status == "optimal"
+    assert solution.gap == 0
+    if max(map(abs, y)) < 1000 and total <= 50:
+        assert solution.x.tolist() == intopt(y, total)
+
+
+@given(st.integers(0, 10**6))
+@settings(max_examples=150, deadline=None, derandomize=True)
+def test_random_segments_equal_the_loop_each(seed):
+    model = Chebyshev.random(np.random.default_rng(seed), 30)
+    noisy, totals, offsets = model.data
+    solution = solve(model)
+    assert solution.status == "optimal"
+    assert solution.bound == solution.objective
+    if np.abs(noisy).max(initial=0) < 2000:
+        for j in range(totals.size):
+            part = slice(offsets[j], offsets[j + 1])
+            assert solution.x[part].tolist() == intopt(noisy[part].tolist(), int(totals[j]))
+
+
+def test_larger_vectors_equal_the_loop():
+    rng = np.random.default_rng(11)
+    for n in (50, 200, 1000):
+        for spread in (3, 100):
+            y = rng.integers(-spread, 3 * spread, n)
+            for total in (0, int(y.sum().clip(0)), int(np.maximum(y, 0).sum()) + 7, 5 * n * spread, n // 3):
+                assert solve(Chebyshev(y, total)).x.tolist() == intopt(y.tolist(), total)
+
+
+@given(st.integers(0, 10**6), st.data())
+@settings(max_examples=150, deadline=None, derandomize=True)
+def test_moves_from_an_optimum_are_judged_by_their_cost(seed, data):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(-5, 20, rng.integers(2, 40))
+    total = int(max(0, y.sum() + rng.integers(-10, 10)))
+    model = Chebyshev(y, total)
+    best = solve(model)
+    for _ in range(5):
+        i, j = data.draw(st.integers(0, y.size - 1)), data.draw(st.integers(0, y.size - 1))
+        step = data.draw(st.integers(1, 4))
+        moved = best.x.copy()
+        moved[i] -= step
+        moved[j] += step
+        proof = model.certificate(moved)
+        if moved.min() < 0:
+            assert proof.bound is None
+            assert "x >= 0" in proof.reason
+        else:
+            cost = int(np.abs(moved - y).max())
+            assert proof.optimal == (cost == best.objective)
+            assert proof.gap == cost - best.objective
+
+
+def test_infeasible_answers_are_refused_by_name():
+    model = Chebyshev([1, 2, 3, 4], [3, 7], [0, 2, 4])
+    for x, name in [
+        ([1, 1, 3, 4], "total: segment 0 adds up to 2, not 3"),
+        ([1, 2, 8, 0], "total: segment 1 adds up to 8, not 7"),
+        ([-1, 4, 3, 4], "x >= 0: x[0] = -1"),
+        ([1.5, 1.5, 3, 4], "integer: x[0] = 1.5"),
+    ]:
+        assert name in model.violations(x)
+        proof = model.certificate(x)
+        assert not proof
+        assert proof.bound is None
+    assert model.violations([1, 2, 3, 4]) == []
+    assert model.violations([1.0, 2.0, 3.0, 4.0]) == []
+    two = Chebyshev([1, 1, 1], 1)
+    wraps = [2**63 - 1, 2**63 - 1, 3]  # adds up to 1 in 64 bits
+    assert two.violations(wraps) == [f"total: segment 0 adds up to {2**64 + 1}, not 1"]
+    assert two.objective(wraps) == 2**63 - 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"noisy": [1.5], "total": 1}, "noisy must be integers, got float64"),
+        ({"noisy": [[1]], "total": 1}, "noisy must have 1 axis"),
+        ({"noisy": [1], "total": -1}, "total is -1"),
+        ({"noisy": [1], "total": 1.5}, "total must be an integer, got 1.5"),
+        ({"noisy": [1], "total": True}, "total must be an integer, got True"),
+        ({"noisy": [1], "total": [1]}, r"total must be an integer, got \[1\]"),
+        ({"noisy": [1], "total": 10**30}, "total is 1000000000000000000000000000000: beyond 62 bits"),
+        ({"noisy": [], "total": 2}, "segment 0 is empty but its total is 2, not 0"),
+        ({"noisy": [1], "total": [1, 2], "offsets": [0, 1, 1]}, "segment 1 is empty but its total is 2"),
+        ({"noisy": [1, 2], "total": [1, -2], "offsets": [0, 1, 2]}, "total of segment 1 is -2"),
+        ({"noisy": [1], "total": [1.5], "offsets": [0, 1]}, "total and offsets must be integers"),
+        ({"noisy": [1], "total": [1], "offsets": [0.0, 1.0]}, "total and offsets must be integers"),
+        ({"noisy": [1], "total": [1], "offsets": [0, 2]}, "offsets must rise from 0 to 1 in 2 steps"),
+        ({"noisy": [1], "total": [1], "offsets": [1, 1]}, "offsets must rise from 0"),
+        ({"noisy": [1], "total": [1], "offsets": [0]}, "offsets must rise from 0"),
+        ({"noisy": [1], "total": [1, 1, 0], "offsets": [0, 1, 0, 1]}, "offsets must rise from 0"),
+        ({"noisy": [2**61, 2**61], "total": 1}, "add up beyond 62 bits"),
+        ({"noisy": [-(2**63)], "total": 0}, "add up beyond 62 bits"),
+    ],
+)
+def test_malformed_data_are_named(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        Chebyshev(**arguments)
+
+
+def test_nothing_at_all():
+    for model in (Chebyshev([], 0), Chebyshev([], [], [0]), Chebyshev([], [0, 0], [0, 0, 0])):
+        solution = solve(model)
+        assert (solution.status, solution.objective, solution.x.size) == ("optimal", 0, 0)
+
+
+@pytest.mark.parametrize("segments", [1, 2_000_000])
+def test_ten_million_counts_proved(segments):
+    rng = np.random.default_rng(1)
+    n = 10**7 if segments == 1 else 4 * 10**6
+    y = rng.integers(-100, 10**6, n)
+    if segments == 1:
+        model = Chebyshev(y, int(y.sum()) - 12345)
+    else:
+        offsets = np.concatenate([[0], np.sort(rng.integers(0, n + 1, segments - 1)), [n]])
+        sums = np.add.reduceat(np.append(y, 0), np.minimum(offsets[:-1], n)) * (np.diff(offsets) > 0)
+        model = Chebyshev(y, np.maximum(0, sums - 10 * (np.diff(offsets) > 0)), offsets)
+    first = solve(model)
+    assert first.status == "optimal"
+    assert first.gap == 0
+    assert fast.answer(model).tobytes() == first.x.tobytes()
+    worse = first.x.copy()
+    j = int(np.argmax(np.diff(model.data[2])))
+    start = int(model.data[2][j])
+    worse[start] += worse[start + 1]
+    worse[start + 1] = 0
+    assert not model.certificate(worse).optimal
+
+
+def test_objectives_of_many_far_segments_are_exact():
+    y = np.full(100, -(2**54))
+    solution = solve(Chebyshev(y, np.zeros(100, np.int64), np.arange(101)))
+    assert solution.status == "optimal"
+    assert solution.objective == 100 * 2**54
+    assert type(solution.objective) is int

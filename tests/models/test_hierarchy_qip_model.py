@@ -1,0 +1,309 @@
+"""HierarchyQIP: every tiny tree with every answer it has; then ugly, windowed, relaxed and large ones."""
+
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from models import HierarchyQIP, Tree
+from solvers import fast, solve
+from tests.brute import all_answers, compositions, tiny_trees, top_down_key
+
+TREES = tiny_trees(5)
+
+
+def values_for(cells: int) -> list[int]:
+    """Few cells, many values: a few hundred instances a tree, all of them."""
+    return {1: range(-3, 5), 2: range(-2, 4), 3: range(-1, 3), 4: [-1, 0, 2]}.get(cells, [0, 1])
+
+
+def judge_all(tree: Tree, sizes: int, total: int, noisy_values, window=None, certify: int = 1) -> None:
+    """All noisy counts over these values: the fast answer, its ties, and the certificate of every answer."""
+    answers = all_answers(tree, sizes, total)
+    stack = np.array(answers)
+    keys = [top_down_key(tree, x) for x in answers]
+    for number, cells in enumerate(product(noisy_values, repeat=tree.size * sizes)):
+        noisy = np.array(cells).reshape(tree.size, sizes)
+        model = HierarchyQIP(tree, noisy, total, window=window)
+        cost = ((stack - noisy) ** 2).sum(axis=(1, 2))
+        inside = np.ones(len(answers), bool)
+        if window is not None:
+            inside = (np.abs(stack - noisy) <= window).all(axis=(1, 2))
+        x = fast.answer(model)
+        if not inside.any():
+            assert x is None, model
+            continue
+        least = cost[inside].min()
+        best = [k for k in np.flatnonzero(inside) if cost[k] == least]
+        tie = max(best, key=lambda k: keys[k])
+        assert ((x - noisy) ** 2).sum() == least, (model, x)
+        assert np.array_equal(x, answers[tie]), (model, x, answers[tie])
+        assert x.dtype == np.int64
+        if number % certify:
+            continue
+        for k, answer in enumerate(answers):
+            proof = model.certificate(answer)
+            if not inside[k]:
+                assert proof.bound is None
+                assert "H4" in proof.reason
+                continue
+            assert proof.optimal == (cost[k] == least), (model, answer)
+            assert proof.objective == cost[k]
+            assert proof.bound <= least
+            assert proof.gap == cost[k] - proof.bound
+
+
+@pytest.mark.parametrize(
+    "tree", TREES, ids=lambda t: "-".join("".join(map(str, lv)) for lv in t.levels) or "root"
+)
+def test_every_tiny_instance_of_one_size(tree):
+    for total in range(4):
+        judge_all(tree, 1, total, values_for(tree.size), certify=1 if tree.size < 5 else 4)
+
+
+@pytest.mark.parametrize(
+    "tree", tiny_trees(4), ids=lambda t: "-".join("".join(map(str, lv)) for lv in t.levels) or "root"
+)
+def test_every_tiny_instance_of_two_sizes(tree):
+    cells = 2 * tree.size
+    values = {2: range(-2, 4), 4: [-1, 0, 1, 2], 6: [-1, 0, 1], 8: [0, 1]}[cells]
+    for total in range(4):
+        judge_all(tree, 2, total, values, certify=1 if cells < 6 else 9)
+
+
+@pytest.mark.parametrize(
+    "tree", tiny_trees(4), ids=lambda t: "-".join("".join(map(str, lv)) for lv in t.levels) or "root"
+)
+@pytest.mark.parametrize("window", [0, 1, 2])
+def test_every_tiny_instance_with_a_window(tree, window):
+    for total in range(4):
+        judge_all(tree, 1, total, [-1, 0, 1, 3] if tree.size < 4 else [-1, 0, 2], window, certify=2)
+    if tree.size < 4:
+        for total in (1, 3):
+            judge_all(tree, 2, total, [0, 2] if tree.size == 3 else [-1, 0, 2], window, certify=2)
+
+
+def exact_cost(model: HierarchyQIP, x) -> int:
+    return sum((a - b) ** 2 for a, b in zip(x.ravel().tolist(), model.counts.ravel().tolist(), strict=True))
+
+
+def feasible_move(rng: np.random.Generator, tree: Tree, x: np.ndarray) -> np.ndarray:
+    """The answer after one unit went from one leaf and size to another."""
+    moved = x[tree.leaves]
+    held = np.argwhere(moved > 0)
+    moved[tuple(held[rng.integers(len(held))])] -= 1
+    moved[rng.integers(moved.shape[0]), rng.integers(moved.shape[1])] += 1
+    return tree.sum_up(moved)
+
+
+@given(st.integers(0, 10**6), st.sampled_from([1, 1, 1000, 10**9]))
+@settings(max_examples=120, deadline=None, derandomize=True)
+def test_random_trees_are_proved_and_moves_judged(seed, scale):
+    rng = np.random.default_rng(seed)
+    model = HierarchyQIP.random(rng, 60)
+    model = HierarchyQIP(model.tree, model.counts * scale, model.total * scale)
+    solution = solve(model)
+    assert solution.status == "optimal", solution
+    assert solution.gap == 0
+    assert solution.objective == exact_cost(model, solution.x)
+    assert type(solution.objective) is int
+    if model.total == 0:
+        return
+    for _ in range(5):
+        moved = feasible_move(rng, model.tree, solution.x)
+        cost = exact_cost(model, moved)
+        proof = model.certificate(moved)
+        assert proof.optimal == (cost == solution.objective)
+        assert proof.bound <= solution.objective
+        assert proof.gap == cost - proof.bound
+    again = solve(model)
+    assert again.x.tobytes() == solution.x.tobytes()
+
+
+@given(st.integers(0, 10**6), st.integers(0, 6))
+@settings(max_examples=150, deadline=None, derandomize=True)
+def test_random_windows_are_proved_or_empty(seed, window):
+    rng = np.random.default_rng(seed)
+    tree = Tree.random(rng, int(rng.integers(0, 3)), 3, ragged=bool(rng.random() < 0.4))
+    sizes = int(rng.integers(1, 4))
+    leaves = rng.integers(0, 9, (tree.leaves.size, sizes))
+    noisy = tree.sum_up(leaves) + rng.integers(-3, 4, (tree.size, sizes))
+    model = HierarchyQIP(tree, noisy, int(max(0, noisy[0].sum())), window=window)
+    solution = solve(model)
+    assert solution.status in ("optimal", "infeasible")
+    if window >= 6:
+        assert solution.status == "optimal" or model.total > leaves.sum()
+
+
+@given(st.integers(0, 10**6), st.booleans())
+@settings(max_examples=150, deadline=None, derandomize=True)
+def test_relaxations_and_float_data_are_proved_within_tolerance(seed, integer):
+    rng = np.random.default_rng(seed)
+    model = HierarchyQIP.random(rng, 40)
+    noisy = (
+        model.counts
+        + rng.choice([0.0, 0.5, 0.25])
+        + rng.normal(0, rng.choice([0.0, 0.3]), model.counts.shape)
+    )
+    for data in (model.counts, noisy):
+        if integer and data is model.counts:
+            continue
+        relaxed = HierarchyQIP(model.tree, data, model.total, integer=integer)
+        solution = solve(relaxed)
+        assert solution.status == "optimal", solution
+        assert relaxed.violations(solution.x) == []
+        if not integer:
+            whole = solve(HierarchyQIP(model.tree, model.counts, model.total)).objective
+            if data is model.counts:
+                assert solution.objective <= whole + 1e-6 * max(1, whole)
+        elif model.total:
+            moved = feasible_move(rng, model.tree, solution.x)
+            cost = ((moved - noisy) ** 2).sum()
+            if cost > solution.objective * (1 + 1e-6) + 1e-6:
+                assert not relaxed.certificate(moved).optimal
+
+
+def test_a_float_tie_of_whole_counts():
+    """Float counts over whole answers against every answer: unit costs must not be cut to integers."""
+    tree = Tree([[0, 0, 0]])
+    answers = [tree.sum_up(np.array(held).reshape(3, 1)) for held in compositions(3, 3)]
+    for cells in product([0.4, 0.6, 1.9], repeat=4):
+        noisy = np.array(cells).reshape(4, 1)
+        model = HierarchyQIP(tree, noisy, 3)
+        least = min(((x - noisy) ** 2).sum() for x in answers)
+        solution = solve(model)
+        assert solution.status == "optimal"
+        assert solution.objective == pytest.approx(least)
+        for x in answers:
+            assert model.certificate(x).optimal == (((x - noisy) ** 2).sum() < least + 1e-9)
+
+
+def test_fractions_have_a_certificate_but_no_fast_path():
+    noisy = np.array([[Fraction(1, 3)], [Fraction(1, 2)], [Fraction(5, 2)]], dtype=object)
+    model = HierarchyQIP(Tree([[0, 0]]), noisy, 2)
+    assert solve(model).status == "unsupported"
+    assert "int64 or float64" in solve(model).message
+    proofs = {a: model.certificate([[2], [a], [2 - a]]) for a in range(3)}
+    assert [a for a, proof in proofs.items() if proof.optimal] == [0]
+    assert proofs[0].objective == Fraction(5, 3) ** 2 + Fraction(1, 4) + Fraction(1, 4)
+
+
+def test_infeasible_answers_are_refused_by_name():
+    model = HierarchyQIP(Tree([[0, 0]]), [[3, 1], [2, 0], [2, -1]], total=5, window=2)
+    for x, name in [
+        ([[4, 1], [2, 1], [1, 0]], "H3 consistency: node 0, size 0: children sum to 3, not 4"),
+        ([[3, 1], [1, 1], [2, 0]], "H2 total: the root's counts sum to 4, not 5"),
+        ([[4, 1], [2, 2], [2, -1]], "H4 domain: x[2, 1] = -1, not in 0 … 1"),
+        ([[2, 3], [0, 2], [2, 1]], None),
+        ([[5, 0], [1, 0], [4, 0]], None),
+        ([[0, 5], [0, 3], [0, 2]], "H4 domain: x[0, 0] = 0, not in 1 … 5"),
+        ([[4, 1], [2.5, 1], [1.5, 0]], "H4 integer: x[1, 0] = 2.5"),
+    ]:
+        found = model.violations(x)
+        assert found == [] if name is None else name in found
+        assert (model.certificate(x).bound is None) == (name is not None)
+    relaxed = HierarchyQIP(Tree([[0, 0]]), [[3.0], [2.0], [2.0]], total=5, integer=False)
+    assert relaxed.violations([[5.0], [2.5], [2.5]]) == []
+    assert relaxed.violations([[5.0], [2.5], [2.4]])
+    assert relaxed.violations([[4.9], [2.5], [2.4]])
+    assert relaxed.violations([[5.0], [5.1], [-0.1]])
+    with pytest.raises(ValueError, match=r"the answer has shape \(3,\), the model \(3, 1\)"):
+        relaxed.objective([1, 2, 3])
+
+
+def test_sums_that_wrap_in_64_bits_are_not_taken_for_totals():
+    total = 2**55
+    children = 2**9 + 1  # their counts add up to 2**64 + total
+    model = HierarchyQIP(Tree([[0] * children]), np.zeros((children + 1, 1), np.int64), total)
+    found = model.violations(np.full((children + 1, 1), total))
+    assert found == [f"H3 consistency: node 0, size 0: children sum to {2**64 + total}, not {total}"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"noisy": [[1]], "total": 1}, r"noisy has shape \(1, 1\); it needs a row for each of the 3 nodes"),
+        ({"noisy": np.zeros((3, 0)), "total": 1}, r"noisy has shape \(3, 0\)"),
+        ({"noisy": [1, 2, 3], "total": 1}, r"noisy must have 2 axis\(es\)"),
+        ({"noisy": [[1.0], [np.nan], [1.0]], "total": 1}, r"noisy\[1, 0\] is nan"),
+        ({"noisy": [[1], [1], [1]], "total": -1}, "total is -1"),
+        ({"noisy": [[1], [1], [1]], "total": 1.0}, "total must be an integer, got 1.0"),
+        ({"noisy": [[1], [1], [1]], "total": 1, "window": -1}, "window must be a whole number >= 0, got -1"),
+        (
+            {"noisy": [[1], [1], [1]], "total": 1, "window": 0.5},
+            "window must be a whole number >= 0, got 0.5",
+        ),
+        ({"noisy": [[1], [2**60], [1]], "total": 1}, "pass 60 bits"),
+        ({"noisy": [[1], [-(2**63)], [1]], "total": 1}, "pass 60 bits"),
+        ({"noisy": [[1], [1], [1]], "total": 2**59}, "pass 60 bits"),
+    ],
+)
+def test_malformed_data_are_named(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        HierarchyQIP(Tree([[0, 0]]), **arguments)
+
+
+def test_a_million_cells_are_proved_the_same_twice_and_moves_rejected():
+    rng = np.random.default_rng(4)
+    tree = Tree([rng.integers(0, 1, 50), np.sort(rng.integers(0, 50, 1000)), rng.integers(0, 1000, 9000)])
+    truth = tree.sum_up(np.floor(rng.pareto(1, (tree.leaves.size, 100))).clip(0, 10**8).astype(np.int64))
+    noisy = truth + rng.integers(-(10**6), 10**6, truth.shape)
+    model = HierarchyQIP(tree, noisy, int(truth[0].sum()))
+    first, second = solve(model), fast.answer(model)
+    assert first.status == "optimal"
+    assert first.gap == 0
+    assert first.x.tobytes() == second.tobytes()
+    assert first.objective > 2**63 // 100
+    assert first.objective == exact_cost(model, first.x)
+    for _ in range(3):
+        moved = feasible_move(rng, tree, first.x)
+        cost = exact_cost(model, moved)
+        assert model.certificate(moved).optimal == (cost == first.objective)
+
+
+def test_objectives_beyond_64_bits_are_exact():
+    tree = Tree([[0, 0, 0]])
+    noisy = np.array([[2**49 - 2**41], [-(2**48)], [2**47 + 1], [3]])
+    model = HierarchyQIP(tree, noisy, 2**40)
+    solution = solve(model)
+    assert solution.status == "optimal"
+    assert solution.objective == exact_cost(model, solution.x) > 2**95
+    # Where the fast path's floats would not do, it says so, and the certificate still judges.
+    huge = HierarchyQIP(tree, noisy * 2**6, 2**40)
+    assert solve(huge).status == "unsupported"
+    assert huge.certificate([[2**40], [0], [2**40], [0]]).objective > 2**107
+
+
+def test_ties_go_to_the_earlier_size_and_child_in_wide_trees_too():
+    """No unit can move, at no cost, to an earlier brother or an earlier size."""
+    rng = np.random.default_rng(12)
+    for _ in range(600):
+        first = int(rng.integers(1, 8))
+        levels = [np.zeros(first, int), rng.integers(0, first, rng.integers(1, 14))][: rng.integers(1, 3)]
+        tree = Tree(levels)
+        noisy = rng.integers(rng.choice([-12, -1]), rng.choice([2, 3, 9]), (tree.size, rng.integers(1, 6)))
+        model = HierarchyQIP(tree, noisy, int(rng.integers(1, 40)))
+        x = fast.answer(model)
+        # Dearest last and cheapest next unit of each subtree, from the leaves up.
+        last, following = np.zeros(x.shape, object), np.zeros(x.shape, object)
+        start, child = tree.children
+        for r in range(tree.size - 1, -1, -1):
+            family = child[start[r] : start[r + 1]]
+            for s in range(x.shape[1]):
+                own = 2 * (x[r, s] - noisy[r, s])
+                gives, takes = own - 1, own + 1
+                if family.size:
+                    gives, takes = gives + max(last[family, s]), takes + min(following[family, s])
+                last[r, s] = gives if x[r, s] > 0 else -(10**9)
+                following[r, s] = takes
+        groups = [list(zip(last[0], following[0], strict=True))]
+        for r in tree.internal:
+            for s in range(x.shape[1]):
+                groups.append([(last[c, s], following[c, s]) for c in child[start[r] : start[r + 1]]])
+        for group in groups:
+            for t, (_, takes) in enumerate(group):
+                for g, (gives, _) in enumerate(group):
+                    assert gives < takes or (gives == takes and g <= t), (model, x)

@@ -1,0 +1,378 @@
+"""Isotonic: fast answers and certificates against every answer there is; ugly, large, perturbed ones."""
+
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from models import Isotonic
+from solvers import fast, solve
+from tests.brute import isotonic_cost, isotonic_real, monotone
+
+WEIGHTS = {"equal": None, "mixed": (1, 2, 3, 1), "heavy end": (3, 1, 1, 5)}
+BOUNDS = [
+    {},
+    {"lower": 0},
+    {"upper": 1},
+    {"lower": 0, "upper": 1},
+    {"last": 0},
+    {"lower": 0, "last": 2},
+    {"lower": -1, "upper": 2, "last": 1},
+]
+
+
+def vectors(longest: int, values: range):
+    return [y for n in range(1, longest + 1) for y in product(values, repeat=n)]
+
+
+def answers(n: int, bounds: dict) -> np.ndarray:
+    """Every feasible answer over −2 … 3: a box around the data −1 … 2 and one more."""
+    low, high = bounds.get("lower", -2), bounds.get("upper", 3)
+    return np.array(monotone(n, low, high, bounds.get("last")), dtype=np.int64).reshape(-1, n)
+
+
+def costs(x: np.ndarray, y, w, p: int) -> np.ndarray:
+    return (np.array(w) * np.abs(x - np.array(y)) ** p).sum(axis=1)
+
+
+@pytest.mark.parametrize("p", [1, 2])
+@pytest.mark.parametrize("kind", WEIGHTS)
+def test_every_tiny_whole_instance_is_solved_with_the_stated_ties(p, kind):
+    for bounds in BOUNDS:
+        feasible = {n: answers(n, bounds) for n in range(1, 5)}
+        for y in vectors(4, range(-1, 3)):
+            n = len(y)
+            weights = None if WEIGHTS[kind] is None else WEIGHTS[kind][:n]
+            w = weights or (1,) * n
+            model = Isotonic(y, p=p, weights=weights, integer=True, **bounds)
+            x = fast.answer(model)
+            cost = costs(feasible[n], y, w, p)
+            best = feasible[n][cost == cost.min()]
+            assert x.dtype == np.int64
+            assert costs(x[None], y, w, p)[0] == cost.min(), model
+            assert (best == x).all(axis=1).any(), model
+            # p = 1: least, entry by entry; p = 2: a mean half-way goes up, so the greatest.
+            tie = best.min(axis=0) if p == 1 else best.max(axis=0)
+            assert np.array_equal(x, tie), model
+
+
+@pytest.mark.parametrize("p", [1, 2])
+@pytest.mark.parametrize("kind", WEIGHTS)
+def test_the_certificate_accepts_the_optimal_answers_and_no_other(p, kind):
+    tiny = vectors(3, range(-1, 3)) + list(product(range(-1, 2), repeat=4))
+    for bounds in BOUNDS:
+        feasible = {n: answers(n, bounds) for n in range(1, 5)}
+        for y in tiny:
+            n = len(y)
+            weights = None if WEIGHTS[kind] is None else WEIGHTS[kind][:n]
+            model = Isotonic(y, p=p, weights=weights, integer=True, **bounds)
+            cost = costs(feasible[n], y, weights or (1,) * n, p).tolist()
+            least = min(cost)
+            for x, own in zip(feasible[n][:: 1 if n < 4 else 3], cost[:: 1 if n < 4 else 3], strict=True):
+                proof = model.certificate(x)
+                assert proof.optimal == (own == least), (model, x)
+                assert proof.objective == own
+                assert type(proof.objective) is int
+                assert proof.bound <= least, (model, x)
+                assert proof.gap == own - proof.bound
+                assert proof.gap >= 0
+                assert "x[-1]" not in proof.reason  # where it is not optimal, it says where the chain breaks
+
+
+@pytest.mark.parametrize("p", [1, 2])
+@pytest.mark.parametrize("kind", WEIGHTS)
+def test_every_tiny_real_instance_exactly_in_fractions_and_nearly_in_floats(p, kind):
+    real_bounds = [
+        {},
+        {"lower": 0},
+        {"upper": Fraction(1, 2)},
+        {"last": 1},
+        {"lower": -1, "last": Fraction(1, 3)},
+    ]
+    for bounds in real_bounds:
+        for y in vectors(3, range(-1, 3)) + list(product(range(-1, 2), repeat=4)):
+            weights = None if WEIGHTS[kind] is None else WEIGHTS[kind][: len(y)]
+            w = weights or (1,) * len(y)
+            best = isotonic_real(y, w, p, **bounds)
+            exactly = Isotonic(np.array(y, dtype=object), p=p, weights=weights, **bounds)
+            x = fast.answer(exactly)
+            assert isotonic_cost(x, y, w, p) == best, exactly
+            proof = exactly.certificate(x)
+            assert proof.optimal, exactly
+            assert proof.bound == proof.objective == best
+            floats = Isotonic(y, p=p, weights=weights, **{k: float(v) for k, v in bounds.items()})
+            near = fast.answer(floats)
+            assert float(floats.objective(near)) == pytest.approx(float(best), abs=1e-9)
+            assert floats.certificate(near).optimal, floats
+
+
+@pytest.mark.parametrize("p", [1, 2])
+@pytest.mark.parametrize("kind", WEIGHTS)
+def test_real_certificates_on_a_fine_grid_of_answers(p, kind):
+    for bounds in [{}, {"lower": 0}, {"upper": 1}, {"last": 1}]:
+        for y in vectors(2, range(-1, 3)):
+            n = len(y)
+            weights = None if WEIGHTS[kind] is None else WEIGHTS[kind][:n]
+            w = weights or (1,) * n
+            model = Isotonic(np.array(y, dtype=object), p=p, weights=weights, **bounds)
+            best = isotonic_real(y, w, p, **bounds)
+            for steps in monotone(n, -3, 5):
+                x = np.array([Fraction(k, 2) for k in steps])
+                proof = model.certificate(x)
+                inside = (
+                    x[0] >= bounds.get("lower", -9)
+                    and x[-1] <= bounds.get("upper", 9)
+                    and x[-1] == bounds.get("last", x[-1])
+                )
+                assert (proof.bound is not None) == inside
+                if inside:
+                    assert proof.optimal == (isotonic_cost(x, y, w, p) == best), (model, x)
+                    assert proof.bound <= best
+            if n == 2 and p == 2:
+                x = fast.answer(model)
+                for shift in (Fraction(1, 1000), Fraction(-1, 1000)):
+                    for moved in ([x[0] + shift, x[1]], [x[0], x[1] + shift], x + shift):
+                        moved = np.array(moved, dtype=object)
+                        proof = model.certificate(moved)
+                        assert not proof.optimal or isotonic_cost(moved, y, w, p) == best
+
+
+def test_infeasible_answers_are_refused_by_name():
+    model = Isotonic([1, 2, 3], lower=0, upper=5, last=4, integer=True)
+    for x, name in [
+        ([2, 1, 4], "increasing: x[0] = 2 > x[1] = 1"),
+        ([-1, 1, 4], "lower: x[0] = -1 < 0"),
+        ([1, 6, 6], "upper: x[1] = 6 > 5"),
+        ([1, 2, 3], "last: x[2] = 3, not 4"),
+        ([1, 2.5, 4], "integer: x[1] = 2.5"),
+        (np.array([1, Fraction(5, 2), 4], dtype=object), "integer: x[1] = 5/2"),
+    ]:
+        assert name in model.violations(x)
+        proof = model.certificate(x)
+        assert not proof
+        assert proof.bound is None
+        assert proof.gap is None
+        assert proof.reason.startswith("not feasible: ")
+    assert model.violations([1, 2, 4]) == []
+    assert model.violations([1.0, 2.0, 4.0]) == []
+    with pytest.raises(ValueError, match=r"the answer has shape \(2,\), the model \(3,\)"):
+        model.objective([1, 2])
+    with pytest.raises(ValueError, match="not finite"):
+        model.objective([1, 2, np.nan])
+    real = Isotonic([1.0, 0.5])
+    assert real.violations([1.0, 1.0 - 1e-9]) == []
+    assert real.violations([1.0, 0.9])
+    assert real.violations([1.0, 0.99])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"noisy": []}, "noisy is empty"),
+        ({"noisy": [[1]]}, r"noisy must have 1 axis\(es\), got shape \(1, 1\)"),
+        ({"noisy": [1.0, np.nan]}, r"noisy\[1\] is nan"),
+        ({"noisy": [np.inf]}, r"noisy\[0\] is inf"),
+        ({"noisy": ["a"]}, "noisy must be numbers"),
+        (
+            {"noisy": np.array([1, None], dtype=object)},
+            "noisy: an object array may hold only int and Fraction",
+        ),
+        ({"noisy": np.array([2**63], dtype=np.uint64)}, "noisy has values beyond 64-bit"),
+        ({"noisy": [1], "p": 3}, "p must be 1 or 2, got 3"),
+        ({"noisy": [1, 2], "weights": [1]}, r"weights have shape \(1,\), noisy \(2,\)"),
+        ({"noisy": [1, 2], "weights": [1, 0]}, r"weights\[1\] is 0"),
+        ({"noisy": [1, 2], "weights": [-1.5, 1]}, r"weights\[0\] is -1.5"),
+        ({"noisy": [1], "lower": 2, "upper": 1}, "lower is 2, above upper, 1"),
+        ({"noisy": [1], "lower": 2, "last": 1}, "last is 1, outside lower"),
+        ({"noisy": [1], "upper": 2, "last": 3}, "last is 3, outside lower"),
+        ({"noisy": [1], "lower": 0.5, "integer": True}, "lower is 0.5, but the answer is to be whole"),
+        ({"noisy": [1], "last": Fraction(1, 2), "integer": True}, "last is 1/2, but"),
+        ({"noisy": [1], "upper": np.inf}, "upper must be finite"),
+        ({"noisy": [1], "last": np.nan}, "last must be finite"),
+        ({"noisy": [1], "lower": "a"}, "lower must be a number, got 'a'"),
+        ({"noisy": [1], "lower": True}, "lower must be a number, got True"),
+        ({"noisy": [1], "upper": 10**19}, "upper is 10000000000000000000: beyond 62 bits"),
+    ],
+)
+def test_malformed_data_are_named(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        Isotonic(**arguments)
+
+
+def exact_cost(model: Isotonic, x) -> int:
+    noisy, weights = model.data
+    return sum(
+        w * abs(a - y) ** model.p
+        for a, y, w in zip(x.tolist(), noisy.tolist(), weights.tolist(), strict=True)
+    )
+
+
+ugly = st.one_of(
+    st.lists(st.integers(-2, 2), min_size=1, max_size=30),
+    st.lists(st.integers(-(10**12), 10**12), min_size=1, max_size=12),
+    st.lists(st.just(0), min_size=1, max_size=30),
+    st.lists(st.integers(-9, -1), min_size=1, max_size=20),
+    st.lists(st.sampled_from([2**61, -(2**61), 10**18, 0, 7]), min_size=1, max_size=6),
+)
+
+
+@given(
+    ugly,
+    st.sampled_from([1, 2]),
+    st.data(),
+    st.sampled_from([None, 1, 10**6, 10**9]),
+    st.booleans(),
+    st.booleans(),
+)
+@settings(max_examples=250, deadline=None, derandomize=True)
+def test_ugly_whole_data_are_proved_and_perturbations_judged(y, p, data, weight, low, pinned):
+    weights = None
+    if weight is not None:
+        weights = data.draw(st.lists(st.integers(1, weight), min_size=len(y), max_size=len(y)))
+    bounds = {"lower": -1} if low else {}
+    if pinned:
+        bounds["last"] = data.draw(st.integers(-1, 10**13))
+    model = Isotonic(y, p=p, weights=weights, integer=True, **bounds)
+    x = fast.answer(model)
+    proof = model.certificate(x)
+    assert proof.optimal, proof
+    assert proof.gap == 0
+    assert proof.objective == exact_cost(model, x)
+    assert type(proof.objective) is int
+    for _ in range(4):
+        i = data.draw(st.integers(0, len(y) - 1))
+        j = data.draw(st.integers(i + 1, len(y)))
+        moved = x.copy()
+        moved[i:j] += data.draw(st.sampled_from([-1, 1, 10**6, -(10**13)]))
+        judged = model.certificate(moved)
+        if model.violations(moved):
+            assert not judged
+            assert judged.bound is None
+        else:
+            cost = exact_cost(model, moved)
+            assert judged.optimal == (cost == proof.objective), (model, moved)
+            assert judged.bound <= proof.objective
+            assert judged.gap == cost - judged.bound
+
+
+@given(
+    st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=25),
+    st.sampled_from([1, 2]),
+    st.booleans(),
+    st.booleans(),
+    st.data(),
+)
+@settings(max_examples=150, deadline=None, derandomize=True)
+def test_ugly_floats_are_proved_within_tolerance(y, p, integer, bounded, data):
+    weights = data.draw(
+        st.one_of(st.none(), st.lists(st.floats(0.01, 1e6), min_size=len(y), max_size=len(y)))
+    )
+    model = Isotonic(
+        np.array(y),
+        p=p,
+        weights=weights,
+        integer=integer,
+        lower=-3 if bounded else None,
+        last=50 if bounded else None,
+    )
+    x = fast.answer(model)
+    assert model.violations(x) == []
+    proof = model.certificate(x)
+    assert proof.optimal, (model, x, proof)
+    if integer:
+        assert x.dtype == np.int64
+    worse = x - 1000 if not bounded else np.append(np.minimum(x[:-1] + 500, 50), 50) if len(y) > 1 else x
+    if model.objective(worse) > model.objective(x) * (1 + 1e-5) + 1:
+        assert not model.certificate(worse).optimal
+
+
+def test_fractions_as_whole_answers():
+    y = np.array([Fraction(5, 2), Fraction(1, 3), Fraction(7, 2)], dtype=object)
+    for p in (1, 2):
+        model = Isotonic(y, p=p, integer=True)
+        x = fast.answer(model)
+        best = min(isotonic_cost(z, y, (1, 1, 1), p) for z in monotone(3, -1, 5))
+        proof = model.certificate(x)
+        assert proof.optimal
+        assert proof.objective == best
+        assert isinstance(proof.objective, Fraction)
+
+
+def test_a_gap_beyond_64_bits_is_exact():
+    model = Isotonic(np.arange(0, 10**9, 10**5)[::-1], integer=True)
+    proof = model.certificate(np.full(10**4, -(10**9)))
+    assert not proof.optimal
+    assert proof.gap > 2**63
+    assert proof.objective == exact_cost(model, np.full(10**4, -(10**9)))
+    far = Isotonic([0, 5] * 500, p=1, upper=10**15, weights=[10**6] * 1000, integer=True)
+    proof = far.certificate(np.arange(1000))
+    assert proof.bound <= solve(far).objective
+
+
+def test_an_unbounded_price_has_no_limit():
+    model = Isotonic([-(10**13)] * 3, weights=[10**6] * 3, lower=0, integer=True)
+    assert model.certificate([0, 0, 0]).optimal
+    assert model.certificate([0, 0, 0]).objective == 3 * 10**32
+    assert not model.certificate([0, 0, 1]).optimal
+    floats = Isotonic([-1e18] * 3, weights=[1e6] * 3, lower=0.0)
+    assert floats.certificate([0.0, 0.0, 0.0]).optimal
+
+
+def test_means_beyond_64_bits():
+    whole = solve(Isotonic([2**62 - 1, -(2**61), 10**18], integer=True))
+    assert whole.status == "optimal"
+    real = solve(Isotonic([10**18, 3, 10**17]))
+    assert real.status == "optimal"
+    assert real.x.dtype == np.float64
+    enormous = solve(Isotonic(np.array([10**30, 1], dtype=object), p=1, integer=True))
+    assert enormous.status == "optimal"
+    assert enormous.objective == 10**30 - 1
+
+
+@pytest.mark.parametrize("p", [1, 2])
+@pytest.mark.parametrize("integer", [True, False])
+def test_a_million_entries_proved_and_the_same_twice(p, integer):
+    rng = np.random.default_rng(p)
+    n = 10**6
+    y = np.sort(rng.integers(0, 10**9, n)) + rng.integers(-(10**8), 10**8, n)
+    model = Isotonic(y, p=p, lower=0, last=10**9, integer=integer)
+    first, second = solve(model), solve(model)
+    assert first.status == "optimal"
+    assert first.x.tobytes() == second.x.tobytes()
+    if integer:
+        assert first.gap == 0
+        assert first.objective == exact_cost(model, first.x)
+        if p == 2:
+            assert first.objective > 2**63
+        for _ in range(3):
+            i = int(rng.integers(0, n - 1))
+            run = np.flatnonzero(first.x[:-1] == first.x[i])
+            for part in (slice(run[0], i + 1), slice(i, run[-1] + 1)):
+                step = -1 if part.start == run[0] else 1
+                moved = first.x.copy()
+                moved[part] += step
+                if model.violations(moved):
+                    continue
+                cost = exact_cost(model, moved)
+                assert model.certificate(moved).optimal == (cost == first.objective)
+
+
+def test_ten_million_entries():
+    y = np.random.default_rng(0).integers(-50, 10**6, 10**7)
+    y.partition(5 * 10**6)
+    solution = solve(Isotonic(y, integer=True))
+    assert solution.status == "optimal"
+    assert solution.gap == 0
+
+
+def test_random_makes_instances_of_every_kind():
+    rng = np.random.default_rng(5)
+    seen = set()
+    for _ in range(300):
+        model = Isotonic.random(rng, 8)
+        seen.add((model.p, model.integer, model.lower is None, model.last is None, model.weights is None))
+        assert solve(model).status == "optimal"
+    assert len(seen) == 32

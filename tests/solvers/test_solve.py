@@ -1,0 +1,278 @@
+"""Exact backends against the fast paths; statuses, limits, crashes and bad requests."""
+
+import os
+import signal
+import threading
+import time
+from importlib import metadata
+
+import numpy as np
+import pytest
+
+import solvers.capability as capability
+from models import Chebyshev, HierarchyQIP, Isotonic, Program, Tree
+from models.program import Block, Term, rows_of
+from solvers import backends, solve, worker
+
+MODELS = [Chebyshev, HierarchyQIP, Isotonic]
+
+
+@pytest.mark.parametrize("kind", MODELS)
+@pytest.mark.parametrize("seed", range(12))
+def test_medium_instances_have_one_optimum_everywhere(kind, seed):
+    model = kind.random(np.random.default_rng(100 + seed), 40)
+    fast = solve(model)
+    assert fast.status == "optimal"
+    whole = getattr(model, "integer", True)
+    names = ["highs", "cp-sat"] if whole else ["highs", "clarabel"]
+    if seed < 3:
+        names.append("pyomo:highs")
+    for name in names:
+        other = solve(model, name, time_limit=30, threads=1)
+        assert other.status == "optimal", (model, other)
+        assert model.violations(other.x) == []
+        if whole:
+            assert type(other.objective) is int
+            assert other.objective == fast.objective, (model, other)
+            assert other.x.dtype == np.int64
+            assert model.certificate(other.x).optimal
+        else:
+            assert float(other.objective) == pytest.approx(float(fast.objective), rel=1e-5, abs=1e-4)
+        assert other.bound <= float(fast.objective) * (1 + 1e-6) + 1e-4
+        assert other.backend == name
+        assert other.version
+        assert other.build_seconds >= 0
+        assert other.solve_seconds > 0
+
+
+UGLY = {
+    "ties": Isotonic([2, 1, 2, 1, 2, 1], p=1, integer=True),
+    "zeros": HierarchyQIP(Tree([[0, 0], [0, 1, 1]]), np.zeros((6, 2), np.int64), 3),
+    "nothing to give": HierarchyQIP(Tree([[0, 0]]), [[5], [2], [3]], 0),
+    "all negative": Chebyshev([-5, -7, -1], 4),
+    "one entry": Isotonic([7], upper=3, integer=True),
+    "one node": HierarchyQIP(Tree([]), [[3, -4, 1]], 2),
+    "chain of one child": HierarchyQIP(Tree([[0], [0], [0]]), [[3], [9], [0], [4]], 5),
+    "huge": Chebyshev([10**12, -(10**12), 5], 10**12 + 3),
+    "huge and ordered": Isotonic([10**12, 3, 10**9], p=1, integer=True),
+    "heavy": Isotonic([5, 1, 4, 2], weights=[10**6, 1, 10**6, 10**6], integer=True),
+    "empty segments": Chebyshev([4, 1], [0, 3, 0], [0, 0, 2, 2]),
+}
+
+
+@pytest.mark.parametrize("name", UGLY)
+@pytest.mark.parametrize("backend", ["highs", "cp-sat"])
+def test_ugly_instances_never_disagree(name, backend):
+    model = UGLY[name]
+    fast, other = solve(model), solve(model, backend, time_limit=30, threads=1)
+    assert fast.status == "optimal"
+    assert other.status == "optimal", other
+    assert other.objective == fast.objective
+    assert type(other.objective) is int
+
+
+@pytest.mark.parametrize("backend", ["highs", "clarabel"])
+def test_float_data(backend):
+    rng = np.random.default_rng(0)
+    for model in (
+        Isotonic(rng.normal(0, 5, 12)),
+        Isotonic(rng.normal(0, 5, 12), p=1, lower=-1.5, last=4.25),
+        HierarchyQIP(Tree([[0, 0, 0]]), rng.normal(2, 3, (4, 3)), 9, integer=False),
+    ):
+        fast, other = solve(model), solve(model, backend)
+        assert fast.status == other.status == "optimal"
+        assert other.objective == pytest.approx(fast.objective, rel=1e-5, abs=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_windows_infeasible_and_not(seed):
+    rng = np.random.default_rng(seed)
+    model = HierarchyQIP(
+        Tree([[0, 0], [0, 0, 1]]), rng.integers(0, 6, (6, 2)), 8, window=int(rng.integers(1, 4))
+    )
+    statuses = {solve(model, name, threads=1).status for name in ("fast", "highs", "cp-sat")}
+    assert statuses in ({"optimal"}, {"infeasible"})
+    if statuses == {"optimal"}:
+        assert len({solve(model, name, threads=1).objective for name in ("fast", "highs", "cp-sat")}) == 1
+
+
+@pytest.mark.parametrize("name", ["fast", "highs", "cp-sat", "pyomo:highs"])
+def test_infeasible_is_said(name):
+    model = HierarchyQIP(Tree([[0, 0]]), [[9], [1], [1]], 9, window=1)
+    solution = solve(model, name)
+    assert solution.status == "infeasible"
+    assert solution.x is None
+    assert solution.objective is None
+    assert solution.gap is None
+
+
+def test_a_relaxation_is_a_bound_and_no_answer():
+    for model in (HierarchyQIP(Tree([[0, 0, 0]]), [[1], [0], [0], [0]], 1), Isotonic([1, 0], integer=True)):
+        solution = solve(model, "clarabel")
+        assert solution.status == "relaxed"
+        assert solution.x is None
+        assert solution.objective is None
+        assert solution.bound <= solve(model).objective + 1e-6
+        assert "a bound, not an answer" in solution.message
+
+
+def test_unsupported_is_said_with_its_reason():
+    program = Isotonic([1, 2]).program()
+    for solution, words in [
+        (solve(Isotonic([1.5, 0.5]), "cp-sat"), "whole numbers only"),
+        (solve(program), "the fast paths take models, not programs"),
+        (solve(Isotonic([1.5, 0.5], p=1, lower=0, upper=3, integer=True), "cp-sat"), ""),
+        (solve(HierarchyQIP(Tree([]), [[1.5]], 2, integer=False, window=1)), "windows have a fast path"),
+    ]:
+        assert solution.status == "unsupported", solution
+        assert words in solution.message
+        assert solution.message
+        assert solution.x is None
+
+
+def test_bare_programs_are_solved_and_unbounded_ones_named():
+    rows = [rows_of("sum", (1, 2), ([0, 0], [0, 1], [1, 1]), 1.5, np.inf)]
+    program = Program("p", [Block("v", (2,))], rows, [Term("linear", np.arange(2), [1, 3])])
+    for name in ("highs", "clarabel", "pyomo:highs"):
+        solution = solve(program, name)
+        assert solution.status == "optimal"
+        assert solution.objective == pytest.approx(1.5)
+    free = Program("u", [Block("v", (1,), -np.inf)], [], [Term("linear", np.arange(1))])
+    for name in ("highs", "clarabel"):
+        assert solve(free, name).status == "unbounded"
+
+
+def test_a_tiny_limit_gives_no_false_claim():
+    rng = np.random.default_rng(2)
+    big = Chebyshev(rng.integers(-50, 1000, 60_000), 20_000_000)
+    best = solve(big).objective
+    for name in ("highs", "cp-sat"):
+        solution = solve(big, name, time_limit=0.01, threads=1)
+        assert solution.status in ("time_limit", "feasible"), solution
+        assert solution.bound is None or solution.bound <= best + 1e-6
+        if solution.status == "time_limit":
+            assert solution.x is None
+
+
+@pytest.mark.parametrize("limit", [0, -1, float("nan")])
+def test_limits_must_be_positive(limit):
+    with pytest.raises(ValueError, match="time_limit must be positive"):
+        solve(Isotonic([1]), "highs", time_limit=limit)
+
+
+def test_threads_must_be_positive():
+    with pytest.raises(ValueError, match="threads must be at least 1, got 0"):
+        solve(Isotonic([1]), threads=0)
+
+
+def test_unknown_backends_are_met_with_the_names_there_are():
+    with pytest.raises(
+        ValueError, match=r"there is no backend 'high'. Did you mean highs\? There are: fast, highs"
+    ):
+        solve(Isotonic([1]), "high")
+    for name in ("", "pyomo:", "nothing like it"):
+        with pytest.raises(ValueError, match="there is no backend"):
+            solve(Isotonic([1]), name)
+    with pytest.raises(
+        ValueError, match=r"pyomo:nosuch is not installed. To get it: pip install pyomo, and .* nosuch"
+    ):
+        solve(Isotonic([1]), "pyomo:nosuch")
+
+
+def test_a_missing_library_is_met_with_its_installation(monkeypatch):
+    def version(package):
+        if package == "highspy":
+            raise metadata.PackageNotFoundError(package)
+        return "1"
+
+    monkeypatch.setattr(capability.metadata, "version", version)
+    capability._version.cache_clear()
+    try:
+        with pytest.raises(
+            ValueError, match=r"the backend highs is not installed\. To get it: pip install highspy"
+        ):
+            solve(Isotonic([1]), "highs")
+        table = {b.name: b for b in backends()}
+        assert not table["highs"].installed
+        assert table["cp-sat"].installed
+    finally:
+        capability._version.cache_clear()
+
+
+def test_the_table_of_backends():
+    table = {b.name: b for b in backends()}
+    assert {"fast", "highs", "cp-sat", "clarabel", "pyomo:highs"} <= set(table)
+    for backend in table.values():
+        assert backend.library
+        assert backend.licence
+        assert backend.install.startswith("pip install ")
+        assert backend.installed == bool(backend.version)
+
+
+def test_a_killed_process_is_an_error_and_the_next_solve_works():
+    assert solve(Isotonic([2, 1], integer=True), "highs").status == "optimal"
+    process = worker._workers["highs"]._process
+
+    def kill() -> None:
+        time.sleep(0.3)
+        os.kill(process.pid, signal.SIGKILL)
+
+    process.send_signal(signal.SIGSTOP)  # it hangs on the question, and is killed there
+    killer = threading.Thread(target=kill)
+    killer.start()
+    solution = solve(Isotonic([2, 1], integer=True), "highs")
+    killer.join()
+    assert solution.status == "error"
+    assert "died (SIGKILL)" in solution.message
+    assert solution.x is None
+    assert solve(Isotonic([2, 1], integer=True), "highs").objective == 1
+
+
+HANGING = """
+import os, time
+from solvers import capability
+from solvers.solution import Answer
+class Session(capability.Session):
+    def __init__(self, program, threads): pass
+    def run(self, seconds):
+        if os.path.exists(os.path.join(os.path.dirname(__file__), "crash")): raise RuntimeError("out of luck")
+        if os.path.exists(os.path.join(os.path.dirname(__file__), "lie")):
+            return Answer("optimal", __import__("numpy").array([3.0, 1.0]), 0.0)
+        if os.path.exists(os.path.join(os.path.dirname(__file__), "half")):
+            return Answer("optimal", __import__("numpy").array([1.5, 1.5]), 0.0)
+        time.sleep(60)
+"""
+
+
+def test_hanging_failing_and_lying_backends(tmp_path, monkeypatch):
+    (tmp_path / "hanging_solver.py").write_text(HANGING)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(worker, "GRACE_SECONDS", 0.5)
+    backend = capability.Backend(
+        "hang", "x", "numpy", "x", "hanging_solver", integer=True, integer_quadratic=True
+    )
+    monkeypatch.setattr(capability, "EXACT", (*capability.EXACT, backend))
+    model = Isotonic([3, 1], integer=True)
+    started = time.perf_counter()
+    solution = solve(model, "hang", time_limit=0.2)
+    assert solution.status == "time_limit"
+    assert "beyond its limit of 0.2 s" in solution.message
+    assert time.perf_counter() - started < 20
+    for behaviour, words in [
+        ("crash", "RuntimeError: out of luck"),
+        ("lie", "the answer breaks a constraint: increasing: x[0] = 3 > x[1] = 1"),
+        ("half", "the answer is not whole"),
+    ]:
+        flag = tmp_path / behaviour
+        flag.touch()
+        solution = solve(model, "hang", time_limit=5)
+        assert solution.status == "error"
+        assert words in solution.message
+        flag.unlink()
+
+
+def test_solutions_print_in_a_line():
+    text = repr(solve(Isotonic([3, 1, 4], integer=True)))
+    assert text.startswith("Solution(fast: optimal, objective 2, bound 2, ")
+    refused = repr(solve(Isotonic([1.5]), "cp-sat"))
+    assert refused.startswith("Solution(cp-sat: unsupported, ")
