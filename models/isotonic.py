@@ -8,6 +8,7 @@ from typing import Any, Literal, Self
 
 import numba
 import numpy as np
+from numba.extending import register_jitable
 from numpy.typing import ArrayLike, NDArray
 
 from models import exact
@@ -192,26 +193,29 @@ class Isotonic:
         if object in (x.dtype, y.dtype, w.dtype) or _overflows(x, y, w, low, high):
             x, y, w = (part.astype(object) for part in (x, y, w))
         exactly = all(map(exact.is_exact, (x, y, w)))
-        cheap, dear = self._unit_costs(x, y, w, near)
-        rises = np.append(x[1:] - x[:-1] > near, False)
         # A box made from the data binds no optimal answer, so only a given bound may carry a price.
         at_low = self.lower is not None and bool(x[0] - self.lower <= near)
         caps = [b for b in (self.upper, self.last) if b is not None]
         at_high = bool(caps) and bool(min(caps) - x[-1] <= near)
-        scan = _prices if x.dtype != object else _prices.py_func
-        prices = np.zeros(x.size + 1, dtype=np.result_type(cheap, dear))
-        least, most = np.empty_like(prices), np.empty_like(prices)
+        plain = self.weights is None and x.dtype != object
+        kinds = [part.dtype for part in (x, y, w)]
+        prices = np.zeros(x.size + 1, dtype=np.result_type(*kinds))
         free: Any = _FREE
         if prices.dtype == object:
-            free = 1 + sum(abs(a) + abs(b) for a, b in zip(cheap, dear, strict=True))
+            free = 1 + sum(2 * b * (abs(a - c) + 1) for a, b, c in zip(x, w, y, strict=True))
         elif np.issubdtype(prices.dtype, np.floating):
             free = INFINITY
-        broke = int(scan(cheap, dear, rises, at_low, at_high, free, prices, least, most))
+        scan = _prices if x.dtype != object else _prices.py_func
+        ends = (at_low, at_high, free)
+        least, most = np.empty_like(prices), np.empty_like(prices)
+        broke = int(scan(x, y, None if plain else w, self.p, self.integer, near, *ends, prices, least, most))
+        if exactly and broke < 0:
+            return judge(objective, 0, True, {"prices": prices}, "")
         c = prices[1:] - prices[:-1]
         z = self._cheapest(y, w, c, low, high)
         gap: Number = exact.dot(prices[1:-1], x[1:] - x[:-1])
-        ends = [x[0] - low, high - x[-1]]
-        gap += exact.dot(prices[[0, -1]], np.array(ends, object if x.dtype == object else None))
+        room = [x[0] - low, high - x[-1]]
+        gap += exact.dot(prices[[0, -1]], np.array(room, object if x.dtype == object else None))
         if self.p == 2:
             gap += exact.dot(x - z, w * (x + z - 2 * y) + c)
         else:
@@ -220,17 +224,6 @@ class Isotonic:
         if not exactly:
             gap = max(gap, 0.0)  # rounding of a sum of terms that are none of them negative
         return judge(objective, gap, exactly, {"prices": prices}, f"the chain of costs breaks at x[{broke}]")
-
-    def _unit_costs(
-        self, x: NDArray[Any], y: NDArray[Any], w: NDArray[Any], near: float
-    ) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Cost of each entry's last unit and of its next one (left and right derivative for reals)."""
-        if self.p == 2:
-            slope = 2 * w * (x - y)
-            return (slope - w, slope + w) if self.integer else (slope, slope)
-        if self.integer:
-            return w * (np.abs(x - y) - np.abs(x - 1 - y)), w * (np.abs(x + 1 - y) - np.abs(x - y))
-        return w * np.where(x > y + near, 1, -1), w * np.where(x < y - near, -1, 1)
 
     def _cheapest(
         self, y: NDArray[Any], w: NDArray[Any], c: NDArray[Any], low: Any, high: Any
@@ -298,40 +291,58 @@ def _overflows(x: NDArray[Any], y: NDArray[Any], w: NDArray[Any], low: Any, high
     return 8 * int(w.max()) * size * x.size >= _FREE
 
 
+@register_jitable  # type: ignore[untyped-decorator]
+def _costs(x: Any, y: Any, w: Any, p: int, integer: bool, near: float) -> Any:
+    """Cost of an entry's last unit and of its next one (left and right derivative for reals)."""
+    if p == 2:
+        slope = 2 * w * (x - y)
+        return (slope - w, slope + w) if integer else (slope, slope)
+    if integer:
+        here = abs(x - y)
+        return w * (here - abs(x - 1 - y)), w * (abs(x + 1 - y) - here)
+    return (w if x > y + near else -w), (-w if x < y - near else w)
+
+
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
 def _prices(
-    cheap: Any,
-    dear: Any,
-    rises: Any,
-    at_low: bool,
-    at_high: bool,
-    free: Any,
-    prices: Any,
-    least: Any,
-    most: Any,
-) -> int:
+    x: Any, y: Any, w: Any, p: int, integer: bool, near: float, at_low: bool, at_high: bool, free: Any,
+    prices: Any, least: Any, most: Any,
+) -> int:  # fmt: skip
     """Prices of the steps, written to `prices`; returns the first entry where none fit, or -1.
 
-    ``least`` and ``most`` hold, for each step, the interval of prices that all entries before it admit;
-    where that is empty, x is not optimal and the scan goes on from 0 (any prices ≥ 0 give a true bound).
+    The price is 0 wherever x rises, so each run of equal entries is on its own. ``least`` and ``most`` hold,
+    for each step of the run, the interval of prices that all its entries before admit; where that is empty,
+    x is not optimal and the scan goes on from 0 (any prices ≥ 0 give a true bound). Without weights (None)
+    all are 1.
     """
-    n = cheap.size
+    n = x.size
     broke = -1
+    start = 0
     least[0] = 0
     most[0] = free if at_low else 0
     for i in range(n):
-        low = max(0, least[i] - dear[i])
-        high = most[i] - cheap[i]
-        must_be_zero = rises[i] or (i == n - 1 and not at_high)
+        k = i - start
+        cheap, dear = _costs(x[i], y[i], 1 if w is None else w[i], p, integer, near)
+        low = max(0, least[k] - dear)
+        high = most[k] - cheap
+        ends = i == n - 1 or x[i + 1] - x[i] > near
+        must_be_zero = ends and not (i == n - 1 and at_high)
         if high < 0 or (must_be_zero and low > 0):
             if broke < 0:
                 broke = i
             low = high = 0
         elif must_be_zero:
             low = high = 0
-        least[i + 1] = low
-        most[i + 1] = high
-    prices[n] = least[n]
-    for i in range(n - 1, -1, -1):
-        prices[i] = min(most[i], max(least[i], prices[i + 1] + cheap[i]))
+        least[k + 1] = low
+        most[k + 1] = high
+        if not ends:
+            continue
+        price = least[k + 1]
+        prices[i + 1] = price
+        for j in range(i, start - 1, -1):
+            cheap, _ = _costs(x[j], y[j], 1 if w is None else w[j], p, integer, near)
+            price = min(most[j - start], max(least[j - start], price + cheap))
+            prices[j] = price
+        start = i + 1
+        least[0] = most[0] = 0
     return broke
