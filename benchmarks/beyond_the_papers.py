@@ -7,10 +7,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from models import Chebyshev, CumulativeQIP, HierarchyQIP, Isotonic, SparsestChebyshev, Tree, TreeChebyshev
+from models import (
+    Chebyshev,
+    Clustering,
+    CumulativeQIP,
+    HierarchyQIP,
+    Isotonic,
+    SparsestChebyshev,
+    Tree,
+    TreeChebyshev,
+)
 from solvers import solve
 
 RUNS = 200
@@ -111,11 +121,61 @@ def solve_then_round(rng: np.random.Generator) -> None:
         print(f"{kind.__name__:>16} {broke / RUNS:20.0%} {missed / RUNS:22.0%} {mean:>20}")
 
 
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def greedy(values: NDArray[np.float64], noise: float) -> NDArray[np.int64]:
+    """Algorithm 3 of Zhang et al. 2014, as printed: 1 where a cluster starts; `noise` is 2/ε₂²."""
+    n = values.size
+    starts = np.zeros(n, np.int64)
+    starts[0] = 1
+    total, squares, count = values[0], values[0] ** 2, 1
+    for j in range(1, n):
+        h = values[j]
+        more, more_squares = total + h, squares + h * h
+        joined = more_squares - more * more / (count + 1) + noise / (count + 1)
+        # err*: the least that bin j can cost in any cluster that starts with it.
+        least, tail = np.inf, 0.0
+        for length in range(1, n - j + 1):
+            tail += values[j + length - 1]
+            away = (h - tail / length) ** 2
+            least = min(least, away + noise / length**2)
+            if away > least:
+                break
+        apart = squares - total * total / count + noise / count + least
+        if joined < apart:
+            total, squares, count = more, more_squares, count + 1
+        else:
+            starts[j] = 1
+            total, squares, count = h, h * h, 1
+    return starts
+
+
+def clusterings(rng: np.random.Generator) -> None:
+    """The optimum of Zhang et al.'s clustering problem, as a yardstick for their greedy and √n rules."""
+    print(
+        "\nClustering: sorted noisy bins (Pareto counts, Laplace noise), ε₁ = ε₂ = ε; costs over the optimum"
+    )
+    heads = ("ε", "clusters", "greedy", "its clusters", "√n equal runs", "proved")
+    print(f"{'n':>10}" + "".join(f"{head:>15}" for head in heads))
+    for n in (4_096, 65_536):
+        true = np.floor(rng.pareto(1, n).clip(0, 1e4))
+        for epsilon in (0.01, 0.1, 1.0):
+            values = np.sort(true + np.rint(rng.laplace(0, 1 / epsilon, n)))
+            model = Clustering(values, 1 / epsilon)
+            best = solve(model)
+            rule = greedy(values, 2 / epsilon**2)
+            runs = np.zeros(n, np.int64)
+            runs[np.linspace(0, n, int(np.sqrt(n)), endpoint=False).astype(int)] = 1
+            over = [model.objective(x) / best.objective for x in (rule, runs)]
+            told = f"{n:10,}{epsilon:15}{best.x.sum():15,}{over[0]:15.3f}{rule.sum():15,}{over[1]:15,.1f}"
+            print(f"{told}{best.status == 'optimal'!s:>15}")
+
+
 def main() -> None:
     """All of them."""
     fewest_positives(np.random.default_rng(1))
     joint_top_down(np.random.default_rng(2))
     solve_then_round(np.random.default_rng(3))
+    clusterings(np.random.default_rng(4))
 
 
 if __name__ == "__main__":
