@@ -60,7 +60,7 @@ def main() -> None:
               help="Folder to make, for the tables, manifests and the report.")  # fmt: skip
 @click.option("--overwrite", is_flag=True, help="Replace that folder if it exists.")
 @click.option(
-    "--time-limit", type=SECONDS, default=10.0, show_default=True, help="Seconds for each exact solve."
+    "--time-limit", type=SECONDS, default=3.0, show_default=True, help="Seconds for each exact solve."
 )
 @click.option(
     "--simulate",
@@ -230,54 +230,43 @@ def top_down(
 
 @main.command()
 @click.argument("models", nargs=-1)
+@click.option("--all", "everything", is_flag=True,
+              help="All models, from 1 to 1,000,000 cells; exact backends up to 300.")  # fmt: skip
 @click.option("--backends", metavar="NAMES", help="Comma-separated; default: all installed exact ones.")
-@click.option(
-    "--instances",
-    type=click.IntRange(min=1),
-    default=5,
-    show_default=True,
-    help="Random instances of each model.",
-)
-@click.option(
-    "--size",
-    type=click.IntRange(min=1),
-    default=30,
-    show_default=True,
-    help="Variables of an instance, about.",
-)
+@click.option("--instances", type=click.IntRange(min=1), default=3, show_default=True,
+              help="Random instances of each model and size.")  # fmt: skip
+@click.option("--size", "sizes", type=click.IntRange(min=1), multiple=True,
+              help="Cells of an instance, about; repeat it for several sizes. Default: 30.")  # fmt: skip
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 @click.option("--time-limit", type=SECONDS, default=10.0, show_default=True, help="Seconds for each solve.")
+@click.option("--instance", "replayed", type=click.Path(path_type=Path), multiple=True,
+              help="Verify this saved instance (.npz) in place of random ones.")  # fmt: skip
+@click.option("--save", type=click.Path(path_type=Path), default=Path("hierdp-disagreements"),
+              show_default=True, help="Folder for the instances on which somebody disagrees.")  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path), help="Write the table to this Parquet file, too.")
-def verify(
-    models: Sequence[str],
-    backends: str | None,
-    instances: int,
-    size: int,
-    seed: int,
-    time_limit: float,
-    out: Path | None,
-) -> None:
-    """Solve random instances of MODELS (default: all) by the fast path and by exact backends, and compare.
+def verify(models: Sequence[str], everything: bool, backends: str | None, save: Path, out: Path | None,
+           time_limit: float, **drawn: Any) -> None:  # fmt: skip
+    """Solve instances of MODELS (default: all) by the fast path and by exact backends, and compare.
 
-    Exit status 1 if any backend disagrees with the fast path, or a fast answer is not proved optimal.
+    Exit status 1 if anybody disagrees: a backend with the fast path, or a fast answer with its certificate.
+    Each such instance is saved, and the command that solves it again is printed.
+
+    \b
+    hierdp verify Isotonic Chebyshev --size 10 --size 1000 --instances 20
+    hierdp verify --all --out verification.parquet
     """
-    import numpy as np
+    from hierdp import matrix
 
-    import models as floor
-    from hierdp.verification import verify as cross_verify
-
-    known: dict[str, Any] = {name: getattr(floor, name) for name in ("Chebyshev", "HierarchyQIP", "Isotonic")}
-    wrong = [name for name in models if name not in known]
-    if wrong:
-        raise click.UsageError(f"no model {wrong[0]}; there are {', '.join(known)}")
     if out is not None and not out.absolute().parent.is_dir():
         raise click.UsageError(f"there is no folder {out.absolute().parent} to put {out.name} in")
-    rng = np.random.default_rng(seed)
-    named = [
-        (f"random {i}", known[name].random(rng, size)) for name in (models or known) for i in range(instances)
-    ]
+    sizes = matrix.SIZES if everything else drawn["sizes"] or (30,)
     try:
-        found = cross_verify(named, _columns(backends) if backends else None, time_limit)
+        if drawn["replayed"]:
+            named = matrix.saved(drawn["replayed"])
+        else:
+            named = matrix.instances(models, sizes, drawn["instances"], drawn["seed"])
+        chosen = _columns(backends) if backends else None
+        found = matrix.run(named, chosen, time_limit, matrix.EXACT_UP_TO if everything else None)
     except ValueError as bad:
         raise click.UsageError(str(bad)) from bad
     console = _console()
@@ -285,35 +274,30 @@ def verify(
     if out is not None:
         found.frame().to_parquet(out, index=False)
         console.print(f"Written to {out}.")
+    for path in matrix.keep_disagreements(found, named, save):
+        console.print(f"[bold red]Somebody disagrees. Again: hierdp verify --instance {path}[/]")
     sys.exit(0 if found.agree else 1)
 
 
 @main.command()
 def solvers() -> None:
     """The backends: which are installed, what each takes natively, how to get the others."""
+    from rich.markup import escape
+
     from solvers import backends
+    from solvers.capability import LEGEND
 
-    def yes(value: bool) -> str:
-        return "yes" if value else "-"
-
-    table = _table(
-        "Backends", "name", "library", "version", "licence", "LP", "MIP", "QP", "integer QP", "note"
-    )
+    table = _table("Backends", "name", "library", "version", "licence", *backends()[0].takes, "note")
     for backend in backends():
-        note = "" if backend.installed else f"not installed: {backend.install}"
-        if backend.integers_only:
-            note = note or "integers only"
-        if backend.name == "fast":
-            note = "hierdp's own algorithms, proved by certificates"
-        elif backend.integer and not backend.integer_quadratic:
-            note = note or "integer QP as piecewise-linear MIP, exactly"
-        elif not backend.integer:
-            note = note or "integer models relaxed: a bound"
+        note = "hierdp's own, proved by certificates" if backend.name == "fast" else ""
+        if not backend.installed:
+            note = f"not installed: {backend.install}"
         table.add_row(backend.name, backend.library, backend.version or "-", backend.licence,
-                      yes(not backend.integers_only), yes(backend.integer), yes(backend.quadratic),
-                      yes(backend.integer_quadratic), note)  # fmt: skip
-    _console().print(table)
-    _console().print("And pyomo:<solver> for any solver that Pyomo finds (gurobi, cplex, cbc, scip, …).")
+                      *backend.takes.values(), escape(note))  # fmt: skip
+    console = _console()
+    console.print(table)
+    console.print(LEGEND)
+    console.print("And cvxpy:<solver>, pyomo:<solver> for all that they find (gurobi, cplex, mosek, cbc, …).")
 
 
 @main.command()

@@ -4,28 +4,44 @@ Every model holds its data, and gives its `program()`, its exact `objective(x)`,
 answer, and a `certificate(x)` that proves an answer optimal or says by how much it may miss.
 """
 
+from models.budget_split import BudgetSplit
 from models.certificate import Certificate
 from models.chebyshev import Chebyshev
+from models.clustering import Clustering
+from models.constrained_inference import ConstrainedInference
+from models.controlled_rounding import ControlledRounding
 from models.cost_table import CostTable
 from models.cumulative_qip import CumulativeQIP
+from models.fixed_sum import FixedSum
+from models.group_matching import GroupMatching
 from models.hierarchy_qip import HierarchyQIP
 from models.isotonic import Isotonic
 from models.model import Model
 from models.program import Program
+from models.simplex_qp import SimplexQP
 from models.sparsest_chebyshev import SparsestChebyshev
+from models.strategy_sdp import StrategySDP
 from models.tree import Tree
 from models.tree_chebyshev import TreeChebyshev
 
 __all__ = [
+    "BudgetSplit",
     "Certificate",
     "Chebyshev",
+    "Clustering",
+    "ConstrainedInference",
+    "ControlledRounding",
     "CostTable",
     "CumulativeQIP",
+    "FixedSum",
+    "GroupMatching",
     "HierarchyQIP",
     "Isotonic",
     "Model",
     "Program",
+    "SimplexQP",
     "SparsestChebyshev",
+    "StrategySDP",
     "Tree",
     "TreeChebyshev",
 ]

@@ -27,6 +27,11 @@ class Session:
         raise NotImplementedError
 
 
+LEGEND = """yes: as it is. Exactly rewritten: squares as lines, |x| as rows, tables of costs as binaries.
+relaxed: over the reals, hence a bound, unless the answer is whole. whole: of whole numbers only.
+network: whose rows are a network, with whole data and convex costs. QP: convex and separable."""
+
+
 @dataclass(frozen=True)
 class Backend:
     """A row of the table: what a backend takes as it is.
@@ -36,12 +41,20 @@ class Backend:
     name, library, package, licence : str
     module : str
         Holds the backend's `Session`; imported in the backend's own process only.
-    integer, quadratic, integer_quadratic, absolute : bool
+    integer, quadratic, integer_quadratic, absolute, table : bool
         What it takes natively. What it does not is rewritten exactly, or relaxed, or refused: see `plan`.
+    conic : bool
+        Whether it takes the two models that are no `Program`: of powers, and of a semidefinite matrix.
     integers_only : bool
         Whether it takes no continuous variables.
+    network_only : bool
+        Whether it takes no rows but those of a network, with whole data and convex costs.
+    extra : str
+        The extra of hierdp that installs it, where hierdp alone does not.
     argument : str
-        The solver behind Pyomo.
+        The solver behind a library that reaches several.
+    asked : bool
+        Whether only the library can tell if that solver is here.
     """
 
     name: str
@@ -53,8 +66,13 @@ class Backend:
     quadratic: bool = False
     integer_quadratic: bool = False
     absolute: bool = False
+    table: bool = False
+    conic: bool = False
     integers_only: bool = False
+    network_only: bool = False
+    extra: str = ""
     argument: str = ""
+    asked: bool = False
 
     @property
     def version(self) -> str:
@@ -63,14 +81,29 @@ class Backend:
 
     @property
     def installed(self) -> bool:
-        """Whether the library (and, through Pyomo, the solver behind it) is here."""
-        return bool(self.version) and (not self.argument or _behind_pyomo(self))
+        """Whether the library (and, through cvxpy or Pyomo, the solver behind it) is here."""
+        return bool(self.version) and (not self.asked or _behind(self))
 
     @property
     def install(self) -> str:
         """How to get it."""
-        behind = f", and the solver {self.argument} where Pyomo finds it" if self.argument else ""
-        return f"pip install {self.package}{behind}"
+        if self.asked:
+            return f"pip install {self.package}, and the solver {self.argument} where {self.package} finds it"
+        return f"pip install hierdp[{self.extra}]" if self.extra else f"pip install {self.package}"
+
+    @property
+    def takes(self) -> dict[str, str]:
+        """What becomes of each kind of program: ``yes`` is as it is; see `LEGEND` for the other words."""
+        lines = not (self.integer_quadratic if self.integer else self.quadratic)
+        return {
+            "LP": "whole" if self.integers_only else ("network" if self.network_only else "yes"),
+            "MIP": ("network" if self.network_only else "yes") if self.integer else "relaxed",
+            "QP": "yes" if self.quadratic else "-",
+            "integer QP": "lines" if lines else ("yes" if self.integer else "relaxed"),
+            "|x|": "yes" if self.absolute else "rows",
+            "tables": "yes" if self.table else "binaries",
+            "SDP": "yes" if self.conic else "-",
+        }
 
     def open(self, program: Program, threads: int | None) -> Session:
         """State the program in the backend's form."""
@@ -79,7 +112,7 @@ class Backend:
         return session
 
     def finds_solver(self) -> bool:
-        """Whether the solver behind Pyomo answers (imports Pyomo: for the backend's own process)."""
+        """Whether the solver behind the library answers (imports it: for the backend's own process)."""
         return bool(importlib.import_module(self.module).available(self.argument))
 
 
@@ -92,7 +125,7 @@ def _version(package: str) -> str:
 
 
 @cache
-def _behind_pyomo(backend: Backend) -> bool:
+def _behind(backend: Backend) -> bool:
     from solvers import worker
 
     return worker.available(backend)
@@ -108,7 +141,12 @@ FAST = Backend(
     quadratic=True,
     integer_quadratic=True,
     absolute=True,
+    table=True,
+    conic=True,
 )
+
+_CVXPY = "solvers.cvxpy_any"
+_MATH_OPT = "solvers.math_opt"
 
 EXACT = (
     Backend("highs", "HiGHS (highspy)", "highspy", "MIT", "solvers.highs", integer=True, quadratic=True),
@@ -120,37 +158,139 @@ EXACT = (
         "solvers.cp_sat",
         integer=True,
         absolute=True,
+        table=True,
         integers_only=True,
+    ),
+    Backend(
+        "scip",
+        "SCIP (PySCIPOpt)",
+        "pyscipopt",
+        "Apache-2.0, MIT",
+        "solvers.scip",
+        integer=True,
+        quadratic=True,
+        extra="scip",
+    ),
+    Backend(
+        "gurobi",
+        "Gurobi (gurobipy)",
+        "gurobipy",
+        "proprietary",
+        "solvers.gurobi",
+        integer=True,
+        quadratic=True,
+        integer_quadratic=True,
+        extra="gurobi",
+    ),
+    Backend(
+        "min-cost-flow",
+        "min-cost flow (OR-tools)",
+        "ortools",
+        "Apache-2.0",
+        "solvers.min_cost_flow",
+        integer=True,
+        integer_quadratic=True,
+        absolute=True,
+        table=True,
+        network_only=True,
+    ),
+    Backend("glop", "Glop (OR-tools)", "ortools", "Apache-2.0", _MATH_OPT, argument="glop"),
+    Backend("pdlp", "PDLP (OR-tools)", "ortools", "Apache-2.0", _MATH_OPT, quadratic=True, argument="pdlp"),
+    Backend(
+        "ortools:scip",
+        "SCIP (OR-tools)",
+        "ortools",
+        "Apache-2.0",
+        _MATH_OPT,
+        integer=True,
+        quadratic=True,
+        argument="scip",
     ),
     Backend(
         "clarabel",
         "Clarabel (cvxpy)",
         "clarabel",
         "Apache-2.0",
-        "solvers.clarabel",
+        _CVXPY,
         quadratic=True,
         absolute=True,
+        conic=True,
+        argument="CLARABEL",
+    ),
+    Backend(
+        "osqp",
+        "OSQP (cvxpy)",
+        "osqp",
+        "Apache-2.0",
+        _CVXPY,
+        quadratic=True,
+        absolute=True,
+        argument="OSQP",
+    ),
+    Backend(
+        "scs",
+        "SCS (cvxpy)",
+        "scs",
+        "MIT",
+        _CVXPY,
+        quadratic=True,
+        absolute=True,
+        conic=True,
+        argument="SCS",
+    ),
+    Backend(
+        "glpk_mi",
+        "GLPK (cvxpy)",
+        "cvxopt",
+        "GPL-3.0",
+        _CVXPY,
+        integer=True,
+        absolute=True,
+        extra="glpk",
+        argument="GLPK_MI",
     ),
 )
 
+_WHOLE_IN_CVXPY = {"HIGHS", "GLPK_MI", "CBC", "SCIP", "SCIPY", "GUROBI", "CPLEX", "XPRESS", "MOSEK", "COPT"}
+_LINEAR = {"glpk", "glpk_mi", "cbc", "scipy", "glop", "clp", "appsi_cbc"}
+"""Solvers that take no squares, whoever reaches them."""
+
+
+def _through_cvxpy(solver: str) -> Backend:
+    return Backend(
+        f"cvxpy:{solver}",
+        f"{solver} (cvxpy)",
+        "cvxpy",
+        "Apache-2.0, and the solver's own",
+        _CVXPY,
+        integer=solver.upper() in _WHOLE_IN_CVXPY,
+        quadratic=solver.lower() not in _LINEAR,
+        absolute=True,
+        argument=solver,
+        asked=True,
+    )
+
 
 def _through_pyomo(solver: str) -> Backend:
-    licence = "BSD-3-Clause, and the solver's own"
     return Backend(
         f"pyomo:{solver}",
         f"{solver} (Pyomo)",
         "pyomo",
-        licence,
+        "BSD-3-Clause, and the solver's own",
         "solvers.pyomo_any",
         integer=True,
-        quadratic=True,
+        quadratic=solver.lower() not in _LINEAR,
         argument=solver,
+        asked=True,
     )
+
+
+_THROUGH = {"cvxpy": _through_cvxpy, "pyomo": _through_pyomo}
 
 
 def backends() -> list[Backend]:
     """The fast path and every exact backend, installed or not."""
-    return [FAST, *EXACT, _through_pyomo("highs")]
+    return [FAST, *EXACT, _through_cvxpy("highs"), _through_pyomo("highs")]
 
 
 def find(name: str) -> Backend:
@@ -163,12 +303,13 @@ def find(name: str) -> Backend:
         to install it.
     """
     known = {backend.name: backend for backend in backends()}
-    if name.startswith("pyomo:") and len(name) > len("pyomo:"):
-        known[name] = _through_pyomo(name.removeprefix("pyomo:"))
+    library, _, solver = name.partition(":")
+    if name not in known and library in _THROUGH and solver:
+        known[name] = _THROUGH[library](solver)
     if name not in known:
         near = difflib.get_close_matches(name, known, 1)
         hint = f" Did you mean {near[0]}?" if near else ""
-        there_are = f"There are: {', '.join(known)} (and pyomo:<solver>)."
+        there_are = f"There are: {', '.join(known)} (and cvxpy:<solver>, pyomo:<solver>)."
         raise ValueError(f"there is no backend {name!r}.{hint} {there_are}")
     if not known[name].installed:
         raise ValueError(f"the backend {name} is not installed. To get it: {known[name].install}")

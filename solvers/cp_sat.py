@@ -1,4 +1,4 @@
-"""CP-SAT of OR-tools: whole numbers only; absolute values as such.
+"""CP-SAT of OR-tools: whole numbers only; absolute values and tables of costs as such.
 
 It could take squares too, as products; but it bounds those so weakly that thirty of them outlast a
 minute, while the lines of their piecewise-linear form are solved at once.
@@ -14,7 +14,7 @@ from ortools.sat.python import cp_model
 
 from models.program import Program, Rows, Term
 from solvers import capability
-from solvers.solution import Answer, Status
+from solvers.solution import Answer, NoAnswer, Status
 
 _LIMIT = 2**62
 
@@ -32,19 +32,12 @@ class Session(capability.Session):
 
     def __init__(self, program: Program, threads: int | None) -> None:
         self._threads = threads
-        self._refused = ""
         self._model = cp_model.CpModel()
-        try:
-            self._state(program)
-        except Unfit as unfit:
-            self._refused = str(unfit)
-
-    def _state(self, program: Program) -> None:
         lower, upper = program.bounds
         if not (np.isfinite(lower).all() and np.isfinite(upper).all()):
-            raise Unfit("CP-SAT needs finite bounds on every variable")
+            raise _unfit("CP-SAT needs finite bounds on every variable")
         if np.abs(np.concatenate([lower, upper])).max(initial=0) >= _LIMIT:
-            raise Unfit("a cost may pass CP-SAT's 64 bits")
+            raise _unfit("a cost may pass CP-SAT's 64 bits")
         lows, highs = _whole(np.ceil(lower), "bound"), _whole(np.floor(upper), "bound")
         model = self._model
         if np.any(np.array(lows) > np.array(highs)):
@@ -58,7 +51,7 @@ class Session(capability.Session):
         for term in program.objective:
             reach += self._add(term, lows, highs, costs, weights)
         if reach >= _LIMIT:
-            raise Unfit("the objective may pass CP-SAT's 64 bits")
+            raise _unfit("the objective may pass CP-SAT's 64 bits")
         model.minimize(cp_model.LinearExpr.weighted_sum(costs, weights))
 
     def _add(
@@ -67,6 +60,17 @@ class Session(capability.Session):
         """Append a term's costs; returns how large they may become together."""
         weight, center = term.data
         reach = 0
+        if term.kind == "table":
+            for i, first, table in zip(
+                term.index.tolist(), _whole(center, "center"), term.tables, strict=True
+            ):
+                values = _whole(table, "cost")
+                cost = self._model.new_int_var(min(values), max(values), "")
+                self._model.add_element(self._x[i] - first, values, cost)
+                costs.append(cost)
+                weights.append(1)
+                reach += max(map(abs, values))
+            return reach
         for i, w, c in zip(
             term.index.tolist(), _whole(weight, "weight"), _whole(center, "center"), strict=True
         ):
@@ -94,13 +98,10 @@ class Session(capability.Session):
 
     def add_rows(self, rows: Rows) -> None:
         """Append rows."""
-        if not self._refused:
-            self._add_all(rows.matrix, np.asarray(rows.lower, float), np.asarray(rows.upper, float))
+        self._add_all(rows.matrix, np.asarray(rows.lower, float), np.asarray(rows.upper, float))
 
     def run(self, seconds: float | None) -> Answer:
         """Solve; CP-SAT proves optimality over the integers."""
-        if self._refused:
-            return Answer("unsupported", message=self._refused)
         solver = cp_model.CpSolver()
         if seconds is not None:
             solver.parameters.max_time_in_seconds = max(seconds, 0.01)
@@ -115,14 +116,14 @@ class Session(capability.Session):
         return Answer(status, values, float(solver.best_objective_bound), message)
 
 
-class Unfit(Exception):
-    """Why a program cannot be stated in CP-SAT."""
+def _unfit(why: str) -> NoAnswer:
+    return NoAnswer("unsupported", why)
 
 
 def _whole(values: Any, what: str) -> list[int]:
     array: NDArray[Any] = np.asarray(values)
     if not np.issubdtype(array.dtype, np.integer):
         if np.any(array != np.rint(array)):
-            raise Unfit(f"CP-SAT takes whole numbers only, and a {what} is not one")
+            raise _unfit(f"CP-SAT takes whole numbers only, and a {what} is not one")
         array = np.rint(array)
     return [int(v) for v in array.tolist()]

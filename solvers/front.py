@@ -8,10 +8,15 @@ from typing import Any
 import numpy as np
 
 from models import Model, Program
+from models.exact import Number
 from solvers import worker
-from solvers.capability import Backend, find
+from solvers.capability import EXACT, Backend, find
+from solvers.conic import ConicPlan, is_conic
 from solvers.plan import Plan, is_whole, plan
 from solvers.solution import Answer, Solution
+
+TOLERANCE = 1e-6
+"""Relative difference of two costs in floats that still count as equal."""
 
 
 def solve(
@@ -23,7 +28,7 @@ def solve(
     ----------
     model : a model of `models`, or a Program
     backend : str
-        A name from `backends()`, or ``pyomo:<solver>``.
+        A name from `backends()`, or ``cvxpy:<solver>`` or ``pyomo:<solver>``.
     time_limit : float, optional
         Seconds for the solve, the statement of the program not counted; a backend that does not keep it
         is stopped. The fast paths take no notice of it.
@@ -55,14 +60,45 @@ def solve(
     chosen = find(backend)
     if chosen.name == "fast":
         return _fast(model, chosen)
+    if is_conic(model):
+        return _conic(model, chosen, threads, time_limit)
     started = time.perf_counter()
-    program = model if isinstance(model, Program) else model.program()
+    try:
+        program = model if isinstance(model, Program) else model.program()
+    except ValueError as too_large:
+        return Solution(chosen.name, chosen.version, "unsupported", message=str(too_large))
     chosen_plan = plan(program, chosen)
     if isinstance(chosen_plan, str):
         return Solution(chosen.name, chosen.version, "unsupported", message=chosen_plan)
     stating = time.perf_counter() - started
     answer, building, solving = worker.run(chosen, chosen_plan, threads, time_limit)
     return _checked(model, program, chosen_plan, answer, chosen, stating + building, solving)
+
+
+def _conic(model: Any, chosen: Backend, threads: int | None, time_limit: float | None) -> Solution:
+    """The two models that are no `Program` go to the backends that take powers and matrices."""
+    if not chosen.conic:
+        conic = " and ".join(backend.name for backend in EXACT if backend.conic)
+        message = f"{type(model).__name__} is for {conic}: it has powers, or a matrix variable"
+        return Solution(chosen.name, chosen.version, "unsupported", message=message)
+    answer, building, solving = worker.run(chosen, ConicPlan(model), threads, time_limit)
+    status, message, objective = answer.status, answer.message, None
+    if answer.variables is not None:
+        objective = model.objective(answer.variables)
+        broken = model.violations(answer.variables)
+        if broken:
+            status, message = "error", f"the answer breaks a constraint: {broken[0]}"
+    return Solution(
+        chosen.name,
+        chosen.version,
+        status,
+        answer.variables,
+        objective,
+        answer.bound,
+        building,
+        solving,
+        message,
+    )
 
 
 def _fast(model: Model | Program, chosen: Backend) -> Solution:
@@ -105,10 +141,13 @@ def _checked(
     """Check what the backend says, and put it in the model's own terms."""
     status, message = answer.status, answer.message
     x = objective = None
-    if used.relaxed and status == "optimal":
-        status, message = "relaxed", f"{backend.name} solves over the reals: a bound, not an answer"
-    elif answer.variables is not None and not is_whole(answer.variables, program):
-        status, message = "error", "the answer is not whole, beyond tolerance"
+    if answer.variables is not None and not is_whole(answer.variables, program):
+        if not used.relaxed:
+            status, message = "numerical", "the answer is not whole, beyond tolerance"
+        elif status == "optimal":
+            status, message = "relaxed", f"{backend.name} solves over the reals: a bound, not an answer"
+        else:
+            status = "numerical"
     elif answer.variables is not None:
         variables = answer.variables[: program.size]
         variables = np.where(program.integer, np.rint(variables), variables)
@@ -118,7 +157,14 @@ def _checked(
         objective = program.value(variables) if isinstance(model, Program) else model.objective(x)
         broken: list[Any] = [] if isinstance(model, Program) else model.violations(x)
         if broken:
-            status, message = "error", f"the answer breaks a constraint: {broken[0]}"
+            status = "error" if program.integer.all() and not used.relaxed else "numerical"
+            message = f"the answer breaks a constraint: {broken[0]}"
+        elif status == "optimal" and not _meets(objective, answer.bound, claimed=not used.relaxed):
+            if used.relaxed:
+                x = objective = None
+                status, message = "relaxed", f"{backend.name} solves over the reals: a bound, not an answer"
+            else:
+                status, message = "feasible", f"{backend.name} claims the optimum, but its own bound is lower"
     return Solution(
         backend.name,
         backend.version,
@@ -130,3 +176,14 @@ def _checked(
         solve_seconds,
         message,
     )
+
+
+def _meets(objective: Number, bound: float | None, claimed: bool) -> bool:
+    """Whether a backend's own bound proves an answer optimal; where it gives none, its claim has to do."""
+    if bound is None:
+        return claimed
+    if isinstance(
+        objective, int
+    ):  # no whole objective is strictly between the two; floats miss units at 2**53
+        return float(objective) - bound <= max(0.5, 4 * float(np.spacing(abs(bound))))
+    return float(objective) - bound <= TOLERANCE * max(1.0, abs(bound))

@@ -18,7 +18,12 @@ _STATUS: dict[Any, Status] = {
     highspy.HighsModelStatus.kOptimal: "optimal",
     highspy.HighsModelStatus.kInfeasible: "infeasible",
     highspy.HighsModelStatus.kUnbounded: "unbounded",
+    highspy.HighsModelStatus.kUnboundedOrInfeasible: "unbounded",
     highspy.HighsModelStatus.kTimeLimit: "time_limit",
+    highspy.HighsModelStatus.kIterationLimit: "numerical",
+    highspy.HighsModelStatus.kSolveError: "numerical",
+    highspy.HighsModelStatus.kUnknown: "numerical",
+    highspy.HighsModelStatus.kMemoryLimit: "out_of_memory",
     highspy.HighsModelStatus.kModelEmpty: "optimal",
 }
 
@@ -61,7 +66,8 @@ class Session(capability.Session):
         outcome = self._highs.getModelStatus()
         info = self._highs.getInfo()
         status = _STATUS.get(outcome, "error")
-        message = "" if status != "error" else f"HiGHS ended with {self._highs.modelStatusToString(outcome)}"
+        told = status in ("optimal", "infeasible", "unbounded", "time_limit")
+        message = "" if told else f"HiGHS ended with {self._highs.modelStatusToString(outcome)}"
         if ran == highspy.HighsStatus.kError and status == "optimal":
             status, message = "error", "HiGHS reported an error"
         has_answer = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,8 +24,9 @@ WHOLE = 1e-5
 class Plan:
     """The program that a backend is given, and how its answer is to be read.
 
-    `relaxed`: integrality was dropped, so the optimum is only a bound. `piecewise`: integer quadratics go
-    as the piecewise-linear functions through their integers, line by line, as far as they are needed.
+    `relaxed`: integrality is dropped, so the optimum is only a bound, unless it is whole. `piecewise`:
+    integer quadratics go as the piecewise-linear functions through their integers, line by line, as far as
+    they are needed.
     """
 
     program: Program
@@ -34,8 +35,22 @@ class Plan:
 
     def open(self, backend: Backend, threads: int | None) -> Callable[[float | None], Answer]:
         """State the program in the backend's form; returns what solves it within a time limit."""
-        if not self.piecewise:
-            return backend.open(self.program, threads).run
+        run = (self._lines if self.piecewise else self._whole)(backend, threads)
+
+        def settled(seconds: float | None) -> Answer:
+            answer = run(seconds)
+            if answer.status != "unbounded" or self.program.matrix.shape[0] == 0:
+                return answer
+            # What backends find is a ray or an infeasible dual: unbounded, if there is any answer at all.
+            found = backend.open(replace(self.program, objective=[]), threads).run(seconds)
+            return answer if found.status in ("optimal", "feasible") else replace(found, bound=None)
+
+        return settled
+
+    def _whole(self, backend: Backend, threads: int | None) -> Callable[[float | None], Answer]:
+        return backend.open(self.program, threads).run
+
+    def _lines(self, backend: Backend, threads: int | None) -> Callable[[float | None], Answer]:
         lines = Piecewise(self.program)
         rows = [lines.lines_near(lines.center, reach=8)]
         # Over the reals first, if it can: where the rows are a tree or a chain, that answer is whole already.
@@ -46,7 +61,7 @@ class Plan:
         def run(seconds: float | None) -> Answer:
             until = None if seconds is None else time.perf_counter() + seconds
             answer = _refine(lines, session, rows, until)
-            if answer.variables is None or is_whole(answer.variables, self.program):
+            if answer.variables is None or self.relaxed or is_whole(answer.variables, self.program):
                 return answer
             whole = backend.open(lines.base, threads)
             for batch in rows:
@@ -58,18 +73,23 @@ class Plan:
 
 def plan(program: Program, backend: Backend) -> Plan | str:
     """Choose the form from the table of capabilities alone; a string says why there is none."""
-    program = without_tables(program)
+    if not backend.table:
+        program = without_tables(program)
+    if not backend.absolute:
+        program = without_absolutes(program)
     whole = bool(program.integer.any())
     if backend.integers_only and not program.integer.all():
         return f"{backend.name} takes whole numbers only; this program has continuous variables"
+    if program.has("quadratic", integer=False) and not backend.quadratic:
+        return f"{backend.name} takes no squares of continuous variables"
     relaxed = whole and not backend.integer
-    if relaxed:
-        program = program.relaxed()
-    if not backend.absolute:
-        program = without_absolutes(program)
-    piecewise = program.has("quadratic", integer=True) and not backend.integer_quadratic
+    # Lines suit a backend over the reals too: its bound is the tighter for them, and often whole.
+    lines = not backend.integer_quadratic if backend.integer else not backend.quadratic
+    piecewise = program.has("quadratic", integer=True) and lines
     if piecewise and program.has("quadratic", integer=False):
         return f"{backend.name} takes no program with both integer and continuous quadratic terms"
+    if relaxed and not piecewise:
+        program = program.relaxed()
     return Plan(program, relaxed, piecewise)
 
 
@@ -92,7 +112,9 @@ def _refine(lines: Piecewise, session: Session, rows: list[Rows], until: float |
         bound = answer.bound
         at, cost = answer.variables[lines.index], answer.variables[lines.cost]
         true = lines.value(at)
-        missing = np.flatnonzero(cost < true - 1e-6 * np.maximum(1.0, np.abs(true)))
+        # Absolute: the cost of large counts is large, and the lines they lack are few beside it. Where only
+        # the backend's tolerance is between the two, all lines near are known, and none is added.
+        missing = np.flatnonzero(cost < true - 1e-6)
         more = lines.lines_near(at, reach=4, only=missing)
         if more.matrix.shape[0] == 0:
             return answer

@@ -20,7 +20,11 @@ _STATUS: dict[Any, Status] = {
     TerminationCondition.optimal: "optimal",
     TerminationCondition.infeasible: "infeasible",
     TerminationCondition.unbounded: "unbounded",
+    TerminationCondition.infeasibleOrUnbounded: "unbounded",
     TerminationCondition.maxTimeLimit: "time_limit",
+    TerminationCondition.maxIterations: "numerical",
+    TerminationCondition.internalSolverError: "numerical",
+    TerminationCondition.licensingProblems: "unsupported",
 }
 
 
@@ -61,14 +65,17 @@ class Session(capability.Session):
 
     def run(self, seconds: float | None) -> Answer:
         """Solve; the solver's own failure becomes the status."""
+        status: Status
         options: dict[str, Any] = {} if seconds is None else {"timelimit": max(seconds, 0.01)}
         try:
             results = self._solver.solve(self._model, load_solutions=False, **options)
         except Exception as failure:  # each solver behind Pyomo raises its own kinds
-            return Answer("error", message=f"{self._name} through Pyomo failed: {failure}")
+            status = "size_limit" if "size-limited license" in str(failure) else "error"
+            return Answer(status, message=f"{self._name} through Pyomo failed: {failure}")
         condition = results.solver.termination_condition
         status = _STATUS.get(condition, "error")
-        message = "" if status != "error" else f"{self._name} ended with {condition}"
+        told = status in ("optimal", "infeasible", "unbounded")
+        message = "" if told else f"{self._name} ended with {condition}"
         variables = None
         if status in ("optimal", "time_limit"):
             try:

@@ -11,7 +11,18 @@ from models.certificate import Certificate
 from models.exact import Number
 
 Status = Literal[
-    "optimal", "feasible", "relaxed", "infeasible", "unbounded", "time_limit", "unsupported", "error"
+    "optimal",
+    "feasible",
+    "relaxed",
+    "infeasible",
+    "unbounded",
+    "time_limit",
+    "unsupported",
+    "size_limit",
+    "numerical",
+    "out_of_memory",
+    "crashed",
+    "error",
 ]
 """
 - ``optimal``: the backend claims it, within its tolerance (`fast`: its certificate proves it);
@@ -20,8 +31,20 @@ Status = Literal[
 - ``infeasible``, ``unbounded``: so says the backend;
 - ``time_limit``: stopped without an answer;
 - ``unsupported``: the model is beyond the backend, and the message says why;
-- ``error``: the backend failed, or its answer breaks a constraint; the message says how.
+- ``size_limit``: the backend's licence stops at fewer variables or constraints;
+- ``numerical``: the backend lost its accuracy, or its answer in floats is not feasible or not whole;
+- ``out_of_memory``: so says the backend;
+- ``crashed``: the backend's process died, or was killed; the message says of what;
+- ``error``: the backend failed otherwise, or its whole answer breaks a constraint; the message says how.
 """
+
+
+class NoAnswer(Exception):
+    """Raised by a backend's session where it can go no further: a status, and why."""
+
+    def __init__(self, status: Status, why: str) -> None:
+        super().__init__(why)
+        self.status = status
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,10 +19,13 @@ import time
 from multiprocessing.connection import Connection
 from typing import Any
 
-from solvers.solution import Answer
+from solvers.solution import Answer, NoAnswer
 
-GRACE_SECONDS = 10.0
+GRACE_SECONDS = 5.0
 """How much longer than its time limit a backend may run before its process is killed."""
+
+STATING_SECONDS = 300.0
+"""How long a backend with a time limit may take to state the program, which its limit does not count."""
 
 
 class Worker:
@@ -54,7 +57,8 @@ class Worker:
         Raises
         ------
         TimeoutError
-            If the solve outlasts its limit and the grace; the process has been killed.
+            If the solve outlasts its limit and the grace, or stating the program never ends; the process has
+            been killed.
         ChildProcessError
             If the process dies; the message says of what.
         """
@@ -63,6 +67,9 @@ class Worker:
                 raise ChildProcessError("the solver's process was stopped while this question waited")
             try:
                 self._line.send(question)
+                if seconds is not None and not self._line.poll(STATING_SECONDS):
+                    self.stop()
+                    raise TimeoutError(f"stopped: the program was not stated within {STATING_SECONDS:g} s")
                 built = self._line.recv()
                 if seconds is not None and not self._line.poll(seconds + GRACE_SECONDS):
                     self.stop()
@@ -114,7 +121,7 @@ def run(backend: Any, plan: Any, threads: int | None, seconds: float | None) -> 
     except TimeoutError as late:
         return Answer("time_limit", message=str(late)), 0.0, time.perf_counter() - started
     except ChildProcessError as death:
-        return Answer("error", message=str(death)), 0.0, time.perf_counter() - started
+        return Answer("crashed", message=str(death)), 0.0, time.perf_counter() - started
 
 
 def available(backend: Any) -> bool:
@@ -145,8 +152,12 @@ def serve(descriptor: int) -> None:
             line.send(built - started)
             stated = True
             answer = solve(seconds)
+        except NoAnswer as refusal:
+            answer = Answer(refusal.status, message=str(refusal))
+        except MemoryError as lack:
+            answer = Answer("out_of_memory", message=f"{type(lack).__name__}: {lack}")
         except Exception as failure:  # whatever a backend throws becomes its status
-            if not stated:
-                line.send(built - started)
             answer = Answer("error", message=f"{type(failure).__name__}: {failure}")
+        if not stated:
+            line.send(built - started)
         line.send((answer, time.perf_counter() - built))

@@ -8,12 +8,20 @@ from typing import Any
 from models import Model
 
 PATHS = {
+    "BudgetSplit": "solvers.fast.budget:solve_budget",
     "Chebyshev": "solvers.fast.chebyshev:solve_chebyshev",
+    "Clustering": "solvers.fast.clustering:solve_clustering",
+    "ConstrainedInference": "solvers.fast.inference:solve_inference",
+    "ControlledRounding": "solvers.fast.fixed_total:solve_controlled_rounding",
     "CostTable": "solvers.fast.cost_table:solve_cost_table",
     "CumulativeQIP": "solvers.fast.cumulative:solve_cumulative",
+    "FixedSum": "solvers.fast.fixed_total:solve_fixed_sum",
+    "GroupMatching": "solvers.fast.matching:solve_group_matching",
     "HierarchyQIP": "solvers.fast.hierarchy:solve_hierarchy",
     "Isotonic": "solvers.fast.isotonic:solve_isotonic",
+    "SimplexQP": "solvers.fast.fixed_total:solve_simplex_qp",
     "SparsestChebyshev": "solvers.fast.sparsest_chebyshev:solve_sparsest_chebyshev",
+    "StrategySDP": "solvers.fast.strategy:solve_strategy",
     "TreeChebyshev": "solvers.fast.tree_chebyshev:solve_tree_chebyshev",
 }
 """Each model's algorithm. Loaded on use: a file compiles, or takes from Numba's cache, its own kernels."""
@@ -36,3 +44,8 @@ def answer(model: Model) -> Any:
         raise NoFastPath(f"{name} has no fast path")
     module, function = PATHS[name].split(":")
     return getattr(importlib.import_module(module), function)(model)
+
+
+def exact(model: Model) -> bool:
+    """Whether the fast path claims the optimum: all do but one, of which no exact algorithm is known."""
+    return not (type(model).__name__ == "CumulativeQIP" and getattr(model, "integer", False))

@@ -84,7 +84,7 @@ def run(command):
         ("release", "top-down"),
         ("release group-size", "Choose it without looking at the data"),
         ("release top-down", "far below 1 / number of people"),
-        ("verify", "Exit status 1 if any backend disagrees"),
+        ("verify", "Exit status 1 if anybody disagrees"),
         ("solvers", "how to get the others"),
         ("mechanisms", "what it protects"),
     ],
@@ -314,7 +314,7 @@ BAD = {
     "no folder": (SIZES.replace("--out out", ""), "Missing option '--out'"),
     "no such command": ("relese", "No such command 'relese'"),
     "no such mechanism": ("release group-sizes", "No such command 'group-sizes'"),
-    "no such model": ("verify Isotone", "no model Isotone; there are"),
+    "no such model": ("verify Isotone", "no model Isotone. Did you mean Isotonic? There are"),
     "no such backend": ("verify --backends hihgs", "there is no backend 'hihgs'. Did you mean highs?"),
     "a backend that is not installed": (
         "verify Chebyshev --backends pyomo:no_such",
@@ -427,7 +427,9 @@ def test_demo(tmp_path):
 
     rows = pd.read_parquet(out / "verification.parquet")
     assert rows.proved.all()
-    assert not set(rows.verdict) & {"DISAGREES", "failed"}
+    assert "DISAGREES" not in set(rows.verdict)
+    first_order = {"glop", "pdlp", "osqp", "scs"}  # may stop short of their tolerances, and say so
+    assert set(rows.backend[rows.verdict == "failed"]) <= first_order
     assert {"fast", "highs", "cp-sat", "clarabel", "pyomo:highs"} <= set(rows.backend)
     assert {"Isotonic", "HierarchyQIP", "Chebyshev"} <= set(rows.model)
 

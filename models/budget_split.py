@@ -1,0 +1,157 @@
+"""Row 16: a privacy budget split over the levels of a hierarchy (Qardaji, Yang & Li 2013)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, NoReturn, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from models import exact
+from models.certificate import FLOAT_TOLERANCE, Certificate, infeasible, judge
+from models.exact import Number
+from models.model import FEASIBILITY_TOLERANCE, answer_of
+
+
+@dataclass(frozen=True, eq=False)
+class BudgetSplit:
+    """The split of a budget ε that makes the average error variance least.
+
+    ::
+
+        minimize    Σ_i a_i / ε_i²                         Qardaji, Yang & Li 2013, §3.5, Eq. 5
+        subject to  Σ_i ε_i = ε,  ε_i > 0
+
+    a_i is the weight of level i: for H_b without constrained inference, the number of its nodes used by
+    all queries, up to a constant. The optimum has ε_i in proportion to a_i^{1/3} and the value
+    (Σ a_i^{1/3})³/ε². It is irrational, so answers are judged in floats.
+
+    The cost is none of those of a `Program`; `cvxpy` states the model for conic solvers instead.
+
+    Parameters
+    ----------
+    weights : array, shape (levels,)
+        The weights a > 0. (A level of weight 0 is asked nothing: leave it out.)
+    epsilon : number
+        The whole budget ε > 0.
+
+    Raises
+    ------
+    ValueError
+        If there are no weights, or a weight or the budget is not positive and finite.
+
+    Examples
+    --------
+    >>> model = BudgetSplit([1, 8], epsilon=3)
+    >>> model.objective([1, 2])
+    Fraction(3, 1)
+    >>> model.certificate([1, 2]).optimal
+    True
+    """
+
+    weights: ArrayLike
+    epsilon: Number
+
+    def __post_init__(self) -> None:
+        weights = exact.as_data("weights", self.weights)
+        if weights.size == 0:
+            raise ValueError("weights is empty: there is no level to give a budget to")
+        wrong = np.flatnonzero(weights <= 0)
+        if wrong.size:
+            raise ValueError(f"weights[{wrong[0]}] is {weights[wrong[0]]}: weights must be positive")
+        epsilon: Any = self.epsilon
+        epsilon = epsilon.item() if isinstance(epsilon, np.generic) else epsilon
+        if isinstance(epsilon, bool) or not isinstance(epsilon, int | float | Fraction):
+            raise ValueError(f"epsilon must be a number, got {epsilon!r}")
+        if not 0 < epsilon < float("inf"):
+            raise ValueError(f"epsilon is {epsilon}: it must be positive and finite")
+        object.__setattr__(self, "weights", weights)
+        object.__setattr__(self, "epsilon", epsilon)
+
+    @property
+    def data(self) -> tuple[NDArray[np.float64], float]:
+        """``(weights, epsilon)`` as floats."""
+        return np.asarray(self.weights).astype(float), float(self.epsilon)
+
+    def program(self) -> NoReturn:
+        """Not available: 1/ε² is no cost of a `Program`.
+
+        Raises
+        ------
+        NotImplementedError
+            Always; it names `cvxpy`.
+        """
+        raise NotImplementedError("BudgetSplit is no separable QP or MIP: its costs are a/ε²; see cvxpy()")
+
+    def cvxpy(self) -> tuple[Any, Any]:
+        """The model as a ``cvxpy.Problem``, and the expression that holds the answer.
+
+        In variables y with ε_i in proportion to y_i·a_i^{1/3}, and costs to match: the same problem, but
+        solvers meet numbers near 1. (As it is printed, weights far apart cost Clarabel all its digits.)
+        """
+        import cvxpy as cp
+
+        weights, epsilon = self.data
+        roots = np.cbrt(weights) / np.cbrt(weights).sum()
+        y = cp.Variable(weights.size)
+        return cp.Problem(cp.Minimize(roots @ cp.power(y, -2)), [roots @ y == 1]), cp.multiply(
+            epsilon * roots, y
+        )
+
+    def objective(self, x: Any) -> Number:
+        """Σ a/x²; a `Fraction` where weights and answer are exact; infinite where a share is 0."""
+        weights = np.asarray(self.weights)
+        x = answer_of(x, weights.shape, integer=False)
+        if np.any(x == 0):
+            return float("inf")
+        if exact.is_exact(x) and exact.is_exact(weights):
+            pairs = zip(weights.tolist(), x.tolist(), strict=True)
+            return sum((Fraction(a) / Fraction(b) ** 2 for a, b in pairs), Fraction(0))
+        return float(np.sum(weights.astype(float) / x.astype(float) ** 2))
+
+    def violations(self, x: Any) -> list[str]:
+        """Shares that are not positive, and a wrong sum (floats: up to a relative 1e-6)."""
+        x = answer_of(x, np.shape(self.weights), integer=False)
+        found = [f"epsilon > 0: x[{i}] = {x[i]}" for i in np.flatnonzero(x <= 0)]
+        slack = 0 if exact.is_exact(x) else FEASIBILITY_TOLERANCE * float(self.epsilon)
+        if abs(x.sum() - self.epsilon) > slack:
+            found.append(f"total: the shares add up to {x.sum()}, not {self.epsilon}")
+        return found
+
+    def certificate(self, x: Any) -> Certificate:
+        """One price λ for the budget, found from the data alone: 2·(Σ a^{1/3})³/ε³.
+
+        The Lagrangian dual at a price λ ≥ 0 is Σ_i min_t (a_i/t² + λt) − λε = 3·(λ/2)^{2/3}·Σ a^{1/3} − λε,
+        a bound whatever λ. At this λ it is the optimum. An answer is optimal if it is within a relative
+        1e-7 of the bound; weights may be as small or large as they like.
+        """
+        x = answer_of(x, np.shape(self.weights), integer=False)
+        objective = self.objective(x)
+        broken = self.violations(x)
+        if broken:
+            return infeasible(objective, broken)
+        weights, epsilon = self.data
+        roots = float(np.cbrt(weights).sum())
+        price = 2 * (roots / epsilon) ** 3
+        bound = 3 * float(np.cbrt(price / 2)) ** 2 * roots - price * epsilon
+        gap = max(0.0, float(objective) - bound)
+        slope = 2 * weights / x.astype(float) ** 3
+        worst = int(np.argmax(np.abs(slope - price)))
+        reason = f"level {worst} would pay {slope[worst]:.6g} for more budget, the price is {price:.6g}"
+        # No allowance beyond the relative one, which `judge` would make for objectives under 1.
+        beyond = gap > FLOAT_TOLERANCE * float(objective)
+        return judge(objective, gap, beyond, {"price": price}, reason)
+
+    @classmethod
+    def random(cls, rng: np.random.Generator, size: int) -> Self:
+        """Weights that are equal, grow geometrically, or lie orders of magnitude apart."""
+        n = max(1, size)
+        kinds: list[Any] = [
+            np.full(n, rng.integers(1, 9)),
+            float(rng.integers(2, 17)) ** (np.arange(n) % 12),
+            np.exp(rng.normal(0, 4, n)),
+            rng.integers(1, 1000, n),
+        ]
+        return cls(kinds[rng.integers(0, 4)], float(rng.choice([0.01, 0.1, 1.0, 3.0])))

@@ -1,0 +1,156 @@
+"""Row 12: rounding to neighbouring whole numbers so that a total is kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from models import exact
+from models.certificate import Certificate, infeasible, judge
+from models.exact import Number
+from models.model import answer_of, fractional
+from models.program import Block, Program, Term, rows_of
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class ControlledRounding:
+    """Each value rounded up or down, so that all add up to a total, with the least change.
+
+    ::
+
+        minimize    Σ_i |x_i − v_i|                      stage 2 of the TopDown algorithm, to which
+        subject to  x_i ∈ {⌊v_i⌋, ⌈v_i⌉},  Σ_i x_i = c   Boninsegna & Silvestri 2025 compare theirs;
+                                                         the rounding of Kuo et al. 2018, §4.1
+
+    Parameters
+    ----------
+    values : array, shape (n,)
+        The values v of either sign: float64, or exact as an object array of `Fraction`.
+    total : int
+        The total c.
+
+    Raises
+    ------
+    ValueError
+        If the values are malformed or beyond 62 bits, the total is not an integer, or no rounding adds up
+        to it; the message says what they do add up to.
+
+    Examples
+    --------
+    >>> model = ControlledRounding([0.5, 1.25, 2.25], total=4)
+    >>> model.certificate([1, 1, 2]).optimal
+    True
+    >>> model.certificate([0, 2, 2]).gap
+    0.5
+    """
+
+    values: ArrayLike
+    total: int
+
+    def __post_init__(self) -> None:
+        values = exact.as_data("values", self.values)
+        far = np.flatnonzero((values >= 2**62) | (values <= -(2**62)))
+        if far.size:
+            raise ValueError(f"values[{far[0]}] is {values[far[0]]}: beyond 62 bits")
+        object.__setattr__(self, "values", values)
+        if isinstance(self.total, bool | np.bool_) or not isinstance(self.total, int | np.integer):
+            raise ValueError(f"total must be an integer, got {self.total!r}")
+        object.__setattr__(self, "total", int(self.total))
+        below, above = (exact.total(side) for side in self.neighbours)
+        if not below <= self.total <= above:
+            raise ValueError(f"total is {self.total}: the values round to sums of {below} … {above} only")
+
+    @property
+    def data(self) -> NDArray[Any]:
+        """The values as an array."""
+        return np.asarray(self.values)
+
+    @cached_property
+    def neighbours(self) -> tuple[Ints, Ints]:
+        """``(⌊v⌋, ⌈v⌉)`` as int64 arrays."""
+        values = self.data
+        if values.dtype == object:
+            floor = np.array([v // 1 for v in values.tolist()], dtype=np.int64)
+            return floor, floor + (values != floor)
+        return np.floor(values).astype(np.int64), np.ceil(values).astype(np.int64)
+
+    @cached_property
+    def fractions(self) -> tuple[NDArray[Any], Ints, int]:
+        """``(v − ⌊v⌋, positions of the values that are not whole, how many of them go up)``."""
+        values = self.data
+        floor, ceil = self.neighbours
+        return values - floor, np.flatnonzero(ceil > floor), self.total - int(exact.total(floor))
+
+    def program(self) -> Program:
+        """The program above; the two neighbours are bounds on a whole number."""
+        values = self.data
+        n = values.size
+        each = np.arange(n)
+        return Program(
+            "ControlledRounding",
+            [Block("x", (n,), *self.neighbours, integer=True)],
+            [rows_of("total", (1, n), (np.zeros(n), each, np.ones(n)), self.total, self.total)],
+            [Term("absolute", each, 1, values)],
+        )
+
+    def objective(self, x: Any) -> Number:
+        """Σ |x − v|, exact (a `Fraction`) for exact values."""
+        return exact.total(np.abs(exact.difference(answer_of(x, self.data.shape, integer=True), self.data)))
+
+    def violations(self, x: Any) -> list[str]:
+        """Entries that are not a neighbour of their value, fractions, and a wrong sum."""
+        values = self.data
+        x = answer_of(x, values.shape, integer=True)
+        found = list(fractional(x))
+        floor, ceil = self.neighbours
+        for i in np.flatnonzero((x < floor) | (x > ceil)):
+            found.append(f"neighbours: x[{i}] = {x[i]}, not in {floor[i]} … {ceil[i]}")
+        held = exact.total(x)
+        if held != self.total:
+            found.append(f"total: the entries add up to {held}, not {self.total}")
+        return found
+
+    def certificate(self, x: Any) -> Certificate:
+        """One price θ, a fractional part: none rounded up is under it, none rounded down is over it.
+
+        Rounding up rather than down costs 1 − 2f for a fractional part f. With k to go up, θ is the k-th
+        largest part, found without sorting; an entry on its wrong side costs 2·|f − θ|, and these add up to
+        the gap (weak duality at the price 1 − 2θ). Linear time.
+        """
+        x = answer_of(x, self.data.shape, integer=True)
+        objective = self.objective(x)
+        broken = self.violations(x)
+        if broken:
+            return infeasible(objective, broken)
+        part, open_, ups = self.fractions
+        exactly = exact.is_exact(self.data)
+        part, up = part[open_], x[open_] > self.neighbours[0][open_]
+        threshold: Any = 0
+        if ups > 0:
+            threshold = np.partition(part, part.size - ups)[part.size - ups]
+        elif part.size:
+            threshold = part.max()
+        away = np.where(up, threshold - part, part - threshold)
+        gap = 2 * exact.total(np.where(away > 0, away, 0 * away))
+        threshold = threshold.item() if isinstance(threshold, np.generic) else threshold
+        reason = "rounding one up and another down, the other way round, would cost less"
+        return judge(objective, gap, exactly, {"threshold": threshold}, reason)
+
+    @classmethod
+    def random(cls, rng: np.random.Generator, size: int) -> Self:
+        """Values of both signs; many ties, whole values, floats or Fractions; any total that can be had."""
+        size = max(size, 1)
+        grain = int(rng.choice([1, 2, 3, 7, 1000]))
+        over = rng.integers(-5 * grain, 20 * grain, size=size).tolist()
+        values: NDArray[Any] = np.array([Fraction(v, grain) for v in over], dtype=object)
+        if rng.random() < 0.6:
+            values = values.astype(float)
+        floor = [v // 1 for v in values.tolist()]
+        return cls(values, int(sum(floor)) + int(rng.integers(0, sum(values != floor) + 1)))

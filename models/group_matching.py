@@ -1,0 +1,254 @@
+"""Row 5: which groups of a parent are which groups of its children, from their sizes alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from models import exact
+from models.certificate import Certificate, infeasible, judge
+from models.model import answer_of
+from models.program import Block, Program, Term, rows_of
+
+Ints = NDArray[np.int64]
+Table = ArrayLike | tuple[ArrayLike, ArrayLike]
+"""Runs of groups of one size: a pair of arrays ``(sizes, counts)``, or an array of shape (runs, 2)."""
+
+PAIR = np.dtype([("parent", np.int64), ("child", np.int64), ("count", np.int64)])
+"""One entry of a sparse matching: so many groups of a parent's run are groups of a child's run."""
+
+
+@dataclass(frozen=True, eq=False)
+class GroupMatching:
+    """The perfect matching of a parent's groups with its children's that changes sizes least.
+
+    ::
+
+        minimize    Σ_{i,j} x_ij · |s_i − s_j|          Kuo et al. 2018, §5.2: the weight of an edge
+        subject to  Σ_j x_ij = count of run i of τ       is |τ.Ĥg[i] − c.Ĥg[j]|
+                    Σ_i x_ij = count of run j of c
+                    x ≥ 0, x integer
+
+    Groups of one size in one node cannot be told apart; so groups are given, and matched, in runs: x_ij is
+    how many groups of the parent's run i are matched with groups of run j, where j numbers the runs of all
+    children, child by child. That is a transportation problem, and integral as a linear program.
+
+    An answer is either the dense matrix, shape (parent runs, child runs), which is what programs hold and
+    backends return; or, small where the matrix would be huge, a one-dimensional array of the dtype `PAIR`
+    with fields ``parent``, ``child`` and ``count``, which is what the fast path returns. `objective`,
+    `violations` and `certificate` take both.
+
+    Parameters
+    ----------
+    parent_sizes : table of runs
+        A pair ``(sizes, counts)`` of int arrays, or one NumPy array of shape (runs, 2). Sizes may repeat
+        and come in any order; counts may be 0.
+    child_sizes : table of runs, or sequence of such tables
+        One table a child; a single table stands for a single child. (Two plain lists are one pair of sizes
+        and counts, never two runs.)
+
+    Raises
+    ------
+    ValueError
+        If a table is malformed or not of integers, a count is negative, a size is beyond 60 bits, or the
+        parent and its children differ in their number of groups.
+
+    Examples
+    --------
+    >>> model = GroupMatching(([1, 2], [300, 100]), [([1], [200]), ([1, 3], [100, 100])])
+    >>> model.objective([[200, 100, 0], [0, 0, 100]])
+    100
+    >>> model.certificate([[200, 0, 100], [0, 100, 0]]).gap
+    200
+    >>> model.certificate(np.array([(0, 0, 200), (0, 1, 100), (1, 2, 100)], dtype=PAIR)).optimal
+    True
+    """
+
+    parent_sizes: Table
+    child_sizes: Table | Sequence[Table]
+
+    def __post_init__(self) -> None:
+        parent = _table("parent_sizes", self.parent_sizes)
+        given: Any = self.child_sizes
+        if _is_table(given):
+            children = [_table("child_sizes", given)]
+        else:
+            children = [_table(f"child_sizes[{c}]", table) for c, table in enumerate(given)]
+        object.__setattr__(self, "parent_sizes", parent)
+        object.__setattr__(self, "child_sizes", tuple(children))
+        above, below = self.groups, sum(int(exact.total(counts)) for _, counts in children)
+        if above != below:
+            raise ValueError(f"the parent has {above} groups, its children together {below}")
+        if above >= 2**62:
+            raise ValueError(f"there are {above} groups: beyond 62 bits")
+
+    @property
+    def parent(self) -> tuple[Ints, Ints]:
+        """``(sizes, counts)`` of the parent's runs."""
+        table: Any = self.parent_sizes
+        return table[0], table[1]
+
+    @cached_property
+    def children(self) -> tuple[Ints, Ints, Ints]:
+        """``(sizes, counts, child)`` of all children's runs, child by child."""
+        tables: Any = self.child_sizes
+        empty = [np.empty(0, np.int64)]
+        return (
+            np.concatenate(empty + [sizes for sizes, _ in tables]),
+            np.concatenate(empty + [counts for _, counts in tables]),
+            np.repeat(np.arange(len(tables)), [sizes.size for sizes, _ in tables]),
+        )
+
+    @property
+    def groups(self) -> int:
+        """The number of groups."""
+        return int(exact.total(self.parent[1]))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Runs of the parent, and of all children: the shape of a dense answer."""
+        return self.parent[0].size, self.children[0].size
+
+    def program(self) -> Program:
+        """The transportation problem above, dense: for small tables of runs."""
+        (sizes, counts), (child_sizes, child_counts, _) = self.parent, self.children
+        p, c = self.shape
+        i, j = (index.ravel() for index in np.indices((p, c)))
+        each, ones = np.arange(p * c), np.ones(p * c)
+        return Program(
+            "GroupMatching",
+            [Block("x", (p, c), 0, np.minimum.outer(counts, child_counts), True)],
+            [
+                rows_of("parent groups", (p, p * c), (i, each, ones), counts, counts),
+                rows_of("child groups", (c, p * c), (j, each, ones), child_counts, child_counts),
+            ],
+            [Term("linear", each, np.abs(sizes[i] - child_sizes[j]))],
+        )
+
+    def pairs(self, x: Any) -> tuple[Ints, Ints, NDArray[Any]]:
+        """``(parent run, child run, count)`` of a dense or a sparse answer.
+
+        Raises
+        ------
+        ValueError
+            If a dense answer has the wrong shape, or a sparse one names a run that there is not.
+        """
+        array = np.asarray(x)
+        if array.dtype != PAIR:
+            dense = answer_of(array, self.shape, integer=True)
+            i, j = np.nonzero(dense)
+            return i, j, dense[i, j]
+        if array.ndim != 1:
+            raise ValueError(f"a sparse answer must have 1 axis, got shape {array.shape}")
+        for side, runs in zip(("parent", "child"), self.shape, strict=True):
+            wrong = np.flatnonzero((array[side] < 0) | (array[side] >= runs))
+            if wrong.size:
+                k = wrong[0]
+                raise ValueError(f"x[{k}] names {side} run {array[side][k]}; there are {runs}, from 0")
+        return array["parent"], array["child"], array["count"]
+
+    def objective(self, x: Any) -> exact.Number:
+        """Σ |size − size′| over all matched groups, an `int` for whole answers."""
+        i, j, count = self.pairs(x)
+        return exact.dot(np.abs(self.parent[0][i] - self.children[0][j]), count)
+
+    def violations(self, x: Any) -> list[str]:
+        """Runs whose groups are not all matched, once each; counts that are negative or not whole."""
+        i, j, count = self.pairs(x)
+        found = [f"x >= 0: x[{i[k]}, {j[k]}] = {count[k]}" for k in np.flatnonzero(count < 0)]
+        if not np.issubdtype(count.dtype, np.integer):
+            for k in np.flatnonzero(count != count // 1):
+                found.append(f"integer: x[{i[k]}, {j[k]}] = {count[k]}")
+        count = exact.widened(count, count.size)
+        for side, at, held in (("parent", i, self.parent[1]), ("child", j, self.children[1])):
+            matched = np.zeros(held.size, dtype=count.dtype)
+            np.add.at(matched, at, count)
+            for run in np.flatnonzero(matched != held):
+                found.append(f"{side} groups: run {run} has {held[run]}, matched are {matched[run]}")
+        return found
+
+    def certificate(self, x: Any) -> Certificate:
+        """The L1 distance of the sorted sizes, as potentials that any reader can add up; O(runs log runs).
+
+        Let D(s) be how many more of the parent's groups than of the children's are no larger than s. A
+        matching carries D(s) groups, at least, across each step from s to s + 1. A potential that rises by
+        1 where D < 0 and falls by 1 where D > 0 differs by no more than |s − s′| between two sizes: so its
+        sum over the parent's groups less that over the children's bounds every matching, and is Σ |D|.
+        """
+        i, j, count = self.pairs(x)
+        objective = exact.dot(np.abs(self.parent[0][i] - self.children[0][j]), count)
+        broken = self.violations(x)
+        if broken:
+            return infeasible(objective, broken)
+        parent, child = self.potentials
+        bound = int(exact.dot(parent, self.parent[1])) - int(exact.dot(child, self.children[1]))
+        witness = {"parent_potential": parent, "child_potential": child}
+        reason = f"the sorted sizes are at distance {bound}: swapping partners would cost less"
+        return judge(objective, objective - bound, True, witness, reason)
+
+    @cached_property
+    def potentials(self) -> tuple[Ints, Ints]:
+        """A potential for each run of the parent and of the children; see `certificate`."""
+        (sizes, counts), (child_sizes, child_counts, _) = self.parent, self.children
+        both = np.concatenate([sizes, child_sizes])
+        order = np.argsort(both, kind="stable")
+        more = np.cumsum(np.concatenate([counts, -child_counts])[order])
+        steps = np.diff(both[order])
+        rising = np.zeros(both.size, dtype=np.int64)
+        rising[1:] = np.cumsum(-np.sign(more[:-1]) * steps)
+        potential = np.empty_like(rising)
+        potential[order] = rising
+        return potential[: sizes.size], potential[sizes.size :]
+
+    @classmethod
+    def random(cls, rng: np.random.Generator, size: int) -> Self:
+        """A few children (some without groups), repeated sizes, empty and single runs, far outliers."""
+        runs = max(1, int(np.sqrt(size)))
+        children = int(rng.integers(1, 5))
+        far = int(rng.choice([3, 10, 1000]))
+        tables = []
+        for _ in range(children):
+            length = int(rng.integers(0, 2 + runs // children))
+            tables.append((rng.integers(0, far, length), rng.integers(0, 6, length)))
+        groups = sum(int(counts.sum()) for _, counts in tables)
+        cuts = np.sort(rng.integers(0, groups + 1, size=int(rng.integers(0, runs))))
+        counts = np.diff(np.concatenate([[0], cuts, [groups]]))
+        return cls((rng.integers(0, far + 3, counts.size), counts), tables)
+
+
+def _is_table(given: Any) -> bool:
+    """Whether this is one table of runs, not a sequence of them."""
+    if isinstance(given, np.ndarray):
+        return given.ndim == 2
+    return isinstance(given, tuple | list) and len(given) == 2 and all(map(_is_flat, given))
+
+
+def _is_flat(side: Any) -> bool:
+    try:
+        return np.ndim(side) == 1
+    except ValueError:  # ragged
+        return False
+
+
+def _table(name: str, given: Any) -> tuple[Ints, Ints]:
+    if not _is_table(given) or (isinstance(given, np.ndarray) and given.shape[1] != 2):
+        raise ValueError(f"{name} must be a pair (sizes, counts) or an array of shape (runs, 2)")
+    sides = given.T if isinstance(given, np.ndarray) else given
+    sizes, counts = exact.as_data(f"{name} sizes", sides[0]), exact.as_data(f"{name} counts", sides[1])
+    for what, side in (("sizes", sizes), ("counts", counts)):
+        if side.dtype != np.int64:
+            raise ValueError(f"{name} {what} must be integers, got {side.dtype}")
+    if sizes.size != counts.size:
+        raise ValueError(f"{name} has {sizes.size} sizes but {counts.size} counts")
+    wrong = np.flatnonzero(counts < 0)
+    if wrong.size:
+        raise ValueError(f"{name} counts[{wrong[0]}] is {counts[wrong[0]]}: a run has at least 0 groups")
+    far = np.flatnonzero((sizes >= 2**60) | (sizes <= -(2**60)))
+    if far.size:
+        raise ValueError(f"{name} sizes[{far[0]}] is {sizes[far[0]]}: beyond 60 bits")
+    return sizes, counts

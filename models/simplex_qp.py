@@ -1,0 +1,236 @@
+"""Row 1: the non-negative vector of a given total nearest to a noisy one, in weighted squares."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from models import exact
+from models.certificate import Certificate, infeasible, judge
+from models.exact import Number
+from models.model import answer_of, fractional, random_noisy, tolerance_for
+from models.program import Block, Program, Term, rows_of
+
+
+@dataclass(frozen=True, eq=False)
+class SimplexQP:
+    """Non-negative counts of a given total, nearest to noisy ones in weighted squares.
+
+    ::
+
+        minimize    Σ_i w_i (Ĥ[i] − H̃[i])²          Kuo et al. 2018, §4.1 (all w = 1);
+        subject to  Ĥ[i] ≥ 0 for all i, Σ_i Ĥ[i] = G   stage 1 of the TopDown algorithm
+                    Ĥ[i] integer   (where asked)
+
+    §4.1 solves the problem over the reals and rounds up the r largest fractional parts. That is optimal
+    over the integers where all weights are equal; where they are not, it may miss the optimum, and the
+    optimum may be more than a unit away from the real answer.
+
+    Parameters
+    ----------
+    noisy : array, shape (n,)
+        The noisy counts H̃, int64 (exact throughout) or float64.
+    total : int
+        The public number of groups G ≥ 0.
+    weights : array, shape (n,), optional
+        Positive weights w, int64 or float64, default 1.
+    integer : bool
+        Whether the answer must be whole.
+
+    Raises
+    ------
+    ValueError
+        If an argument is malformed, a weight is not positive, the total is negative, there are no counts
+        but the total is not 0, or the costs would not fit 62 bits.
+
+    Examples
+    --------
+    >>> model = SimplexQP([5, 3, -2], total=4)
+    >>> model.objective([3, 1, 0])
+    12
+    >>> model.certificate([3, 1, 0]).optimal
+    True
+    >>> model.certificate([4, 0, 0]).gap
+    2
+    """
+
+    noisy: ArrayLike
+    total: int
+    weights: ArrayLike | None = None
+    integer: bool = True
+
+    def __post_init__(self) -> None:
+        noisy = _plain("noisy", self.noisy)
+        total = exact.as_total("total", self.total)
+        if noisy.size == 0 and total:
+            raise ValueError(f"noisy is empty but its total is {total}, not 0")
+        largest_weight: Any = 1
+        if self.weights is not None:
+            weights = _plain("weights", self.weights)
+            if weights.shape != noisy.shape:
+                raise ValueError(f"weights have shape {weights.shape}, noisy {noisy.shape}")
+            wrong = np.flatnonzero(weights <= 0)
+            if wrong.size:
+                raise ValueError(f"weights[{wrong[0]}] is {weights[wrong[0]]}: weights must be positive")
+            largest_weight = weights.max().item() if weights.size else 1
+            object.__setattr__(self, "weights", weights)
+        largest = exact.reach(noisy)
+        if 16 * largest_weight * (largest + total + 2) >= 2**62:
+            raise ValueError(
+                f"counts of up to {max(largest, total)} times weights of up to {largest_weight}: "
+                "their unit costs pass 62 bits"
+            )
+        object.__setattr__(self, "noisy", noisy)
+        object.__setattr__(self, "total", total)
+
+    @property
+    def data(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """``(noisy, weights)``; weights are int64 ones where none were given."""
+        noisy = np.asarray(self.noisy)
+        weights = np.ones(noisy.size, np.int64) if self.weights is None else np.asarray(self.weights)
+        return noisy, weights
+
+    def program(self) -> Program:
+        """The program above; G bounds every count."""
+        noisy, weights = self.data
+        n = noisy.size
+        each = np.arange(n)
+        return Program(
+            "SimplexQP",
+            [Block("x", (n,), 0, self.total, self.integer)],
+            [rows_of("total", (1, n), (np.zeros(n), each, np.ones(n)), self.total, self.total)],
+            [Term("quadratic", each, weights, noisy)],
+        )
+
+    def objective(self, x: Any) -> Number:
+        """Σ w·(x − y)²; exact where data and answer are (`Fraction` entries are allowed)."""
+        noisy, weights = self.data
+        away = exact.difference(answer_of(x, noisy.shape, self.integer), noisy)
+        return exact.dot(away, away) if self.weights is None else exact.weighted_squares(weights, away)
+
+    def violations(self, x: Any) -> list[str]:
+        """Negative entries, a wrong sum, fractions where whole numbers are asked."""
+        x = answer_of(x, np.shape(self.noisy), self.integer)
+        slack = 0 if self.integer else tolerance_for(x)
+        found = list(fractional(x)) if self.integer else []
+        found += [f"x >= 0: x[{i}] = {x[i]}" for i in np.flatnonzero(x < -slack)]
+        held = exact.total(x)
+        if abs(held - self.total) > slack * max(1, x.size):
+            found.append(f"total: the counts add up to {held}, not {self.total}")
+        return found
+
+    def certificate(self, x: Any) -> Certificate:
+        """One price λ: Σ_i min_{z ≥ 0} (w(z − y)² − λ·z) + λ·G bounds every answer.
+
+        Whole answers: x is optimal just if no entry's last unit costs more than any entry's next one; then
+        λ lies between, and one look at the entries is the proof. If not, an optimal λ lies between the
+        two the other way round, and bisection finds it. Real answers: λ by dropping, again and again, the
+        entries that it leaves at 0. At that λ there is no duality gap, so the gap is just what x misses.
+        """
+        noisy, weights = self.data
+        x = answer_of(x, noisy.shape, self.integer)
+        objective = self.objective(x)
+        broken = self.violations(x)
+        if broken:
+            return infeasible(objective, broken)
+        exactly = all(map(exact.is_exact, (x, noisy, weights)))
+        price: Any
+        gap: Number
+        if x.size == 0:
+            price, gap = 0, 0
+        elif self.integer:
+            price, gap = self._proof_over_integers(x.astype(np.int64), noisy, weights)
+        elif exactly:
+            price, bound = self._bound_over_fractions(noisy, weights)
+            gap = objective - bound
+        else:
+            price, gap = self._proof_over_floats(x.astype(float), noisy, weights)
+        gap = gap if exactly else max(float(gap), 0.0)  # rounding of a sum of terms none of them negative
+        reason = "a unit moved from one count to another would cost less"
+        return judge(objective, gap, exactly, {"price": price}, reason)
+
+    def _proof_over_integers(
+        self, x: NDArray[np.int64], y: NDArray[Any], w: NDArray[Any]
+    ) -> tuple[Any, Number]:
+        slope = 2 * w * (x - y)
+        cheapest = (slope + w).min().item()
+        taken = x > 0
+        dearest = (slope - w)[taken].max().item() if taken.any() else cheapest
+        if dearest <= cheapest:
+            return dearest, 0
+        # At `dearest` all that x takes is taken, or more; under `cheapest` no more than x takes.
+        whole = isinstance(dearest, int)
+        low, high = cheapest - 1 if whole else cheapest, dearest
+        while high - low > (1 if whole else 0):
+            middle = (low + high) // 2 if whole else low + (high - low) / 2
+            if not low < middle < high:
+                break
+            if exact.total(_units(middle, y, w)) < self.total:
+                low = middle
+            else:
+                high = middle
+        z = _units(high, y, w)
+        return high, exact.dot(x - z, w * (x + z - 2 * y) - high)
+
+    def _bound_over_fractions(self, y: NDArray[Any], w: NDArray[Any]) -> tuple[Fraction, Fraction]:
+        """The price and the least objective over the reals, both exact; fast where weights repeat."""
+        kinds, kind = np.unique(w, return_inverse=True)
+        inside = np.ones(y.size, dtype=bool)
+        while True:
+            count = np.bincount(kind[inside], minlength=kinds.size)
+            spread = sum((Fraction(int(n), int(k)) for n, k in zip(count, kinds, strict=True)), Fraction(0))
+            held = int(exact.total(y[inside]))
+            price = 2 * (self.total - held) / spread
+            # y + price/2w > 0, in whole numbers.
+            floor = np.array([int(-price / (2 * int(k)) // 1) for k in kinds], dtype=np.int64)
+            still = inside & (y > floor[kind])
+            if np.array_equal(still, inside) or not still.any():
+                break
+            inside = still
+        outside = ~inside
+        bound = price * (self.total - held) - price**2 * spread / 4
+        return price, bound + int(exact.weighted_squares(w[outside], y[outside]))
+
+    def _proof_over_floats(
+        self, x: NDArray[np.float64], y: NDArray[Any], w: NDArray[Any]
+    ) -> tuple[float, float]:
+        at, half = y.astype(float), 0.5 / w
+        spread = half
+        while True:
+            price = float((self.total - at.sum()) / spread.sum())
+            inside = at + price * spread > 0
+            if inside.all() or not inside.any():
+                break
+            at, spread = at[inside], spread[inside]
+        z = np.maximum(0, y + price * half)
+        gap = np.sum((x - z) * (w * (x + z - 2 * y) - price)) + price * (x.sum() - self.total)
+        return price, float(gap)
+
+    @classmethod
+    def random(cls, rng: np.random.Generator, size: int) -> Self:
+        """Any mix of weights and integrality; totals near the counts' own, 0, and far off."""
+        noisy = random_noisy(rng, (max(size, 1),))
+        near = int(np.maximum(noisy, 0).sum())
+        totals = [0, near, max(0, near + int(rng.integers(-10, 11))), near // 3, 2 * near + size]
+        return cls(
+            noisy if rng.random() < 0.8 else noisy + rng.integers(0, 8, noisy.size) / 8,
+            totals[rng.integers(0, len(totals))],
+            rng.integers(1, 9, size=noisy.size) if rng.random() < 0.6 else None,
+            integer=bool(rng.random() < 0.7),
+        )
+
+
+def _plain(name: str, values: ArrayLike) -> NDArray[Any]:
+    array = exact.as_data(name, values)
+    if array.dtype == object:
+        raise ValueError(f"{name} must be int64 or float64, not Python objects")
+    return array
+
+
+def _units(price: Any, y: NDArray[Any], w: NDArray[Any]) -> NDArray[Any]:
+    """How many units each entry takes that cost no more than the price; the k-th costs w(2(k − y) − 1)."""
+    return np.asarray(np.maximum(0, (price + w * (2 * y + 1)) // (2 * w)))

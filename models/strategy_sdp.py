@@ -1,0 +1,178 @@
+"""Row 17: the best strategy of the matrix mechanism (Li et al.; in Qardaji, Yang & Li 2013, Table 3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NoReturn, Self
+
+import numpy as np
+import scipy.linalg as la
+from numpy.typing import ArrayLike, NDArray
+
+from models import exact
+from models.certificate import FLOAT_TOLERANCE, Certificate, infeasible, judge
+from models.model import FEASIBILITY_TOLERANCE, answer_of
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class StrategySDP:
+    """The strategy that answers a workload W of linear queries at the least total variance.
+
+    ::
+
+        minimize    tr(W X⁻¹ Wᵀ)                           Qardaji, Yang & Li 2013, §4.1
+        subject to  X_jj ≤ 1 for every bin j,  X ≻ 0       (Li et al.'s semidefinite program)
+
+    X = AᵀA stands for the strategy A whose answers, with noise, the workload's are computed from: their
+    total variance is the noise variance times Δ_A²·tr((AᵀA)⁻¹WᵀW), and X_jj is the squared L2 norm of
+    A's column j, so that Δ_A ≤ 1. This is the sensitivity of Gaussian noise. The paper's Laplace noise has
+    the L1 sensitivity, and X does not show that one; but no L1 norm is under its L2 norm, so 2/ε² times
+    this optimum is a lower bound for the total variance of every ε-private matrix mechanism.
+
+    The model is no `Program`; `cvxpy` states it for conic solvers. All in floats, O(bins³): up to some
+    hundred bins.
+
+    Parameters
+    ----------
+    workload : array, shape (queries, bins)
+        W, of full column rank: the queries together tell all bins apart.
+
+    Raises
+    ------
+    ValueError
+        If the workload is empty or its rank is less than the number of bins.
+
+    Examples
+    --------
+    >>> model = StrategySDP([[1, 0], [0, 1], [1, 1]])
+    >>> model.objective([[1, 0], [0, 1]])
+    4.0
+    >>> print(model.certificate([[1, 0], [0, 1]]).reason)
+    the duality gap is 0.267949
+    """
+
+    workload: ArrayLike
+
+    def __post_init__(self) -> None:
+        workload = exact.as_data("workload", self.workload, ndim=2)
+        if 0 in workload.shape:
+            raise ValueError(f"workload has shape {workload.shape}: there is nothing to answer")
+        unused = np.flatnonzero(~np.any(workload != 0, axis=0))
+        if unused.size:
+            raise ValueError(f"no query of the workload asks for bin {unused[0]}: leave it out")
+        rank = int(np.linalg.matrix_rank(workload.astype(float)))
+        if rank < workload.shape[1]:
+            raise ValueError(
+                f"the workload has rank {rank} for {workload.shape[1]} bins: merge bins that no query tells "
+                "apart, or ask more"
+            )
+        object.__setattr__(self, "workload", workload)
+
+    @cached_property
+    def root(self) -> Floats:
+        """An R with RᵀR = WᵀW, all that matters of the workload; shape (bins, bins)."""
+        return np.asarray(np.linalg.qr(np.asarray(self.workload).astype(float), mode="r"))
+
+    @property
+    def gram(self) -> Floats:
+        """WᵀW; shape (bins, bins)."""
+        return np.asarray(self.root.T @ self.root)
+
+    @property
+    def bins(self) -> int:
+        """Number of bins."""
+        return int(np.shape(self.workload)[1])
+
+    def program(self) -> NoReturn:
+        """Not available: a semidefinite program is no `Program`.
+
+        Raises
+        ------
+        NotImplementedError
+            Always; it names `cvxpy`.
+        """
+        raise NotImplementedError(
+            "StrategySDP is no separable QP or MIP but a semidefinite program; see cvxpy()"
+        )
+
+    def cvxpy(self) -> tuple[Any, Any]:
+        """The model as a ``cvxpy.Problem``, and the variable that holds the answer.
+
+        The costs are in units of those of the strategy that asks for each bin alone.
+        """
+        import cvxpy as cp
+
+        x = cp.Variable(self.root.shape, PSD=True)
+        root = self.root / np.linalg.norm(self.root)
+        return cp.Problem(cp.Minimize(cp.matrix_frac(root.T, x)), [cp.diag(x) <= 1]), x
+
+    def objective(self, x: Any) -> float:
+        """tr(W X⁻¹ Wᵀ) of the symmetric part of X; infinite where that is not positive definite."""
+        lower = self._factor(x)
+        if lower is None:
+            return float("inf")
+        half = la.solve_triangular(lower, self.root.T, lower=True)
+        return float(np.sum(half * half))
+
+    def violations(self, x: Any) -> list[str]:
+        """Diagonal entries above 1, asymmetry, an X that is not positive definite; up to 1e-6."""
+        lower = self._factor(x)
+        x = answer_of(x, (self.bins, self.bins), integer=False).astype(float)
+        slack = FEASIBILITY_TOLERANCE
+        found = [f"sensitivity: X[{j}, {j}] = {x[j, j]} > 1" for j in np.flatnonzero(np.diag(x) > 1 + slack)]
+        for i, j in np.argwhere(np.triu(np.abs(x - x.T) > slack)):
+            found.append(f"symmetry: X[{i}, {j}] = {x[i, j]}, X[{j}, {i}] = {x[j, i]}")
+        if lower is None:
+            found.append(f"positive definite: X has the eigenvalue {la.eigvalsh((x + x.T) / 2)[0]}")
+        return found
+
+    def certificate(self, x: Any) -> Certificate:
+        """Prices μ ≥ 0 of the diagonal, read off X: the diagonal of X⁻¹WᵀWX⁻¹; O(bins³), in floats.
+
+        The Lagrangian dual at μ, D = diag(μ), is min_X tr(WᵀW X⁻¹) + tr(DX) − Σμ = 2‖W D^½‖_* − Σμ (the
+        nuclear norm, the sum of the singular values): a bound whatever μ, and at its best when μ is scaled
+        to ‖W D^½‖_*² / Σμ. At an optimal X it is tight; elsewhere the gap is an upper bound of the miss.
+        """
+        objective = self.objective(x)
+        broken = self.violations(x)
+        if broken:
+            return infeasible(objective, broken)
+        lower = self._factor(x)
+        half = la.cho_solve((lower, True), self.root.T)
+        price = np.sum(half * half, axis=1)
+        norm = self.nuclear_norm(price)
+        bound = norm * norm / float(price.sum())
+        price = price * (norm / float(price.sum())) ** 2
+        gap = max(0.0, objective - bound)
+        # No allowance beyond the relative one, which `judge` would make for objectives under 1.
+        beyond = gap > FLOAT_TOLERANCE * objective
+        return judge(objective, gap, beyond, {"prices": price}, f"the duality gap is {gap:.6g}")
+
+    def nuclear_norm(self, price: Floats) -> float:
+        """‖W D^½‖_* for D = diag(price) ≥ 0."""
+        return float(np.linalg.svd(self.root * np.sqrt(price), compute_uv=False).sum())
+
+    def _factor(self, x: Any) -> Floats | None:
+        """The Cholesky factor of X's symmetric part; None if it has none."""
+        x = answer_of(x, (self.bins, self.bins), integer=False).astype(float)
+        try:
+            return np.asarray(np.linalg.cholesky((x + x.T) / 2))
+        except np.linalg.LinAlgError:
+            return None
+
+    @classmethod
+    def random(cls, rng: np.random.Generator, size: int) -> Self:
+        """All ranges, all prefixes, or random queries with each bin asked for, faintly or often."""
+        n = max(1, min(int(np.sqrt(max(size, 1))), 40))
+        ends = np.triu_indices(n)
+        ranges = (ends[0][:, None] <= np.arange(n)) & (np.arange(n) <= ends[1][:, None])
+        kinds: list[Any] = [
+            ranges.astype(np.int64),
+            np.tril(np.ones((n, n), np.int64)),
+            np.vstack([np.eye(n) * rng.choice([0.01, 1.0, 30.0]), rng.integers(-2, 3, (n + 2, n))]),
+            np.diag(np.exp(rng.normal(0, 3, n))),
+        ]
+        return cls(kinds[rng.integers(0, 4)])

@@ -1,0 +1,118 @@
+"""Matching of groups by size: Kuo et al.'s Alg. 2 on runs, never on single groups.
+
+Alg. 2 matches the smallest groups still free on both sides. In a row by size, the parent's groups above the
+children's, that is to match each with the one below it; all that is to be decided is the order of the
+children's groups of one size. Where the parent's groups of some size cannot use up that order, the paper
+takes from each child in proportion to what it has left, rounded by largest fractional parts.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from models import GroupMatching
+from models.group_matching import PAIR
+
+
+def solve_group_matching(model: GroupMatching) -> NDArray[Any]:
+    """Alg. 2's matching, sparse (dtype `PAIR`), smallest sizes first.
+
+    O(runs log runs), and the number of children that share a size for each size of the parent that shares
+    it too. Where Alg. 2 says "arbitrary": equal fractional parts go up for earlier children first; within
+    a child, and within the parent, groups of equal size are used in the order of the runs.
+    """
+    sizes, counts = model.parent
+    child_sizes, child_counts, child = model.children
+    parents, runs = _by_size(sizes, counts), _by_size(child_sizes, child_counts)
+    match = _match
+    if model.groups >= 2**31:  # products of counts may leave int64
+        match = _match.py_func
+        counts, child_counts = counts.astype(object), child_counts.astype(object)
+    found = match(
+        sizes[parents], counts[parents], child_sizes[runs], child_counts[runs], child[runs],
+        np.empty((parents.size + runs.size + 1, 3), counts.dtype),
+    )  # fmt: skip
+    pairs = np.empty(len(found), PAIR)
+    pairs["parent"], pairs["child"] = (
+        parents[found[:, 0].astype(np.int64)],
+        runs[found[:, 1].astype(np.int64)],
+    )
+    pairs["count"] = found[:, 2]
+    return pairs
+
+
+def _by_size(sizes: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Positions of the runs that hold groups, by size, then in their own order."""
+    held = np.flatnonzero(counts)
+    sizes = sizes[held]
+    return held if np.all(sizes[1:] >= sizes[:-1]) else held[np.argsort(sizes, kind="stable")]
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _match(top_size: Any, top_count: Any, size: Any, count: Any, child: Any, pairs: Any) -> Any:
+    """All pairs (parent run, child run, groups) of sorted runs; `pairs` is grown where it is too short."""
+    used, top, free = 0, 0, 0
+    if top_count.size:
+        free = top_count[0]
+    rest = count.copy()
+    # Of each child with groups of one size: how many are left, how many it gives now, and from which run.
+    left, give, below, at = count.copy(), count.copy(), count.copy(), np.arange(count.size)
+    start = 0
+    while start < size.size:
+        stop = start + 1
+        while stop < size.size and size[stop] == size[start]:
+            stop += 1
+        # Runs start … stop are of one size, child by child; the places from start on stand for the children.
+        end, remaining = start, 0
+        for run in range(start, stop):
+            remaining += count[run]
+            if run > start and child[run] == child[run - 1]:
+                left[end - 1] += count[run]
+            else:
+                at[end], left[end] = run, count[run]
+                end += 1
+        while remaining > 0:
+            # The parent's free groups of the least size; no more of them than are asked for here.
+            tops, last = free, top + 1
+            while tops < remaining and last < top_size.size and top_size[last] == top_size[top]:
+                tops += top_count[last]
+                last += 1
+            give[start:end] = left[start:end]
+            if tops < remaining and end - start > 1:  # in proportion; the largest fractional parts go up
+                short = tops
+                for c in range(start, end):
+                    give[c] = tops * left[c] // remaining
+                    below[c] = give[c] * remaining - tops * left[c]
+                    short -= give[c]
+                order = np.argsort(below[start:end], kind="mergesort")
+                for k in range(short):
+                    give[start + order[k]] += 1
+            elif tops < remaining:
+                give[start] = tops
+            for c in range(start, end):
+                groups = give[c]
+                left[c] -= groups
+                remaining -= groups
+                while groups > 0:
+                    run = at[c]
+                    pair = min(groups, rest[run], free)
+                    if used == len(pairs):
+                        longer = np.empty((2 * used, 3), pairs.dtype)
+                        longer[:used] = pairs
+                        pairs = longer
+                    pairs[used, 0], pairs[used, 1], pairs[used, 2] = top, run, pair
+                    used += 1
+                    groups -= pair
+                    rest[run] -= pair
+                    free -= pair
+                    if rest[run] == 0:
+                        at[c] += 1
+                    if free == 0 and top + 1 < top_size.size:
+                        top += 1
+                        free = top_count[top]
+        start = stop
+    return pairs[:used]

@@ -1,0 +1,131 @@
+"""BudgetSplit: cubes exactly, every split of a fine grid, weights far apart, and conic solvers."""
+
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from models import BudgetSplit
+from solvers import fast, solve, worker
+from solvers.capability import find
+from solvers.conic import ConicPlan, is_conic, solve_conic
+
+
+def test_cubes_are_split_exactly():
+    model = BudgetSplit([1, 8, 27, 64], epsilon=5)
+    assert fast.answer(model) == pytest.approx([0.5, 1, 1.5, 2])
+    best = np.array([Fraction(k, 2) for k in range(1, 5)])
+    assert model.objective(best) == Fraction(10**3, 5**2)
+    assert model.certificate(best).optimal
+    assert model.violations(best) == []
+    assert solve(model).bound == pytest.approx(40)
+
+
+def test_no_split_of_a_fine_grid_is_better():
+    steps = 24
+    for weights in product([0.1, 1, 3, 50], repeat=3):
+        model = BudgetSplit(weights, epsilon=0.7)
+        solution = solve(model)
+        assert solution.status == "optimal"
+        assert sum(solution.x) == pytest.approx(0.7)
+        for i, j in product(range(1, steps), repeat=2):
+            if i + j < steps:
+                x = np.array([i, j, steps - i - j]) * (0.7 / steps)
+                proof = model.certificate(x)
+                assert proof.bound == pytest.approx(solution.objective, rel=1e-12)
+                assert proof.gap == pytest.approx(
+                    proof.objective - solution.objective, abs=1e-9 * proof.objective
+                )
+                assert proof.optimal == (proof.objective <= solution.objective * (1 + 1e-7))
+                assert proof.optimal or "would pay" in proof.reason
+
+
+def test_small_weights_are_held_to_the_same_standard():
+    model = BudgetSplit([1e-9, 8e-9], 1)
+    proof = model.certificate([0.5, 0.5])
+    assert proof.gap < 1e-7
+    assert not proof
+    assert model.certificate([1 / 3, 2 / 3]).optimal
+
+
+def test_every_level_would_pay_the_price():
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        model = BudgetSplit.random(rng, 6)
+        weights, _ = model.data
+        price = model.certificate(fast.answer(model)).witness["price"]
+        x = fast.answer(model)
+        assert 2 * weights / x**3 == pytest.approx(np.full(x.size, price), rel=1e-9)
+
+
+@given(
+    st.lists(st.floats(1e-200, 1e60), min_size=1, max_size=30),
+    st.sampled_from([1e-9, 0.1, 1, 1e6]),
+    st.data(),
+)
+@settings(max_examples=150, deadline=None, derandomize=True)
+def test_weights_and_budgets_of_any_size(weights, epsilon, data):
+    model = BudgetSplit(weights, epsilon)
+    solution = solve(model)
+    assert solution.status == "optimal", (solution, model)
+    i = data.draw(st.integers(0, len(weights) - 1))
+    if len(weights) > 1 and 0.01 < solution.x[i] / epsilon < 0.9:
+        other = solution.x * (1 - 1.1 * solution.x[i] / epsilon) / (1 - solution.x[i] / epsilon)
+        other[i] = 1.1 * solution.x[i]
+        proof = model.certificate(other)
+        assert not proof.optimal
+        assert proof.objective > solution.objective
+    assert not model.certificate(solution.x * 0.5).optimal
+
+
+@pytest.mark.parametrize("backend", ["clarabel"])
+def test_conic_solvers_agree(backend):
+    rng = np.random.default_rng(2)
+    for size in (1, 2, 5, 12):
+        model = BudgetSplit.random(rng, size)
+        answer, _, _ = worker.run(find(backend), ConicPlan(model), None, 30.0)
+        assert answer.status == "optimal", answer
+        assert model.violations(answer.variables) == []
+        assert float(model.objective(answer.variables)) == pytest.approx(solve(model).objective, rel=1e-6)
+        assert answer.bound == pytest.approx(solve(model).objective, rel=1e-6)
+
+
+def test_it_is_no_program():
+    model = BudgetSplit([1], 1)
+    assert is_conic(model)
+    with pytest.raises(NotImplementedError, match=r"BudgetSplit .* see cvxpy\(\)"):
+        model.program()
+    assert solve_conic(model, "highs").status == "unsupported"
+
+
+def test_infeasible_answers_are_refused_by_name():
+    model = BudgetSplit([1, 2], 1)
+    assert model.violations([0.5, 0.25]) == ["total: the shares add up to 0.75, not 1"]
+    assert model.violations([1.5, -0.5]) == ["epsilon > 0: x[1] = -0.5"]
+    assert model.objective([1, 0]) == float("inf")
+    proof = model.certificate([1, 0])
+    assert not proof
+    assert proof.bound is None
+    # A tolerance of a small budget is small too.
+    assert BudgetSplit([1, 2], 1e-6).violations([4e-7, 5e-7])
+
+
+@pytest.mark.parametrize(
+    ("weights", "epsilon", "message"),
+    [
+        ([], 1, "weights is empty"),
+        ([1, 0], 1, r"weights\[1\] is 0: weights must be positive"),
+        ([1, np.inf], 1, r"weights\[1\] is inf"),
+        ([1], 0, "epsilon is 0: it must be positive"),
+        ([1], np.inf, "epsilon is inf"),
+        ([1], np.nan, "epsilon is nan"),
+        ([1], "1", "epsilon must be a number"),
+        ([1], True, "epsilon must be a number"),
+    ],
+)
+def test_malformed_data_are_named(weights, epsilon, message):
+    with pytest.raises(ValueError, match=message):
+        BudgetSplit(weights, epsilon)

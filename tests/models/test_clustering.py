@@ -1,0 +1,274 @@
+"""Clustering: against every partition and the plain O(n²) program, with ties, outliers and other solvers."""
+
+from fractions import Fraction
+from itertools import combinations_with_replacement, product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from models import Clustering, clustering
+from solvers import fast, solve
+from tests.brute import blocks
+
+
+def run_cost(values, scale) -> Fraction:
+    values = [Fraction(v) for v in values]
+    mean = sum(values) / len(values)
+    return sum((v - mean) ** 2 for v in values) + 2 * Fraction(scale) ** 2 / len(values)
+
+
+def plain(values, scale) -> list[Fraction]:
+    """Least cost of the first j values, by trying all last runs."""
+    values = [Fraction(v) for v in values]
+    best = [Fraction(0)]
+    noise = 2 * Fraction(scale) ** 2
+    for j in range(1, len(values) + 1):
+        total = squares = Fraction(0)
+        least = None
+        for i in range(j - 1, -1, -1):
+            total, squares = total + values[i], squares + values[i] ** 2
+            cost = best[i] + squares + (noise - total * total) / (j - i)
+            least = cost if least is None else min(least, cost)
+        best.append(least)
+    return best
+
+
+def marks(cut, n) -> np.ndarray:
+    x = np.zeros(n, np.int64)
+    x[[run.start for run in cut]] = 1
+    return x
+
+
+@pytest.fixture
+def in_floats(monkeypatch):
+    monkeypatch.setattr(clustering, "EXACT_UP_TO", 0)
+
+
+SCALES = [0, Fraction(1, 2), 1, 3]
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_every_tiny_instance_exactly(scale):
+    for n in range(1, 7):
+        cuts = list(blocks(n))
+        for values in combinations_with_replacement(range(-1, 3) if n < 6 else (0, 1, 3), n):
+            model = Clustering(values, scale)
+            costs = [sum(run_cost(values[run], scale) for run in cut) for cut in cuts]
+            best = min(costs)
+            ties = [
+                marks(cut, n).tolist()[::-1] for cut, cost in zip(cuts, costs, strict=True) if cost == best
+            ]
+            x = fast.answer(model)
+            assert x.dtype == np.int64
+            assert x.tolist()[::-1] == min(ties), model  # the longest last run, then the one before it
+            for cut, cost in zip(cuts, costs, strict=True):
+                proof = model.certificate(marks(cut, n))
+                assert proof.objective == cost
+                assert isinstance(proof.objective, Fraction)
+                assert proof.bound == best
+                assert proof.gap == cost - best
+                assert proof.optimal == (cost == best)
+
+
+@pytest.mark.parametrize("scale", [0.0, 0.5, 1.0, 3.0])
+@pytest.mark.usefixtures("in_floats")
+def test_every_tiny_instance_in_floats(scale):
+    for n in range(1, 7):
+        cuts = list(blocks(n))
+        for values in combinations_with_replacement(range(-1, 3) if n < 6 else (0, 1, 3), n):
+            model = Clustering(values, scale)
+            costs = [sum(run_cost(values[run], scale) for run in cut) for cut in cuts]
+            best = min(costs)
+            x = fast.answer(model)
+            assert float(model.objective(x) - best) == pytest.approx(0, abs=1e-12)
+            for cut, cost in list(zip(cuts, costs, strict=True))[:: 1 if n < 5 else 5]:
+                proof = model.certificate(marks(cut, n))
+                assert proof.optimal == (cost == best)
+                assert proof.gap == pytest.approx(float(cost - best), abs=1e-9)
+
+
+@pytest.mark.usefixtures("in_floats")
+def test_the_search_is_the_plain_program_on_thousands_of_instances():
+    rng = np.random.default_rng(3)
+    for k in range(2000):
+        n = int(rng.integers(1, 25 if k % 10 else 90))
+        kinds = [
+            rng.integers(0, 4, n),
+            rng.integers(0, 200, n),
+            np.floor(rng.pareto(0.7, n).clip(0, 1e9)).astype(np.int64),
+            np.repeat(rng.integers(-50, 50, n), rng.integers(1, 4, n))[:n],
+            np.arange(n) * int(rng.integers(0, 5)),
+            10**12 + rng.integers(0, 100, n),
+        ]
+        values = np.sort(kinds[k % len(kinds)])
+        scale = float(rng.choice([0.25, 1, 4, 16, 300]))
+        model = Clustering(values, scale)
+        best = plain(values.tolist(), scale)
+        potentials, _ = model.potentials()
+        np.testing.assert_allclose(potentials, [float(v) for v in best], rtol=1e-12, atol=1e-13)
+        x = fast.answer(model)
+        assert float(model.objective(x) - best[-1]) <= 1e-12 * float(best[-1])
+        assert model.certificate(x).optimal
+
+
+@pytest.mark.usefixtures("in_floats")
+def test_the_check_finds_every_pair_that_potentials_break():
+    rng = np.random.default_rng(4)
+    for _ in range(200):
+        n = int(rng.integers(1, 40))
+        values = np.sort(rng.integers(0, 30, n))
+        model = Clustering(values, float(rng.choice([0.5, 2, 10])))
+        d, _ = model.potentials()
+        if rng.random() < 0.8:
+            d = d + rng.normal(0, rng.choice([0.01, 1, 100]), n + 1)
+        d[0] = 0
+        cost = np.array(
+            [[float(model.run_cost(i, j)) if i < j else np.inf for j in range(n + 1)] for i in range(n)]
+        )
+        broken = np.maximum(0, d[1:] - (d[:n, None] + cost).min(axis=0)[1:]).sum()
+        assert clustering._excess(d, *model.in_floats()) == pytest.approx(broken, rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.usefixtures("in_floats")
+def test_wrong_potentials_prove_less_and_never_too_much(monkeypatch):
+    rng = np.random.default_rng(9)
+    true = Clustering.potentials
+    for _ in range(100):
+        model = Clustering(np.sort(rng.integers(0, 60, 30)), 3.0)
+        x = fast.answer(model)
+        cost = float(model.objective(x))
+        noise = rng.normal(0, 5, 31) * (np.arange(31) > 0)
+        monkeypatch.setattr(
+            Clustering, "potentials", lambda self, noise=noise: (true(self)[0] + noise, true(self)[1])
+        )
+        proof = model.certificate(x)
+        assert proof.bound <= cost + 1e-9
+        monkeypatch.setattr(Clustering, "potentials", true)
+        assert model.certificate(x).bound == pytest.approx(cost, rel=1e-12)
+
+
+@pytest.mark.usefixtures("in_floats")
+def test_ties_that_floats_can_see_go_to_the_longest_last_run():
+    for n in range(1, 9):
+        assert fast.answer(Clustering([5] * n, 0)).tolist() == [1] + [0] * (n - 1)
+        assert fast.answer(Clustering([0] * n + [8] * n, 0)).tolist() == ([1] + [0] * (n - 1)) * 2
+
+
+def test_the_costs_are_monge():
+    rng = np.random.default_rng(6)
+    for _ in range(200):
+        n = int(rng.integers(3, 12))
+        model = Clustering(np.sort(rng.integers(-5, 20, n)), int(rng.integers(0, 6)))
+        for i, j in product(range(n - 1), range(3, n + 1)):
+            if i + 1 < j - 1:
+                inner = model.run_cost(i, j - 1) + model.run_cost(i + 1, j)
+                assert inner <= model.run_cost(i, j) + model.run_cost(i + 1, j - 1)
+
+
+@pytest.mark.parametrize("backend", ["highs", "cp-sat"])
+def test_other_solvers_agree(backend):
+    rng = np.random.default_rng(7)
+    for n in (1, 2, 9, 25):
+        # Scale 0 and values whose costs are whole, for CP-SAT: pairs of equal values, far apart.
+        values = np.sort(np.floor(rng.pareto(1, n).clip(0, 500) * 10).astype(np.int64))
+        model = Clustering(values, 5.0)
+        theirs = solve(model, backend, time_limit=60)
+        if backend == "cp-sat" and theirs.status == "unsupported":
+            assert "whole numbers only" in theirs.message
+            continue
+        assert theirs.status == "optimal", theirs
+        assert theirs.x.shape == (n,)
+        assert float(theirs.objective) == pytest.approx(float(solve(model).objective), rel=1e-6)
+
+
+def test_the_relaxation_is_whole():
+    model = Clustering(np.sort(np.random.default_rng(8).integers(0, 40, 30)), 4.0)
+    theirs = solve(model, "clarabel", time_limit=60)
+    assert theirs.bound == pytest.approx(float(solve(model).objective), rel=1e-6)
+
+
+def test_a_program_is_stated_for_few_values_only():
+    with pytest.raises(ValueError, match="401 values have 80,601 runs; a program is stated up to 400"):
+        Clustering(np.arange(401), 1).program()
+    assert Clustering([1, 2, 4], 1).program().size == 3 + 6
+
+
+@pytest.mark.parametrize("n", [65_536, 1_048_576])
+def test_large_ones_are_proved(n):
+    rng = np.random.default_rng(n)
+    counts = np.floor(rng.pareto(1, n) * 10).clip(0, 1e7).astype(np.int64)
+    for values in (counts,) if n > 10**6 else (counts, rng.normal(0, 99, n), counts * 0):
+        values = np.sort(values)
+        model = Clustering(values, 10.0)
+        solution = solve(model)
+        assert solution.status == "optimal"
+        assert solution.gap <= 1e-9 * solution.objective
+        for first in rng.permutation(np.flatnonzero(solution.x)[1:])[:2]:
+            other = solution.x.copy()
+            other[first], other[(first + rng.choice([-40, 40])) % n] = 0, 1
+            proof = model.certificate(other)
+            assert float(proof.bound) == pytest.approx(float(solution.objective), rel=1e-9)
+            assert proof.gap == pytest.approx(float(proof.objective - solution.objective), rel=1e-6, abs=1e-6)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 300))
+@settings(max_examples=40, deadline=None, derandomize=True)
+def test_ugly_instances(seed, size):
+    model = Clustering.random(np.random.default_rng(seed), size)
+    first, second = solve(model), solve(model)
+    assert first.status == "optimal", first
+    assert np.array_equal(first.x, second.x)
+    assert model.in_fractions == (size <= 200 and np.asarray(model.values).dtype == np.int64)
+    if model.in_fractions:
+        assert first.gap == 0
+
+
+@pytest.mark.usefixtures("in_floats")
+def test_far_outliers_and_large_offsets_lose_no_digits():
+    values = np.sort(np.concatenate([np.arange(60) * 3, 10**14 + np.arange(40) * 5, [2**61, 2**61 + 999]]))
+    model = Clustering(values[:100], 10.0)
+    best = plain(values[:100].tolist(), 10)
+    assert model.potentials()[0][-1] == pytest.approx(float(best[-1]), rel=1e-10)
+    assert model.certificate(fast.answer(model)).optimal
+    rng = np.random.default_rng(1)
+    digits = np.sort(np.concatenate([rng.normal(0, 1, 60), 1e8 + rng.normal(0, 1, 40)]))
+    potentials, _ = Clustering(digits, 1.5).potentials()
+    np.testing.assert_allclose(potentials, [float(v) for v in plain(digits, 1.5)], rtol=1e-12)
+    shifted = Clustering(values[:60] + 2**61, 10.0)
+    assert np.array_equal(shifted.potentials()[0], Clustering(values[:60], 10.0).potentials()[0])
+    whole = Clustering(values, 10.0)
+    assert whole.objective([1] + [0] * 101) == run_cost(values.tolist(), 10)
+
+
+def test_infeasible_answers_are_refused_by_name():
+    model = Clustering([1, 2, 3], 1)
+    assert model.violations([0, 1, 0]) == ["first: x[0] = 0, but the first bin begins a run"]
+    assert model.violations([1, 2, -1]) == [
+        "mark: x[1] = 2, neither 0 nor 1",
+        "mark: x[2] = -1, neither 0 nor 1",
+    ]
+    proof = model.certificate([0, 1, 0])
+    assert not proof
+    assert proof.bound is None
+    assert model.violations([1.0, 0.5, 0.0]) == ["mark: x[1] = 0.5, neither 0 nor 1"]
+
+
+@pytest.mark.parametrize(
+    ("values", "scale", "message"),
+    [
+        ([], 1, "values is empty"),
+        ([1, 3, 2], 1, r"values must be ascending: values\[1\] = 3 > 2"),
+        ([1, np.nan], 1, r"values\[1\] is nan"),
+        ([1, 2], -1, "noise_scale is -1"),
+        ([1, 2], np.nan, "noise_scale is nan"),
+        ([1, 2], np.inf, "noise_scale is inf"),
+        ([1, 2], "1", "noise_scale must be a number"),
+        ([1, 2], True, "noise_scale must be a number"),
+        ([-1e150, 1e150], 1, "their squares pass 1e300"),
+    ],
+)
+def test_malformed_data_are_named(values, scale, message):
+    with pytest.raises(ValueError, match=message):
+        Clustering(values, scale)

@@ -1,0 +1,237 @@
+"""ConstrainedInference: against exact least squares, the paper's figure, OpenDP and other solvers."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from models import ConstrainedInference, Tree
+from solvers import fast, solve
+from tests.brute import tiny_trees
+
+INF = float("inf")
+
+
+def exactly(values) -> np.ndarray:
+    return np.array([Fraction(v) for v in np.asarray(values).tolist()] + [None], dtype=object)[:-1]
+
+
+def least_squares(tree: Tree, noisy, variance) -> Fraction:
+    """The least Σ (x − n)²/V over all leaf counts, by Gaussian elimination of the normal equations."""
+    m = tree.leaves.size
+    holds = [[int(v) for v in tree.sum_up(np.eye(m, dtype=np.int64))[r]] for r in range(tree.size)]
+    weight = [Fraction(0) if v == INF else 1 / Fraction(v) for v in variance]
+    rows = [
+        [sum(w * h[i] * h[j] for w, h in zip(weight, holds, strict=True)) for j in range(m)]
+        + [sum(w * h[i] * n for w, h, n in zip(weight, holds, noisy, strict=True))]
+        for i in range(m)
+    ]
+    pivots = []
+    for column in range(m):
+        at = next((r for r in range(len(pivots), m) if rows[r][column] != 0), None)
+        if at is None:
+            continue
+        here = len(pivots)
+        rows[here], rows[at] = rows[at], rows[here]
+        rows[here] = [v / rows[here][column] for v in rows[here]]
+        for r in range(m):
+            if r != here:
+                factor = rows[r][column]
+                rows[r] = [a - factor * b for a, b in zip(rows[r], rows[here], strict=True)]
+        pivots.append(column)
+    leaves = [Fraction(0)] * m
+    for r, column in enumerate(pivots):
+        leaves[column] = rows[r][m]
+    x = [sum(h * z for h, z in zip(row, leaves, strict=True)) for row in holds]
+    return sum((w * (a - n) ** 2 for w, a, n in zip(weight, x, noisy, strict=True)), Fraction(0))
+
+
+def moved(tree: Tree, x: np.ndarray, leaf: int, by) -> np.ndarray:
+    """The same answer with one leaf, and all above it, changed."""
+    x = x.copy()
+    node = int(tree.leaves[leaf])
+    while node >= 0:
+        x[node] += by
+        node = int(tree.parent[node])
+    return x
+
+
+def test_every_tiny_tree_is_solved_and_judged_exactly():
+    rng = np.random.default_rng(0)
+    for tree in tiny_trees(6):
+        for _ in range(2):
+            noisy = rng.integers(-3, 8, tree.size)
+            variance = exactly(rng.integers(1, 5, tree.size)) / rng.integers(1, 3)
+            variance[rng.random(tree.size) < rng.choice([0, 0.3, 0.8])] = INF
+            model = ConstrainedInference(tree, exactly(noisy), variance)
+            best = least_squares(tree, noisy.tolist(), variance)
+            x = fast.answer(model)
+            assert model.violations(x) == []
+            assert model.objective(x) == best, (tree, noisy, variance)
+            proof = model.certificate(x)
+            assert proof.optimal
+            assert proof.gap == 0
+            assert proof.bound == best
+            for leaf in range(tree.leaves.size):
+                other = moved(tree, x, leaf, Fraction(int(rng.integers(1, 9)), 7))
+                proof = model.certificate(other)
+                assert proof.bound == best
+                assert proof.gap == model.objective(other) - best
+                assert proof.optimal == (model.objective(other) == best)
+            floats = ConstrainedInference(tree, noisy, variance.astype(float))
+            near = fast.answer(floats)
+            assert near.dtype == np.float64
+            np.testing.assert_allclose(near, x.astype(float), rtol=1e-9, atol=1e-9)
+            assert floats.certificate(near).optimal
+            assert floats.certificate(near).bound == pytest.approx(float(best), abs=1e-9)
+
+
+def test_unmeasured_counts_share_evenly_what_their_parent_leaves_over():
+    tree = Tree([[0, 0, 0], [2, 2]])
+    model = ConstrainedInference(tree, [10, 99, 4, 99, 1, 99], [1, INF, 1, INF, 1, INF])
+    # Node 2 keeps its 4; nodes 1 and 3 are open, and known to hold 0 and at least leaf 4's 1.
+    assert fast.answer(model).tolist() == [10, 2.5, 4, 3.5, 1, 2.5]
+    nothing = ConstrainedInference(tree, [5] * 6, INF)
+    assert fast.answer(nothing).tolist() == [0] * 6
+    assert nothing.certificate([5, 1, 4, 0, 3, -3]).optimal
+
+
+def test_figure_1_of_the_paper():
+    # Nodes 1, 2 under a root that is not asked; 3 … 6 under these; 7 … 14 the leaves.
+    tree = Tree([[0, 0], [0, 0, 1, 1], [0, 0, 1, 1, 2, 2, 3, 3]])
+    weights = {7: (13, 21), 3: (5, 21), 1: (1, 7), 4: (-2, 21), 9: (-1, 21), 10: (-1, 21), 8: (-8, 21)}
+    range_query = {1: (3, 7), 3: (8, 21), 4: (1, 21), 7: (4, 21), 8: (4, 21), 9: (11, 21), 10: (-10, 21)}
+    total = Fraction(0)
+    for node in range(tree.size):
+        unit = exactly(np.arange(tree.size) == node)
+        x = fast.answer(ConstrainedInference(tree, unit, np.where(np.arange(tree.size) == 0, INF, 2.0)))
+        assert x[7] == Fraction(*weights.get(node, (0, 1)))
+        assert x[7] + x[8] + x[9] == Fraction(*range_query.get(node, (0, 1)))
+        total += (x[7] + x[8] + x[9]) ** 2
+    assert total == Fraction(399, 441)
+
+
+@pytest.mark.parametrize(("b", "height"), [(2, 2), (2, 5), (3, 3), (16, 2)])
+def test_the_same_as_opendp_on_complete_trees(b, height):
+    dp = pytest.importorskip("opendp.prelude")
+    dp.enable_features("contrib")
+    tree = Tree([np.repeat(np.arange(b**k), b) for k in range(height)])
+    noisy = np.random.default_rng(b).integers(-50, 500, tree.size)
+    leaves = dp.t.make_consistent_b_ary_tree(b)(noisy.tolist())
+    x = fast.answer(ConstrainedInference(tree, noisy, 3))
+    np.testing.assert_allclose(x[tree.leaves], leaves, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("backend", ["highs", "clarabel"])
+def test_other_solvers_agree(backend):
+    rng = np.random.default_rng(5)
+    for case in range(6):
+        tree = Tree.random(rng, 3, 4, ragged=True)
+        variance = rng.choice([0.5, 1.0, 4.0], tree.size)
+        variance[rng.random(tree.size) < 0.1] = INF
+        if case == 0:
+            variance[:] = INF
+        model = ConstrainedInference(tree, rng.integers(-10, 100, tree.size), variance)
+        ours, theirs = solve(model), solve(model, backend, time_limit=60)
+        assert ours.status == theirs.status == "optimal", theirs
+        assert theirs.objective == pytest.approx(ours.objective, rel=1e-6, abs=1e-6)
+        assert model.certificate(theirs.x).gap <= 1e-5 * max(1, ours.objective)
+
+
+@pytest.mark.parametrize("b", [2, 32])
+def test_a_million_leaves(b):
+    rng = np.random.default_rng(b)
+    height = {2: 20, 32: 4}[b]
+    tree = Tree([rng.permutation(np.repeat(np.arange(b**k), b)) for k in range(height)])
+    variance = rng.choice([0.1, 1.0, 30.0], tree.size)
+    variance[0] = INF
+    model = ConstrainedInference(tree, rng.integers(-50, 1000, tree.size), variance)
+    solution = solve(model)
+    assert solution.status == "optimal"
+    assert solution.gap <= 1e-9 * solution.objective
+    assert not model.certificate(moved(tree, solution.x, 7, 500.0))
+    worse = model.certificate(moved(tree, solution.x, 7, 500.0))
+    assert worse.bound == pytest.approx(solution.objective, rel=1e-12)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 60))
+@settings(max_examples=150, deadline=None, derandomize=True)
+def test_ugly_instances(seed, size):
+    rng = np.random.default_rng(seed)
+    model = ConstrainedInference.random(rng, size)
+    solution = solve(model)
+    assert solution.status == "optimal", solution
+    noisy, variance = model.data
+    leaf = int(rng.integers(0, model.tree.leaves.size))
+    other = moved(model.tree, solution.x, leaf, 10 * (1 + np.abs(noisy).max()))
+    cost = model.objective(other)
+    proof = model.certificate(other)
+    assert proof.gap == pytest.approx(cost - solution.objective, rel=1e-6, abs=1e-6)
+    if cost > 1.01 * solution.objective + 1e-3:
+        assert not proof.optimal
+        assert "costs differ from the price" in proof.reason
+    if model.tree.size <= 12:
+        best = least_squares(model.tree, noisy.tolist(), variance.tolist())
+        assert solution.objective == pytest.approx(float(best), rel=1e-6, abs=1e-6)
+
+
+def test_sums_broken_within_tolerance_gain_nothing():
+    rng = np.random.default_rng(11)
+    tree = Tree([np.repeat(np.arange(4**k), 4) for k in range(4)])
+    counts = tree.sum_up(rng.integers(0, 10**9, tree.leaves.size))
+    noisy = (counts + rng.integers(-9, 10, tree.size)).astype(float)
+    model = ConstrainedInference(tree, noisy, 20.0)
+    solution = solve(model)
+    assert solution.status == "optimal"
+    assert model.violations(noisy) == []
+    proof = model.certificate(noisy)
+    assert not proof
+    assert proof.reason.startswith("not feasible: consistency: it costs ")
+    dearer = solution.x - 0.05 * (noisy - solution.x)
+    assert model.violations(dearer) == []
+    proof = model.certificate(dearer)
+    assert not proof
+    assert proof.bound == pytest.approx(solution.bound, rel=1e-6)
+
+
+def test_objectives_are_exact():
+    tree = Tree([[0, 0]])
+    model = ConstrainedInference(tree, [2**61, -(2**61), 0], [3, 0.5, INF])
+    assert model.objective([0, 0, 0]) == Fraction(2**122, 3) + 2 * 2**122
+    assert model.objective([0.0, 0.0, 0.0]) == pytest.approx(float(Fraction(2**122, 3) + 2**123))
+    assert isinstance(model.objective([2**62, 2**62, 0]), Fraction)
+    assert model.violations([2**62, 2**62, 2**62]) == [
+        f"consistency: node 0: children sum to {2**63}, not {2**62}"
+    ]
+
+
+def test_infeasible_answers_are_refused_by_name():
+    model = ConstrainedInference(Tree([[0, 0], [1, 1]]), [0] * 5, 1)
+    proof = model.certificate([3, 1, 2, 1, 2])
+    assert not proof
+    assert proof.bound is None
+    assert proof.reason == "not feasible: consistency: node 2: children sum to 3, not 2"
+    assert model.violations([3.0, 1.0, 2.0, 1.0, 1.0 + 1e-8]) == []
+    assert model.violations([3.0, 1.0, 2.0, 1.0, 1.001])
+    with pytest.raises(ValueError, match=r"the answer has shape \(2,\), the model \(5,\)"):
+        model.certificate([1, 2])
+
+
+@pytest.mark.parametrize(
+    ("noisy", "variance", "message"),
+    [
+        ([1, 2], 1, r"noisy has shape \(2,\); it needs an entry for each of the 3 nodes"),
+        ([1, 2, np.nan], 1, r"noisy\[2\] is nan"),
+        ([1, 2, 3], 0, r"variance\[0\] is 0: variances must be positive"),
+        ([1, 2, 3], [1, -2.5, 1], r"variance\[1\] is -2.5"),
+        ([1, 2, 3], [1, 1, np.nan], r"variance\[2\] is nan"),
+        ([1, 2, 3], [1, 1], r"variance has shape \(2,\); it needs one entry, or one for each of 3"),
+        ([1, 2, 3], ["a", "b", "c"], "variance must be numbers"),
+        ([1, 2, 3], np.array([1, 2.5, 1], dtype=object), "variance: an object array may hold only"),
+    ],
+)
+def test_malformed_data_are_named(noisy, variance, message):
+    with pytest.raises(ValueError, match=message):
+        ConstrainedInference(Tree([[0, 0]]), noisy, variance)

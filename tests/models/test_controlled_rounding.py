@@ -1,0 +1,165 @@
+"""ControlledRounding: every tiny instance by enumeration; backends; ugly and large ones."""
+
+from fractions import Fraction
+from itertools import combinations_with_replacement, permutations, product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from models import ControlledRounding, Program
+from models.program import Term
+from solvers import fast, solve
+
+
+def roundings(values, total):
+    sides = [sorted({v // 1, -(-v // 1)}) for v in values]
+    return [x for x in product(*sides) if sum(x) == total]
+
+
+def cost(x, values):
+    return sum(abs(Fraction(a) - Fraction(v)) for a, v in zip(x, values, strict=True))
+
+
+def largest_parts_up(values, total):
+    down = [int(v // 1) for v in values]
+    order = sorted(range(len(values)), key=lambda i: (down[i] - values[i], i))
+    for i in order[: total - sum(down)]:
+        down[i] += 1
+    return down
+
+
+@pytest.mark.parametrize("kind", ["fractions", "floats"])
+@pytest.mark.parametrize("n", [1, 2, 3, 4])
+def test_every_tiny_instance(n, kind):
+    grains = [Fraction(v, 4) for v in (-6, -3, 0, 1, 2, 3, 4, 9)]
+    some = list(combinations_with_replacement(grains, n))
+    for values in [v for one in some for v in ({one} if n > 3 else set(permutations(one)))]:
+        given_ = np.array(values, dtype=object) if kind == "fractions" else np.array(values, dtype=float)
+        for total in range(sum(v // 1 for v in values), 1 + sum(-(-v // 1) for v in values)):
+            model = ControlledRounding(given_, total)
+            answers = roundings(values, total)
+            costs = [cost(x, values) for x in answers]
+            x = fast.answer(model).tolist()
+            assert x == largest_parts_up(values, total)  # and so ties go to the first
+            assert cost(x, values) == min(costs)
+            assert model.certificate(x).optimal
+            for x, c in zip(answers, costs, strict=True):
+                proof = model.certificate(x)
+                assert proof.optimal == (c == min(costs))
+                assert (proof.objective, proof.bound, proof.gap) == (c, min(costs), c - min(costs))
+                assert kind == "floats" or isinstance(proof.gap, int | Fraction)
+
+
+@given(st.integers(0, 10**6))
+@settings(max_examples=200, deadline=None, derandomize=True)
+def test_random_instances_are_proved(seed):
+    rng = np.random.default_rng(seed)
+    model = ControlledRounding.random(rng, int(rng.integers(1, 40)))
+    solution = solve(model)
+    assert solution.status == "optimal"
+    assert solution.x.dtype == np.int64
+    if model.data.dtype == object:
+        assert solution.gap == 0
+    _, open_, _ = model.fractions
+    x, floor = solution.x.copy(), model.neighbours[0]
+    ups, downs = open_[x[open_] > floor[open_]], open_[x[open_] == floor[open_]]
+    if ups.size and downs.size:
+        x[rng.choice(ups)] -= 1
+        x[rng.choice(downs)] += 1
+        proof = model.certificate(x)
+        more = cost(x.tolist(), model.data.tolist()) - cost(solution.x.tolist(), model.data.tolist())
+        assert float(proof.gap) == pytest.approx(float(more), abs=1e-9)
+        if model.data.dtype == object:
+            assert proof.gap == more
+            assert proof.optimal == (more == 0)
+
+
+@given(st.lists(st.floats(-1e15, 1e15) | st.floats(-1, 1), max_size=20), st.floats(0, 1))
+@settings(max_examples=300, deadline=None, derandomize=True)
+def test_ugly_floats_are_proved(values, where):
+    floor = sum(int(np.floor(v)) for v in values)
+    ceil = sum(int(np.ceil(v)) for v in values)
+    assert solve(ControlledRounding(values, floor + round(where * (ceil - floor)))).status == "optimal"
+
+
+def test_backends_agree():
+    rng = np.random.default_rng(7)
+    over = rng.integers(-200, 1000, 30)
+    floor = int(np.sum(over // 64))
+    for k in (0, 3, 15):
+        model = ControlledRounding(over / 64, floor + k)
+        best = solve(model)
+        assert best.status == "optimal"
+        other = solve(model, "highs", time_limit=60)
+        assert other.status == "optimal", other
+        assert other.objective == best.objective
+        assert model.certificate(other.x).optimal
+        # CP-SAT takes whole numbers only: the same program with costs 64 times as large.
+        program = model.program()
+        part = over % 64
+        scaled = Program(
+            program.name, program.blocks, program.rows, [Term("linear", np.arange(30), 64 - 2 * part)]
+        )
+        other = solve(scaled, "cp-sat", time_limit=60)
+        assert other.status == "optimal", other
+        assert model.objective(other.x) == best.objective
+
+
+def test_two_million_values_proved():
+    rng = np.random.default_rng(1)
+    for values in (rng.normal(0, 1000, 2 * 10**6), rng.integers(-40, 400, 2 * 10**6) / 8):
+        floor = int(np.floor(values).sum())
+        model = ControlledRounding(values, floor + 500_000)
+        solution = solve(model)
+        assert solution.status == "optimal"
+        worse = solution.x.copy()
+        part, open_, _ = model.fractions
+        low = open_[np.argmin(part[open_])]
+        high = open_[np.argmax(part[open_])]
+        worse[low] += 1
+        worse[high] -= 1
+        proof = model.certificate(worse)
+        assert not proof.optimal
+        assert proof.gap == pytest.approx(2 * (part[high] - part[low]))
+
+
+def test_infeasible_answers_are_refused_by_name():
+    model = ControlledRounding([0.5, 1.0, -1.5], 1)
+    for x, name in [
+        ([0, 1, -1], "total: the entries add up to 0, not 1"),
+        ([1, 2, -2], "neighbours: x[1] = 2, not in 1 … 1"),
+        ([2, 1, -2], "neighbours: x[0] = 2, not in 0 … 1"),
+        ([1, 1, -3], "neighbours: x[2] = -3, not in -2 … -1"),
+        ([0.5, 1, -1], "integer: x[0] = 0.5"),
+    ]:
+        assert name in model.violations(x)
+        assert model.certificate(x).bound is None
+    assert model.violations([1.0, 1.0, -1.0]) == []
+
+
+@pytest.mark.parametrize(
+    ("values", "total", "message"),
+    [
+        ([0.5, 1.25], 0, r"total is 0: the values round to sums of 1 … 3 only"),
+        ([0.5, 1.25], 4, r"total is 4: the values round to sums of 1 … 3 only"),
+        ([], 1, r"total is 1: the values round to sums of 0 … 0 only"),
+        ([0.5], 0.5, "total must be an integer, got 0.5"),
+        ([0.5], True, "total must be an integer, got True"),
+        ([0.5, float("inf")], 1, r"values\[1\] is inf"),
+        ([1e19], 1, r"values\[0\] is 1e\+19: beyond 62 bits"),
+        ([Fraction(2**63, 3) * 3], 1, r"values\[0\] is .*: beyond 62 bits"),
+        ([[0.5]], 1, "values must have 1 axis"),
+    ],
+)
+def test_malformed_data_are_named(values, total, message):
+    with pytest.raises(ValueError, match=message):
+        ControlledRounding(values, total)
+
+
+def test_nothing_to_round():
+    for values, total in (([], 0), ([3, -1], 2), (np.array([Fraction(5)]), 5), ([2.0**61] * 8, 2**64)):
+        solution = solve(ControlledRounding(values, total))
+        assert (solution.status, solution.objective) == ("optimal", 0)
+        assert solution.x.tolist() == [int(v) for v in values]

@@ -1,0 +1,157 @@
+"""FixedSum: every tiny vector and total by enumeration; backends; ugly and large ones."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from models import FixedSum, SimplexQP
+from solvers import fast, solve
+from tests.brute import compositions
+
+
+@pytest.mark.parametrize("p", [1, 2])
+@pytest.mark.parametrize("n", [1, 2, 3, 4])
+def test_every_tiny_vector_as_segments_of_one_model(n, p):
+    vectors = np.array(list(product(range(-2, 4), repeat=n)), dtype=np.int64)
+    count = len(vectors)
+    # An empty segment after each: they must change nothing.
+    offsets = np.repeat(n * np.arange(count + 1), 2)[1:]
+    for total in range(6):
+        model = FixedSum(vectors.ravel(), np.tile([total, 0], count), p, offsets)
+        answers = np.array(list(compositions(total, n)))
+        cost = (np.abs(vectors[:, None, :] - answers[None]) ** p).sum(axis=2)  # (vectors, answers)
+        least = cost.min(axis=1)
+        solution = solve(model)
+        assert solution.status == "optimal"
+        x = solution.x.reshape(count, n)
+        assert np.array_equal((np.abs(x - vectors) ** p).sum(axis=1), least)
+        for k, answer in enumerate(answers):
+            proof = model.certificate(np.tile(answer, count))
+            assert proof.gap == (cost[:, k] - least).sum()  # the exact miss
+            assert proof.bound == least.sum()
+            assert type(proof.gap) is type(proof.objective) is int
+
+
+@pytest.mark.parametrize("p", [1, 2])
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_the_certificate_accepts_exactly_the_optimal_answers(n, p):
+    for y in product(range(-2, 4), repeat=n):
+        for total in range(5):
+            model = FixedSum(y, total, p)
+            answers = list(compositions(total, n))
+            costs = [sum(abs(a - b) ** p for a, b in zip(x, y, strict=True)) for x in answers]
+            for x, c in zip(answers, costs, strict=True):
+                proof = model.certificate(x)
+                assert proof.optimal == (c == min(costs))
+                assert (proof.objective, proof.bound, proof.gap) == (c, min(costs), c - min(costs))
+            # Of the answers nearest in absolute changes, the fast path's is the nearest in squares.
+            x = fast.answer(model).tolist()
+            squares = [sum((a - b) ** 2 for a, b in zip(z, y, strict=True)) for z in answers]
+            nearest = [s for s, c in zip(squares, costs, strict=True) if c == min(costs)]
+            assert squares[answers.index(tuple(x))] == min(nearest)
+            assert x == solve(SimplexQP(y, total)).x.tolist()
+
+
+@given(st.integers(0, 10**6))
+@settings(max_examples=200, deadline=None, derandomize=True)
+def test_random_segments_are_proved(seed):
+    rng = np.random.default_rng(seed)
+    model = FixedSum.random(rng, int(rng.integers(0, 60)))
+    offsets = model.data[2]
+    solution = solve(model)
+    assert solution.status == "optimal"
+    assert solution.gap == 0
+    moved = solution.x.copy()
+    for j in np.flatnonzero(np.diff(offsets) > 1):
+        a, b = rng.choice(np.arange(offsets[j], offsets[j + 1]), 2, replace=False)
+        moved[a] += moved[b]
+        moved[b] = 0
+    assert model.certificate(moved).gap == model.objective(moved) - solution.objective
+
+
+counts = st.one_of(
+    st.lists(st.integers(-20, 20), min_size=1, max_size=30),
+    st.lists(st.integers(-(10**12), 10**12), min_size=1, max_size=12),
+    st.lists(st.just(0), min_size=1, max_size=20),
+    st.lists(st.integers(-9, -1), min_size=1, max_size=20),
+)
+
+
+@given(counts, st.one_of(st.just(0), st.integers(0, 50), st.integers(0, 10**13)), st.sampled_from([1, 2]))
+@settings(max_examples=200, deadline=None, derandomize=True)
+def test_ugly_vectors_are_proved(y, total, p):
+    solution = solve(FixedSum(y, total, p))
+    assert solution.status == "optimal"
+    assert solution.gap == 0
+    assert type(solution.objective) is int
+
+
+@pytest.mark.parametrize("p", [1, 2])
+def test_backends_agree(p):
+    rng = np.random.default_rng(5)
+    model = FixedSum(rng.integers(-10, 30, 40), [100, 50, 0], p, [0, 20, 38, 40])
+    best = solve(model)
+    assert best.status == "optimal"
+    for backend in ("highs", "cp-sat"):
+        other = solve(model, backend, time_limit=60)
+        assert other.status == "optimal", other
+        assert other.objective == best.objective
+        assert model.certificate(other.x).optimal
+
+
+@pytest.mark.parametrize("p", [1, 2])
+@pytest.mark.parametrize("segments", [1, 200_000])
+def test_a_million_counts_proved(segments, p):
+    rng = np.random.default_rng(1)
+    n = 10**6
+    y = rng.integers(-100, 10**6, n)
+    offsets = np.concatenate([[0], np.sort(rng.integers(0, n + 1, segments - 1)), [n]])
+    sums = np.add.reduceat(np.append(y, 0), np.minimum(offsets[:-1], n)) * (np.diff(offsets) > 0)
+    model = FixedSum(y, np.maximum(0, sums - 10 * (np.diff(offsets) > 0)), p, offsets)
+    solution = solve(model)
+    assert solution.status == "optimal"
+    assert solution.gap == 0
+    worse = solution.x.copy()
+    start = int(offsets[np.argmax(np.diff(offsets))])
+    worse[start] += worse[start + 1]
+    worse[start + 1] = 0
+    assert model.certificate(worse).gap == model.objective(worse) - solution.objective > 0
+
+
+def test_infeasible_answers_are_refused_by_name():
+    model = FixedSum([1, 2, 3, 4], [3, 7], 2, [0, 2, 4])
+    for x, name in [
+        ([1, 1, 3, 4], "total: segment 0 adds up to 2, not 3"),
+        ([-1, 4, 3, 4], "x >= 0: x[0] = -1"),
+        ([1.5, 1.5, 3, 4], "integer: x[0] = 1.5"),
+        ([1, 2, 2**63 - 1, 2**63 - 1], f"total: segment 1 adds up to {2**64 - 2}, not 7"),
+    ]:
+        assert name in model.violations(x)
+        assert model.certificate(x).bound is None
+    assert model.violations([1.0, 2.0, 3.0, 4.0]) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"noisy": [1], "total": 1, "p": 3}, "p must be 1 or 2, got 3"),
+        ({"noisy": [1.5], "total": 1}, "noisy must be integers, got float64"),
+        ({"noisy": [1], "total": -1}, "total is -1"),
+        ({"noisy": [], "total": 2}, "segment 0 is empty but its total is 2, not 0"),
+        ({"noisy": [1], "total": [1], "offsets": [0, 2]}, "offsets must rise from 0 to 1 in 2 steps"),
+        ({"noisy": [2**61, 2**61], "total": 1}, "add up beyond 62 bits"),
+    ],
+)
+def test_malformed_data_are_named(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        FixedSum(**arguments)
+
+
+def test_nothing_at_all():
+    for p in (1, 2):
+        for model in (FixedSum([], 0, p), FixedSum([], [], p, [0]), FixedSum([], [0, 0], p, [0, 0, 0])):
+            solution = solve(model)
+            assert (solution.status, solution.objective, solution.x.size) == ("optimal", 0, 0)

@@ -1,0 +1,266 @@
+"""GroupMatching: Alg. 2 group by group, all matchings of tiny tables, backends, ugly and large ones."""
+
+from fractions import Fraction
+from functools import cache
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from models import GroupMatching
+from models.group_matching import PAIR
+from solvers import fast, solve
+
+
+def kuo(parent, children):
+    """Alg. 2, single group by single group, as printed: {(parent size, child, child's size): groups}."""
+    top = sorted(s for s, count in zip(*parent, strict=True) for _ in range(count))
+    bottom = sorted(
+        (s, c) for c, table in enumerate(children) for s, n in zip(*table, strict=True) for _ in range(n)
+    )
+    matched = {}
+    while top:
+        g_t = [s for s in top if s == top[0]]
+        g_b = [pair for pair in bottom if pair[0] == bottom[0][0]]
+        if len(g_t) >= len(g_b):
+            taken = g_b
+        else:
+            num = [sum(1 for _, c in g_b if c == child) for child in range(len(children))]
+            shares = [Fraction(len(g_t) * n, len(g_b)) for n in num]
+            down = [share // 1 for share in shares]
+            order = sorted(range(len(num)), key=lambda c: (down[c] - shares[c], c))
+            for c in order[: len(g_t) - sum(down)]:
+                down[c] += 1
+            taken = [(g_b[0][0], c) for c in range(len(children)) for _ in range(down[c])]
+        for size, c in taken:
+            key = (top.pop(0), c, size)
+            matched[key] = matched.get(key, 0) + 1
+            bottom.remove((size, c))
+    return matched
+
+
+def by_size(model, x):
+    """The same form, from an answer."""
+    (sizes, _), (child_sizes, _, child) = model.parent, model.children
+    matched = {}
+    for i, j, count in zip(*(part.tolist() for part in model.pairs(x)), strict=True):
+        key = (int(sizes[i]), int(child[j]), int(child_sizes[j]))
+        matched[key] = matched.get(key, 0) + count
+    return matched
+
+
+def all_matchings(rows, columns):
+    """Every matrix of whole numbers ≥ 0 with these sums."""
+
+    @cache
+    def rest(row, left):
+        if row == len(rows):
+            return [()] if not any(left) else []
+        found = []
+        for first in product(*(range(min(rows[row], n) + 1) for n in left)):
+            if sum(first) == rows[row]:
+                after = tuple(a - b for a, b in zip(left, first, strict=True))
+                found += [(first, *more) for more in rest(row + 1, after)]
+        return found
+
+    return [np.array(x, np.int64).reshape(len(rows), len(columns)) for x in rest(0, tuple(columns))]
+
+
+def sorted_distance(model):
+    (sizes, counts), (child_sizes, child_counts, _) = model.parent, model.children
+    a, b = np.sort(np.repeat(sizes, counts)), np.sort(np.repeat(child_sizes, child_counts))
+    return int(np.abs(a - b).sum())
+
+
+def sparse(dense):
+    i, j = np.nonzero(dense)
+    return np.array(list(zip(i, j, dense[i, j], strict=True)), dtype=PAIR)
+
+
+def tiny():
+    for sizes, counts in product([(1, 2), (2, 1), (1, 1), (5, 2)], [(2, 2), (1, 3), (4, 0)]):
+        for second, far in product([(1, 3), (2, 2)], [(2, 1), (0, 2)]):
+            first = 4 - sum(far)
+            yield (sizes, counts), [([2], [first]), (second, far)]
+
+
+def test_every_matching_of_tiny_tables():
+    for parent, children in tiny():
+        model = GroupMatching(parent, children)
+        least = sorted_distance(model)
+        found = set()
+        for x in all_matchings(parent[1], model.children[1].tolist()):
+            proof = model.certificate(x)
+            c = int((x * np.abs(np.subtract.outer(parent[0], model.children[0]))).sum())
+            found.add(c)
+            assert (proof.objective, proof.bound, proof.gap) == (c, least, c - least)
+            assert proof.optimal == (c == least)
+            assert type(proof.objective) is type(proof.gap) is int
+            assert model.certificate(sparse(x)).gap == c - least
+        assert min(found) == least
+        solution = solve(model)
+        assert (solution.status, solution.objective) == ("optimal", least)
+        assert by_size(model, solution.x) == kuo(parent, children)
+
+
+def test_the_papers_own_example():
+    # §5.2.1: 300 groups of size 1 above; 200, 100 and 100 below: 50%, 25% and 25%.
+    model = GroupMatching(([1, 2], [300, 100]), [([1], [200]), ([1], [100]), ([1], [100])])
+    assert solve(model).x.tolist() == [
+        (0, 0, 150), (0, 1, 75), (0, 2, 75), (1, 0, 50), (1, 1, 25), (1, 2, 25)
+    ]  # fmt: skip
+    # And 300 above, 200 below: all of the 200, then the 100 left with size 2.
+    model = GroupMatching(([1], [300]), ([1, 2], [200, 100]))
+    assert solve(model).x.tolist() == [(0, 0, 200), (0, 1, 100)]
+
+
+def test_ties_are_as_stated():
+    # One group for three children with one each: equal parts, so the first child.
+    model = GroupMatching(([1, 2], [1, 2]), [([3], [1]), ([3], [1]), ([3], [1])])
+    assert solve(model).x.tolist() == [(0, 0, 1), (1, 1, 1), (1, 2, 1)]
+    # Groups of one size are used in the order of their runs, on both sides.
+    model = GroupMatching(([4, 1, 4], [2, 1, 1]), ([7, 2, 7], [1, 1, 2]))
+    assert solve(model).x.tolist() == [(1, 1, 1), (0, 0, 1), (0, 2, 1), (2, 2, 1)]
+
+
+@given(st.integers(0, 10**6))
+@settings(max_examples=300, deadline=None, derandomize=True)
+def test_random_tables_are_matched_as_alg_2_does(seed):
+    rng = np.random.default_rng(seed)
+    model = GroupMatching.random(rng, int(rng.integers(1, 150)))
+    solution = solve(model)
+    assert (solution.status, solution.objective) == ("optimal", sorted_distance(model))
+    assert solution.x.dtype == PAIR
+    assert (solution.x["count"] > 0).all()
+    assert np.unique(solution.x[["parent", "child"]]).size == solution.x.size  # each pair of runs once
+    assert by_size(model, solution.x) == kuo(model.parent, model.child_sizes)
+    # The potentials are what they say: no further apart than sizes are, and worth the bound.
+    u, v = (solution.certificate.witness[f"{side}_potential"] for side in ("parent", "child"))
+    (sizes, counts), (child_sizes, child_counts, _) = model.parent, model.children
+    assert np.all(np.subtract.outer(u, v) <= np.abs(np.subtract.outer(sizes, child_sizes)))
+    assert u @ counts - v @ child_counts == solution.bound
+    if solution.x.size > 1:  # two pairs swap partners
+        a, b = rng.choice(solution.x.size, 2, replace=False)
+        moved = np.concatenate([solution.x, solution.x[[a, b]]])
+        moved["count"][[a, b]] -= 1
+        moved["count"][-2:] = 1
+        moved["child"][-2:] = moved["child"][[b, a]]
+        assert model.certificate(moved).gap == model.objective(moved) - solution.objective
+
+
+def test_backends_agree():
+    rng = np.random.default_rng(2)
+    for _ in range(3):
+        model = GroupMatching.random(rng, 120)
+        best = solve(model)
+        for backend in ("highs", "cp-sat"):
+            other = solve(model, backend, time_limit=60)
+            assert other.status == "optimal", other
+            assert other.x.shape == model.shape
+            assert other.objective == best.objective
+            assert model.certificate(other.x).optimal
+        relaxed = solve(model.program().relaxed(), "highs", time_limit=60)
+        assert relaxed.objective == pytest.approx(best.objective)  # integral as a linear program
+
+
+def test_many_groups_are_exact():
+    # Past 2³¹ groups products of counts leave 64 bits; the answer stays proportional.
+    third = 2**60 // 3
+    children = [([5], [third]), ([5], [third]), ([5], [2**60 - 2 * third])]
+    model = GroupMatching(([2**59, 0], [2**60 - 7, 7]), children)
+    solution = solve(model)
+    assert solution.status == "optimal"
+    assert solution.objective == 7 * 5 + (2**60 - 7) * (2**59 - 5)
+    assert solution.x[:3].tolist() == [(1, 0, 2), (1, 1, 2), (1, 2, 3)]
+    assert solution.x["count"].sum() == 2**60
+    # Both ways agree where both can go.
+    small = GroupMatching(([1, 2, 2, 9], [5, 1, 3, 8]), [([4, 7], [3, 6]), ([4, 4, 7], [2, 3, 3])])
+    big = GroupMatching(([1, 2, 2, 9, 100], [5, 1, 3, 8, 2**40]),
+                        [([4, 7], [3, 6]), ([4, 4, 7, 100], [2, 3, 3, 2**40])])  # fmt: skip
+    assert fast.answer(big)[:-1].tolist() == fast.answer(small).tolist()
+
+
+@pytest.mark.parametrize("children", [1, 50])
+def test_a_million_runs_proved(children):
+    rng = np.random.default_rng(1)
+    runs = 10**6 // children
+    tables = [(rng.integers(0, 10**5, runs), rng.integers(0, 6, runs)) for _ in range(children)]
+    groups = sum(int(counts.sum()) for _, counts in tables)
+    counts = rng.multinomial(groups, np.full(10**5, 1e-5))
+    model = GroupMatching((rng.permutation(10**5), counts), tables)
+    solution = solve(model)
+    assert solution.status == "optimal"
+    assert solution.objective == sorted_distance(model)
+    assert fast.answer(model).tobytes() == solution.x.tobytes()
+
+
+def test_infeasible_answers_are_refused_by_name():
+    model = GroupMatching(([1, 2], [2, 1]), [([1], [1]), ([3], [2])])
+    for x, name in [
+        ([[1, 0], [0, 1]], "parent groups: run 0 has 2, matched are 1"),
+        ([[1, 0], [0, 1]], "child groups: run 1 has 2, matched are 1"),
+        ([[2, 0], [-1, 2]], "x >= 0: x[1, 0] = -1"),
+        ([[0.5, 1.5], [0.5, 0.5]], "integer: x[0, 0] = 0.5"),
+        (np.array([(0, 0, 3), (0, 1, -1), (0, 0, -1)], PAIR), "x >= 0: x[0, 1] = -1"),
+        (np.array([(0, 0, 1), (0, 1, 2)], PAIR), "parent groups: run 1 has 1, matched are 0"),
+        (np.array([(0, 0, 2**62)] * 4, PAIR), f"child groups: run 0 has 1, matched are {2**64}"),
+    ]:
+        assert name in model.violations(x)
+        assert model.certificate(x).bound is None
+    assert model.violations(np.array([[1.0, 1.0], [0.0, 1.0]])) == []
+    assert model.violations(np.array([(0, 0, 1), (0, 1, 1), (1, 1, 1)], PAIR)) == []
+    for x, message in [
+        (np.array([(0, 2, 1)], PAIR), r"x\[0\] names child run 2; there are 2, from 0"),
+        (np.array([(0, 0, 1), (-1, 0, 1)], PAIR), r"x\[1\] names parent run -1; there are 2"),
+        (np.array([[(0, 0, 1)]], PAIR), "a sparse answer must have 1 axis"),
+        ([1, 2, 3], r"the answer has shape \(3,\), the model \(2, 2\)"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            model.violations(x)
+
+
+def test_every_form_of_table():
+    pair = GroupMatching(([1, 2], [2, 3]), [([4, 5], [1, 4])])
+    for parent, child in [
+        (np.array([[1, 2], [2, 3]]), np.array([[4, 1], [5, 4]])),
+        ((np.array([1, 2]), np.array([2, 3])), [np.array([[4, 1], [5, 4]])]),
+        (([1, 2], [2, 3]), ([4, 5], [1, 4])),
+        (([1, 2], [2, 3]), np.array([[[4, 1], [5, 4]]])),
+        (([1, 2], [2, 3]), [([4], [1]), ([5], [4])]),
+    ]:
+        model = GroupMatching(parent, child)
+        assert solve(model).x.tolist() == solve(pair).x.tolist()
+    assert str(pair.program()).startswith("GroupMatching: 4 variables (4 integer), 4 rows")
+
+
+@pytest.mark.parametrize(
+    ("parent", "children", "message"),
+    [
+        (([1], [2]), ([1], [3]), "the parent has 2 groups, its children together 3"),
+        (([1], [2]), [([1], [1]), ([1], [2])], "the parent has 2 groups, its children together 3"),
+        (([1], [-2]), ([1], [1]), r"parent_sizes counts\[0\] is -2: a run has at least 0 groups"),
+        (([1], [1]), [([1], [1]), ([1, 2], [1, -1])], r"child_sizes\[1\] counts\[1\] is -1"),
+        (([1.5], [1]), ([1], [1]), "parent_sizes sizes must be integers, got float64"),
+        (([1], [0.5]), ([1], [1]), "parent_sizes counts must be integers, got float64"),
+        (([1, 2], [1]), ([1], [1]), "parent_sizes has 2 sizes but 1 counts"),
+        (([1], [1]), ([1, 2], [1]), "child_sizes has 2 sizes but 1 counts"),
+        (([1], [1]), [([1, 2], [1])], r"child_sizes\[0\] must be a pair|child_sizes\[0\] has 2 sizes but 1"),
+        (np.array([[1, 2, 3]]), ([1], [1]), r"parent_sizes must be a pair \(sizes, counts\) or an array"),
+        (([1], [1]), [1, 2, 3], r"child_sizes\[0\] must be a pair"),
+        (([2**60], [1]), ([1], [1]), r"parent_sizes sizes\[0\] is 1152921504606846976: beyond 60 bits"),
+        (([1, 1], [2**61, 2**61]), ([1, 1], [2**61, 2**61]), "beyond 62 bits"),
+    ],
+)
+def test_malformed_data_are_named(parent, children, message):
+    with pytest.raises(ValueError, match=message):
+        GroupMatching(parent, children)
+
+
+def test_nothing_at_all():
+    for parent, children in [(([], []), []), (([1], [0]), [([], []), ([2], [0])]), (([], []), ([], []))]:
+        model = GroupMatching(parent, children)
+        solution = solve(model)
+        assert (solution.status, solution.objective, solution.x.size) == ("optimal", 0, 0)
+        assert model.certificate(np.zeros(model.shape)).optimal

@@ -1,0 +1,304 @@
+"""SimplexQP: everything tiny by enumeration; weights against rounding; backends; ugly and large ones."""
+
+from fractions import Fraction
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from models import SimplexQP
+from solvers import fast, solve
+from tests.brute import compositions
+
+
+def cost(x, y, w):
+    return sum(b * (Fraction(a) - Fraction(c)) ** 2 for a, c, b in zip(x, y, w, strict=True))
+
+
+def over_the_reals(y, w, total):
+    """The real optimum: the best, over all sets of positive entries, of those that cost the same."""
+    best = None
+    for size in range(len(y) + 1):
+        for inside in combinations(range(len(y)), size):
+            x = [Fraction(0)] * len(y)
+            if inside:
+                held = total - sum(Fraction(y[i]) for i in inside)
+                spread = sum(1 / Fraction(w[i]) for i in inside)
+                for i in inside:
+                    x[i] = Fraction(y[i]) + held / spread / Fraction(w[i])
+            if sum(x) == total and min(x) >= 0 and (best is None or cost(x, y, w) < cost(best, y, w)):
+                best = x
+    return best
+
+
+def rounded_as_kuo(x, total):
+    """§4.1: the r largest fractional parts up, the rest down; ties to the first."""
+    down = [v // 1 for v in x]
+    order = sorted(range(len(x)), key=lambda i: (down[i] - x[i], i))
+    for i in order[: total - sum(down)]:
+        down[i] += 1
+    return down
+
+
+def cheapest_units(y, w, total):
+    """Unit by unit, the cheapest next one, of equal ones the first entry's: slow, and easy to believe."""
+    x = [0] * len(y)
+    for _ in range(total):
+        i = min(range(len(y)), key=lambda i: (Fraction(w[i]) * (2 * (x[i] + 1 - Fraction(y[i])) - 1), i))
+        x[i] += 1
+    return x
+
+
+@pytest.mark.parametrize("kind", ["plain", "weights", "floats"])
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_every_tiny_instance(n, kind):
+    weights = {
+        "plain": [None],
+        "weights": list(product([1, 2, 5], repeat=n)) if n < 3 else [(1, 2, 5), (5, 1, 1), (2, 5, 2)],
+        "floats": [(0.5, 3.0, 1.25)[:n]],
+    }
+    values = [-1.5, 0.0, 0.5, 2.25] if kind == "floats" else range(-2, 4)
+    for y, w, total in product(product(values, repeat=n), weights[kind], range(5)):
+        model = SimplexQP(y, total, w)
+        ones = w or [1] * n
+        answers = list(compositions(total, n))
+        costs = [cost(x, y, ones) for x in answers]
+        least = min(costs)
+        solution = solve(model)
+        assert solution.status == "optimal"
+        assert solution.x.dtype == np.int64
+        assert solution.x.tolist() == cheapest_units(y, ones, total)  # and so ties are as stated
+        assert cost(solution.x.tolist(), y, ones) == least
+        for x, c in zip(answers, costs, strict=True):
+            proof = model.certificate(x)
+            assert proof.optimal == (c == least)
+            if kind == "floats":
+                assert proof.gap == pytest.approx(float(c - least), abs=1e-9)
+            else:
+                assert (proof.objective, proof.bound, proof.gap) == (c, least, c - least)
+                assert type(proof.objective) is type(proof.gap) is int
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_every_tiny_instance_over_the_reals(n):
+    for y, w, total in product(product(range(-1, 3), repeat=n), product([1, 3], repeat=n), [0, 4]):
+        model = SimplexQP(y, total, None if set(w) == {1} else w, integer=False)
+        best = over_the_reals(y, w, total)
+        least = cost(best, y, w)
+        solution = solve(model)
+        assert solution.status == "optimal"
+        assert solution.x == pytest.approx([float(v) for v in best], abs=1e-12)
+        # Exact answers get exact gaps, whether Fractions or whole numbers.
+        assert model.certificate(np.array(best, dtype=object)).gap == 0
+        for x in compositions(total, n):
+            proof = model.certificate(x)
+            c = cost(x, y, w)
+            assert (proof.objective, proof.bound, proof.gap) == (c, least, c - least)
+            assert proof.optimal == (c == least)
+            assert model.certificate(np.array(x, float)).gap == pytest.approx(float(c - least), abs=1e-9)
+
+
+def test_rounding_the_largest_fractional_parts_is_optimal_for_equal_weights_only():
+    for y in product([-1.25, 0.0, 0.5, 0.75, 2.25], repeat=3):
+        for total in range(5):
+            model = SimplexQP(y, total)
+            rounded = rounded_as_kuo(over_the_reals(y, [1] * 3, total), total)
+            assert model.certificate(rounded).optimal
+    # A light entry stands in for three heavy ones.
+    y, w, total = [0.4, 0.4, 0.4, 0.0], [100, 100, 100, 1], 2
+    real = over_the_reals([Fraction(v) for v in y], w, total)
+    model = SimplexQP(y, total, w)
+    assert [round(float(v), 3) for v in real] == [0.408, 0.408, 0.408, 0.777]
+    rounded = rounded_as_kuo(real, total)
+    assert rounded == [1, 0, 0, 1]
+    assert solve(model).x.tolist() == [0, 0, 0, 2]  # more than a unit away from the real answer
+    assert model.certificate(rounded).gap == pytest.approx(17)
+    # Whole data too.
+    whole = SimplexQP([0, 1], 3, [5, 2])
+    rounded = rounded_as_kuo(over_the_reals([0, 1], [5, 2], 3), 3)
+    assert rounded == [1, 2]
+    assert whole.certificate(rounded).gap == 0
+    worse = [
+        (y, w, total)
+        for y in product(range(-1, 3), repeat=3)
+        for w in ((1, 4, 9), (9, 1, 9))
+        for total in (1, 2, 3)
+        if not SimplexQP(y, total, w).certificate(rounded_as_kuo(over_the_reals(y, w, total), total))
+    ]
+    assert worse
+
+
+def test_the_price_proves_the_bound_whoever_adds_it_up():
+    for y, w, total in product(product(range(-2, 4), repeat=2), product([1, 3], repeat=2), range(4)):
+        for integer in (True, False):
+            model = SimplexQP(y, total, w, integer)
+            for x in compositions(total, 2):
+                proof = model.certificate(x)
+                price = Fraction(proof.witness["price"])
+                at = [max(Fraction(0), b + price / (2 * c)) for b, c in zip(y, w, strict=True)]
+                if integer:  # the best whole number is next to the best real one
+                    choices = product(*([v // 1, v // 1 + 1] for v in at))
+                else:
+                    choices = [tuple(at)]
+                assert min(cost(z, y, w) - price * sum(z) for z in choices) + price * total == proof.bound
+
+
+def test_costs_that_differ_in_the_last_digits_are_told_apart():
+    rng = np.random.default_rng(4)
+    for scale in (1e-9, 1e-6, 1.0):
+        y = 1000.5 + scale * rng.permutation(30)
+        w = np.where(np.arange(30) % 2, 1.0, 1.0 + scale)
+        for total in (1, 7, 15, 29):
+            for weights in (None, w):
+                expected = cheapest_units(y.tolist(), [1] * 30 if weights is None else w.tolist(), total)
+                assert solve(SimplexQP(y, total, weights)).x.tolist() == expected
+
+
+@given(st.integers(0, 10**6))
+@settings(max_examples=150, deadline=None, derandomize=True)
+def test_random_instances_are_proved(seed):
+    rng = np.random.default_rng(seed)
+    model = SimplexQP.random(rng, int(rng.integers(1, 40)))
+    solution = solve(model)
+    assert solution.status == "optimal"
+    assert solution.objective == model.objective(solution.x)
+    if model.integer:
+        x = solution.x.copy()
+        i, j = rng.integers(0, x.size, 2)
+        x[i] -= 1
+        x[j] += 1
+        y, w = model.data
+        proof = model.certificate(x)
+        if x.min() >= 0:
+            more = cost(x.tolist(), y.tolist(), w.tolist()) - cost(
+                solution.x.tolist(), y.tolist(), w.tolist()
+            )
+            assert float(proof.gap) == pytest.approx(float(more), rel=1e-9, abs=1e-9)
+            assert proof.optimal == (more == 0)
+        else:
+            assert proof.bound is None
+
+
+ugly = st.one_of(
+    st.lists(st.integers(-20, 20), min_size=1, max_size=30),
+    st.lists(st.integers(-(10**12), 10**12), min_size=1, max_size=12),
+    st.lists(st.just(0), min_size=1, max_size=20),
+    st.lists(st.integers(-9, -1), min_size=1, max_size=20),
+    st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=20),
+)
+
+
+@given(ugly, st.one_of(st.just(0), st.integers(0, 50), st.integers(0, 10**13)), st.data())
+@settings(max_examples=300, deadline=None, derandomize=True)
+def test_ugly_vectors_are_proved(y, total, data):
+    weight = data.draw(
+        st.one_of(st.integers(1, 9), st.integers(1, 10**4), st.floats(0.01, 1e3)).flatmap(st.just)
+    )
+    kind = st.integers(1, 10**4) if isinstance(weight, int) else st.floats(0.01, 1e3)
+    w = data.draw(st.one_of(st.none(), st.lists(kind, min_size=len(y), max_size=len(y))))
+    model = SimplexQP(y, total, w, integer=data.draw(st.booleans()))
+    solution = solve(model)
+    assert solution.status == "optimal", solution
+    if model.integer and w is None and all(isinstance(v, int) for v in y):
+        assert solution.gap == 0
+        if total <= 50:
+            assert solution.x.tolist() == cheapest_units(y, [1] * len(y), total)
+    elif model.integer and total <= 50 and all(isinstance(v, int) for v in [*y, *(w or [])]):
+        assert solution.x.tolist() == cheapest_units(y, w, total)
+
+
+def test_backends_agree():
+    rng = np.random.default_rng(3)
+    y, w = rng.integers(-10, 30, 40), rng.integers(1, 6, 40)
+    whole = SimplexQP(y, 200, w)
+    best = solve(whole)
+    for backend in ("highs", "cp-sat"):
+        other = solve(whole, backend, time_limit=60)
+        assert other.status == "optimal", other
+        assert other.objective == best.objective
+        assert whole.certificate(other.x).optimal
+    real = SimplexQP(y + 0.3, 200, w, integer=False)
+    best = solve(real)
+    for backend in ("highs", "clarabel"):
+        other = solve(real, backend, time_limit=60)
+        assert other.status == "optimal", other
+        assert other.objective == pytest.approx(best.objective, rel=1e-6)
+        assert other.x == pytest.approx(best.x, abs=1e-3)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("integer", [True, False])
+def test_a_million_counts_proved(integer, weighted):
+    rng = np.random.default_rng(1)
+    y = rng.integers(-100, 10**6, 10**6)
+    w = rng.integers(1, 100, y.size) if weighted else None
+    model = SimplexQP(y, int(y.sum()) - 12345, w, integer)
+    solution = solve(model)
+    assert solution.status == "optimal"
+    if integer:
+        assert solution.gap == 0
+        worse = solution.x.copy()
+        worse[0] += worse[1]
+        worse[1] = 0
+        more = model.objective(worse) - solution.objective
+        assert more > 0
+        assert model.certificate(worse).gap == more
+        assert fast.answer(model).tobytes() == solution.x.tobytes()
+
+
+def test_far_values_are_exact():
+    y, w = [2**40, -(2**40), 5], [2**10, 3, 2**16]
+    model = SimplexQP(y, 2**41 + 7, w)
+    solution = solve(model)
+    assert solution.status == "optimal"
+    assert solution.gap == 0
+    assert type(solution.objective) is int
+    assert solution.objective == cost(solution.x.tolist(), y, w)
+    worse = solution.x + np.array([1000, 0, -1000]) * (1 if solution.x[2] >= 1000 else -1)
+    assert model.certificate(worse).gap == cost(worse.tolist(), y, w) - solution.objective
+
+
+def test_infeasible_answers_are_refused_by_name():
+    model = SimplexQP([1, 2, 3], 4)
+    for x, name in [
+        ([1, 1, 1], "total: the counts add up to 3, not 4"),
+        ([-1, 2, 3], "x >= 0: x[0] = -1"),
+        ([0.5, 0.5, 3], "integer: x[0] = 0.5"),
+        ([2**63 - 1, 2**63 - 1, 6], f"total: the counts add up to {2**64 + 4}, not 4"),
+    ]:
+        assert name in model.violations(x)
+        assert model.certificate(x).bound is None
+    assert SimplexQP([1, 2, 3], 4, integer=False).violations([0.5, 0.5, 3]) == []
+    assert SimplexQP([1, 2, 3], 4, integer=False).violations([0.5, 0.6, 3]) != []
+    with pytest.raises(ValueError, match="shape"):
+        model.objective([1, 2])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"noisy": [[1]], "total": 1}, "noisy must have 1 axis"),
+        ({"noisy": [float("nan")], "total": 1}, r"noisy\[0\] is nan"),
+        ({"noisy": [Fraction(1, 2)], "total": 1}, "noisy must be int64 or float64"),
+        ({"noisy": [1], "total": -1}, "total is -1"),
+        ({"noisy": [1], "total": 1.5}, "total must be an integer"),
+        ({"noisy": [], "total": 1}, "noisy is empty but its total is 1, not 0"),
+        ({"noisy": [1, 2], "total": 1, "weights": [1]}, r"weights have shape \(1,\), noisy \(2,\)"),
+        ({"noisy": [1, 2], "total": 1, "weights": [1, 0]}, r"weights\[1\] is 0: weights must be positive"),
+        ({"noisy": [2**58], "total": 1}, "pass 62 bits"),
+        ({"noisy": [-(2**63)], "total": 1}, "pass 62 bits"),
+        ({"noisy": [1e300], "total": 1}, "pass 62 bits"),
+        ({"noisy": [2**40], "total": 1, "weights": [2**30]}, "pass 62 bits"),
+    ],
+)
+def test_malformed_data_are_named(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        SimplexQP(**arguments)
+
+
+def test_nothing_at_all():
+    for integer in (True, False):
+        solution = solve(SimplexQP([], 0, integer=integer))
+        assert (solution.status, solution.objective, solution.x.size) == ("optimal", 0, 0)

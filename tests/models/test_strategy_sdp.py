@@ -1,0 +1,156 @@
+"""StrategySDP: closed forms, a search over small strategies, Clarabel, and the paper's Table 3 from below."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+
+from models import StrategySDP
+from solvers import fast, solve, worker
+from solvers.capability import find
+from solvers.conic import ConicPlan, is_conic
+
+
+def ranges(n: int) -> np.ndarray:
+    first, last = np.triu_indices(n)
+    return ((first[:, None] <= np.arange(n)) & (np.arange(n) <= last[:, None])).astype(np.int64)
+
+
+def some_strategy(rng: np.random.Generator, n: int) -> np.ndarray:
+    a = rng.normal(size=(n + 1, n)) * np.exp(rng.normal(size=(n + 1, 1)))
+    x = a.T @ a + 1e-3 * np.eye(n)
+    return x / np.sqrt(np.outer(np.diag(x), np.diag(x)))
+
+
+def test_closed_forms():
+    assert solve(StrategySDP(np.diag([1, 2, 5]))).objective == pytest.approx(30)
+    assert solve(StrategySDP(np.diag([1, 2, 5]))).x == pytest.approx(np.eye(3))
+    assert solve(StrategySDP([[-3.0]])).objective == pytest.approx(9)
+    two = solve(StrategySDP([[1, 0], [0, 1], [1, 1]]))
+    assert two.objective == pytest.approx(2 + np.sqrt(3), rel=1e-9)
+    assert two.x == pytest.approx(np.array([[1, 2 - np.sqrt(3)], [2 - np.sqrt(3), 1]]), abs=1e-4)
+
+
+def test_a_search_over_small_strategies_finds_nothing_better():
+    rng = np.random.default_rng(0)
+    for n in (2, 3):
+        for workload in (
+            ranges(n),
+            np.tril(np.ones((n, n))),
+            rng.integers(-2, 4, (n + 2, n)) + np.eye(n + 2, n),
+        ):
+            model = StrategySDP(workload)
+            solution = solve(model)
+            assert solution.status == "optimal"
+
+            def cost(r, model=model, n=n):
+                x = np.eye(n)
+                x[np.triu_indices(n, 1)] = r
+                return min(1e9, model.objective(x + x.T - np.eye(n)))
+
+            found = minimize(cost, np.zeros(n * (n - 1) // 2), method="Nelder-Mead", tol=1e-9).fun
+            assert solution.objective == pytest.approx(found, rel=1e-5)
+
+
+def test_every_bound_is_under_every_cost():
+    rng = np.random.default_rng(1)
+    for _ in range(40):
+        model = StrategySDP.random(rng, int(rng.integers(1, 80)))
+        best = solve(model)
+        assert best.status == "optimal", best
+        assert best.gap <= 1e-8 * best.objective
+        for _ in range(5):
+            proof = model.certificate(some_strategy(rng, model.bins))
+            assert proof.bound <= best.objective * (1 + 1e-9)
+            assert proof.objective >= best.bound * (1 - 1e-9)
+            assert proof.gap == proof.objective - proof.bound
+            assert proof.optimal == (proof.gap <= 1e-7 * proof.objective)
+            price = np.exp(rng.normal(0, 2, model.bins))
+            assert 2 * model.nuclear_norm(price) - price.sum() <= best.objective * (1 + 1e-9)
+
+
+def test_the_prices_are_a_witness():
+    model = StrategySDP(ranges(6))
+    proof = model.certificate(fast.answer(model))
+    price = proof.witness["prices"]
+    assert 2 * model.nuclear_norm(price) - price.sum() == pytest.approx(proof.bound, rel=1e-12)
+    worse = model.certificate(0.9 * fast.answer(model))
+    assert worse.objective == pytest.approx(proof.objective / 0.9)
+    assert worse.bound == pytest.approx(proof.bound)
+    assert worse.witness["prices"] == pytest.approx(price, rel=1e-6)
+    assert not worse.optimal
+
+
+def test_faint_workloads_are_held_to_the_same_standard():
+    model = StrategySDP(ranges(3) * 1e-5)
+    proof = model.certificate(np.eye(3))
+    assert proof.gap < 1e-7
+    assert not proof
+    assert solve(model).status == "optimal"
+
+
+def test_clarabel_agrees():
+    rng = np.random.default_rng(3)
+    for workload in (ranges(9), np.tril(np.ones((7, 7))), np.eye(2), rng.normal(size=(12, 6)), [[3]]):
+        model = StrategySDP(workload)
+        answer, _, _ = worker.run(find("clarabel"), ConicPlan(model), None, 60.0)
+        assert answer.status == "optimal", answer
+        x = answer.variables.reshape(model.bins, model.bins)
+        assert model.violations(x) == []
+        assert model.objective(x) == pytest.approx(solve(model).objective, rel=1e-6)
+        assert model.certificate(x).gap <= 1e-6 * model.objective(x)
+
+
+def test_no_published_method_is_under_the_bound():
+    # Table 3, ε = 1: the best method at each N; 2·(optimum)/queries bounds every Laplace matrix mechanism.
+    flat = {16: 12.00, 32: 22.67, 64: 44.00}
+    best = {16: 12.00, 32: 22.67, 64: 37.07}
+    for n, published in best.items():
+        model = StrategySDP(ranges(n))
+        queries = n * (n + 1) // 2
+        assert 2 * model.objective(np.eye(n)) / queries == pytest.approx(flat[n], abs=0.005)
+        bound = 2 * solve(model).bound / queries
+        assert 0.2 * published < bound < published
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 200))
+@settings(max_examples=40, deadline=None, derandomize=True)
+def test_ugly_instances(seed, size):
+    model = StrategySDP.random(np.random.default_rng(seed), size)
+    solution = solve(model)
+    assert solution.status == "optimal", solution
+    assert model.violations(solution.x) == []
+    assert np.diag(solution.x) == pytest.approx(np.ones(model.bins))
+
+
+def test_it_is_no_program():
+    assert is_conic(StrategySDP([[1]]))
+    with pytest.raises(NotImplementedError, match=r"StrategySDP .* see cvxpy\(\)"):
+        StrategySDP([[1]]).program()
+
+
+def test_infeasible_answers_are_refused_by_name():
+    model = StrategySDP(ranges(2))
+    assert model.violations([[1, 0], [0, 1.5]]) == ["sensitivity: X[1, 1] = 1.5 > 1"]
+    assert model.violations([[1, 0.5], [0, 1]]) == ["symmetry: X[0, 1] = 0.5, X[1, 0] = 0.0"]
+    assert model.violations([[1, 2], [2, 1]]) == ["positive definite: X has the eigenvalue -1.0"]
+    proof = model.certificate([[1, 2], [2, 1]])
+    assert not proof
+    assert proof.bound is None
+    assert proof.objective == float("inf")
+
+
+@pytest.mark.parametrize(
+    ("workload", "message"),
+    [
+        ([1, 2], r"workload must have 2 axis"),
+        (np.zeros((0, 2)), r"workload has shape \(0, 2\)"),
+        ([[1, 0, 2]], "no query of the workload asks for bin 1"),
+        ([[1, 1]], "the workload has rank 1 for 2 bins"),
+        ([[np.nan]], r"workload\[0, 0\] is nan"),
+    ],
+)
+def test_malformed_data_are_named(workload, message):
+    with pytest.raises(ValueError, match=message):
+        StrategySDP(workload)

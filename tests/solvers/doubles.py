@@ -1,0 +1,33 @@
+"""A backend that does as it is told: the name of the program's first block is the order."""
+
+import os
+import signal
+import time
+
+import numpy as np
+
+from solvers import capability
+from solvers.solution import Answer, NoAnswer
+
+
+class Session(capability.Session):
+    def __init__(self, program, threads):  # noqa: ARG002
+        self.order = program.blocks[0].name
+        self.size = program.size
+        if self.order == "never_stated":
+            time.sleep(60)
+        if self.order == "refuse":
+            raise NoAnswer("size_limit", "two variables are too many")
+
+    def run(self, seconds):  # noqa: ARG002
+        if self.order == "die":
+            os.kill(os.getpid(), signal.SIGSEGV)
+        if self.order == "leave":
+            os._exit(3)
+        if self.order == "hang":
+            time.sleep(60)
+        if self.order == "eat":
+            raise MemoryError("no more")
+        if self.order == "stumble":
+            raise RuntimeError("out of luck")
+        return Answer("feasible", np.full(self.size, 0.5), None, "it stopped short")

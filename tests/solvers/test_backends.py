@@ -1,0 +1,228 @@
+"""Every backend of the table on every kind of program: it agrees with the fast path, or says why not."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from models import Chebyshev, CostTable, HierarchyQIP, Isotonic, Program, Tree
+from models.program import Block, Term, rows_of
+from solvers import backends, solve
+from solvers.capability import Backend, find
+
+NAMES = [backend.name for backend in backends() if backend.name != "fast"]
+
+MODELS = {
+    "L2": Isotonic([7, 3, 9, -2, 5, 5, 0, 12]),
+    "L2 whole": Isotonic([7, 3, 9, -2, 5, 5, 0, 12], integer=True),
+    "L1 whole": Isotonic([7, 3, 9, -2, 5, 5, 0, 12], p=1, last=9, integer=True),
+    "largest error": Chebyshev([13, -4, 7, 0, 22, 5], total=31),
+    "tree": HierarchyQIP(Tree([[0, 0], [0, 0, 1]]), [[9, 4], [5, 1], [6, 2], [3, -2], [1, 2], [8, 0]], 12),
+    "tree of reals": HierarchyQIP(Tree([[0, 0]]), [[9.5, 4], [5, 1], [6, 2.25]], 12, integer=False),
+    "tables": CostTable([[5, 1, 0, 4], [9, 2, 1, 1, 6], [0, 3, 9]], total=6),
+    "bumpy tables": CostTable([[5, 1, 3, 0, 4], [9, 2, 7, 1], [0, 3, 2, 8]], total=6),
+    "tables from elsewhere": CostTable([[5, 1, 0, 4], [9, 2, 1, 1, 6]], total=6, start=[3, -2]),
+}
+
+
+def named(name: str) -> Backend:
+    backend = next(b for b in backends() if b.name == name)
+    if not backend.installed:
+        pytest.skip(f"not installed: {backend.install}")
+    return backend
+
+
+@pytest.mark.parametrize("what", MODELS)
+@pytest.mark.parametrize("name", NAMES)
+def test_the_same_optimum_or_a_reason(name, what):
+    backend, model = named(name), MODELS[what]
+    fast, found = solve(model), solve(model, name, time_limit=20, threads=1)
+    best = float(fast.certificate.objective) if fast.certificate else None
+    if best is None:  # tables that are not convex have no fast path: CP-SAT takes them as they are
+        best = solve(model, "cp-sat").objective
+    assert found.status in allowed(backend, model), found
+    if found.status == "optimal":
+        assert not model.violations(found.x)
+        whole = getattr(model, "integer", True)
+        assert found.objective == (best if whole else pytest.approx(best, rel=1e-7, abs=1e-7))
+    else:
+        assert found.message
+    if found.bound is not None:
+        assert found.bound <= best + 1e-6 * max(1, best)
+    assert found.bound is not None or found.status == "unsupported"
+
+
+def allowed(backend: Backend, model: object) -> set[str]:
+    """What the table of capabilities promises of a backend and a program."""
+    program = model.program()
+    if backend.integers_only and not program.integer.all():
+        return {"unsupported"}
+    if program.has("quadratic", integer=False) and not backend.quadratic:
+        return {"unsupported"}
+    if backend.network_only and isinstance(model, Chebyshev):
+        return {"unsupported"}
+    if backend.network_only and isinstance(model, CostTable) and not model.convex:
+        return {"unsupported"}
+    return {"optimal"} if backend.integer or not program.integer.any() else {"optimal", "relaxed"}
+
+
+@pytest.mark.parametrize("kind", [Isotonic, Chebyshev, HierarchyQIP])
+@pytest.mark.parametrize("name", NAMES)
+def test_random_instances(name, kind):
+    backend = named(name)
+    for seed in range(4):
+        model = kind.random(np.random.default_rng(seed), 15)
+        fast, found = solve(model), solve(model, name, time_limit=20, threads=1)
+        assert found.status in allowed(backend, model), (model, found)
+        if found.status == "optimal":
+            close = pytest.approx(float(fast.objective), rel=1e-6, abs=1e-6)
+            assert found.objective == (fast.objective if getattr(model, "integer", True) else close)
+
+
+@pytest.mark.parametrize("name", ["min-cost-flow", "glop"])
+def test_whole_without_asking(name):
+    """Where the rows are a network, the relaxation by lines is whole: an LP proves the integer optimum."""
+    for seed in range(6):
+        model = HierarchyQIP.random(np.random.default_rng(seed), 60)
+        found = solve(model, name)
+        assert found.status == "optimal"
+        assert found.objective == solve(model).objective
+        assert found.bound == pytest.approx(float(found.objective))
+
+
+def test_far_from_the_first_lines():
+    """The lines near the noisy counts are stated first; the optimum here is far from all of them."""
+    model = HierarchyQIP(Tree([[0, 0]]), [[10**6], [10**6], [10**6 + 1001]], total=10**6)
+    for name in ("highs", "cp-sat", "glop", "scip", "glpk_mi"):
+        if find_or_none(name):
+            found = solve(model, name, time_limit=30, threads=1)
+            if name in ("glop", "scip") and found.status in ("numerical", "feasible"):
+                assert found.message  # squares of millions are beyond their tolerances, and they say so
+                continue
+            assert (found.status, found.objective) == ("optimal", solve(model).objective), name
+
+
+def test_lines_over_the_reals_bound_better_than_squares():
+    rows = rows_of("r", (1, 2), ([0, 0], [0, 1], [2, 3]), 7, 7)
+    squares = Term("quadratic", np.arange(2), 1, np.array([1, 1]))
+    program = Program("p", [Block("v", (2,), 0, 9, True)], [rows], [squares])
+    lines, smooth, best = (solve(program, name) for name in ("glop", "pdlp", "highs"))
+    assert (lines.status, smooth.status, best.status) == ("relaxed", "relaxed", "optimal")
+    assert smooth.bound + 1e-6 < lines.bound <= best.objective
+
+
+def find_or_none(name):
+    try:
+        return find(name)
+    except ValueError:
+        return None
+
+
+# Minimum cost flow: what fits, what does not, and that it says so.
+
+
+def flow(rows, lower, upper, costs, blocks=None, kind="linear", center=0):
+    matrix = np.atleast_2d(np.array(rows, float))
+    size = matrix.shape[1]
+    entries = (*np.nonzero(matrix), matrix[np.nonzero(matrix)])
+    block = blocks or Block("v", (size,), 0, 9, True)
+    terms = [Term(kind, np.arange(size), np.array(costs), center)]
+    program = Program("p", [block], [rows_of("r", matrix.shape, entries, lower, upper)], terms)
+    return solve(program, "min-cost-flow"), solve(program, "highs")
+
+
+NETWORKS = {
+    "signs to change": ([[1, 1, 0], [0, 1, 1]], [4, 3], [4, 3], [2, 5, 1]),
+    "ranges": ([[1, -1, 0], [0, 1, 1]], [-2, 3], [2, 8], [-2, 5, -1]),
+    "one side": ([[1, -1, 0], [0, 1, 1]], [-np.inf, 3], [2, np.inf], [-2, 5, 1]),
+    "no side": ([[1, -1, 0], [0, 1, 1]], [-np.inf, 3], [np.inf, 3], [-2, 5, 1]),
+    "in no row": ([[1, 1, 0]], [4], [4], [2, 5, -1]),
+    "even cycle": (
+        [[1, 0, 0, 1], [1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 1, 1]], [3, 4, 5, 4], [3, 4, 5, 4], [1, 2, 3, 4]
+    ),
+    "without an answer": ([[1, 1, 0]], [40], [40], [2, 5, -1]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_networks(name):
+    found, other = flow(*NETWORKS[name])
+    assert found.status == other.status
+    assert found.objective == other.objective
+    assert name != "without an answer" or found.status == "infeasible"
+
+
+@pytest.mark.parametrize("kind", ["absolute", "quadratic"])
+@pytest.mark.parametrize("seed", range(8))
+def test_random_networks_of_convex_costs(kind, seed):
+    rng = np.random.default_rng(seed)
+    matrix = np.zeros((3, 8))
+    for column in range(7):
+        one, two = rng.permutation(4)[:2]
+        if one < 3:
+            matrix[one, column] = 1
+        if two < 3:
+            matrix[two, column] = -1
+    matrix *= rng.choice([-1, 1], (3, 1))
+    low = rng.integers(-4, 5, 3)
+    arguments = (matrix, low, low + rng.integers(0, 3, 3), rng.integers(0, 4, 8))
+    found, other = flow(*arguments, Block("v", (8,), -5, 9, True), kind, rng.integers(-9, 12, 8))
+    assert (found.status, found.objective) == (other.status, other.objective)
+
+
+def test_continuous_and_unbounded_variables_flow_too():
+    free = Block("v", (3,), -np.inf, np.inf)
+    found, other = flow([[1, -1, 0], [0, 1, -1]], 2, 5, [1, 1, 2], free, "absolute", np.array([7, -3, 50]))
+    assert found.status == other.status == "optimal"
+    assert found.objective == other.objective == found.bound
+
+
+REFUSED = {
+    "neither 1 nor -1": lambda: flow([[2, 1]], 3, 3, [1, 1]),
+    "more than two rows": lambda: flow(np.ones((3, 1)), 0, 5, [1]),
+    "no signs of the rows": lambda: flow([[1, 0, 1], [1, 1, 0], [0, 1, 1]], 3, 4, [1, 1, 1]),
+    "row of halves: a bound is not whole": lambda: flow([[1, 1]], 2.5, 3, [1, 1]),
+    "a cost is not whole": lambda: flow([[1, 1]], 2, 3, [0.5, 1]),
+    "half a unit: a cost is not whole": lambda: flow([[1, 1]], 2, 3, [0.5, 1], Block("v", (2,), 0, 8)),
+    "a center is not whole": lambda: flow([[1, 1]], 2, 3, [1, 1], kind="absolute", center=0.5),
+    "falls without end": lambda: flow([[1, 1]], 2, np.inf, [-1, 1], Block("v", (2,), 0, np.inf, True)),
+    "need an arc each": lambda: flow([[1, 1]], 2, 9, [1, 1], Block("v", (2,), 0, 1e7, True), "quadratic"),
+}
+
+
+@pytest.mark.parametrize("words", REFUSED)
+def test_what_is_no_flow_is_refused_with_its_reason(words):
+    found, _ = REFUSED[words]()
+    assert found.status == "unsupported"
+    assert words.split(": ")[-1] in found.message
+
+
+def test_cp_sat_takes_any_table_as_it_is():
+    model = MODELS["bumpy tables"]
+    program = model.program()
+    best = min(
+        int(sum(t[i] for t, i in zip(program.objective[0].tables, at, strict=True)))
+        for at in np.ndindex(5, 4, 4)
+        if sum(at) == 6
+    )
+    assert solve(model, "cp-sat").objective == best == solve(model, "highs").objective
+    halves = CostTable([[0.5, 1.0], [0.25, 2.0]], total=1)
+    assert solve(halves, "cp-sat").status == "unsupported"
+
+
+def test_programs_of_both_kinds_of_squares_are_refused_by_lines_only():
+    rows = rows_of("r", (1, 2), ([0, 0], [0, 1], [1.0, 1.0]), 2.5, 2.5)
+    blocks = [Block("a", (1,), 0, 5, True), Block("b", (1,), 0, 5)]
+    program = Program("p", blocks, [rows], [Term("quadratic", np.arange(2))])
+    assert solve(program, "highs").status == "unsupported"
+    assert solve(program, "clarabel").status == "relaxed"
+    if find_or_none("gurobi"):
+        assert solve(program, "gurobi").objective == pytest.approx(1 + 1.5**2)
+
+
+def test_relaxed_instances_agree_over_the_reals():
+    model = replace(MODELS["tree"], integer=False)
+    best = float(solve(model).objective)
+    for name in NAMES:
+        found = solve(model, name) if find_or_none(name) else None
+        assert found is None or found.status == "unsupported" or found.objective == pytest.approx(best)
