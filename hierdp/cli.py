@@ -60,7 +60,7 @@ def main() -> None:
               help="Folder to make, for the tables, manifests and the report.")  # fmt: skip
 @click.option("--overwrite", is_flag=True, help="Replace that folder if it exists.")
 @click.option(
-    "--time-limit", type=SECONDS, default=3.0, show_default=True, help="Seconds for each exact solve."
+    "--time-limit", type=SECONDS, default=2.0, show_default=True, help="Seconds for each exact solve."
 )
 @click.option(
     "--simulate",

@@ -27,7 +27,7 @@ UNKNOWN = "unknown"
 SAMPLE = 4
 """Of the many small models, so many are solved again by every backend."""
 
-SECONDS = 3.0
+SECONDS = 2.0
 """Default time limit of each exact solve, so that a dozen backends are done in a minute or two."""
 
 
@@ -106,7 +106,7 @@ def write(demo: Demo, path: Path, overwrite: bool) -> None:
 
 def picture(demo: Demo) -> Any:
     """Errors by level of both releases, and time by backend, side by side."""
-    drawn, panels = plots.figure(15, 4, panels=3)
+    drawn, panels = plots.figure(15, 4.4, panels=3)
     _draw_errors(demo, panels[0], panels[1])
     plots.time_by_backend(panels[2], demo.found.frame())
     return drawn
