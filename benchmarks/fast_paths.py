@@ -16,7 +16,16 @@ from typing import Any
 
 import numpy as np
 
-from models import Chebyshev, HierarchyQIP, Isotonic, Tree
+from models import (
+    Chebyshev,
+    Clustering,
+    ConstrainedInference,
+    GroupMatching,
+    HierarchyQIP,
+    Isotonic,
+    SimplexQP,
+    Tree,
+)
 from solvers import fast
 
 
@@ -81,6 +90,41 @@ def main() -> None:
         x = fast.answer(many)
         jobs = (lambda m=many: fast.answer(m), lambda m=many, x=x: m.certificate(x), lambda: np.sort(noisy))
         report("Chebyshev", f"{n:,} in {segments:,}", "sorting it", interleaved(runs, *jobs))
+
+    simplex = SimplexQP(noisy, int(np.maximum(noisy, 0).sum()) // 2)
+    x = fast.answer(simplex)
+    jobs = (lambda: fast.answer(simplex), lambda: simplex.certificate(x), noisy.sum)
+    report("simplex QP, integer", f"{n:,}", "reading it", interleaved(runs, *jobs))
+
+    tree = Tree([np.repeat(np.arange(2**level), 2) for level in range(20)])
+    counts = rng.integers(0, 100, tree.size)
+    inference = ConstrainedInference(tree, counts, 2.0)
+    y = fast.answer(inference)
+    jobs = (lambda: fast.answer(inference), lambda: inference.certificate(y), counts.sum)
+    report("constrained inference", "2^20 leaves", "reading it", interleaved(runs, *jobs))
+
+    for size in (65_536, 1_048_576):
+        bins = np.sort(np.floor(rng.pareto(1, size).clip(0, 1e4)) + np.rint(rng.laplace(0, 10, size)))
+        clusters = Clustering(bins, 10.0)
+        z = fast.answer(clusters)
+        jobs = (
+            lambda c=clusters: fast.answer(c),
+            lambda c=clusters, z=z: c.certificate(z),
+            lambda b=bins: np.sort(b),
+        )
+        report("optimal clustering", f"{size:,}", "sorting it", interleaved(runs, *jobs))
+
+    sizes = rng.permutation(4_000_000)[:1_000_000]
+    groups = rng.integers(1, 20, 1_000_000)
+    shift = np.maximum(sizes + rng.integers(-50, 51, sizes.size), 0)
+    matching = GroupMatching((sizes, groups), (shift, groups))
+    pairs = fast.answer(matching)
+    jobs = (
+        lambda: fast.answer(matching),
+        lambda: matching.certificate(pairs),
+        lambda: (np.sort(sizes), np.sort(shift)),
+    )
+    report("group matching", "2 × 1,000,000 runs", "sorting them", interleaved(runs, *jobs))
 
     for leaves in (759, 7_592):
         qip = census(rng, leaves, 1_000)

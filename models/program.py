@@ -78,6 +78,8 @@ class Term:
         if self.kind == "linear":
             return exact.dot(weight, at)
         away = exact.difference(at, center)
+        if self.kind == "table":
+            return exact.total(np.array([t[int(k)] for t, k in zip(self.tables, away, strict=True)]))
         if self.kind == "quadratic":
             return exact.weighted_squares(weight, away)
         return exact.dot(weight, np.abs(away))

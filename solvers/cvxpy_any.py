@@ -89,7 +89,8 @@ class Session(capability.Session):
         except cp.SolverError as failure:
             return _failed(self._solver, str(failure))
         status = _STATUS.get(problem.status, "error")
-        message = "" if status in ("optimal", "infeasible", "unbounded") else f"it ended {problem.status}"
+        told = status in ("optimal", "infeasible", "unbounded", "time_limit")
+        message = "" if told else f"it ended {problem.status}"
         if status == "time_limit" and (seconds is None or time.perf_counter() - started < 0.9 * seconds):
             status, message = "numerical", "it stopped at its limit of iterations, short of its accuracy"
         elif status == "time_limit" and self._x.value is not None and self._whole:

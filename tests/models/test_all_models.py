@@ -1,0 +1,99 @@
+"""What holds for every model alike: its program is the model, and its files are the program."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from hierdp.matrix import kinds
+from models import Program
+from solvers import fast, prove, solve
+
+KINDS = sorted(kinds())
+CONIC = {"BudgetSplit", "StrategySDP"}
+
+READ = """
+import sys
+path, kind = sys.argv[1:]
+if kind == "scip":
+    import pyscipopt
+    model = pyscipopt.Model()
+    model.hideOutput()
+    model.readProblem(path)
+    model.optimize()
+    print(model.getStatus() == "optimal", model.getObjVal())
+else:
+    import highspy
+    highs = highspy.Highs()
+    highs.setOptionValue("output_flag", False)
+    highs.setOptionValue("qp_regularization_value", 1e-12)
+    highs.readModel(path)
+    highs.run()
+    optimal = highs.getModelStatus() == highspy.HighsModelStatus.kOptimal
+    print(optimal, highs.getInfo().objective_function_value)
+"""
+
+
+def instance(name, seed, size=14):
+    return kinds()[name].random(np.random.default_rng(seed), size)
+
+
+def whole_squares(program):
+    return program.has("quadratic", integer=True)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_fast_answers_are_feasible_and_proved(name):
+    for seed in range(8):
+        model = instance(name, seed)
+        try:
+            x = fast.answer(model)
+        except fast.NoFastPath:
+            continue
+        assert model.violations(x) == []
+        proof = model.certificate(x)
+        assert proof.bound <= proof.objective
+        assert proof.optimal or not fast.exact(model)
+        assert prove(model, x).gap == proof.gap
+
+
+@pytest.mark.parametrize("name", [name for name in KINDS if name not in CONIC])
+def test_the_program_costs_what_the_model_does(name):
+    for seed in range(6):
+        model = instance(name, seed)
+        program = model.program()
+        found = solve(program, "highs", time_limit=20)
+        assert found.status == "optimal"
+        try:
+            best = model.objective(fast.answer(model))
+        except fast.NoFastPath:
+            continue
+        if fast.exact(model):
+            assert float(found.objective) == pytest.approx(float(best), rel=1e-6, abs=1e-6)
+        assert model.objective(found.x) == pytest.approx(found.objective, rel=1e-9, abs=1e-9)
+        assert str(program).startswith(program.name)
+
+
+@pytest.mark.parametrize("suffix", [".mps", ".lp"])
+@pytest.mark.parametrize("name", [name for name in KINDS if name not in CONIC])
+def test_files_read_back_give_the_same_optimum(name, suffix, tmp_path):
+    model = instance(name, 3)
+    program: Program = model.program()
+    reader = "highs"
+    if whole_squares(program):
+        pytest.importorskip("pyscipopt", reason="HiGHS reads integer quadratics but cannot solve them")
+        reader = "scip"
+    path = program.write(tmp_path / f"model{suffix}")
+    done = subprocess.run(
+        [sys.executable, "-c", READ, str(path), reader],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    )
+    optimal, objective = done.stdout.split()[-2:]
+    best = solve(program, "highs", time_limit=20)
+    assert (optimal, best.status) == ("True", "optimal")
+    assert float(objective) == pytest.approx(float(best.objective), rel=1e-5, abs=1e-5)
+    assert program.write(tmp_path / "model.nl").stat().st_size > 0
