@@ -17,6 +17,7 @@ from models import (
     CumulativeQIP,
     HierarchyQIP,
     Isotonic,
+    SimplexQP,
     SparsestChebyshev,
     Tree,
     TreeChebyshev,
@@ -99,7 +100,7 @@ def solve_then_round(rng: np.random.Generator) -> None:
     """Integer answers against the relaxation's, rounded."""
     print(f"\nSolve relaxed, then round: {RUNS} random instances of about 60 cells each")
     print(f"{'':>16} {'breaks a constraint':>20} {'feasible, not optimal':>22} {'mean miss of those':>20}")
-    for kind in (Isotonic, HierarchyQIP, CumulativeQIP):
+    for kind in (Isotonic, SimplexQP, HierarchyQIP, CumulativeQIP):
         broke = missed = 0
         misses = []
         for _ in range(RUNS):

@@ -351,7 +351,8 @@ def test_a_failure_while_drawing_the_report_leaves_nothing(made, tmp_path, monke
 
 
 SLOW = """
-import sys, time
+import signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background inherits it ignored
 import hierdp.record as record
 from hierdp.cli import main
 write = record.write_tables
