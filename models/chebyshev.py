@@ -12,6 +12,7 @@ from models import exact
 from models.certificate import Certificate, infeasible, judge
 from models.model import answer_of, fractional, random_noisy
 from models.program import INFINITY, Block, Program, Term, rows_of
+from models.segments import by_segment, checked_segments
 
 Ints = NDArray[np.int64]
 
@@ -65,7 +66,7 @@ class Chebyshev:
             totals = np.array([exact.as_total("total", self.total)], dtype=np.int64)
             offsets = np.array([0, noisy.size], dtype=np.int64)
         else:
-            totals, offsets = _segments(self.total, self.offsets, noisy.size)
+            totals, offsets = checked_segments(self.total, self.offsets, noisy.size)
         empty = np.flatnonzero((np.diff(offsets) == 0) & (totals > 0))
         if empty.size:
             raise ValueError(f"segment {empty[0]} is empty but its total is {totals[empty[0]]}, not 0")
@@ -88,7 +89,7 @@ class Chebyshev:
         segment = np.repeat(np.arange(m), np.diff(offsets))
         each = np.arange(n)
         # Every answer keeps these upper bounds; solvers that need finite domains are glad of them.
-        furthest = _by_segment(
+        furthest = by_segment(
             np.maximum, np.maximum(np.abs(noisy), totals[segment] - noisy), offsets, empty=0
         )
         beside = (np.tile(each, 2), np.concatenate([each, n + segment]))
@@ -116,7 +117,7 @@ class Chebyshev:
         x = answer_of(x, noisy.shape, integer=True)
         found = list(fractional(x))
         found += [f"x >= 0: x[{i}] = {x[i]}" for i in np.flatnonzero(x < 0)]
-        sums = _by_segment(np.add, exact.widened(x, x.size), offsets, empty=0)
+        sums = by_segment(np.add, exact.widened(x, x.size), offsets, empty=0)
         for j in np.flatnonzero(sums != totals):
             found.append(f"total: segment {j} adds up to {sums[j]}, not {totals[j]}")
         return found
@@ -146,7 +147,7 @@ class Chebyshev:
         """Each segment's optimal distance, by bisection below distances known to be possible."""
         noisy, totals, offsets = self.data
         # No segment needs more than this (and sums at more might not fit 62 bits).
-        largest = _by_segment(np.maximum, np.abs(noisy), offsets, empty=0)
+        largest = by_segment(np.maximum, np.abs(noisy), offsets, empty=0)
         high = np.minimum(at_most, largest - (-totals) // np.maximum(1, np.diff(offsets))).astype(np.int64)
         open_ = np.flatnonzero(self._possible(high - 1, np.arange(high.size)))
         high[open_] -= 1
@@ -166,15 +167,15 @@ class Chebyshev:
         here = np.concatenate([[0], np.cumsum(lengths)])
         within = np.arange(here[-1]) - np.repeat(here[:-1] - offsets[segments], lengths)
         y, d = noisy[within], np.repeat(distance, lengths)
-        least = _by_segment(np.add, np.maximum(0, y - d), here, empty=0)
-        most = _by_segment(np.add, y + d, here, empty=0)
-        smallest = _by_segment(np.minimum, y + d, here, empty=0)
+        least = by_segment(np.add, np.maximum(0, y - d), here, empty=0)
+        most = by_segment(np.add, y + d, here, empty=0)
+        smallest = by_segment(np.minimum, y + d, here, empty=0)
         c = totals[segments]
         return (distance >= 0) & (smallest >= 0) & (least <= c) & (c <= most)
 
     def _distances(self, x: NDArray[Any]) -> NDArray[Any]:
         noisy, _, offsets = self.data
-        return _by_segment(np.maximum, np.abs(exact.difference(x, noisy)), offsets, empty=0)
+        return by_segment(np.maximum, np.abs(exact.difference(x, noisy)), offsets, empty=0)
 
     @classmethod
     def random(cls, rng: np.random.Generator, size: int) -> Self:
@@ -182,29 +183,6 @@ class Chebyshev:
         cuts = np.sort(rng.integers(0, size + 1, size=rng.integers(0, 1 + max(1, size // 3))))
         offsets = np.concatenate([[0], cuts, [size]])
         noisy = random_noisy(rng, (size,))
-        near = _by_segment(np.add, np.maximum(noisy, 0), offsets, empty=0)
+        near = by_segment(np.add, np.maximum(noisy, 0), offsets, empty=0)
         totals = np.maximum(0, near + rng.integers(-10, 11, size=near.size)) * (rng.random(near.size) < 0.8)
         return cls(noisy, np.where(np.diff(offsets) == 0, 0, totals), offsets)
-
-
-def _segments(total: ArrayLike, offsets: ArrayLike, size: int) -> tuple[Ints, Ints]:
-    totals, cuts = exact.as_data("total", total), exact.as_data("offsets", offsets)
-    if totals.dtype != np.int64 or cuts.dtype != np.int64:
-        raise ValueError("total and offsets must be integers")
-    if cuts.size != totals.size + 1 or cuts[0] != 0 or cuts[-1] != size or np.any(np.diff(cuts) < 0):
-        raise ValueError(
-            f"offsets must rise from 0 to {size} in {totals.size + 1} steps, one more than there are totals"
-        )
-    if totals.size and totals.min() < 0:
-        j = int(np.argmin(totals))
-        raise ValueError(f"total of segment {j} is {totals[j]}: no non-negative counts add up to it")
-    return totals, cuts
-
-
-def _by_segment(reduce: np.ufunc, values: NDArray[Any], offsets: Ints, empty: int) -> NDArray[Any]:
-    """Reduce each segment; `ufunc.reduceat` alone is wrong on empty ones."""
-    full = np.diff(offsets) > 0
-    out = np.full(offsets.size - 1, empty, dtype=values.dtype)
-    if full.any():
-        out[full] = reduce.reduceat(values, offsets[:-1][full])
-    return out

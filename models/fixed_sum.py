@@ -10,10 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from models import exact
 from models.certificate import Certificate, infeasible, judge
-from models.chebyshev import Chebyshev, _by_segment
+from models.chebyshev import Chebyshev
 from models.exact import Number
 from models.model import answer_of, fractional
 from models.program import Block, Program, Term, rows_of
+from models.segments import by_segment
 
 Ints = NDArray[np.int64]
 
@@ -95,7 +96,7 @@ class FixedSum:
         x = answer_of(x, noisy.shape, integer=True)
         found = list(fractional(x))
         found += [f"x >= 0: x[{i}] = {x[i]}" for i in np.flatnonzero(x < 0)]
-        sums = _by_segment(np.add, exact.widened(x, x.size), offsets, empty=0)
+        sums = by_segment(np.add, exact.widened(x, x.size), offsets, empty=0)
         for j in np.flatnonzero(sums != totals):
             found.append(f"total: segment {j} adds up to {sums[j]}, not {totals[j]}")
         return found
@@ -115,8 +116,8 @@ class FixedSum:
             return infeasible(objective, broken)
         x = x.astype(np.int64)
         if self.p == 1:
-            fewer = _by_segment(np.add, np.abs(noisy), offsets, empty=0) - totals
-            more = totals - _by_segment(np.add, noisy, offsets, empty=0)
+            fewer = by_segment(np.add, np.abs(noisy), offsets, empty=0) - totals
+            more = totals - by_segment(np.add, noisy, offsets, empty=0)
             price = np.where(more > fewer, 1, -1)
             gap = objective - exact.total(np.maximum(fewer, more))
         else:
@@ -131,8 +132,8 @@ class FixedSum:
         """For each segment an s such that max(0, y + s), some entries one less, is optimal (p = 2)."""
         noisy, totals, offsets = self.data
         away = x - noisy
-        following = _by_segment(np.minimum, away + 1, offsets, empty=0)
-        last = _by_segment(np.maximum, np.where(x > 0, away, -(2**62)), offsets, empty=0)
+        following = by_segment(np.minimum, away + 1, offsets, empty=0)
+        last = by_segment(np.maximum, np.where(x > 0, away, -(2**62)), offsets, empty=0)
         # Where x is optimal, any shift from the last units' to the next ones' will do.
         low, high = following - 1, np.where(last <= following, following, last)
         open_ = np.flatnonzero(high - low > 1)
@@ -151,7 +152,7 @@ class FixedSum:
         here = np.concatenate([[0], np.cumsum(lengths)])
         within = np.arange(here[-1]) - np.repeat(here[:-1] - offsets[segments], lengths)
         counts = np.maximum(0, noisy[within] + np.repeat(shift, lengths))
-        return _by_segment(np.add, counts, here, empty=0)
+        return by_segment(np.add, counts, here, empty=0)
 
     @classmethod
     def random(cls, rng: np.random.Generator, size: int) -> Self:
