@@ -119,7 +119,7 @@ def verification_frame(found: Verification) -> DataFrame:
 
 
 def _number(value: float, digits: int) -> str:
-    if value == int(value) or (abs(value) >= 100 and digits < 4):
+    if value.is_integer() or (100 <= abs(value) < float("inf") and digits < 4):
         return f"{value:,.0f}"
     return f"{value:,.{digits}g}"
 

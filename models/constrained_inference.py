@@ -174,7 +174,7 @@ class ConstrainedInference:
     def random(cls, rng: np.random.Generator, size: int) -> Self:
         """Trees of any shape; one variance, one a level, or one a node, some of them infinite."""
         depth = int(rng.integers(0, 5))
-        branching = max(1, min(6, round(size ** (1 / max(1, depth))) * 2 - 1))
+        branching = max(1, round(2 * size ** (1 / max(1, depth))) - 1)  # half of that, on average
         tree = Tree.random(rng, depth, branching, ragged=bool(rng.random() < 0.5))
         kinds: list[Any] = [
             rng.integers(1, 9),

@@ -150,7 +150,8 @@ class TreeChebyshev:
     @classmethod
     def random(cls, rng: np.random.Generator, size: int) -> Self:
         """A tree of about `size` nodes with ugly counts."""
-        branching = max(1, round(size ** (1 / 2)))
-        tree = Tree.random(rng, int(rng.integers(0, 4)), min(branching, 6), ragged=bool(rng.random() < 0.3))
+        depth = int(rng.integers(0, 4))
+        branching = max(1, round(2 * size ** (1 / max(depth, 1))) - 1)  # half of that, on average
+        tree = Tree.random(rng, depth, branching, ragged=bool(rng.random() < 0.3))
         noisy = random_noisy(rng, (tree.size,))
         return cls(tree, noisy, max(0, int(noisy[0]) + int(rng.integers(-3, 4))))

@@ -122,8 +122,7 @@ def _unfit(why: str) -> NoAnswer:
 
 def _whole(values: Any, what: str) -> list[int]:
     array: NDArray[Any] = np.asarray(values)
-    if not np.issubdtype(array.dtype, np.integer):
-        if np.any(array != np.rint(array)):
-            raise _unfit(f"CP-SAT takes whole numbers only, and a {what} is not one")
-        array = np.rint(array)
-    return [int(v) for v in array.tolist()]
+    listed = array.tolist()  # Python numbers: Fractions too compare exactly
+    if not np.issubdtype(array.dtype, np.integer) and any(value != int(value) for value in listed):
+        raise _unfit(f"CP-SAT takes whole numbers only, and a {what} is not one")
+    return [int(value) for value in listed]

@@ -82,7 +82,7 @@ class Session(capability.Session):
                 self._solver.load_vars() if hasattr(
                     self._solver, "load_vars"
                 ) else self._model.solutions.load_from(results)
-                variables = np.array([pyo.value(self._model.v[i]) for i in range(self._size)], dtype=float)
+                variables = np.array([_value(self._model.v[i]) for i in range(self._size)], dtype=float)
             except Exception as failure:
                 if status == "optimal":
                     return Answer(
@@ -93,3 +93,10 @@ class Session(capability.Session):
         bound = results.problem.lower_bound
         known = isinstance(bound, int | float) and np.isfinite(bound) and (self._whole or status == "optimal")
         return Answer(status, variables, float(bound) if known else None, message)
+
+
+def _value(variable: Any) -> float:
+    """A variable's value; one that no row and no cost mentions gets none from Pyomo, and may take any."""
+    if variable.value is None and variable.stale:
+        return float(np.clip(0.0, -np.inf if variable.lb is None else variable.lb, variable.ub))
+    return float(pyo.value(variable))

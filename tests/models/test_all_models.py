@@ -97,3 +97,21 @@ def test_files_read_back_give_the_same_optimum(name, suffix, tmp_path):
     assert (optimal, best.status) == ("True", "optimal")
     assert float(objective) == pytest.approx(float(best.objective), rel=1e-5, abs=1e-5)
     assert program.write(tmp_path / "model.nl").stat().st_size > 0
+
+
+def test_a_variable_that_nothing_mentions_has_a_value_all_the_same():
+    from models import Tree, TreeChebyshev
+
+    for backend in ("highs", "cp-sat", "pyomo:highs"):
+        found = solve(TreeChebyshev(Tree([]), [3], 2), backend)
+        assert (found.status, found.x.tolist(), found.objective) == ("optimal", [2], 0), backend
+
+
+def test_whole_fractions_go_to_cp_sat():
+    from fractions import Fraction
+
+    from models import ControlledRounding
+
+    model = ControlledRounding(np.array([Fraction(3), Fraction(4)], dtype=object), 7)
+    assert solve(model, "cp-sat").x.tolist() == [3, 4]
+    assert solve(ControlledRounding([0.5, 0.5], 1), "cp-sat").status == "unsupported"
