@@ -12,7 +12,7 @@ from models import exact
 from models.certificate import Certificate, infeasible, judge
 from models.chebyshev import Chebyshev
 from models.exact import Number
-from models.model import answer_of, fractional
+from models.model import answer_of
 from models.program import Block, Program, Term, rows_of
 from models.segments import by_segment
 
@@ -91,15 +91,8 @@ class FixedSum:
         return exact.total(np.abs(away)) if self.p == 1 else exact.dot(away, away)
 
     def violations(self, x: Any) -> list[str]:
-        """Entries that are negative or not whole, and segments with a wrong sum."""
-        noisy, totals, offsets = self.data
-        x = answer_of(x, noisy.shape, integer=True)
-        found = list(fractional(x))
-        found += [f"x >= 0: x[{i}] = {x[i]}" for i in np.flatnonzero(x < 0)]
-        sums = by_segment(np.add, exact.widened(x, x.size), offsets, empty=0)
-        for j in np.flatnonzero(sums != totals):
-            found.append(f"total: segment {j} adds up to {sums[j]}, not {totals[j]}")
-        return found
+        """Entries that are negative or not whole, and segments with a wrong sum: those of `Chebyshev`."""
+        return Chebyshev(self.noisy, self.total, self.offsets).violations(x)
 
     def certificate(self, x: Any) -> Certificate:
         """A price a segment: Σ_i min_{z ≥ 0} (|z − y|^p − λ·z) + λ·c bounds every answer; exact.

@@ -428,8 +428,8 @@ def test_demo(tmp_path):
     rows = pd.read_parquet(out / "verification.parquet")
     assert rows.proved.all()
     assert "DISAGREES" not in set(rows.verdict)
-    first_order = {"glop", "pdlp", "osqp", "scs"}  # may stop short of their tolerances, and say so
-    assert set(rows.backend[rows.verdict == "failed"]) <= first_order
+    failed = set(rows.backend[rows.verdict == "failed"])
+    assert not failed & {"fast", "highs", "cp-sat", "clarabel", "pyomo:highs"}  # others may end imprecise
     assert {"fast", "highs", "cp-sat", "clarabel", "pyomo:highs"} <= set(rows.backend)
     assert {"Isotonic", "HierarchyQIP", "Chebyshev"} <= set(rows.model)
 
