@@ -9,6 +9,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
+import numba
 import numpy as np
 from numpy.typing import NDArray
 
@@ -24,7 +25,7 @@ def is_exact(array: NDArray[Any]) -> bool:
 
 
 def _bits(array: NDArray[np.int64]) -> int:
-    return max(int(array.max()).bit_length(), int(array.min()).bit_length()) if array.size else 0
+    return reach(array).bit_length()
 
 
 def dot(a: NDArray[Any], b: NDArray[Any]) -> Number:
@@ -40,15 +41,39 @@ def dot(a: NDArray[Any], b: NDArray[Any]) -> Number:
         products: Number = sum((x * y for x, y in zip(a.tolist(), b.tolist(), strict=True)), 0)
         return products
     if not (np.issubdtype(a.dtype, np.integer) and np.issubdtype(b.dtype, np.integer)):
-        return float(np.sum(a * b))
+        return float(np.dot(a.astype(np.float64, copy=False), b.astype(np.float64, copy=False)))
     a, b = a.astype(np.int64, copy=False), b.astype(np.int64, copy=False)
     if _bits(a) + _bits(b) <= _SAFE_BITS:
-        starts = np.arange(0, a.size, 1 << _BLOCK_BITS)
-        return sum(np.add.reduceat(a * b, starts).tolist()) if a.size else 0
+        high, low = _dot(a, b)
+        return (int(high) << 32) + int(low)
     if _bits(a) < _bits(b):
         a, b = b, a
     half = _bits(a) // 2
     return (int(dot(a >> half, b)) << half) + int(dot(a & ((1 << half) - 1), b))
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _dot(a: Any, b: Any) -> Any:
+    """Σ a·b as ``(high, low)``, worth ``high · 2³² + low``; each block's sum must fit. Slices run on vectors."""
+    high, low = 0, 0
+    for start in range(0, a.size, 1 << _BLOCK_BITS):
+        u, v = a[start : start + (1 << _BLOCK_BITS)], b[start : start + (1 << _BLOCK_BITS)]
+        held = 0
+        for i in range(u.size):
+            held += u[i] * v[i]
+        high += held >> 32
+        low += held & 0xFFFFFFFF
+    return high, low
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _total(a: Any) -> Any:
+    """Σ a as ``(high, low)``, worth ``high · 2³² + low``."""
+    high, low = 0, 0
+    for i in range(a.size):
+        high += a[i] >> 32
+        low += a[i] & 0xFFFFFFFF
+    return high, low
 
 
 def reach(a: NDArray[Any]) -> int:
@@ -81,7 +106,12 @@ def weighted_squares(weights: NDArray[Any], a: NDArray[Any]) -> Number:
 
 def total(a: NDArray[Any]) -> Number:
     """Σ a, exact for integers and objects."""
-    return dot(a, np.ones(a.size, dtype=np.int64)) if is_exact(a) else float(np.sum(a))
+    if a.dtype == object:
+        return sum(a.ravel().tolist(), 0)
+    if not is_exact(a):
+        return float(np.sum(a))
+    high, low = _total(np.ravel(a))
+    return (int(high) << 32) + int(low)
 
 
 def as_data(name: str, values: Any, ndim: int = 1) -> NDArray[Any]:

@@ -39,6 +39,8 @@ class Model(Protocol):
 def answer_of(x: Any, shape: tuple[int, ...], integer: bool) -> NDArray[Any]:
     """An answer as an array of the model's shape; whole floats become int64 for an integer model.
 
+    It may be the caller's own array: read it, never write to it.
+
     Raises
     ------
     ValueError
@@ -53,7 +55,7 @@ def answer_of(x: Any, shape: tuple[int, ...], integer: bool) -> NDArray[Any]:
         if not np.isfinite(array).all():
             raise ValueError("the answer has entries that are not finite")
         return array.astype(np.int64) if integer and np.all(array == np.rint(array)) else array
-    return array.astype(np.int64)
+    return array.astype(np.int64, copy=False)
 
 
 def tolerance_for(x: NDArray[Any], *others: NDArray[Any]) -> float:
