@@ -54,7 +54,7 @@ def dot(a: NDArray[Any], b: NDArray[Any]) -> Number:
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
 def _dot(a: Any, b: Any) -> Any:
-    """Σ a·b as ``(high, low)``, worth ``high · 2³² + low``; each block's sum must fit. Slices run on vectors."""
+    """Σ a·b as ``(high, low)`` (``high · 2³² + low``); each block's sum must fit. Slices run on vectors."""
     high, low = 0, 0
     for start in range(0, a.size, 1 << _BLOCK_BITS):
         u, v = a[start : start + (1 << _BLOCK_BITS)], b[start : start + (1 << _BLOCK_BITS)]
@@ -107,7 +107,8 @@ def weighted_squares(weights: NDArray[Any], a: NDArray[Any]) -> Number:
 def total(a: NDArray[Any]) -> Number:
     """Σ a, exact for integers and objects."""
     if a.dtype == object:
-        return sum(a.ravel().tolist(), 0)
+        held: Number = sum(a.ravel().tolist(), 0)
+        return held
     if not is_exact(a):
         return float(np.sum(a))
     high, low = _total(np.ravel(a))
