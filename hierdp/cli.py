@@ -27,13 +27,13 @@ class Friendly(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""
         from hierdp.errors import InputError
-        from hierdp.record import NotProved
+        from hierdp.record import NotProved, NotSolved
 
         try:
             return super().invoke(ctx)
         except InputError as bad:
             raise click.UsageError(str(bad)) from bad
-        except NotProved as bug:
+        except (NotProved, NotSolved) as bug:
             raise click.ClickException(f"nothing was released: {bug}") from bug
         except MemoryError as short:
             raise click.ClickException("out of memory; nothing was written") from short
@@ -144,10 +144,16 @@ def _common(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--max-size", type=int, required=True,
               help="Larger groups count as of this size. Choose it without looking at the data.")  # fmt: skip
 @click.option("--root", default="all", show_default=True, help="Name of the region above all others.")
+@click.option("--method", metavar="NAME", help="The mechanism, by its paper's name; default M_c^dp. See "
+              "`hierdp mechanisms`.")  # fmt: skip
+@click.option("--backend", metavar="NAME", help="Solver of the methods that leave it open (M_H, M_c, …).")
+@click.option("--time-limit", type=SECONDS, help="Seconds for that solver; then nothing is released.")
+@click.option("--window", type=click.IntRange(min=0), help="Truncate domains to noisy count ± this many; "
+              "default: none are.")  # fmt: skip
 def group_size(
     table: Path, epsilon: str, out: Path, overwrite: bool, simulate: int | None, **given: Any
 ) -> None:
-    """How many groups have each size, in every region (M_c^dp, ε-DP).
+    """How many groups have each size, in every region (ε-DP; M_c^dp unless --method says otherwise).
 
     TABLE is a Parquet or CSV file with a row an entity (a person, a trip), or with numbers of entities.
     One entity more or less in a group is protected. Which groups and regions there are is public: a group
@@ -180,7 +186,12 @@ def group_size(
             )
         return {"regions": _regions(given, given["root"]), "region": given["region"]}
 
-    _release(table, "group-size", out, overwrite, simulate, lambda: {**columns, **where()}, epsilon=epsilon)
+    chosen = {name: given[name] for name in ("method", "backend", "time_limit", "window")}
+
+    def arguments() -> dict[str, Any]:
+        return {**columns, **where(), **chosen}
+
+    _release(table, "group-size", out, overwrite, simulate, arguments, epsilon=epsilon)
 
 
 @release.command("top-down")

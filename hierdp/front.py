@@ -18,6 +18,10 @@ def release(
     delta: float | None = None,
     noise: Noise | None = None,
     first: str | None = None,
+    method: str | None = None,
+    backend: str | None = None,
+    time_limit: float | None = None,
+    window: int | None = None,
     **columns: Any,
 ) -> Release:
     """Release a table's counts under differential privacy, consistent, and proved optimal.
@@ -27,7 +31,8 @@ def release(
     source : path, DataFrame, Arrow or Ibis table
         See `hierdp.tables.read`.
     mechanism : "group-size" or "top-down"
-        Groups by size (M_c^dp), or counts along hierarchies such as origin and destination (InfTDA).
+        Groups by size (M_c^dp by default), or counts along hierarchies such as origin and destination
+        (InfTDA).
     epsilon : float
     delta : float, optional
         For "top-down" only, and needed there.
@@ -35,6 +40,10 @@ def release(
         Exact noise by default. `SimulatedNoise(seed)` is for experiments: the release is not private.
     first : str, optional
         "top-down": the axis refined first.
+    method : str, optional
+        "group-size": any mechanism of Fioretto & Van Hentenryck 2019, see `hierdp mechanisms`.
+    backend, time_limit, window : optional
+        "group-size": the solver, its seconds, and truncated domains, for the methods that leave them open.
     **columns
         Where the table holds what: the arguments of `hierdp.tables.group_sizes` (`levels` or `regions` and
         `region`; `group`, `entities`, `max_size`, `unknown`) or of `hierdp.tables.flows` (`axes`, `count`,
@@ -48,6 +57,8 @@ def release(
     ------
     InputError
         Whatever is wrong with the input, by name; nothing has been released then.
+    NotSolved
+        If a solver of choice does not solve the post-processing.
 
     Examples
     --------
@@ -65,16 +76,20 @@ def release(
 
     check_epsilon(epsilon)
     if mechanism == "group-size":
-        from hierdp.mechanisms.group_size import m_c_dp
+        from hierdp.mechanisms.group_size import group_size
+        from hierdp.mechanisms.group_size_repairs import How
 
         if delta is not None or first is not None:
             raise InputError("delta and first are for top-down; group-size is pure differential privacy")
-        made = m_c_dp(tables.group_sizes(source, **columns), epsilon, noise)
+        how = How(backend, time_limit, window)
+        made = group_size(tables.group_sizes(source, **columns), epsilon, noise, method or "M_c^dp", how)
         public = columns.get("regions") is not None
         said = {"which_groups": "those with a row in the data, which makes them public"}
     elif mechanism == "top-down":
         from hierdp.mechanisms.top_down import inf_tda
 
+        if (method, backend, time_limit, window) != (None, None, None, None):
+            raise InputError("method, backend, time_limit and window are for group-size")
         if delta is None:
             raise InputError("top-down needs a delta between 0 and 1, such as 1e-8")
         check_delta(delta)

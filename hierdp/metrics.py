@@ -26,6 +26,11 @@ def earth_movers(true: NDArray[Any], released: NDArray[Any]) -> int:
     return l1(cumulative(true), cumulative(released))
 
 
+def constraint_violations(tree: Tree, counts: NDArray[Any]) -> int:
+    """Regions and sizes whose children do not add up to them (Fioretto & Van Hentenryck 2019, Table 1)."""
+    return int((tree.child_sums(counts) != counts[tree.internal]).sum()) if tree.internal.size else 0
+
+
 def group_size_errors(
     tree: Tree, levels: Sequence[str], true: NDArray[Any], released: NDArray[Any]
 ) -> DataFrame:

@@ -41,6 +41,10 @@ class NotProved(RuntimeError):
     """A fast path gave an answer that its certificate does not prove: a bug in hierdp, and no release."""
 
 
+class NotSolved(RuntimeError):
+    """A solver of the user's choice did not solve a step; nothing is released."""
+
+
 @dataclass(frozen=True, eq=False)
 class Step:
     """One post-processing problem that a release met: a model of noisy counts, and its proved answer."""

@@ -1,32 +1,31 @@
-"""Group sizes over a hierarchy: Fioretto & Van Hentenryck 2019."""
+"""Group sizes over a hierarchy: the mechanisms of Fioretto & Van Hentenryck 2019."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from hierdp import progress
 from hierdp.budget import Ledger, check_epsilon, split
 from hierdp.hierarchy import Hierarchy
-from hierdp.histogram import cumulative, differences
-from hierdp.mechanisms import MECHANISMS
+from hierdp.histogram import cumulative
+from hierdp.mechanisms import ENTITY
+from hierdp.mechanisms.group_size_repairs import METHODS, How, Method, Repaired, checked, paper_window
+from hierdp.metrics import constraint_violations
 from hierdp.noise import ExactNoise, Noise, NoisyCounts
-from hierdp.record import Release, Step
+from hierdp.record import Release
 from hierdp.tables import GroupSizes
-from models import HierarchyQIP, Isotonic
-
-SENSITIVITY = 1
-"""Of the cumulative sizes of one level: an entity more or less in a group of size k changes only c_k or
-c_{k−1} of that group's region, by one (Lemma 6). It takes size 0 among the sizes, and public groups: else
-losing its last entity would take a group out of every c_k."""
 
 
-def m_c_dp(data: GroupSizes, epsilon: float, noise: Noise | None = None) -> Release:
-    """M_c^dp: noisy cumulative sizes, made monotone region by region, then consistent over the tree.
-
-    The paper's Algorithm 1, with the rounding of its line 3 done in the isotonic model itself (rounding
-    is optimal over the integers) and the untruncated QIP in place of cost tables.
+def group_size(
+    data: GroupSizes,
+    epsilon: float,
+    noise: Noise | None = None,
+    method: str = "M_c^dp",
+    how: How | None = None,
+) -> Release:
+    """Noisy counts of groups by size, made whole, non-negative and consistent over the tree.
 
     Parameters
     ----------
@@ -36,6 +35,10 @@ def m_c_dp(data: GroupSizes, epsilon: float, noise: Noise | None = None) -> Rele
         Pure-DP budget, spent evenly over the levels, the root's included.
     noise : Noise, optional
         Exact noise by default; `SimulatedNoise` for experiments makes the release not private.
+    method : str
+        One of `METHODS`, by the paper's name. The default was the most accurate in the paper.
+    how : How, optional
+        The solver, its time limit, truncated domains; for the methods that leave them open.
 
     Returns
     -------
@@ -45,42 +48,62 @@ def m_c_dp(data: GroupSizes, epsilon: float, noise: Noise | None = None) -> Rele
     Raises
     ------
     InputError
-        If ε is not a positive finite number.
+        If ε is not a positive finite number, there is no such method, or it takes no such option.
+    NotSolved
+        If a solver of choice fails or runs out of time.
     """
     epsilon = check_epsilon(epsilon)
-    measured = measure(data, epsilon, noise or ExactNoise())
-    steps = post_process(measured, data.hierarchy, data.groups)
-    ledger = Ledger(epsilon, 0.0, MECHANISMS[0].neighbours, tuple(level.spend for level in measured))
+    how = how or How()
+    chosen = checked(method, how)
+    measured = measure(data, epsilon, noise or ExactNoise(), chosen)
+    if chosen.name == "M_dp^OP" and how.window is None:
+        how = replace(how, window=paper_window(measured[0].spend.scale))
+    repaired = post_process(measured, data.hierarchy, data.groups, chosen, how)
+    ledger = Ledger(epsilon, 0.0, ENTITY, tuple(level.spend for level in measured))
     settings = {
         "max_size": data.counts.shape[1] - 1,
         "last_size_means": "this size or more",
         "groups": data.groups,
         "levels": list(data.hierarchy.levels),
+        **({} if how.window is None else {"window": how.window}),
+        **({} if chosen.consistent else _inconsistent(data.hierarchy, repaired)),
     }
-    return Release("M_c^dp", _table(data.hierarchy, steps[-1].solution.x), ledger, tuple(steps), settings)
+    return Release(chosen.name, _table(data.hierarchy, repaired.counts), ledger, repaired.steps, settings)
 
 
-def measure(data: GroupSizes, epsilon: float, noise: Noise) -> list[NoisyCounts]:
-    """Noisy cumulative sizes, a level at a time: all that ever leaves the true counts."""
+def m_c_dp(data: GroupSizes, epsilon: float, noise: Noise | None = None) -> Release:
+    """M_c^dp, the paper's best: noisy cumulative sizes, made monotone by region, then consistent."""
+    return group_size(data, epsilon, noise, "M_c^dp")
+
+
+def measure(
+    data: GroupSizes, epsilon: float, noise: Noise, method: Method = METHODS["M_c^dp"]
+) -> list[NoisyCounts]:
+    """Noisy sizes, cumulative or not, a level at a time: all that ever leaves the true counts."""
     tree, levels = data.hierarchy.tree, data.hierarchy.levels
-    true = cumulative(data.counts)
+    true, what = (
+        (cumulative(data.counts), "cumulative sizes") if method.cumulative else (data.counts, "sizes")
+    )
     return [
-        noise.geometric(true[tree.nodes_of(level)], f"cumulative sizes by {name}", SENSITIVITY, share)
+        noise.geometric(true[tree.nodes_of(level)], f"{what} by {name}", method.sensitivity, share)
         for level, (name, share) in enumerate(zip(levels, split(epsilon, len(levels)), strict=True))
     ]
 
 
-def post_process(measured: list[NoisyCounts], hierarchy: Hierarchy, groups: int) -> list[Step]:
-    """Algorithm 1: a monotone fit for each region, then the hierarchy QIP, which is the last step."""
+def post_process(
+    measured: list[NoisyCounts],
+    hierarchy: Hierarchy,
+    groups: int,
+    method: Method = METHODS["M_c^dp"],
+    how: How | None = None,
+) -> Repaired:
+    """The method's post-processing of what was measured."""
     noisy = np.concatenate([level.counts for level in measured])
-    names = hierarchy.frame()[["level_name", "region"]].itertuples(index=False)
-    steps = []
-    for row, (level, region) in progress.steps(zip(noisy, names, strict=True), "monotone sizes", len(noisy)):
-        model = Isotonic(row, p=2, lower=0, upper=groups, integer=True)
-        steps.append(Step.solve(f"{level} {region}", model))
-    sizes = differences(np.stack([step.solution.x for step in steps if step.solution.x is not None]))
-    steps.append(Step.solve("consistency of all regions", HierarchyQIP(hierarchy.tree, sizes, groups)))
-    return steps
+    return method.repair(noisy, hierarchy, groups, how or How())
+
+
+def _inconsistent(hierarchy: Hierarchy, repaired: Repaired) -> dict[str, Any]:
+    return {"constraint_violations": constraint_violations(hierarchy.tree, repaired.counts)}
 
 
 def _table(hierarchy: Hierarchy, counts: Any) -> Any:

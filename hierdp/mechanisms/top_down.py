@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from hierdp.budget import Ledger, check_delta, check_epsilon, rho_of, split
 from hierdp.errors import InputError
 from hierdp.hierarchy import Hierarchy
-from hierdp.mechanisms import MECHANISMS
+from hierdp.mechanisms import TRIP
 from hierdp.noise import ExactNoise, Noise
 from hierdp.record import Release, Step
 from hierdp.tables import Flows
@@ -92,7 +92,7 @@ def inf_tda(
         steps.append(step)
         counts = np.asarray(step.solution.x)
         levels.append(Level(depths, places[counts > 0], counts[counts > 0]))
-    ledger = Ledger(epsilon, delta, MECHANISMS[1].neighbours, tuple(spends))
+    ledger = Ledger(epsilon, delta, TRIP, tuple(spends))
     settings = {
         "axes": {name: list(axis.levels) for name, axis in zip(data.axis_names, data.axes, strict=True)},
         "order": [data.axis_names[axis] for axis in order],

@@ -10,9 +10,10 @@ from doubles import Double, added, group_sizes, hierarchy
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import hierdp.mechanisms.group_size as mechanism
 from hierdp.errors import InputError
+from hierdp.hierarchy import Hierarchy
 from hierdp.mechanisms.group_size import m_c_dp, measure, post_process
+from hierdp.mechanisms.group_size_repairs import METHODS
 from hierdp.noise import NoisyCounts, SimulatedNoise
 from hierdp.tables import GroupSizes
 from hierdp.tables import group_sizes as read_sizes
@@ -38,20 +39,24 @@ TOWNS = ("a", "a", "c")
 LARGEST = 2
 
 
-def asked(sizes):
+def asked(sizes, method):
     """What the noise is asked to cover, by level, for groups of these sizes, and their public number."""
     rows = pd.DataFrame({"town": TOWNS, "home": range(len(TOWNS)), "people": sizes})
     towns = read_sizes(
         rows.merge(PLACES), levels=["county", "town"], group=["home"], entities="people", max_size=LARGEST
     )
     noise = Double()
-    measure(towns, 1.0, noise)
+    measure(towns, 1.0, noise, METHODS[method])
     return towns.groups, noise.true
 
 
-def test_sensitivity_of_every_neighbour():
-    """One entity more in any group of any table: each level changes by at most 1 in all, and G not at all."""
-    tables = {sizes: asked(sizes) for sizes in itertools.product(range(LARGEST + 2), repeat=len(TOWNS))}
+@pytest.mark.parametrize(("method", "sensitivity"), [("M_c^dp", 1), ("M_H^dp", 2)])
+def test_sensitivity_of_every_neighbour(method, sensitivity):
+    """One entity more in any group of any table: each level changes by at most that, and G not at all."""
+    assert METHODS[method].sensitivity == sensitivity
+    tables = {
+        sizes: asked(sizes, method) for sizes in itertools.product(range(LARGEST + 2), repeat=len(TOWNS))
+    }
     worst = np.zeros(3, np.int64)
     for sizes, (groups, levels) in tables.items():
         for i in range(len(sizes)):
@@ -61,10 +66,12 @@ def test_sensitivity_of_every_neighbour():
             other_groups, other = tables[more]
             assert other_groups == groups
             away = [np.abs(a - b).sum() for a, b in zip(levels, other, strict=True)]
-            assert max(away) <= mechanism.SENSITIVITY
-            assert away == [int(sizes[i] < LARGEST)] * 3  # none beyond the largest size, else attained
+            assert max(away) <= sensitivity
+            assert (
+                away == [sensitivity * int(sizes[i] < LARGEST)] * 3
+            )  # none beyond the largest size, else attained
             worst = np.maximum(worst, away)
-    assert (worst == mechanism.SENSITIVITY).all()
+    assert (worst == sensitivity).all()
 
 
 @pytest.mark.parametrize("region", ["a", "b", "elsewhere", None])
@@ -75,7 +82,7 @@ def test_sensitivity_of_an_entity_without_a_group(region, before):
     levels = []
     for number in (before, before + 1):
         rows = pd.DataFrame([*places, *[{"town": region, "home": None}] * number])
-        regions = mechanism.Hierarchy.from_columns(PLACES, ["county", "town"])
+        regions = Hierarchy.from_columns(PLACES, ["county", "town"])
         data = read_sizes(rows, regions=regions, region="town", group=["home"], max_size=5, unknown="unknown")
         noise = Double()
         measure(data, 1.0, noise)
@@ -157,7 +164,7 @@ def test_exact_noise_is_the_default():
 def test_post_processing_needs_noisy_counts_and_public_facts_only(data, seed):
     measured = measure(data, 1.0, SimulatedNoise(seed))
     assert all(type(level) is NoisyCounts for level in measured)
-    steps = post_process(measured, data.hierarchy, data.groups)
+    steps = post_process(measured, data.hierarchy, data.groups).steps
     release = m_c_dp(data, 1.0, SimulatedNoise(seed))
     assert (steps[-1].solution.x == release.steps[-1].solution.x).all()
 

@@ -1,0 +1,218 @@
+"""The seven post-processing steps of Fioretto & Van Hentenryck 2019, from noisy counts to group sizes.
+
+They see noisy counts and public facts only. The paper's mechanisms differ in what is measured (counts by
+size, or cumulative ones) and in the program solved; ours let the solver of each be chosen.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hierdp import progress
+from hierdp.errors import InputError, listed
+from hierdp.hierarchy import Hierarchy
+from hierdp.histogram import differences
+from hierdp.record import NotSolved, Step
+from models import CumulativeQIP, HierarchyQIP, Isotonic, Model
+from solvers import solve
+from solvers.capability import find
+from solvers.cost_tables import by_program, solve_by_tables
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class How:
+    """How to solve: for the methods that leave it open.
+
+    Attributes
+    ----------
+    backend : str, optional
+        See `solvers.backends`; each method has its default.
+    time_limit : float, optional
+        Seconds for each solve (for all cost tables together).
+    window : int, optional
+        The paper's truncated domains {ñ − window … ñ + window}; see `paper_window`. Default: untruncated.
+    """
+
+    backend: str | None = None
+    time_limit: float | None = None
+    window: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Repaired:
+    """Counts by size, shape (nodes, sizes), and the problems solved on the way."""
+
+    counts: Ints
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True)
+class Method:
+    """One of the paper's mechanisms.
+
+    Attributes
+    ----------
+    name : str
+        The paper's.
+    cumulative : bool
+        Whether cumulative sizes are measured (Lemma 6) or counts by size (Lemma 4).
+    repair : callable
+        From ``(noisy, hierarchy, groups, how)`` to `Repaired`.
+    takes : tuple of str
+        What of `How` it leaves open.
+    consistent : bool
+        Whether its counts add up along the hierarchy; the rounded relaxations' need not.
+    """
+
+    name: str
+    cumulative: bool
+    repair: Callable[[Ints, Hierarchy, int, How], Repaired]
+    takes: tuple[str, ...]
+    consistent: bool = True
+
+    @property
+    def sensitivity(self) -> int:
+        """L1, of one level's query.
+
+        An entity more or less in a group of size k changes only c_k or c_{k−1} of that group's region, by
+        one; or two of its counts by size, each by one. It takes size 0 among the sizes, and public groups:
+        else losing its last entity would take a group out of every c_k.
+        """
+        return 1 if self.cumulative else 2
+
+
+def paper_window(scale: float) -> int:
+    """δ = 3·⌈2λ²⌉: three times the variance, as the paper has it, of double-geometric noise of scale λ."""
+    return 3 * math.ceil(2 * scale**2)
+
+
+def m_h(noisy: Ints, places: Hierarchy, groups: int, how: How) -> Repaired:
+    """M_H: the hierarchy QIP (Fig. 3) by an integer programming solver; default CP-SAT."""
+    model = HierarchyQIP(places.tree, noisy, groups, window=how.window)
+    step = _by(how.backend or "cp-sat", "consistency of all regions", model, how)
+    return Repaired(_answer(step), (step,))
+
+
+def m_h_relaxed(noisy: Ints, places: Hierarchy, groups: int, how: How) -> Repaired:
+    """M_H^r: the QIP without integrality, its answer rounded; default solver `fast`."""
+    model = HierarchyQIP(places.tree, noisy, groups, integer=False, window=how.window)
+    step = _by(how.backend or "fast", "relaxed consistency of all regions", model, how)
+    return Repaired(np.rint(_answer(step)).astype(np.int64), (step,))
+
+
+def m_h_dp(noisy: Ints, places: Hierarchy, groups: int, how: How) -> Repaired:
+    """M_H^dp: the QIP by the fast path (the paper's dynamic program, untruncated unless asked)."""
+    model = HierarchyQIP(places.tree, noisy, groups, window=how.window)
+    step = Step.solve("consistency of all regions", model)
+    return Repaired(_answer(step), (step,))
+
+
+def m_dp_op(noisy: Ints, places: Hierarchy, groups: int, how: How) -> Repaired:
+    """M_dp^OP: the dynamic program with each cell of its cost tables a constraint program (Fig. 5).
+
+    The tables span the domains: without a window that is all of 0 … G, for tiny G only.
+    """
+    model = HierarchyQIP(places.tree, noisy, groups, window=how.window)
+    solution, _ = solve_by_tables(model, by_program(how.backend or "cp-sat", how.time_limit))
+    step = _kept(Step("consistency of all regions", model, solution))
+    return Repaired(_answer(step), (step,))
+
+
+def m_c(noisy: Ints, places: Hierarchy, groups: int, how: How) -> Repaired:
+    """M_c: monotone and consistent cumulative sizes at once (Fig. 7), by an integer programming solver."""
+    step = _by(how.backend or "cp-sat", "monotone and consistent", _cumulative(noisy, places, groups), how)
+    return Repaired(differences(_answer(step)), (step,))
+
+
+def m_c_relaxed(noisy: Ints, places: Hierarchy, groups: int, how: How) -> Repaired:
+    """M_c^r: the same without integrality, its cumulative counts rounded; default solver `fast`."""
+    model = replace(_cumulative(noisy, places, groups), integer=False)
+    step = _by(how.backend or "fast", "relaxed, monotone and consistent", model, how)
+    return Repaired(differences(np.rint(_answer(step)).astype(np.int64)), (step,))
+
+
+def m_c_dp(noisy: Ints, places: Hierarchy, groups: int, how: How) -> Repaired:
+    """M_c^dp (Algorithm 1): a monotone fit for each region, then the hierarchy QIP by the fast path.
+
+    The rounding of the algorithm's line 3 is done in the isotonic model itself: rounding is optimal there.
+    """
+    names = places.frame()[["level_name", "region"]].itertuples(index=False)
+    steps = []
+    for row, (level, region) in progress.steps(zip(noisy, names, strict=True), "monotone sizes", len(noisy)):
+        model = Isotonic(row, p=2, lower=0, upper=groups, integer=True)
+        steps.append(Step.solve(f"{level} {region}", model))
+    sizes = differences(np.stack([_answer(step) for step in steps]))
+    consistent = m_h_dp(sizes, places, groups, how)
+    return Repaired(consistent.counts, (*steps, *consistent.steps))
+
+
+_SOLVER = ("backend", "time_limit")
+
+METHODS = {
+    method.name: method
+    for method in (
+        Method("M_H", False, m_h, (*_SOLVER, "window")),
+        Method("M_H^r", False, m_h_relaxed, (*_SOLVER, "window"), consistent=False),
+        Method("M_H^dp", False, m_h_dp, ("window",)),
+        Method("M_dp^OP", False, m_dp_op, (*_SOLVER, "window")),
+        Method("M_c", True, m_c, _SOLVER),
+        Method("M_c^r", True, m_c_relaxed, _SOLVER, consistent=False),
+        Method("M_c^dp", True, m_c_dp, ("window",)),
+    )
+}
+"""By the paper's names (§9)."""
+
+
+def checked(name: str, how: How) -> Method:
+    """The method of that name, if it takes these options.
+
+    Raises
+    ------
+    InputError
+        If there is no such method, it does not take an option, or the option's value is none.
+    """
+    if name not in METHODS:
+        raise InputError(f"no method {name!r}; there are {listed(list(METHODS))}")
+    method = METHODS[name]
+    for option in ("backend", "time_limit", "window"):
+        if getattr(how, option) is not None and option not in method.takes:
+            more = f"; it takes {listed(list(method.takes))}"
+            raise InputError(f"{name} takes no {option}{more}")
+    if how.window is not None and how.window < 0:
+        raise InputError(f"window is {how.window}: it must be a whole number, 0 or more")
+    if how.time_limit is not None and not how.time_limit > 0:
+        raise InputError(f"time_limit is {how.time_limit}: give seconds, more than 0")
+    if how.backend is not None:
+        try:
+            find(how.backend)
+        except ValueError as unknown:
+            raise InputError(str(unknown)) from None
+    return method
+
+
+def _cumulative(noisy: Ints, places: Hierarchy, groups: int) -> CumulativeQIP:
+    return CumulativeQIP(places.tree, noisy, groups)
+
+
+def _by(backend: str, name: str, model: Model, how: How) -> Step:
+    """Solve by a backend of choice; its answer, too, goes before the model's certificate."""
+    return _kept(Step(name, model, solve(model, backend, how.time_limit)))
+
+
+def _kept(step: Step) -> Step:
+    solution = step.solution
+    if solution.status != "optimal" or solution.x is None:
+        raise NotSolved(f"{step.name}: {solution.backend}: {solution.status}; {solution.message}")
+    proof = solution.certificate or step.model.certificate(solution.x)
+    return replace(step, solution=replace(solution, certificate=proof))
+
+
+def _answer(step: Step) -> NDArray[np.int64]:
+    return np.asarray(step.solution.x)

@@ -1,0 +1,60 @@
+"""The paper's dynamic program: its tables by constraint programs and by merged slopes, cell by cell."""
+
+import numpy as np
+import pytest
+
+from models import HierarchyQIP, Tree
+from solvers import solve
+from solvers.cost_tables import by_program, by_slopes, solve_by_tables
+
+
+def instance(seed, window=2):
+    rng = np.random.default_rng(seed)
+    tree = Tree.random(rng, depth=2, branching=2, ragged=seed % 3 == 0)
+    noisy = rng.integers(-2, 6, (tree.size, 2))
+    return HierarchyQIP(tree, noisy, int(np.maximum(noisy[0], 0).sum()), window=window)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_constraint_programs_and_merged_slopes_agree_cell_by_cell(seed):
+    model = instance(seed)
+    slow, cells = solve_by_tables(model, by_program())
+    quick, merged = solve_by_tables(model, by_slopes)
+    assert cells.keys() == merged.keys()
+    for place, table in cells.items():
+        assert table.start == merged[place].start
+        assert (table.costs == merged[place].costs).all()
+    assert slow.status == quick.status
+    assert slow.objective == quick.objective
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_the_tables_give_the_optimum_that_the_fast_path_gives(seed):
+    model = instance(seed, window=(0, 1, 3, None)[seed % 4])
+    by_tables, _ = solve_by_tables(model, by_slopes)
+    fast = solve(model)
+    assert by_tables.status == fast.status
+    assert by_tables.objective == fast.objective
+    assert (by_tables.x is None) == (fast.status == "infeasible")
+
+
+def test_the_running_example_of_the_paper():
+    """Fig. 4 and 6: groups of size 1 in GA (noisy 3) and MI (noisy 0), under the US."""
+    model = HierarchyQIP(Tree([[0, 0]]), [[3], [3], [0]], total=3)
+    _, tables = solve_by_tables(model, by_slopes)
+    assert tables[1, 0].costs.tolist() == [9, 4, 1, 0]
+    assert tables[2, 0].costs.tolist() == [0, 1, 4, 9]
+    # φ(0 … 3) = 9, 4, 1, 0 below the root, whose own noisy count is 3.
+    assert tables[0, 0].costs.tolist() == [9 + 9, 4 + 4, 1 + 1, 0]
+
+
+def test_the_time_limit_is_for_all_cells_together():
+    solution, _ = solve_by_tables(instance(1, window=40), by_program(time_limit=0.05))
+    assert solution.status == "time_limit"
+    assert solution.x is None
+
+
+def test_an_empty_domain_is_named():
+    model = HierarchyQIP(Tree([[0, 0]]), [[3], [-5], [2]], total=3, window=1)
+    solution, _ = solve_by_tables(model, by_slopes)
+    assert (solution.status, solution.message) == ("infeasible", "node 1, size 0: no value in its domain")
