@@ -1,0 +1,119 @@
+"""Households like those of the 2010 census, as Fioretto & Van Hentenryck 2019 (§9) build them. Not real data.
+
+Sizes 1 to 6, and 7 or more, add up to the published national totals (scaled to the paper's number of groups).
+Past 7, each size has r times as many groups as the one before it, in expectation, with r = n₇/n₆; and some
+outliers stand for group quarters. Which region a household is in is drawn with the regions' shares.
+"""
+
+from __future__ import annotations
+
+import heapq
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hierdp.errors import InputError
+from hierdp.hierarchy import Hierarchy
+from hierdp.tables import GroupSizes
+
+PUBLISHED = (31_399, 39_487, 18_638, 16_122, 7_367, 2_784, 1_740)
+"""Thousands of households of 1, 2, …, 6 people and of 7 or more, 2010 (Census Bureau, Table HH-4)."""
+
+GROUPS = 117_630_445
+LEAVES = 7_592
+STATES = 52
+MAX_SIZE = 1_000
+OUTLIERS = 50
+"""The paper's figures; the states are 50, Puerto Rico and the District of Columbia."""
+
+
+def census(
+    seed: int = 0,
+    groups: int = GROUPS,
+    leaves: int = LEAVES,
+    max_size: int = MAX_SIZE,
+    homes: Path | None = None,
+) -> GroupSizes:
+    """Groups by size over nation → state → part of a county.
+
+    Parameters
+    ----------
+    seed : int
+    groups, leaves, max_size : int
+        The paper's by default; at least 52 leaves, and sizes to at least 10.
+    homes : path, optional
+        A Parquet file of commuters with the columns ``origin_state``, ``origin_county``, ``workers``: its
+        workers' homes give states and counties their shares, and counties are cut into equal parts until
+        there are so many leaves (the largest parts first). Without it, 52 states of lognormal size are.
+
+    Returns
+    -------
+    GroupSizes
+
+    Raises
+    ------
+    InputError
+        If a number is too small.
+    """
+    if leaves < STATES or max_size < 10 or groups < 1_000:
+        raise InputError(
+            f"{groups:,} groups, {leaves:,} leaves, sizes to {max_size:,}: a census needs 1,000 groups, "
+            f"{STATES} leaves and sizes to 10, at least"
+        )
+    rng = np.random.default_rng(seed)
+    names, shares = _from_homes(homes) if homes else _invented(rng)
+    parts = [
+        (state, f"{state}/{county}/{i + 1}", share / n)
+        for (state, county), share, n in zip(names, shares, _parts(shares, leaves), strict=True)
+        for i in range(n)
+    ]
+    parts.sort(key=lambda part: part[1])  # as a hierarchy sorts its regions
+    columns = {"state": [part[0] for part in parts], "part": [part[1] for part in parts]}
+    states = Hierarchy.from_columns(columns, ["state", "part"], root="US", root_level="nation")
+    chances = np.array([part[2] for part in parts])
+    counts = np.zeros((leaves, max_size + 1), dtype=np.int64)
+    for size, many in enumerate(national(rng, groups, max_size)):
+        counts[:, size] = rng.multinomial(many, chances / chances.sum())
+    return GroupSizes(states, np.asarray(states.tree.sum_up(counts), dtype=np.int64))
+
+
+def national(rng: np.random.Generator, groups: int, max_size: int) -> NDArray[np.int64]:
+    """The nation's groups by size, shape (max_size + 1,); they add up to `groups`."""
+    outliers = rng.integers(10, max_size + 1, size=OUTLIERS)
+    exact = np.array(PUBLISHED) / sum(PUBLISHED) * (groups - OUTLIERS)
+    rounded = np.floor(exact).astype(np.int64)
+    rounded[np.argsort(rounded - exact, kind="stable")[: groups - OUTLIERS - rounded.sum()]] += 1
+    # n₇ + n₈ + … = n₆ r/(1 − r) is the published last total.
+    ratio = PUBLISHED[6] / (PUBLISHED[5] + PUBLISHED[6])
+    tail = ratio ** np.arange(max_size - 6)
+    counts = np.zeros(max_size + 1, dtype=np.int64)
+    counts[1:7] = rounded[:6]
+    counts[7:] = rng.multinomial(rounded[6], tail / tail.sum())
+    return counts + np.bincount(outliers, minlength=max_size + 1)
+
+
+def _from_homes(path: Path) -> tuple[list[tuple[str, str]], NDArray[np.float64]]:
+    import pandas as pd
+
+    flows = pd.read_parquet(path, columns=["origin_state", "origin_county", "workers"])
+    homes = flows.groupby(["origin_state", "origin_county"])["workers"].sum()
+    return [(str(state), str(county)) for state, county in homes.index], homes.to_numpy(float)
+
+
+def _invented(rng: np.random.Generator) -> tuple[list[tuple[str, str]], NDArray[np.float64]]:
+    return [(f"S{i + 1:02}", "all") for i in range(STATES)], rng.lognormal(0.0, 1.0, STATES)
+
+
+def _parts(shares: NDArray[np.float64], leaves: int) -> NDArray[np.int64]:
+    """Into how many parts each county is cut: one at least, the largest parts being cut further."""
+    if leaves < shares.size:
+        raise InputError(f"{leaves:,} leaves are fewer than the {shares.size:,} counties; ask for more")
+    cuts = np.ones(shares.size, dtype=np.int64)
+    largest = [(-share, county) for county, share in enumerate(shares.tolist())]
+    heapq.heapify(largest)
+    for _ in range(leaves - shares.size):
+        county = largest[0][1]
+        cuts[county] += 1
+        heapq.heapreplace(largest, (-shares[county] / cuts[county], county))
+    return cuts
