@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -122,7 +123,7 @@ class CumulativeQIP:
     def certificate(self, x: Any) -> Certificate:
         """A lower bound from the relaxation's dual, and the gap to it.
 
-        The dual prices come from Dykstra's alternating projections, run until the relaxation's own gap is
+        The dual prices come from `dykstra`, run until the relaxation's own gap is
         under `FLOAT_TOLERANCE` of its objective (or 10,000 rounds), and are checked here in floats. Over
         the reals the gap shows an answer optimal to that tolerance. Over whole numbers no fast exact
         algorithm is known and a true gap between the two may remain: it is reported, not hidden, and the
@@ -133,7 +134,7 @@ class CumulativeQIP:
         broken = self.violations(x)
         if broken:
             return infeasible(objective, broken)
-        prices, nearest, consistent, _ = self.dykstra()
+        prices, nearest, consistent, _ = self.projected
         # ‖x − b‖² + 2⟨p, a − x⟩ for any consistent x: no large numbers are subtracted.
         real = np.asarray(x, dtype=np.float64)
         miss = float(np.sum((real - consistent) ** 2) + 2 * np.sum(prices * (nearest - real)))
@@ -145,8 +146,17 @@ class CumulativeQIP:
         why = "the relaxation's dual meets it" if optimal else "the bound is the relaxation's: a gap remains"
         return Certificate(bool(optimal), objective, objective - gap, gap, {"prices": prices}, why)
 
+    @cached_property
+    def projected(self) -> tuple[Floats, Floats, Floats, Floats]:
+        """`dykstra`, for the answer and for its certificate: whoever ran it, the prices prove themselves."""
+        return self.dykstra()
+
     def dykstra(self, rounds: int = 10_000) -> tuple[Floats, Floats, Floats, Floats]:
         """Project c̃ on the monotone and on the consistent counts in turns, with Dykstra's corrections.
+
+        Consistent counts being a subspace, a round is a step up the gradient of the dual; Nesterov's
+        momentum, dropped whenever it leads astray (O'Donoghue & Candès 2015), makes that some hundred rounds
+        in place of tens of thousands.
 
         Returns
         -------
@@ -157,15 +167,23 @@ class CumulativeQIP:
         """
         noisy = self.counts.astype(np.float64)
         tree = Consistent(self.tree)
-        prices = np.zeros_like(noisy)
-        point = tree.project(noisy)
+        prices = before = np.zeros_like(noisy)
+        momentum = 1.0
         for turn in range(1, rounds + 1):
-            moved = point + prices
+            faster = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
+            guess = prices - before
+            guess *= (momentum - 1) / faster
+            guess += prices
+            moved = tree.project(noisy - guess)
+            moved += guess
             nearest = monotone(moved, float(self.total))
-            prices = moved - nearest
-            point = tree.project(nearest)
+            before, prices = prices, np.subtract(moved, nearest, out=moved)
+            guess -= prices
+            leads_astray = np.vdot(guess, prices) > np.vdot(guess, before)
+            momentum = 1.0 if leads_astray else faster
             if turn % 20 == 0 or turn == rounds:
-                feasible = self._feasible(point)
+                point = tree.project(noisy - prices)
+                feasible = self._feasible(tree.project(nearest))
                 gap = np.sum((feasible - point) ** 2) + 2 * np.sum(prices * (nearest - feasible))
                 if gap <= 0.5 * FLOAT_TOLERANCE * max(1.0, float(np.sum((feasible - noisy) ** 2))):
                     break

@@ -20,9 +20,9 @@ def solve_cumulative(model: CumulativeQIP) -> NDArray[Any]:
     The leaves' rows are rounded, which leaves them monotone, and their last cells are moved to fit the total;
     everything above is their sum.
     """
-    _, _, _, real = model.dykstra()
+    _, _, _, real = model.projected
     if not model.integer:
-        return real
+        return real.copy()
     leaves = real[model.tree.leaves]
     whole = np.rint(leaves).astype(np.int64)
     missing = model.total - int(whole[:, -1].sum())
