@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from hierdp.errors import InputError
@@ -41,6 +43,8 @@ def check(path: Path, overwrite: bool) -> None:
 def appearing(path: Path, overwrite: bool = False) -> Iterator[Path]:
     """A folder to fill; it gets its name only when it is full, and is removed if filling it fails.
 
+    What was killed on the way could remove nothing: the next one to fill a folder of that name does.
+
     Raises
     ------
     InputError
@@ -48,9 +52,12 @@ def appearing(path: Path, overwrite: bool = False) -> Iterator[Path]:
     """
     check(path, overwrite)
     path = path.absolute()
-    aside = Path(tempfile.mkdtemp(prefix=f".{path.name}.unfinished-", dir=path.parent))
+    with suppress(OSError):  # tidying up is no reason to fail
+        _remove_abandoned(path)
+    aside, lock = _unfinished(path)
     try:
         yield aside
+        check(path, overwrite)  # while this one was filled, another may have got the name
         for file in (*aside.rglob("*"), aside):
             _sync(file)
         aside.chmod(0o755)
@@ -70,6 +77,45 @@ def appearing(path: Path, overwrite: bool = False) -> Iterator[Path]:
     except BaseException:
         shutil.rmtree(aside, ignore_errors=True)
         raise
+    finally:
+        if lock is not None:
+            os.close(lock)
+
+
+def _unfinished(path: Path) -> tuple[Path, int | None]:
+    """A new folder beside the wanted one, locked as long as its process lives."""
+    while True:
+        aside = Path(tempfile.mkdtemp(prefix=f".{path.name}.unfinished-", dir=path.parent))
+        lock = _locked(aside, 0)
+        # Not locked: another process was quicker, and removes it as abandoned; or the disk knows no locks.
+        if lock is not None or aside.exists():
+            return aside, lock
+
+
+def _remove_abandoned(path: Path) -> None:
+    """Remove the unfinished folders of that name that nobody has locked: their processes are no more."""
+    named = re.compile(re.escape(f".{path.name}.unfinished-") + r"[a-z0-9_]{8}")
+    for left in [entry for entry in path.parent.iterdir() if named.fullmatch(entry.name)]:
+        lock = _locked(left, fcntl.LOCK_NB)
+        if lock is not None:
+            shutil.rmtree(left, ignore_errors=True)
+            os.close(lock)
+
+
+def _locked(folder: Path, how: int) -> int | None:
+    """A descriptor that holds its lock until it is closed or its process dies; None if not to be had."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | how)
+        if os.path.samestat(os.fstat(descriptor), os.lstat(folder)):  # not removed while it waited
+            return descriptor
+    except OSError:
+        pass
+    os.close(descriptor)
+    return None
 
 
 def _sync(path: Path) -> None:

@@ -1,6 +1,7 @@
 """What a release says of itself, what it must not say, and that it appears whole or not at all."""
 
 import errno
+import fcntl
 import json
 import logging
 import os
@@ -398,7 +399,88 @@ def test_a_killed_process_leaves_no_release(tmp_path, how):
         [sys.executable, "-m", "hierdp.cli", *arguments], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+    assert names(work) == ["out"]  # what SIGKILL left is gone too
     assert set(names(work / "out")) == FILES
+
+
+def test_only_what_the_dead_left_is_removed(made, tmp_path):
+    abandoned = tmp_path / ".out.unfinished-abcd_123"
+    (abandoned / "deep").mkdir(parents=True)
+    (abandoned / "deep" / "half").write_text("of a release")
+    others = [".out.unfinished-mine", ".out.unfinished-abcd_1234", ".other.unfinished-abcd_123", "out.old"]
+    for name in others:
+        (tmp_path / name).mkdir()
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "thesis").write_text("years of work")
+    (tmp_path / ".out.unfinished-is_a_lnk").symlink_to(elsewhere)
+    (tmp_path / ".out.unfinished-is_afile").write_text("")
+    before = set(names(tmp_path)) - {abandoned.name}
+    with folder.appearing(tmp_path / "out") as living:
+        (living / "manifest.json").write_text("{}")
+        made.write(tmp_path / "out2")
+        with pytest.raises(ZeroDivisionError), folder.appearing(tmp_path / "out"):
+            raise ZeroDivisionError
+        assert living.is_dir()  # of this process, and of a thread of it if need be
+        assert set(names(tmp_path)) == before | {living.name, "out2"}
+    assert set(names(tmp_path)) == before | {"out", "out2"}
+    assert names(elsewhere) == ["thesis"]
+
+
+def test_the_name_may_be_taken_while_a_folder_is_filled(made, tmp_path):
+    with pytest.raises(InputError, match="exists and is kept"), folder.appearing(tmp_path / "out"):
+        made.write(tmp_path / "out")
+    assert names(tmp_path) == ["out"]
+    assert set(names(tmp_path / "out")) == FILES
+
+
+def test_a_new_folder_taken_for_abandoned_before_it_is_locked(made, tmp_path, monkeypatch):
+    lock, taken = fcntl.flock, []
+
+    def flock(descriptor, how):
+        if not taken:
+            taken.extend(tmp_path.iterdir())
+            taken[0].rmdir()
+        lock(descriptor, how)
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    made.write(tmp_path / "out")
+    assert len(taken) == 1
+    assert names(tmp_path) == ["out"]
+
+
+def test_a_disk_without_locks(made, tmp_path, monkeypatch):
+    def flock(*_):
+        raise OSError(errno.EBADF, "Bad file descriptor")
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    left = tmp_path / ".out.unfinished-abcd_123"
+    left.mkdir()
+    made.write(tmp_path / "out")
+    assert names(tmp_path) == [left.name, "out"]  # nobody can tell whether its process lives
+
+
+def test_locks_are_given_back(made, tmp_path):
+    open_before = set(os.listdir("/dev/fd"))
+    (tmp_path / ".out.unfinished-abcd_123").mkdir()
+    made.write(tmp_path / "out")
+    with pytest.raises(ZeroDivisionError), folder.appearing(tmp_path / "other"):
+        raise ZeroDivisionError
+    assert len(os.listdir("/dev/fd")) == len(open_before)
+
+
+def test_the_folder_is_on_the_disk_before_it_has_its_name(made, tmp_path, monkeypatch):
+    synced, sync = [], folder._sync
+
+    def noted(path):
+        synced.append((path.name, (tmp_path / "out").exists()))
+        sync(path)
+
+    monkeypatch.setattr(folder, "_sync", noted)
+    made.write(tmp_path / "out")
+    assert {name for name, there in synced if not there} > FILES
+    assert [name for name, there in synced if there] == [tmp_path.name]
+    assert (tmp_path / "out").stat().st_mode & 0o777 == 0o755
 
 
 def test_a_full_disk(tmp_path):
