@@ -60,6 +60,11 @@ def time_by_backend(axes: Any, rows: DataFrame) -> None:
     axes.legend(fontsize=7, frameon=False, loc="upper center", bbox_to_anchor=(0.45, -0.2), ncols=3)
 
 
+def style(k: int) -> dict[str, Any]:
+    """Colour and marker of the k-th line."""
+    return {"color": COLOURS[k % len(COLOURS)], "marker": MARKERS[k % len(MARKERS)], "markersize": 5}
+
+
 def figure(width: float, height: float, panels: int = 1) -> tuple[Any, list[Any]]:
     """A figure with panels side by side; drawn without a screen."""
     import matplotlib

@@ -44,6 +44,10 @@ class NotProved(RuntimeError):
 class NotSolved(RuntimeError):
     """A solver of the user's choice did not solve a step; nothing is released."""
 
+    def __init__(self, status: str, why: str) -> None:
+        super().__init__(why)
+        self.status = status
+
 
 @dataclass(frozen=True, eq=False)
 class Step:
@@ -102,7 +106,7 @@ class Release:
             "settings": dict(self.settings),
             "solved": [_solved(step) for step in self.steps],
             "all_proved_optimal": all(bool(step.solution.certificate) for step in self.steps),
-            "versions": {"python": platform.python_version(), **dict(_versions())},
+            "versions": {"python": platform.python_version(), **dict(versions())},
         }
 
     def write(self, path: str | Path, overwrite: bool = False, report: bool = True) -> Path:
@@ -157,7 +161,8 @@ def _solved(step: Step) -> dict[str, Any]:
     }
 
 
-def _versions() -> Iterator[tuple[str, str]]:
+def versions() -> Iterator[tuple[str, str]]:
+    """Each library that has a say in a release, with its version."""
     for library in LIBRARIES:
         try:
             yield library, metadata.version(library)

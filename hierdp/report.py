@@ -124,12 +124,14 @@ def _number(value: float, digits: int) -> str:
     return f"{value:,.{digits}g}"
 
 
-def _cells(frame: DataFrame) -> dict[str, Any]:
-    def text(value: Any) -> str:
-        if isinstance(value, float):
-            return f"{value:,.6g}"
-        return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+def shown(value: Any) -> str:
+    """A cell of a table as text; a number that is missing is empty."""
+    if isinstance(value, float):
+        return "" if value != value else f"{value:,.6g}"
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
+
+def _cells(frame: DataFrame) -> dict[str, Any]:
     records = frame.to_dict("records")
     number = {
         column: all(_numeric(record[column]) for record in records) and bool(records)
@@ -137,7 +139,7 @@ def _cells(frame: DataFrame) -> dict[str, Any]:
     }
     return {
         "columns": [(str(column).replace("_", " "), number[column]) for column in frame.columns],
-        "rows": [[(text(record[column]), number[column]) for column in frame.columns] for record in records],
+        "rows": [[(shown(record[column]), number[column]) for column in frame.columns] for record in records],
     }
 
 

@@ -44,8 +44,9 @@ def census(
         The paper's by default; at least 52 leaves, and sizes to at least 10.
     homes : path, optional
         A Parquet file of commuters with the columns ``origin_state``, ``origin_county``, ``workers``: its
-        workers' homes give states and counties their shares, and counties are cut into equal parts until
-        there are so many leaves (the largest parts first). Without it, 52 states of lognormal size are.
+        workers' homes give states and counties their shares, and counties (states, where there are fewer
+        leaves than counties) are cut into equal parts until there are so many leaves, the largest parts
+        first. Without it, 52 states of lognormal size are.
 
     Returns
     -------
@@ -62,7 +63,7 @@ def census(
             f"{STATES} leaves and sizes to 10, at least"
         )
     rng = np.random.default_rng(seed)
-    names, shares = _from_homes(homes) if homes else _invented(rng)
+    names, shares = _from_homes(homes, leaves) if homes else _invented(rng)
     parts = [
         (state, f"{state}/{county}/{i + 1}", share / n)
         for (state, county), share, n in zip(names, shares, _parts(shares, leaves), strict=True)
@@ -93,11 +94,14 @@ def national(rng: np.random.Generator, groups: int, max_size: int) -> NDArray[np
     return counts + np.bincount(outliers, minlength=max_size + 1)
 
 
-def _from_homes(path: Path) -> tuple[list[tuple[str, str]], NDArray[np.float64]]:
+def _from_homes(path: Path, leaves: int) -> tuple[list[tuple[str, str]], NDArray[np.float64]]:
     import pandas as pd
 
     flows = pd.read_parquet(path, columns=["origin_state", "origin_county", "workers"])
     homes = flows.groupby(["origin_state", "origin_county"])["workers"].sum()
+    if len(homes) > leaves:
+        homes = homes.groupby("origin_state").sum()
+        return [(str(state), "all") for state in homes.index], homes.to_numpy(float)
     return [(str(state), str(county)) for state, county in homes.index], homes.to_numpy(float)
 
 
@@ -107,8 +111,6 @@ def _invented(rng: np.random.Generator) -> tuple[list[tuple[str, str]], NDArray[
 
 def _parts(shares: NDArray[np.float64], leaves: int) -> NDArray[np.int64]:
     """Into how many parts each county is cut: one at least, the largest parts being cut further."""
-    if leaves < shares.size:
-        raise InputError(f"{leaves:,} leaves are fewer than the {shares.size:,} counties; ask for more")
     cuts = np.ones(shares.size, dtype=np.int64)
     largest = [(-share, county) for county, share in enumerate(shares.tolist())]
     heapq.heapify(largest)

@@ -105,9 +105,10 @@ def m_h(noisy: Ints, places: Hierarchy, groups: int, how: How) -> Repaired:
 
 
 def m_h_relaxed(noisy: Ints, places: Hierarchy, groups: int, how: How) -> Repaired:
-    """M_H^r: the QIP without integrality, its answer rounded; default solver `fast`."""
+    """M_H^r: the QIP without integrality, its answer rounded; default solver `fast`, in windows Clarabel."""
     model = HierarchyQIP(places.tree, noisy, groups, integer=False, window=how.window)
-    step = _by(how.backend or "fast", "relaxed consistency of all regions", model, how)
+    default = "fast" if how.window is None else "clarabel"
+    step = _by(how.backend or default, "relaxed consistency of all regions", model, how)
     return Repaired(np.rint(_answer(step)).astype(np.int64), (step,))
 
 
@@ -130,7 +131,7 @@ def m_dp_op(noisy: Ints, places: Hierarchy, groups: int, how: How) -> Repaired:
 
 
 def m_c(noisy: Ints, places: Hierarchy, groups: int, how: How) -> Repaired:
-    """M_c: monotone and consistent cumulative sizes at once (Fig. 7), by an integer programming solver; default HiGHS."""
+    """M_c: monotone and consistent cumulative sizes at once (Fig. 7); default solver HiGHS."""
     step = _by(how.backend or INTEGER, "monotone and consistent", _cumulative(noisy, places, groups), how)
     return Repaired(differences(_answer(step)), (step,))
 
@@ -213,7 +214,8 @@ def _by(backend: str, name: str, model: Model, how: How) -> Step:
 def _kept(step: Step) -> Step:
     solution = step.solution
     if solution.status != "optimal" or solution.x is None:
-        raise NotSolved(f"{step.name}: {solution.backend}: {solution.status}; {solution.message}")
+        why = f"{step.name}: {solution.backend}: {solution.status}; {solution.message}"
+        raise NotSolved(solution.status, why)
     proof = solution.certificate or step.model.certificate(solution.x)
     return replace(step, solution=replace(solution, certificate=proof))
 

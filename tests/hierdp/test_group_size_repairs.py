@@ -87,6 +87,13 @@ def test_the_relaxation_breaks_sums():
     assert metrics.constraint_violations(places.tree, made.counts) == 1
 
 
+def test_the_relaxation_takes_windows():
+    places = hierarchy([[0, 0]])
+    made = METHODS["M_H^r"].repair(np.array([[9], [1], [1]]), places, 4, How(window=5))
+    assert made.counts.ravel().tolist() == [4, 2, 2]
+    assert made.steps[0].solution.certificate.optimal
+
+
 def test_the_paper_s_window():
     assert paper_window(6.0) == 216  # L = 3, ε = 1, sensitivity 2
     assert paper_window(1.1) == 9

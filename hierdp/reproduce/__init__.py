@@ -1,0 +1,6 @@
+"""The papers' experiments again: their tables and figures from measured runs, beside what was published."""
+
+from __future__ import annotations
+
+PAPERS = {"fioretto2019": "Fioretto & Van Hentenryck 2019: group sizes, Table 1 and Figures 8–10"}
+"""What `hierdp reproduce` takes; a module of this package each."""

@@ -1,0 +1,51 @@
+"""Fioretto & Van Hentenryck 2019 again: Table 1, Figures 8–10, and what the paper could not measure."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+from hierdp.data.census import census
+from hierdp.data.taxi import taxi
+from hierdp.record import versions
+from hierdp.reproduce.fioretto2019 import experiments, parts
+from hierdp.reproduce.fioretto2019.settings import QUICK, Settings
+from hierdp.reproduce.study import Study
+
+__all__ = ["QUICK", "Settings", "study"]
+
+
+def study(settings: Settings, data: Path | None, seed: int = 0) -> Study:
+    """Run it all.
+
+    Parameters
+    ----------
+    settings : Settings
+    data : path, optional
+        A folder with ``taxi/`` (see `hierdp.data.taxi`) and ``us-commuting-2009-2013.parquet``. What is not
+        there is done without: no taxis, and states of invented shares.
+    seed : int
+        Noise and census follow from it: the same numbers again, times apart.
+    """
+    homes = data / "us-commuting-2009-2013.parquet" if data else None
+    homes = homes if homes and homes.exists() else None
+    sets = {"census": census(seed, settings.groups, settings.leaves, settings.sizes, homes)}
+    if data and (data / "taxi").is_dir():
+        sets["taxi"] = taxi(data / "taxi", settings.taxi_sizes)
+    # A few dozen regions, for what solvers are to finish.
+    small = sets.get("taxi") or census(seed, 100_000, 52, max(50, *settings.joint_sizes))
+    runs = experiments.accuracy(sets, settings, seed)
+    made = [
+        parts.about(sets, homes is not None),
+        *(parts.table_1(runs, name) for name in sets),
+        parts.figure_8(experiments.scalability(small, settings, seed), settings.time_limit),
+        parts.figure_9(runs),
+        parts.figure_10(runs),
+        parts.joint(experiments.joint(small, settings, seed)),
+        parts.window(experiments.windows(small, settings, seed)),
+        parts.cells(experiments.cells(small, settings, seed)),
+    ]
+    said = {name: str(value) for name, value in asdict(settings).items()}
+    library = ", ".join(f"{name} {version}" for name, version in versions())
+    title = "Fioretto & Van Hentenryck 2019, reproduced"
+    return Study(title, made, {**said, "seed": seed, "data": ", ".join(sets), "versions": library})

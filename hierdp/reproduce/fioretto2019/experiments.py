@@ -1,0 +1,223 @@
+"""The runs: rows of measurements, nothing averaged yet."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from hierdp import metrics, progress
+from hierdp.hierarchy import Hierarchy
+from hierdp.histogram import cumulative
+from hierdp.mechanisms.group_size import measure, post_process
+from hierdp.mechanisms.group_size_repairs import METHODS, How, paper_window
+from hierdp.noise import SimulatedNoise
+from hierdp.record import NotSolved
+from hierdp.reproduce.fioretto2019.settings import SCALABLE, Settings
+from hierdp.tables import GroupSizes
+from models import CumulativeQIP, HierarchyQIP
+from solvers import solve
+from solvers.cost_tables import Table, by_program, by_slopes, solve_by_tables
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+T = TypeVar("T")
+
+
+def accuracy(sets: dict[str, GroupSizes], settings: Settings, seed: int) -> DataFrame:
+    """Error by level, violations and seconds of every run; methods of one query share their noise."""
+    import pandas as pd
+
+    rows = []
+    _warm_up()
+    cases = [
+        (name, epsilon, run) for name in sets for epsilon in settings.epsilons for run in range(settings.runs)
+    ]
+    for name, epsilon, run in progress.steps(cases, "error of every method", len(cases)):
+        data = sets[name]
+        tree = data.hierarchy.tree
+        for queries in (False, True):
+            here = [METHODS[m] for m in SCALABLE if METHODS[m].cumulative is queries]
+            measured = measure(data, epsilon, _noise(seed, name, epsilon, run, queries), here[0])
+            for method in here:
+                if method.name == "M_c^r" and name == "census" and run >= settings.slow_runs:
+                    continue
+                seconds, repaired = _timed(post_process, measured, data.hierarchy, data.groups, method)
+                errors = metrics.group_size_errors(tree, data.hierarchy.levels, data.counts, repaired.counts)
+                violations = metrics.constraint_violations(tree, repaired.counts)
+                rows += [
+                    {
+                        "data": name, "epsilon": epsilon, "run": run, "method": method.name,
+                        "level": level + 1, "l1": l1, "violations": violations, "seconds": seconds,
+                    }
+                    for level, l1 in enumerate(errors["l1"])
+                ]  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def scalability(data: GroupSizes, settings: Settings, seed: int) -> DataFrame:
+    """Seconds of all seven methods as N grows (Figure 8); one that is stopped is not tried on larger N."""
+    import pandas as pd
+
+    rows: list[dict[str, Any]] = []
+    stopped: set[str] = set()
+    cases = [(n, name) for n in settings.small_sizes for name in METHODS]
+    _warm_up()
+    for n, name in progress.steps(cases, "time of every method", len(cases)):
+        if name in stopped:
+            continue
+        here, method = _first(data, n), METHODS[name]
+        measured = measure(here, 1.0, _noise(seed, "scalability", n, 0, method.cumulative), method)
+        how = How(time_limit=settings.time_limit if "time_limit" in method.takes else None)
+        if name == "M_dp^OP":
+            how = replace(how, window=paper_window(measured[0].spend.scale))
+        row: dict[str, Any] = {"sizes": n, "method": name, "variables": here.counts.size}
+        try:
+            seconds, repaired = _timed(post_process, measured, here.hierarchy, here.groups, method, how)
+            proved = all(bool(step.solution.certificate) for step in repaired.steps)
+            row |= {"status": "optimal", "proved": proved, "seconds": seconds}
+        except NotSolved as failure:
+            stopped.add(name)
+            row |= {"status": failure.status, "proved": False, "seconds": settings.time_limit}
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def joint(data: GroupSizes, settings: Settings, seed: int) -> DataFrame:
+    """M_c^dp and M_c^r against the true optimum of M_c: objective (C1) and error, a row an instance."""
+    import pandas as pd
+
+    rows = []
+    cases = [
+        (n, epsilon, run)
+        for n in settings.joint_sizes
+        for epsilon in settings.epsilons
+        for run in range(settings.joint_runs)
+    ]
+    for n, epsilon, run in progress.steps(cases, "M_c against M_c^dp", len(cases)):
+        here = _first(data, n)
+        tree = here.hierarchy.tree
+        measured = measure(here, epsilon, _noise(seed, "joint", epsilon, (n, run), True), METHODS["M_c"])
+        model = CumulativeQIP(tree, np.concatenate([level.counts for level in measured]), here.groups)
+        row: dict[str, Any] = {"sizes": n, "epsilon": epsilon, "run": run, "variables": here.counts.size}
+        for name in ("M_c", "M_c^dp", "M_c^r"):
+            how = How(time_limit=settings.time_limit) if name == "M_c" else None
+            try:
+                done = post_process(measured, here.hierarchy, here.groups, METHODS[name], how)
+            except NotSolved:
+                break
+            row |= {
+                f"objective {name}": int(model.objective(cumulative(done.counts))),
+                f"l1 {name}": metrics.l1(here.counts, done.counts),
+                f"violations {name}": metrics.constraint_violations(tree, done.counts),
+            }
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def windows(data: GroupSizes, settings: Settings, seed: int) -> DataFrame:
+    """What the paper's truncated domains cost M_H^dp: how often they change the optimum, and by how much."""
+    import pandas as pd
+
+    rows = []
+    method = METHODS["M_H^dp"]
+    epsilons = (*settings.epsilons, 5.0, 10.0)  # the less noise, the tighter the paper's windows
+    cases = [(epsilon, run) for epsilon in epsilons for run in range(settings.window_runs)]
+    for epsilon, run in progress.steps(cases, "truncated domains", len(cases)):
+        measured = measure(data, epsilon, _noise(seed, "window", epsilon, run, False), method)
+        noisy = np.concatenate([level.counts for level in measured])
+        scale = measured[0].spend.scale
+        free = solve(HierarchyQIP(data.hierarchy.tree, noisy, data.groups))
+        best, error = float(free.objective or 0), metrics.l1(data.counts, np.asarray(free.x))
+        for name, window in _windows(scale):
+            cut = solve(HierarchyQIP(data.hierarchy.tree, noisy, data.groups, window=window))
+            row = {"epsilon": epsilon, "run": run, "window": name, "half_width": window}
+            row |= {"infeasible": cut.x is None, "changed": cut.objective != free.objective}
+            if cut.x is not None:
+                excess = float(cut.objective or 0) / best - 1
+                row |= {
+                    "objective_excess": excess,
+                    "l1_excess": metrics.l1(data.counts, cut.x) / error - 1,
+                }
+            rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def cells(data: GroupSizes, settings: Settings, seed: int) -> DataFrame:
+    """M_dp^OP's cost tables, a constraint program a cell, against the merged slopes, cell by cell."""
+    import pandas as pd
+
+    rows = []
+    method = METHODS["M_dp^OP"]
+    for n in settings.small_sizes[:2]:
+        for epsilon in (5.0, 10.0):
+            # A small tree keeps the number of constraint programs to thousands.
+            here = _few_leaves(_first(data, n), 4)
+            measured = measure(here, epsilon, _noise(seed, "cells", epsilon, n, False), method)
+            noisy = np.concatenate([level.counts for level in measured])
+            window = paper_window(measured[0].spend.scale)
+            model = HierarchyQIP(here.hierarchy.tree, noisy, here.groups, window=window)
+            merging, (_, merged) = _timed(solve_by_tables, model, by_slopes)
+            programs = by_program(time_limit=settings.time_limit)
+            seconds, (solution, found) = _timed(solve_by_tables, model, programs)
+            both = found.keys() & merged.keys()
+            rows.append(
+                {
+                    "sizes": n, "epsilon": epsilon, "window": window, "status": solution.status,
+                    "tables": len(both), "cells": sum(found[place].costs.size for place in both),
+                    "cells_that_differ": sum(_differ(found[p], merged[p]) for p in both),
+                    "seconds_by_programs": seconds, "seconds_by_slopes": merging,
+                }
+            )  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def _warm_up() -> None:
+    """Compile what is compiled on its first use and start the solvers, before anything is timed."""
+    places = Hierarchy.flat("leaf", ["a", "b"])
+    for method in METHODS.values():
+        method.repair(
+            np.array([[3, 4], [1, 2], [3, 4]]), places, 4, How(window=4 if "window" in method.takes else None)
+        )
+
+
+def _windows(scale: float) -> Iterator[tuple[str, int]]:
+    yield "3⌈2λ²⌉ (paper)", paper_window(scale)
+    for times in (16, 8, 4):
+        yield f"⌈{times}λ⌉", int(np.ceil(times * scale))
+
+
+def _differ(one: Table, other: Table) -> int:
+    if one.start != other.start or one.costs.size != other.costs.size:
+        return int(max(one.costs.size, other.costs.size))
+    return int((one.costs != other.costs).sum())
+
+
+def _first(data: GroupSizes, sizes: int) -> GroupSizes:
+    """Groups of the first so many sizes; larger ones are left out."""
+    return GroupSizes(data.hierarchy, data.counts[:, : sizes + 1].copy())
+
+
+def _few_leaves(data: GroupSizes, leaves: int) -> GroupSizes:
+    """The first so many leaves, under their own parents."""
+    columns = {name: values[:leaves] for name, values in data.hierarchy.columns().items()}
+    places = Hierarchy.from_columns(columns, list(columns))
+    counts = data.counts[data.hierarchy.tree.leaves[:leaves]]
+    return GroupSizes(places, np.asarray(places.tree.sum_up(counts)))
+
+
+def _noise(seed: int, *what: Any) -> SimulatedNoise:
+    """Independent noise for each use, the same each time."""
+    digest = hashlib.sha256(repr((seed, what)).encode()).digest()
+    return SimulatedNoise(int.from_bytes(digest[:8], "big"))
+
+
+def _timed(job: Callable[..., T], *given: Any) -> tuple[float, T]:
+    started = time.perf_counter()
+    done = job(*given)
+    return time.perf_counter() - started, done

@@ -1,0 +1,220 @@
+"""Tables and figures made of the runs, beside the published figures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hierdp import plots
+from hierdp.data.census import PUBLISHED
+from hierdp.mechanisms.group_size_repairs import METHODS
+from hierdp.reproduce.fioretto2019.settings import SCALABLE, TABLE_1
+from hierdp.reproduce.study import Part
+from hierdp.tables import GroupSizes
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+
+def about(sets: dict[str, GroupSizes], homes: bool) -> Part:
+    """What the data are, and that the census has the published totals."""
+    import pandas as pd
+
+    rows = []
+    for name, data in sets.items():
+        root = data.counts[0]
+        rows.append(
+            {
+                "data": name,
+                "hierarchy": ", ".join(f"{n:,}" for n in data.hierarchy.tree.level_sizes),
+                "sizes": data.counts.shape[1] - 1,
+                "groups": data.groups,
+                "individuals": int((root * np.arange(root.size)).sum()),
+                "cells": data.counts.size,
+            }
+        )
+    root = sets["census"].counts[0]
+    scaled = np.array(PUBLISHED) * root.sum() / sum(PUBLISHED)
+    totals = pd.DataFrame(
+        {
+            "size": ["1", "2", "3", "4", "5", "6", "7 or more"],
+            "published_thousands": PUBLISHED,
+            "scaled": np.rint(scaled).astype(int),
+            "generated": [*root[1:7].tolist(), int(root[7:].sum())],
+        }
+    )
+    shares = "the workers' homes of the commuting file" if homes else "a lognormal law, no file being there"
+    texts = [
+        "Census: households by size with the published national totals of 2010, a tail past size 7 in the "
+        f"ratio of n₇ to n₆, and 50 outliers in 10 … {root.size - 1:,}; not real data. Shares of regions are "
+        f"those of {shares}; they are cut into parts until there are enough leaves. The paper's own file "
+        "(117,630,445 groups, 305,276,358 individuals) is not public.",
+        "Taxi: the data of Kuo et al. 2018 (Manhattan), the public relative of the paper's (13,282 groups, "
+        "N = 13,282, 3,973 leaves; not public): errors compare in order, not in size.",
+    ]  # fmt: skip
+    return Part("data", "The data", texts, {"data": pd.DataFrame(rows), "census_totals": totals})
+
+
+def table_1(runs: DataFrame, name: str) -> Part:
+    """Error by level and violations, of one data set."""
+    import pandas as pd
+
+    here = runs[runs.data == name]
+    rows = []
+    for epsilon, of_epsilon in here.groupby("epsilon"):
+        for i, method in enumerate(SCALABLE):
+            mine = of_epsilon[of_epsilon.method == method]
+            published = TABLE_1.get((name, float(str(epsilon))), ((np.nan,) * 4,) * 4)[i]
+            row: dict[str, Any] = {"epsilon": epsilon, "method": method, "runs": mine.run.nunique()}
+            for level in (1, 2, 3):
+                l1 = mine.l1[mine.level == level]
+                row |= {f"L1_level_{level}": l1.mean(), f"±_{level}": _spread(l1)}
+            row["violations"] = mine.violations.mean()
+            row |= {f"published_{level}": published[level - 1] for level in (1, 2, 3)}
+            rows.append({**row, "published_CV": published[3]})
+    texts = [
+        "Mean L1 error of all regions of a level, its standard deviation over runs (±), and mean number of "
+        "(region, size) pairs whose children do not add up; beside them what the paper printed for its data."
+    ]
+    title = f"Table 1, {name}: L1 error by level"
+    return Part(f"table1-{name}", title, texts, {f"table1_{name}": pd.DataFrame(rows)})
+
+
+def figure_9(runs: DataFrame) -> Part:
+    """Runtime against ε."""
+    first = runs[runs.level == 1]
+    table = first.groupby(["data", "method", "epsilon"]).seconds.agg(["median", "min", "max"]).reset_index()
+    drawn = _by_epsilon(first, "seconds", "post-processing (seconds, proof included)")
+    texts = [
+        "Seconds of post-processing, proofs included, medians over runs (bars: least and most); noise apart. "
+        "The paper used Gurobi 8 and Python on one 2.1 GHz core."
+    ]
+    frames = {"figure9": table.rename(columns={"median": "median_seconds"})}
+    return Part("figure9", "Figure 9: runtime", texts, frames, drawn)
+
+
+def figure_10(runs: DataFrame) -> Part:
+    """Error against ε."""
+    total = runs.groupby(["data", "method", "epsilon", "run"])["l1"].sum().reset_index()
+    table = total.groupby(["data", "method", "epsilon"]).l1.agg(["mean", "std", "count"]).reset_index()
+    drawn = _by_epsilon(total, "l1", "L1 error, all levels (groups)")
+    texts = ["L1 error of all levels together, means over runs; bars from the least to the largest run."]
+    frames = {"figure10": table.rename(columns={"mean": "mean_L1", "count": "runs"})}
+    return Part("figure10", "Figure 10: error", texts, frames, drawn)
+
+
+def figure_8(found: DataFrame, time_limit: float) -> Part:
+    """Runtime of all seven methods against N."""
+    drawn, (axes,) = plots.figure(7, 4)
+    for name, here in found.groupby("method", sort=False):
+        style = _style(str(name))
+        axes.plot(here.sizes, here.seconds, **style)
+        late = here[here.status != "optimal"]
+        axes.plot(late.sizes, late.seconds, "o", fillstyle="none", markersize=13, color=style["color"])
+    axes.axhline(time_limit, color="#888888", linestyle=":", linewidth=1)
+    axes.set_yscale("log")
+    axes.set_xlabel("number of sizes N")
+    axes.set_ylabel("seconds (ringed: stopped)")
+    axes.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
+    texts = [
+        f"All seven methods on the small data with sizes to N, ε = 1, {time_limit:g} s for each. M_H and M_c "
+        "are solved exactly by HiGHS, the squares rewritten as lines between whole numbers; M_dp^OP builds "
+        "its tables by CP-SAT in the paper's window."
+    ]
+    return Part("figure8", "Figure 8: runtime against N", texts, {"figure8": found}, drawn)
+
+
+def joint(found: DataFrame) -> Part:
+    """M_c^dp and M_c^r against the optimum of M_c."""
+    import pandas as pd
+
+    rows = []
+    for (n, epsilon), here in found.groupby(["sizes", "epsilon"]):
+        done = here.dropna()
+        row: dict[str, Any] = {
+            "sizes": n, "epsilon": epsilon, "variables": int(here.variables.iloc[0]),
+            "instances": len(here), "solved": len(done),
+        }  # fmt: skip
+        if len(done):
+            row |= {
+                "M_c^dp_objective_excess": (done["objective M_c^dp"] / done["objective M_c"] - 1).mean(),
+                "M_c^dp_optimal": int((done["objective M_c^dp"] == done["objective M_c"]).sum()),
+                **{f"L1_{name}": done[f"l1 {name}"].mean() for name in ("M_c", "M_c^dp", "M_c^r")},
+                "M_c^dp_closer": int((done["l1 M_c^dp"] < done["l1 M_c"]).sum()),
+                "violations_M_c^r": done["violations M_c^r"].mean(),
+            }
+        rows.append(row)
+    texts = [
+        "M_c^dp restores monotone counts region by region and then adds them up; M_c does both at once. Here "
+        "M_c is solved to its optimum. Excess: how much larger M_c^dp's objective (C1) is; closer: on how "
+        "many instances M_c^dp is nearer to the truth all the same."
+    ]
+    frames = {"joint": pd.DataFrame(rows), "joint_runs": found}
+    return Part("joint", "M_c^dp against the joint optimum M_c", texts, frames)
+
+
+def window(found: DataFrame) -> Part:
+    """What truncation costs."""
+    table = (
+        found.groupby(["epsilon", "window"], sort=False)
+        .agg(
+            half_width=("half_width", "first"),
+            instances=("run", "count"),
+            infeasible=("infeasible", "sum"),
+            changed=("changed", "sum"),
+            mean_objective_excess=("objective_excess", "mean"),
+            mean_L1_excess=("l1_excess", "mean"),
+        )
+        .reset_index()
+    )
+    texts = [
+        "Domains {ñ − δ … ñ + δ} ∩ ℤ₊ against all of ℤ₊, λ the noise's scale. Infeasible: no consistent "
+        "counts of the right total are left in them. Excess: over the untruncated optimum, where there is an "
+        "answer."
+    ]
+    return Part("window", "Truncated domains", texts, {"window": table})
+
+
+def cells(found: DataFrame) -> Part:
+    """The cost tables by constraint programs against those by slopes."""
+    texts = ["Each cell of each cost table by CP-SAT (M_dp^OP), and by merging slopes (M_H^dp, Eq. 4)."]
+    return Part("cells", "Cost tables, cell by cell", texts, {"cells": found})
+
+
+def _spread(values: Any) -> float:
+    return float(values.std()) if len(values) > 1 else float("nan")
+
+
+def _style(method: str) -> dict[str, Any]:
+    """The same colour, marker and name of a method in every figure."""
+    letter, _, rest = method.partition("_")
+    below, _, above = rest.partition("^")
+    label = f"${letter}_{{{below}}}" + (f"^{{{above}}}$" if above else "$")
+    return {**plots.style(list(METHODS).index(method)), "label": label}
+
+
+def _by_epsilon(rows: DataFrame, value: str, unit: str) -> Any:
+    """A panel a data set, a line a method."""
+    names: Sequence[str] = list(dict.fromkeys(rows.data))
+    drawn, panels = plots.figure(4.2 * len(names) + 1.2, 3.6, panels=len(names))
+    for axes, name in zip(panels, names, strict=True):
+        here = rows[rows.data == name]
+        for k, method in enumerate(SCALABLE):
+            aside = 1.04 ** (k - 1.5)  # lines that coincide are seen side by side
+            mine = here[here.method == method].groupby("epsilon")[value]
+            centre = mine.median() if value == "seconds" else mine.mean()
+            reach = [centre - mine.min(), mine.max() - centre]
+            bars = [r.clip(lower=0) for r in reach]
+            axes.errorbar(centre.index * aside, centre, yerr=bars, capsize=3, **_style(method))
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        epsilons = sorted(set(here.epsilon))
+        axes.set_xticks(epsilons, [f"{epsilon:g}" for epsilon in epsilons])
+        axes.minorticks_off()
+        axes.set_xlabel("privacy budget ε")
+        axes.set_title(name, loc="left", fontsize=10, fontweight="bold")
+    panels[0].set_ylabel(unit)
+    panels[-1].legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
+    return drawn

@@ -1,0 +1,104 @@
+"""What a reproduction hands back: parts with tables and figures, written as a folder and as a page."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hierdp import folder, plots, report
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A table or a figure of the paper, again.
+
+    Attributes
+    ----------
+    name : str
+        Of its files.
+    title : str
+    texts : sequence of str
+        What was done, and how it compares.
+    frames : mapping of DataFrames
+        By file name; every row of them is measured (or, where a column says so, published).
+    figure : Figure, optional
+    """
+
+    name: str
+    title: str
+    texts: Sequence[str]
+    frames: Mapping[str, DataFrame]
+    figure: Any = None
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """A reproduction.
+
+    Attributes
+    ----------
+    title : str
+    parts : sequence of Part
+    settings : mapping
+        All that is needed to run it again, and the versions it ran with.
+    """
+
+    title: str
+    parts: Sequence[Part]
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def write(self, path: Path, overwrite: bool = False) -> None:
+        """``report.html``, ``report.md``, a Parquet file a table, a PNG a figure, ``settings.json``."""
+        with folder.appearing(path, overwrite) as aside:
+            for part in self.parts:
+                for name, frame in part.frames.items():
+                    frame.to_parquet(aside / f"{name}.parquet", index=False)
+                if part.figure is not None:
+                    part.figure.savefig(aside / f"{part.name}.png", dpi=130)
+            settings = json.dumps(dict(self.settings), indent=2, ensure_ascii=False)
+            (aside / "settings.json").write_text(settings + "\n", encoding="utf-8")
+            (aside / "report.md").write_text(self.markdown(), encoding="utf-8")
+            (aside / "report.html").write_text(self.page(), encoding="utf-8")
+
+    def page(self) -> str:
+        """The report as HTML."""
+        sections = [
+            report.Section(
+                part.title,
+                part.texts,
+                "" if part.figure is None else plots.svg(part.figure),
+                list(part.frames.values()),
+            )
+            for part in self.parts
+        ]
+        return report.page(self.title, [*sections, report.Section("Settings", [self._settings])])
+
+    def markdown(self) -> str:
+        """The report as Markdown, its figures beside it."""
+        lines = [f"# {self.title}", ""]
+        for part in self.parts:
+            lines += [f"## {part.title}", "", *(f"{text}\n" for text in part.texts)]
+            if part.figure is not None:
+                lines += [f"![{part.title}]({part.name}.png)", ""]
+            for frame in part.frames.values():
+                lines += [*table_lines(frame), ""]
+        return "\n".join([*lines, "## Settings", "", self._settings, ""])
+
+    @property
+    def _settings(self) -> str:
+        return "; ".join(f"{name}: {value}" for name, value in self.settings.items())
+
+
+def table_lines(frame: DataFrame) -> list[str]:
+    """A table in Markdown, numbers as people read them."""
+    heads = [str(column).replace("_", " ") for column in frame.columns]
+    lines = ["| " + " | ".join(heads) + " |", "|" + " --- |" * len(heads)]
+    for row in frame.itertuples(index=False):
+        lines.append("| " + " | ".join(report.shown(value) for value in row) + " |")
+    return lines
