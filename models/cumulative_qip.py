@@ -125,9 +125,10 @@ class CumulativeQIP:
 
         The dual prices come from `dykstra`, run until the relaxation's own gap is
         under `FLOAT_TOLERANCE` of its objective (or 10,000 rounds), and are checked here in floats. Over
-        the reals the gap shows an answer optimal to that tolerance. Over whole numbers no fast exact
-        algorithm is known and a true gap between the two may remain: it is reported, not hidden, and the
-        answer is called optimal only where the bound, rounded up to a whole number, meets the objective.
+        the reals the gap shows an answer optimal to that tolerance. Over whole numbers the same prices give a
+        higher bound, the Lagrangian's least whole value, but no fast exact algorithm is known and a true gap
+        may remain: it is reported, not hidden, and the answer is called optimal only where the bound, rounded
+        up to a whole number, meets the objective.
         """
         x = answer_of(x, self.counts.shape, self.integer)
         objective = self.objective(x)
@@ -141,9 +142,11 @@ class CumulativeQIP:
         rounding = FLOAT_TOLERANCE * max(1.0, abs(float(objective)))
         gap: Number = max(miss, 0.0)
         if self.integer and exact.is_exact(self.counts):
+            # `consistent` minimizes the Lagrangian over the reals; the nearest whole numbers over those.
+            miss -= float(np.sum((consistent - np.rint(consistent)) ** 2))
             gap = max(0, int(np.floor(miss + rounding)))
         optimal = gap == 0 if isinstance(gap, int) else gap <= rounding
-        why = "the relaxation's dual meets it" if optimal else "the bound is the relaxation's: a gap remains"
+        why = "the dual meets it" if optimal else "the bound is a dual one: a gap remains"
         return Certificate(bool(optimal), objective, objective - gap, gap, {"prices": prices}, why)
 
     @cached_property
