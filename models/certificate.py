@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -51,7 +52,8 @@ def judge(
 ) -> Certificate:
     """A certificate from a feasible answer's objective and its proved gap."""
     allowed = 0 if exact else FLOAT_TOLERANCE * max(1.0, abs(float(objective)))
-    optimal = bool(gap <= allowed)
+    # Any gap would be within tolerance of an objective that overflows.
+    optimal = bool(gap <= allowed) and (exact or math.isfinite(objective))
     why = "the prices prove it: no feasible answer is better" if optimal else reason
     return Certificate(optimal, objective, objective - gap, gap, witness, why)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, Self
 
 import numba
@@ -13,10 +14,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from models import exact
 from models.certificate import FLOAT_TOLERANCE, Certificate, infeasible, judge
+from models.distance import distance
 from models.exact import Number
-from models.model import answer_of, random_noisy, tolerance_for
+from models.model import FEASIBILITY_TOLERANCE, answer_of, random_noisy, tolerance_for
 from models.program import INFINITY, Block, Program, Rows, Term
 from models.tree import Tree
+
+_BLOCK = 1 << 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +82,15 @@ class ConstrainedInference:
         ignored = variance == INFINITY
         return np.where(ignored, 0, noisy) if ignored.any() else noisy, variance
 
+    @cached_property
+    def level_variance(self) -> NDArray[Any] | None:
+        """V of each level, shape (depth + 1,); None where the nodes of some level differ in theirs."""
+        variance, start = np.asarray(self.variance), self.tree.level_start
+        each = variance[start[:-1]]
+        one = variance.strides == (0,)  # one number, broadcast
+        same = one or all(np.all(variance[self.tree.nodes_of(k)] == v) for k, v in enumerate(each))
+        return each if same else None
+
     def program(self) -> Program:
         """The program above, a convex QP; nodes of infinite variance cost nothing."""
         noisy, variance = self.data
@@ -99,22 +112,24 @@ class ConstrainedInference:
 
     def objective(self, x: Any) -> Number:
         """Σ (x − n)²/V; a `Fraction` where noisy counts and answer are exact (float variances are, too)."""
-        noisy, variance = self.data
+        noisy, levels = np.asarray(self.noisy), self.level_variance
         x = answer_of(x, noisy.shape, integer=False)
-        if not (exact.is_exact(x) and exact.is_exact(noisy)):
-            miss = x.astype(float) - noisy.astype(float, copy=False)
-            miss *= miss
-            miss /= variance.astype(float, copy=False)
-            return float(np.sum(miss))
-        away = exact.difference(x, noisy)
-        # Nodes of one variance together: few divisions, however large the sums of squares.
-        values, which = np.unique(variance, return_inverse=True)
-        order = np.argsort(which, kind="stable")
-        groups = np.split(away[order], np.flatnonzero(np.diff(which[order])) + 1)
-        cost = Fraction(0)
-        for value, group in zip(values.tolist(), groups, strict=True):
-            if value != INFINITY:
-                cost += Fraction(exact.dot(group, group)) / Fraction(value)
+        exactly = exact.is_exact(x) and exact.is_exact(noisy)
+        if levels is not None:
+            parts = [self.tree.nodes_of(k) for k in range(levels.size)]
+            costs = [distance(x[part], noisy[part], 2) for part in parts]
+        elif exactly:
+            away = exact.difference(x, noisy)
+            # Nodes of one variance together: few divisions, however large the sums of squares.
+            levels, which = np.unique(np.asarray(self.variance), return_inverse=True)
+            order = np.argsort(which, kind="stable")
+            groups = np.split(away[order], np.flatnonzero(np.diff(which[order])) + 1)
+            costs = [exact.dot(group, group) for group in groups]
+        else:
+            return float(_cost(*(np.asarray(part, float) for part in (x, *self.data))))
+        kind: Any = Fraction if exactly else float
+        shares = zip(costs, levels.tolist(), strict=True)
+        cost: Number = sum((kind(cost) / kind(v) for cost, v in shares if v != INFINITY), kind(0))
         return cost
 
     def violations(self, x: Any) -> list[str]:
@@ -145,30 +160,79 @@ class ConstrainedInference:
 
         Answers in floats break sums a little, at these prices; one that gains by it is not feasible.
         Whole or `Fraction` answers to exact counts are judged in Fractions: slow for a million nodes.
+        Floats on a regular tree are first tried with prices read off x: if it is optimal, they prove it.
         """
+        x = np.asarray(x)
+        at_once = self._at_once(x)
+        if at_once is not None:
+            return at_once
         noisy, variance = self.data
         x = answer_of(x, noisy.shape, integer=False)
-        objective = self.objective(x)
-        broken = self.violations(x)
-        if broken:
-            return infeasible(objective, broken)
         exactly = exact.is_exact(x) and exact.is_exact(noisy)
-        zero: Any = Fraction(0) if exactly else 0.0
+        prove: Any = _prices
+        zero: Any = 0.0
         if exactly:
+            broken = self.violations(x)
+            if broken:
+                return infeasible(self.objective(x), broken)
             x, noisy, variance = (_fractions(part) for part in (x, noisy, variance))
+            prove, zero = _prices.py_func, Fraction(0)
         else:
-            x, noisy, variance = (part.astype(float, copy=False) for part in (x, noisy, variance))
-        prove = _prices.py_func if exactly else _prices
-        price, gap, worst, most = prove(self.tree.parent, x, noisy, variance, zero)
+            noisy = noisy if noisy.dtype == np.int64 else np.asarray(noisy, float)
+            x, variance = (np.ascontiguousarray(part, float) for part in (x, variance))
+        inner = int(self.tree.level_start[-2])
+        price, below, spread, held = (np.full(n, zero) for n in (x.size, inner, inner, inner))
+        found = prove(self.tree.parent, x, noisy, variance, price, below, spread, held, zero)
+        objective, gap, gained, wrong, worst, most = found
         if not exactly:
-            inner = self.tree.internal
-            gap += exact.dot(price[inner], (self._sums(x) - x)[inner])
+            loose = wrong > FEASIBILITY_TOLERANCE * max(1.0, abs(x[0]))  # perhaps; violations looks closely
+            broken = self.violations(x) if loose else []
+            if not objective < INFINITY:
+                broken.append("x: squares pass what floats hold")
+            gap += gained
             # Next to large counts the tolerance for sums is wide: noisy counts themselves may keep it.
-            if gap < -FLOAT_TOLERANCE * max(1.0, float(objective)):
-                return infeasible(objective, [f"consistency: it costs {-gap:.6g} less than any true sums"])
+            if gap < -FLOAT_TOLERANCE * max(1.0, objective):
+                broken.append(f"consistency: it costs {-gap:.6g} less than any true sums")
+            if broken:
+                return infeasible(objective, broken)
             gap = max(gap, 0.0)
         reason = f"costs differ from the price by {float(most):.6g} at node {worst}"
         return judge(objective, gap, exactly, {"prices": price}, reason)
+
+    def _at_once(self, x: NDArray[Any]) -> Certificate | None:
+        """Proof of an optimal answer in floats on a regular tree, each of its levels of one variance.
+
+        At an optimum all children of a node name the same price, g + λ; the node gets the mean of what they
+        name (a root that was not asked: 0). None: x is not optimal, or the model is another.
+        """
+        tree, levels, noisy = self.tree, self.level_variance, np.asarray(self.noisy)
+        if x.dtype != np.float64 or x.shape != noisy.shape or noisy.dtype == object:
+            return None
+        if tree.branching is None or levels is None or INFINITY in levels[1:]:
+            return None
+        price = np.zeros(tree.size)
+        objective = gap = broken = 0.0
+        for k in range(tree.depth, 0, -1):
+            nodes, above = tree.nodes_of(k), tree.nodes_of(k - 1)
+            v, b = float(levels[k]), int(tree.branching[k - 1])
+            own = price[nodes] if k < tree.depth else None  # leaves: all 0
+            priced = k > 1 or levels[0] != INFINITY
+            found = _families(x[nodes], noisy[nodes], own, 2 / v, b, priced, x[above], price[above])
+            objective += found[0] / v
+            gap += found[1] * v / 4 + found[2]
+            broken += found[3]
+        top = float(x[0])
+        if levels[0] != INFINITY:
+            away, v = top - float(noisy[0]), float(levels[0])
+            objective += away * away / v
+            missed = float(price[0]) + 2 * away / v
+            gap += missed * missed * v / 4
+        # Whatever mends broken sums costs about their squares over V: far less than a gap may be.
+        most = min(max(1.0, top * top), max(1.0, objective) * float(min(levels)))
+        if not (abs(top) < INFINITY and objective < INFINITY and broken <= FEASIBILITY_TOLERANCE**2 * most):
+            return None
+        allowed = FLOAT_TOLERANCE * max(1.0, objective)
+        return judge(objective, max(gap, 0.0), False, {"prices": price}, "") if abs(gap) <= allowed else None
 
     @classmethod
     def random(cls, rng: np.random.Generator, size: int) -> Self:
@@ -199,11 +263,12 @@ def _variances(given: Any, nodes: int) -> NDArray[Any]:
     else:
         raise ValueError(f"variance must be numbers, got dtype {values.dtype}")
     if values.ndim == 0:
-        values = np.full(nodes, values[()], dtype=values.dtype)
+        values = np.broadcast_to(values, (nodes,))
     if values.shape != (nodes,):
         raise ValueError(f"variance has shape {values.shape}; it needs one entry, or one for each of {nodes}")
-    wrong = np.flatnonzero(~(values > 0))
-    if wrong.size:
+    positive = values > 0
+    if not positive.all():
+        wrong = np.flatnonzero(~positive)
         raise ValueError(f"variance[{wrong[0]}] is {values[wrong[0]]}: variances must be positive")
     values.flags.writeable = False
     return values
@@ -216,42 +281,119 @@ def _fractions(values: NDArray[Any]) -> NDArray[Any]:
     ]
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
-def _prices(parent: Any, x: Any, noisy: Any, variance: Any, zero: Any) -> Any:
-    """Prices of the nodes; the gap they leave; and the node that is furthest from its price, and how far.
+@numba.njit(cache=True, fastmath={"reassoc"})  # type: ignore[untyped-decorator]
+def _cost(x: Any, noisy: Any, variance: Any) -> float:
+    """Σ (x − n)²/V; nothing for infinite V."""
+    cost = 0.0
+    for i in range(x.size):
+        away = x[i] - noisy[i]
+        cost += away * away / variance[i]
+    return cost
 
-    ``below`` and ``spread`` get the sum of the children's best estimates from their own subtrees and the
-    sum of their variances. A node with children is one whose spread is not 0. `zero` says in which kind of
-    number to count.
+
+@numba.njit(cache=True, fastmath={"reassoc"})  # type: ignore[untyped-decorator]
+def _families(
+    x: Any, noisy: Any, price: Any, slope: float, b: int, priced: bool, above: Any, named: Any
+) -> Any:
+    """The means of the prices that children name to their parents, b to each, in order, or 0: to `named`.
+
+    `price` is the children's own (None: all 0), `above` their parents' x, `slope` 2/V of the children.
+    Returns Σ (x − n)²; Σ (what a child names − the mean)²; the gain Σ price · (sum of children − parent);
+    and Σ (sum of children − parent)². Blocks keep rounding small, and they are slices, so the loop over
+    families of two, the paper's, runs on vectors.
     """
-    n = parent.size
-    price, below, spread = np.full(n, zero), np.full(n, zero), np.full(n, zero)
+    cost = apart = gained = broken = 0.0
+    keep = 1.0 / b if priced else 0.0
+    for start in range(0, named.size, _BLOCK):
+        parents, top = named[start : start + _BLOCK], above[start : start + _BLOCK]
+        a, n = x[b * start : b * (start + _BLOCK)], noisy[b * start : b * (start + _BLOCK)]
+        own = None if price is None else price[b * start : b * (start + _BLOCK)]
+        costs = aparts = gains = wrongs = 0.0
+        if b == 2:
+            for p in range(parents.size):
+                first, second = a[2 * p] - n[2 * p], a[2 * p + 1] - n[2 * p + 1]
+                one, two = slope * first, slope * second
+                if own is not None:
+                    one += own[2 * p]
+                    two += own[2 * p + 1]
+                mean = keep * (one + two)
+                wrong = a[2 * p] + a[2 * p + 1] - top[p]
+                parents[p] = mean
+                costs += first * first + second * second
+                aparts += (one - mean) ** 2 + (two - mean) ** 2
+                gains += mean * wrong
+                wrongs += wrong * wrong
+        else:
+            for p in range(parents.size):
+                total, held = 0.0, 0.0
+                for k in range(b):
+                    c = np.uint64(b * p + k)  # unsigned: no check for positions from the end
+                    total += slope * (a[c] - n[c]) + (0.0 if own is None else own[c])
+                    held += a[c]
+                mean, wrong = keep * total, held - top[p]
+                for k in range(b):
+                    c = np.uint64(b * p + k)
+                    away = a[c] - n[c]
+                    costs += away * away
+                    aparts += (slope * away + (0.0 if own is None else own[c]) - mean) ** 2
+                parents[p] = mean
+                gains += mean * wrong
+                wrongs += wrong * wrong
+        cost += costs
+        apart += aparts
+        gained += gains
+        broken += wrongs
+    return cost, apart, gained, broken
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _prices(
+    parent: Any, x: Any, noisy: Any, variance: Any, price: Any, below: Any, spread: Any, held: Any, zero: Any
+) -> Any:
+    """Prices of the nodes, written to `price`.
+
+    Returns the objective; the gap that the prices leave; what broken sums gain at them; the largest of these;
+    and the node that is furthest from its price, and how far.
+
+    ``below``, ``spread`` and ``held``, which end where the last level begins, get the sums over the children
+    of their best estimates from their own subtrees, of the variances of these, and of x. A node with
+    children is one whose spread is not 0. `zero` says in which kind of number to count.
+    """
+    n, inner = parent.size, below.size
     for i in range(n - 1, 0, -1):
-        estimate, error = noisy[i], variance[i]
-        if spread[i] > 0:
+        estimate, error = noisy[i] + zero, variance[i]
+        if i < inner and spread[i] > 0:
             if error == np.inf:
                 estimate, error = below[i], spread[i]
             elif spread[i] != np.inf:
                 share = spread[i] / (error + spread[i])
                 estimate = below[i] + share * (estimate - below[i])
                 error = error * share
-        below[parent[i]] += estimate
-        spread[parent[i]] += error
-    gap, worst, most = zero, 0, zero
+        p = parent[i]
+        below[p] += estimate
+        spread[p] += error
+        held[p] += x[i]
+    cost, gap, gained, broken, worst, most = zero, zero, zero, zero, 0, zero
     for i in range(n):
         above = price[parent[i]] if i > 0 else zero
-        if spread[i] > 0 and spread[i] != np.inf:
-            if variance[i] == np.inf:
+        if i < inner and spread[i] > 0:
+            if spread[i] != np.inf and variance[i] == np.inf:
                 price[i] = above
-            else:
+            elif spread[i] != np.inf:
                 both = variance[i] + spread[i]
                 price[i] = 2 * (noisy[i] - below[i]) / both + above * (variance[i] / both)
+            off = held[i] - x[i]
+            gained += price[i] * off
+            broken = max(broken, abs(off))
         wrong = price[i] - above
         if variance[i] != np.inf:
-            wrong += 2 * (x[i] - noisy[i]) / variance[i]
+            away = x[i] - noisy[i]
+            slope = 2 * away / variance[i]
+            cost += away * slope / 2
+            wrong += slope
             gap += wrong * wrong * variance[i] / 4
         elif wrong != 0:
             gap += np.inf  # such prices would prove nothing
         if abs(wrong) > most:
             worst, most = i, abs(wrong)
-    return price, gap, worst, most
+    return cost, gap, gained, broken, worst, most

@@ -109,6 +109,17 @@ class Tree:
         return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), child.astype(np.int64)
 
     @cached_property
+    def branching(self) -> Ints | None:
+        """Children of each node of a level, shape (depth,), if all have equally many, in order; else None."""
+        sizes = self.level_sizes
+        each = sizes[1:] // sizes[:-1]
+        regular = all(
+            np.array_equal(level, np.repeat(np.arange(above), b))
+            for level, above, b in zip(self.levels, sizes[:-1], each, strict=True)
+        )
+        return each if regular else None
+
+    @cached_property
     def leaves(self) -> Ints:
         """The nodes without children, in order."""
         return np.flatnonzero(np.diff(self.children[0]) == 0)

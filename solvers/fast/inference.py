@@ -3,7 +3,8 @@
 Qardaji, Yang & Li (2013, §3.3) print both for complete trees of one variance. In general a node's own
 count and the sum of its children's estimates are averaged by their variances, and what a node's final
 count differs from that sum by goes to its children in proportion to their variances. Parents come before
-their children in level order, so each pass is one loop over the nodes.
+their children in level order, so each pass is one loop over the nodes. On regular trees whose levels have
+one variance each, the paper's case, the weights are one number a level.
 """
 
 from __future__ import annotations
@@ -25,47 +26,57 @@ def solve_inference(model: ConstrainedInference) -> NDArray[Any]:
     evenly among those children whose own subtrees do not fix their counts, on top of what is known of
     these: an unmeasured leaf starts from 0.
     """
-    noisy, variance = np.asarray(model.noisy), np.asarray(model.variance)
-    parent = model.tree.parent
-    if noisy.dtype != object:
-        return np.asarray(_two_passes(parent, noisy, variance.astype(np.float64, copy=False), 0.0))
-    zero = Fraction(0)
-    variance = np.array([v if v == np.inf else Fraction(v) for v in variance.tolist()] + [None], dtype=object)
-    return np.asarray(_two_passes.py_func(parent, noisy, variance[:-1], zero))
+    tree, noisy, variance = model.tree, np.asarray(model.noisy), np.asarray(model.variance)
+    passes: Any
+    zero: Any
+    if noisy.dtype == object:
+        passes, zero = _two_passes.py_func, Fraction(0)
+        exactly = [v if v == np.inf else Fraction(v) for v in variance.tolist()]
+        variance = np.array([*exactly, None], dtype=object)[:-1]
+    elif tree.branching is not None and model.level_variance is not None:
+        return _regular(model)
+    else:
+        passes, zero = _two_passes, 0.0
+        variance = np.ascontiguousarray(variance, np.float64)
+    inner = int(tree.level_start[-2])
+    x, error, below, spread = (np.full(n, zero) for n in (tree.size, tree.size, inner, inner))
+    passes(tree.parent, noisy, variance, zero, x, error, below, spread)
+    return x
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
-def _two_passes(parent: Any, noisy: Any, variance: Any, zero: Any) -> Any:
-    """The consistent counts; `zero` says in which kind of number.
+def _two_passes(
+    parent: Any, noisy: Any, variance: Any, zero: Any, x: Any, error: Any, below: Any, spread: Any
+) -> None:
+    """The consistent counts, written to x; `zero` says in which kind of number.
 
     On the way up ``x`` and ``error`` become each subtree's own best estimate and its variance, ``below`` and
-    ``spread`` the sums of these over the children. A child of infinite variance is open: where there are
-    such, ``spread`` is minus their number. On the way down ``below`` becomes the surplus of a node over it,
-    per unit of variance or per open child.
+    ``spread`` (which end where the last level begins) the sums of these over the children. A child of
+    infinite variance is open: where there are such, ``spread`` is minus their number. On the way down
+    ``below`` becomes the surplus of a node over it, per unit of variance or per open child.
     """
-    n = parent.size
-    x, error = np.full(n, zero), variance.copy()
-    below, spread = np.full(n, zero), np.full(n, zero)
+    n, inner = parent.size, below.size
     for i in range(n - 1, -1, -1):
         own = variance[i]
-        if own != np.inf:
-            x[i] = noisy[i]
-        if spread[i] != 0:
+        estimate = noisy[i] + zero if own != np.inf else zero
+        left = own
+        if i < inner and spread[i] != 0:
             if own == np.inf:
-                x[i] = below[i]
+                estimate = below[i]
                 if spread[i] > 0:
-                    error[i] = spread[i]
+                    left = spread[i]
             elif spread[i] > 0:
                 share = spread[i] / (own + spread[i])
-                x[i] = below[i] + share * (x[i] - below[i])
-                error[i] = own * share
+                estimate = below[i] + share * (estimate - below[i])
+                left = own * share
+        x[i], error[i] = estimate, left
         if i > 0:
             p = parent[i]
-            below[p] += x[i]
-            if error[i] == np.inf:
+            below[p] += estimate
+            if left == np.inf:
                 spread[p] = min(spread[p], zero) - 1
             elif spread[p] >= 0:
-                spread[p] += error[i]
+                spread[p] += left
     for i in range(n):
         if i > 0:
             p = parent[i]
@@ -73,6 +84,66 @@ def _two_passes(parent: Any, noisy: Any, variance: Any, zero: Any) -> Any:
                 x[i] += below[p] * error[i]
             elif error[i] == np.inf:
                 x[i] += below[p]
-        if spread[i] != 0:
+        if i < inner and spread[i] != 0:
             below[i] = (x[i] - below[i]) / abs(spread[i])
+
+
+def _regular(model: ConstrainedInference) -> NDArray[np.float64]:
+    """The same where all nodes of a level are alike: a weight a level, and families side by side.
+
+    On the way up x becomes each subtree's own best estimate, of variance ``error``: ``share`` of a node's
+    own count and the rest of its children's sum.
+    """
+    tree, noisy, variance = model.tree, np.asarray(model.noisy), np.asarray(model.level_variance, float)
+    branching = np.asarray(tree.branching).tolist()
+    x = np.empty(tree.size)
+    leaves = tree.nodes_of(tree.depth)
+    error = float(variance[-1])
+    x[leaves] = noisy[leaves] if error < np.inf else 0.0
+    for k in range(tree.depth - 1, -1, -1):
+        own, spread = float(variance[k]), branching[k] * error
+        if own == np.inf:
+            share, error = 0.0, spread
+        elif spread == np.inf:
+            share, error = 1.0, own
+        else:
+            share = spread / (own + spread)
+            error = own * share
+        nodes = tree.nodes_of(k)
+        _up(x[tree.nodes_of(k + 1)], noisy[nodes], share, branching[k], x[nodes])
+    for k in range(tree.depth):
+        _down(x[tree.nodes_of(k)], branching[k], x[tree.nodes_of(k + 1)])
     return x
+
+
+@numba.njit(cache=True, fastmath={"reassoc"})  # type: ignore[untyped-decorator]
+def _up(children: Any, noisy: Any, share: float, b: int, x: Any) -> None:
+    """Estimates of nodes from those of their children, b each; families of two, the paper's, on vectors."""
+    if b == 2:
+        for p in range(x.size):
+            below = children[2 * p] + children[2 * p + 1]
+            x[p] = below + share * (noisy[p] - below)
+    else:
+        for p in range(x.size):
+            below = 0.0
+            for k in range(b):
+                below += children[np.uint64(b * p + k)]  # unsigned: no check for positions from the end
+            x[p] = below + share * (noisy[p] - below)
+
+
+@numba.njit(cache=True, fastmath={"reassoc"})  # type: ignore[untyped-decorator]
+def _down(x: Any, b: int, children: Any) -> None:
+    """What counts exceed their children's estimates by, split evenly among these."""
+    if b == 2:
+        for p in range(x.size):
+            first, second = children[2 * p], children[2 * p + 1]
+            more = (x[p] - (first + second)) / 2
+            children[2 * p], children[2 * p + 1] = first + more, second + more
+    else:
+        for p in range(x.size):
+            below = 0.0
+            for k in range(b):
+                below += children[np.uint64(b * p + k)]
+            more = (x[p] - below) / b
+            for k in range(b):
+                children[np.uint64(b * p + k)] += more

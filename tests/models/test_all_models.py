@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from hierdp.matrix import kinds
-from models import Program
-from solvers import fast, prove, solve
+from models import Certificate, Isotonic, Program
+from models.certificate import judge
+from solvers import Solution, fast, prove, solve
 
 KINDS = sorted(kinds())
 CONIC = {"BudgetSplit", "StrategySDP"}
@@ -115,3 +116,27 @@ def test_whole_fractions_go_to_cp_sat():
     model = ControlledRounding(np.array([Fraction(3), Fraction(4)], dtype=object), 7)
     assert solve(model, "cp-sat").x.tolist() == [3, 4]
     assert solve(ControlledRounding([0.5, 0.5], 1), "cp-sat").status == "unsupported"
+
+
+def test_gaps_come_from_the_better_proof(monkeypatch):
+    model = Isotonic([9, 0, 0, 0], integer=True)
+    assert prove(model, [3, 2, 1, 0]) == model.certificate([3, 2, 1, 0])  # not feasible: nothing to prove
+
+    def gap(own, best):
+        monkeypatch.setattr(Isotonic, "certificate", lambda *_: own)
+        monkeypatch.setattr(
+            "solvers.proof.solve", lambda _: Solution("fast", "1", "optimal", certificate=best)
+        )
+        return prove(model, [4, 4, 4, 4]).gap
+
+    own = Certificate(False, 3.0, 2.0, 1.0)
+    assert gap(own, Certificate(True, 2.5, 2.5, 0.0)) == 0.5
+    assert gap(own, Certificate(True, 3.0, 3.0 + 1e-12, 0.0)) == 0
+    assert gap(own, Certificate(True, 1.5, 1.5, 0.0)) == 1.0  # a bound under its own: floats at their worst
+    assert gap(own, Certificate(False, 2.6, 2.5, 0.1)) == 1.0
+    assert gap(own, None) == 1.0
+
+
+def test_an_objective_that_overflows_proves_nothing():
+    assert not judge(float("inf"), 1e300, exact=False, witness={}, reason="").optimal
+    assert judge(10**400, 0, exact=True, witness={}, reason="").optimal

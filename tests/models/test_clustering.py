@@ -134,7 +134,7 @@ def test_the_check_finds_every_pair_that_potentials_break():
 @pytest.mark.usefixtures("in_floats")
 def test_wrong_potentials_prove_less_and_never_too_much(monkeypatch):
     rng = np.random.default_rng(9)
-    true = Clustering.potentials
+    true, along = Clustering.potentials, clustering._along
     for _ in range(100):
         model = Clustering(np.sort(rng.integers(0, 60, 30)), 3.0)
         x = fast.answer(model)
@@ -143,10 +143,43 @@ def test_wrong_potentials_prove_less_and_never_too_much(monkeypatch):
         monkeypatch.setattr(
             Clustering, "potentials", lambda self, noise=noise: (true(self)[0] + noise, true(self)[1])
         )
-        proof = model.certificate(x)
-        assert proof.bound <= cost + 1e-9
-        monkeypatch.setattr(Clustering, "potentials", true)
+        other = marks([slice(0, 1), slice(1, 30)], 30)
+        assert model.certificate(other).bound <= cost + 1e-9
+        monkeypatch.setattr(clustering, "_along", lambda *data, noise=noise: along(*data) + noise)
+        assert model.certificate(x).bound <= cost + 1e-9
+        monkeypatch.setattr(clustering, "_along", along)
         assert model.certificate(x).bound == pytest.approx(cost, rel=1e-12)
+        monkeypatch.setattr(Clustering, "potentials", true)
+        assert model.certificate(other).bound == pytest.approx(cost, rel=1e-12)
+
+
+@pytest.mark.usefixtures("in_floats")
+def test_an_optimal_answer_needs_no_other_potentials_than_those_along_it(monkeypatch):
+    rng = np.random.default_rng(10)
+    models = [Clustering.random(rng, int(rng.integers(1, 120))) for _ in range(150)]
+    answers = [(model, fast.answer(model), model.potentials()[0]) for model in models]
+
+    monkeypatch.setattr(Clustering, "potentials", None)
+    for model, x, best in answers:
+        proof = model.certificate(x)
+        assert proof.optimal
+        np.testing.assert_allclose(proof.witness["potentials"], best, rtol=1e-11, atol=1e-11)
+        assert proof.gap <= 1e-10 * max(1, best[-1])
+
+
+@pytest.mark.usefixtures("in_floats")
+def test_costs_along_any_answer_are_costs_of_partitions():
+    rng = np.random.default_rng(12)
+    for _ in range(200):
+        n = int(rng.integers(1, 30))
+        model = Clustering(np.sort(rng.integers(0, 30, n)), float(rng.choice([0.5, 2, 10])))
+        starts = np.union1d([0], np.flatnonzero(rng.random(n) < rng.choice([0.1, 0.5, 0.9])))
+        d, last = np.zeros(n + 1), 0
+        for start, end in zip(starts.tolist(), [*starts[1:].tolist(), n], strict=True):
+            for j in range(start + 1, end + 1):
+                d[j] = min(d[i] + float(model.run_cost(i, j)) for i in range(last, start + 1))
+            last = start
+        np.testing.assert_allclose(clustering._along(starts, *model.in_floats()), d, rtol=1e-11, atol=1e-11)
 
 
 @pytest.mark.usefixtures("in_floats")

@@ -196,6 +196,145 @@ def test_sums_broken_within_tolerance_gain_nothing():
     assert proof.bound == pytest.approx(solution.bound, rel=1e-6)
 
 
+def regular(branching) -> Tree:
+    sizes = np.cumprod([1, *branching])
+    return Tree([np.repeat(np.arange(n), b) for n, b in zip(sizes, branching, strict=False)])
+
+
+@pytest.mark.parametrize("branching", [[], [1], [4], [2, 2], [2, 2, 2], [3, 1, 2], [1, 2, 1], [2, 5]])
+def test_regular_trees_with_a_variance_a_level(branching):
+    rng = np.random.default_rng(len(branching))
+    tree = regular(branching)
+    assert tree.branching.tolist() == branching
+    for case in range(30):
+        levels = rng.choice([0.5, 1, 3, 1e4], len(branching) + 1)
+        levels[rng.random(levels.size) < [0, 0, 0.4][case % 3]] = INF
+        if case % 3 == 1:
+            levels[0] = INF
+        noisy = rng.integers(-3, 20, tree.size) if case % 2 else rng.normal(0, 9, tree.size)
+        variance = levels[tree.level] if case else 2
+        model = ConstrainedInference(tree, noisy, variance)
+        assert model.level_variance is not None
+        x, exact = fast.answer(model), fast.answer(ConstrainedInference(tree, exactly(noisy), variance))
+        np.testing.assert_allclose(x, exact.astype(float), rtol=1e-9, atol=1e-9)
+        best = ConstrainedInference(tree, exactly(noisy), variance).certificate(exact)
+        proof = model.certificate(x)
+        assert proof.optimal
+        assert (proof.bound, proof.objective) == pytest.approx((float(best.objective),) * 2, abs=1e-9)
+        assert proof.objective == pytest.approx(model.objective(x), rel=1e-12)
+        at_once = model._at_once(x)
+        assert (at_once is None) == (INF in levels[1:] and case > 0)
+        if at_once is not None:
+            prices = best.witness["prices"].astype(float)
+            np.testing.assert_allclose(at_once.witness["prices"], prices, rtol=1e-9, atol=1e-9)
+        other = moved(tree, x, int(rng.integers(tree.leaves.size)), 3.0)
+        worse = model.certificate(other)
+        miss = model.objective(other) - float(best.objective)
+        assert worse.gap == pytest.approx(miss, rel=1e-6, abs=1e-6)
+        assert worse.optimal == (miss < 1e-6)
+
+
+@pytest.mark.parametrize("branching", [[2] * 13, [3] * 8, [1500, 2, 3], [1, 1025, 3, 2]])
+def test_families_in_many_blocks(branching):
+    rng = np.random.default_rng(0)
+    tree = regular(branching)
+    levels = rng.choice([0.5, 1.0, 4.0], len(branching) + 1)
+    noisy = rng.integers(0, 1000, tree.size)
+    model = ConstrainedInference(tree, noisy, levels[tree.level])
+    x = fast.answer(model)
+    shuffled = Tree([rng.permutation(level) for level in tree.levels])
+    assert shuffled.branching is None
+    # The same through the general passes: one node's variance hardly another.
+    variance = levels[tree.level]
+    variance[-1] *= 1 + 1e-12
+    general = ConstrainedInference(tree, noisy, variance)
+    assert general.level_variance is None
+    np.testing.assert_allclose(x, fast.answer(general), rtol=1e-8, atol=1e-8)
+    ours, theirs = model._at_once(x), general.certificate(x)
+    assert ours.bound == pytest.approx(theirs.bound, rel=1e-9)
+    np.testing.assert_allclose(ours.witness["prices"], theirs.witness["prices"], rtol=1e-7, atol=1e-7)
+    # A sum broken anywhere, or an answer that is not the best, is no proof.
+    for parent in (0, 1, int(tree.level_start[-2]) - 1):
+        for by in (0.1, 10.0):
+            broken = x.copy()
+            broken[tree.children[1][tree.children[0][parent]]] += by
+            assert model._at_once(broken) is None
+            named = f"not feasible: consistency: node {parent}: children sum to"
+            assert by < 1 or model.certificate(broken).reason.startswith(named)
+    for leaf in (0, tree.leaves.size - 1):
+        assert model._at_once(moved(tree, x, leaf, 300.0)) is None
+        sibling = leaf + (1 if leaf == 0 else -1)  # nothing else is moved
+        swapped = moved(tree, moved(tree, x, leaf, 300.0), sibling, -300.0)
+        assert model._at_once(swapped) is None
+        slightly = moved(tree, moved(tree, x, leaf, 0.5), sibling, -0.5)
+        assert model._at_once(slightly).gap == pytest.approx(2 * 0.5**2 / levels[-1], rel=1e-6)
+
+
+def test_regular_trees_are_told_from_others():
+    assert Tree([]).branching.tolist() == []
+    assert Tree([[0, 0, 0]]).branching.tolist() == [3]
+    assert Tree([[0, 0], [0, 0, 1, 1]]).branching.tolist() == [2, 2]
+    for levels in ([[0, 0], [0, 1, 0, 1]], [[0, 0], [1, 1, 0, 0]], [[0, 0], [0, 0, 0, 1]], [[0, 0], [0]]):
+        assert Tree(levels).branching is None
+    tree = Tree([[0, 0]])
+    assert ConstrainedInference(tree, [1, 2, 3], 5).level_variance.tolist() == [5, 5]
+    assert ConstrainedInference(tree, [1, 2, 3], [5, 6, 6]).level_variance.tolist() == [5, 6]
+    assert ConstrainedInference(tree, [1, 2, 3], [5, 5, 6]).level_variance is None
+    assert ConstrainedInference(tree, [1, 2, 3], INF).level_variance.tolist() == [INF, INF]
+
+
+def test_floats_that_are_not_finite_are_refused():
+    model = ConstrainedInference(regular([2, 2]), [7, 3, 4, 1, 2, 3, 1], 1)
+    lone = [ConstrainedInference(Tree([]), [3], variance) for variance in (1, INF)]
+    for wrong in (np.nan, np.inf):
+        for one, node in [*((model, node) for node in range(7)), (lone[0], 0), (lone[1], 0)]:
+            x = fast.answer(one)
+            x[node] = wrong
+            with pytest.raises(ValueError, match="not finite"):
+                one.certificate(x)
+    for tree in (regular([2]), Tree([[0, 0], [0]])):
+        huge = ConstrainedInference(tree, [0] * tree.size, 1)
+        proof = huge.certificate([2e200, 1e200, 1e200, 1e200][: tree.size])
+        assert not proof
+        assert proof.reason == "not feasible: x: squares pass what floats hold"
+
+
+def test_sums_broken_either_way_are_found_in_every_kind_of_tree():
+    for tree in (regular([2]), regular([2, 3]), Tree([[0, 0], [0]]), Tree([[0, 0, 0], [2, 2]])):
+        model = ConstrainedInference(tree, np.arange(tree.size) * 7, 1)
+        for by in (0.5, -0.5):
+            for node in range(1, tree.size):
+                x = fast.answer(model)
+                x[node] += by
+                proof = model.certificate(x)
+                assert proof.bound is None
+                assert proof.reason.startswith(f"not feasible: consistency: node {tree.parent[node]}: ")
+
+
+def test_what_the_tolerance_for_sums_lets_pass_is_no_proof():
+    tree = Tree([[0, 0]])
+    far = ConstrainedInference(tree, [1000, 0, 0], 1)
+    x = fast.answer(far)
+    x[0] += 5e-4
+    assert far.violations(x) == []
+    assert far.certificate(x).reason.startswith("not feasible: consistency: it costs 0.33")
+    near = ConstrainedInference(tree, [-1000, 1000, 1000], 1)
+    assert fast.answer(near).tolist() == [0, 0, 0]
+    assert near.certificate([1e-4, 0.0, 0.0]).reason.startswith("not feasible: consistency: node 0: ")
+
+
+def test_counts_near_the_end_of_64_bits():
+    rng = np.random.default_rng(1)
+    tree = regular([2, 2, 2])
+    noisy = rng.integers(2**60, 2**61, tree.size)
+    model = ConstrainedInference(tree, noisy, 1)
+    x = fast.answer(model)
+    exact = fast.answer(ConstrainedInference(tree, exactly(noisy), 1))
+    np.testing.assert_allclose(x, exact.astype(float), rtol=1e-12)
+    assert model.certificate(x).optimal
+    assert model.certificate(exact).optimal
+
+
 def test_objectives_are_exact():
     tree = Tree([[0, 0]])
     model = ConstrainedInference(tree, [2**61, -(2**61), 0], [3, 0.5, INF])
