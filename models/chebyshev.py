@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Self
 
+import numba
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from models import exact
 from models.certificate import Certificate, infeasible, judge
-from models.model import answer_of, fractional, random_noisy
+from models.model import answer_of, random_noisy
 from models.program import INFINITY, Block, Program, Term, rows_of
-from models.segments import by_segment, checked_segments
+from models.segments import broken, by_segment, checked_segments
 
 Ints = NDArray[np.int64]
 
@@ -114,13 +115,7 @@ class Chebyshev:
     def violations(self, x: Any) -> list[str]:
         """Entries that are negative or not whole, and segments with a wrong sum."""
         noisy, totals, offsets = self.data
-        x = answer_of(x, noisy.shape, integer=True)
-        found = list(fractional(x))
-        found += [f"x >= 0: x[{i}] = {x[i]}" for i in np.flatnonzero(x < 0)]
-        sums = by_segment(np.add, exact.widened(x, x.size), offsets, empty=0)
-        for j in np.flatnonzero(sums != totals):
-            found.append(f"total: segment {j} adds up to {sums[j]}, not {totals[j]}")
-        return found
+        return broken(answer_of(x, noisy.shape, integer=True), totals, offsets)
 
     def certificate(self, x: Any) -> Certificate:
         """Distance d is least where no answer at d − 1 exists; linear time (times log n if x is not optimal).
@@ -129,15 +124,18 @@ class Chebyshev:
         Σ max(0, y − d) ≤ c ≤ Σ (y + d). The witness is each segment's ``least_distance``: x shows that it
         can be had, those three conditions that no smaller one can.
         """
-        x = answer_of(x, np.shape(self.noisy), integer=True)
-        objective = self.objective(x)
-        broken = self.violations(x)
-        if broken:
-            return infeasible(objective, broken)
+        noisy, totals, offsets = self.data
+        x = answer_of(x, noisy.shape, integer=True)
         distance = self._distances(x)
+        objective = exact.total(distance)
+        found = broken(x, totals, offsets)
+        if found:
+            return infeasible(objective, found)
+        distance = distance.astype(np.int64, copy=False)
         least = self.least_distance(at_most=distance)
-        gap = exact.total(distance - least)
-        worst = int(np.argmax(distance - least)) if least.size else 0
+        over = distance - least
+        gap = exact.total(over)
+        worst = int(np.argmax(over)) if over.size else 0
         reason = "" if gap == 0 else (
             f"segment {worst} has an answer at distance {least[worst]}, this one is at {distance[worst]}"
         )  # fmt: skip
@@ -145,36 +143,15 @@ class Chebyshev:
 
     def least_distance(self, at_most: Ints) -> Ints:
         """Each segment's optimal distance, by bisection below distances known to be possible."""
-        noisy, totals, offsets = self.data
-        # No segment needs more than this (and sums at more might not fit 62 bits).
-        largest = by_segment(np.maximum, np.abs(noisy), offsets, empty=0)
-        high = np.minimum(at_most, largest - (-totals) // np.maximum(1, np.diff(offsets))).astype(np.int64)
-        open_ = np.flatnonzero(self._possible(high - 1, np.arange(high.size)))
-        high[open_] -= 1
-        low = np.full(high.size, -1, dtype=np.int64)
-        while open_.size:
-            middle = (low[open_] + high[open_]) // 2
-            possible = self._possible(middle, open_)
-            high[open_[possible]] = middle[possible]
-            low[open_[~possible]] = middle[~possible]
-            open_ = open_[high[open_] - low[open_] > 1]
-        return high
-
-    def _possible(self, distance: Ints, segments: Ints) -> NDArray[np.bool_]:
-        """Whether each of these segments has an answer at this distance."""
-        noisy, totals, offsets = self.data
-        lengths = np.diff(offsets)[segments]
-        here = np.concatenate([[0], np.cumsum(lengths)])
-        within = np.arange(here[-1]) - np.repeat(here[:-1] - offsets[segments], lengths)
-        y, d = noisy[within], np.repeat(distance, lengths)
-        least = by_segment(np.add, np.maximum(0, y - d), here, empty=0)
-        most = by_segment(np.add, y + d, here, empty=0)
-        smallest = by_segment(np.minimum, y + d, here, empty=0)
-        c = totals[segments]
-        return (distance >= 0) & (smallest >= 0) & (least <= c) & (c <= most)
+        least = np.zeros(at_most.size, np.int64)
+        _least_distances(*self.data, at_most, least)
+        return least
 
     def _distances(self, x: NDArray[Any]) -> NDArray[Any]:
         noisy, _, offsets = self.data
+        distances = np.zeros(offsets.size - 1, np.int64)
+        if x.dtype == np.int64 and _largest_changes(x, noisy, offsets, distances):
+            return distances
         return by_segment(np.maximum, np.abs(exact.difference(x, noisy)), offsets, empty=0)
 
     @classmethod
@@ -186,3 +163,57 @@ class Chebyshev:
         near = by_segment(np.add, np.maximum(noisy, 0), offsets, empty=0)
         totals = np.maximum(0, near + rng.integers(-10, 11, size=near.size)) * (rng.random(near.size) < 0.8)
         return cls(noisy, np.where(np.diff(offsets) == 0, 0, totals), offsets)
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _largest_changes(x: Any, noisy: Any, offsets: Any, distances: Any) -> bool:
+    """Each segment's largest |x − y|; False where an x is so large that a difference might not fit."""
+    for j in range(distances.size):
+        part, y = x[offsets[j] : offsets[j + 1]], noisy[offsets[j] : offsets[j + 1]]
+        seen, largest = 0, 0
+        for i in range(part.size):
+            seen |= part[i] ^ (part[i] >> 63)
+            largest = max(largest, abs(part[i] - y[i]))
+        if seen >= 1 << 62:
+            return False
+        distances[j] = largest
+    return True
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _least_distances(noisy: Any, totals: Any, offsets: Any, at_most: Any, least: Any) -> None:
+    for j in range(totals.size):
+        if offsets[j + 1] > offsets[j]:
+            least[j] = _least_distance(noisy[offsets[j] : offsets[j + 1]], totals[j], at_most[j])
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _least_distance(y: Any, c: int, at_most: int) -> Any:
+    """Least d ≥ 0 with y + d ≥ 0, Σ (y + d) ≥ c and Σ max(0, y − d) ≤ c; if it is `at_most`, in one pass."""
+    smallest, largest, held, above = y[0], y[0], 0, 0
+    for i in range(y.size):
+        smallest, largest = min(smallest, y[i]), max(largest, y[i])
+        held += y[i]
+        above += max(0, y[i] - (at_most - 1))
+    low = max(0, -smallest, -((held - c) // y.size))
+    if at_most <= low or above > c:
+        return at_most
+    if _above(y, low) <= c:
+        return low
+    high = min(at_most - 1, largest)  # there c is enough, at `low` it is not
+    while high - low > 1:
+        middle = (low + high) // 2
+        if _above(y, middle) <= c:
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _above(y: Any, d: int) -> Any:
+    """Σ max(0, y − d)."""
+    total = 0
+    for i in range(y.size):
+        total += max(0, y[i] - d)
+    return total

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
 from typing import Any, Self
 
+import numba
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from models import exact
 from models.certificate import Certificate, infeasible, judge
+from models.distance import distance
 from models.exact import Number
 from models.model import answer_of, fractional
 from models.program import Block, Program, Term, rows_of
@@ -36,6 +38,11 @@ class ControlledRounding:
     total : int
         The total c.
 
+    Attributes
+    ----------
+    ups : int
+        How many values every answer rounds up: c − Σ⌊v⌋.
+
     Raises
     ------
     ValueError
@@ -53,6 +60,7 @@ class ControlledRounding:
 
     values: ArrayLike
     total: int
+    ups: int = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         values = exact.as_data("values", self.values)
@@ -63,16 +71,17 @@ class ControlledRounding:
         if isinstance(self.total, bool | np.bool_) or not isinstance(self.total, int | np.integer):
             raise ValueError(f"total must be an integer, got {self.total!r}")
         object.__setattr__(self, "total", int(self.total))
-        below, above = (exact.total(side) for side in self.neighbours)
+        below, above = (int(exact.total(side)) for side in self.neighbours)
         if not below <= self.total <= above:
             raise ValueError(f"total is {self.total}: the values round to sums of {below} … {above} only")
+        object.__setattr__(self, "ups", self.total - below)
 
     @property
     def data(self) -> NDArray[Any]:
         """The values as an array."""
         return np.asarray(self.values)
 
-    @cached_property
+    @property
     def neighbours(self) -> tuple[Ints, Ints]:
         """``(⌊v⌋, ⌈v⌉)`` as int64 arrays."""
         values = self.data
@@ -80,13 +89,6 @@ class ControlledRounding:
             floor = np.array([v // 1 for v in values.tolist()], dtype=np.int64)
             return floor, floor + (values != floor)
         return np.floor(values).astype(np.int64), np.ceil(values).astype(np.int64)
-
-    @cached_property
-    def fractions(self) -> tuple[NDArray[Any], Ints, int]:
-        """``(v − ⌊v⌋, positions of the values that are not whole, how many of them go up)``."""
-        values = self.data
-        floor, ceil = self.neighbours
-        return values - floor, np.flatnonzero(ceil > floor), self.total - int(exact.total(floor))
 
     def program(self) -> Program:
         """The program above; the two neighbours are bounds on a whole number."""
@@ -102,12 +104,21 @@ class ControlledRounding:
 
     def objective(self, x: Any) -> Number:
         """Σ |x − v|, exact (a `Fraction`) for exact values."""
-        return exact.total(np.abs(exact.difference(answer_of(x, self.data.shape, integer=True), self.data)))
+        return distance(answer_of(x, self.data.shape, integer=True), self.data, 1)
 
     def violations(self, x: Any) -> list[str]:
         """Entries that are not a neighbour of their value, fractions, and a wrong sum."""
-        values = self.data
-        x = answer_of(x, values.shape, integer=True)
+        x = answer_of(x, self.data.shape, integer=True)
+        return self._broken(x) if self._ends(x) is None else []
+
+    def _ends(self, x: NDArray[Any]) -> tuple[float, float] | None:
+        """Least fractional part that goes up, greatest that goes down; None where a closer look is needed."""
+        if x.dtype != np.int64 or self.data.dtype == object:
+            return None
+        ups, least_up, most_down = _ups_and_downs(x, self.data)
+        return (least_up, most_down) if ups == self.ups else None
+
+    def _broken(self, x: NDArray[Any]) -> list[str]:
         found = list(fractional(x))
         floor, ceil = self.neighbours
         for i in np.flatnonzero((x < floor) | (x > ceil)):
@@ -124,17 +135,22 @@ class ControlledRounding:
         largest part, found without sorting; an entry on its wrong side costs 2·|f − θ|, and these add up to
         the gap (weak duality at the price 1 − 2θ). Linear time.
         """
-        x = answer_of(x, self.data.shape, integer=True)
-        objective = self.objective(x)
-        broken = self.violations(x)
+        values = self.data
+        x = answer_of(x, values.shape, integer=True)
+        objective = distance(x, values, 1)
+        exactly = exact.is_exact(values)
+        ends = self._ends(x)
+        broken = self._broken(x) if ends is None else []
         if broken:
             return infeasible(objective, broken)
-        part, open_, ups = self.fractions
-        exactly = exact.is_exact(self.data)
-        part, up = part[open_], x[open_] > self.neighbours[0][open_]
-        threshold: Any = 0
-        if ups > 0:
-            threshold = np.partition(part, part.size - ups)[part.size - ups]
+        if ends is not None and ends[1] <= ends[0]:  # so the k-th largest part is the least that goes up
+            threshold: Any = ends[0] if self.ups else ends[1]
+            return judge(objective, 0 if exactly else 0.0, exactly, {"threshold": threshold}, "")
+        floor = self.neighbours[0]
+        part, up = values - floor, x > floor
+        threshold = 0
+        if self.ups > 0:
+            threshold = np.partition(part, part.size - self.ups)[part.size - self.ups]
         elif part.size:
             threshold = part.max()
         away = np.where(up, threshold - part, part - threshold)
@@ -154,3 +170,17 @@ class ControlledRounding:
             values = values.astype(float)
         floor = [v // 1 for v in values.tolist()]
         return cls(values, int(sum(floor)) + int(rng.integers(0, sum(values != floor) + 1)))
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _ups_and_downs(x: Any, values: Any) -> Any:
+    """How many go up (−1 if some x is no neighbour), the least part that does, the greatest that does not."""
+    ups, least_up, most_down, wrong = 0, 1.0, 0.0, False
+    for i in range(x.size):
+        floor = math.floor(values[i])
+        part, up = values[i] - floor, x[i] - floor
+        wrong |= not (up == 0 or (up == 1 and part > 0))
+        ups += up
+        least_up = min(least_up, part if up == 1 else 1.0)
+        most_down = max(most_down, part if up == 0 else 0.0)
+    return -1 if wrong else ups, least_up, most_down

@@ -5,16 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
+import numba
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from models import exact
 from models.certificate import Certificate, infeasible, judge
 from models.chebyshev import Chebyshev
+from models.distance import distance
 from models.exact import Number
 from models.model import answer_of
 from models.program import Block, Program, Term, rows_of
-from models.segments import by_segment
+from models.segments import broken
 
 Ints = NDArray[np.int64]
 
@@ -87,12 +89,13 @@ class FixedSum:
 
     def objective(self, x: Any) -> Number:
         """Σ |x − y|^p; an `int` for integer answers."""
-        away = exact.difference(answer_of(x, np.shape(self.noisy), integer=True), np.asarray(self.noisy))
-        return exact.total(np.abs(away)) if self.p == 1 else exact.dot(away, away)
+        noisy = np.asarray(self.noisy)
+        return distance(answer_of(x, noisy.shape, integer=True), noisy, self.p)
 
     def violations(self, x: Any) -> list[str]:
-        """Entries that are negative or not whole, and segments with a wrong sum: those of `Chebyshev`."""
-        return Chebyshev(self.noisy, self.total, self.offsets).violations(x)
+        """Entries that are negative or not whole, and segments with a wrong sum."""
+        noisy, totals, offsets = self.data
+        return broken(answer_of(x, noisy.shape, integer=True), totals, offsets)
 
     def certificate(self, x: Any) -> Certificate:
         """A price a segment: Σ_i min_{z ≥ 0} (|z − y|^p − λ·z) + λ·c bounds every answer; exact.
@@ -103,52 +106,88 @@ class FixedSum:
         """
         noisy, totals, offsets = self.data
         x = answer_of(x, noisy.shape, integer=True)
-        objective = self.objective(x)
-        broken = self.violations(x)
-        if broken:
-            return infeasible(objective, broken)
-        x = x.astype(np.int64)
+        objective = distance(x, noisy, self.p)
+        found = broken(x, totals, offsets)
+        if found:
+            return infeasible(objective, found)
         if self.p == 1:
-            fewer = by_segment(np.add, np.abs(noisy), offsets, empty=0) - totals
-            more = totals - by_segment(np.add, noisy, offsets, empty=0)
+            sums, sizes = np.zeros((2, totals.size), np.int64)
+            _sums(noisy, offsets, sums, sizes)
+            fewer, more = sizes - totals, totals - sums
             price = np.where(more > fewer, 1, -1)
             gap = objective - exact.total(np.maximum(fewer, more))
         else:
-            shift = self._shifts(x)
+            x = x.astype(np.int64, copy=False)
+            shift = np.zeros(totals.size, np.int64)
+            optimal = _shifts(x, noisy, totals, offsets, shift)
             price = 2 * shift - 1
-            by = np.repeat(shift, np.diff(offsets))
-            z = np.maximum(0, noisy + by)
-            gap = exact.dot(x - z, x + z - 2 * (noisy + by) + 1)
+            gap = 0 if optimal else self._miss(x, shift)
         return judge(objective, gap, True, {"price": price}, "a unit moved within a segment would cost less")
 
-    def _shifts(self, x: Ints) -> Ints:
-        """For each segment an s such that max(0, y + s), some entries one less, is optimal (p = 2)."""
-        noisy, totals, offsets = self.data
-        away = x - noisy
-        following = by_segment(np.minimum, away + 1, offsets, empty=0)
-        last = by_segment(np.maximum, np.where(x > 0, away, -(2**62)), offsets, empty=0)
-        # Where x is optimal, any shift from the last units' to the next ones' will do.
-        low, high = following - 1, np.where(last <= following, following, last)
-        open_ = np.flatnonzero(high - low > 1)
-        while open_.size:
-            middle = (low[open_] + high[open_]) // 2
-            enough = self._held(middle, open_) >= totals[open_]
-            high[open_[enough]] = middle[enough]
-            low[open_[~enough]] = middle[~enough]
-            open_ = open_[high[open_] - low[open_] > 1]
-        return np.asarray(high)
-
-    def _held(self, shift: Ints, segments: Ints) -> Ints:
-        """Σ max(0, y + shift) of these segments."""
+    def _miss(self, x: Ints, shift: Ints) -> Number:
+        """By how much Σ (x − y)² − λ·x exceeds the least that it can be, at these shifts' prices."""
         noisy, _, offsets = self.data
-        lengths = np.diff(offsets)[segments]
-        here = np.concatenate([[0], np.cumsum(lengths)])
-        within = np.arange(here[-1]) - np.repeat(here[:-1] - offsets[segments], lengths)
-        counts = np.maximum(0, noisy[within] + np.repeat(shift, lengths))
-        return by_segment(np.add, counts, here, empty=0)
+        free = noisy + np.repeat(shift, np.diff(offsets))
+        z = np.maximum(0, free)
+        # (x − y)² − λ·x is (x − free)² + x, and what does not depend on x.
+        return distance(x, free, 2) + exact.total(x) - distance(z, free, 2) - exact.total(z)
 
     @classmethod
     def random(cls, rng: np.random.Generator, size: int) -> Self:
         """Several segments (some of them empty or of one cell) of ugly counts, in either norm."""
         noisy, totals, offsets = Chebyshev.random(rng, size).data
         return cls(noisy, totals, 1 if rng.random() < 0.5 else 2, offsets)
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _sums(noisy: Any, offsets: Any, sums: Any, sizes: Any) -> None:
+    """Each segment's Σ y and Σ |y|."""
+    for j in range(sums.size):
+        y = noisy[offsets[j] : offsets[j + 1]]
+        held, size = 0, 0
+        for i in range(y.size):
+            held += y[i]
+            size += abs(y[i])
+        sums[j], sizes[j] = held, size
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _shifts(x: Any, noisy: Any, totals: Any, offsets: Any, shift: Any) -> bool:
+    """For each segment an s such that max(0, y + s), some entries one less, is optimal (p = 2).
+
+    True if x is such an answer in all segments: then any shift from the last units' to the next ones' does.
+    """
+    optimal = True
+    for j in range(totals.size):
+        part, y = x[offsets[j] : offsets[j + 1]], noisy[offsets[j] : offsets[j + 1]]
+        if y.size == 0:
+            continue
+        following, last = part[0] - y[0] + 1, -(1 << 62)
+        for i in range(y.size):
+            away = part[i] - y[i]
+            following = min(following, away + 1)
+            last = max(last, away if part[i] > 0 else last)
+        shift[j] = following
+        if last > following:
+            shift[j] = _shift(y, totals[j], following - 1, last)
+            optimal = False
+    return optimal
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _shift(y: Any, c: int, low: int, high: int) -> int:
+    """Least s in (low, high] with Σ max(0, y + s) ≥ c."""
+    smallest = y[0]
+    for i in range(y.size):
+        smallest = min(smallest, y[i])
+    high = min(high, -smallest - (-c) // y.size)  # enough: every y + s is c/n or more, and the sums fit
+    while high - low > 1:
+        middle = (low + high) // 2
+        held = 0
+        for i in range(y.size):
+            held += max(0, y[i] + middle)
+        if held >= c:
+            high = middle
+        else:
+            low = middle
+    return high

@@ -37,9 +37,10 @@ class Model(Protocol):
 
 
 def answer_of(x: Any, shape: tuple[int, ...], integer: bool) -> NDArray[Any]:
-    """An answer as an array of the model's shape; whole floats become int64 for an integer model.
+    """An answer as an array of the model's shape, in int64, float64 or objects.
 
-    It may be the caller's own array: read it, never write to it.
+    Whole floats become int64 for an integer model, where 64 bits hold them. It may be the caller's own
+    array: read it, never write to it.
 
     Raises
     ------
@@ -51,18 +52,22 @@ def answer_of(x: Any, shape: tuple[int, ...], integer: bool) -> NDArray[Any]:
         raise ValueError(f"the answer has shape {array.shape}, the model {shape}")
     if array.dtype == object:
         return array
-    if np.issubdtype(array.dtype, np.floating):
-        if not np.isfinite(array).all():
-            raise ValueError("the answer has entries that are not finite")
-        return array.astype(np.int64) if integer and np.all(array == np.rint(array)) else array
-    return array.astype(np.int64, copy=False)
+    if not np.issubdtype(array.dtype, np.floating):
+        return array.astype(np.int64, copy=False)
+    array = array.astype(np.float64, copy=False)
+    with np.errstate(over="ignore", invalid="ignore"):
+        plain = np.isfinite(array.sum())  # then all are finite, and no array of flags is needed
+    if not plain and not np.isfinite(array).all():
+        raise ValueError("the answer has entries that are not finite")
+    whole = integer and np.all(array == np.rint(array)) and np.abs(array).max(initial=0) < 2.0**63
+    return array.astype(np.int64) if whole else array
 
 
 def tolerance_for(x: NDArray[Any], *others: NDArray[Any]) -> float:
     """How far from equal two floats of this size still count as equal; 0 for exact answers."""
     if not np.issubdtype(x.dtype, np.floating):
         return 0
-    largest = max((float(np.max(np.abs(a))) for a in (x, *others) if a.size), default=0.0)
+    largest = max((max(float(a.max()), -float(a.min())) for a in (x, *others) if a.size), default=0.0)
     return FEASIBILITY_TOLERANCE * max(1.0, largest)
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numba
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from models import exact
+from models.model import fractional
 
 Ints = NDArray[np.int64]
 
@@ -40,3 +42,33 @@ def by_segment(reduce: np.ufunc, values: NDArray[Any], offsets: Ints, empty: int
     if full.any():
         out[full] = reduce.reduceat(values, offsets[:-1][full])
     return out
+
+
+def broken(x: NDArray[Any], totals: Ints, offsets: Ints) -> list[str]:
+    """How an answer fails to be whole, not negative, and of the right sum in every segment: in words."""
+    if x.dtype == np.int64 and adds_up(x, totals, offsets):
+        return []
+    found = list(fractional(x))
+    found += [f"x >= 0: x[{i}] = {x[i]}" for i in np.flatnonzero(x < 0)]
+    sums = by_segment(np.add, exact.widened(x, x.size), offsets, empty=0)
+    for j in np.flatnonzero(sums != totals):
+        found.append(f"total: segment {j} adds up to {sums[j]}, not {totals[j]}")
+    return found
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def adds_up(x: Any, totals: Any, offsets: Any) -> bool:
+    """True proves that no int64 is negative and that every segment has its total; False proves nothing.
+
+    All bits of a segment's entries or-ed tell the sign of the least and bound the greatest: where so many
+    of that size might not fit 62 bits, the sum is not to be trusted.
+    """
+    for j in range(totals.size):
+        part = x[offsets[j] : offsets[j + 1]]
+        seen, held = 0, 0
+        for i in range(part.size):
+            seen |= part[i]
+            held += part[i]
+        if seen < 0 or held != totals[j] or float(seen) * part.size >= 2.0**62:
+            return False
+    return True

@@ -6,14 +6,17 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Self
 
+import numba
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from models import exact
-from models.certificate import Certificate, infeasible, judge
+from models.certificate import FLOAT_TOLERANCE, Certificate, infeasible, judge
+from models.distance import distance
 from models.exact import Number
-from models.model import answer_of, fractional, random_noisy, tolerance_for
+from models.model import FEASIBILITY_TOLERANCE, answer_of, fractional, random_noisy, tolerance_for
 from models.program import Block, Program, Term, rows_of
+from models.segments import adds_up
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,10 +92,15 @@ class SimplexQP:
 
     @property
     def data(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        """``(noisy, weights)``; weights are int64 ones where none were given."""
+        """``(noisy, weights)``; weights are int64 ones (one, seen n times) where none were given."""
         noisy = np.asarray(self.noisy)
-        weights = np.ones(noisy.size, np.int64) if self.weights is None else np.asarray(self.weights)
-        return noisy, weights
+        one = np.ones(1, np.int64)
+        return noisy, np.broadcast_to(one, noisy.shape) if self.weights is None else np.asarray(self.weights)
+
+    @property
+    def _given(self) -> NDArray[Any] | None:
+        """The weights, or None where all are 1: kernels need not read those."""
+        return None if self.weights is None else np.asarray(self.weights)
 
     def program(self) -> Program:
         """The program above; G bounds every count."""
@@ -108,17 +116,26 @@ class SimplexQP:
 
     def objective(self, x: Any) -> Number:
         """Σ w·(x − y)²; exact where data and answer are (`Fraction` entries are allowed)."""
-        noisy, weights = self.data
-        away = exact.difference(answer_of(x, noisy.shape, self.integer), noisy)
-        return exact.dot(away, away) if self.weights is None else exact.weighted_squares(weights, away)
+        return self._cost(answer_of(x, np.shape(self.noisy), self.integer))
 
     def violations(self, x: Any) -> list[str]:
         """Negative entries, a wrong sum, fractions where whole numbers are asked."""
-        x = answer_of(x, np.shape(self.noisy), self.integer)
+        return self._broken(answer_of(x, np.shape(self.noisy), self.integer))
+
+    def _cost(self, x: NDArray[Any]) -> Number:
+        return distance(x, np.asarray(self.noisy), 2, self._given)
+
+    def _broken(self, x: NDArray[Any]) -> list[str]:
+        if x.dtype == np.int64 and adds_up(x, np.array([self.total]), np.array([0, x.size])):
+            return []
+        if x.dtype == np.float64 and not self.integer:
+            below, off = _negatives(x, self.total)
+            if max(-below, abs(off) / max(1, x.size)) <= FEASIBILITY_TOLERANCE:
+                return []
         slack = 0 if self.integer else tolerance_for(x)
         found = list(fractional(x)) if self.integer else []
         found += [f"x >= 0: x[{i}] = {x[i]}" for i in np.flatnonzero(x < -slack)]
-        held = exact.total(x)
+        held: Any = exact.total(x)
         if abs(held - self.total) > slack * max(1, x.size):
             found.append(f"total: the counts add up to {held}, not {self.total}")
         return found
@@ -128,13 +145,14 @@ class SimplexQP:
 
         Whole answers: x is optimal just if no entry's last unit costs more than any entry's next one; then
         λ lies between, and one look at the entries is the proof. If not, an optimal λ lies between the
-        two the other way round, and bisection finds it. Real answers: λ by dropping, again and again, the
-        entries that it leaves at 0. At that λ there is no duality gap, so the gap is just what x misses.
+        two the other way round, and bisection finds it. Real answers: λ is the slope at any positive entry;
+        where that proves too little, λ by dropping, again and again, the entries that it leaves at 0. At
+        that λ there is no duality gap, so the gap is just what x misses.
         """
         noisy, weights = self.data
         x = answer_of(x, noisy.shape, self.integer)
-        objective = self.objective(x)
-        broken = self.violations(x)
+        objective = self._cost(x)
+        broken = self._broken(x)
         if broken:
             return infeasible(objective, broken)
         exactly = all(map(exact.is_exact, (x, noisy, weights)))
@@ -143,12 +161,13 @@ class SimplexQP:
         if x.size == 0:
             price, gap = 0, 0
         elif self.integer:
-            price, gap = self._proof_over_integers(x.astype(np.int64), noisy, weights)
+            price, gap = self._proof_over_integers(x.astype(np.int64, copy=False), noisy, weights)
         elif exactly:
             price, bound = self._bound_over_fractions(noisy, weights)
             gap = objective - bound
         else:
-            price, gap = self._proof_over_floats(x.astype(float), noisy, weights)
+            x = x.astype(float, copy=False)
+            price, gap = self._proof_over_floats(x, noisy, weights, float(objective))
         gap = gap if exactly else max(float(gap), 0.0)  # rounding of a sum of terms none of them negative
         reason = "a unit moved from one count to another would cost less"
         return judge(objective, gap, exactly, {"price": price}, reason)
@@ -156,23 +175,22 @@ class SimplexQP:
     def _proof_over_integers(
         self, x: NDArray[np.int64], y: NDArray[Any], w: NDArray[Any]
     ) -> tuple[Any, Number]:
-        slope = 2 * w * (x - y)
-        cheapest = (slope + w).min().item()
-        taken = x > 0
-        dearest = (slope - w)[taken].max().item() if taken.any() else cheapest
+        whole = exact.is_exact(y) and exact.is_exact(w)
+        cheapest, dearest = _end_units(x, y, self._given, -(2**62) if whole else -np.inf)
+        if self.total == 0:
+            dearest = cheapest
         if dearest <= cheapest:
             return dearest, 0
         # At `dearest` all that x takes is taken, or more; under `cheapest` no more than x takes.
-        whole = isinstance(dearest, int)
         low, high = cheapest - 1 if whole else cheapest, dearest
         while high - low > (1 if whole else 0):
             middle = (low + high) // 2 if whole else low + (high - low) / 2
             if not low < middle < high:
                 break
-            if exact.total(_units(middle, y, w)) < self.total:
-                low = middle
-            else:
+            if _reaches(middle, y, self._given, self.total):
                 high = middle
+            else:
+                low = middle
         z = _units(high, y, w)
         return high, exact.dot(x - z, w * (x + z - 2 * y) - high)
 
@@ -196,19 +214,22 @@ class SimplexQP:
         return price, bound + int(exact.weighted_squares(w[outside], y[outside]))
 
     def _proof_over_floats(
-        self, x: NDArray[np.float64], y: NDArray[Any], w: NDArray[Any]
+        self, x: NDArray[np.float64], y: NDArray[Any], w: NDArray[Any], objective: float
     ) -> tuple[float, float]:
-        at, half = y.astype(float), 0.5 / w
-        spread = half
+        # Where x is optimal, its price is that of each positive entry; if that proves it, no search is due.
+        most = int(np.argmax(x[:10_000]))
+        price = float(2 * w[most] * (x[most] - y[most]))
+        gap = _real_gap(x, y, self._given, price, self.total)
+        if gap <= FLOAT_TOLERANCE * max(1.0, objective):
+            return price, gap
+        at, spread = y.astype(float), 0.5 / w
         while True:
             price = float((self.total - at.sum()) / spread.sum())
             inside = at + price * spread > 0
             if inside.all() or not inside.any():
                 break
             at, spread = at[inside], spread[inside]
-        z = np.maximum(0, y + price * half)
-        gap = np.sum((x - z) * (w * (x + z - 2 * y) - price)) + price * (x.sum() - self.total)
-        return price, float(gap)
+        return price, _real_gap(x, y, self._given, price, self.total)
 
     @classmethod
     def random(cls, rng: np.random.Generator, size: int) -> Self:
@@ -234,3 +255,50 @@ def _plain(name: str, values: ArrayLike) -> NDArray[Any]:
 def _units(price: Any, y: NDArray[Any], w: NDArray[Any]) -> NDArray[Any]:
     """How many units each entry takes that cost no more than the price; the k-th costs w(2(k − y) − 1)."""
     return np.asarray(np.maximum(0, (price + w * (2 * y + 1)) // (2 * w)))
+
+
+@numba.njit(cache=True, fastmath={"reassoc"})  # type: ignore[untyped-decorator]
+def _negatives(x: Any, total: int) -> Any:
+    """Sum of the entries below 0, and how far all are from their total."""
+    below, held = 0.0, 0.0
+    for i in range(x.size):
+        below += x[i] * (1.0 if x[i] < 0 else 0.0)
+        held += x[i]
+    return below, held - total
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _end_units(x: Any, y: Any, w: Any, none: Any) -> Any:
+    """Cost of the cheapest next unit of any entry, and of the dearest last one (`none` where x is all 0)."""
+    m = 1 if w is None else w[0]
+    cheapest, dearest = 2 * m * (x[0] - y[0]) + m, none
+    for i in range(x.size):
+        m = 1 if w is None else w[i]
+        slope = 2 * m * (x[i] - y[i])
+        cheapest = min(cheapest, slope + m)
+        dearest = max(dearest, slope - m if x[i] > 0 else none)
+    return cheapest, dearest
+
+
+@numba.njit(cache=True, error_model="numpy")  # type: ignore[untyped-decorator]
+def _reaches(price: Any, y: Any, w: Any, total: int) -> bool:
+    """Whether the units that cost no more than the price are as many as the total."""
+    held = 0
+    for i in range(y.size):
+        m = 1 if w is None else w[i]
+        held += max(0, (price + m * (2 * y[i] + 1)) // (2 * m))
+        if held >= total:
+            return True
+    return False
+
+
+@numba.njit(cache=True, error_model="numpy", fastmath={"reassoc"})  # type: ignore[untyped-decorator]
+def _real_gap(x: Any, y: Any, w: Any, price: float, total: int) -> float:
+    """Σ w(x − y)², less the bound at this price."""
+    gap, held = 0.0, 0.0
+    for i in range(x.size):
+        m = 1 if w is None else w[i]
+        z = max(0.0, y[i] + price * (0.5 / m))
+        gap += (x[i] - z) * (m * (x[i] + z - 2 * y[i]) - price)
+        held += x[i]
+    return gap + price * (held - total)

@@ -21,25 +21,29 @@ from models import ControlledRounding, FixedSum, SimplexQP, exact
 
 def solve_simplex_qp(model: SimplexQP) -> NDArray[Any]:
     """The nearest counts; over the integers, of units that cost the same the first entries' are taken."""
-    y, _ = model.data
+    y = np.asarray(model.noisy)
     w = None if model.weights is None else np.asarray(model.weights)
-    few = slice(None, None, max(1, y.size // 10_000))  # some entries tell about where the price is
-    guess = _price(y[few], None if w is None else w[few], model.total // few.step, np.inf)
-    price = _price(y, w, model.total, guess)
+    each = max(1, y.size // 10_000)  # some entries tell about where the price is
+    few = [None if a is None else a[::each].copy() for a in (y, w)]
+    price = _price(y, w, model.total, _price(*few, model.total // each, np.inf))
     if not model.integer:
         x = np.empty(y.size)
         _real(y, w, price, model.total, x)
         return x
-    answer = np.zeros(y.size, np.int64)
-    if model.total and y.dtype == np.int64 and (w is None or w.dtype == np.int64):
-        _whole(y, w, model.total, int(price), None, 1, answer)
-    elif model.total:
-        # Prices as whole multiples of a power of two: sums with them are exact where the data are as coarse,
-        # so that costs that are equal stay so. The price sought is within w of that over the reals.
-        largest = abs(price) + 2 * (1 if w is None else float(w.max())) * (exact.reach(y) + 2)
-        unit = 2.0 ** (math.frexp(largest)[1] - 52)
-        _whole(y, w, model.total, int(price / unit), unit, 2**20, answer)
-    return answer
+    x = np.zeros(y.size, np.int64)
+    if model.total == 0:
+        return x
+    # Prices as whole multiples of a power of two: sums with them are exact where the data are as coarse,
+    # so that costs that are equal stay so. The price sought is within w of that over the reals.
+    largest = abs(price) + 2 * (1 if w is None else float(w.max())) * (exact.reach(y) + 2)
+    unit = 2.0 ** (math.frexp(largest)[1] - 52)
+    if exact.is_exact(y) and (w is None or exact.is_exact(w)):
+        # Whole prices: floats hold them, and divide them, exactly as far as 52 bits.
+        whole = 1.0 if unit <= 1 else None
+        _whole(y, w, model.total, int(price), whole, 1, x)
+    else:
+        _whole(y, w, model.total, int(price / unit), unit, 2**20, x)
+    return x
 
 
 def solve_fixed_sum(model: FixedSum) -> NDArray[np.int64]:
@@ -56,40 +60,77 @@ def solve_fixed_sum(model: FixedSum) -> NDArray[np.int64]:
 
 def solve_controlled_rounding(model: ControlledRounding) -> NDArray[np.int64]:
     """The largest fractional parts go up; of equal ones, the first."""
-    part, open_, ups = model.fractions
-    x = model.neighbours[0].copy()
-    if ups:
-        part = part[open_]
-        threshold = np.partition(part, part.size - ups)[part.size - ups]
-        over = part > threshold
-        x[open_[over]] += 1
-        x[open_[part == threshold][: ups - int(over.sum())]] += 1
+    values = model.data
+    if values.dtype == object:
+        x = model.neighbours[0]
+        x[np.argsort(x - values, kind="stable")[: model.ups]] += 1
+        return x
+    x = np.empty(values.size, np.int64)
+    _largest_up(values, model.ups, x)
     return x
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _largest_up(values: Any, ups: int, x: Any) -> None:
+    """Round up the values with the largest fractional parts, the rest down.
+
+    Counting the parts by their leading bits tells among which few the least to go up is: only they are
+    partitioned.
+    """
+    bins = 1 << 12
+    counts = np.zeros(bins + 1, np.int64)
+    for i in range(values.size):
+        counts[int((values[i] - math.floor(values[i])) * bins)] += 1
+    last, left = bins, ups
+    while counts[last] < left:
+        left -= counts[last]
+        last -= 1
+    among, k = np.empty(counts[last]), 0
+    for i in range(values.size):
+        part = values[i] - math.floor(values[i])
+        if int(part * bins) == last:
+            among[k] = part
+            k += 1
+    threshold = 2.0
+    if left > 0:
+        threshold = np.partition(among, k - left)[k - left]
+        for i in range(k):
+            left -= among[i] > threshold
+    for i in range(values.size):
+        floor = math.floor(values[i])
+        part = values[i] - floor
+        up = part > threshold
+        if part == threshold and left > 0:
+            up = True
+            left -= 1
+        x[i] = floor + up
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
 def _segments(noisy: Any, totals: Any, offsets: Any, x: Any) -> None:
     for j in range(totals.size):
-        part = slice(offsets[j], offsets[j + 1])
+        y, part = noisy[offsets[j] : offsets[j + 1]], x[offsets[j] : offsets[j + 1]]
         if totals[j] > 0:
-            start = int(_price(noisy[part], None, totals[j], np.inf))
-            _whole(noisy[part], None, totals[j], start, None, 1, x[part])
+            _whole(y, None, totals[j], int(_price(y, None, totals[j], np.inf)), None, 1, part)
         else:
-            x[part] = 0
+            part[:] = 0
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@numba.njit(cache=True, error_model="numpy", fastmath={"reassoc"})  # type: ignore[untyped-decorator]
 def _price(y: Any, w: Any, total: int, price: float) -> float:
-    """The price over the reals by Newton's steps; from the second on, each drops entries for good."""
+    """The λ with Σ max(0, y + λ/2w) = total, by Newton's steps from a guess.
+
+    From the second on, each step drops entries for good. Where there are none at all, it is the guess.
+    """
     before = -1
     while True:
         held, spread, inside = 0.0, 0.0, 0
         for i in range(y.size):
-            m = 1.0 if w is None else w[i]
-            if 2 * m * y[i] + price > 0:
-                held += y[i]
-                spread += 0.5 / m
-                inside += 1
+            half = 0.5 if w is None else 0.5 / w[i]
+            taken = 1.0 if y[i] + price * half > 0 else 0.0  # as a factor: such loops run on vectors
+            held += y[i] * taken
+            spread += half * taken
+            inside += int(taken)
         if inside == 0 and before < 0 and y.size > 0:
             price = np.inf  # started too low to see any entry
         elif inside == 0 or inside == before:
@@ -98,21 +139,20 @@ def _price(y: Any, w: Any, total: int, price: float) -> float:
             price, before = (total - held) / spread, inside
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@numba.njit(cache=True, error_model="numpy", fastmath={"reassoc"})  # type: ignore[untyped-decorator]
 def _real(y: Any, w: Any, price: float, total: int, x: Any) -> None:
     held, spread = 0.0, 0.0
     for i in range(y.size):
-        m = 1.0 if w is None else w[i]
-        x[i] = max(0.0, y[i] + price / (2 * m))
-        if x[i] > 0:
-            held += x[i]
-            spread += 0.5 / m
+        half = 0.5 if w is None else 0.5 / w[i]
+        z = max(0.0, y[i] + price * half)
+        x[i] = z
+        held += z
+        spread += half * (1.0 if z > 0 else 0.0)
     if spread > 0:  # what rounding has lost, where counts and price are far from 0 and nearly cancel
         price = (total - held) / spread
         for i in range(y.size):
-            m = 1.0 if w is None else w[i]
-            if x[i] > 0:
-                x[i] = max(0.0, x[i] + price / (2 * m))
+            half = 0.5 if w is None else 0.5 / w[i]
+            x[i] = max(0.0, x[i] + price * half) if x[i] > 0 else 0.0
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
@@ -142,27 +182,28 @@ def _whole(y: Any, w: Any, total: int, start: int, unit: Any, step: int, x: Any)
                 break
     missing = total
     for i in range(y.size):
-        m = 1 if w is None else w[i]
-        x[i] = _units(y[i], m, total, low, unit)
+        x[i] = _units(y[i], 1 if w is None else w[i], total, low, unit)
         missing -= x[i]
     for i in range(y.size):
         if missing == 0:
             break
-        m = 1 if w is None else w[i]
-        more = min(missing, _units(y[i], m, total, high, unit) - x[i])
+        more = min(missing, _units(y[i], 1 if w is None else w[i], total, high, unit) - x[i])
         x[i] += more
         missing -= more
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
 def _held(y: Any, w: Any, total: int, price: int, unit: Any) -> int:
-    """How many units cost no more than the price; the count stops where it passes the total."""
+    """How many units cost no more than the price; where they might not fit, just whether above the total."""
     held = 0
-    for i in range(y.size):
-        m = 1 if w is None else w[i]
-        held += _units(y[i], m, total, price, unit)
-        if held > total:
-            break
+    if float(total) * y.size < 2.0**62:
+        for i in range(y.size):
+            held += _units(y[i], 1 if w is None else w[i], total, price, unit)
+    else:
+        for i in range(y.size):
+            held += _units(y[i], 1 if w is None else w[i], total, price, unit)
+            if held > total:
+                break
     return held
 
 
@@ -170,7 +211,5 @@ def _held(y: Any, w: Any, total: int, price: int, unit: Any) -> int:
 def _units(y: Any, m: Any, total: int, price: int, unit: Any) -> int:
     """How many units of one entry cost no more than the price (as whole units), at most the total."""
     if unit is None:
-        count = (price + m * (2 * y + 1)) // (2 * m)
-    else:
-        count = math.floor((price * unit + m * (2 * y + 1)) / (2 * m))
-    return int(min(max(count, 0), total))
+        return int(min(max((price + m * (2 * y + 1)) // (2 * m), 0), total))
+    return int(min(max((price * unit + m * (2 * y + 1)) / (2 * m), 0.0), float(total)))

@@ -62,8 +62,8 @@ def test_random_instances_are_proved(seed):
     assert solution.x.dtype == np.int64
     if model.data.dtype == object:
         assert solution.gap == 0
-    _, open_, _ = model.fractions
-    x, floor = solution.x.copy(), model.neighbours[0]
+    x, (floor, ceil) = solution.x.copy(), model.neighbours
+    open_ = np.flatnonzero(ceil > floor)
     ups, downs = open_[x[open_] > floor[open_]], open_[x[open_] == floor[open_]]
     if ups.size and downs.size:
         x[rng.choice(ups)] -= 1
@@ -115,9 +115,9 @@ def test_two_million_values_proved():
         solution = solve(model)
         assert solution.status == "optimal"
         worse = solution.x.copy()
-        part, open_, _ = model.fractions
-        low = open_[np.argmin(part[open_])]
-        high = open_[np.argmax(part[open_])]
+        part = values - model.neighbours[0]
+        low = np.argmin(np.where(part > 0, part, 1))
+        high = np.argmax(part)
         worse[low] += 1
         worse[high] -= 1
         proof = model.certificate(worse)
@@ -163,3 +163,61 @@ def test_nothing_to_round():
         solution = solve(ControlledRounding(values, total))
         assert (solution.status, solution.objective) == ("optimal", 0)
         assert solution.x.tolist() == [int(v) for v in values]
+
+
+tight = st.sampled_from(
+    [0.5, 0.5 + 2**-53, 0.5 - 2**-54, 0.5 + 1e-9, 1e-300, -1e-300, -1e-20, 1 - 2**-53, 0.0, 2.0, -7.25]
+)
+
+
+@given(st.lists(tight, max_size=12), st.floats(0, 1))
+@settings(max_examples=300, deadline=None, derandomize=True)
+def test_parts_that_nearly_agree_are_told_apart(values, where):
+    # Parts as floats have them: just under 0 lies a whole 1 over its floor.
+    part = [v - np.floor(v) for v in values]
+    floor = [int(np.floor(v)) for v in values]
+    open_ = sum(v != np.floor(v) for v in values)
+    ups = round(where * open_)
+    model = ControlledRounding(values, sum(floor) + ups)
+    assert model.ups == ups
+    expected = list(floor)
+    for i in sorted(range(len(values)), key=lambda i: (-part[i], i))[:ups]:
+        expected[i] += 1
+    assert fast.answer(model).tolist() == expected
+    proof = model.certificate(expected)
+    assert (proof.optimal, proof.gap) == (True, 0)
+    went = [p for p, x, f in zip(part, expected, floor, strict=True) if x > f]
+    assert proof.witness["threshold"] == (min(went) if went else max(part, default=0))
+
+
+def test_many_equal_parts_go_up_from_the_first():
+    values = np.tile([0.25, 0.75, 3.0, 0.5], 5000)
+    for ups in (0, 1, 4999, 5000, 5001, 9_999, 10_000, 10_001, 15_000):
+        model = ControlledRounding(values, 3 * 5000 + ups)
+        x = fast.answer(model)
+        expected = np.floor(values).astype(np.int64)
+        expected[np.argsort(np.floor(values) - values, kind="stable")[:ups]] += 1
+        assert np.array_equal(x, expected)
+        assert model.certificate(x).optimal
+    exactly = np.array([Fraction(1, 4), Fraction(3, 4), Fraction(3), Fraction(1, 2)] * 50, dtype=object)
+    x = fast.answer(ControlledRounding(exactly, 150 + 60))
+    ups = np.flatnonzero(x > exactly).tolist()
+    assert ups == sorted([*range(1, 200, 4), *range(3, 40, 4)])
+
+
+def test_whole_data_and_whole_moves():
+    model = ControlledRounding([3, -1, 4], 6)
+    assert model.certificate([3, -1, 4]).optimal
+    assert model.violations([4, -2, 4]) == [
+        "neighbours: x[0] = 4, not in 3 … 3",
+        "neighbours: x[1] = -2, not in -1 … -1",
+    ]
+    halves = ControlledRounding([0.5, 0.5, 2.0**61], 2**61 + 1)
+    assert halves.certificate([1, 0, 2**61]).optimal
+    assert halves.violations([0, 0, 2**61 + 1]) == [
+        f"neighbours: x[2] = {2**61 + 1}, not in {2**61} … {2**61}"
+    ]
+    assert halves.violations([2**63 - 1, 2, -(2**63)])[0] == f"neighbours: x[0] = {2**63 - 1}, not in 0 … 1"
+    # Up by one where a value is whole and down by one elsewhere: the count of ups is right, the answer not.
+    assert ControlledRounding([0.5, 1.0], 2).violations([0, 2]) != []
+    assert ControlledRounding([0.5, 0.5], 1).violations([2, -1]) != []

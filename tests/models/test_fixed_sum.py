@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from models import FixedSum, SimplexQP
+from models.fixed_sum import _shifts
 from solvers import fast, solve
 from tests.brute import compositions
 
@@ -155,3 +156,55 @@ def test_nothing_at_all():
         for model in (FixedSum([], 0, p), FixedSum([], [], p, [0]), FixedSum([], [0, 0], p, [0, 0, 0])):
             solution = solve(model)
             assert (solution.status, solution.objective, solution.x.size) == ("optimal", 0, 0)
+
+
+@pytest.mark.parametrize("n", [2, 8, 1000])
+def test_a_heap_of_all_units_is_judged_exactly(n):
+    total = 2**61
+    heap = [total] + [0] * (n - 1)
+    even = [total // n + (i < total % n) for i in range(n)]
+    squares = FixedSum([0] * n, total, 2)
+    proof = squares.certificate(heap)  # trial shifts of all entries at once would leave 64 bits
+    assert proof.bound == sum(v * v for v in even)
+    assert proof.gap == total**2 - proof.bound
+    assert squares.certificate(even).gap == 0
+    assert FixedSum([0] * n, total, 1).certificate(heap).gap == 0
+
+
+@given(st.integers(0, 10**6), st.sampled_from([1, 2]))
+@settings(max_examples=100, deadline=None, derandomize=True)
+def test_any_feasible_answer_is_judged_by_its_cost(seed, p):
+    rng = np.random.default_rng(seed)
+    random = FixedSum.random(rng, int(rng.integers(0, 40)))
+    noisy, totals, offsets = random.data
+    model = FixedSum(noisy, totals, p, offsets)
+    sizes = np.diff(offsets)
+    x = [rng.multinomial(c, rng.dirichlet(np.full(k, 0.3))) for c, k in zip(totals, sizes, strict=True) if k]
+    x = np.concatenate([np.zeros(0, np.int64), *x])
+    best = solve(model)
+    for given_ in (x, x.astype(object), x.astype(float), np.repeat(x, 2)[::2]):
+        proof = model.certificate(given_)
+        assert (proof.objective, proof.bound) == (model.objective(x), best.objective)
+        assert proof.gap == model.objective(x) - best.objective
+        assert proof.optimal == (proof.gap == 0)
+
+
+def test_the_prices_prove_the_bound_whoever_adds_it_up():
+    for y in product(range(-2, 4), repeat=2):
+        for total, p in product(range(4), (1, 2)):
+            model = FixedSum(y, total, p)
+            for x in compositions(total, 2):
+                proof = model.certificate(x)
+                price = int(proof.witness["price"][0])
+                least = [min(abs(z - v) ** p - price * z for z in range(12)) for v in y]
+                assert sum(least) + price * total == proof.bound
+
+
+def test_optimal_answers_are_proved_without_a_search():
+    for y in product(range(-3, 3), repeat=3):
+        for total in range(4):
+            model = FixedSum(y, total)
+            best = model.objective(fast.answer(model))
+            for x in compositions(total, 3):
+                proved = _shifts(np.array(x), *model.data, np.zeros(1, np.int64))
+                assert proved == (model.objective(x) == best)

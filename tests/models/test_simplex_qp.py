@@ -9,7 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from models import SimplexQP
+from models.simplex_qp import _end_units
 from solvers import fast, solve
+from solvers.fast.fixed_total import _held, _units
 from tests.brute import compositions
 
 
@@ -302,3 +304,125 @@ def test_nothing_at_all():
     for integer in (True, False):
         solution = solve(SimplexQP([], 0, integer=integer))
         assert (solution.status, solution.objective, solution.x.size) == ("optimal", 0, 0)
+
+
+def test_a_single_weight_stands_for_all_where_none_are_given():
+    y, w = SimplexQP([4, 5, 6], 3).data
+    assert (y.tolist(), w.tolist()) == ([4, 5, 6], [1, 1, 1])
+    assert w.strides == (0,)
+
+
+@given(
+    st.integers(-(2**50), 2**50), st.integers(1, 2**20), st.integers(-(2**51), 2**51), st.integers(1, 2**61)
+)
+@settings(max_examples=500, deadline=None, derandomize=True)
+def test_units_are_counted_exactly_in_floats_too(y, m, price, total):
+    y //= 2 * m
+    exactly = min(max((price + m * (2 * y + 1)) // (2 * m), 0), total)
+    assert _units(y, m, total, price, None) == exactly
+    assert _units(y, m, total, price, 1.0) == exactly
+    edge = 2 * m * 7 - m * (2 * y + 1)  # here the seventh unit costs the price itself
+    for off in (-1, 0, 1):
+        assert _units(y, m, total, edge + off, 1.0) == min(7 if off >= 0 else 6, total)
+
+
+def test_no_unit_is_counted_beyond_the_total():
+    assert _units(0.0, 1e-300, 5, 2**40, 1.0) == 5
+    assert _units(0, 1, 5, 2**40, None) == 5
+    assert _units(-9.0, 2.0, 5, 1, 1.0) == 0
+    for n in (32, 64, 128):  # as many times 2^57, some of them in 64 bits
+        assert _held(np.zeros(n, np.int64), None, 2**57, 2**60, None) > 2**57
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("bits", [20, 45, 50, 57])
+def test_far_counts_are_answered_exactly(bits, weighted):
+    rng = np.random.default_rng(bits)
+    for n in (2, 3, 40, 300):
+        y = rng.integers(-(2**bits), 2**bits, n)
+        w = rng.integers(1, min(100, 2 ** (58 - bits) // 4 + 2), n) if weighted else None
+        for total in (1, 12345, 2**bits // 3, 2**bits + 1):
+            model = SimplexQP(y, total, w)
+            solution = solve(model)
+            assert (solution.status, solution.gap) == ("optimal", 0)
+            x = solution.x.copy()
+            i, j = np.argmax(x), rng.integers(0, n)
+            moved = int(rng.integers(0, x[i] + 1))
+            x[i] -= moved
+            x[j] += moved
+            assert model.certificate(x).gap == model.objective(x) - solution.objective
+
+
+def test_of_units_that_cost_the_same_the_first_are_taken_whatever_their_size():
+    for far in (0, 2**40, 2**55):
+        assert fast.answer(SimplexQP([far] * 5, 3)).tolist() == [1, 1, 1, 0, 0]
+        assert fast.answer(SimplexQP([far, far - 1, far, far], 2)).tolist() == [1, 0, 1, 0]
+        assert fast.answer(SimplexQP([-far] * 3, far + 2)).tolist() == [
+            far // 3 + (i < (far + 2) % 3) + (far + 2) // 3 - far // 3 for i in range(3)
+        ]
+
+
+@given(st.integers(0, 10**6))
+@settings(max_examples=100, deadline=None, derandomize=True)
+def test_any_feasible_answer_is_judged_by_its_cost(seed):
+    rng = np.random.default_rng(seed)
+    model = SimplexQP.random(rng, int(rng.integers(1, 30)))
+    y, _ = model.data
+    x = rng.multinomial(model.total, rng.dirichlet(np.full(y.size, 0.3)))
+    best = solve(model)
+    more = model.objective(x) - model.objective(best.x)
+    for given_ in (x, x.astype(float), x.astype(object), np.repeat(x, 2)[::2]):
+        proof = model.certificate(given_)
+        assert float(proof.gap) == pytest.approx(float(more), rel=1e-9, abs=1e-6)
+        assert proof.optimal or more > 0
+
+
+def test_real_answers_may_miss_by_a_small_part_of_the_largest():
+    small = SimplexQP([1, 2, 3], 4, integer=False)
+    assert small.violations([-5e-7, 1 + 5e-7, 3]) == []
+    assert small.violations([-5e-6, 1 + 5e-6, 3]) == ["x >= 0: x[0] = -5e-06"]
+    assert small.violations([-3e-6, -3e-6, 4 + 6e-6]) == []  # their sum is further than one may be
+    assert small.violations([1, 1, 2 + 5e-6]) == []
+    assert "total" in small.violations([1, 1, 2 + 3e-5])[0]
+    large = SimplexQP([1, 2, 3], 10**6, integer=False)
+    assert large.violations([-0.5, 0.5, 10**6]) == []
+    assert large.violations([-2.0, 2.0, 10**6]) == ["x >= 0: x[0] = -2.0"]
+
+
+def test_an_optimum_of_zeros_first_is_proved():
+    # The entries that give a first price away are all 0: then the search for it must do.
+    y = np.concatenate([np.full(20_000, -50.0), [10.0, 20.0]])
+    for integer in (True, False):
+        model = SimplexQP(y, 20, integer=integer)
+        solution = solve(model)
+        assert solution.status == "optimal"
+        assert solution.x[-2:].tolist() == [5, 15]
+    worse = np.zeros(20_002)
+    worse[-2:] = 4, 16
+    assert model.certificate(worse).gap == pytest.approx(2)
+
+
+def test_optimal_whole_answers_are_proved_without_a_search():
+    for y in product(range(-3, 3), repeat=3):
+        for total in range(1, 4):
+            model = SimplexQP(y, total, [1, 3, 2])
+            best = model.objective(fast.answer(model))
+            for x in compositions(total, 3):
+                cheapest, dearest = _end_units(np.array(x), *model.data, -(2**62))
+                assert (dearest <= cheapest) == (model.objective(x) == best)
+
+
+def test_what_a_sum_misses_is_paid_at_the_price():
+    model = SimplexQP([10, 20], 20, integer=False)
+    assert model.certificate([5.0, 15.0]).gap == 0
+    short = model.certificate([5.0, 15 - 1e-5])
+    assert short.gap == pytest.approx(1e-4, rel=1e-3)  # at 10 a unit
+    assert short.bound == pytest.approx(50)
+
+
+def test_prices_are_finite_where_nothing_is_taken():
+    for y in ([1, -2], [1.5, -2.0]):
+        for integer in (True, False):
+            proof = SimplexQP(y, 0, integer=integer).certificate(np.zeros(2))
+            assert proof.optimal
+            assert abs(proof.witness["price"]) < 100

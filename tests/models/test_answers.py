@@ -1,0 +1,52 @@
+"""Answers as models read them: their dtype, and how far floats may miss."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from models import Chebyshev, SimplexQP
+from models.model import answer_of, tolerance_for
+
+
+def test_whole_floats_become_integers_where_those_hold_them():
+    for kind in (np.float16, np.float32, np.float64, np.longdouble):
+        assert answer_of(np.array([1, -2], kind), (2,), True).dtype == np.int64
+        assert answer_of(np.array([1, -2], kind), (2,), False).dtype == np.float64
+        assert answer_of(np.array([1.5, -2], kind), (2,), True).tolist() == [1.5, -2]
+    for far in (2.0**63, -(2.0**64), 1e300):
+        assert answer_of([far, 1], (2,), True).tolist() == [far, 1]
+    assert answer_of([2.0**62, 1], (2,), True).tolist() == [2**62, 1]
+    assert answer_of(np.zeros((0, 3)), (0, 3), True).dtype == np.int64
+
+
+def test_answers_are_not_copied_without_need():
+    for x, integer in [(np.arange(3), True), (np.arange(3) / 2, False), (np.array([Fraction(1)]), True)]:
+        assert answer_of(x, x.shape, integer) is x
+
+
+def test_entries_that_are_not_finite_are_refused_and_large_ones_are_not():
+    for wrong in ([1, np.nan], [np.inf, 1], [np.inf, -np.inf]):
+        for integer in (True, False):
+            with pytest.raises(ValueError, match="not finite"):
+                answer_of(wrong, (2,), integer)
+    assert answer_of([1.7e308, 1.7e308], (2,), False).tolist() == [1.7e308, 1.7e308]
+    with pytest.raises(ValueError, match=r"shape \(1,\), the model \(2,\)"):
+        answer_of([1], (2,), True)
+
+
+def test_tolerance_grows_with_the_largest_size():
+    assert tolerance_for(np.array([1, 2])) == 0
+    assert tolerance_for(np.zeros(0)) == 1e-6
+    assert tolerance_for(np.array([-30.0, 2.0])) == pytest.approx(3e-5)
+    assert tolerance_for(np.array([0.5]), np.array([-7, 40])) == pytest.approx(4e-5)
+
+
+def test_floats_beyond_64_bits_are_too_large_and_nothing_else():
+    for model in (Chebyshev([5, 3], 4), SimplexQP([5, 3], 4)):
+        assert model.violations([1e19, 0])[0].endswith("up to 1e+19, not 4")
+        assert not model.certificate([1e19, 0])
+        assert model.objective([1e19, 0]) > 1e18
+    for kind in (np.float16, np.float32, np.longdouble):
+        real = SimplexQP([5.0, 3.0], 4, integer=False)
+        assert real.certificate(np.array([3, 1], kind)).optimal
