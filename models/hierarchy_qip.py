@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, Self
 
 import numpy as np
@@ -11,13 +13,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from models import exact
 from models.certificate import Certificate, infeasible, judge
+from models.distance import distance
 from models.exact import Number
+from models.exchange import NEVER, exchange
+from models.layout import by_node, by_size, layout_of
 from models.model import answer_of, fractional, random_noisy, tolerance_for
+from models.node_prices import NodePrices, node_prices, rows_of_families
 from models.program import Block, Program, Rows, Term
 from models.tree import Tree
-
-UNBOUNDED = 1 << 60
-"""Stands for an infinite unit cost in int64; a model's data are checked to keep costs far below."""
+from models.tree_sums import adds_up
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +81,7 @@ class HierarchyQIP:
         if self.window is not None and (not isinstance(self.window, int | np.integer) or self.window < 0):
             raise ValueError(f"window must be a whole number >= 0, got {self.window!r}")
         largest = (exact.reach(noisy) if noisy.dtype == np.int64 else 0) + self.total + (self.window or 0)
-        if noisy.dtype == np.int64 and 4 * largest * (self.tree.depth + 1) >= UNBOUNDED:
+        if noisy.dtype == np.int64 and 4 * largest * (self.tree.depth + 1) >= NEVER:
             raise ValueError(f"counts of up to {largest}: their unit costs along the tree pass 60 bits")
         object.__setattr__(self, "noisy", noisy)
 
@@ -94,6 +98,34 @@ class HierarchyQIP:
             return np.zeros(noisy.shape, np.int64), np.full(noisy.shape, self.total)
         low, high = (noisy, noisy) if noisy.dtype == np.int64 else (np.ceil(noisy), np.floor(noisy))
         return np.maximum(0, low - self.window), np.minimum(self.total, high + self.window)
+
+    @property
+    def reach(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """``(least, most)`` that each subtree can hold by its nodes' domains, shape (nodes, sizes)."""
+        start, child = self.tree.children
+        least, most = (exact.widened(side.copy(), self.tree.size) for side in self.domain)
+        for r in self.tree.internal[::-1]:
+            family = child[start[r] : start[r + 1]]
+            least[r] = np.maximum(least[r], least[family].sum(axis=0))
+            most[r] = np.minimum(most[r], most[family].sum(axis=0))
+        return least, most
+
+    def why_infeasible(self) -> str:
+        """Which domain no counts can keep; empty where some answer exists, as always without a window."""
+        if self.window is None:
+            return ""
+        least, most = self.reach
+        wrong = np.argwhere(least > most)
+        if wrong.size:
+            r, s = wrong[-1]
+            lower, upper = (side[r, s] for side in self.domain)
+            if lower > upper:
+                return f"H4 domain: no whole number >= 0 for x[{r}, {s}] is within the window"
+            return f"H3 consistency: node {r}, size {s}: {lower} … {upper} is out of its children's reach"
+        low, high = exact.total(least[0]), exact.total(most[0])
+        if low <= self.total <= high:
+            return ""
+        return f"H2 total: the windows let the root's counts sum to {low} … {high}, not {self.total}"
 
     def program(self) -> Program:
         """(H1)–(H4), with ``x[r, s]`` = n̂^r_s."""
@@ -120,13 +152,15 @@ class HierarchyQIP:
 
     def objective(self, x: Any) -> Number:
         """Σ (n̂ − ñ)², an `int` for integer data, however large."""
-        away = exact.difference(answer_of(x, self.counts.shape, self.integer), self.counts)
-        return exact.dot(away, away)
+        return distance(answer_of(x, self.counts.shape, self.integer), self.counts, p=2)
 
     def violations(self, x: Any) -> list[str]:
         """Broken totals, sums of children, domains and integrality, by the paper's names."""
         noisy, tree = self.counts, self.tree
         x = answer_of(x, noisy.shape, self.integer)
+        whole = self.integer and x.dtype == noisy.dtype == np.int64
+        if whole and adds_up(tree, x, self.total, self._own_domain):
+            return []
         slack = 0 if self.integer else tolerance_for(x)
         found = [f"H4 {text}" for text in fractional(x)] if self.integer else []
         lower, upper = self.domain
@@ -143,12 +177,12 @@ class HierarchyQIP:
         return found
 
     def certificate(self, x: Any) -> Certificate:
-        """A price at every node that agrees along the tree; linear time.
+        """A price at every node that agrees along the tree; linear time where x is optimal.
 
-        Going up, each subtree gets the cost of its last unit and of its next one; brothers, and at the root
-        the sizes, must admit a common price between the dearest last and the cheapest next unit. Going
-        down, such prices are chosen. The bound is the Lagrangian dual at these prices (multipliers of H2
-        and H3), so it holds whatever they are; the gap is 0 just if x is optimal.
+        The bound is the Lagrangian dual at these prices (multipliers of H2 and H3), so it holds whatever they
+        are. The counts themselves ask for prices, which agree just if they are optimal. Where they are not,
+        exchanges of units make them so, and the prices are those of the optimum: the gap is the true one,
+        exactly so over whole numbers. (Data too large for 64 bits: the gap is only bounded.)
         """
         noisy = self.counts
         x = answer_of(x, noisy.shape, self.integer)
@@ -157,96 +191,99 @@ class HierarchyQIP:
         if broken:
             return infeasible(objective, broken)
         exactly = exact.is_exact(x) and exact.is_exact(noisy) and self.integer
-        near = 0 if exactly else tolerance_for(np.asarray(x, float))
-        last, following = self._own_costs(x, near)
-        below_last, below_next = self._subtree_costs(last, following)
-        root_price, price, above = self._prices(last, following, below_last, below_next)
+        x = x.astype(np.int64) if exactly else x
+        prices = self._prices(x)
+        reason = prices.clash or "the prices leave a gap"
+        gap: Number = 0 if exactly else self._dual_gap(x, prices, exactly)
+        if not (prices.agree if exactly else judge(objective, gap, exactly, {}, "").optimal):
+            best = self._exchanged(x)
+            if best is None:
+                gap = self._dual_gap(x, prices, exactly)
+            else:
+                prices = self._prices(best)
+                left = 0 if exactly and prices.agree else self._dual_gap(best, prices, exactly)
+                true = objective - self.objective(best) + left
+                gap = true if exactly else min(gap, max(true, 0.0))
+        below = np.zeros(noisy.shape, prices.below.dtype)
+        below[self.tree.internal] = prices.below
+        return judge(objective, gap, exactly, {"root_price": prices.root, "prices": below}, reason)
 
+    @property
+    def _own_domain(self) -> tuple[NDArray[Any], NDArray[Any]] | tuple[None, None]:
+        """`domain`, or Nones where H4 asks for no more than counts ≥ 0.
+
+        The bound that comes from G alone can bind no optimal answer without H2 binding too.
+        """
+        return (None, None) if self.window is None else self.domain
+
+    def _prices(self, x: NDArray[Any]) -> NodePrices:
+        near = 0 if self.integer else tolerance_for(np.asarray(x, float))
+        return node_prices(self.tree, x, self.counts, self._own_domain, self.integer, near)
+
+    def _dual_gap(self, x: NDArray[Any], prices: NodePrices, exactly: bool) -> Number:
+        """Objective less the Lagrangian dual at these prices, which need not be those that x asks for."""
+        noisy, inner = self.counts, self.tree.internal
+        slope = np.empty(noisy.shape, prices.below.dtype)
+        slope[0], slope[1:] = -prices.root, -prices.below[rows_of_families(self.tree)[1][1:]]
+        slope[inner] += prices.below
         # f(x) + (own price) x against its least value over the domain, node by node, size by size.
-        slope = price - above
         lower, upper = self.domain
-        z = noisy - slope / 2
-        if self.integer:
-            z = (2 * noisy - slope + 1) // 2 if exactly else np.floor(z + 0.5)
+        z = noisy - slope / 2 if not self.integer or not exactly else (2 * noisy - slope + 1) // 2
+        if self.integer and not exactly:
+            z = np.floor(z + 0.5)
         z = np.clip(z, lower, upper)
         gap: Number = exact.dot(x - z, x + z - 2 * noisy + slope)
-        if not exactly:
-            sums = self.tree.child_sums(x) if self.tree.internal.size else x[:0]
-            inner = self.tree.internal
-            gap += exact.dot(price[inner], sums - x[inner]) + root_price * (float(x[0].sum()) - self.total)
-            gap = max(gap, 0.0)
-        reason = "" if gap == 0 else self._complaint(below_last, below_next)
-        return judge(objective, gap, exactly, {"root_price": root_price, "prices": price}, reason)
+        if exactly:
+            return gap
+        sums = self.tree.child_sums(x) if inner.size else x[:0]
+        gap += exact.dot(prices.below, sums - x[inner]) + prices.root * (float(x[0].sum()) - self.total)
+        return max(gap, 0.0)
 
-    def _own_costs(self, x: NDArray[Any], near: float) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Each node's own cost of its last unit and of its next one; ∓UNBOUNDED at the ends of its domain."""
-        slope = 2 * (x - self.counts)
-        half = 1 if self.integer else 0
-        lower, upper = self.domain
-        # A bound that comes from G alone can bind no optimal answer without H2 binding too.
-        at_top = (x >= upper - near) if self.window is not None else np.zeros(x.shape, bool)
-        return (
-            np.where(x <= lower + near, -UNBOUNDED, slope - half),
-            np.where(at_top, UNBOUNDED, slope + half),
-        )
+    def on_grid(self) -> tuple[NDArray[np.int64], int] | None:
+        """``(y, unit)``: the noisy counts times a number, and that number, such that all costs fit 64 bits.
 
-    def _subtree_costs(
-        self, last: NDArray[Any], following: NDArray[Any]
-    ) -> tuple[NDArray[Any], NDArray[Any]]:
-        """For each internal node, the dearest last and cheapest next unit among its children's subtrees."""
-        tree = self.tree
-        start, child = tree.children
-        below_last = np.full_like(last, 0)
-        below_next = np.full_like(following, 0)
-        total_last, total_next = last.copy(), following.copy()
-        for level in range(tree.depth - 1, -1, -1):
-            nodes = np.arange(tree.size)[tree.nodes_of(level)]
-            nodes = nodes[np.diff(start)[nodes] > 0]
-            if not nodes.size:
-                continue
-            family = child[start[nodes[0]] : start[nodes[-1] + 1]]
-            cuts = start[nodes] - start[nodes[0]]
-            below_last[nodes] = np.maximum.reduceat(total_last[family], cuts, axis=0)
-            below_next[nodes] = np.minimum.reduceat(total_next[family], cuts, axis=0)
-            total_last[nodes] = np.maximum(last[nodes] + below_last[nodes], -UNBOUNDED)
-            total_next[nodes] = np.minimum(following[nodes] + below_next[nodes], UNBOUNDED)
-        return below_last, below_next
+        Fractions get a common denominator. Floats get a power of two, and are rounded; over the reals no
+        finer than 2⁻³⁰, which is enough for prices whose error counts squared. None: they do not fit.
+        """
+        noisy = self.counts
+        if noisy.dtype == np.int64 and self.integer:
+            return noisy, 1
+        room = NEVER // (4 * (self.tree.depth + 1))
+        if noisy.dtype == object and self.integer:
+            unit = math.lcm(*(Fraction(v).denominator for v in noisy.flat))
+            largest = max(math.ceil(abs(v)) for v in noisy.flat) + self.total + (self.window or 0)
+            return ((noisy * unit).astype(np.int64), unit) if largest * unit < room else None
+        real = noisy.astype(np.float64)
+        largest = math.ceil(np.abs(real).max()) + self.total + (self.window or 0) + 1
+        bits = (room // largest).bit_length() - 1
+        if bits < 0:
+            return None
+        unit = 1 << (bits if self.integer else min(bits, 30))
+        return np.rint(real * unit).astype(np.int64), unit
 
-    def _prices(
-        self,
-        last: NDArray[Any],
-        following: NDArray[Any],
-        below_last: NDArray[Any],
-        below_next: NDArray[Any],
-    ) -> tuple[Any, NDArray[Any], NDArray[Any]]:
-        """``(root price, each node's price to its children, each node's price from above)``."""
-        tree = self.tree
-        top_last = np.maximum(last[0] + below_last[0], -UNBOUNDED).max()
-        top_next = np.minimum(following[0] + below_next[0], UNBOUNDED).min()
-        root_price = _between(top_last, top_next, np.zeros_like(top_last))
-        price = np.zeros_like(last)
-        above = np.empty_like(last)
-        above[0] = root_price
-        inner = np.zeros(tree.size, bool)
-        inner[tree.internal] = True
-        for level in range(tree.depth + 1):
-            nodes = np.arange(tree.size)[tree.nodes_of(level)]
-            if level:
-                above[nodes] = price[tree.parent[nodes]]
-            nodes = nodes[inner[nodes]]
-            low = np.maximum(above[nodes] - following[nodes], below_last[nodes])
-            high = np.minimum(above[nodes] - last[nodes], below_next[nodes])
-            price[nodes] = _between(low, high, above[nodes])
-        return root_price.item(), price, above
-
-    def _complaint(self, below_last: NDArray[Any], below_next: NDArray[Any]) -> str:
-        """Where prices clash: a unit that one child would give up for more than another asks for it."""
-        inner = self.tree.internal
-        clash = np.argwhere(below_last[inner] > below_next[inner])
-        if clash.size:
-            r, s = inner[clash[0][0]], clash[0][1]
-            return f"size {s}: a unit moved between the children of node {r} would cost less"
-        return "a unit moved from one size to another would cost less"
+    def _exchanged(self, x: NDArray[Any]) -> NDArray[Any] | None:
+        """The optimum, by exchanges from x; over the reals on a fine grid. None: beyond 64 bits."""
+        grid = self.on_grid()
+        if grid is None:
+            return None
+        y, unit = grid
+        layout = layout_of(self.tree)
+        scale = 1 if self.integer else unit
+        bounds = [side if side is None else (side * scale).astype(np.int64) for side in self._own_domain]
+        if self.integer:
+            start = x.astype(np.int64)
+        else:
+            leaves = np.rint(x[self.tree.leaves] * scale).astype(np.int64)
+            floor = 0 if bounds[0] is None else bounds[0][self.tree.leaves]
+            leaves = np.maximum(leaves, floor)
+            largest = np.unravel_index(leaves.argmax(), leaves.shape)
+            leaves[largest] += self.total * scale - leaves.sum()
+            start = np.asarray(self.tree.sum_up(leaves))
+        held = by_size(start, layout.order)
+        sides = [side if side is None else by_size(side, layout.order) for side in bounds]
+        exchange(layout, by_size(y, layout.order), held, unit // scale, sides[0], sides[1])
+        z = by_node(held, layout.order)
+        return z if self.integer else z / scale
 
     @classmethod
     def random(cls, rng: np.random.Generator, size: int) -> Self:
@@ -257,9 +294,3 @@ class HierarchyQIP:
         noisy = random_noisy(rng, (tree.size, sizes))
         total = max(0, int(noisy[0].sum()) + int(rng.integers(-5, 6)))
         return cls(tree, noisy, total if rng.random() < 0.9 else 0)
-
-
-def _between(low: Any, high: Any, near: Any) -> Any:
-    """A price in [low, high], the one nearest to `near`; where the interval is empty, its middle."""
-    middle = low + (high - low) // 2 if np.issubdtype(np.asarray(low).dtype, np.integer) else (low + high) / 2
-    return np.where(low <= high, np.clip(near, low, np.maximum(low, high)), middle)

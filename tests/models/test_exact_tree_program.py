@@ -48,6 +48,15 @@ def test_whole_totals_are_asked_for():
         with pytest.raises(ValueError, match="G must be an integer, got"):
             exact.as_total("G", wrong)
     assert exact.as_total("G", np.int32(7)) == 7
+    assert exact.as_total("G", 2**62 - 1) == 2**62 - 1
+    with pytest.raises(ValueError, match="beyond 62 bits"):
+        exact.as_total("G", 2**62)
+
+
+def test_data_beyond_64_bits_are_refused():
+    assert exact.as_data("y", np.array([2**63 - 1], dtype=np.uint64)).tolist() == [2**63 - 1]
+    with pytest.raises(ValueError, match="y has values beyond 64-bit signed integers"):
+        exact.as_data("y", np.array([1, 2**63], dtype=np.uint64))
 
 
 @pytest.mark.parametrize(
@@ -341,3 +350,13 @@ def test_the_epigraph_equals_the_absolute_values(cells):
 def test_terms_stay_exact_beyond_64_bits():
     term = Term("quadratic", np.arange(2), np.array([10**6, 10**6]), np.array([10**13, -(10**13)]))
     assert term.value(np.array([0, 0])) == 2 * 10**32
+
+
+def test_blocks_are_taken_by_name_and_tables_cost_whole_numbers():
+    tables = [np.array([2**60 + 1, 2**61 + 1]), np.array([7, 2**60 + 1])]
+    cost = Term("table", np.array([4, 1]), center=np.array([-1, 2]), tables=tables)
+    program = Program("p", [Block("x", (2, 2)), Block("t", (3,))], [], [cost])
+    values = np.array([5, 3, 2, 6, 0, 8, 9])
+    assert program.value(values) == 2**61 + 1 + 2**60 + 1
+    assert program.take(values).tolist() == [[5, 3], [2, 6]]
+    assert program.take(values, "t").tolist() == [0, 8, 9]

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from models import HierarchyQIP, Tree
+from models.tree_sums import adds_up
 from solvers import fast, solve
 from tests.brute import all_answers, compositions, tiny_trees, top_down_key
 
@@ -52,8 +53,9 @@ def judge_all(tree: Tree, sizes: int, total: int, noisy_values, window=None, cer
                 continue
             assert proof.optimal == (cost[k] == least), (model, answer)
             assert proof.objective == cost[k]
-            assert proof.bound <= least
-            assert proof.gap == cost[k] - proof.bound
+            assert proof.bound == least
+            assert proof.gap == cost[k] - least
+            assert type(proof.gap) is int
 
 
 @pytest.mark.parametrize(
@@ -117,7 +119,7 @@ def test_random_trees_are_proved_and_moves_judged(seed, scale):
         cost = exact_cost(model, moved)
         proof = model.certificate(moved)
         assert proof.optimal == (cost == solution.objective)
-        assert proof.bound <= solution.objective
+        assert proof.bound == solution.objective
         assert proof.gap == cost - proof.bound
     again = solve(model)
     assert again.x.tobytes() == solution.x.tobytes()
@@ -181,14 +183,118 @@ def test_a_float_tie_of_whole_counts():
             assert model.certificate(x).optimal == (((x - noisy) ** 2).sum() < least + 1e-9)
 
 
-def test_fractions_have_a_certificate_but_no_fast_path():
-    noisy = np.array([[Fraction(1, 3)], [Fraction(1, 2)], [Fraction(5, 2)]], dtype=object)
-    model = HierarchyQIP(Tree([[0, 0]]), noisy, 2)
+@pytest.mark.parametrize("window", [None, 1])
+def test_fractions_are_solved_and_judged_exactly(window):
+    """A common denominator makes them whole numbers; against every answer."""
+    rng = np.random.default_rng(5)
+    for tree in tiny_trees(4):
+        answers = all_answers(tree, 1, 3)
+        for _ in range(12):
+            noisy = np.array(
+                [[Fraction(int(rng.integers(-9, 25)), int(rng.integers(1, 7)))] for _ in range(tree.size)]
+            )
+            model = HierarchyQIP(tree, noisy, 3, window=window)
+            costs = [sum((a - b) ** 2 for a, b in zip(x.flat, noisy.flat, strict=True)) for x in answers]
+            inside = [not model.violations(x) for x in answers]
+            x = fast.answer(model)
+            if not any(inside):
+                assert x is None
+                continue
+            least = min(cost for cost, fits in zip(costs, inside, strict=True) if fits)
+            assert model.objective(x) == least
+            for answer, cost, fits in zip(answers, costs, inside, strict=True):
+                proof = model.certificate(answer)
+                assert proof.gap == (cost - least if fits else None)
+                assert proof.optimal == (fits and cost == least)
+
+
+def test_numbers_beyond_64_bits_have_a_bound_but_no_fast_path():
+    noisy = np.array([[2**70], [2**70 + 8], [-3]], dtype=object)
+    model = HierarchyQIP(Tree([[0, 0]]), noisy, 6)
     assert solve(model).status == "unsupported"
-    assert "int64 or float64" in solve(model).message
-    proofs = {a: model.certificate([[2], [a], [2 - a]]) for a in range(3)}
-    assert [a for a, proof in proofs.items() if proof.optimal] == [0]
-    assert proofs[0].objective == Fraction(5, 3) ** 2 + Fraction(1, 4) + Fraction(1, 4)
+    assert "beyond 64 bits" in solve(model).message
+    costs = [model.objective([[6], [a], [6 - a]]) for a in range(7)]
+    proofs = [model.certificate([[6], [a], [6 - a]]) for a in range(7)]
+    assert [proof.optimal for proof in proofs] == [cost == min(costs) for cost in costs]
+    assert all(proof.bound <= min(costs) for proof in proofs)
+    assert type(proofs[0].gap) is int
+    ugly = HierarchyQIP(Tree([]), np.array([[Fraction(1, 10**15), Fraction(7, 10**12 + 39)]]), 3)
+    assert "beyond 64 bits" in solve(ugly).message
+    assert ugly.certificate([[1, 2]]).optimal
+    assert not ugly.certificate([[0, 3]]).optimal
+
+
+@given(st.integers(0, 10**6))
+@settings(max_examples=80, deadline=None, derandomize=True)
+def test_gaps_of_floats_are_tight(seed):
+    """Far answers over the reals, and whole ones of float counts: the gap is the distance to the optimum."""
+    rng = np.random.default_rng(seed)
+    shape = HierarchyQIP.random(rng, 30)
+    scale = float(rng.choice([1, 1e3, 1e6]))
+    noisy = shape.counts * scale + rng.normal(0, 0.3, shape.counts.shape)
+    total = int(rng.integers(1, 50) * scale)
+    leaves = rng.multinomial(total, rng.dirichlet(np.full(shape.tree.leaves.size * noisy.shape[1], 0.1)))
+    for integer in (True, False):
+        far = shape.tree.sum_up(leaves.reshape(-1, noisy.shape[1]))
+        model = HierarchyQIP(shape.tree, noisy, total, integer=integer)
+        best = model.objective(fast.answer(model))
+        proof = model.certificate(far if integer else far.astype(float))
+        near = 1e-7 * max(1.0, abs(best))
+        assert proof.bound == pytest.approx(best, abs=near)
+        assert proof.gap == pytest.approx(proof.objective - best, abs=2 * near)
+        windowed = HierarchyQIP(shape.tree, noisy, total, integer=integer, window=int(20 * scale))
+        if not windowed.violations(far):
+            proof = windowed.certificate(far if integer else far.astype(float))
+            assert best - near <= proof.bound <= proof.objective
+            assert windowed.certificate(far).bound == pytest.approx(proof.bound, abs=near)
+
+
+def test_whole_answers_of_large_float_counts_are_not_taken_for_zeros():
+    """A count of 1 is not near 0, however large the others are."""
+    model = HierarchyQIP(Tree([[0, 0]]), [[1e9], [1e9], [-40.25]], 10**9)
+    assert not model.certificate([[10**9], [10**9 - 1], [1]]).optimal
+    assert model.certificate([[10**9], [10**9], [0]]).optimal
+    gap = model.certificate([[10**9], [10**9 - 1], [1]]).gap
+    assert gap == pytest.approx(1 + 41.25**2 - 40.25**2, rel=1e-6)
+    beside = HierarchyQIP(Tree([[0, 0]]), [[1e9 - 10], [1e9 - 1], [0.6]], 10**9)
+    assert beside.certificate([[10**9], [10**9 - 1], [1]]).optimal
+
+
+def test_bounds_are_for_the_true_total_not_for_the_answers():
+    """An answer in floats may miss the total by its tolerance; its bound may not."""
+    model = HierarchyQIP(Tree([[0, 0]]), [[1e6, 1e6], [5e5, 5e5], [5e5, 5e5]], 2 * 10**6, integer=False)
+    proof = model.certificate([[1e6 + 0.9] * 2, [5e5 + 0.45] * 2, [5e5 + 0.45] * 2])
+    assert proof.bound == pytest.approx(0, abs=1e-6)
+    assert proof.gap == pytest.approx(2 * 0.9**2 + 4 * 0.45**2)
+
+
+def test_totals_dwarfed_by_the_counts_are_met():
+    """Prices of 10^10 miss the sixth digit of a total of 1."""
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        model = HierarchyQIP(Tree([[0]]), rng.normal(0, 1e10, (2, 30)), 1, integer=False)
+        solution = solve(model)
+        assert solution.status == "optimal"
+        assert solution.x[0].sum() == pytest.approx(1, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("noisy", "total", "culprit"),
+    [
+        ([[9], [1], [1]], 9, "H3 consistency: node 0, size 0: 8 … 9 is out of its children's reach"),
+        ([[1], [5], [1]], 9, "H3 consistency: node 0, size 0: 0 … 2 is out of its children's reach"),
+        ([[1], [-2], [1]], 1, "H4 domain: no whole number >= 0 for x[1, 0] is within the window"),
+        ([[3, 3], [1, 1], [2, 2]], 9, "H2 total: the windows let the root's counts sum to 4 … 8, not 9"),
+        ([[3, 3], [1, 1], [2, 2]], 3, "H2 total: the windows let the root's counts sum to 4 … 6, not 3"),
+        ([[3, 3], [1, 1], [2, 2]], 4, ""),
+        ([[3, 3], [1, 1], [2, 2]], 8, ""),
+    ],
+)
+def test_windows_without_an_answer_name_their_culprit(noisy, total, culprit):
+    model = HierarchyQIP(Tree([[0, 0]]), noisy, total, window=1)
+    assert model.why_infeasible() == culprit
+    assert solve(model).status == ("infeasible" if culprit else "optimal")
+    assert HierarchyQIP(Tree([[0, 0]]), noisy, total).why_infeasible() == ""
 
 
 def test_infeasible_answers_are_refused_by_name():
@@ -212,6 +318,31 @@ def test_infeasible_answers_are_refused_by_name():
     assert relaxed.violations([[5.0], [5.1], [-0.1]])
     with pytest.raises(ValueError, match=r"the answer has shape \(3,\), the model \(3, 1\)"):
         relaxed.objective([1, 2, 3])
+
+
+@pytest.mark.parametrize("window", [None, 0, 2])
+@pytest.mark.parametrize("kind", ["right", "consistent", "off by one", "wild"])
+def test_the_quick_look_sees_what_the_slow_one_does(window, kind):
+    """Right counts; others that add up; some off by one, or by as much as 64 bits hold."""
+    rng = np.random.default_rng(6)
+    for _ in range(250):
+        tree = Tree.random(rng, int(rng.integers(0, 4)), 3, ragged=bool(rng.random() < 0.4))
+        leaves = rng.integers(0, 4, (tree.leaves.size, int(rng.integers(1, 4))))
+        x = tree.sum_up(leaves)
+        noisy = x + (0 if window is None else rng.integers(-window, window + 1, x.shape))
+        model = HierarchyQIP(tree, noisy, int(x[0].sum()), window=window)
+        if kind == "consistent":
+            moved = rng.integers(-2, 3, leaves.shape)
+            moved.flat[rng.integers(moved.size)] -= moved.sum()
+            x = tree.sum_up(leaves + moved)
+        elif kind != "right":
+            steps = [-1, 1] if kind == "off by one" else [2**62, -(2**62), -(2**63)]
+            x[rng.integers(len(x)), rng.integers(x.shape[1])] += rng.choice(steps)
+        slow = model.violations(x.astype(object))
+        assert model.violations(x) == slow
+        assert slow == [] or kind != "right"
+        quick = adds_up(tree, x, model.total, (None, None) if window is None else model.domain)
+        assert quick == (slow == [])
 
 
 def test_sums_that_wrap_in_64_bits_are_not_taken_for_totals():
@@ -271,9 +402,9 @@ def test_objectives_beyond_64_bits_are_exact():
     solution = solve(model)
     assert solution.status == "optimal"
     assert solution.objective == exact_cost(model, solution.x) > 2**95
-    # Where the fast path's floats would not do, it says so, and the certificate still judges.
+    # Where floats are only a start, the exchanges go the rest of the way.
     huge = HierarchyQIP(tree, noisy * 2**6, 2**40)
-    assert solve(huge).status == "unsupported"
+    assert solve(huge).status == "optimal"
     assert huge.certificate([[2**40], [0], [2**40], [0]]).objective > 2**107
 
 

@@ -1,0 +1,288 @@
+"""Exchanges of units along a tree: from any feasible counts to the optimal ones, in whole numbers.
+
+Σ (x − y)² over the nodes of a tree, every node's count the sum of its children's, is M-convex in the
+leaves' counts: units of a subtree come at strictly rising costs, and x is optimal just if nowhere among
+brothers the dearest unit held costs more than the cheapest one on offer (Murota 2003, ch. 6). So units move
+between brothers until that holds, from the leaves up; at the top, the sizes trade like brothers.
+
+Steps of δ units obey the same law on the grid x + δℤ, so far answers come near in large steps; each finer
+grid then has few exchanges left (the proximity theorem). Brothers are ranked by knock-out tournaments: an
+exchange costs the logarithm of each family that it passes, however wide.
+
+Ties: of equally cheap units the one of the earlier size, and then of the earlier child, is taken.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+
+from models.layout import Ints, Layout, in_blocks
+
+NEVER = 1 << 60
+"""Stands for an infinite cost; true costs must stay under it."""
+
+_PATIENCE = 2
+"""Exchanges for each member of a family before x counts as far from the optimum."""
+
+_ENDLESS = 1 << 31
+
+_RANKED = 1
+"""Stands in the free first place of a family's tournament once it has been played."""
+
+
+class State(NamedTuple):
+    """What the kernels share. Arrays over the counts are flat: node i of size s is at ``s · nodes + i``.
+
+    `last` and `following` are the costs, a unit, of the last step held by each subtree and of its next one;
+    `dear` and `cheap` hold each family's two tournaments, in the places of its members: the winner of all is
+    second, the two that it met are in the places after it, and so on; the first place is free.
+    """
+
+    first: Any
+    degree: Any
+    parent: Any
+    y: Any
+    x: Any
+    lower: Any
+    upper: Any
+    last: Any
+    following: Any
+    dear: Any
+    cheap: Any
+
+
+def exchange(layout: Layout, y: Ints, x: Ints, unit: int, lower: Ints | None, upper: Ints | None) -> None:
+    """Make feasible counts optimal, in place.
+
+    Parameters
+    ----------
+    layout : Layout
+    y : int64 array, shape (sizes, nodes)
+        The noisy counts, times `unit`; by size, in the order of the layout.
+    x : int64 array, shape (sizes, nodes)
+        Whole counts that keep every constraint; written to.
+    unit : int
+        What one count is worth in the scale of y.
+    lower, upper : int64 arrays, shape (sizes, nodes), or None
+        Each count's own domain; None: 0 and no bound.
+    """
+    sizes = x.shape[0]
+    flat = [None if a is None else a.reshape(-1) for a in (y, x, lower, upper)]
+    costs = np.empty((2, x.size), np.int64)
+    winners = np.empty((2, x.size), np.int32)
+    state = State(layout.first, layout.degree, layout.parent, *flat, *costs, *winners)
+    ranks = np.empty((2, sizes), np.int32)
+
+    def settle(step: int, patience: int) -> bool:
+        done = in_blocks(lambda a, b: bool(_settle(state, a, b, unit, step, patience)), sizes, x.size)
+        return bool(_trade_sizes(state, ranks[0], ranks[1], unit, step, patience)) and all(done)
+
+    if settle(1, _PATIENCE):  # the usual case: x is near
+        return
+    for bits in range(int(x[:, 0].max()).bit_length() // 2 * 2, -1, -2):
+        settle(1 << bits, _ENDLESS)
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _room_below(x: int, lower: Any, at: int) -> int:
+    """How far a count may fall."""
+    return x if lower is None else x - lower[at]
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _room_above(x: int, upper: Any, at: int) -> int:
+    """How far a count may rise."""
+    return NEVER if upper is None else upper[at] - x
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _own(t: State, at: int, unit: int, step: int) -> Any:
+    """A node's own cost, a unit, of its last step and of its next one; ∓NEVER at the ends of its domain."""
+    x = t.x[at]
+    slope = 2 * (unit * x - t.y[at])
+    gives = slope - unit * step if _room_below(x, t.lower, at) >= step else -NEVER
+    takes = slope + unit * step if _room_above(x, t.upper, at) >= step else NEVER
+    return gives, takes
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _join(own: int, below: int) -> int:
+    """The cost of a step that passes a node: never, where the node or all below it refuse."""
+    if abs(own) == NEVER or abs(below) == NEVER:
+        return own if abs(own) == NEVER else below
+    return own + below
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _extremes(last: Any, following: Any) -> Any:
+    """A family's dearest last and cheapest next step."""
+    dearest, cheapest = -NEVER, NEVER
+    for j in range(last.size):
+        dearest, cheapest = max(dearest, last[j]), min(cheapest, following[j])
+    return dearest, cheapest
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _best(winners: Any, place: int, members: int, k: int) -> int:
+    """Who comes out of node k of a tournament: nodes ``members … 2·members − 1`` are the members."""
+    return k - members if k >= members else winners[place + k]
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _ahead(values: Any, begin: int, stride: int, j: int, k: int, sign: int) -> int:
+    """Of two members the one of less cost, the earlier at ties; with sign −1 of more, the later at ties."""
+    less = sign * (values[begin + k * stride] - values[begin + j * stride])
+    return j if less > 0 or (less == 0 and sign * (k - j) > 0) else k
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _rank(values: Any, winners: Any, begin: int, stride: int, place: int, members: int, sign: int) -> None:
+    """Play a family's tournament; `place` is where its winners are kept."""
+    for k in range(members - 1, 0, -1):
+        left, right = _best(winners, place, members, 2 * k), _best(winners, place, members, 2 * k + 1)
+        winners[place + k] = _ahead(values, begin, stride, left, right, sign)
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _replay(
+    values: Any, winners: Any, begin: int, stride: int, place: int, members: int, j: int, sign: int
+) -> None:
+    """Play again the games of member j, whose cost has changed, until they end as before without it."""
+    k = (members + j) >> 1
+    while k >= 1:
+        left, right = _best(winners, place, members, 2 * k), _best(winners, place, members, 2 * k + 1)
+        winner = _ahead(values, begin, stride, left, right, sign)
+        if winner == winners[place + k] and winner != j:
+            return
+        winners[place + k] = winner
+        k >>= 1
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _rank_family(t: State, place: int, members: int) -> None:
+    """Play a family's tournaments, unless that has been done since the scan of the tree came by."""
+    if members > 1 and t.dear[place] != _RANKED:
+        _rank(t.last, t.dear, place, 1, place, members, -1)
+        _rank(t.following, t.cheap, place, 1, place, members, 1)
+        t.dear[place] = _RANKED
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _refresh(t: State, base: int, i: int, unit: int, step: int) -> None:
+    """The costs of node i's subtree, from its own count and its children's tournaments."""
+    gives, takes = _own(t, base + i, unit, step)
+    members = t.degree[i]
+    if members:
+        place = base + t.first[i]
+        gives = _join(gives, t.last[place + _best(t.dear, place, members, 1)])
+        takes = _join(takes, t.following[place + _best(t.cheap, place, members, 1)])
+    t.last[base + i], t.following[base + i] = gives, takes
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _move(t: State, at: int, up: bool, unit: int, step: int, path: Any) -> None:
+    """Give a subtree its cheapest next step, or take away its dearest last one."""
+    n = t.first.size
+    i = at % n
+    base, length = at - i, 0
+    while True:
+        t.x[base + i] += step if up else -step
+        path[length] = i
+        length += 1
+        if t.degree[i] == 0:
+            break
+        place, members = base + t.first[i], t.degree[i]
+        _rank_family(t, place, members)
+        i = t.first[i] + _best(t.cheap if up else t.dear, place, members, 1)
+    for k in range(length - 1, -1, -1):
+        _refresh(t, base, path[k], unit, step)
+        if k > 0:
+            i = path[k - 1]
+            place, j = base + t.first[i], path[k] - t.first[i]
+            _replay(t.last, t.dear, place, 1, place, t.degree[i], j, -1)
+            _replay(t.following, t.cheap, place, 1, place, t.degree[i], j, 1)
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _trade(
+    t: State, dear: Any, cheap: Any, begin: int, stride: int, place: int, members: int, unit: int, step: int,
+    limit: int, path: Any,
+) -> Any:  # fmt: skip
+    """Exchange between ranked brothers (every `stride`-th from `begin`) until no step between them gains.
+
+    At single units, exchanges of no gain also go on until the order of ties is kept. False: so many were
+    not enough.
+    """
+    for _ in range(limit):
+        j, k = _best(dear, place, members, 1), _best(cheap, place, members, 1)
+        gives, takes = t.last[begin + j * stride], t.following[begin + k * stride]
+        if gives < takes or (gives == takes and (step > 1 or j <= k)) or gives == -NEVER or takes == NEVER:
+            return True
+        _move(t, begin + j * stride, False, unit, step, path)
+        _replay(t.last, dear, begin, stride, place, members, j, -1)
+        _replay(t.following, cheap, begin, stride, place, members, j, 1)
+        _move(t, begin + k * stride, True, unit, step, path)
+        _replay(t.last, dear, begin, stride, place, members, k, -1)
+        _replay(t.following, cheap, begin, stride, place, members, k, 1)
+    return False
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _at_rest(last: Any, following: Any, dearest: int, cheapest: int, step: int) -> Any:
+    """Whether a family with these extremes has nothing to exchange; a quick look, without tournaments."""
+    if dearest != cheapest or step > 1:
+        return dearest <= cheapest
+    j, k = last.size - 1, 0
+    while last[j] != dearest:
+        j -= 1
+    while following[k] != cheapest:
+        k += 1
+    return j <= k
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _settle(t: State, begin: int, end: int, unit: int, step: int, patience: int) -> Any:
+    """Make each of some sizes optimal, on the grid of this step, for what its root holds; see `_trade`."""
+    n, done = t.first.size, True
+    path = np.empty(_levels(t.parent), np.int64)
+    for s in range(begin, end):
+        base = s * n
+        for i in range(n - 1, -1, -1):
+            gives, takes = _own(t, base + i, unit, step)
+            if t.degree[i]:
+                place = base + t.first[i]
+                last = t.last[place : place + t.degree[i]]
+                following = t.following[place : place + t.degree[i]]
+                dearest, cheapest = _extremes(last, following)
+                t.dear[place] = 0
+                if not _at_rest(last, following, dearest, cheapest, step):
+                    _rank_family(t, place, last.size)
+                    limit = patience * last.size
+                    done &= _trade(t, t.dear, t.cheap, place, 1, place, last.size, unit, step, limit, path)
+                    _refresh(t, base, i, unit, step)
+                    continue
+                gives, takes = _join(gives, dearest), _join(takes, cheapest)
+            t.last[base + i], t.following[base + i] = gives, takes
+    return done
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _trade_sizes(t: State, dear: Any, cheap: Any, unit: int, step: int, patience: int) -> Any:
+    """Exchange between the sizes."""
+    n = t.first.size
+    path = np.empty(_levels(t.parent), np.int64)
+    _rank(t.last, dear, 0, n, 0, dear.size, -1)
+    _rank(t.following, cheap, 0, n, 0, cheap.size, 1)
+    return _trade(t, dear, cheap, 0, n, 0, dear.size, unit, step, patience * dear.size, path)
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _levels(parent: Any) -> int:
+    """Levels of the tree; the last node is on the deepest."""
+    levels, i = 1, parent.size - 1
+    while parent[i] >= 0:
+        levels, i = levels + 1, parent[i]
+    return levels

@@ -1,0 +1,146 @@
+"""The relaxed hierarchy QP by prices: Newton's method on which leaves hold anything.
+
+At a price q a leaf holds max(0, ỹ + q/2), and a region with count x turns its children's price q into its
+own, q + 2(x − ỹ). Given the set of leaves that hold more than 0, all this is linear: one pass up the tree
+writes what each subtree holds as a line in its price, the price of (H2) follows, and one pass down gives
+every region's. Holdings are convex and rise with prices, so this Newton iteration starts with all leaves and
+only ever drops some: from the second round on prices fall towards the answer, which they reach in finitely
+many rounds (Ortega & Rheinboldt 2000, §13.3) — about ten, for counts of any spread.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from models.layout import Ints, Layout, in_blocks
+
+_ROUNDS = 200
+"""Never needed: the number of rounds grows with the logarithm of the spread."""
+
+
+class Relaxation(NamedTuple):
+    """The optimum over the reals, as prices.
+
+    Attributes
+    ----------
+    root : float
+        The price of a unit at the root.
+    price : array, shape (sizes, nodes)
+        What each internal node's children pay; undefined for leaves.
+    supply : array, shape (sizes,)
+        What each size holds.
+    """
+
+    root: float
+    price: NDArray[np.float64]
+    supply: NDArray[np.float64]
+
+
+def relaxed(layout: Layout, y: NDArray[Any], total: float) -> Relaxation:
+    """The optimum for noisy counts y, shape (sizes, nodes) in the order of the layout."""
+    sizes, nodes = y.shape
+    price, held, growth = np.zeros((3, sizes, nodes))
+    rows = (*layout[1:], *inner_nodes(layout), y, price, held, growth)
+    root = np.inf
+    for _ in range(_ROUNDS):
+        at = root
+        moved = in_blocks(lambda a, b: bool(_round(*rows, at, a, b)), sizes, y.size)  # noqa: B023
+        if not any(moved):
+            break
+        slope = float(growth[:, 0].sum())
+        if slope == 0:
+            break  # nobody holds anything: the total is 0
+        root = (total - float(held[:, 0].sum())) / slope
+    return Relaxation(root, price, held[:, 0] + growth[:, 0] * root)
+
+
+def inner_nodes(layout: Layout) -> tuple[Ints, NDArray[np.bool_]]:
+    """``(inner, leafy)``: the nodes with children, in order; of each node, whether leaves alone are below."""
+    leafy = np.ones(layout.degree.size, bool)
+    leafy[layout.parent[1:][layout.degree[1:] > 0]] = False
+    return np.flatnonzero(layout.degree), leafy
+
+
+def real_answer(layout: Layout, y: NDArray[np.float64], total: float) -> NDArray[np.float64]:
+    """The answer over the reals, shape (sizes, nodes)."""
+    prices = relaxed(layout, y, total)
+    x = np.empty(y.shape)
+    x[:, 0] = prices.supply  # stands where the root is a leaf
+    inner, _ = inner_nodes(layout)
+    rows = (layout.first, layout.degree, inner, y, prices.price, x)
+    in_blocks(lambda a, b: _fill(*rows, a, b), y.shape[0], y.size)
+    found = x[:, 0].sum()
+    return x * (total / found) if found > 0 else x  # where counts dwarf the total, prices miss some digits
+
+
+@numba.njit(cache=True, nogil=True, fastmath={"reassoc"})  # type: ignore[untyped-decorator]
+def _held_at(y: Any, price: float) -> Any:
+    """``(Σ y, number)`` of the leaves that hold more than 0 at a price."""
+    held, number = 0.0, 0
+    for j in range(y.size):
+        active = y[j] + 0.5 * price > 0
+        held += y[j] if active else 0.0
+        number += active
+    return held, number
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _round(
+    first: Any, degree: Any, parent: Any, inner: Any, leafy: Any, y: Any, price: Any, held: Any, growth: Any,
+    root: float, begin: int, end: int,
+) -> bool:  # fmt: skip
+    """Prices down from the root's, then lines ``held + growth · price`` up; whether some leaf dropped out."""
+    moved = root == np.inf
+    for s in range(begin, end):
+        for i in inner:
+            above = root if i == 0 else price[s, parent[i]]
+            if root < np.inf:
+                above -= 2.0 * (held[s, i] + growth[s, i] * above - y[s, i])
+            price[s, i] = above
+        for i in inner[::-1]:
+            a, b = first[i], first[i] + degree[i]
+            if leafy[i]:
+                held_below, number = _held_at(y[s, a:b], price[s, i])
+                growth_below = 0.5 * number
+            else:
+                held_below, growth_below = 0.0, 0.0
+                for c in range(a, b):
+                    if degree[c]:
+                        held_below += held[s, c]
+                        growth_below += growth[s, c]
+                    elif y[s, c] + 0.5 * price[s, i] > 0:
+                        held_below += y[s, c]
+                        growth_below += 0.5
+            wide = 1.0 + 2.0 * growth_below
+            moved |= growth_below / wide < growth[s, i]
+            held[s, i], growth[s, i] = (held_below + 2.0 * growth_below * y[s, i]) / wide, growth_below / wide
+        if degree[0] == 0:
+            number = y[s, 0] + 0.5 * root > 0
+            moved |= 0.5 * number < growth[s, 0]
+            held[s, 0], growth[s, 0] = number * y[s, 0], 0.5 * number
+    return moved
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def shares(y: Any, degree: Any, price: Any, i: int, begin: int, end: int, out: Any) -> None:
+    """What the children ``begin … end - 1`` of node i hold over the reals, by one size's prices."""
+    u, v = y[begin:end], out[begin:end]
+    for j in range(u.size):
+        v[j] = max(0.0, u[j] + 0.5 * price[i])
+    for c in range(begin, end):
+        if degree[c]:
+            out[c] = max(0.0, y[c] + 0.5 * (price[i] - price[c]))
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _fill(first: Any, degree: Any, inner: Any, y: Any, price: Any, x: Any, begin: int, end: int) -> None:
+    """The answer over the reals, its sums taken from the leaves up, so that they fit."""
+    for s in range(begin, end):
+        for i in inner:
+            shares(y[s], degree, price[s], i, first[i], first[i] + degree[i], x[s])
+        for i in inner[::-1]:
+            x[s, i] = x[s, first[i] : first[i] + degree[i]].sum()
