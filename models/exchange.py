@@ -1,6 +1,6 @@
 """Exchanges of units along a tree: from any feasible counts to the optimal ones, in whole numbers.
 
-Σ (x − y)² over the nodes of a tree, every node's count the sum of its children's, is M-convex in the
+Σ w(x − y)² over the nodes of a tree, every node's count the sum of its children's, is M-convex in the
 leaves' counts: units of a subtree come at strictly rising costs, and x is optimal just if nowhere among
 brothers the dearest unit held costs more than the cheapest one on offer (Murota 2003, ch. 6). So units move
 between brothers until that holds, from the leaves up; at the top, the sizes trade like brothers.
@@ -44,6 +44,7 @@ class State(NamedTuple):
     first: Any
     degree: Any
     parent: Any
+    weight: Any
     y: Any
     x: Any
     lower: Any
@@ -54,7 +55,9 @@ class State(NamedTuple):
     cheap: Any
 
 
-def exchange(layout: Layout, y: Ints, x: Ints, unit: int, lower: Ints | None, upper: Ints | None) -> None:
+def exchange(
+    layout: Layout, y: Ints, x: Ints, unit: int, lower: Ints | None, upper: Ints | None, weight: Ints
+) -> None:
     """Make feasible counts optimal, in place.
 
     Parameters
@@ -68,12 +71,14 @@ def exchange(layout: Layout, y: Ints, x: Ints, unit: int, lower: Ints | None, up
         What one count is worth in the scale of y.
     lower, upper : int64 arrays, shape (sizes, nodes), or None
         Each count's own domain; None: 0 and no bound.
+    weight : int64 array, shape (nodes,)
+        In the order of the layout.
     """
     sizes = x.shape[0]
     flat = [None if a is None else a.reshape(-1) for a in (y, x, lower, upper)]
     costs = np.empty((2, x.size), np.int64)
     winners = np.empty((2, x.size), np.int32)
-    state = State(layout.first, layout.degree, layout.parent, *flat, *costs, *winners)
+    state = State(layout.first, layout.degree, layout.parent, weight, *flat, *costs, *winners)
     ranks = np.empty((2, sizes), np.int32)
 
     def settle(step: int, patience: int) -> bool:
@@ -99,12 +104,13 @@ def _room_above(x: int, upper: Any, at: int) -> int:
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
-def _own(t: State, at: int, unit: int, step: int) -> Any:
+def _own(t: State, base: int, i: int, unit: int, step: int) -> Any:
     """A node's own cost, a unit, of its last step and of its next one; ∓NEVER at the ends of its domain."""
+    at, w = base + i, t.weight[i]
     x = t.x[at]
-    slope = 2 * (unit * x - t.y[at])
-    gives = slope - unit * step if _room_below(x, t.lower, at) >= step else -NEVER
-    takes = slope + unit * step if _room_above(x, t.upper, at) >= step else NEVER
+    slope = 2 * w * (unit * x - t.y[at])
+    gives = slope - w * unit * step if _room_below(x, t.lower, at) >= step else -NEVER
+    takes = slope + w * unit * step if _room_above(x, t.upper, at) >= step else NEVER
     return gives, takes
 
 
@@ -173,7 +179,7 @@ def _rank_family(t: State, place: int, members: int) -> None:
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def _refresh(t: State, base: int, i: int, unit: int, step: int) -> None:
     """The costs of node i's subtree, from its own count and its children's tournaments."""
-    gives, takes = _own(t, base + i, unit, step)
+    gives, takes = _own(t, base, i, unit, step)
     members = t.degree[i]
     if members:
         place = base + t.first[i]
@@ -251,7 +257,7 @@ def _settle(t: State, begin: int, end: int, unit: int, step: int, patience: int)
     for s in range(begin, end):
         base = s * n
         for i in range(n - 1, -1, -1):
-            gives, takes = _own(t, base + i, unit, step)
+            gives, takes = _own(t, base, i, unit, step)
             if t.degree[i]:
                 place = base + t.first[i]
                 last = t.last[place : place + t.degree[i]]

@@ -30,13 +30,13 @@ class HierarchyQIP:
 
     ::
 
-        minimize    Σ_r ‖n̂^r − ñ^r‖²                                        (H1)
+        minimize    Σ_r w_r ‖n̂^r − ñ^r‖²                                    (H1)
         subject to  Σ_s n̂^root_s = G                                        (H2, at the root)
                     Σ_{c child of r} n̂^c_s = n̂^r_s    for all r, s          (H3)
                     n̂^r_s ∈ D^r_s: whole numbers ≥ 0                         (H4)
 
-    The paper prints (H2) for every region; that would contradict (H3), and means the root. With
-    ``integer=False`` it is the relaxation M_H^r before rounding.
+    The paper prints (H2) for every region; that would contradict (H3), and means the root. It has no weights:
+    w_r is 1 unless `weights` says otherwise. ``integer=False`` is the relaxation M_H^r before rounding.
 
     Parameters
     ----------
@@ -49,11 +49,15 @@ class HierarchyQIP:
     integer : bool
     window : int, optional
         The paper's truncated domains: D^r_s = {ñ − window … ñ + window} ∩ ℤ₊. Default: all of ℤ₊.
+    weights : int array, shape (levels,), optional
+        Positive whole weights of the levels, the root's first; only their ratios matter. Default: all 1.
+        Where levels differ in noise, weights like 1/variance give the most likely counts under normal noise.
 
     Raises
     ------
     ValueError
-        If the shapes do not fit, G is negative, or the window is not a whole number ≥ 0.
+        If the shapes do not fit, G is negative, the window is not a whole number ≥ 0, or a weight is not a
+        whole number ≥ 1.
 
     Examples
     --------
@@ -69,6 +73,7 @@ class HierarchyQIP:
     total: int
     integer: bool = True
     window: int | None = None
+    weights: ArrayLike | None = None
 
     def __post_init__(self) -> None:
         noisy = exact.as_data("noisy", self.noisy, ndim=2)
@@ -80,8 +85,16 @@ class HierarchyQIP:
         object.__setattr__(self, "total", exact.as_total("total", self.total))
         if self.window is not None and (not isinstance(self.window, int | np.integer) or self.window < 0):
             raise ValueError(f"window must be a whole number >= 0, got {self.window!r}")
+        if self.weights is not None:
+            weights = exact.as_data("weights", self.weights)
+            if weights.shape != (self.tree.depth + 1,):
+                levels = self.tree.depth + 1
+                raise ValueError(f"weights have shape {weights.shape}; there are {levels} levels")
+            if weights.dtype != np.int64 or weights.min() < 1:
+                raise ValueError("weights must be whole numbers >= 1: scale them, only their ratios matter")
+            object.__setattr__(self, "weights", weights)
         largest = (exact.reach(noisy) if noisy.dtype == np.int64 else 0) + self.total + (self.window or 0)
-        if noisy.dtype == np.int64 and 4 * largest * (self.tree.depth + 1) >= NEVER:
+        if noisy.dtype == np.int64 and 4 * largest * self._heaviest >= NEVER:
             raise ValueError(f"counts of up to {largest}: their unit costs along the tree pass 60 bits")
         object.__setattr__(self, "noisy", noisy)
 
@@ -89,6 +102,18 @@ class HierarchyQIP:
     def counts(self) -> NDArray[Any]:
         """The noisy counts as an array, shape (nodes, sizes)."""
         return np.asarray(self.noisy)
+
+    @property
+    def node_weights(self) -> NDArray[np.int64]:
+        """The weight w of each node, shape (nodes,)."""
+        if self.weights is None:
+            return np.ones(self.tree.size, np.int64)
+        return np.asarray(self.weights)[self.tree.level]
+
+    @property
+    def _heaviest(self) -> int:
+        """The weights of a path from the root, added up."""
+        return self.tree.depth + 1 if self.weights is None else sum(np.asarray(self.weights).tolist())
 
     @property
     def domain(self) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -147,12 +172,19 @@ class HierarchyQIP:
                 Rows("H2 total", at_root, np.array([self.total]), np.array([self.total])),
                 Rows("H3 consistency", consistency, zero, zero),
             ],
-            [Term("quadratic", np.arange(nodes * sizes), 1, noisy.ravel())],
+            [Term("quadratic", np.arange(nodes * sizes), np.repeat(self.node_weights, sizes), noisy.ravel())],
         )
 
     def objective(self, x: Any) -> Number:
-        """Σ (n̂ − ñ)², an `int` for integer data, however large."""
-        return distance(answer_of(x, self.counts.shape, self.integer), self.counts, p=2)
+        """Σ w·(n̂ − ñ)², an `int` for integer data, however large."""
+        x = answer_of(x, self.counts.shape, self.integer)
+        if self.weights is None:
+            return distance(x, self.counts, p=2)
+        cost: Number = 0
+        for level, weight in enumerate(np.asarray(self.weights).tolist()):
+            nodes = self.tree.nodes_of(level)
+            cost += weight * distance(x[nodes], self.counts[nodes], p=2)
+        return cost
 
     def violations(self, x: Any) -> list[str]:
         """Broken totals, sums of children, domains and integrality, by the paper's names."""
@@ -218,7 +250,8 @@ class HierarchyQIP:
 
     def _prices(self, x: NDArray[Any]) -> NodePrices:
         near = 0 if self.integer else tolerance_for(np.asarray(x, float))
-        return node_prices(self.tree, x, self.counts, self._own_domain, self.integer, near)
+        weights = self.node_weights
+        return node_prices(self.tree, x, self.counts, weights, self._own_domain, self.integer, near)
 
     def _dual_gap(self, x: NDArray[Any], prices: NodePrices, exactly: bool) -> Number:
         """Objective less the Lagrangian dual at these prices, which need not be those that x asks for."""
@@ -228,11 +261,12 @@ class HierarchyQIP:
         slope[inner] += prices.below
         # f(x) + (own price) x against its least value over the domain, node by node, size by size.
         lower, upper = self.domain
-        z = noisy - slope / 2 if not self.integer or not exactly else (2 * noisy - slope + 1) // 2
+        w = self.node_weights[:, None]
+        z = (2 * w * noisy - slope + w) // (2 * w) if self.integer and exactly else noisy - slope / (2 * w)
         if self.integer and not exactly:
             z = np.floor(z + 0.5)
         z = np.clip(z, lower, upper)
-        gap: Number = exact.dot(x - z, x + z - 2 * noisy + slope)
+        gap: Number = exact.dot(x - z, w * (x + z - 2 * noisy) + slope)
         if exactly:
             return gap
         sums = self.tree.child_sums(x) if inner.size else x[:0]
@@ -248,7 +282,7 @@ class HierarchyQIP:
         noisy = self.counts
         if noisy.dtype == np.int64 and self.integer:
             return noisy, 1
-        room = NEVER // (4 * (self.tree.depth + 1))
+        room = NEVER // (4 * self._heaviest)
         if noisy.dtype == object and self.integer:
             unit = math.lcm(*(Fraction(v).denominator for v in noisy.flat))
             largest = max(math.ceil(abs(v)) for v in noisy.flat) + self.total + (self.window or 0)
@@ -281,7 +315,8 @@ class HierarchyQIP:
             start = np.asarray(self.tree.sum_up(leaves))
         held = by_size(start, layout.order)
         sides = [side if side is None else by_size(side, layout.order) for side in bounds]
-        exchange(layout, by_size(y, layout.order), held, unit // scale, sides[0], sides[1])
+        weights = self.node_weights[layout.order]
+        exchange(layout, by_size(y, layout.order), held, unit // scale, sides[0], sides[1], weights)
         z = by_node(held, layout.order)
         return z if self.integer else z / scale
 
@@ -293,4 +328,5 @@ class HierarchyQIP:
         sizes = max(1, size // tree.size)
         noisy = random_noisy(rng, (tree.size, sizes))
         total = max(0, int(noisy[0].sum()) + int(rng.integers(-5, 6)))
-        return cls(tree, noisy, total if rng.random() < 0.9 else 0)
+        weights = rng.integers(1, 6, size=depth + 1) if rng.random() < 0.3 else None
+        return cls(tree, noisy, total if rng.random() < 0.9 else 0, weights=weights)

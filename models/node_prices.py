@@ -47,7 +47,13 @@ def rows_of_families(tree: Tree) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 
 def node_prices(
-    tree: Tree, x: NDArray[Any], noisy: NDArray[Any], domain: Any, integer: bool, near: float
+    tree: Tree,
+    x: NDArray[Any],
+    noisy: NDArray[Any],
+    weights: NDArray[np.int64],
+    domain: Any,
+    integer: bool,
+    near: float,
 ) -> NodePrices:
     """The prices for counts x; linear time.
 
@@ -59,6 +65,7 @@ def node_prices(
     ----------
     tree : Tree
     x, noisy : arrays, shape (nodes, sizes)
+    weights : int64 array, shape (nodes,)
     domain : ``(lower, upper)``, arrays of that shape, or ``(None, None)`` for 0 and no bound
     integer : bool
         Units are whole; else they are as small as can be, and cost the derivative.
@@ -68,12 +75,12 @@ def node_prices(
     kind = np.result_type(x, noisy)
     never: Any = NEVER if kind == np.int64 else np.inf
     if kind == np.dtype(object):
-        x, noisy = x.astype(object), noisy.astype(object)
+        x, noisy, weights = (part.astype(object) for part in (x, noisy, weights))
     own, home = rows_of_families(tree)
     families, sizes = tree.internal.size, x.shape[1]
     last, following = np.empty((2, families + 1, sizes), kind)
     price = np.zeros((families + 1, sizes), kind)
-    rows = (x, noisy, *domain, 1 if integer else 0, near, own, home, last, following)
+    rows = (x, noisy, weights, *domain, 1 if integer else 0, near, own, home, last, following)
     up, down = (_up, _down) if kind != np.dtype(object) else (_up.py_func, _down.py_func)
     in_blocks(lambda a, b: up(*rows, never, a, b), sizes, x.size, ROWS)
     dearest, cheapest = last[-1].max(), following[-1].min()
@@ -96,7 +103,7 @@ def _nearest(wanted: Any, low: Any, high: Any) -> Any:
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def _up(
-    x: Any, y: Any, lower: Any, upper: Any, half: int, near: float, own: Any, home: Any, last: Any,
+    x: Any, y: Any, w: Any, lower: Any, upper: Any, whole: int, near: float, own: Any, home: Any, last: Any,
     following: Any, never: Any, begin: int, end: int,
 ) -> None:  # fmt: skip
     """For each family, the dearest last and the cheapest next unit among its subtrees.
@@ -107,13 +114,13 @@ def _up(
     last[:, begin:end] = -never
     following[:, begin:end] = never
     for r in range(x.shape[0] - 1, -1, -1):
-        u, v = x[r, begin:end], y[r, begin:end]
+        u, v, half = x[r, begin:end], y[r, begin:end], whole * w[r]
         dearest, cheapest = last[home[r], begin:end], following[home[r], begin:end]
         below_last, below_next = nothing, nothing
         if own[r] >= 0:
             below_last, below_next = last[own[r], begin:end], following[own[r], begin:end]
         for s in range(u.size):
-            slope = 2 * (u[s] - v[s])
+            slope = 2 * w[r] * (u[s] - v[s])
             gives, takes = slope - half + below_last[s], slope + half + below_next[s]
             least = 0 if lower is None else lower[r, begin + s]
             if u[s] <= least + near:
@@ -125,7 +132,7 @@ def _up(
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def _down(
-    x: Any, y: Any, lower: Any, upper: Any, half: int, near: float, own: Any, home: Any, last: Any,
+    x: Any, y: Any, w: Any, lower: Any, upper: Any, whole: int, near: float, own: Any, home: Any, last: Any,
     following: Any, price: Any, begin: int, end: int,
 ) -> int:  # fmt: skip
     """Choose prices, given the root's (the last row of `price`); how many families admit none."""
@@ -133,11 +140,11 @@ def _down(
     for r in range(x.shape[0]):
         if own[r] < 0:
             continue
-        u, v = x[r, begin:end], y[r, begin:end]
+        u, v, half = x[r, begin:end], y[r, begin:end], whole * w[r]
         above, below = price[home[r], begin:end], price[own[r], begin:end]
         dearest, cheapest = last[own[r], begin:end], following[own[r], begin:end]
         for s in range(u.size):
-            slope = 2 * (u[s] - v[s])
+            slope = 2 * w[r] * (u[s] - v[s])
             low, high = dearest[s], cheapest[s]
             clashes += low > high
             least = 0 if lower is None else lower[r, begin + s]

@@ -60,7 +60,7 @@ class SparsestChebyshev:
     @property
     def distance(self) -> int:
         """d*: the optimum of `Chebyshev`."""
-        return int(self._nearest.least_distance(np.array([2**61]))[0])
+        return int(self._nearest.least_distance(np.array([2**62]))[0])
 
     @property
     def _nearest(self) -> Chebyshev:

@@ -81,6 +81,7 @@ def solve_by_tables(model: HierarchyQIP, divide: Divide) -> tuple[Solution, dict
     nodes, sizes = model.counts.shape
     start, child = model.tree.children
     lower, upper = model.domain
+    weights = model.node_weights
     tables: dict[tuple[int, int], Table] = {}
 
     def said(status: Any, x: Any = None, message: str = "") -> Solution:
@@ -96,7 +97,8 @@ def solve_by_tables(model: HierarchyQIP, divide: Divide) -> tuple[Solution, dict
         for r in range(nodes - 1, -1, -1):
             for s in range(sizes):
                 below = [tables[c, s] for c in child[start[r] : start[r + 1]].tolist()]
-                made = _table(int(model.counts[r, s]), int(lower[r, s]), int(upper[r, s]), below, divide)
+                domain = range(int(lower[r, s]), int(upper[r, s]) + 1)
+                made = _table(int(model.counts[r, s]), int(weights[r]), domain, below, divide)
                 if made is None:
                     return said("infeasible", message=f"node {r}, size {s}: no value in its domain"), tables
                 tables[r, s] = made
@@ -118,15 +120,16 @@ def solve_by_tables(model: HierarchyQIP, divide: Divide) -> tuple[Solution, dict
     return said("optimal", x), tables
 
 
-def _table(noisy: int, low: int, high: int, below: list[Table], divide: Divide) -> Table | None:
+def _table(noisy: int, weight: int, domain: range, below: list[Table], divide: Divide) -> Table | None:
     """Fig. 5 for one node and size, None if its domain is empty."""
+    low, high = domain.start, domain.stop - 1
     if below:
         least, most = _reach(below)
         low, high = max(low, least), min(high, most)
     if low > high:
         return None
     values = range(low, high + 1)
-    own = (np.array(values) - noisy) ** 2
+    own = weight * (np.array(values) - noisy) ** 2
     if not below:
         return Table(low, own)
     found = divide(_row(below, low), values)

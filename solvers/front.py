@@ -114,7 +114,8 @@ def _fast(model: Model | Program, chosen: Backend) -> Solution:
         return Solution(chosen.name, chosen.version, "unsupported", message=str(failure))
     seconds = time.perf_counter() - started
     if x is None:
-        return Solution(chosen.name, chosen.version, "infeasible", solve_seconds=seconds)
+        why = getattr(model, "why_infeasible", str)()
+        return Solution(chosen.name, chosen.version, "infeasible", solve_seconds=seconds, message=why)
     proof = model.certificate(x)
     return Solution(
         chosen.name,

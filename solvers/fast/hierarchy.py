@@ -27,22 +27,24 @@ from solvers.fast.hierarchy_relaxed import Relaxation, inner_nodes, real_answer,
 def solve_hierarchy(model: HierarchyQIP) -> NDArray[Any] | None:
     """The optimum of the (untruncated or windowed) QIP or of its relaxation; None if no answer exists."""
     layout = layout_of(model.tree)
+    weight = model.node_weights[layout.order]
     if not model.integer:
         if model.window is not None:
             raise NoFastPath("HierarchyQIP: windows have a fast path over whole numbers only")
         noisy = by_size(model.counts.astype(np.float64), layout.order)
-        return by_node(real_answer(layout, noisy, float(model.total)), layout.order)
+        return by_node(real_answer(layout, weight, noisy, float(model.total)), layout.order)
     grid = model.on_grid()
     if grid is None:
         raise NoFastPath("HierarchyQIP: these counts, made whole, are beyond 64 bits")
     if model.why_infeasible():
         return None
     noisy, unit = by_size(grid[0], layout.order), grid[1]
-    prices = relaxed(layout, noisy, float(model.total * unit))
+    prices = relaxed(layout, weight, noisy, float(model.total * unit))
     windowed = model.window is not None
     reach = _turned(model.reach, layout) if windowed else (None, None)
-    x = apportioned(layout, noisy, prices, unit, model.total, *reach)
-    exchange(layout, noisy, x, unit, *(_turned(model.domain, layout) if windowed else (None, None)))
+    x = apportioned(layout, weight, noisy, prices, unit, model.total, *reach)
+    lower, upper = _turned(model.domain, layout) if windowed else (None, None)
+    exchange(layout, noisy, x, unit, lower, upper, weight)
     return by_node(x, layout.order)
 
 
@@ -52,12 +54,20 @@ def _turned(sides: tuple[NDArray[Any], NDArray[Any]], layout: Layout) -> tuple[I
 
 
 def apportioned(
-    layout: Layout, y: Ints, prices: Relaxation, unit: int, total: int, lower: Ints | None, upper: Ints | None
+    layout: Layout,
+    weight: Ints,
+    y: Ints,
+    prices: Relaxation,
+    unit: int,
+    total: int,
+    lower: Ints | None,
+    upper: Ints | None,
 ) -> Ints:
     """Feasible whole counts near the relaxed ones, shape (sizes, nodes).
 
     Parameters
     ----------
+    weight : int64 array, shape (nodes,)
     y : int64 array, shape (sizes, nodes)
         Noisy counts, as `prices` in a scale where one count is worth `unit`.
     lower, upper : int64 arrays of that shape, or None
@@ -68,7 +78,7 @@ def apportioned(
     _apportion(np.maximum(prices.supply / unit, 0), total, *ends, roots)
     x = np.empty(y.shape, np.int64)
     inner, _ = inner_nodes(layout)
-    rows = (layout.first, layout.degree, inner, y, prices.price, unit, roots, lower, upper, x)
+    rows = (layout.first, layout.degree, inner, 0.5 / weight, y, prices.price, unit, roots, lower, upper, x)
     in_blocks(lambda a, b: _round_down(*rows, a, b), y.shape[0], y.size)
     return x
 
@@ -122,8 +132,8 @@ def _apportion(shares: Any, total: int, lower: Any, upper: Any, out: Any) -> Non
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def _round_down(
-    first: Any, degree: Any, inner: Any, y: Any, price: Any, unit: int, roots: Any, lower: Any, upper: Any,
-    x: Any, begin: int, end: int,
+    first: Any, degree: Any, inner: Any, half: Any, y: Any, price: Any, unit: int, roots: Any, lower: Any,
+    upper: Any, x: Any, begin: int, end: int,
 ) -> None:  # fmt: skip
     """Whole counts near the relaxed ones, from whole counts at the root."""
     near = np.empty(y.shape[1])
@@ -131,7 +141,7 @@ def _round_down(
         x[s, 0] = roots[s]
         for i in inner:
             a, b = first[i], first[i] + degree[i]
-            shares(y[s], degree, price[s], i, a, b, near)
+            shares(y[s], degree, half, price[s], i, a, b, near)
             near[a:b] /= unit
             if lower is None or upper is None:
                 _apportion(near[a:b], x[s, i], None, None, x[s, a:b])

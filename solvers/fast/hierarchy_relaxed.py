@@ -1,11 +1,11 @@
 """The relaxed hierarchy QP by prices: Newton's method on which leaves hold anything.
 
-At a price q a leaf holds max(0, ỹ + q/2), and a region with count x turns its children's price q into its
-own, q + 2(x − ỹ). Given the set of leaves that hold more than 0, all this is linear: one pass up the tree
-writes what each subtree holds as a line in its price, the price of (H2) follows, and one pass down gives
-every region's. Holdings are convex and rise with prices, so this Newton iteration starts with all leaves and
-only ever drops some: from the second round on prices fall towards the answer, which they reach in finitely
-many rounds (Ortega & Rheinboldt 2000, §13.3) — about ten, for counts of any spread.
+At a price q a leaf of weight w holds max(0, ỹ + q/2w), and a region with count x turns its children's price
+q into its own, q + 2w(x − ỹ). Given the set of leaves that hold more than 0, all this is linear: one pass up
+the tree writes what each subtree holds as a line in its price, the price of (H2) follows, and one pass down
+gives every region's. Holdings are convex and rise with prices, so this Newton iteration starts with all
+leaves and only ever drops some: from the second round on prices fall towards the answer, which they reach
+in finitely many rounds (Ortega & Rheinboldt 2000, §13.3) — about ten, for counts of any spread.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ class Relaxation(NamedTuple):
     supply: NDArray[np.float64]
 
 
-def relaxed(layout: Layout, y: NDArray[Any], total: float) -> Relaxation:
-    """The optimum for noisy counts y, shape (sizes, nodes) in the order of the layout."""
+def relaxed(layout: Layout, weight: Ints, y: NDArray[Any], total: float) -> Relaxation:
+    """The optimum for noisy counts y, shape (sizes, nodes), and weights, in the order of the layout."""
     sizes, nodes = y.shape
     price, held, growth = np.zeros((3, sizes, nodes))
-    rows = (*layout[1:], *inner_nodes(layout), y, price, held, growth)
+    rows = (*layout[1:], *inner_nodes(layout), 0.5 / weight, y, price, held, growth)
     root = np.inf
     for _ in range(_ROUNDS):
         at = root
@@ -65,24 +65,24 @@ def inner_nodes(layout: Layout) -> tuple[Ints, NDArray[np.bool_]]:
     return np.flatnonzero(layout.degree), leafy
 
 
-def real_answer(layout: Layout, y: NDArray[np.float64], total: float) -> NDArray[np.float64]:
+def real_answer(layout: Layout, weight: Ints, y: NDArray[np.float64], total: float) -> NDArray[np.float64]:
     """The answer over the reals, shape (sizes, nodes)."""
-    prices = relaxed(layout, y, total)
+    prices = relaxed(layout, weight, y, total)
     x = np.empty(y.shape)
     x[:, 0] = prices.supply  # stands where the root is a leaf
     inner, _ = inner_nodes(layout)
-    rows = (layout.first, layout.degree, inner, y, prices.price, x)
+    rows = (layout.first, layout.degree, inner, 0.5 / weight, y, prices.price, x)
     in_blocks(lambda a, b: _fill(*rows, a, b), y.shape[0], y.size)
     found = x[:, 0].sum()
     return x * (total / found) if found > 0 else x  # where counts dwarf the total, prices miss some digits
 
 
 @numba.njit(cache=True, nogil=True, fastmath={"reassoc"})  # type: ignore[untyped-decorator]
-def _held_at(y: Any, price: float) -> Any:
-    """``(Σ y, number)`` of the leaves that hold more than 0 at a price."""
+def _held_at(y: Any, more: float) -> Any:
+    """``(Σ y, number)`` of the leaves that hold more than 0, when a price makes each hold so much more."""
     held, number = 0.0, 0
     for j in range(y.size):
-        active = y[j] + 0.5 * price > 0
+        active = y[j] + more > 0
         held += y[j] if active else 0.0
         number += active
     return held, number
@@ -90,8 +90,8 @@ def _held_at(y: Any, price: float) -> Any:
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def _round(
-    first: Any, degree: Any, parent: Any, inner: Any, leafy: Any, y: Any, price: Any, held: Any, growth: Any,
-    root: float, begin: int, end: int,
+    first: Any, degree: Any, parent: Any, inner: Any, leafy: Any, half: Any, y: Any, price: Any, held: Any,
+    growth: Any, root: float, begin: int, end: int,
 ) -> bool:  # fmt: skip
     """Prices down from the root's, then lines ``held + growth · price`` up; whether some leaf dropped out."""
     moved = root == np.inf
@@ -99,48 +99,54 @@ def _round(
         for i in inner:
             above = root if i == 0 else price[s, parent[i]]
             if root < np.inf:
-                above -= 2.0 * (held[s, i] + growth[s, i] * above - y[s, i])
+                above -= (held[s, i] + growth[s, i] * above - y[s, i]) / half[i]
             price[s, i] = above
         for i in inner[::-1]:
             a, b = first[i], first[i] + degree[i]
             if leafy[i]:
-                held_below, number = _held_at(y[s, a:b], price[s, i])
-                growth_below = 0.5 * number
+                held_below, number = _held_at(y[s, a:b], half[a] * price[s, i])
+                growth_below = half[a] * number
             else:
                 held_below, growth_below = 0.0, 0.0
                 for c in range(a, b):
                     if degree[c]:
                         held_below += held[s, c]
                         growth_below += growth[s, c]
-                    elif y[s, c] + 0.5 * price[s, i] > 0:
+                    elif y[s, c] + half[c] * price[s, i] > 0:
                         held_below += y[s, c]
-                        growth_below += 0.5
-            wide = 1.0 + 2.0 * growth_below
+                        growth_below += half[c]
+            wide = 1.0 + growth_below / half[i]
             moved |= growth_below / wide < growth[s, i]
-            held[s, i], growth[s, i] = (held_below + 2.0 * growth_below * y[s, i]) / wide, growth_below / wide
+            held[s, i] = (held_below + growth_below / half[i] * y[s, i]) / wide
+            growth[s, i] = growth_below / wide
         if degree[0] == 0:
-            number = y[s, 0] + 0.5 * root > 0
-            moved |= 0.5 * number < growth[s, 0]
-            held[s, 0], growth[s, 0] = number * y[s, 0], 0.5 * number
+            number = y[s, 0] + half[0] * root > 0
+            moved |= half[0] * number < growth[s, 0]
+            held[s, 0], growth[s, 0] = number * y[s, 0], half[0] * number
     return moved
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def shares(y: Any, degree: Any, price: Any, i: int, begin: int, end: int, out: Any) -> None:
-    """What the children ``begin … end - 1`` of node i hold over the reals, by one size's prices."""
+def shares(y: Any, degree: Any, half: Any, price: Any, i: int, begin: int, end: int, out: Any) -> None:
+    """What the children ``begin … end - 1`` of node i hold over the reals, by one size's prices.
+
+    They are of one level, and so of one weight; `half` is 1/2w.
+    """
     u, v = y[begin:end], out[begin:end]
     for j in range(u.size):
-        v[j] = max(0.0, u[j] + 0.5 * price[i])
+        v[j] = max(0.0, u[j] + half[begin] * price[i])
     for c in range(begin, end):
         if degree[c]:
-            out[c] = max(0.0, y[c] + 0.5 * (price[i] - price[c]))
+            out[c] = max(0.0, y[c] + half[c] * (price[i] - price[c]))
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _fill(first: Any, degree: Any, inner: Any, y: Any, price: Any, x: Any, begin: int, end: int) -> None:
+def _fill(
+    first: Any, degree: Any, inner: Any, half: Any, y: Any, price: Any, x: Any, begin: int, end: int
+) -> None:
     """The answer over the reals, its sums taken from the leaves up, so that they fit."""
     for s in range(begin, end):
         for i in inner:
-            shares(y[s], degree, price[s], i, first[i], first[i] + degree[i], x[s])
+            shares(y[s], degree, half, price[s], i, first[i], first[i] + degree[i], x[s])
         for i in inner[::-1]:
             x[s, i] = x[s, first[i] : first[i] + degree[i]].sum()

@@ -54,6 +54,25 @@ def test_whole_tree_on_all_tiny_instances():
     assert checked > 3000
 
 
+@pytest.mark.parametrize(
+    ("levels", "noisy", "total", "expected"),
+    [
+        ([[0, 0, 0], [0]], [1, 0, 3, 2, -3], 6, [6, 0, 4, 2, 0]),  # the first child is full already
+        ([[0, 0], [1]], [-2, -4, 4, -2], 7, [7, 2, 5, 5]),  # the second has less room than the first
+    ],
+)
+def test_families_whose_children_have_unlike_room(levels, noisy, total, expected):
+    answer = solve(TreeChebyshev(Tree(levels), noisy, total))
+    assert (answer.status, answer.x.tolist()) == ("optimal", expected)
+
+
+def test_ties_of_the_sparsest_are_broken_in_order():
+    assert solve(SparsestChebyshev([3, 5], 9)).x.tolist() == [4, 5]  # the earlier moves, not the larger
+    assert solve(SparsestChebyshev([3, 5], 7)).x.tolist() == [2, 5]
+    many = solve(SparsestChebyshev([1, 3] * 100, 498))
+    assert many.x.tolist() == [2, 4] * 49 + [0, 4] * 51  # the earlier are kept
+
+
 @pytest.mark.parametrize("kind", [SparsestChebyshev, TreeChebyshev])
 @pytest.mark.parametrize("backend", ["highs", "cp-sat"])
 def test_backends_agree(kind, backend):
@@ -86,3 +105,7 @@ def test_broken_constraints_are_named():
         TreeChebyshev(Tree([[0, 0]]), [1, 2], 3)
     with pytest.raises(ValueError, match="total is -1"):
         SparsestChebyshev([1], -1)
+
+
+def test_the_least_distance_of_a_huge_total():
+    assert SparsestChebyshev([0], 2**62 - 5).distance == 2**62 - 5

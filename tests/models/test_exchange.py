@@ -16,7 +16,7 @@ def exchanged(model: HierarchyQIP, x: np.ndarray) -> np.ndarray:
     order = layout_of(model.tree)
     sides = (None, None) if model.window is None else (by_size(side, order.order) for side in model.domain)
     held = by_size(x, order.order)
-    exchange(order, by_size(model.counts, order.order), held, 1, *sides)
+    exchange(order, by_size(model.counts, order.order), held, 1, *sides, np.ones(order.order.size, np.int64))
     return by_node(held, order.order)
 
 

@@ -58,3 +58,10 @@ def test_an_empty_domain_is_named():
     model = HierarchyQIP(Tree([[0, 0]]), [[3], [-5], [2]], total=3, window=1)
     solution, _ = solve_by_tables(model, by_slopes)
     assert (solution.status, solution.message) == ("infeasible", "node 1, size 0: no value in its domain")
+
+
+def test_the_fast_path_names_it_too():
+    model = HierarchyQIP(Tree([[0, 0]]), [[3], [-5], [2]], total=3, window=1)
+    solution = solve(model)
+    assert solution.status == "infeasible"
+    assert solution.message == "H4 domain: no whole number >= 0 for x[1, 0] is within the window"

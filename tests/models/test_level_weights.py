@@ -1,0 +1,93 @@
+"""HierarchyQIP with weights by level: brute force, backends, cost tables, and what weights may be."""
+
+import itertools
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from models import HierarchyQIP, Tree
+from solvers import solve
+from solvers.cost_tables import by_slopes, solve_by_tables
+
+
+def answers(tree, sizes, total):
+    """All whole counts of the leaves that add up to the total, with the sums above them."""
+    leaves = tree.leaves.size
+    for x in itertools.product(range(total + 1), repeat=leaves * sizes):
+        if sum(x) == total:
+            yield tree.sum_up(np.reshape(x, (leaves, sizes)))
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_the_gap_of_every_feasible_answer_is_exact(seed):
+    rng = np.random.default_rng(seed)
+    tree = [Tree([[0, 0, 0]]), Tree([[0, 0], [0, 1, 1]]), Tree([[0], [0, 0]])][seed % 3]
+    noisy = rng.integers(-2, 5, (tree.size, 1 + seed % 2))
+    weights = rng.integers(1, 9, tree.depth + 1)
+    model = HierarchyQIP(tree, noisy, int(rng.integers(0, 4)), weights=weights)
+    feasible = list(answers(tree, noisy.shape[1], model.total))
+    costs = [int((weights[tree.level][:, None] * (x - noisy) ** 2).sum()) for x in feasible]
+    assert solve(model).objective == min(costs)
+    for x, cost in zip(feasible, costs, strict=True):
+        proof = model.certificate(x)
+        assert (proof.objective, proof.gap) == (cost, cost - min(costs))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_backends_agree(seed):
+    rng = np.random.default_rng(seed)
+    tree = Tree.random(rng, depth=3, branching=3, ragged=seed % 2 == 0)
+    model = HierarchyQIP(tree, rng.integers(-9, 30, (tree.size, 4)), 40, weights=rng.integers(1, 50, 4))
+    assert solve(model).status == "optimal"
+    assert solve(model).objective == solve(model, "highs").objective
+    relaxed = replace(model, integer=False)
+    assert solve(relaxed).status == "optimal"
+    assert solve(relaxed).objective == pytest.approx(solve(relaxed, "clarabel").objective, rel=1e-5)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_windows_and_cost_tables_take_weights(seed):
+    rng = np.random.default_rng(seed)
+    tree = Tree([[0, 0], [0, 0, 1]])
+    noisy = rng.integers(0, 6, (tree.size, 2))
+    model = HierarchyQIP(tree, noisy, int(noisy[0].sum()), window=4, weights=[5, 1, 3])
+    tables, _ = solve_by_tables(model, by_slopes)
+    assert tables.status == solve(model).status
+    assert tables.objective == solve(model).objective
+
+
+def test_only_ratios_matter():
+    rng = np.random.default_rng(3)
+    tree = Tree.random(rng, depth=2, branching=5)
+    noisy = rng.integers(-20, 90, (tree.size, 6))
+    plain = HierarchyQIP(tree, noisy, 300)
+    sevenfold = replace(plain, weights=[7, 7, 7])
+    assert (solve(plain).x == solve(sevenfold).x).all()
+    assert solve(sevenfold).objective == 7 * solve(plain).objective
+
+
+def test_a_heavy_level_keeps_its_counts():
+    model = HierarchyQIP(Tree([[0, 0]]), [[9], [3], [2]], 7, weights=[1, 10**6])
+    assert solve(model).x.ravel().tolist() == [7, 4, 3]
+    heavy_root = HierarchyQIP(Tree([[0, 0]]), [[4, 5], [3, 1], [4, 0]], 9, weights=[10**6, 1])
+    assert solve(heavy_root).x[0].tolist() == [4, 5]
+
+
+@pytest.mark.parametrize(
+    ("weights", "said"),
+    [
+        ([1], "weights have shape (1,); there are 2 levels"),
+        ([1, 0], "whole numbers >= 1"),
+        ([1, 0.5], "scale them"),
+    ],
+)
+def test_bad_weights_are_refused(weights, said):
+    with pytest.raises(ValueError, match=re.escape(said)):
+        HierarchyQIP(Tree([[0, 0]]), [[1], [1], [1]], 1, weights=weights)
+
+
+def test_weights_that_would_overflow_are_refused():
+    with pytest.raises(ValueError, match="60 bits"):
+        HierarchyQIP(Tree([[0, 0]]), [[2**40], [1], [1]], 1, weights=[2**30, 1])
