@@ -17,7 +17,7 @@ _SAFE = 48
 
 
 def distance(x: NDArray[Any], y: NDArray[Any], p: int, weights: NDArray[Any] | None = None) -> Number:
-    """Σ weights·|x − y|^p: an `int` for int64 arrays, exact for objects, a float otherwise.
+    """Σ weights·|x − y|^p: an `int` for integer arrays, exact for objects, a float otherwise.
 
     Parameters
     ----------
@@ -33,8 +33,8 @@ def distance(x: NDArray[Any], y: NDArray[Any], p: int, weights: NDArray[Any] | N
     >>> distance(np.array([0.5]), np.array([2]), p=1, weights=np.array([3]))
     4.5
     """
-    arrays = [np.ravel(a) for a in (x, y) if a is not None]
-    w = None if weights is None else np.ravel(weights)
+    arrays = [exact.signed(np.ravel(a)) for a in (x, y)]
+    w = None if weights is None else exact.signed(np.ravel(weights))
     given = arrays if w is None else [*arrays, w]
     if not any(a.dtype == object for a in given):
         if not all(np.issubdtype(a.dtype, np.integer) for a in given):

@@ -24,25 +24,32 @@ def is_exact(array: NDArray[Any]) -> bool:
     return bool(np.issubdtype(array.dtype, np.integer) or array.dtype == object)
 
 
+def signed(array: NDArray[Any]) -> NDArray[Any]:
+    """Whole numbers of any type as int64, which 8 to 32 bits wrap around long before; others as they are."""
+    if array.dtype == np.int64 or not (np.issubdtype(array.dtype, np.integer) or array.dtype == bool):
+        return array
+    beyond = array.dtype == np.uint64 and array.size and array.max() > np.iinfo(np.int64).max
+    return array.astype(object if beyond else np.int64)
+
+
 def _bits(array: NDArray[np.int64]) -> int:
     return reach(array).bit_length()
 
 
 def dot(a: NDArray[Any], b: NDArray[Any]) -> Number:
-    """Σ a·b of two arrays of one shape: an `int` for int64 arrays, however large; see `is_exact`.
+    """Σ a·b of two arrays of one shape: an `int` for integer arrays, however large; see `is_exact`.
 
     Examples
     --------
     >>> dot(np.array([2**40, 3]), np.array([2**40, -1])) == 2**80 - 3
     True
     """
-    a, b = np.ravel(a), np.ravel(b)
+    a, b = signed(np.ravel(a)), signed(np.ravel(b))
     if a.dtype == object or b.dtype == object:
         products: Number = sum((x * y for x, y in zip(a.tolist(), b.tolist(), strict=True)), 0)
         return products
     if not (np.issubdtype(a.dtype, np.integer) and np.issubdtype(b.dtype, np.integer)):
         return float(np.dot(a.astype(np.float64, copy=False), b.astype(np.float64, copy=False)))
-    a, b = a.astype(np.int64, copy=False), b.astype(np.int64, copy=False)
     if _bits(a) + _bits(b) <= _SAFE_BITS:
         high, low = _dot(a, b)
         return (int(high) << 32) + int(low)
@@ -83,6 +90,7 @@ def reach(a: NDArray[Any]) -> int:
 
 def widened(a: NDArray[Any], times: int = 1) -> NDArray[Any]:
     """The array itself, or as Python integers where `times` of its values might add up beyond 62 bits."""
+    a = signed(a)
     return a.astype(object) if a.dtype == np.int64 and reach(a) * times >= 2**62 else a
 
 
@@ -99,6 +107,7 @@ def weighted_squares(weights: NDArray[Any], a: NDArray[Any]) -> Number:
     >>> weighted_squares(np.array([10**6]), np.array([10**13])) == 10**32
     True
     """
+    weights, a = signed(weights), signed(a)
     if is_exact(weights) and is_exact(a) and object not in (weights.dtype, a.dtype):
         weights = widened(weights, reach(a))
     return dot(weights * a, a)
@@ -106,6 +115,7 @@ def weighted_squares(weights: NDArray[Any], a: NDArray[Any]) -> Number:
 
 def total(a: NDArray[Any]) -> Number:
     """Σ a, exact for integers and objects."""
+    a = signed(a)
     if a.dtype == object:
         held: Number = sum(a.ravel().tolist(), 0)
         return held

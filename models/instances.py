@@ -7,6 +7,7 @@ from dataclasses import fields
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -28,7 +29,8 @@ def save(model: Model, path: str | Path) -> Path:
     shapes: dict[str, Any] = {}
     arrays: dict[str, Any] = {}
     for field in fields(model):  # type: ignore[arg-type]
-        shapes[field.name] = _put(getattr(model, field.name), field.name, arrays)
+        if field.init:  # what a model works out for itself it will again
+            shapes[field.name] = _put(getattr(model, field.name), field.name, arrays)
     about = json.dumps({"model": type(model).__name__, "fields": shapes})
     arrays["about.json"] = np.array(about)
     np.savez_compressed(path, **arrays)
@@ -50,7 +52,7 @@ def load(path: str | Path) -> Model:
             about = json.loads(str(arrays["about.json"]))
             values = {name: _get(shape, name, arrays) for name, shape in about["fields"].items()}
             made: Model = getattr(models, about["model"])(**values)
-    except (KeyError, AttributeError, json.JSONDecodeError) as failure:
+    except (KeyError, AttributeError, TypeError, EOFError, BadZipFile, json.JSONDecodeError) as failure:
         raise ValueError(f"{path} holds no instance of a model of this version: {failure}") from None
     return made
 

@@ -87,6 +87,8 @@ class Session(capability.Session):
                 warnings.simplefilter("ignore")  # an inaccurate answer is reported by its status below
                 problem.solve(solver=self._solver, **options)
         except cp.SolverError as failure:
+            if self._solver == "GUROBI":
+                _ask_gurobi(problem)
             return _failed(self._solver, str(failure))
         status = _STATUS.get(problem.status, "error")
         told = status in ("optimal", "infeasible", "unbounded", "time_limit")
@@ -124,6 +126,15 @@ def _cost(term: Any, x: Any) -> Any:
     if term.kind == "quadratic":
         return cp.sum_squares(cp.multiply(np.sqrt(weight), at - center))
     return weight @ cp.abs(at - center)
+
+
+def _ask_gurobi(problem: Any) -> None:
+    """cvxpy swallows what Gurobi raises, its licence's limits too: its model, run again, raises it again."""
+    from solvers import gurobi
+
+    stated = getattr(problem, "_solver_cache", {}).get("GUROBI")  # a private name
+    if stated is not None:
+        gurobi.check(stated)
 
 
 def _failed(solver: str, words: str) -> Answer:

@@ -97,5 +97,20 @@ class Session(capability.Session):
         return Answer(status, variables, bound if bound is None or np.isfinite(bound) else None, message)
 
 
+def check(model: Any) -> None:
+    """Start a model that somebody else stated, and stop at once.
+
+    Raises
+    ------
+    NoAnswer
+        If Gurobi refuses it, by its size say; with Gurobi's reason.
+    """
+    try:
+        model.setParam("TimeLimit", 0.0)
+        model.optimize()
+    except gp.GurobiError as failure:
+        raise _named(failure) from failure
+
+
 def _named(failure: Any) -> NoAnswer:
     return NoAnswer(_REFUSED.get(failure.errno, "error"), f"Gurobi: {failure}")

@@ -114,6 +114,8 @@ class Session(capability.Session):
             raise NoAnswer("unsupported", f"{self._name} of OR-tools: {refusal}") from refusal
         ended = result.termination
         status = _STATUS.get(ended.reason) or _STOPPED.get(ended.limit, "error")
+        if ended.limit == mathopt.Limit.UNDETERMINED and seconds is not None:
+            status = "time_limit"  # Glop does not say which limit it met; it is given no other
         said = f"{self._name} ended {ended.reason.name.lower()}"
         said += f" by its {ended.limit.name.lower()} limit" if ended.limit else ""
         has_answer = result.has_primal_feasible_solution()

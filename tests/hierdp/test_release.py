@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 
@@ -81,6 +82,14 @@ def test_manifest_of_group_sizes(made):
     assert versions["python"] == platform.python_version()
     assert versions["opendp"] == metadata.version("opendp")
     assert "not installed" not in versions.values()
+
+
+def test_a_manifest_tells_of_a_step_that_is_not_proved(made):
+    first, *others = made.steps
+    solution = replace(first.solution, certificate=first.model.certificate([0, 9, 9]))
+    manifest = replace(made, steps=(replace(first, solution=solution), *others)).manifest()
+    assert manifest["all_proved_optimal"] is False
+    assert [s["proved_optimal"] for s in manifest["solved"]] == [False, True, True, True]
 
 
 def test_manifest_of_flows():
@@ -268,6 +277,8 @@ def test_overwriting_replaces_the_whole(made, tmp_path):
     (path / "deep").mkdir()
     made.write(path, overwrite=True, report=False)
     assert set(names(path)) == FILES - {"report.html"}
+    made.write(path, overwrite=True)  # without a report it is a release all the same
+    assert set(names(path)) == FILES
     assert names(tmp_path) == ["out"]
 
 

@@ -9,12 +9,12 @@ from click.testing import CliRunner
 from doubles import hierarchy
 
 import hierdp.verification as verification
-from hierdp import SimulatedNoise, verify
+from hierdp import SimulatedNoise, matrix, verify
 from hierdp.cli import main
 from hierdp.mechanisms.group_size import m_c_dp
 from hierdp.mechanisms.top_down import inf_tda
 from hierdp.tables import Flows, GroupSizes
-from models import Chebyshev, HierarchyQIP, Isotonic, Tree
+from models import Chebyshev, HierarchyQIP, Isotonic, StrategySDP, Tree
 from solvers import Solution, solve
 
 MODEL = Chebyshev([5, 3, -2, 8], total=9)
@@ -85,6 +85,7 @@ def test_a_release_and_its_stated_sample():
     assert found.note == note
     steps = list(dict.fromkeys(row.step for row in found.rows))
     assert len(steps) == 4
+    assert steps == [made.steps[i].name for i in (0, 6, 12, 13)]  # evenly, the first and the last among them
     assert (steps[0], steps[-1]) == ("root all", "consistency of all regions")
     assert found.agree
     whole = verify(made, backends=["highs"], sample=99)
@@ -156,6 +157,7 @@ def test_a_lie_about_floats_beyond_the_tolerance(monkeypatch):
         ({"status": "time_limit", "x": None, "objective": None, "bound": 0}, "stopped"),
         ({"status": "relaxed", "x": None, "objective": None, "bound": 0.5}, "bound holds"),
         ({"status": "feasible", "objective": 10**9, "bound": 0}, "bound holds"),
+        ({"status": "feasible", "objective": 10**9, "bound": None}, "stopped"),
     ],
 )
 def test_failing_or_stopping_is_not_disagreeing(monkeypatch, claims, verdict):
@@ -186,6 +188,60 @@ def test_a_model_without_an_answer():
     found = verify(model, backends=["highs", "cp-sat"])
     assert {row.status for row in found.rows} == {"infeasible"}
     assert found.agree
+
+
+@pytest.mark.parametrize(
+    ("claims", "verdict"),
+    [
+        ({"status": "optimal", "x": np.zeros((3, 1)), "objective": 1, "bound": 1}, "DISAGREES"),
+        ({"status": "unbounded"}, "DISAGREES"),
+        ({"status": "time_limit"}, "stopped"),
+        ({"status": "relaxed", "bound": 3.0}, "bound holds"),
+    ],
+)
+def test_claims_about_a_model_without_an_answer(monkeypatch, claims, verdict):
+    lying(monkeypatch, "highs", **claims)
+    model = HierarchyQIP(Tree([[0, 0]]), [[9], [1], [1]], total=9, window=1)
+    assert verdicts(verify(model, backends=["highs"])) == {"fast": "agrees", "highs": verdict}
+
+
+def test_windows_have_no_relaxation_with_a_fast_path():
+    model = HierarchyQIP(Tree([[0, 0]]), [[9], [5], [4]], total=9, window=2)
+    assert [row.model for row in verify(model, backends=["clarabel"]).rows] == ["HierarchyQIP"] * 2
+
+
+def test_large_models_are_left_to_their_certificates():
+    for most, backends, number, note in (
+        (4, ["highs"], 2, ""),
+        (3, ["highs"], 1, "1 models beyond 3 cells by certificate alone"),
+        (3, [], 1, ""),
+    ):
+        found = verify(MODEL, backends=backends, exact_up_to=most)
+        assert (len(found.rows), found.note) == (number, note)
+
+
+def test_instances_are_drawn_as_their_names_tell():
+    drawn = matrix.instances(["Isotonic", "StrategySDP"], [300, 1, 6], 2, seed=3)
+    sizes = {Isotonic: (1, 6, 300), StrategySDP: (1, 6, 8)}
+    kinds = [(kind, size, i) for kind in sizes for size in sizes[kind] for i in range(2)]
+    expected = [(f"seed 3, size {size}, {i}", kind, size, i) for kind, size, i in kinds]
+    assert [(name, type(model)) for name, model in drawn] == [(name, kind) for name, kind, *_ in expected]
+    for (_, model), (_, kind, size, i) in zip(drawn, expected, strict=True):
+        if kind is Isotonic:
+            assert np.array_equal(model.noisy, kind.random(np.random.default_rng([3, size, i]), size).noisy)
+
+
+def test_just_the_instances_that_somebody_disagrees_on_are_kept(tmp_path):
+    row = verify(MODEL, backends=[]).rows[0]
+    wrong = dataclasses.replace(row, step="s", model="Isotonic (relaxed)", verdict="DISAGREES")
+    found = verification.Verification((wrong, dataclasses.replace(row, step="t"), row))
+    isotonic = Isotonic([2, 1], integer=True)
+    named = [("s", isotonic), ("s", MODEL), ("t", isotonic), ("t", MODEL)]
+    (kept,) = matrix.keep_disagreements(found, named, tmp_path / "new")
+    assert [kept] == list((tmp_path / "new").iterdir())
+    assert matrix.saved([kept])[0][1].noisy.tolist() == [2, 1]
+    with pytest.raises(ValueError, match="there is no file"):
+        matrix.saved([tmp_path])
 
 
 def test_fractions_become_floats():

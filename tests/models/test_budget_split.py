@@ -1,7 +1,9 @@
 """BudgetSplit: cubes exactly, every split of a fine grid, weights far apart, and conic solvers."""
 
+import sys
 from fractions import Fraction
 from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -129,3 +131,45 @@ def test_infeasible_answers_are_refused_by_name():
 def test_malformed_data_are_named(weights, epsilon, message):
     with pytest.raises(ValueError, match=message):
         BudgetSplit(weights, epsilon)
+
+
+@pytest.mark.parametrize(
+    ("ended", "status", "bound"),
+    [
+        ("optimal", "optimal", 4.0),
+        ("optimal_inaccurate", "feasible", None),
+        ("user_limit", "time_limit", None),
+        ("infeasible", "infeasible", None),
+        ("unbounded", "unbounded", None),
+        ("infeasible_inaccurate", "numerical", None),
+        (None, "numerical", None),
+    ],
+)
+def test_how_cvxpy_ends(monkeypatch, ended, status, bound):
+    """By a stand-in for cvxpy: how it ends becomes a status, and it is asked for accuracy, and in time."""
+    asked = {}
+
+    class Failure(Exception):
+        pass
+
+    def run(solver, **options):
+        asked[solver] = options
+        if ended is None:
+            raise Failure("no pivot")
+
+    kinds = {kind.upper(): kind for kind in ("optimal", "optimal_inaccurate", "infeasible", "unbounded")}
+    stand_in = SimpleNamespace(SolverError=Failure, USER_LIMIT="user_limit", **kinds)
+    monkeypatch.setitem(sys.modules, "cvxpy", stand_in)
+    problem, x = SimpleNamespace(solve=run, status=ended), SimpleNamespace(value=[0.5, 1.5])
+    model = SimpleNamespace(cvxpy=lambda: (problem, x), objective=lambda x: x.sum() + 2)
+    for name in ("clarabel", "scs"):
+        answer = solve_conic(model, name, 2.5)
+        assert (answer.status, answer.bound) == (status, bound)
+        assert (answer.variables is not None) == (status in ("optimal", "feasible"))
+        assert answer.message or answer.variables is not None
+    assert asked["CLARABEL"] == {"time_limit": 2.5}
+    assert asked["SCS"]["time_limit_secs"] == 2.5
+    assert asked["SCS"]["eps_abs"] == asked["SCS"]["eps_rel"] == 1e-9
+    solve_conic(model, "scs")
+    assert "time_limit_secs" not in asked["SCS"]
+    assert solve_conic(model, "highs").status == "unsupported"

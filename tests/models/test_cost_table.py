@@ -7,6 +7,7 @@ import pytest
 
 from models import CostTable
 from solvers import solve
+from solvers.fast import NoFastPath
 from solvers.fast.cost_table import merged_table
 
 
@@ -76,6 +77,11 @@ def test_whole_table_is_the_min_plus_convolution():
             expected = wider
         least, costs = merged_table(model)
         assert {least + k: cost for k, cost in enumerate(costs.tolist())} == expected
+
+
+def test_slopes_merge_for_convex_tables_only():
+    with pytest.raises(NoFastPath, match="slopes merge for convex tables only"):
+        merged_table(CostTable([[0, 3, 4]], 1))
 
 
 @pytest.mark.parametrize("backend", ["highs", "cp-sat"])

@@ -101,6 +101,24 @@ def test_a_larger_relaxation_is_proved_to_its_stated_gap():
     assert not model.certificate(true.astype(float)).optimal
 
 
+@pytest.mark.parametrize(
+    ("leaves", "total", "expected"),
+    [
+        ([[1.4], [1.3], [0.3]], 3, [[2], [1], [0]]),  # a unit is missing: to the one rounded down furthest
+        ([[1.6], [1.7], [0.7]], 4, [[1], [2], [1]]),  # one too many: from the one rounded up furthest
+        ([[0, 1.6], [1.7, 1.7], [0, 0.7]], 4, [[0, 1], [2, 2], [0, 1]]),
+        ([[0.6, 0.6]] * 5, 3, [[0, 0]] * 2 + [[1, 1]] * 3),  # last cells alone cannot give: rows fall
+        ([[0, 1.6, 1.6], [0.7, 0.7, 0.7], [0.7, 0.7, 0.7]], 3, [[0, 1, 1], [1, 1, 1], [1, 1, 1]]),
+    ],
+)
+def test_rounding_to_the_total(leaves, total, expected):
+    """The noisy counts are consistent: they are the relaxation's answer, and only rounding is left."""
+    tree = Tree([[0] * len(leaves)])
+    given = solve(CumulativeQIP(tree, tree.sum_up(np.array(leaves, float)), total))
+    assert given.x[1:].tolist() == expected
+    assert given.x[0, -1] == total
+
+
 def test_broken_constraints_are_named():
     model = CumulativeQIP(Tree([[0, 0]]), np.zeros((3, 2)), total=3)
     broken = " ".join(model.violations([[2, 4], [2, 1], [-1, 3]]))

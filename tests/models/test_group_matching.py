@@ -125,6 +125,14 @@ def test_ties_are_as_stated():
     assert solve(model).x.tolist() == [(1, 1, 1), (0, 0, 1), (0, 2, 1), (2, 2, 1)]
 
 
+@pytest.mark.parametrize("tops", [70, 90, 100])
+def test_ties_among_many_children_go_to_the_earlier(tops):
+    counts = [1, 3] * 60
+    parent, children = ([1, 9], [tops, 240 - tops]), [([4], [count]) for count in counts]
+    model = GroupMatching(parent, children)
+    assert by_size(model, fast.answer(model)) == kuo(parent, children)
+
+
 @given(st.integers(0, 10**6))
 @settings(max_examples=300, deadline=None, derandomize=True)
 def test_random_tables_are_matched_as_alg_2_does(seed):
@@ -180,6 +188,12 @@ def test_many_groups_are_exact():
     big = GroupMatching(([1, 2, 2, 9, 100], [5, 1, 3, 8, 2**40]),
                         [([4, 7], [3, 6]), ([4, 4, 7, 100], [2, 3, 3, 2**40])])  # fmt: skip
     assert fast.answer(big)[:-1].tolist() == fast.answer(small).tolist()
+    for half in (2**30 - 1, 2**30, 2**32, 2**33):  # on both sides of 2³¹, and where half² just leaves 64 bits
+        twins = GroupMatching(([0, 9], [half, half]), [([3], [half]), ([3], [half])])
+        first = half // 2
+        assert fast.answer(twins).tolist() == [
+            (0, 0, half - first), (0, 1, first), (1, 0, first), (1, 1, half - first)
+        ]  # fmt: skip
 
 
 @pytest.mark.parametrize("children", [1, 50])

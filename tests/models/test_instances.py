@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import models
-from models import Isotonic, Tree
+from models import HierarchyQIP, Isotonic, Tree
 from models.instances import load, save
 
 KINDS = [kind for kind in vars(models).values() if hasattr(kind, "random") and kind is not Tree]
@@ -35,13 +35,37 @@ def test_every_model_comes_back(kind, tmp_path):
 
 
 def test_fractions_come_back(tmp_path):
-    model = Isotonic(np.array([Fraction(1, 3), 2], dtype=object))
-    assert load(save(model, tmp_path / "f.npz")).noisy.tolist() == [Fraction(1, 3), 2]
+    noisy = load(save(Isotonic(np.array([Fraction(1, 3), 2], dtype=object)), tmp_path / "f.npz")).noisy
+    assert noisy.tolist() == [Fraction(1, 3), 2]
+    assert [type(value) for value in noisy] == [Fraction, int]
+    matrix = np.array([[Fraction(1, 3), 2, 5], [1, 0, 2**70]], dtype=object)
+    again = load(save(HierarchyQIP(Tree([[0]]), matrix, 9, integer=False), tmp_path / "m.npz"))
+    assert np.array_equal(again.noisy, matrix)
 
 
 def test_other_files_are_refused(tmp_path):
     with pytest.raises(ValueError, match=r"an instance is a \.npz file, not x\.json"):
         save(Isotonic([1]), tmp_path / "x.json")
     np.savez(tmp_path / "other.npz", a=np.zeros(2))
-    with pytest.raises(ValueError, match="holds no instance"):
-        load(tmp_path / "other.npz")
+    np.savez(tmp_path / "unknown.npz", **{"about.json": '{"model": "NoSuch", "fields": {}}'})
+    np.savez(tmp_path / "newer.npz", **{"about.json": '{"model": "Isotonic", "fields": {"x": ["plain", 1]}}'})
+    np.savez(tmp_path / "list.npz", **{"about.json": "[1, 2]"})
+    np.save(tmp_path / "array.npy", np.zeros(2))
+    (tmp_path / "empty.npz").write_bytes(b"")
+    (tmp_path / "cut.npz").write_bytes(save(Isotonic([1]), tmp_path / "one.npz").read_bytes()[:100])
+    for name in ("other.npz", "unknown.npz", "newer.npz", "list.npz", "array.npy", "empty.npz", "cut.npz"):
+        with pytest.raises(ValueError, match=f"{name} holds no instance"):
+            load(tmp_path / name)
+
+
+class Trap:
+    def __reduce__(self):
+        return (pytest.fail, ("a pickle was opened",))
+
+
+def test_pickles_are_not_opened(tmp_path):
+    about = '{"model": "Isotonic", "fields": {"noisy": ["array", null]}}'
+    trap = np.array([Trap(), 1], dtype=object)
+    np.savez(tmp_path / "trap.npz", allow_pickle=True, **{"about.json": about, "noisy": trap})
+    with pytest.raises(ValueError, match="allow_pickle=False"):
+        load(tmp_path / "trap.npz")

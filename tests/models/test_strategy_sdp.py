@@ -10,6 +10,7 @@ from models import StrategySDP
 from solvers import fast, solve, worker
 from solvers.capability import find
 from solvers.conic import ConicPlan, is_conic
+from solvers.fast import strategy as fast_strategy
 
 
 def ranges(n: int) -> np.ndarray:
@@ -30,6 +31,16 @@ def test_closed_forms():
     two = solve(StrategySDP([[1, 0], [0, 1], [1, 1]]))
     assert two.objective == pytest.approx(2 + np.sqrt(3), rel=1e-9)
     assert two.x == pytest.approx(np.array([[1, 2 - np.sqrt(3)], [2 - np.sqrt(3), 1]]), abs=1e-4)
+
+
+def test_the_ascent_takes_whole_steps_and_as_many_as_it_needs(monkeypatch):
+    steps, eigh = [], fast_strategy.la.eigh
+    monkeypatch.setattr(fast_strategy.la, "eigh", lambda a: steps.append(a) or eigh(a))
+    prefixes = solve(StrategySDP(np.tril(np.ones((40, 40)))))
+    assert (prefixes.status, len(steps) < 30) == ("optimal", True)
+    steps.clear()
+    polynomials = solve(StrategySDP(np.vander(np.linspace(1, 2, 6), 6)))  # nearly dependent columns
+    assert (polynomials.status, len(steps) > 100) == ("optimal", True)
 
 
 def test_a_search_over_small_strategies_finds_nothing_better():

@@ -26,6 +26,8 @@ class Session(capability.Session):
             os._exit(3)
         if self.order == "hang":
             time.sleep(60)
+        if self.order == "dawdle":
+            time.sleep(0.5)
         if self.order == "eat":
             raise MemoryError("no more")
         if self.order == "stumble":

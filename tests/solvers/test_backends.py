@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from models import Chebyshev, CostTable, HierarchyQIP, Isotonic, Program, Tree
-from models.program import Block, Term, rows_of
+from models.program import Block, Rows, Term, rows_of
 from solvers import backends, solve
 from solvers.capability import Backend, find
 
@@ -102,6 +103,66 @@ def test_far_from_the_first_lines():
             assert (found.status, found.objective) == ("optimal", solve(model).objective), name
 
 
+def test_the_last_unit_counts():
+    """A cover of 16,322, found soon; by relative gaps of a thousandth, many others would do."""
+    rng = np.random.default_rng(4)
+    weight = rng.integers(20, 100, (3, 25))
+    cost = weight.sum(axis=0) * 10 + rng.integers(0, 40, 25)
+    entries = (*np.nonzero(weight), weight[np.nonzero(weight)])
+    rows = rows_of("cover", weight.shape, entries, weight.sum(axis=1) // 3, np.inf)
+    cover = Program("p", [Block("v", (25,), 0, 1, True)], [rows], [Term("linear", np.arange(25), cost)])
+    for name in ("highs", "cp-sat", "scip", "gurobi", "ortools:scip", "cvxpy:highs"):
+        if find_or_none(name):
+            found = solve(cover, name, threads=1)
+            assert (name, found.status, found.objective) == (name, "optimal", 16_322)
+
+
+def test_first_order_methods_are_asked_for_more_than_by_default():
+    model = Isotonic(np.random.default_rng(1).normal(0, 50, 160)[120:], p=1)
+    for name in ("pdlp", "osqp", "scs"):
+        assert solve(model, name).objective == pytest.approx(solve(model).objective, rel=1e-8), name
+
+
+def test_weights_and_mixed_programs_through_cvxpy():
+    weighted = Isotonic([3.0, 1.0, 4.0, 2.0], weights=[1, 9, 2, 5])
+    for name in ("clarabel", "osqp", "scs", "cvxpy:highs"):
+        assert solve(weighted, name).objective == pytest.approx(solve(weighted).objective, rel=1e-6), name
+    rows = rows_of("r", (1, 2), ([0, 0], [0, 1], [1, 1]), 2.5, 2.5)
+    blocks = [Block("a", (1,), 0, 5, True), Block("b", (1,), 0, 5)]
+    mixed = Program("p", blocks, [rows], [Term("linear", np.arange(2), np.array([1, 3]))])
+    for name in ("cvxpy:highs", "glpk_mi", "highs"):
+        if find_or_none(name):
+            assert solve(mixed, name).objective == pytest.approx(2 + 3 * 0.5), name
+
+
+def test_matrices_with_twins_and_zeros():
+    entries = np.array([0.5, 2, 0, 0.5]), np.array([0, 1, 2, 0]), np.array([0, 4])
+    rows = Rows("r", sp.csr_matrix(entries, shape=(1, 3)), np.array([6]), np.array([np.inf]))
+    cost = Term("linear", np.arange(3), np.array([1, 3, -1]))
+    program = Program("p", [Block("v", (3,), 0, 4)], [rows], [cost])
+    for name in ("glop", "pdlp", "ortools:scip"):
+        assert solve(program, name).x == pytest.approx([4, 1, 4]), name
+
+
+def test_highs_adds_nothing_to_squares():
+    """By its default it adds 10⁻⁷·x², which moves millions by tenths."""
+    for name in ("highs", "pyomo:highs", "cvxpy:highs"):
+        found = solve(Isotonic([1e6, 2e6, 3e6]), name)
+        assert (name, found.status in ("optimal", "feasible")) == (name, True)
+        assert found.objective < 1e-6, name
+
+
+def test_lines_found_over_the_reals_go_to_the_whole_problem():
+    """The optimum is far from the first lines, and over the reals it is not whole."""
+    rows = rows_of("r", (1, 2), ([0, 0], [0, 1], [2, 3]), 2002, 2002)
+    squares = Term("quadratic", np.arange(2), np.array([2, 1]), np.array([2, 1]))
+    program = Program("p", [Block("v", (2,), 0, 1001, True)], [rows], [squares])
+    best = min(2 * (a - 2) ** 2 + ((2002 - 2 * a) // 3 - 1) ** 2 for a in range(2, 1002, 3))
+    for name in ("highs", "pyomo:highs"):
+        found = solve(program, name)
+        assert (name, found.status, found.objective) == (name, "optimal", best)
+
+
 def test_lines_over_the_reals_bound_better_than_squares():
     rows = rows_of("r", (1, 2), ([0, 0], [0, 1], [2, 3]), 7, 7)
     squares = Term("quadratic", np.arange(2), 1, np.array([1, 1]))
@@ -109,6 +170,21 @@ def test_lines_over_the_reals_bound_better_than_squares():
     lines, smooth, best = (solve(program, name) for name in ("glop", "pdlp", "highs"))
     assert (lines.status, smooth.status, best.status) == ("relaxed", "relaxed", "optimal")
     assert smooth.bound + 1e-6 < lines.bound <= best.objective
+
+
+def test_whole_numbers_may_cost_fractions():
+    model = Isotonic([7.25, 3.5, 9.5, -2, 5], weights=[1, 0.5, 2, 1, 0.25], integer=True)
+    for name in ("highs", "ortools:scip", "scip", "glpk_mi"):
+        if find_or_none(name):
+            found = solve(model, name)
+            assert (name, found.status) == (name, "optimal")
+            assert found.objective == pytest.approx(solve(model).objective)
+    # The lines' optimum over the reals is not whole here; in whole costs [2, 3] would be the cheaper one.
+    rows = rows_of("r", (1, 2), ([0, 0], [0, 1], [2, 3]), 13, 13)
+    squares = Term("quadratic", np.arange(2), np.array([0.05, 0.2]), np.array([2, 1.1]))
+    program = Program("p", [Block("v", (2,), 0, 9, True)], [rows], [squares])
+    for name in ("highs", "pyomo:highs", "ortools:scip"):
+        assert solve(program, name).x.tolist() == [5, 1], name
 
 
 def find_or_none(name):
@@ -177,6 +253,18 @@ def test_continuous_and_unbounded_variables_flow_too():
     assert found.objective == other.objective == found.bound
 
 
+def twice_in_one_term():
+    rows = rows_of("r", (1, 2), ([0, 0], [0, 1], [1, 1]), 3, 3)
+    program = Program("p", [Block("v", (2,), 0, 9, True)], [rows], [Term("linear", np.array([0, 0]))])
+    return solve(program, "min-cost-flow"), None
+
+
+def test_whole_numbers_between_fractional_bounds_flow():
+    found, other = flow([[1, 1]], 3, 3, [1, 5], Block("v", (2,), 0.5, 8.5, True))
+    assert found.status == other.status == "optimal"
+    assert found.objective == other.objective == 7
+
+
 REFUSED = {
     "neither 1 nor -1": lambda: flow([[2, 1]], 3, 3, [1, 1]),
     "more than two rows": lambda: flow(np.ones((3, 1)), 0, 5, [1]),
@@ -186,6 +274,8 @@ REFUSED = {
     "half a unit: a cost is not whole": lambda: flow([[1, 1]], 2, 3, [0.5, 1], Block("v", (2,), 0, 8)),
     "a center is not whole": lambda: flow([[1, 1]], 2, 3, [1, 1], kind="absolute", center=0.5),
     "falls without end": lambda: flow([[1, 1]], 2, np.inf, [-1, 1], Block("v", (2,), 0, np.inf, True)),
+    "a bound is beyond 2**53": lambda: flow([[1, 1]], 2**54, 2**54, [1, 1], Block("v", (2,), 0, 2**54, True)),
+    "one term has a variable twice": twice_in_one_term,
     "need an arc each": lambda: flow([[1, 1]], 2, 9, [1, 1], Block("v", (2,), 0, 1e7, True), "quadratic"),
 }
 
@@ -208,6 +298,19 @@ def test_cp_sat_takes_any_table_as_it_is():
     assert solve(model, "cp-sat").objective == best == solve(model, "highs").objective
     halves = CostTable([[0.5, 1.0], [0.25, 2.0]], total=1)
     assert solve(halves, "cp-sat").status == "unsupported"
+
+
+def test_cp_sat_rounds_bounds_inwards_and_refuses_what_may_overflow():
+    rows = rows_of("r", (1, 2), ([0, 0], [0, 1], [1, 1]), 1.5, 3.5)
+    for cost, best in ((1, 2), (-1, -3)):
+        program = Program(
+            "p", [Block("v", (2,), -0.5, 2.5, True)], [rows], [Term("linear", np.arange(2), cost)]
+        )
+        assert solve(program, "cp-sat").objective == best
+    nothing = Program("p", [Block("v", (2,), 0.2, 0.8, True)], [], [])
+    assert solve(nothing, "cp-sat").status == "infeasible"
+    found = solve(Isotonic([2**40, 0], p=1, weights=[2**30, 1], integer=True), "cp-sat")
+    assert (found.status, found.message) == ("unsupported", "the objective may pass CP-SAT's 64 bits")
 
 
 def test_programs_of_both_kinds_of_squares_are_refused_by_lines_only():

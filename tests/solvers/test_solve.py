@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from importlib import metadata
@@ -152,6 +154,28 @@ def test_a_tiny_limit_gives_no_false_claim():
         assert solution.bound is None or solution.bound <= best + 1e-6
         if solution.status == "time_limit":
             assert solution.x is None
+
+
+@pytest.mark.parametrize("name", ["highs", "glop", "pdlp"])
+def test_an_unfinished_linear_program_has_no_bound(name):
+    found = solve(Isotonic(np.random.default_rng(3).integers(0, 10**6, 30_000), p=1), name, time_limit=0.01)
+    assert (found.status, found.x, found.bound) == ("time_limit", None, None)
+
+
+TWICE = """
+import numpy as np
+from models.program import Block, Program, Term
+from solvers.highs import Session
+session = Session(Program("p", [Block("v", (2,))], [], [Term("linear", np.arange(2))]), None)
+session._highs.getRunTime = lambda: 100.0  # what earlier runs took
+session.run(2.5)
+print(session._highs.getOptionValue("time_limit")[1])
+"""
+
+
+def test_highs_counts_the_time_of_all_its_runs():
+    done = subprocess.run([sys.executable, "-c", TWICE], capture_output=True, text=True, check=True)
+    assert done.stdout == "102.5\n"
 
 
 @pytest.mark.parametrize("limit", [0, -1, float("nan")])

@@ -1,5 +1,7 @@
 """Each way to end has its status, on every backend; hanging, dying and short-breathed ones included."""
 
+import subprocess
+import sys
 import time
 from importlib import metadata
 
@@ -8,9 +10,11 @@ import pytest
 
 import hierdp.verification as verification
 import solvers.capability as capability
-from models import Chebyshev, CostTable, HierarchyQIP, Isotonic, Program, Tree
+from models import BudgetSplit, Chebyshev, CostTable, HierarchyQIP, Isotonic, Program, Tree
 from models.program import Block, Term, rows_of
-from solvers import Solution, backends, solve, worker
+from solvers import Solution, backends, fast, solve, worker
+from solvers.plan import Plan
+from solvers.solution import Answer
 
 NAMES = [backend.name for backend in backends() if backend.name != "fast" and backend.installed]
 
@@ -88,13 +92,166 @@ def test_ends_that_nobody_wants(told, order, status, words):
     ("bound", "status"), [(0.0, "feasible"), (2.0, "optimal"), (1.6, "optimal"), (None, "optimal")]
 )
 def test_a_claim_that_its_own_bound_does_not_bear_out(monkeypatch, bound, status):
-    from solvers.solution import Answer
-
     told = Answer("optimal", np.array([2.0, 2.0, 4.0]), bound)
     monkeypatch.setattr(worker, "run", lambda *_: (told, 0.0, 0.0))
     found = solve(Isotonic([3, 1, 4], integer=True), "cp-sat")
     assert (found.status, found.objective) == (status, 2)
     assert status == "optimal" or "its own bound is lower" in found.message
+
+
+def test_a_backend_a_little_late_is_waited_for(told, monkeypatch):
+    monkeypatch.setattr(worker, "GRACE_SECONDS", 20)
+    assert told("dawdle").status == "feasible"
+
+
+@pytest.fixture(scope="module")
+def market_split():
+    """Has answers at once and no proof for hours: split each row's weight in halves, as nearly as may be."""
+    weight = np.random.default_rng(0).integers(1, 100, (4, 40))
+    matrix = np.hstack([weight, np.eye(4), -np.eye(4)])
+    half = weight.sum(axis=1) // 2
+    rows = rows_of("half", matrix.shape, (*np.nonzero(matrix), matrix[np.nonzero(matrix)]), half, half)
+    most = np.concatenate([np.ones(40), np.full(8, 4000)])
+    return Program("split", [Block("v", (48,), 0, most, True)], [rows], [Term("linear", np.arange(40, 48))])
+
+
+KEEP_TIME = ["highs", "cp-sat", "scip", "gurobi", "ortools:scip", "cvxpy:highs", "pyomo:highs"]
+
+
+@pytest.mark.parametrize("name", KEEP_TIME)
+def test_backends_keep_their_limits_and_hand_on_what_they_have(market_split, name):
+    if name not in NAMES:
+        pytest.skip("not installed")
+    found = solve(market_split, name, time_limit=1, threads=1)
+    assert (found.status, found.objective > 0) == ("feasible", True), found
+    assert found.bound == pytest.approx(0, abs=1e-6)
+
+
+def test_gaps_are_none_where_there_is_nothing_to_compare():
+    for objective, bound, gap in ((5, None, None), (None, 3, None), (None, None, None), (5, 3, 2)):
+        assert Solution("b", "1", "feasible", None, objective, bound).gap == gap
+
+
+CVXPY_ENDS = """
+import time
+from types import SimpleNamespace
+import numpy as np
+from models.program import Block, Program, Term
+from solvers import cvxpy_any
+program = Program("p", [Block("v", (1,), 0, 5)], [], [Term("linear", np.arange(1))])
+
+def ended(solver, how, seconds):
+    session = cvxpy_any.Session(program, None, solver)
+    def run(**_):
+        time.sleep(0.05)
+        session._x.value = np.ones(1)
+        if isinstance(how, Exception):
+            raise how
+    stats = SimpleNamespace(extra_stats=None)
+    stand_in = SimpleNamespace(solve=run, status=how, value=1.0, solver_stats=stats)
+    cvxpy_any.cp.Problem = lambda cost, held: stand_in
+    print(session.run(seconds).status)
+
+ended("CLARABEL", "optimal", None)
+ended("CLARABEL", "optimal_inaccurate", None)
+ended("CLARABEL", "user_limit", None)  # of iterations, then
+ended("CLARABEL", "user_limit", 60.0)
+ended("CLARABEL", "user_limit", 0.05)
+ended("CLARABEL", cvxpy_any.cp.SolverError("CLARABEL cannot solve it"), None)
+ended("CLARABEL", cvxpy_any.cp.SolverError("no pivot"), None)
+ended("CBC", cvxpy_any.cp.SolverError("no pivot"), None)
+"""
+
+
+def test_how_solvers_behind_cvxpy_end():
+    done = subprocess.run([sys.executable, "-c", CVXPY_ENDS], capture_output=True, text=True, check=True)
+    expected = "optimal feasible numerical numerical time_limit unsupported numerical error"
+    assert done.stdout.split() == expected.split()
+
+
+class Told:
+    """A backend whose sessions give these answers, one a run."""
+
+    name, integers_only = "told", False
+
+    def __init__(self, *answers):
+        self.answers = list(answers)
+
+    def open(self, program, threads):  # noqa: ARG002
+        return self
+
+    def add_rows(self, rows):
+        pass
+
+    def run(self, seconds):  # noqa: ARG002
+        return self.answers.pop(0)
+
+
+def test_no_bound_comes_of_the_question_whether_there_is_any_answer():
+    rays = Told(Answer("unbounded"), Answer("time_limit", None, 0.0))
+    found = Plan(pair(0, 0, [-1, 0])).open(rays, None)(1.0)
+    assert (found.status, found.bound, rays.answers) == ("time_limit", None, [])
+
+
+def test_lines_that_are_still_missing_leave_a_bound_and_no_answer():
+    squares = Term("quadratic", np.arange(1), np.array([1e-3]), np.array([50]))
+    program = Program("p", [Block("v", (1,), 0, 100, True)], [], [squares])
+    lacking = Answer("optimal", np.array([55.0, 0.0249]), 0.0249)  # it costs 0.025
+    for last, status, bound in (
+        (Answer("feasible", np.array([55.0, 0.0249]), None), "time_limit", 0.0249),
+        (Answer("time_limit"), "time_limit", 0.0249),
+        (Answer("time_limit", None, 0.02495), "time_limit", 0.02495),
+        (Answer("numerical", None, None, "why"), "numerical", 0.0249),
+    ):
+        lines = Told(Answer("optimal", np.array([70.0, 0.0]), 0.0), lacking, last)
+        found = Plan(program, piecewise=True).open(lines, None)(9.0)
+        assert (found.status, found.variables, found.bound) == (status, None, bound)
+        assert (found.message, lines.answers) == (last.message, [])
+
+
+HUGE = Isotonic([2**29, 0], integer=True)
+WHOLE, REAL = Isotonic([3, 1, 4], integer=True), Isotonic([3.0, 1.0, 4.0])  # both cost 2 at [2, 2, 4]
+
+
+@pytest.mark.parametrize(
+    ("model", "backend", "told", "x", "bound", "status"),
+    [
+        (WHOLE, "highs", "optimal", [2, 2, 4], 1.0, "feasible"),  # an objective of 1 is not ruled out
+        (HUGE, "highs", "optimal", [2**28] * 2, 2.0**57 - 48, "optimal"),  # three floats away
+        (REAL, "highs", "optimal", [2, 2, 4], 2 - 1e-4, "feasible"),
+        (REAL, "highs", "optimal", [2, 2, 4], 2 - 1e-7, "optimal"),
+        (REAL, "highs", "optimal", [3, 1, 4], 2.0, "numerical"),  # falls: a solver over floats lost its way
+        (WHOLE, "highs", "optimal", [3, 1, 4], 2.0, "error"),  # falls: whole numbers cannot by rounding
+        (WHOLE, "highs", "optimal", [2, 2.001, 4], 2.0, "numerical"),
+        (WHOLE, "clarabel", "optimal", [1.5, 1.5, 4], 1.5, "relaxed"),
+        (WHOLE, "clarabel", "feasible", [1.5, 1.5, 4], None, "numerical"),
+        (WHOLE, "clarabel", "optimal", [2, 2, 4], 1.0, "relaxed"),
+        (WHOLE, "clarabel", "optimal", [2, 2, 4], None, "relaxed"),
+        (WHOLE, "clarabel", "optimal", [2, 2, 4], 2.0, "optimal"),
+    ],
+)
+def test_what_is_made_of_an_answer(monkeypatch, model, backend, told, x, bound, status):
+    answer = Answer(told, np.array(x, float), bound)
+    monkeypatch.setattr(worker, "run", lambda *_: (answer, 0.0, 0.0))
+    found = solve(model, backend)
+    assert found.status == status
+    assert (found.x is None) == (found.objective is None)
+    assert status != "relaxed" or found.x is None
+    assert status == "optimal" or found.message or told == "feasible"
+
+
+def test_a_fast_answer_that_breaks_a_constraint_is_an_error(monkeypatch):
+    monkeypatch.setattr(fast, "answer", lambda _: np.array([3, 1, 4]))
+    found = solve(WHOLE)
+    assert (found.status, found.bound) == ("error", None)
+    assert "increasing" in found.message
+
+
+def test_a_conic_answer_that_breaks_a_constraint_is_none(monkeypatch):
+    told = Answer("optimal", np.array([0.9, 0.9]), 0.0)
+    monkeypatch.setattr(worker, "run", lambda *_: (told, 0.0, 0.0))
+    found = solve(BudgetSplit([1, 8], 1.0), "clarabel")
+    assert (found.status, "breaks a constraint" in found.message) == ("error", True)
 
 
 def test_halves_for_whole_numbers_are_numerical_trouble(told):
@@ -123,13 +280,15 @@ def test_a_limit_of_iterations_is_no_time_limit():
 def test_gurobi_names_its_size_limit():
     if "gurobi" not in NAMES:
         pytest.skip("not installed: pip install hierdp[gurobi]")
-    found = solve(Chebyshev(np.arange(3000), 9), "gurobi")
-    if found.status == "optimal":
-        pytest.skip("there is a full licence here")
-    assert found.status == "size_limit"
-    assert "license" in found.message
     small = HierarchyQIP(Tree([[0, 0]]), [[9, 3], [1, 5], [1, 1]], 9)
-    assert solve(small, "gurobi").objective == solve(small).objective
+    for name in ("gurobi", "cvxpy:gurobi", "pyomo:gurobi"):
+        for model in (Chebyshev(np.arange(3000), 9), Isotonic(np.arange(900)[::-1])):
+            found = solve(model, name)
+            if found.status == "optimal":
+                pytest.skip("there is a full licence here")
+            assert (name, found.status) == (name, "size_limit")
+            assert "size-limited license" in found.message
+        assert solve(small, name).objective == solve(small).objective
 
 
 @pytest.mark.parametrize(
@@ -177,6 +336,34 @@ def test_any_solver_that_cvxpy_and_pyomo_find():
         ValueError, match=r"cvxpy:nosuch is not installed. To get it: .* where cvxpy finds it"
     ):
         solve(model, "cvxpy:nosuch")
+
+
+@pytest.mark.parametrize(
+    ("name", "integer", "quadratic"),
+    [
+        ("cvxpy:clarabel", False, True),
+        ("cvxpy:GUROBI", True, True),
+        ("cvxpy:scipy", True, False),
+        ("pyomo:cbc", True, False),
+        ("pyomo:scip", True, True),
+    ],
+)
+def test_what_the_solvers_behind_cvxpy_and_pyomo_take(monkeypatch, name, integer, quadratic):
+    monkeypatch.setattr(capability, "_behind", lambda _: True)
+    backend = capability.find(name)
+    assert (backend.integer, backend.quadratic) == (integer, quadratic)
+
+
+def test_a_solver_that_pyomo_fails_to_look_for_is_not_here(monkeypatch):
+    from pyomo.common.errors import ApplicationError
+
+    from solvers import pyomo_any
+
+    def fails(_):
+        raise ApplicationError("no executable")
+
+    monkeypatch.setattr(pyomo_any.pyo, "SolverFactory", fails)
+    assert pyomo_any.available("nothing like it") is False
 
 
 def test_each_backend_says_what_becomes_of_each_kind():
