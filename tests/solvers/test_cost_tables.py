@@ -49,7 +49,8 @@ def test_the_running_example_of_the_paper():
 
 
 def test_the_time_limit_is_for_all_cells_together():
-    solution, _ = solve_by_tables(instance(1, window=40), by_program(time_limit=0.05))
+    many = HierarchyQIP(Tree([[0, 0], [0, 0, 1]]), np.full((6, 3), 50), 150, window=90)
+    solution, _ = solve_by_tables(many, by_program(time_limit=0.05))
     assert solution.status == "time_limit"
     assert solution.x is None
 
