@@ -17,8 +17,9 @@ ROUNDING = 1e-9
 class Spend:
     """One noisy measurement: of what, with which noise, at which price.
 
-    `epsilon` is the pure-DP loss, `rho` the zCDP loss; one of them is None. `private` is False where the
-    noise was simulated: then the loss is what the same noise, drawn exactly, would have cost.
+    `epsilon` is the pure-DP loss, `rho` the zCDP loss; one of them is None. A measurement that is (ε, δ)-DP
+    by itself says its `delta`, too. `private` is False where the noise was simulated: then the loss is what
+    the same noise, drawn exactly, would have cost.
     """
 
     query: str
@@ -28,13 +29,15 @@ class Spend:
     epsilon: float | None
     rho: float | None
     private: bool
+    delta: float | None = None
 
 
 @dataclass(frozen=True)
 class Ledger:
     """The whole budget of a release and every spend from it.
 
-    Sequential composition: losses add up, ε under pure differential privacy, ρ under zCDP.
+    Sequential composition: losses add up, ε under pure differential privacy, ρ under zCDP. Where a
+    measurement is itself (ε, δ)-DP, both its ε and its δ do.
 
     Attributes
     ----------
@@ -58,9 +61,23 @@ class Ledger:
 
     def __post_init__(self) -> None:
         """Refuse to exceed the budget."""
-        spent, allowed = self.spent, self.epsilon if self.delta == 0 else self.rho
+        spent, allowed = self.spent, self.rho if self.zcdp else self.epsilon
         if spent > allowed * (1 + ROUNDING):
             raise InputError(f"the measurements cost {spent:.12g}, more than the budget of {allowed:.12g}")
+        if self.spent_delta > self.delta * (1 + ROUNDING):
+            raise InputError(
+                f"the measurements cost a δ of {self.spent_delta:.12g}, more than that of {self.delta:.12g}"
+            )
+
+    @property
+    def zcdp(self) -> bool:
+        """Whether what adds up is ρ: there is a δ, and no measurement takes of it by itself."""
+        return self.delta > 0 and all(spend.delta is None for spend in self.spends)
+
+    @property
+    def spent_delta(self) -> float:
+        """Sum of the δ of the measurements themselves; under zCDP δ comes in at the end, and this is 0."""
+        return math.fsum(spend.delta or 0 for spend in self.spends)
 
     @property
     def rho(self) -> float:
@@ -69,8 +86,8 @@ class Ledger:
 
     @property
     def spent(self) -> float:
-        """Sum of the losses: ε where delta is 0, else ρ."""
-        losses = [s.epsilon if self.delta == 0 else s.rho for s in self.spends]
+        """Sum of the losses: ρ under zCDP, else ε."""
+        losses = [s.rho if self.zcdp else s.epsilon for s in self.spends]
         if any(loss is None for loss in losses):
             raise InputError("a measurement's loss is of another kind than the budget's")
         return math.fsum(loss for loss in losses if loss is not None)
@@ -82,14 +99,16 @@ class Ledger:
 
     def as_dict(self) -> dict[str, Any]:
         """For the manifest."""
-        kind = "pure differential privacy" if self.delta == 0 else "zero-concentrated differential privacy"
+        pure = "pure differential privacy" if self.delta == 0 else "(ε, δ)-differential privacy"
+        kind = "zero-concentrated differential privacy" if self.zcdp else pure
         return {
             "private": self.private,
             "epsilon": self.epsilon,
             "delta": self.delta,
             "composition": kind,
-            **({} if self.delta == 0 else {"rho": self.rho}),
+            **({"rho": self.rho} if self.zcdp else {}),
             "spent": self.spent,
+            **({"spent_delta": self.spent_delta} if self.delta and not self.zcdp else {}),
             "neighbouring_relation": self.neighbours,
             "spends": [asdict(spend) for spend in self.spends],
         }

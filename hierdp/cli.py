@@ -207,18 +207,37 @@ def group_size(
                    "its one column of the finest region. Repeat it for each axis.")  # fmt: skip
 @click.option("--count", metavar="COLUMN", help="Column with counts; else each row counts one.")
 @click.option("--first", metavar="NAME", help="The axis refined first. Default: the last one.")
+@click.option("--method", metavar="NAME", help="InfTDA (default), or what it is compared with: TDA_inf, "
+              "TDA_L2, TDA, VanillaGauss, SH. See `hierdp mechanisms`.")  # fmt: skip
+@click.option("--trips", type=click.IntRange(min=1), metavar="NUMBER",
+              help="Trips of one person in TABLE, to protect them all; with --unbounded, at most so many. "
+                   "Default: 1. Noise grows with it.")  # fmt: skip
+@click.option("--distinct", is_flag=True, help="With --trips: one person's trips all lie in different cells. "
+              "Less noise; say so only if it is so.")  # fmt: skip
+@click.option("--unbounded", is_flag=True, help="Protect, too, whether a person is in TABLE at all: then the "
+              "total is noisy, not public.")  # fmt: skip
+@click.option("--share", "shares", multiple=True, type=float, metavar="NUMBER",
+              help="Budget of a level in proportion; once a level, from the top (with --unbounded, the "
+                   "total first). Default: even.")  # fmt: skip
+@click.option("--backend", metavar="NAME", help="Solver of TDA_inf, TDA_L2 or TDA; see `hierdp solvers`.")
+@click.option("--time-limit", type=SECONDS, help="Seconds for each of its solves; then nothing is released.")
 def top_down(
     table: Path, epsilon: str, out: Path, overwrite: bool, simulate: int | None, **given: Any
 ) -> None:
     """Counts along hierarchies, such as trips from origin to destination (InfTDA, (ε, δ)-DP).
 
     TABLE is a Parquet or CSV file with a row a trip, or with counts. One trip in place of another is
-    protected (a person with several trips has more to lose); the regions and the total are public.
+    protected; for a person with several, say --trips. The regions are public, and so is the total unless
+    --unbounded.
 
     \b
     Commuters, both ends by state and county:
       hierdp release top-down commuting.parquet --axis origin=o_state,o_county \\
           --axis destination=d_state,d_county --count workers --epsilon 1 --delta 1e-8 --out released
+    \b
+    Taxi rides by zone and hour, up to 20 of a passenger, who may be in the table or not:
+      hierdp release top-down rides.csv --axis pickup=borough,zone --axis time=daypart,hour \\
+          --trips 20 --unbounded --epsilon 1 --delta 1e-8 --out released
     """
 
     def axes() -> dict[str, Any]:
@@ -234,8 +253,10 @@ def top_down(
                     f"--axis {axis}: with --regions, name one column, of the finest region"
                 )
             named[name] = listed if regions is None else (regions, listed[0])
-        return {"axes": named, "count": given["count"], "unknown": given["unknown"], "first": given["first"]}
+        return {"axes": named, **{name: given[name] for name in ("count", "unknown", "first")}, **asked}
 
+    asked = {name: given[name] for name in ("method", "trips", "distinct", "backend", "time_limit")}
+    asked |= {"bounded": not given["unbounded"], "shares": given["shares"] or None}
     _release(table, "top-down", out, overwrite, simulate, axes, epsilon=epsilon, delta=given["delta"])
 
 
@@ -397,7 +418,7 @@ def _release(
     made: Release = release_table(table, mechanism, noise=_noise(simulate), **given)
     made.write(out, overwrite)
     proved = sum(bool(step.solution.certificate) for step in made.steps)
-    spent = "ε" if made.ledger.delta == 0 else "ρ"
+    spent = "ρ" if made.ledger.zcdp else "ε"
     console.print(
         f"{made.mechanism}: {len(made.table):,} rows; {proved} of {len(made.steps)} post-processing problems "
         f"proved optimal; {spent} = {made.ledger.spent:.6g} spent. Written to {out}/; open {out}/report.html."

@@ -54,36 +54,63 @@ def group_size_errors(
     return pd.DataFrame(rows)
 
 
+def side_by_side(true: DataFrame, released: DataFrame) -> DataFrame:
+    """Two tables of sparse counts as one: a row a cell of either, with its counts `true` and `released`.
+
+    Both tables have the columns ``level``, those that name the cell, and ``count``; what is not in a table
+    counts 0 there.
+    """
+    keys = [column for column in true.columns if column != "count"]
+    left, right = (
+        # Int64, which a missing count does not turn to floats
+        table.rename(columns={"count": name}).astype({name: "Int64"})
+        for name, table in (("true", true), ("released", released))
+    )
+    both = left.merge(right, how="outer", on=keys)
+    return both.fillna({"true": 0, "released": 0}).astype({"true": "int64", "released": "int64"})
+
+
 def top_down_errors(true: DataFrame, released: DataFrame) -> DataFrame:
     """Largest error, false discoveries and false negatives of sparse counts, a row a level.
 
-    Both tables have a row a positive cell, with the columns ``level``, those that name the cell, and
-    ``count``. `false_discovery_rate` is the share of released cells that are truly zero, `false_negatives`
-    the number of truly positive cells that are missing (Boninsegna & Silvestri 2025, §5).
+    The tables are as `side_by_side` takes them, with a row a cell that is not zero. `false_discovery_rate` is
+    the share of released cells that are truly zero, `false_negatives` the number of truly positive cells that
+    are missing or not positive (Boninsegna & Silvestri 2025, §5).
     """
     import pandas as pd
 
-    keys = [column for column in true.columns if column != "count"]
-    cells = true.merge(released, how="outer", on=keys, suffixes=("_true", "")).fillna(
-        {"count_true": 0, "count": 0}
-    )
+    cells = side_by_side(true, released)
     rows = []
     for level, here in cells.groupby("level"):
-        away = (here["count_true"] - here["count"]).abs()
-        positive = int((here["count"] > 0).sum())
-        invented = int(((here["count_true"] == 0) & (here["count"] > 0)).sum())
+        before, after = here["true"], here["released"]
+        away = (before - after).abs()
+        positive = int((after > 0).sum())
+        invented = int(((before == 0) & (after > 0)).sum())
         rows.append(
             {
                 "level": level,
-                "name": _deepest(here.iloc[0], keys),
+                "name": _deepest(here.iloc[0], list(here.columns)),
                 "cells": positive,
                 "max_error": int(away.max()),
                 "l1": int(away.sum()),
                 "false_discovery_rate": invented / max(1, positive),
-                "false_negatives": int(((here["count_true"] > 0) & (here["count"] == 0)).sum()),
+                "false_negatives": int(((before > 0) & (after <= 0)).sum()),
             }
         )
     return pd.DataFrame(rows)
+
+
+def largest_cells(cells: DataFrame, most: int) -> DataFrame:
+    """The rows of `side_by_side` with the largest true counts, and how far off those are.
+
+    Adds `error` (released less true), `relative_error` and `released_rank` (1 is the largest released count).
+    """
+    found = cells.assign(released_rank=cells["released"].rank(ascending=False, method="min").astype("int64"))
+    found = found.sort_values("true", ascending=False, kind="stable").head(most)
+    error = found["released"] - found["true"]
+    return found.assign(error=error, relative_error=error / found["true"].clip(lower=1)).reset_index(
+        drop=True
+    )
 
 
 def _deepest(cell: Any, keys: Sequence[str]) -> str:

@@ -8,8 +8,11 @@ experiments only, and marked as not private in everything that comes of it.
 from __future__ import annotations
 
 import math
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +23,8 @@ from hierdp.errors import InputError
 
 Ints = NDArray[np.int64]
 
-BLOCK = 10_000
-"""Exact draws between two steps of a progress bar."""
+BLOCK = 2_000
+"""Exact draws that a thread makes at once: some 20 ms of work, after which Ctrl-C is heeded."""
 
 LARGEST_SCALE = 1e12
 """Noise beyond this could leave 64-bit sums; so small a budget releases nothing but noise anyhow."""
@@ -39,6 +42,17 @@ class NoisyCounts:
     spend: Spend
 
 
+class Changes(NamedTuple):
+    """What one person can change in a table of counts."""
+
+    cells: int
+    """How many counts."""
+    in_all: int
+    """Sum of all changes (L1)."""
+    largest: int
+    """Change of one count."""
+
+
 class Noise(Protocol):
     """A source of noise: double-geometric for pure differential privacy, discrete Gaussian for zCDP."""
 
@@ -47,6 +61,26 @@ class Noise(Protocol):
 
     def gaussian(self, counts: Ints, query: str, sensitivity: float, rho: float) -> NoisyCounts:
         """P(X = k) ∝ exp(−k²/2σ²), σ² = Δ₂²/2ρ, on each count; ρ-zCDP for L2 sensitivity Δ₂."""
+
+    def stable(
+        self, counts: Ints, query: str, changes: Changes, epsilon: float, delta: float
+    ) -> tuple[Ints, NoisyCounts]:
+        """Positions and noisy values of the positive counts that come out large; (ε, δ)-DP.
+
+        Double-geometric noise on each, P(X = k) ∝ exp(−|k| ε/Δ₁); what is under the threshold is dropped,
+        as if it had been 0 (Boninsegna & Silvestri 2025, Theorem 8). Zeros must not be among the counts:
+        that a cell is there at all is what the threshold hides.
+        """
+
+
+def threshold(changes: Changes, epsilon: float, delta: float) -> int:
+    """⌈Δ_∞ + Δ₁/ε · ln(Δ₀/δ)⌉; for one trip in place of another the paper's 1 + 2 ln(2/δ)/ε, rounded up.
+
+    A cell that only one of two neighbours has holds Δ_∞ at most. Its noise must exceed the rest, which
+    happens with probability δ/Δ₀ at most, and there are Δ₀ such cells.
+    """
+    scale = _scale(changes.in_all, epsilon)
+    return math.ceil(changes.largest + scale * UPWARDS * (math.log(changes.cells) - math.log(delta)))
 
 
 class ExactNoise:
@@ -59,7 +93,7 @@ class ExactNoise:
         space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
         measure = dp.m.make_laplace(*space, scale=scale)
         loss = float(measure.map(sensitivity))
-        noisy = _draw(measure, counts, query)
+        noisy = _draw(lambda part: measure(part.tolist()), counts, query)
         return NoisyCounts(noisy, Spend(query, "double-geometric", sensitivity, scale, loss, None, True))
 
     def gaussian(self, counts: Ints, query: str, sensitivity: float, rho: float) -> NoisyCounts:
@@ -69,8 +103,34 @@ class ExactNoise:
         space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T=float)
         measure = dp.m.make_gaussian(*space, scale=scale)
         loss = float(measure.map(sensitivity))
-        noisy = _draw(measure, counts, query)
+        noisy = _draw(lambda part: measure(part.tolist()), counts, query)
         return NoisyCounts(noisy, Spend(query, "discrete Gaussian", sensitivity, scale, None, loss, True))
+
+    def stable(
+        self, counts: Ints, query: str, changes: Changes, epsilon: float, delta: float
+    ) -> tuple[Ints, NoisyCounts]:
+        """See `Noise.stable`; noise, threshold and both losses are of OpenDP's `make_laplace_threshold`."""
+        dp = _opendp()
+        scale = _scale(changes.in_all, epsilon) * UPWARDS
+        least = threshold(changes, epsilon, delta)
+        space = (
+            dp.map_domain(dp.atom_domain(T="u32"), dp.atom_domain(T="i64")),
+            dp.l01inf_distance(dp.absolute_distance(T="i64")),
+        )
+        measure = dp.m.make_laplace_threshold(*space, scale=scale, threshold=least)
+        loss, miss = measure.map(tuple(changes))
+        if miss > delta:  # the map is in floats, and rounds up to multiples of 2⁻⁵²
+            raise InputError(f"delta is {delta}: the stability histogram keeps account of {miss:.2g} or more")
+
+        def draw(part: Ints) -> Ints:
+            large = measure(dict(enumerate(part.tolist())))
+            noisy = np.zeros(part.size, dtype=np.int64)
+            noisy[list(large)] = list(large.values())
+            return noisy
+
+        noisy = _draw(draw, counts, query)
+        spend = Spend(query, _named(least), changes.in_all, scale, float(loss), None, True, float(miss))
+        return _kept(noisy, spend)
 
 
 class SimulatedNoise:
@@ -103,6 +163,25 @@ class SimulatedNoise:
             counts + noise, Spend(query, "discrete Gaussian", sensitivity, scale, None, rho, False)
         )
 
+    def stable(
+        self, counts: Ints, query: str, changes: Changes, epsilon: float, delta: float
+    ) -> tuple[Ints, NoisyCounts]:
+        """See `Noise.stable`."""
+        least = threshold(changes, epsilon, delta)
+        noisy = self.geometric(counts, query, changes.in_all, epsilon)
+        scale = noisy.spend.scale
+        spend = Spend(query, _named(least), changes.in_all, scale, epsilon, None, False, delta)
+        return _kept(np.where(noisy.counts >= least, noisy.counts, 0), spend)
+
+
+def _named(least: int) -> str:
+    return f"double-geometric, under {least} dropped"
+
+
+def _kept(noisy: Ints, spend: Spend) -> tuple[Ints, NoisyCounts]:
+    kept = np.flatnonzero(noisy)
+    return kept, NoisyCounts(noisy[kept], spend)
+
 
 def _scale(sensitivity: float, loss: float) -> float:
     scale = sensitivity / loss if loss > 0 else math.inf  # a share of the budget may underflow to 0
@@ -118,11 +197,34 @@ def _opendp() -> Any:
     return dp
 
 
-def _draw(measure: Any, counts: Ints, query: str) -> Ints:
+def _draw(measure: Callable[[Ints], Any], counts: Ints, query: str) -> Ints:
+    """Exact noise, a block at a time, on all cores.
+
+    Threads are enough: OpenDP draws outside Python's lock, each draw from the system's generator. All go
+    through the one measurement whose privacy map gave the loss, and no count leaves the process.
+    """
     flat = counts.ravel()
-    starts = range(0, flat.size, BLOCK)
     noisy = np.empty(flat.size, dtype=np.int64)
-    for start in progress.steps(starts, f"exact noise: {query}", len(starts)):
+
+    def block(start: int) -> None:
         part = slice(start, start + BLOCK)
-        noisy[part] = measure(flat[part].tolist())
+        noisy[part] = measure(flat[part])
+
+    starts = range(0, flat.size, BLOCK)
+    if len(starts) <= 1:
+        for start in starts:
+            block(start)
+        return noisy.reshape(counts.shape)
+    pool = ThreadPoolExecutor(_cores())
+    try:
+        done = pool.map(block, starts)
+        for _ in progress.steps(done, f"exact noise: {query}", len(starts)):
+            pass
+    finally:
+        pool.shutdown(cancel_futures=True)  # Ctrl-C waits for the blocks begun, not for the rest
     return noisy.reshape(counts.shape)
+
+
+def _cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -65,8 +65,37 @@ def style(k: int) -> dict[str, Any]:
     return {"color": COLOURS[k % len(COLOURS)], "marker": MARKERS[k % len(MARKERS)], "markersize": 5}
 
 
-def figure(width: float, height: float, panels: int = 1) -> tuple[Any, list[Any]]:
-    """A figure with panels side by side; drawn without a screen."""
+def matrix(
+    axes: Any, values: Any, labels: list[str], title: str, colours: str, least: float, most: float
+) -> Any:
+    """A matrix as an image in log colours, rows and columns labelled alike; what is not positive is white."""
+    from matplotlib.colors import LogNorm
+
+    shown = np.ma.masked_where(~(np.asarray(values, dtype=float) > 0), values)
+    image = axes.imshow(shown, norm=LogNorm(least, most, clip=True), cmap=colours, interpolation="nearest")
+    places = np.arange(len(labels))
+    size = min(7.0, 250 / max(1, len(labels)))
+    axes.set_xticks(places, labels, rotation=90, fontsize=size)
+    axes.set_yticks(places, labels, fontsize=size)
+    axes.tick_params(length=0, pad=1)
+    axes.grid(visible=False)
+    axes.set_title(title, loc="left", fontsize=10, fontweight="bold")
+    return image
+
+
+def plain_log(axis: Any) -> None:
+    """An axis in logarithms with its numbers written out: 1, 2, 5, 10, …, 20,000."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+    low, high = axis.get_view_interval()
+    steps = (1.0, 2.0, 5.0) if high < 1_000 * low else (1.0,)
+    axis.set_major_locator(LogLocator(subs=steps, numticks=20))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}" if value >= 1 else f"{value:g}"))
+
+
+def figure(width: float, height: float, panels: int = 1, rows: int = 1) -> tuple[Any, list[Any]]:
+    """A figure with panels side by side, row after row; drawn without a screen."""
     import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -74,7 +103,7 @@ def figure(width: float, height: float, panels: int = 1) -> tuple[Any, list[Any]
     with matplotlib.rc_context(STYLE):
         drawn = Figure(figsize=(width, height), layout="constrained")
         FigureCanvasAgg(drawn)
-        return drawn, list(np.atleast_1d(drawn.subplots(1, panels)))
+        return drawn, list(np.ravel(drawn.subplots(rows, panels)))
 
 
 def svg(drawn: Any) -> str:

@@ -53,9 +53,8 @@ def budget_section(release: Release) -> Section:
     import pandas as pd
 
     ledger = release.ledger
-    kind = f"ε = {ledger.epsilon:g}" + (
-        f", δ = {ledger.delta:g} (ρ = {ledger.rho:.4g} zCDP)" if ledger.delta else ""
-    )
+    kind = f"ε = {ledger.epsilon:g}" + (f", δ = {ledger.delta:g}" if ledger.delta else "")
+    kind += f" (ρ = {ledger.rho:.4g} zCDP)" if ledger.zcdp else ""
     rows = [
         {
             "measurement": spend.query,
@@ -63,6 +62,7 @@ def budget_section(release: Release) -> Section:
             "sensitivity": round(spend.sensitivity, 4),
             "scale": round(spend.scale, 3),
             "ε" if spend.rho is None else "ρ": spend.epsilon if spend.rho is None else spend.rho,
+            **({} if spend.delta is None else {"δ": spend.delta}),
         }
         for spend in ledger.spends
     ]
@@ -75,6 +75,8 @@ def steps_section(release: Release) -> Section:
     import pandas as pd
 
     rows = release.manifest()["solved"]
+    if not rows:
+        return Section("Solved and proved", ["Nothing was to be solved: noise, and sums of it."])
     proved = sum(row["proved_optimal"] for row in rows)
     text = f"{proved} of {len(rows)} post-processing problems are proved optimal by their certificates."
     more = (

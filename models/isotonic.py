@@ -6,19 +6,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal, Self
 
-import numba
 import numpy as np
-from numba.extending import register_jitable
 from numpy.typing import ArrayLike, NDArray
 
 from models import exact
 from models.certificate import Certificate, infeasible, judge
+from models.distance import distance
 from models.exact import Number
+from models.isotonic_prices import Chain
 from models.model import answer_of, fractional, random_noisy, tolerance_for
 from models.program import INFINITY, Block, Program, Term, rows_of
-
-_FREE = 1 << 61
-"""Stands for an unbounded price in int64 arithmetic; beyond `_overflows` Python integers are used."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,110 +138,61 @@ class Isotonic:
 
     def objective(self, x: Any) -> Number:
         """Σ w·|x − y|^p; exact where data and answer are (`Fraction` entries are allowed)."""
-        noisy, weights = self.data
-        away = exact.difference(answer_of(x, noisy.shape, self.integer), noisy)
-        return exact.dot(weights, np.abs(away)) if self.p == 1 else exact.weighted_squares(weights, away)
+        return distance(answer_of(x, np.shape(self.noisy), self.integer), *self._terms)
 
     def violations(self, x: Any) -> list[str]:
         """Falls, entries beyond the bounds, a wrong last entry, fractions where whole numbers are asked."""
-        x = answer_of(x, np.shape(self.noisy), self.integer)
-        slack = 0 if self.integer else tolerance_for(x)
-        found = list(fractional(x)) if self.integer else []
-        for i in np.flatnonzero(x[1:] < x[:-1] - slack):
-            found.append(f"increasing: x[{i}] = {x[i]} > x[{i + 1}] = {x[i + 1]}")
-        if self.lower is not None:
-            under = np.flatnonzero(x < self.lower - slack)
-            found += [f"lower: x[{i}] = {x[i]} < {self.lower}" for i in under]
-        if self.upper is not None:
-            over = np.flatnonzero(x > self.upper + slack)
-            found += [f"upper: x[{i}] = {x[i]} > {self.upper}" for i in over]
-        if self.last is not None and abs(x[-1] - self.last) > slack:
-            found.append(f"last: x[{x.size - 1}] = {x[-1]}, not {self.last}")
-        return found
+        return self._broken(answer_of(x, np.shape(self.noisy), self.integer))
 
     def certificate(self, x: Any) -> Certificate:
         """Prices λ ≥ 0 on the steps of the chain, propagated as intervals along it; linear time.
 
-        Entry i costs ``[a_i, b_i]`` for its last and its next unit (its derivative, where x is real); λ
-        falls by that much from step to step and is 0 wherever x rises. The bound is the Lagrangian dual at
-        λ, so it holds whatever the prices; they are exact, and the gap 0, just if x is optimal.
+        The bound is the Lagrangian dual at λ, and the gap is how far the answer truly misses the optimum:
+        to rounding in floats, otherwise exactly (a `Fraction` for reals). An optimal answer yields its own
+        prices. For any other they come from an optimal one, which `isotonic_split` finds in O(n log range);
+        of reals with p = 2 it consists of Fractions, so that millions of whole entries take minutes.
+
+        The witness ``prices``, shape (n + 1,), has the price of the step to entry i at i, that of the lower
+        bound first and that of the upper one (or of the pinned entry, which is left out) last.
         """
-        noisy, weights = self.data
-        x = answer_of(x, noisy.shape, self.integer)
-        objective = self.objective(x)
-        broken = self.violations(x)
+        x = answer_of(x, np.shape(self.noisy), self.integer)
+        objective = distance(x, *self._terms)
+        broken = self._broken(x)
         if broken:
             return infeasible(objective, broken)
+        y, _, w = self._terms
+        upper = self.upper
         if self.last is not None:
-            if noisy.size == 1:
+            if x.size == 1:
                 return judge(objective, 0, True, {"prices": np.zeros(2, np.int64)}, "")
-            x, noisy, weights = x[:-1], noisy[:-1], weights[:-1]
-        proof = self._prove(x, noisy, weights, objective, 0)
-        near = tolerance_for(np.asarray(x, float), np.asarray(noisy, float))
-        if proof.optimal or all(map(exact.is_exact, (x, noisy, weights))):
-            return proof
-        # Answers of float solvers lie near their bends and bounds: read them so, if that proves more.
-        return min(proof, self._prove(x, noisy, weights, objective, near), key=lambda one: one.gap or 0)
+            x, y, w, upper = x[:-1], y[:-1], None if w is None else w[:-1], self.last
+        if all(exact.is_exact(part) for part in (x, y, w) if part is not None):
+            return _exactly(Chain(y, w, self.p, self.integer, self.lower, upper), x, objective)
+        x, y, w = _plain(x), _plain(y), None if w is None else _plain(w)
+        return _nearly(Chain(y, w, self.p, self.integer, self.lower, upper), x, objective, self.box)
 
-    def _prove(
-        self, x: NDArray[Any], y: NDArray[Any], w: NDArray[Any], objective: Number, near: float
-    ) -> Certificate:
-        low, high = self.box
-        if object in (x.dtype, y.dtype, w.dtype) or _overflows(x, y, w, low, high):
-            x, y, w = (part.astype(object) for part in (x, y, w))
-        exactly = all(map(exact.is_exact, (x, y, w)))
-        # A box made from the data binds no optimal answer, so only a given bound may carry a price.
-        at_low = self.lower is not None and bool(x[0] - self.lower <= near)
-        caps = [b for b in (self.upper, self.last) if b is not None]
-        at_high = bool(caps) and bool(min(caps) - x[-1] <= near)
-        plain = self.weights is None and x.dtype != object
-        kinds = [part.dtype for part in (x, y, w)]
-        prices = np.zeros(x.size + 1, dtype=np.result_type(*kinds))
-        free: Any = _FREE
-        if prices.dtype == object:
-            free = 1 + sum(2 * b * (abs(a - c) + 1) for a, b, c in zip(x, w, y, strict=True))
-        elif np.issubdtype(prices.dtype, np.floating):
-            free = INFINITY
-        scan = _prices if x.dtype != object else _prices.py_func
-        ends = (at_low, at_high, free)
-        least, most = np.empty_like(prices), np.empty_like(prices)
-        broke = int(scan(x, y, None if plain else w, self.p, self.integer, near, *ends, prices, least, most))
-        if exactly and broke < 0:
-            return judge(objective, 0, True, {"prices": prices}, "")
-        c = prices[1:] - prices[:-1]
-        z = self._cheapest(y, w, c, low, high)
-        gap: Number = exact.dot(prices[1:-1], x[1:] - x[:-1])
-        room = [x[0] - low, high - x[-1]]
-        gap += exact.dot(prices[[0, -1]], np.array(room, object if x.dtype == object else None))
-        if self.p == 2:
-            gap += exact.dot(x - z, w * (x + z - 2 * y) + c)
-        else:
-            gap += exact.dot(w, np.abs(x - y) - np.abs(z - y)) + exact.dot(c, x - z)
-        gap = gap.item() if isinstance(gap, np.generic) else gap
-        if not exactly:
-            gap = max(gap, 0.0)  # rounding of a sum of terms that are none of them negative
-        return judge(objective, gap, exactly, {"prices": prices}, f"the chain of costs breaks at x[{broke}]")
+    @property
+    def _terms(self) -> tuple[NDArray[Any], Literal[1, 2], NDArray[Any] | None]:
+        """What `distance` takes after the answer: y, p, and the weights, None where all are 1."""
+        return np.asarray(self.noisy), self.p, None if self.weights is None else np.asarray(self.weights)
 
-    def _cheapest(
-        self, y: NDArray[Any], w: NDArray[Any], c: NDArray[Any], low: Any, high: Any
-    ) -> NDArray[Any]:
-        """For each entry, the z in the box that minimizes w|z − y|^p + c·z."""
-        if self.p == 2:
-            if not self.integer and c.dtype == object:
-                z = y - c * np.array([Fraction(1, 2 * b) for b in w], dtype=object)
-            elif not self.integer:
-                z = y - c / (2 * w)
-            elif all(map(exact.is_exact, (y, w, c))):
-                z = (2 * w * y - c + w) // (2 * w)
-            else:
-                z = np.floor(y - c / (2 * w) + 0.5)
-            return np.asarray(np.clip(z, low, high))
-        floor, ceil = (y, y) if not self.integer or y.dtype == np.int64 else (np.floor(y), np.ceil(y))
-        best = np.full(y.shape, low) if y.dtype != object else np.full(y.shape, low, dtype=object)
-        for place in (np.clip(floor, low, high), np.clip(ceil, low, high), np.full_like(best, high)):
-            better = w * np.abs(place - y) + c * place < w * np.abs(best - y) + c * best
-            best = np.where(better, place, best)
-        return best
+    def _broken(self, x: NDArray[Any]) -> list[str]:
+        low, high, last = self.lower, self.upper, self.last
+        inside = (low is None or x[0] >= low) and (high is None or x[-1] <= high)
+        inside = inside and (last is None or x[-1] == last) and (not self.integer or x.dtype == np.int64)
+        if inside and not np.any(x[1:] < x[:-1]):
+            return []  # an answer without falls is between its ends
+        slack = 0 if self.integer else tolerance_for(x)
+        found = list(fractional(x)) if self.integer else []
+        for i in np.flatnonzero(x[1:] < x[:-1] - slack):
+            found.append(f"increasing: x[{i}] = {x[i]} > x[{i + 1}] = {x[i + 1]}")
+        if low is not None:
+            found += [f"lower: x[{i}] = {x[i]} < {low}" for i in np.flatnonzero(x < low - slack)]
+        if high is not None:
+            found += [f"upper: x[{i}] = {x[i]} > {high}" for i in np.flatnonzero(x > high + slack)]
+        if last is not None and abs(x[-1] - last) > slack:
+            found.append(f"last: x[{x.size - 1}] = {x[-1]}, not {last}")
+        return found
 
     @classmethod
     def random(cls, rng: np.random.Generator, size: int) -> Self:
@@ -283,66 +231,36 @@ def _bound(name: str, value: Any, integer: bool) -> Any:
     return value
 
 
-def _overflows(x: NDArray[Any], y: NDArray[Any], w: NDArray[Any], low: Any, high: Any) -> bool:
-    """Whether prices, sums of 2·w·(x − y), or prices times counts, might leave int64."""
-    if not all(np.issubdtype(a.dtype, np.integer) for a in (x, y, w)):
-        return False
-    size = max(exact.reach(x), exact.reach(y), int(abs(low)), int(abs(high))) + 2
-    return 8 * int(w.max()) * size * x.size >= _FREE
+def _plain(array: NDArray[Any]) -> NDArray[Any]:
+    return array.astype(np.float64) if array.dtype == object else array
 
 
-@register_jitable  # type: ignore[untyped-decorator]
-def _costs(x: Any, y: Any, w: Any, p: int, integer: bool, near: float) -> Any:
-    """Cost of an entry's last unit and of its next one (left and right derivative for reals)."""
-    if p == 2:
-        slope = 2 * w * (x - y)
-        return (slope - w, slope + w) if integer else (slope, slope)
-    if integer:
-        here = abs(x - y)
-        return w * (here - abs(x - 1 - y)), w * (abs(x + 1 - y) - here)
-    return (w if x > y + near else -w), (-w if x < y - near else w)
+def _exactly(chain: Chain, x: NDArray[Any], objective: Number) -> Certificate:
+    prices, broke = chain.prices(x)
+    if broke < 0:
+        return judge(objective, 0, True, {"prices": prices}, "")
+    best = chain.optimum(exactly=True)
+    prices, fails = chain.prices(best)
+    assert fails < 0, "the optimum's own prices prove it"
+    gap = chain.cost(x) - chain.cost(best)
+    return judge(objective, gap, True, {"prices": prices}, f"the chain of costs breaks at x[{broke}]")
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
-def _prices(
-    x: Any, y: Any, w: Any, p: int, integer: bool, near: float, at_low: bool, at_high: bool, free: Any,
-    prices: Any, least: Any, most: Any,
-) -> int:  # fmt: skip
-    """Prices of the steps, written to `prices`; returns the first entry where none fit, or -1.
+def _nearly(chain: Chain, x: NDArray[Any], objective: Number, box: tuple[Number, Number]) -> Certificate:
+    """In floats: the best of the prices of x itself, of x read with a tolerance, and of an optimal answer."""
 
-    The price is 0 wherever x rises, so each run of equal entries is on its own. ``least`` and ``most`` hold,
-    for each step of the run, the interval of prices that all its entries before admit; where that is empty,
-    x is not optimal and the scan goes on from 0 (any prices ≥ 0 give a true bound). Without weights (None)
-    all are 1.
-    """
-    n = x.size
-    broke = -1
-    start = 0
-    least[0] = 0
-    most[0] = free if at_low else 0
-    for i in range(n):
-        k = i - start
-        cheap, dear = _costs(x[i], y[i], 1 if w is None else w[i], p, integer, near)
-        low = max(0, least[k] - dear)
-        high = most[k] - cheap
-        ends = i == n - 1 or x[i + 1] - x[i] > near
-        must_be_zero = ends and not (i == n - 1 and at_high)
-        if high < 0 or (must_be_zero and low > 0):
-            if broke < 0:
-                broke = i
-            low = high = 0
-        elif must_be_zero:
-            low = high = 0
-        least[k + 1] = low
-        most[k + 1] = high
-        if not ends:
-            continue
-        price = least[k + 1]
-        prices[i + 1] = price
-        for j in range(i, start - 1, -1):
-            cheap, _ = _costs(x[j], y[j], 1 if w is None else w[j], p, integer, near)
-            price = min(most[j - start], max(least[j - start], price + cheap))
-            prices[j] = price
-        start = i + 1
-        least[0] = most[0] = 0
-    return broke
+    def judged(prices: NDArray[Any], broke: int) -> Certificate:
+        reason = f"the chain of costs breaks at x[{max(broke, 0)}]"
+        return judge(objective, chain.gap(x, prices, box), False, {"prices": prices}, reason)
+
+    prices, broke = chain.prices(x)
+    own = judged(prices, broke)
+    if own.optimal:
+        return own
+    # Answers of float solvers lie near their bends and bounds: read them so, if that proves more.
+    near, broke_near = chain.prices(x, tolerance_for(np.asarray(x, float), np.asarray(chain.y, float)))
+    read = judged(near, broke_near if broke_near >= 0 else broke)
+    if read.optimal:
+        return read
+    best, _ = chain.prices(chain.optimum(exactly=False))
+    return min((judged(best, broke), read, own), key=lambda proof: proof.gap or 0)

@@ -28,6 +28,13 @@ def _group_size(name: str, models: str, where: str) -> Mechanism:
     return Mechanism(name, command, what, "ε-DP", ENTITY, models, f"Fioretto & Van Hentenryck 2019, {where}")
 
 
+def _top_down(name: str, models: str, where: str, guarantee: str = "(ε, δ)-DP by zCDP") -> Mechanism:
+    what = "origin/destination counts, or any counts along hierarchies"
+    neighbours = f"{TRIP}; or --trips, --unbounded"
+    paper = f"Boninsegna & Silvestri 2025, {where}"
+    return Mechanism(name, f"top-down --method {name}", what, guarantee, neighbours, models, paper)
+
+
 MECHANISMS = (
     _group_size("M_c^dp", "Isotonic, HierarchyQIP", "Alg. 1"),
     _group_size("M_c", "CumulativeQIP", "Fig. 7"),
@@ -36,13 +43,10 @@ MECHANISMS = (
     _group_size("M_H", "HierarchyQIP", "Fig. 3"),
     _group_size("M_H^r", "HierarchyQIP, relaxed and rounded", "§5"),
     _group_size("M_dp^OP", "CostTable, HierarchyQIP", "§6"),
-    Mechanism(
-        "InfTDA",
-        "top-down",
-        "origin/destination counts, or any counts along hierarchies",
-        "(ε, δ)-DP by zCDP",
-        TRIP,
-        "Chebyshev",
-        "Boninsegna & Silvestri 2025, Alg. 1",
-    ),
+    _top_down("InfTDA", "Chebyshev", "Alg. 1"),
+    _top_down("TDA_inf", "Chebyshev, by a solver", "§5"),
+    _top_down("TDA_L2", "FixedSum in squares: relaxed, rounded", "§5"),
+    _top_down("TDA", "FixedSum in squares: relaxed, controlled rounding", "footnote 7"),
+    _top_down("VanillaGauss", "none: noise on all possible cells", "Theorem 6"),
+    _top_down("SH", "none: noisy positive counts over a threshold", "Theorem 8", "(ε, δ)-DP"),
 )

@@ -11,7 +11,8 @@ from hierdp.budget import Ledger, check_epsilon, split
 from hierdp.hierarchy import Hierarchy
 from hierdp.histogram import cumulative
 from hierdp.mechanisms import ENTITY
-from hierdp.mechanisms.group_size_repairs import METHODS, How, Method, Repaired, checked, paper_window
+from hierdp.mechanisms.group_size_repairs import METHODS, Method, Repaired, paper_window
+from hierdp.mechanisms.how import How, checked
 from hierdp.metrics import constraint_violations
 from hierdp.noise import ExactNoise, Noise, NoisyCounts
 from hierdp.record import Release
@@ -54,7 +55,7 @@ def group_size(
     """
     epsilon = check_epsilon(epsilon)
     how = how or How()
-    chosen = checked(method, how)
+    chosen = checked(method, how, METHODS)
     measured = measure(data, epsilon, noise or ExactNoise(), chosen)
     if chosen.name == "M_dp^OP" and how.window is None:
         how = replace(how, window=paper_window(measured[0].spend.scale))

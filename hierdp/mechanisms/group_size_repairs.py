@@ -14,13 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hierdp import progress
-from hierdp.errors import InputError, listed
 from hierdp.hierarchy import Hierarchy
 from hierdp.histogram import differences
+from hierdp.mechanisms.how import How
 from hierdp.record import NotSolved, Step
 from models import CumulativeQIP, HierarchyQIP, Isotonic, Model
 from solvers import solve
-from solvers.capability import find
 from solvers.cost_tables import by_program, solve_by_tables
 
 Ints = NDArray[np.int64]
@@ -28,25 +27,6 @@ Ints = NDArray[np.int64]
 INTEGER = "highs"
 """Default solver of the integer programs. With the squares as lines between whole numbers they are linear,
 and their relaxations so close that HiGHS finishes thousands of variables where others do not hundreds."""
-
-
-@dataclass(frozen=True)
-class How:
-    """How to solve: for the methods that leave it open.
-
-    Attributes
-    ----------
-    backend : str, optional
-        See `solvers.backends`; each method has its default.
-    time_limit : float, optional
-        Seconds for each solve (for all cost tables together).
-    window : int, optional
-        The paper's truncated domains {ñ − window … ñ + window}; see `paper_window`. Default: untruncated.
-    """
-
-    backend: str | None = None
-    time_limit: float | None = None
-    window: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,33 +153,6 @@ METHODS = {
     )
 }
 """By the paper's names (§9)."""
-
-
-def checked(name: str, how: How) -> Method:
-    """The method of that name, if it takes these options.
-
-    Raises
-    ------
-    InputError
-        If there is no such method, it does not take an option, or the option's value is none.
-    """
-    if name not in METHODS:
-        raise InputError(f"no method {name!r}; there are {listed(list(METHODS))}")
-    method = METHODS[name]
-    for option in ("backend", "time_limit", "window"):
-        if getattr(how, option) is not None and option not in method.takes:
-            more = f"; it takes {listed(list(method.takes))}"
-            raise InputError(f"{name} takes no {option}{more}")
-    if how.window is not None and how.window < 0:
-        raise InputError(f"window is {how.window}: it must be a whole number, 0 or more")
-    if how.time_limit is not None and not how.time_limit > 0:
-        raise InputError(f"time_limit is {how.time_limit}: give seconds, more than 0")
-    if how.backend is not None:
-        try:
-            find(how.backend)
-        except ValueError as unknown:
-            raise InputError(str(unknown)) from None
-    return method
 
 
 def _cumulative(noisy: Ints, places: Hierarchy, groups: int) -> CumulativeQIP:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numba
 import numpy as np
+from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 from models import Isotonic, exact
@@ -22,108 +23,132 @@ def solve_isotonic(model: Isotonic) -> NDArray[Any]:
     Ties: for p = 2 over integers, a block whose mean lies half-way between two integers goes up; for p = 1
     it is the least of all optimal answers, entry by entry.
     """
-    y, w = model.data
-    upper = model.upper
+    y, w = np.asarray(model.noisy), None if model.weights is None else np.asarray(model.weights)
+    n, upper = y.size, model.upper
     if model.last is not None:
-        y, w, upper = y[:-1], w[:-1], model.last
-    plain = model.weights is None
-    x = _l2(y, w, model.integer, plain) if model.p == 2 else _l1(y, w, model.integer)
-    if model.lower is not None or upper is not None:
-        x = np.clip(x, model.lower, upper)
-    if model.last is not None:
-        x = np.append(x, model.last)
-    return x.astype(np.int64) if model.integer and x.dtype != object else x
+        y, w, upper = y[:-1], None if w is None else w[:-1], model.last
+    x = _l2(y, w, model.integer, n) if model.p == 2 else _l1(y, w, model.integer, n)
+    ends = [end for end in (model.lower, upper) if end is not None]
+    if x.dtype == np.int64 and not all(isinstance(end, int) for end in ends):
+        x = x.astype(np.result_type(*map(np.asarray, ends)))
+    free = x[: y.size]  # sorted: what the bounds cut off is at its ends
+    if model.lower is not None:
+        lowest = np.asarray(model.lower, x.dtype)
+        free[: np.searchsorted(free, lowest)] = lowest
+    if upper is not None:
+        highest = np.asarray(upper, x.dtype)
+        x[np.searchsorted(free, highest) :] = highest  # and the pinned entry
+    return x.astype(np.int64) if model.integer and x.dtype == np.float64 else x
 
 
-def _l2(y: NDArray[Any], w: NDArray[Any], integer: bool, plain: bool) -> NDArray[Any]:
-    if y.dtype == object or w.dtype == object or _large(y, w):
-        given = object in (y.dtype, w.dtype)
-        if given and not integer:
+def _l2(y: NDArray[Any], w: NDArray[Any] | None, integer: bool, room: int) -> NDArray[Any]:
+    """The answer without bounds, at the start of an array of `room` entries."""
+    given = [part.dtype for part in (y, w) if part is not None]
+    whole = all(np.issubdtype(dtype, np.integer) for dtype in given)
+    if object in given or (whole and _large(y, w)):
+        if object in given and not integer:
             y = np.array([v if isinstance(v, float) else Fraction(v) for v in y.tolist()], dtype=object)
-        slow = _pool.py_func(y.astype(object), w.astype(object), np.empty(y.size, object), integer)
+        start, sums, mass, slow = (np.zeros(room, object) for _ in range(4))
+        w = None if w is None else w.astype(object)
+        _pool.py_func(y.astype(object), w, start, sums, mass, slow, np.inf, integer)
         # Means of Fractions are exact; those of large integers are floats, as they are of small ones.
-        return np.asarray(slow if given or integer else slow.astype(np.float64))
-    whole = np.issubdtype(y.dtype, np.integer) and np.issubdtype(w.dtype, np.integer)
+        return slow if object in given or integer else slow.astype(np.float64)
     if not whole:
-        y, w = y.astype(np.float64), w.astype(np.float64)
-    out = np.empty(y.size, np.int64 if integer and whole else np.float64)
-    return np.asarray(_pool(y, None if plain else w, out, integer))
-
-
-def _large(y: NDArray[Any], w: NDArray[Any]) -> bool:
-    """Whether weighted sums might leave int64 (then Python integers are used: exact, and slow)."""
-    if not (np.issubdtype(y.dtype, np.integer) and np.issubdtype(w.dtype, np.integer)) or not y.size:
-        return False
-    weight = int(w.max()) * y.size
-    return weight >= 2**31 or 4 * weight * max(1, exact.reach(y)) >= 2**62
-
-
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
-def _pool(y: Any, w: Any, out: Any, integer: bool) -> Any:
-    """Pool adjacent violators; block means are compared exactly, whole data being whole sums.
-
-    Without weights (None), a block weighs as much as it is long.
-    """
-    n = y.size
-    total, end = np.empty(n, y.dtype), np.empty(n, np.int64)
-    weight = np.empty(0 if w is None else n, y.dtype)
-    mean = np.empty(n, np.float64)
-    last = -1
-    for i in range(n):
-        m = 1 if w is None else w[i]
-        s = y[i] * m
-        b = s / m
-        while last >= 0:
-            a = mean[last]
-            if a < b and b - a > 1e-9 * (abs(a) + abs(b)):
-                break
-            t = total[last]
-            if w is None:
-                k = end[last] - (end[last - 1] if last > 0 else 0)
-            else:
-                k = weight[last]
-            if a <= b or a - b <= 1e-9 * (abs(a) + abs(b)):
-                # Too close for floats: compare quotients, then remainders, which fit.
-                p, q = t // k, s // m
-                if p < q or (p == q and (t - p * k) * m < (s - q * m) * k):
-                    break
-            s += t
-            m += k
-            b = s / m
-            last -= 1
-        last += 1
-        total[last], end[last], mean[last] = s, i + 1, b
-        if w is not None:
-            weight[last] = m
-    start = 0
-    for block in range(last + 1):
-        s = total[block]
-        m = end[block] - start if w is None else weight[block]
-        out[start : end[block]] = (2 * s + m) // (2 * m) if integer else s / m
-        start = end[block]
+        y, w = y.astype(np.float64, copy=False), None if w is None else w.astype(np.float64, copy=False)
+    blocks = np.empty(y.size, np.int32 if y.size < 2**31 else np.int64)
+    weights = None if w is None else np.empty(y.size, w.dtype)
+    fits = 2**62 // max(1, exact.reach(y)) if whole else np.inf
+    out = np.empty(room, np.int64 if integer and whole else np.float64)
+    _pool(y, w, blocks, out.view(y.dtype), weights, out, fits, integer)
     return out
 
 
-def _l1(y: NDArray[Any], w: NDArray[Any], integer: bool) -> NDArray[Any]:
-    slopes = _slopes.py_func if object in (y.dtype, w.dtype) else _slopes
-    if slopes is not _slopes:
-        y, w = y.astype(object), w.astype(object)
+def _large(y: NDArray[Any], w: NDArray[Any] | None) -> bool:
+    """Whether weighted sums of integers might leave int64: then Python integers are used, exact and slow."""
+    if not y.size:
+        return False
+    weight = (1 if w is None else int(w.max())) * y.size
+    return weight >= 2**31 or 4 * weight * max(1, exact.reach(y)) >= 2**62
+
+
+@register_jitable  # type: ignore[untyped-decorator]
+def _below(s: Any, m: Any, t: Any, k: Any, fits: Any) -> Any:
+    """Whether s/m < t/k: by cross-multiplication where that fits, else by quotients, then remainders."""
+    if m * k <= fits:
+        return s * k < t * m
+    q, r = s // m, t // k
+    return q < r or (q == r and (s - q * m) * k < (t - r * k) * m)
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _pool(y: Any, w: Any, start: Any, sums: Any, mass: Any, out: Any, fits: Any, integer: bool) -> None:
+    """Pool adjacent violators; block means are compared exactly, whole data being whole sums.
+
+    `start`, `sums` and `mass` hold the blocks' starts, sums and weights. Without weights (None), a block
+    weighs as much as it is long. `sums` may be the memory of `out`: block b starts at b or later, so that
+    the blocks can be written out from the last to the first. Products of a sum and a weight fit if those
+    of the two weights are at most `fits`.
+    """
+    last, i = -1, 0
+    while i < y.size:
+        begin, m = i, 1 if w is None else w[i]
+        s = y[i] * m
+        i += 1
+        while True:
+            while i < y.size and y[i] * m <= s:  # take in what does not rise
+                k = 1 if w is None else w[i]
+                s += y[i] * k
+                m += k
+                i += 1
+            if last < 0:
+                break
+            k = begin - start[last] if w is None else mass[last]
+            if _below(sums[last], k, s, m, fits):
+                break
+            s += sums[last]
+            m += k
+            begin = start[last]
+            last -= 1
+        last += 1
+        start[last], sums[last] = begin, s
+        if w is not None:
+            mass[last] = m
+    stop = y.size
+    for block in range(last, -1, -1):
+        begin, s = start[block], sums[block]
+        m = stop - begin if w is None else mass[block]
+        mean = (2 * s + m) // (2 * m) if integer else s / m
+        if stop < y.size:
+            mean = min(mean, out[stop])  # sums beyond 53 bits round: two means might swap places
+        for j in range(begin, stop):
+            out[j] = mean
+        stop = begin
+
+
+def _l1(y: NDArray[Any], w: NDArray[Any] | None, integer: bool, room: int) -> NDArray[Any]:
+    """The answer without bounds, at the start of an array of `room` entries."""
+    w = np.ones(y.size, np.int64) if w is None else w
+    slopes = _slopes
+    if object in (y.dtype, w.dtype):
+        y, w, slopes = y.astype(object), w.astype(object), _slopes.py_func
+    best = np.zeros(room, y.dtype)
     if integer and not np.issubdtype(y.dtype, np.integer):
         # Through the integers, w|x − y| bends at floor(y) and at ceil(y), not at y.
         low, high = np.floor(y), np.ceil(y)
         middle = w * (low + high - 2 * y)
-        return np.asarray(slopes(low, high, middle + w, w - middle, w))
-    return np.asarray(slopes(y, y, w, w, w))
+        slopes(low, high, middle + w, w - middle, w, best)
+    else:
+        slopes(y, y, w, w, w, best)
+    return best
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
-def _slopes(first: Any, second: Any, bend_first: Any, bend_second: Any, w: Any) -> Any:
+def _slopes(first: Any, second: Any, bend_first: Any, bend_second: Any, w: Any, best: Any) -> None:
     """Slope trick: a max-heap of the points where the best cost so far, as a function of x_i, bends."""
     n = first.size
     point = np.empty(2 * n, first.dtype)
     bend = np.empty(2 * n, bend_first.dtype)
     size = 0
-    best = np.empty(n, first.dtype)
     for i in range(n):
         for half in range(2):
             at, by = (first[i], bend_first[i]) if half == 0 else (second[i], bend_second[i])
@@ -155,4 +180,3 @@ def _slopes(first: Any, second: Any, bend_first: Any, bend_second: Any, w: Any) 
         best[i] = point[0]
     for i in range(n - 2, -1, -1):
         best[i] = min(best[i], best[i + 1])
-    return best

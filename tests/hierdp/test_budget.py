@@ -77,6 +77,7 @@ def test_split_by_shares(budget, shares):
     ("shares", "message"),
     [
         ([1, 2], "2 shares for 3 levels"),
+        ([1, 2, 3, 4], "4 shares for 3 levels"),
         ([1, 0, 1], "share 1 is 0.0: it must be a positive"),
         ([1, 1, -2], "share 2 is -2.0"),
         ([math.nan, 1, 1], "share 0 is nan"),
@@ -166,3 +167,23 @@ def test_good_epsilon(value):
 @pytest.mark.parametrize("value", [1e-8, "1e-8", 5e-324, 0.999999])
 def test_good_delta(value):
     assert check_delta(value) == float(value)
+
+
+def test_ledger_of_a_measurement_with_a_delta_of_its_own():
+    own = Spend("q", "noise", 2, 2.0, 0.9, None, True, 1e-9)
+    kept = Ledger(1.0, 1e-8, "n", (own,))
+    assert not kept.zcdp
+    assert (kept.spent, kept.spent_delta) == (0.9, 1e-9)
+    told = kept.as_dict()
+    assert told["composition"] == "(ε, δ)-differential privacy"
+    assert (told["spent"], told["spent_delta"], "rho" in told) == (0.9, 1e-9, False)
+    with pytest.raises(InputError, match=r"a δ of 1\.1e-08, more than that of 1e-08"):
+        Ledger(1.0, 1e-8, "n", (own, Spend("q", "noise", 2, 2.0, 0.05, None, True, 1e-8)))
+    with pytest.raises(InputError, match="more than the budget of 1"):
+        Ledger(1.0, 1e-8, "n", (own, own))
+    with pytest.raises(InputError, match="another kind"):
+        Ledger(1.0, 1e-8, "n", (own, spend(rho=1e-9)))
+    with pytest.raises(InputError, match="a δ of"):
+        Ledger(1.0, 0.0, "n", (own,))
+    none = Ledger(1.0, 1e-8, "n", (Spend("q", "noise", 2, 2.0, 0.9, None, True, 0.0),))  # it may underflow
+    assert (none.zcdp, none.spent, none.as_dict()["spent_delta"]) == (False, 0.9, 0.0)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hierdp.mechanisms.top_down import inf_tda, true_table
-from hierdp.metrics import earth_movers, group_size_errors, l1, top_down_errors
+from hierdp.metrics import earth_movers, group_size_errors, l1, largest_cells, side_by_side, top_down_errors
 from hierdp.noise import SimulatedNoise
 from models import Tree
 
@@ -98,3 +98,30 @@ def test_top_down_errors_match_loops(data, seed):
 def test_no_top_down_error_without_noise(data):
     found = top_down_errors(true_table(data), inf_tda(data, 1.0, 1e-6, Double()).table)
     assert not found[["max_error", "l1", "false_discovery_rate", "false_negatives"]].to_numpy().any()
+
+
+def test_a_negative_count_is_no_discovery():
+    """Noise on all cells may leave counts below zero: such a cell is not there."""
+    cells = {"level": [1, 1], "o_level": ["s", "s"], "o": ["A", "B"]}
+    true = pd.DataFrame({**cells, "count": [6, 3]})
+    released = pd.DataFrame({**cells, "count": [-2, 4]})
+    found = top_down_errors(true, released).iloc[0]
+    assert (found.cells, found.false_negatives, found.max_error) == (1, 1, 8)
+
+
+def test_side_by_side_is_exact():
+    cells = {"level": [1], "o_level": ["s"], "o": ["A"]}
+    true = pd.DataFrame({**cells, "count": [2**60 + 1]})
+    released = pd.DataFrame({**cells, "o": ["B"], "count": [2**53 + 1]})
+    both = side_by_side(true, released)
+    assert both[["true", "released"]].to_numpy().tolist() == [[2**60 + 1, 0], [0, 2**53 + 1]]
+
+
+def test_largest_cells_by_hand():
+    cells = pd.DataFrame({"o": list("ABCD"), "true": [5, 9, 0, 9], "released": [7, 0, 3, 10]})
+    found = largest_cells(cells, 3)
+    assert found.o.tolist() == ["B", "D", "A"]
+    assert found.error.tolist() == [-9, 1, 2]
+    assert found.relative_error.tolist() == pytest.approx([-1, 1 / 9, 0.4])
+    assert found.released_rank.tolist() == [4, 1, 2]
+    assert largest_cells(cells, 9).relative_error.tolist()[-1] == 3

@@ -12,9 +12,12 @@ import pytest
 from doubles import everything_in, hierarchy
 from scipy import stats
 
+from hierdp import noise as module
+from hierdp import progress
 from hierdp.errors import InputError
 from hierdp.mechanisms.group_size import m_c_dp
-from hierdp.noise import ExactNoise, NoisyCounts, SimulatedNoise
+from hierdp.mechanisms.top_down import Unit
+from hierdp.noise import BLOCK, Changes, ExactNoise, NoisyCounts, SimulatedNoise, threshold
 from hierdp.tables import GroupSizes
 
 DRAWS = 20_000
@@ -148,6 +151,11 @@ def test_simulated_noise_of_a_large_scale():
     assert noise.std() == pytest.approx(scale, rel=0.05)
 
 
+def test_simulated_noise_has_its_tails():
+    noise = SimulatedNoise(3).gaussian(np.zeros(10**6, np.int64), "q", 1.0, 0.005).counts  # scale 10
+    assert min(noise.max(), -noise.min()) > 42  # 13 draws in a million are beyond it, on either side
+
+
 @pytest.mark.parametrize("noise", [ExactNoise(), SimulatedNoise(1)], ids=["exact", "simulated"])
 def test_shapes_and_large_counts_are_kept(noise):
     counts = np.array([[0, 2**53 + 1], [-(2**53) - 1, 2**60]])
@@ -210,3 +218,130 @@ def test_noise_that_would_drown_everything_is_refused(noise, loss):
         noise.geometric(np.zeros(3, np.int64), "q", 1, loss)
     with pytest.raises(InputError, match="epsilon is so small that the noise's scale is"):
         noise.gaussian(np.zeros(3, np.int64), "q", 1.0, loss)
+
+
+# --- blocks on all cores -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [1, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK + 7])
+def test_blocks_come_back_in_order(size):
+    counts = np.arange(size) * 1000 - 5
+    noisy = ExactNoise().gaussian(counts, "q", 1.0, 1e6).counts  # so little noise that none comes
+    assert (noisy == counts).all()
+    kept, large = ExactNoise().stable(counts + 10**6, "q", Changes(2, 2, 1), 1e5, 0.5)
+    assert (kept == np.arange(size)).all()
+    assert (large.counts == counts + 10**6).all()
+
+
+def test_each_block_has_noise_of_its_own():
+    noisy = ExactNoise().gaussian(np.zeros(6 * BLOCK, np.int64), "q", 1.0, 1e-4).counts.reshape(6, BLOCK)
+    for i in range(6):
+        for j in range(i):
+            assert abs(np.corrcoef(noisy[i], noisy[j])[0, 1]) < 8 / math.sqrt(BLOCK)
+    assert noisy.std(axis=1) == pytest.approx([math.sqrt(5000)] * 6, rel=0.12)
+
+
+def test_threads_draw_at_the_same_time():
+    """Every thread must be inside the sampler at once; if one held Python's lock there, none would meet."""
+    import threading
+
+    inside = threading.Barrier(2, timeout=30)
+
+    def measure(part):
+        inside.wait()
+        return part
+
+    counts = np.arange(2 * BLOCK)
+    original, module._cores = module._cores, lambda: 2
+    try:
+        assert (module._draw(measure, counts, "q") == counts).all()
+    finally:
+        module._cores = original
+
+
+@pytest.mark.parametrize("failure", [KeyboardInterrupt, ValueError])
+def test_ctrl_c_leaves_the_other_blocks(failure, monkeypatch):
+    begun = []
+
+    def measure(part):
+        begun.append(part.size)
+        return part
+
+    def steps(items, *_):
+        next(iter(items))
+        raise failure
+
+    monkeypatch.setattr(progress, "steps", steps)
+    monkeypatch.setattr(module, "BLOCK", 1)
+    with pytest.raises(failure):
+        module._draw(measure, np.arange(100_000), "q")
+    assert len(begun) < 100_000
+
+
+def test_a_failing_block_fails_the_draw():
+    def measure(part):
+        if part[0] == 2 * BLOCK:
+            raise OverflowError("no")
+        return part
+
+    with pytest.raises(OverflowError):
+        module._draw(measure, np.arange(5 * BLOCK), "q")
+
+
+# --- the stability histogram -------------------------------------------------------------------------------
+
+
+def test_the_papers_threshold():
+    for epsilon, delta in ((0.1, 1e-8), (1.0, 1e-8), (10.0, 1e-3)):
+        assert threshold(Changes(2, 2, 1), epsilon, delta) == math.ceil(1 + 2 * math.log(2 / delta) / epsilon)
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 1.0, 7.3])
+@pytest.mark.parametrize("delta", [1e-12, 1e-8, 0.3])
+@pytest.mark.parametrize("trips", [1, 2, 3, 50])
+@pytest.mark.parametrize("distinct", [True, False])
+@pytest.mark.parametrize("bounded", [True, False])
+def test_stable_costs_no_more_than_asked(epsilon, delta, trips, distinct, bounded):
+    changes = Unit(trips, distinct, bounded).changes
+    _, noisy = ExactNoise().stable(np.array([5, 10**7]), "q", changes, epsilon, delta)
+    spend = noisy.spend
+    assert epsilon * (1 - 1e-9) <= spend.epsilon <= epsilon
+    assert 0 <= spend.delta <= delta
+    assert (spend.sensitivity, spend.rho, spend.private) == (changes.in_all, None, True)
+    assert spend.scale == pytest.approx(changes.in_all / epsilon)
+    assert f"under {threshold(changes, epsilon, delta)} dropped" in spend.noise
+
+
+def test_a_delta_beyond_the_accounting_is_refused():
+    with pytest.raises(InputError, match="delta is 1e-300: the stability histogram keeps account of 2"):
+        ExactNoise().stable(np.array([5]), "q", Changes(2, 2, 1), 1.0, 1e-300)
+
+
+def tail(k, scale):
+    """P(noise ≥ k), double-geometric."""
+    a = math.exp(-1 / scale)
+    return a**k / (1 + a) if k > 0 else 1 - a ** (1 - k) / (1 + a)
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_law_of_stable(source):
+    changes, epsilon, delta = Changes(2, 2, 1), 0.5, 0.01
+    least = threshold(changes, epsilon, delta)
+    for true in (1, least - 3, least, least + 2):
+        kept, noisy = SOURCES[source]().stable(np.full(DRAWS, true), "q", changes, epsilon, delta)
+        assert (noisy.counts >= least).all()
+        assert (np.diff(kept) > 0).all()
+        p = tail(least - true, 4.0)
+        assert abs(kept.size / DRAWS - p) < 8 * math.sqrt(max(p * (1 - p), 1e-4) / DRAWS)
+    _, noisy = SOURCES[source]().stable(np.full(DRAWS, 10**6), "q", changes, epsilon, delta)
+    away = noisy.counts - 10**6
+    for k in range(-6, 7):
+        p = float(geometric_pmf(k, 2, epsilon))
+        assert abs((away == k).mean() - p) < 8 * math.sqrt(p / DRAWS)
+    assert noisy.spend.private == (source == "exact")
+
+
+def test_a_cell_of_one_trip_stays_hidden():
+    """A cell that only one neighbour has shows with probability δ at most, over all that differ."""
+    changes, epsilon, delta = Changes(2, 2, 1), 1.0, 0.05
+    assert changes.cells * tail(threshold(changes, epsilon, delta) - 1, 2 / epsilon) <= delta

@@ -1,0 +1,68 @@
+"""How to solve what a method leaves open: which solver, for how long, in which domains."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+from hierdp.errors import InputError, listed
+from solvers.capability import find
+
+
+@dataclass(frozen=True)
+class How:
+    """How to solve: for the methods that leave it open.
+
+    Attributes
+    ----------
+    backend : str, optional
+        See `solvers.backends`; each method has its default.
+    time_limit : float, optional
+        Seconds for each solve (for all cost tables together).
+    window : int, optional
+        The truncated domains {ñ − window … ñ + window} of Fioretto & Van Hentenryck 2019; see
+        `hierdp.mechanisms.group_size_repairs.paper_window`. Default: untruncated.
+    """
+
+    backend: str | None = None
+    time_limit: float | None = None
+    window: int | None = None
+
+
+class Takes(Protocol):
+    """A method that says which options it leaves open."""
+
+    @property
+    def takes(self) -> tuple[str, ...]:
+        """What of `How`."""
+
+
+M = TypeVar("M", bound=Takes)
+
+
+def checked(name: str, how: How, methods: Mapping[str, M]) -> M:
+    """The method of that name, if it takes these options.
+
+    Raises
+    ------
+    InputError
+        If there is no such method, it does not take an option, or the option's value is none.
+    """
+    if name not in methods:
+        raise InputError(f"no method {name!r}; there are {listed(list(methods), most=len(methods))}")
+    method = methods[name]
+    for option in ("backend", "time_limit", "window"):
+        if getattr(how, option) is not None and option not in method.takes:
+            more = f"; it takes {listed(list(method.takes))}" if method.takes else ""
+            raise InputError(f"{name} takes no {option}{more}")
+    if how.window is not None and how.window < 0:
+        raise InputError(f"window is {how.window}: it must be a whole number, 0 or more")
+    if how.time_limit is not None and not how.time_limit > 0:
+        raise InputError(f"time_limit is {how.time_limit}: give seconds, more than 0")
+    if how.backend is not None:
+        try:
+            find(how.backend)
+        except ValueError as unknown:
+            raise InputError(str(unknown)) from None
+    return method

@@ -1,0 +1,261 @@
+"""The levels of a table of counts as a tree, flat: no node is there that nobody asked for.
+
+A table over one hierarchy an axis (origin and destination, say) is a tree: its root holds the total, and each
+level below refines one axis by one of its levels, the axes taking turns. A tree of so many leaves is made
+from them by one sort; a level below a released one, by looking up the children of its positive nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hierdp.errors import InputError
+from hierdp.hierarchy import Hierarchy
+from hierdp.tables import Flows
+from models import Tree
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Level:
+    """Some nodes of one level: where they lie on each axis, and their counts.
+
+    Parameters
+    ----------
+    depths : tuple of int
+        The level reached on each axis.
+    places : int64 array, shape (n, axes)
+        Positions within those levels.
+    counts : int64 array, shape (n,)
+    """
+
+    depths: tuple[int, ...]
+    places: Ints
+    counts: Ints
+
+
+def root(axes: Sequence[Hierarchy], count: int) -> Level:
+    """The level above all others."""
+    return Level((0,) * len(axes), np.zeros((1, len(axes)), np.int64), np.array([count], np.int64))
+
+
+def refinements(data: Flows, first: str | None) -> list[int]:
+    """Which axis each level refines: in turns, starting with `first`; an axis at its end is passed over."""
+    if first is not None and first not in data.axis_names:
+        raise InputError(f"there is no axis {first!r}; the axes are {', '.join(data.axis_names)}")
+    start = len(data.axes) - 1 if first is None else data.axis_names.index(first)
+    turns = [(start + i) % len(data.axes) for i in range(len(data.axes))]
+    deepest = max(axis.tree.depth for axis in data.axes)
+    return [a for depth in range(deepest) for a in turns if depth < data.axes[a].tree.depth]
+
+
+def depths_of(axes: Sequence[Hierarchy], order: Sequence[int]) -> list[tuple[int, ...]]:
+    """The level reached on each axis at each level of the tree, the root's included."""
+    reached = [(0,) * len(axes)]
+    for axis in order:
+        reached.append(tuple(d + (i == axis) for i, d in enumerate(reached[-1])))
+    return reached
+
+
+def finest_cells(axes: Sequence[Hierarchy], depths: Sequence[int]) -> int:
+    """How many of the finest cells the largest node at these depths holds."""
+    most = 1
+    for axis, depth in zip(axes, depths, strict=True):
+        leaves = axis.tree.sum_up(np.ones(axis.tree.leaves.size, dtype=np.int64))
+        most *= int(leaves[axis.tree.nodes_of(depth)].max())
+    return most
+
+
+@dataclass(frozen=True, eq=False)
+class Children:
+    """All children, along one axis, of the nodes of a level: node i's are ``offsets[i]:offsets[i + 1]``.
+
+    Only their number is stored; which they are is told of those that are kept.
+    """
+
+    tree: Tree
+    above: Level
+    axis: int
+
+    @cached_property
+    def depths(self) -> tuple[int, ...]:
+        """The level reached on each axis by the children."""
+        return tuple(d + (i == self.axis) for i, d in enumerate(self.above.depths))
+
+    @cached_property
+    def offsets(self) -> Ints:
+        """Where each node's children begin."""
+        start, _ = self.tree.children
+        number = start[self._node + 1] - start[self._node]
+        return np.concatenate([[0], np.cumsum(number)]).astype(np.int64)
+
+    @property
+    def size(self) -> int:
+        """How many children there are."""
+        return int(self.offsets[-1])
+
+    def level(self, kept: Ints, counts: Ints) -> Level:
+        """The children at these positions, in ascending order, with their counts."""
+        start, child = self.tree.children
+        # Every node above the last level has a child, so the offsets rise and say whose child it is.
+        parent = np.searchsorted(self.offsets, kept, side="right") - 1
+        places = self.above.places[parent]
+        which = start[self._node[parent]] + kept - self.offsets[parent]
+        places[:, self.axis] = child[which] - self.tree.level_start[self.depths[self.axis]]
+        return Level(self.depths, places, counts)
+
+    @cached_property
+    def _node(self) -> Ints:
+        tree, depth = self.tree, self.above.depths[self.axis]
+        return np.asarray(self.above.places[:, self.axis] + tree.level_start[depth])
+
+
+@dataclass(frozen=True, eq=False)
+class Nodes:
+    """The nodes of one level that hold at least one of some leaves.
+
+    Parameters
+    ----------
+    level : Level
+        The nodes with the sums of their leaves.
+    parent : int64 array, shape (n,)
+        Position among the `Nodes` of the level above.
+    rank : int64 array, shape (n,)
+        Which of its parent's possible children a node is.
+    """
+
+    level: Level
+    parent: Ints
+    rank: Ints
+
+    def among(self, children: Children, parents: Ints) -> Ints:
+        """Position of each node among the children of another set of nodes, -1 where its parent is none.
+
+        `parents` holds the positions of the level above among those nodes, -1 for none.
+        """
+        at = parents[self.parent]
+        return np.where(at >= 0, children.offsets[at] + self.rank, -1)
+
+
+def nodes_above(axes: Sequence[Hierarchy], order: Sequence[int], cells: Ints, counts: Ints) -> list[Nodes]:
+    """For each level below the root, the nodes that hold a cell, summed up from the cells.
+
+    Parameters
+    ----------
+    axes : sequence of Hierarchy
+    order : sequence of int
+        The axis that each level refines; see `refinements`.
+    cells : int64 array, shape (n, axes)
+        Positions within the last levels; distinct.
+    counts : int64 array, shape (n,)
+    """
+    reached = depths_of(axes, order)[1:]
+    columns = _ancestors(axes, order, cells)
+    along = _sorted([columns[i] for i in range(len(order))], [axes[a].tree for a in order], reached, order)
+    counts = counts[along]
+    new = np.zeros(counts.size, dtype=bool)
+    new[:1] = True
+    above, found = np.zeros(counts.size, dtype=np.int64), []
+    for number, (axis, depths) in enumerate(zip(order, reached, strict=True)):
+        column = columns[number][along]
+        new[1:] |= column[1:] != column[:-1]
+        starts = np.flatnonzero(new)
+        sums = np.add.reduceat(counts, starts) if starts.size else counts
+        places = np.zeros((starts.size, len(axes)), dtype=np.int64)
+        for i, depth in enumerate(depths):
+            if depth:
+                places[:, i] = columns[_level_of(order, i, depth)][along[starts]]
+        tree = axes[axis].tree
+        node = places[:, axis] + tree.level_start[depths[axis]]
+        found.append(Nodes(Level(depths, places, sums), above[starts], _ranks(tree)[node]))
+        above = np.cumsum(new) - 1
+    return found
+
+
+def _level_of(order: Sequence[int], axis: int, depth: int) -> int:
+    """The level of the tree at which an axis reaches a depth."""
+    return [level for level, refined in enumerate(order) if refined == axis][depth - 1]
+
+
+def _ancestors(axes: Sequence[Hierarchy], order: Sequence[int], cells: Ints) -> list[Ints]:
+    """For each level of the tree, where each cell lies on the refined axis."""
+    columns: dict[int, Ints] = {}
+    for i, axis in enumerate(axes):
+        place = cells[:, i]
+        for depth in range(axis.tree.depth, 0, -1):
+            columns[_level_of(order, i, depth)] = place
+            place = np.asarray(axis.tree.levels[depth - 1])[place]
+    return [columns[level] for level in range(len(order))]
+
+
+def _sorted(
+    columns: Sequence[Ints], trees: Sequence[Tree], reached: Sequence[tuple[int, ...]], order: Sequence[int]
+) -> Ints:
+    """The order of the cells in the tree; columns are packed into as few keys as 62 bits allow."""
+    keys: list[Ints] = []
+    room = 1
+    for column, tree, depths, axis in zip(columns, trees, reached, order, strict=True):
+        size = int(tree.level_sizes[depths[axis]])
+        if keys and room * size < 2**62:
+            keys[-1], room = keys[-1] * size + column, room * size
+        else:
+            keys, room = [*keys, column], size
+    return np.argsort(keys[0], kind="stable") if len(keys) == 1 else np.lexsort(keys[::-1])
+
+
+def _ranks(tree: Tree) -> Ints:
+    """Which of its parent's children each node is; shape (nodes,)."""
+    start, child = tree.children
+    ranks = np.zeros(tree.size, dtype=np.int64)
+    ranks[child] = np.arange(child.size) - start[tree.parent[child]]
+    return ranks
+
+
+def level_name(data: Flows, depths: Sequence[int]) -> str:
+    """``origin state × destination county``."""
+    named = [
+        f"{name} {axis.levels[d]}"
+        for name, axis, d in zip(data.axis_names, data.axes, depths, strict=True)
+        if d
+    ]
+    return " × ".join(named)
+
+
+def table(data: Flows, levels: Sequence[Level]) -> Any:
+    """A DataFrame with a row a node that has a count, and one for the root."""
+    import pandas as pd
+
+    parts = []
+    for number, level in enumerate(levels):
+        there = np.flatnonzero(level.counts) if number else np.arange(1)
+        part: dict[str, Any] = {"level": np.full(there.size, number)}
+        for i, (name, axis) in enumerate(zip(data.axis_names, data.axes, strict=True)):
+            part[f"{name}_level"] = axis.levels[level.depths[i]]
+            names = pd.Series(axis.names[level.depths[i]]).array
+            part[name] = names.take(level.places[there, i])
+        part["count"] = level.counts[there]
+        parts.append(pd.DataFrame(part))
+    return pd.concat(parts, ignore_index=True)
+
+
+def refuse_clashes(axis_names: Sequence[str]) -> None:
+    """Each axis has two columns in a release, beside its own two.
+
+    Raises
+    ------
+    InputError
+        If two of them would have one name.
+    """
+    columns = ["level", "count", *(f"{name}_level" for name in axis_names)]
+    for name in axis_names:
+        if name in columns:
+            raise InputError(
+                f"an axis cannot be called {name!r}: a column of the release has that name; choose another"
+            )

@@ -1,0 +1,196 @@
+"""What makes one level's noisy counts whole, non-negative and add up to the level above.
+
+`noisy` are the counts of all children of the nodes above, node j's in ``offsets[j]:offsets[j + 1]``, and
+`totals` what each node's children must add up to. They see noisy counts and public facts only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hierdp import progress
+from hierdp.mechanisms.how import How
+from hierdp.record import NotSolved, Step
+from models import Chebyshev, FixedSum, Model
+from models.segments import by_segment
+from solvers import Solution, solve
+from solvers.capability import find
+from solvers.solution import Status
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+INTEGER = "highs"
+"""Default solver of the integer programs of TDA_inf."""
+
+MOST_WHOLE = 1_000
+MOST_REAL = 50_000
+"""Counts (of siblings, who stay together) in one program for a solver, with and without integrality."""
+
+DIGITS = 6
+"""Of a solver's real answer, so many after the point: parts that are equal come out a little apart."""
+
+
+@dataclass(frozen=True)
+class Method:
+    """One of the mechanisms that Boninsegna & Silvestri 2025 (§5) compare.
+
+    Attributes
+    ----------
+    name : str
+        The paper's.
+    repair : callable or None
+        From ``(level's name, noisy, totals, offsets, how)`` to a solved `Step`. None: the finest counts are
+        measured and summed up; there is nothing to repair.
+    takes : tuple of str
+        What of `How` it leaves open.
+    """
+
+    name: str
+    repair: Callable[[str, Ints, Ints, Ints, How], Step] | None = None
+    takes: tuple[str, ...] = ()
+
+
+def int_opt(name: str, noisy: Ints, totals: Ints, offsets: Ints, how: How) -> Step:  # noqa: ARG001
+    """InfTDA: the nearest counts in the largest change, small ones lowered first (Algorithm 2)."""
+    return Step.solve(name, Chebyshev(noisy, totals, offsets))
+
+
+def any_nearest(name: str, noisy: Ints, totals: Ints, offsets: Ints, how: How) -> Step:
+    """TDA_∞: the nearest counts in the largest change, whichever a MIP solver finds; default HiGHS."""
+    x = np.zeros(noisy.size, dtype=np.int64)
+    build = spent = 0.0
+    for nodes, cells in _batches(name, offsets, MOST_WHOLE):
+        model = Chebyshev(noisy[cells], totals[nodes], offsets[nodes.start : nodes.stop + 1] - cells.start)
+        found = _solved(name, solve(model, how.backend or INTEGER, how.time_limit))
+        x[cells] = np.asarray(found.x)
+        build, spent = build + found.build_seconds, spent + found.solve_seconds
+    step = _judged(name, Chebyshev(noisy, totals, offsets), x, how.backend or INTEGER)
+    return replace(step, solution=replace(step.solution, build_seconds=build, solve_seconds=spent))
+
+
+def rounded(name: str, noisy: Ints, totals: Ints, offsets: Ints, how: How) -> Step:
+    """TDA_L2, the paper's simple one: least squares over the reals, rounded, and the rest handed out.
+
+    Where rounding gives too much, the smallest positive counts lose one each; where too little, the largest
+    gain one each (the authors' program; but halves all go up, and of equal counts the larger noisy one is
+    the larger). The real answer is exact by default; a `backend` such as "clarabel", the paper's, gives it
+    in floats.
+    """
+    floor, part = _nearest_real(name, noisy, totals, offsets, how)
+    x = floor + (part >= 0.5)
+    missing = totals - by_segment(np.add, x, offsets, empty=0)
+    x = x + _chosen(-noisy, np.maximum(missing, 0), offsets)
+    x = x - _chosen(np.where(x > 0, noisy, np.iinfo(np.int64).max), np.maximum(-missing, 0), offsets)
+    return _judged(name, FixedSum(noisy, totals, 2, offsets), x, how.backend or "fast")
+
+
+def two_phases(name: str, noisy: Ints, totals: Ints, offsets: Ints, how: How) -> Step:
+    """TDA as the Census Bureau has it: weighted least squares over x ≥ 0, then controlled rounding.
+
+    The weights are the inverse variances, and these are equal among siblings: they all get the same noise.
+    Controlled rounding, the least Σ|x − v| over whole neighbours of v that add up, takes the largest
+    fractional parts; of equal ones the first. With equal weights all positive v have the same part, so it
+    is the choice among equals that tells this method from `rounded`.
+    """
+    floor, part = _nearest_real(name, noisy, totals, offsets, how)
+    missing = totals - by_segment(np.add, floor, offsets, empty=0)
+    x = floor + _chosen(-part, missing, offsets)
+    return _judged(name, FixedSum(noisy, totals, 2, offsets), x, how.backend or "fast")
+
+
+_SOLVER = ("backend", "time_limit")
+
+METHODS = {
+    method.name: method
+    for method in (
+        Method("InfTDA", int_opt),
+        Method("TDA_inf", any_nearest, _SOLVER),
+        Method("TDA_L2", rounded, _SOLVER),
+        Method("TDA", two_phases, _SOLVER),
+        Method("VanillaGauss"),
+        Method("SH"),
+    )
+}
+"""By the paper's names (§5); "TDA" is the one that its footnote 7 speaks of."""
+
+
+def _nearest_real(name: str, noisy: Ints, totals: Ints, offsets: Ints, how: How) -> tuple[Ints, Floats]:
+    """The nearest non-negative reals v in squares, as ``(⌊v⌋, v − ⌊v⌋)``."""
+    if how.backend is None or how.backend == "fast":
+        return _nearest_fractions(noisy, totals, offsets)
+    v = np.zeros(noisy.size)
+    for nodes, cells in _batches(name, offsets, MOST_REAL):
+        part = offsets[nodes.start : nodes.stop + 1] - cells.start
+        whole = FixedSum(noisy[cells], totals[nodes], 2, part).program()
+        program = replace(whole, blocks=[replace(block, integer=False) for block in whole.blocks])
+        v[cells] = np.asarray(_solved(name, solve(program, how.backend, how.time_limit)).x)
+    near: Floats = np.round(np.maximum(v, 0), DIGITS).astype(np.float64)
+    return np.floor(near).astype(np.int64), near - np.floor(near)
+
+
+def _nearest_fractions(noisy: Ints, totals: Ints, offsets: Ints) -> tuple[Ints, Floats]:
+    """The same in closed form: max(0, y + λ), λ = (c − the k largest)/k for the most k that stay positive.
+
+    Siblings share λ: the fractional parts of the positive ones are the same float.
+    """
+    sizes = np.diff(offsets)
+    owner = np.repeat(np.arange(sizes.size), sizes)
+    along = np.lexsort((-noisy, owner))
+    y = noisy[along]
+    held = np.cumsum(y)
+    before = np.concatenate([[0], held])[offsets[:-1]]
+    within = held - before[owner]
+    rank = np.arange(y.size) - offsets[owner] + 1
+    inside = rank * y + totals[owner] - within > 0
+    many = by_segment(np.add, inside.astype(np.int64), offsets, empty=0)
+    last = np.minimum(offsets[:-1] + many, y.size) - 1
+    short = totals - np.where(many > 0, within[last] if y.size else 0, 0)
+    shift, rest = np.divmod(short, np.maximum(many, 1))
+    floor, part = np.zeros(y.size, dtype=np.int64), np.zeros(y.size)
+    floor[along] = np.where(inside, y + shift[owner], 0)
+    part[along] = np.where(inside, (rest / np.maximum(many, 1))[owner], 0.0)
+    return floor, part
+
+
+def _chosen(key: NDArray[np.generic], many: Ints, offsets: Ints) -> NDArray[np.bool_]:
+    """The `many` entries of each segment with the least keys; of equal ones, the first."""
+    owner = np.repeat(np.arange(many.size), np.diff(offsets))
+    along = np.lexsort((key, owner))
+    chosen = np.zeros(key.size, dtype=bool)
+    chosen[along] = np.arange(key.size) - offsets[owner] < many[owner]
+    return chosen
+
+
+def _batches(name: str, offsets: Ints, most: int) -> Iterator[tuple[slice, slice]]:
+    """Nodes, and their cells, in runs of up to `most` cells (or one node)."""
+    starts = [0]
+    while starts[-1] < offsets.size - 1:
+        end = int(np.searchsorted(offsets, offsets[starts[-1]] + most, side="right")) - 1
+        starts.append(max(end, starts[-1] + 1))
+    runs = list(pairwise(starts))
+    for first, end in progress.steps(runs, f"solving: {name}", len(runs)):
+        yield slice(first, end), slice(int(offsets[first]), int(offsets[end]))
+
+
+def _solved(name: str, found: Solution) -> Solution:
+    if found.status != "optimal" or found.x is None:
+        why = f"{name}: {found.backend}: {found.status}; {found.message}"
+        raise NotSolved(found.status, why)
+    return found
+
+
+def _judged(name: str, model: Model, x: Ints, backend: str) -> Step:
+    """The step with what the model's certificate says of its answer: a proof, or by how much it may miss."""
+    proof = model.certificate(x)
+    if proof.bound is None:  # a solver's floats were too far off to be rounded to a right total
+        raise NotSolved("numerical", f"{name}: {backend}: numerical; {proof.reason}")
+    status: Status = "optimal" if proof.optimal else "feasible"
+    message = "" if proof.optimal else proof.reason
+    found = Solution(backend, find(backend).version, status, x, proof.objective, proof.bound)
+    return Step(name, model, replace(found, message=message, certificate=proof))

@@ -1,0 +1,73 @@
+"""Boninsegna & Silvestri 2025 again: Figures 3–6, the utility theorem, and what a planner would look at."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+from hierdp.data.commuting import FILE, commuting
+from hierdp.data.trips import SHARES, binary_areas, published, random_areas, trips
+from hierdp.mechanisms.top_down import top_down, true_table
+from hierdp.noise import SimulatedNoise
+from hierdp.record import versions
+from hierdp.reproduce.boninsegna2025 import experiments, parts
+from hierdp.reproduce.boninsegna2025.planner import planner
+from hierdp.reproduce.boninsegna2025.settings import QUICK, Settings
+from hierdp.reproduce.study import Part, Study
+from hierdp.tables import Flows
+
+__all__ = ["QUICK", "Settings", "study"]
+
+
+def study(settings: Settings, data: Path | None, seed: int = 0) -> Study:
+    """Run it all.
+
+    Parameters
+    ----------
+    settings : Settings
+    data : path, optional
+        A folder with ``us-commuting-2009-2013.parquet`` (see `hierdp.data.commuting`); without it, what is
+        shown of the commuters is shown of the last synthetic set.
+    seed : int
+        Noise and drawn trips follow from it: the same numbers again, times apart.
+    """
+    sets: dict[str, Flows] = {name: published(name) for name in settings.sets}
+    sets |= {f"{name}, drawn": drawn(name, seed) for name in settings.drawn}
+    sparse = {name: flows for name, flows in sets.items() if "sparse" in name}
+    there = data is not None and (data / FILE).exists()
+    if data is not None and there:
+        sets["commuting"] = sparse["commuting"] = commuting(data / FILE)
+    runs = experiments.accuracy(sets, settings, seed)
+    known = {name: sets[name] for name in settings.sets}
+    shown = list(sets)[-1]
+    made = [
+        parts.about(sets),
+        *([parts.figure_3(runs, settings)] if there else []),
+        parts.figure_4(runs, settings),
+        parts.figure_5(runs, settings),
+        parts.figure_6(runs, experiments.exact_seconds(sets, settings), settings),
+        parts.against_published(runs, experiments.as_the_authors(known, settings, seed)),
+        parts.utility(runs, settings),
+        parts.fewest(experiments.fewest(sparse, settings, seed)),
+        *planned(shown, sets[shown], settings, seed),
+    ]
+    said = {name: str(value) for name, value in asdict(settings).items()}
+    library = ", ".join(f"{name} {version}" for name, version in versions())
+    title = "Boninsegna & Silvestri 2025, reproduced"
+    return Study(title, made, {**said, "seed": seed, "data": ", ".join(sets), "versions": library})
+
+
+def drawn(name: str, seed: int) -> Flows:
+    """A set of that kind from this seed, with the paper's numbers of levels and Pareto(1) flows."""
+    partition, filled = name.split()
+    areas = binary_areas() if partition == "binary" else random_areas(seed)
+    return trips(areas, SHARES[filled], seed)
+
+
+def planned(name: str, data: Flows, settings: Settings, seed: int) -> list[Part]:
+    """What a planner would look at, in one release by InfTDA at the middle ε."""
+    epsilon = settings.epsilons[len(settings.epsilons) // 2]
+    noise = SimulatedNoise(experiments.seed_for(seed, name, epsilon, 0))
+    made = top_down(data, epsilon, settings.delta, noise, "InfTDA")
+    said = f"InfTDA on {name}, ε = {epsilon:g}, δ = {settings.delta:g}, one run."
+    return planner(data, true_table(data), made.table, settings.largest, said)

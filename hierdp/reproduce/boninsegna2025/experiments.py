@@ -1,0 +1,269 @@
+"""The runs: rows of measurements, nothing averaged yet."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hierdp import metrics, progress
+from hierdp.budget import rho_of
+from hierdp.data.trips import binary_areas, trips
+from hierdp.mechanisms.how import How
+from hierdp.mechanisms.top_down import top_down, true_table
+from hierdp.noise import ExactNoise, Noise, NoisyCounts, SimulatedNoise
+from hierdp.record import NotSolved, Release, Step
+from hierdp.reproduce.boninsegna2025 import authors
+from hierdp.reproduce.boninsegna2025.settings import CHEBYSHEV, Settings
+from hierdp.tables import Flows
+from hierdp.utility import error_bound, error_bound_by_nodes
+from models import Chebyshev, SparsestChebyshev
+from models.segments import by_segment
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+EXACT = "InfTDA, exact noise"
+
+Ints = NDArray[np.int64]
+
+
+def accuracy(sets: Mapping[str, Flows], settings: Settings, seed: int) -> DataFrame:
+    """Errors by level and seconds of every run, beside the utility theorem's bounds.
+
+    All methods of a run draw from one seed, so that they differ by what they do and less by luck.
+    """
+    import pandas as pd
+
+    rows: list[dict[str, Any]] = []
+    cases = [
+        (name, method, epsilon, run)
+        for name in sets
+        for method in settings.methods
+        if _feasible(method, sets[name], settings)
+        for epsilon in settings.epsilons
+        for run in range(settings.solver_runs if method == "TDA_inf" else settings.runs)
+    ]
+    _warm_up(settings)
+    stopped: set[tuple[str, str, float]] = set()
+    held, truth = "", pd.DataFrame()
+    for name, method, epsilon, run in progress.steps(cases, "error of every method", len(cases)):
+        if (name, method, epsilon) in stopped:
+            continue
+        if name != held:
+            held, truth = name, true_table(sets[name])
+        try:
+            seconds, made = _run(
+                sets[name], method, epsilon, settings, SimulatedNoise(seed_for(seed, name, epsilon, run))
+            )
+        except NotSolved:
+            stopped.add((name, method, epsilon))
+            continue
+        errors = _errors(truth, made)
+        bounds = _bounds(sets[name], made, settings) if method in CHEBYSHEV else {}
+        about = {"data": name, "method": method, "epsilon": epsilon, "run": run, "seconds": seconds}
+        for level, row in enumerate(errors):
+            rows.append({**about, **row, **{bound: values[level] for bound, values in bounds.items()}})
+    return pd.DataFrame(rows)
+
+
+def exact_seconds(sets: Mapping[str, Flows], settings: Settings) -> DataFrame:
+    """Seconds of InfTDA with exact noise, which is what a private release takes."""
+    import pandas as pd
+
+    rows = []
+    cases = [
+        (n, epsilon, run) for n in sets for epsilon in settings.epsilons for run in range(settings.exact_runs)
+    ]
+    for name, epsilon, run in progress.steps(cases, "time with exact noise", len(cases)):
+        seconds, made = _run(sets[name], "InfTDA", epsilon, settings, ExactNoise())
+        rows.append(
+            {
+                "data": name, "method": EXACT, "epsilon": epsilon, "run": run, "seconds": seconds,
+                "draws": sum(_measured(made)),
+                "post_processing": sum(step.solution.solve_seconds for step in made.steps),
+            }
+        )  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def as_the_authors(sets: Mapping[str, Flows], settings: Settings, seed: int) -> DataFrame:
+    """Errors at the finest level with the budgets that the authors' programs truly spent (see `authors`)."""
+    import pandas as pd
+
+    rows = []
+    methods = [method for method in authors.SPENT if method in settings.methods]
+    cases = [
+        (name, method, epsilon, run)
+        for name in sets
+        for method in methods
+        for epsilon in settings.epsilons
+        for run in range(settings.runs)
+    ]
+    for name, method, epsilon, run in progress.steps(cases, "with the authors' budgets", len(cases)):
+        spent = authors.SPENT[method](epsilon, settings.delta)
+        noise = SimulatedNoise(seed_for(seed, name, epsilon, run))
+        made = top_down(sets[name], spent, settings.delta, noise, method)
+        finest = _errors(true_table(sets[name]), made)[-1]
+        rows.append({"data": name, "method": method, "epsilon": epsilon, "run": run, **finest})
+    return pd.DataFrame(rows)
+
+
+def fewest(sets: Mapping[str, Flows], settings: Settings, seed: int) -> DataFrame:
+    """IntOpt's positive counts against the fewest that any answer of least distance has, a row a level."""
+    import pandas as pd
+
+    rows = []
+    cases = [
+        (name, epsilon, run)
+        for name in sets
+        for epsilon in settings.sparse_epsilons
+        for run in range(settings.sparse_runs)
+    ]
+    for name, epsilon, run in progress.steps(cases, "fewest positive counts", len(cases)):
+        noise = _Listening(seed_for(seed, name, epsilon, run))
+        made = top_down(sets[name], epsilon, settings.delta, noise, "InfTDA")
+        for level, (step, true) in enumerate(zip(made.steps, noise.true, strict=True), start=1):
+            found = sparsest(step)
+            row = {"data": name, "epsilon": epsilon, "run": run, "level": level, "cells": true.size}
+            row |= {"truly_positive": int((true > 0).sum()), "problems_that_differ": found.differing}
+            for method, x in (("IntOpt", np.asarray(step.solution.x)), ("fewest", found.x)):
+                row |= {
+                    f"positive_{method}": int((x > 0).sum()),
+                    f"false_positive_{method}": int(((x > 0) & (true == 0)).sum()),
+                    f"false_negative_{method}": int(((x == 0) & (true > 0)).sum()),
+                    f"l1_{method}": metrics.l1(true, x),
+                }
+            rows.append(row)
+    return pd.DataFrame(rows)
+
+
+@dataclass(frozen=True, eq=False)
+class Sparsest:
+    """Answers of a level with the fewest positive counts, and in how many of its problems they have fewer."""
+
+    x: Ints
+    differing: int
+
+
+def sparsest(step: Step) -> Sparsest:
+    """The answers of a level's Chebyshev problems with the fewest positive counts, each proved.
+
+    Where IntOpt's answer has no more of them than it must, it is kept.
+    """
+    model = step.model
+    assert isinstance(model, Chebyshev)
+    noisy, totals, offsets = model.data
+    x = np.array(step.solution.x)
+    positives = by_segment(np.add, (x > 0).astype(np.int64), offsets, empty=0)
+    distance = by_segment(np.maximum, np.abs(x - noisy), offsets, empty=0)
+    more = np.flatnonzero(positives > _fewest(model, distance))
+    for j in more:
+        here = slice(offsets[j], offsets[j + 1])
+        best = Step.solve(step.name, SparsestChebyshev(noisy[here], int(totals[j])))
+        x[here] = best.solution.x
+    return Sparsest(x, more.size)
+
+
+def _fewest(model: Chebyshev, distance: Ints) -> Ints:
+    """`SparsestChebyshev.fewest` of every problem at once: the largest until their bounds reach the total.
+
+    Those that must be positive, beyond the distance, are among the largest.
+    """
+    noisy, totals, offsets = model.data
+    owner = np.repeat(np.arange(totals.size), np.diff(offsets))
+    along = np.lexsort((-noisy, owner))
+    y, far = noisy[along], distance[owner]
+    upper = np.maximum(y + far, 0)
+    reached = np.cumsum(upper) - upper
+    before = reached - np.append(reached, 0)[offsets[:-1]][owner]
+    needed = (y > far) | (before < totals[owner])
+    return np.asarray(by_segment(np.add, needed.astype(np.int64), offsets, empty=0))
+
+
+def _warm_up(settings: Settings) -> None:
+    """Compile what is compiled on its first use and start the solvers, before anything is timed."""
+    tiny = trips(binary_areas(2), 0.5)
+    for method in settings.methods:
+        _run(tiny, method, 1.0, settings, SimulatedNoise(0))
+
+
+def _feasible(method: str, data: Flows, settings: Settings) -> bool:
+    if method == "VanillaGauss":
+        return int(np.prod([axis.names[-1].size for axis in data.axes])) <= settings.most_pairs
+    return method != "TDA_inf" or data.counts.size <= settings.most_positive
+
+
+def _run(data: Flows, method: str, epsilon: float, settings: Settings, noise: Noise) -> tuple[float, Release]:
+    """The seconds that a release takes from the data in memory to its table, proofs included."""
+    how = How(time_limit=settings.time_limit) if method == "TDA_inf" else None
+    started = time.perf_counter()
+    made = top_down(data, epsilon, settings.delta, noise, method, how=how)
+    return time.perf_counter() - started, made
+
+
+def _errors(truth: DataFrame, made: Release) -> list[dict[str, Any]]:
+    """Errors, a row a level; false negatives also as a share of what is truly positive."""
+    errors = metrics.top_down_errors(truth, made.table)
+    positive = truth.groupby("level").size().to_numpy()
+    errors["false_negative_rate"] = errors["false_negatives"] / positive
+    return [{str(name): value for name, value in row.items()} for row in errors.to_dict("records")]
+
+
+def _bounds(data: Flows, made: Release, settings: Settings) -> dict[str, list[float]]:
+    """At each level: Theorem 4's bound, and those with the nodes that there can be and that were measured."""
+    levels = len(made.steps)
+    scales = [spend.scale for spend in made.ledger.spends]
+    possible = list(possible_nodes(data, made.settings["order"]))
+    widest = max(int(np.diff(axis.tree.children[0]).max()) for axis in data.axes)
+    rho, beta = rho_of(made.ledger.epsilon, made.ledger.delta), settings.beta
+    closed = [error_bound(level, widest, levels, rho, beta) for level in range(1, levels + 1)]
+    return {
+        "theorem": [0.0, *closed],
+        "bound_possible": _prefixes(scales, possible, beta),
+        "bound_measured": _prefixes(scales, _measured(made), beta),
+    }
+
+
+def _measured(made: Release) -> list[int]:
+    """How many nodes of each level got noise: none is left out of the level's answer."""
+    return [np.asarray(step.solution.x).size for step in made.steps]
+
+
+def _prefixes(scales: list[float], nodes: list[int], beta: float) -> list[float]:
+    return [error_bound_by_nodes(scales[:level], nodes[:level], beta) for level in range(len(nodes) + 1)]
+
+
+def possible_nodes(data: Flows, order: list[str]) -> Iterator[int]:
+    """How many nodes each level below the root can have, the axes being refined in this order."""
+    depths = dict.fromkeys(data.axis_names, 0)
+    for name in order:
+        depths[name] += 1
+        sizes = [
+            int(axis.tree.level_sizes[depths[n]]) for n, axis in zip(data.axis_names, data.axes, strict=True)
+        ]
+        yield int(np.prod(sizes))
+
+
+class _Listening(SimulatedNoise):
+    """Keeps the true counts that it is given: what false positives are counted against."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed)
+        self.true: list[Ints] = []
+
+    def gaussian(self, counts: Ints, query: str, sensitivity: float, rho: float) -> NoisyCounts:
+        """See `Noise.gaussian`."""
+        self.true.append(counts.copy())
+        return super().gaussian(counts, query, sensitivity, rho)
+
+
+def seed_for(seed: int, *what: Any) -> int:
+    """Independent noise for each use, the same each time."""
+    digest = hashlib.sha256(repr((seed, what)).encode()).digest()
+    return int.from_bytes(digest[:8], "big")

@@ -1,0 +1,75 @@
+"""How much of the paper to run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hierdp.data.trips import SETS
+
+CHEBYSHEV = ("InfTDA", "TDA_inf")
+"""The methods whose answers have least Chebyshev distance: the utility theorem is theirs."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How much to run; `QUICK` is for a laptop minute.
+
+    Attributes
+    ----------
+    runs : int
+        Of each method, data set and ε.
+    epsilons : tuple of float
+    delta, beta : float
+        β: how often the utility theorem's bound may fail.
+    sets : tuple of str
+        Of `hierdp.data.trips.SETS`, as published.
+    drawn : tuple of str
+        The same by this study's seed: Pareto(1) flows between areas of their own.
+    methods : tuple of str
+        Of `hierdp.mechanisms.top_down.METHODS`.
+    most_pairs : int
+        VanillaGauss draws noise for every possible pair: it runs where there are no more of them than this.
+    most_positive : int
+        TDA_inf solves an integer program for every region: it runs where no more pairs than this have trips.
+    solver_runs : int
+        Of TDA_inf, the slowest.
+    time_limit : float
+        Seconds for each integer program.
+    exact_runs : int
+        Of InfTDA with exact noise, for its time.
+    sparse_runs : int
+    sparse_epsilons : tuple of float
+        Of the comparison with the fewest positive counts.
+    largest : int
+        How many flows the tables for planners show.
+    """
+
+    runs: int = 10
+    epsilons: tuple[float, ...] = (0.1, 1.0, 10.0)
+    delta: float = 1e-8
+    beta: float = 0.05
+    sets: tuple[str, ...] = SETS
+    drawn: tuple[str, ...] = ("random sparse",)
+    methods: tuple[str, ...] = ("InfTDA", "TDA_L2", "TDA", "TDA_inf", "VanillaGauss", "SH")
+    most_pairs: int = 2_000_000
+    most_positive: int = 2_000
+    solver_runs: int = 3
+    time_limit: float = 60.0
+    exact_runs: int = 1
+    sparse_runs: int = 3
+    sparse_epsilons: tuple[float, ...] = (0.1, 1.0, 10.0)
+    largest: int = 25
+
+
+QUICK = Settings(
+    runs=2,
+    sets=("binary sparse", "random dense", "random sparse"),
+    drawn=(),
+    solver_runs=1,
+    most_positive=1_000,
+    exact_runs=0,
+    sparse_runs=1,
+    sparse_epsilons=(1.0,),
+    time_limit=5.0,
+    largest=15,
+)

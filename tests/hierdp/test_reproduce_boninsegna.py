@@ -1,0 +1,315 @@
+"""The reproduction: runs repeat by seed, tables say what the runs say, the optimum is the brute-force one."""
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from hierdp.budget import rho_of
+from hierdp.cli import main
+from hierdp.data.commuting import FILE, commuting
+from hierdp.data.trips import SETS, binary_areas, random_areas, trips
+from hierdp.mechanisms.top_down import METHODS, top_down, true_table
+from hierdp.noise import SimulatedNoise
+from hierdp.record import NotSolved, Step
+from hierdp.reproduce import boninsegna2025
+from hierdp.reproduce.boninsegna2025 import authors, experiments, parts
+from hierdp.reproduce.boninsegna2025.planner import planner
+from models import Chebyshev, SparsestChebyshev
+
+TINY = boninsegna2025.Settings(
+    runs=2,
+    epsilons=(1.0, 10.0),
+    sets=("binary sparse",),
+    drawn=(),
+    exact_runs=0,
+    solver_runs=1,
+    time_limit=20.0,
+    sparse_runs=1,
+    sparse_epsilons=(1.0,),
+    largest=5,
+)
+
+
+@pytest.fixture(scope="module")
+def commuters(tmp_path_factory):
+    """A folder with a small commuting file: three states, seven counties."""
+    folder = tmp_path_factory.mktemp("data")
+    counties = [("01", "01001"), ("01", "01003"), ("06", "06001"), ("06", "06037"), ("36", "36005"),
+                ("36", "36047"), ("36", "36061")]  # fmt: skip
+    rng = np.random.default_rng(0)
+    rows = [
+        (*o, *d, int(rng.integers(1, 3_000)))
+        for o, d in itertools.product(counties, counties)
+        if rng.random() < 0.5
+    ]
+    columns = ["origin_state", "origin_county", "dest_state", "dest_county", "workers"]
+    pd.DataFrame(rows, columns=columns).to_parquet(folder / FILE)
+    return folder
+
+
+SMALL = replace(TINY, runs=1, epsilons=(1.0,), methods=("InfTDA", "SH"))
+
+
+@pytest.fixture(scope="module")
+def made(commuters):
+    return boninsegna2025.study(TINY, commuters)
+
+
+def frames(study):
+    return {name: frame for part in study.parts for name, frame in part.frames.items()}
+
+
+def test_it_has_every_figure_and_table(made):
+    assert {part.name for part in made.parts if part.figure is not None} == {
+        "figure3", "figure4", "figure5", "figure6", "matrix",
+    }  # fmt: skip
+    assert set(frames(made)) >= {
+        "data", "figure3_max_error", "figure3_false_discovery_rate", "figure3_false_negative_rate",
+        "figure4_binary_sparse", "figure6", "published", "utility", "fewest", "fewest_by_level",
+        "largest_within", "largest_between", "region_by_size", "region_largest",
+    }  # fmt: skip
+
+
+def test_the_same_seed_repeats_all_but_times():
+    first, again = (frames(boninsegna2025.study(SMALL, None)) for _ in range(2))
+    other = frames(boninsegna2025.study(SMALL, None, seed=1))
+    assert first.keys() == again.keys() == other.keys()
+    for name in first.keys() - {"figure6"}:
+        pd.testing.assert_frame_equal(first[name], again[name])
+    assert (first["fewest_by_level"].l1_IntOpt.sum() != other["fewest_by_level"].l1_IntOpt.sum()).any()
+
+
+def test_the_tables_say_what_is_known_to_hold(made):
+    tables = frames(made)
+    first = tables["data"].set_index("data").loc["binary sparse"]
+    assert (f"{first.trips:,}", f"{first.pairs_with_trips:,}") == (
+        first.published_trips,
+        first.published_pairs,
+    )
+    assert set(tables["figure3_max_error"].method) == set(TINY.methods) <= set(METHODS)
+    discoveries = tables["figure5_binary_sparse_false_discovery_rate"].set_index("method")
+    assert not discoveries.loc["SH"].drop(columns="epsilon").to_numpy().any()
+    assert (discoveries.loc["VanillaGauss"]["16"] > 0.9).all()
+    utility = tables["utility"]
+    for bound in ("theorem", "bound_possible", "bound_measured"):
+        assert not utility[f"{bound}_fails"].any()
+        assert utility[f"{bound}_largest_ratio"].between(0.01, 1).all()
+    assert (utility.bound_measured_finest <= utility.bound_possible_finest).all()
+    assert (utility.bound_possible_finest <= utility.theorem_finest).all()
+    fewest = tables["fewest"]
+    assert (fewest.positive_fewest <= fewest.positive_IntOpt).all()
+    known = tables["published"]
+    assert set(known.data) == {"binary sparse"}
+    top_downs = known[known.method.isin(["InfTDA", "TDA_L2"])]
+    # Two runs of each: near the published means with their noise, far under them with all of the budget.
+    assert (top_downs.same_noise_max_error / top_downs.published_max_error).between(0.7, 1.3).all()
+    assert top_downs.max_error.sum() < 0.85 * top_downs.published_max_error.sum()
+    assert known[known.method == "VanillaGauss"].same_noise_max_error.isna().all()
+
+
+def test_runs_are_rows_of_one_measurement_each():
+    areas = random_areas(0, 2, 2, 3)
+    rows = experiments.accuracy({"a": trips(areas, 0.5)}, replace(TINY, methods=("InfTDA", "SH")), seed=0)
+    assert len(rows) == 2 * 2 * 2 * 5  # methods × ε × runs × levels
+    assert not rows.duplicated(["data", "method", "epsilon", "run", "level"]).any()
+    assert rows[rows.method == "SH"].bound_measured.isna().all()
+    assert rows[rows.method == "InfTDA"].theorem.notna().all()
+    others = experiments.accuracy({"a": trips(areas, 0.5)}, replace(TINY, methods=("InfTDA",)), seed=1)
+    assert (rows[rows.method == "InfTDA"].l1.to_numpy() != others.l1.to_numpy()).any()
+
+
+def test_false_negatives_are_a_share_of_what_is_there():
+    data = trips(binary_areas(2), 0.5)
+    made = top_down(data, 1.0, 1e-8, SimulatedNoise(0), "SH")
+    truth = true_table(data)
+    for row in experiments._errors(truth, made):
+        there = (truth.level == row["level"]).sum()
+        assert row["false_negative_rate"] == row["false_negatives"] / there
+
+
+def test_a_method_that_was_stopped_is_not_tried_again(monkeypatch):
+    asked = []
+
+    def stops(data, epsilon, delta, noise, method, **more):
+        asked.append((method, epsilon))
+        if method == "TDA_inf" and data.counts.size > 10:
+            raise NotSolved("time_limit", "too slow")
+        return top_down(data, epsilon, delta, noise, method, **more)
+
+    monkeypatch.setattr(experiments, "top_down", stops)
+    settings = replace(TINY, methods=("TDA_inf", "SH"), solver_runs=3)
+    rows = experiments.accuracy({"a": trips(binary_areas(3), 0.5)}, settings, seed=0)
+    assert set(rows.method) == {"SH"}
+    assert parts._absent(rows, settings) == ["TDA_inf on a"]
+    assert asked.count(("TDA_inf", 10.0)) == 1
+
+
+@pytest.mark.parametrize("method", ["VanillaGauss", "TDA_inf", "InfTDA"])
+def test_what_is_too_large_is_left_out(method):
+    data = trips(binary_areas(2), 0.5)
+    fits = replace(TINY, most_pairs=16, most_positive=8)
+    assert experiments._feasible(method, data, fits)
+    assert experiments._feasible(method, data, replace(fits, most_pairs=15, most_positive=7)) == (
+        method == "InfTDA"
+    )
+
+
+def brute_fewest(noisy, total):
+    """The fewest positive entries of any answer of least Chebyshev distance."""
+    answers = [x for x in itertools.product(range(total + 1), repeat=len(noisy)) if sum(x) == total]
+    far = [max(abs(a - b) for a, b in zip(x, noisy, strict=True)) for x in answers]
+    return min(sum(v > 0 for v in x) for x, d in zip(answers, far, strict=True) if d == min(far))
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_sparsest_is_the_fewest_of_every_segment(seed):
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(1, 5, size=4)
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    noisy, totals = rng.integers(-3, 7, size=offsets[-1]), rng.integers(0, 7, size=4)
+    model = Chebyshev(noisy, totals, offsets)
+    step = Step.solve("level", model)
+    before = np.array(step.solution.x)
+    found = experiments.sparsest(step)
+    assert model.certificate(found.x).optimal
+    differing = 0
+    for j in range(4):
+        here = slice(offsets[j], offsets[j + 1])
+        assert (found.x[here] > 0).sum() == brute_fewest(noisy[here].tolist(), int(totals[j]))
+        differing += (found.x[here] > 0).sum() < (before[here] > 0).sum()
+    assert found.differing == differing
+    assert (step.solution.x == before).all()  # the release's own answer is not written to
+
+
+def test_sparsest_of_an_empty_level():
+    step = Step.solve("level", Chebyshev(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(1, np.int64)))
+    assert experiments.sparsest(step).differing == 0
+
+
+def test_fewest_counts_against_the_truth():
+    data = trips(random_areas(3, 2, 6, 6), 0.1, seed=1)
+    settings = replace(TINY, sparse_epsilons=(0.5,), sparse_runs=2)
+    rows = experiments.fewest({"a": data}, settings, seed=0)
+    assert rows.level.tolist() == [1, 2, 3, 4] * 2
+    for method in ("IntOpt", "fewest"):
+        true = rows.truly_positive - rows[f"false_negative_{method}"]
+        assert (true == rows[f"positive_{method}"] - rows[f"false_positive_{method}"]).all()
+    assert (rows.positive_fewest <= rows.positive_IntOpt).all()
+    assert (rows.problems_that_differ[rows.positive_fewest == rows.positive_IntOpt] == 0).all()
+    assert rows.problems_that_differ.sum() > 0
+    assert (rows[rows.level == 1].cells == 6).all()
+
+
+def test_possible_nodes():
+    data = trips(random_areas(1, 2, 2, 5), 0.2)
+    regions = data.axes[0].tree.level_sizes.tolist()[1:]
+    order = ["destination", "origin", "destination", "origin"]
+    possible = [regions[0], regions[0] ** 2, regions[0] * regions[1], regions[1] ** 2]
+    assert list(experiments.possible_nodes(data, order)) == possible
+
+
+def test_what_the_authors_spent():
+    for epsilon in authors.EPSILONS:
+        assert rho_of(authors.half(epsilon, 1e-8), 1e-8) == pytest.approx(rho_of(epsilon, 1e-8) / 2)
+    assert authors.root_2(3.0, 1e-8) ** 2 == pytest.approx(18)
+    assert set(authors.USERS) == set(SETS) == set(authors.FINEST) - {"Italy"}
+    for methods in authors.FINEST.values():
+        assert set(methods) <= set(METHODS)
+        assert all(len(of_epsilon) == 4 for rows in methods.values() for of_epsilon in rows)
+    assert parts._published("random dense", "SH", 10.0) == (4.8, 0, 0.37, 3.6)
+    assert parts._published("random dense", "TDA", 10.0) is None
+    assert parts._published("random dense", "SH", 2.0) is None
+
+
+def test_what_has_no_run_is_said(made):
+    (figure,) = (part for part in made.parts if part.name == "figure6")
+    assert "stopped" not in " ".join(figure.texts)
+    rows = pd.DataFrame({"data": ["a", "b"], "method": ["SH", "SH"], "epsilon": [1.0, 10.0]})
+    settings = replace(TINY, methods=("SH", "TDA"))
+    assert parts._absent(rows, settings) == ["SH on a, b", "TDA on a, b"]
+    assert parts._absent(rows, replace(settings, epsilons=(10.0,))) == ["SH on a", "TDA on a, b"]
+
+
+def test_by_level_is_means_over_runs():
+    rows = pd.DataFrame(
+        {
+            "method": ["A"] * 6, "epsilon": [1.0] * 6, "run": [0, 0, 0, 1, 1, 1],
+            "level": [0, 1, 2] * 2, "max_error": [0, 2, 6, 0, 4, 7],
+        }
+    )  # fmt: skip
+    assert parts.by_level(rows, "max_error").to_dict("records") == [
+        {"method": "A", "epsilon": 1.0, "1": 3.0, "2": 6.5}
+    ]
+
+
+def test_what_a_planner_sees_is_what_was_released(commuters):
+    data = commuting(commuters / FILE)
+    made = top_down(data, 1.0, 1e-8, SimulatedNoise(0), "InfTDA")
+    largest, region, matrix = planner(data, true_table(data), made.table, 4, "A release.")
+    before = {tuple(cell): n for cell, n in zip(data.cells.tolist(), data.counts.tolist(), strict=True)}
+    names = data.axes[0].names[2]
+    finest = made.table[(made.table.origin_level == "county") & (made.table.destination_level == "county")]
+    after = {
+        (row.origin, row.destination): row.count_
+        for row in finest.rename(columns={"count": "count_"}).itertuples()
+    }
+    between = sorted((n for (o, d), n in before.items() if o != d), reverse=True)
+    table = largest.frames["largest_between"]
+    assert table.true.tolist() == between[:4]
+    for row in table.itertuples():
+        origin, destination = row.origin.split()[0], row.destination.split()[0]
+        assert row.released == after.get((origin, destination), 0)
+        assert row.error == row.released - row.true
+        assert row.error_percent == pytest.approx(100 * row.error / row.true, abs=1e-3)
+    assert row.origin.endswith(")")
+    within = sorted((n for (o, d), n in before.items() if o == d), reverse=True)
+    assert [n for n in largest.frames["largest_within"].true if n] == within[:4]
+    inflow = {d: sum(n for (o, e), n in before.items() if e == d != o) for d in range(names.size)}
+    busiest = max(inflow, key=lambda d: inflow[d])
+    sizes = region.frames["region_by_size"]
+    assert names[busiest] in region.texts[0]
+    assert sizes.true.sum() == sum(n for (_, d), n in before.items() if d == busiest)
+    assert sizes.released.sum() == sum(n for (_, d), n in after.items() if d == names[busiest])
+    states = made.table[(made.table.origin_level == "state") & (made.table.destination_level == "state")]
+    assert "9 flows between 3 regions" in matrix.texts[0]
+    shown = np.ma.filled(matrix.figure.axes[1].images[0].get_array(), 0)
+    assert sorted(shown.ravel().tolist()) == sorted([0] * (9 - len(states)) + states["count"].tolist())
+    labels = [label.get_text() for label in matrix.figure.axes[0].get_xticklabels()]
+    assert labels == ["NY", "AL", "CA"]
+
+
+def test_without_the_file_the_last_set_is_shown():
+    study = boninsegna2025.study(SMALL, None)
+    names = [part.name for part in study.parts]
+    assert "figure3" not in names
+    assert names[-1] == "matrix"
+    assert "InfTDA on binary sparse" in study.parts[-1].texts[0]
+
+
+def test_drawn_sets_follow_the_seed():
+    one, other = (boninsegna2025.drawn("random sparse", seed) for seed in (0, 1))
+    assert one.axes[0].names[-1].size != other.axes[0].names[-1].size
+    assert boninsegna2025.drawn("binary dense", 0).counts.size == 2**15
+
+
+def test_command_line(commuters, tmp_path, monkeypatch):
+    monkeypatch.setattr(boninsegna2025, "QUICK", SMALL)
+    out = tmp_path / "again"
+    command = ["reproduce", "boninsegna2025", "--quick", "--data", str(commuters), "--out", str(out)]
+    done = CliRunner().invoke(main, [*command, "--runs", "1"], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    assert "The largest flows" in done.output
+    assert "![Who goes where: true against released](matrix.png)" in (out / "report.md").read_text()
+    assert {"figure3.png", "matrix.png", "report.html", "utility.parquet"} <= {p.name for p in out.iterdir()}
+
+
+def test_sparsest_is_what_the_model_says_of_longer_ones():
+    noisy = [2, 2, 2, 1, 1, 1, 1, 1, 1, 1]
+    for total in range(1, 12):
+        step = Step.solve("level", Chebyshev(np.array(noisy), np.array([total]), np.array([0, 10])))
+        found = experiments.sparsest(step)
+        assert (found.x > 0).sum() == SparsestChebyshev(noisy, total).fewest()

@@ -1,0 +1,134 @@
+"""What one person can change: every sensitivity against all neighbours of a tiny table, at every level."""
+
+import itertools
+import math
+from collections import Counter
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from doubles import Double, hierarchy
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hierdp.budget import Spend
+from hierdp.errors import InputError
+from hierdp.mechanisms.top_down import METHODS, Unit, refinements, top_down
+from hierdp.mechanisms.top_down_levels import Children, depths_of, finest_cells, nodes_above, root
+from hierdp.mechanisms.top_down_unit import root_of
+from hierdp.tables import Flows
+
+AXES = (hierarchy([[0, 0], [0, 0, 1]], "o"), hierarchy([[0, 0]], "d"))
+CELLS = list(itertools.product(range(3), range(2)))
+UNITS = [Unit(*given) for given in itertools.product((1, 2, 3), (True, False), (True, False))]
+
+
+def flows_of(trips):
+    cells = Counter(trips)
+    places = np.array(sorted(cells), dtype=np.int64).reshape(len(cells), 2)
+    return Flows(AXES, ("o", "d"), places, np.array([cells[cell] for cell in sorted(cells)], dtype=np.int64))
+
+
+def all_counts(trips):
+    """The true counts of all possible nodes of each level, the root's first."""
+    data = flows_of(trips)
+    order = refinements(data, None)
+    above, among, found = root(AXES, data.total), np.zeros(1, np.int64), [np.array([data.total])]
+    for true, axis in zip(nodes_above(AXES, order, data.cells, data.counts), order, strict=True):
+        children = Children(AXES[axis].tree, above, axis)
+        among = true.among(children, among)
+        counts = np.zeros(children.size, np.int64)
+        counts[among] = true.level.counts
+        above = children.level(np.arange(children.size), counts)
+        found.append(counts)
+    return found
+
+
+def people(unit):
+    """All that one person's trips can be."""
+    sizes = [unit.trips] if unit.bounded else range(unit.trips + 1)
+    draw = itertools.combinations if unit.distinct else itertools.combinations_with_replacement
+    return [trips for size in sizes for trips in draw(CELLS, size)]
+
+
+def worst(unit):
+    """The largest squared change of each level, over all neighbours."""
+    counts = [all_counts(trips) for trips in people(unit)]
+    pairs = itertools.combinations(counts, 2) if unit.bounded else ((one, all_counts(())) for one in counts)
+    squares = [[int(((a - b) ** 2).sum()) for a, b in zip(*pair, strict=True)] for pair in pairs]
+    return np.max(squares, axis=0).tolist()
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=str)
+def test_sensitivity_of_every_neighbour_at_every_level(unit):
+    depths = depths_of(AXES, [1, 0, 0])
+    assert [finest_cells(AXES, d) for d in depths] == [6, 3, 2, 1]
+    asked = [unit.squared_sensitivity_over(finest_cells(AXES, d)) for d in depths[1:]]
+    assert worst(unit) == [0 if unit.bounded else unit.trips**2, *asked]
+    assert asked[-1] == unit.squared_sensitivity
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=str)
+def test_changes_of_every_neighbour(unit):
+    counts = [all_counts(trips)[-1] for trips in people(unit)]
+    nobody = all_counts(())[-1]
+    pairs = itertools.combinations(counts, 2) if unit.bounded else ((one, nobody) for one in counts)
+    away = [np.abs(a - b) for a, b in pairs]
+    found = tuple(max(int(f(d)) for d in away) for f in (np.count_nonzero, np.sum, np.max))
+    assert found == tuple(unit.changes)
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=str)
+@pytest.mark.parametrize("method", METHODS)
+def test_the_noise_is_asked_for_it(unit, method):
+    class Stable(Double):
+        def stable(self, counts, query, changes, epsilon, delta):
+            assert (changes, epsilon, delta) == (unit.changes, 1.0, 1e-6)
+            spend = Spend(query, "double", changes.in_all, 0.0, epsilon, None, False, delta)
+            return np.arange(counts.size), self._answer(counts, spend)
+
+    noise = Stable()
+    release = top_down(flows_of(CELLS[:3]), 1.0, 1e-6, noise, method, unit)
+    finest = root_of(unit.squared_sensitivity)
+    expected = [root_of(unit.squared_sensitivity_over(n)) for n in (3, 2)] + [finest]
+    if not unit.bounded:
+        expected.insert(0, unit.trips)
+    if method == "VanillaGauss":
+        expected = [finest]
+    if method == "SH":
+        expected = [unit.changes.in_all]
+    assert [spend.sensitivity for spend in noise.spends] == expected
+    assert release.ledger.neighbours == unit.neighbours
+    assert ("the total" in {spend.query for spend in noise.spends}) == (len(expected) == 4)
+    assert ("total" in release.settings) == unit.bounded
+
+
+def test_the_papers_sensitivities_hold_for_the_finest_counts_only():
+    """2m for m distinct trips (§4.1) is too small where one node holds several finest cells."""
+    for m in (1, 2, 5):
+        squared = [
+            Unit(m, distinct, bounded).squared_sensitivity for distinct in (1, 0) for bounded in (1, 0)
+        ]
+        assert squared == [2 * m, m, 2 * m**2, m**2]
+    assert worst(Unit(2))[1] == 8 > 2 * 2
+
+
+def test_in_words():
+    words = [unit.neighbours for unit in UNITS]
+    assert len(set(words)) == 10  # one trip is distinct or not
+    assert Unit().neighbours == "one trip is replaced by another; regions and the total are public"
+    assert all(("total" in unit.neighbours) == unit.bounded for unit in UNITS)
+    assert all((str(unit.trips) in unit.neighbours) == (unit.trips > 1) for unit in UNITS)
+
+
+@given(st.integers(0, 2**62))
+def test_roots_are_never_too_small(n):
+    root = root_of(n)
+    assert Fraction(root) ** 2 >= n
+    assert root <= math.sqrt(n) * (1 + 2**-51)
+
+
+@pytest.mark.parametrize("trips", [0, -1, 1.5, True, "2", 2**31])
+def test_bad_trips(trips):
+    with pytest.raises(InputError, match="it must be a whole number, 1 or more"):
+        Unit(trips)

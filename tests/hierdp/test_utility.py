@@ -1,0 +1,142 @@
+"""The utility theorem: its formula, its inequality without any luck, and how often it fails."""
+
+import math
+
+import numpy as np
+import pytest
+from doubles import added, flows
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hierdp import metrics
+from hierdp.budget import rho_of
+from hierdp.data.trips import binary_areas, random_areas
+from hierdp.errors import InputError
+from hierdp.mechanisms.top_down import top_down, true_table
+from hierdp.noise import SimulatedNoise
+from hierdp.tables import Flows
+from hierdp.utility import error_bound, error_bound_by_nodes
+
+DELTA = 1e-6
+
+
+@pytest.mark.parametrize(("level", "branching", "levels"), [(1, 1, 1), (1, 2, 16), (3, 10, 8), (8, 10, 8)])
+def test_theorem_4(level, branching, levels):
+    rho, beta, squared = 0.02, 0.1, 6
+    variance = squared * levels / (2 * rho)
+    spelled = 2 * level * math.sqrt(
+        2 * variance * math.log(2 * level * branching**level * branching / beta)
+    )  # fmt: skip
+    assert error_bound(level, branching, levels, rho, beta, squared) == pytest.approx(spelled)
+    assert error_bound(level, branching, levels, rho, beta) == pytest.approx(spelled / math.sqrt(3))
+
+
+def test_bound_by_nodes_spelled_out():
+    scales, nodes, beta = [3.0, 0.5, 20.0], [2, 7, 31], 0.2
+    each = [math.sqrt(2 * s**2 * math.log(2 * 3 * n / beta)) for s, n in zip(scales, nodes, strict=True)]
+    assert error_bound_by_nodes(scales, nodes, beta) == 2 * sum(math.floor(t) for t in each)
+    assert isinstance(error_bound_by_nodes(scales, nodes, beta), int)
+    assert error_bound_by_nodes([], [], beta) == 0
+    # A level without nodes has no noise, but its share of β stays its own.
+    assert error_bound_by_nodes([3.0, 9.0], [2, 0], beta) == 2 * math.floor(
+        3 * math.sqrt(2 * math.log(2 * 2 * 2 / beta))
+    )
+
+
+@given(st.integers(1, 12), st.integers(1, 12), st.integers(0, 8), st.floats(1e-4, 1), st.floats(0.001, 0.9))
+def test_the_union_over_nodes_is_tighter(level, branching, more, rho, beta):
+    levels = level + more
+    scale = math.sqrt(levels / rho)
+    nodes = [branching**i for i in range(1, level + 1)]
+    assert error_bound_by_nodes([scale] * level, nodes, beta) <= error_bound(
+        level, branching, levels, rho, beta
+    )
+
+
+@given(flows(), st.integers(0, 10_000), st.integers(0, 12), st.data())
+@settings(deadline=None, max_examples=40)
+def test_no_error_is_larger_than_twice_the_noise_above_it(data, seed, spread, draw):
+    """Theorem 4 before any probability: 2·Σ (largest noise), which also holds where regions are dropped."""
+    first = draw.draw(st.sampled_from([None, *data.axis_names]))
+    noise = added(seed, spread)
+    made = top_down(data, 1.0, DELTA, noise, "InfTDA", first=first)
+    largest = [int(np.abs(a - b).max(initial=0)) for a, b in zip(noise.true, noise.noisy, strict=True)]
+    truth = true_table(data, first)
+    found = metrics.top_down_errors(truth, made.table).set_index("level").max_error
+    for level in range(1, len(largest) + 1):
+        assert found.get(level, 0) <= 2 * sum(largest[:level])
+
+
+class Heard(SimulatedNoise):
+    """Keeps the true counts, so that errors are a subtraction."""
+
+    def __init__(self, seed):
+        super().__init__(seed)
+        self.true = []
+
+    def gaussian(self, counts, *rest):
+        self.true.append(counts.copy())
+        return super().gaussian(counts, *rest)
+
+
+@pytest.mark.parametrize(("axes", "levels"), [(binary_areas(2), 4), (random_areas(1, 1, 30, 30), 2)])
+def test_it_fails_no_more_often_than_beta(axes, levels):
+    """Over many runs, at every level; and the errors come within a sensible factor of the bounds."""
+    runs, epsilon, beta = 150, 1.0, 0.3
+    n = axes.names[-1].size
+    cells = np.stack(np.unravel_index(np.arange(n**2), (n, n)), axis=1)
+    data = Flows((axes, axes), ("from", "to"), cells, np.full(n**2, 10**6))  # so large that none is dropped
+    rho = rho_of(epsilon, DELTA)
+    scales, nodes, found = [math.sqrt(levels / rho)] * levels, [], []
+    for seed in range(runs):
+        noise = Heard(seed)
+        made = top_down(data, epsilon, DELTA, noise, "InfTDA")
+        assert [spend.scale for spend in made.ledger.spends] == pytest.approx(scales)
+        nodes = [true.size for true in noise.true]
+        answers = [step.solution.x for step in made.steps]
+        found.append([int(np.abs(x - true).max()) for x, true in zip(answers, noise.true, strict=True)])
+    widest = n if levels == 2 else 2
+    bounds = np.array(
+        [
+            [error_bound_by_nodes(scales[:k], nodes[:k], beta) for k in range(1, levels + 1)],
+            [error_bound(k, widest, levels, rho, beta) for k in range(1, levels + 1)],
+        ]
+    )
+    failed = (np.array(found)[:, None, :] > bounds).sum(axis=0)
+    assert (failed <= beta * runs + 3 * math.sqrt(runs * beta * (1 - beta))).all()
+    ratio = np.array(found).max(axis=0) / bounds
+    # The bound adds up levels that do not all do their worst: errors stay about what one level's noise is.
+    assert (ratio * np.arange(1, levels + 1) > 0.3).all()
+
+
+def test_the_noise_is_bounded_as_often_as_the_theorem_needs():
+    """What the proof takes from the tail bound: |noise| ≤ ⌊t⌋ for all nodes, but for a chance of β."""
+    runs, n, beta, scale = 2_000, 20, 0.5, 3.0
+    half = error_bound_by_nodes([scale], [n], beta) // 2
+    zero = np.zeros((runs, n), dtype=np.int64)
+    rho = 2 / (2 * scale**2)
+    noisy = SimulatedNoise(5).gaussian(zero, "counts", math.sqrt(2), rho).counts
+    failed = (np.abs(noisy).max(axis=1) > half).mean()
+    assert 0.02 < failed <= beta
+    # One less would do as well with a normal law, two less would not: the bound is no idle one.
+    assert (np.abs(noisy).max(axis=1) > half - 3).mean() > beta / 2
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (lambda: error_bound(0, 2, 4, 0.1, 0.05), "level 0 of 4"),
+        (lambda: error_bound(5, 2, 4, 0.1, 0.05), "level 5 of 4"),
+        (lambda: error_bound(1, 0, 4, 0.1, 0.05), "0 children"),
+        (lambda: error_bound(1, 2, 4, 0.0, 0.05), "rho is 0"),
+        (lambda: error_bound(1, 2, 4, math.inf, 0.05), "rho is inf"),
+        (lambda: error_bound(1, 2, 4, math.nan, 0.05), "rho is nan"),
+        (lambda: error_bound(1, 2, 4, 0.1, 0.0), "beta is 0"),
+        (lambda: error_bound(1, 2, 4, 0.1, 1.0), "beta is 1"),
+        (lambda: error_bound_by_nodes([1.0], [1], math.nan), "beta is nan"),
+        (lambda: error_bound_by_nodes([1.0], [1, 2], 0.1), "1 scales for 2 levels"),
+    ],
+)
+def test_what_cannot_be_is_refused(wrong, said):
+    with pytest.raises(InputError, match=said):
+        wrong()
