@@ -4,10 +4,11 @@ Run as ``python -m benchmarks.top_down [--runs 3] [--data FILE]``, after ``pip i
 the authors' ``inf-tda``. The data are the US county-to-county flows of 2009–2013 (135,705 flows out of
 3,221² pairs); both release the paper's destination tree with exact noise of OpenDP at ε = 1, δ = 1e-8.
 
-Each release runs in a fresh process, ours and theirs by turns, so that its peak memory is its own. Both take
-their noise from OpenDP, draw by draw; ours takes it on all cores. Ours is timed from the Parquet file to the
-finished release, imports and certificates included; theirs from a sorted series that already holds all possible pairs, zeros
-included, as their documentation asks (how long that takes to make is shown and not counted).
+Each release runs in a fresh process, ours and theirs by turns, so that its peak memory is its own. Both
+take their noise from OpenDP, draw by draw; ours takes it on all cores. Ours is timed from the Parquet file
+to the finished release, imports and certificates included; theirs from a sorted series that already holds
+all possible pairs, zeros included, as their documentation asks (how long that takes to make is shown and
+not counted).
 """
 
 from __future__ import annotations

@@ -12,9 +12,8 @@ from solvers.front import solve
 def prove(model: Model, x: Any) -> Certificate:
     """The certificate of an answer, with the gap that it truly has.
 
-    A model's own certificate draws its prices from the answer: they prove an optimal one, and for another
-    give a bound that may be too low. Then the fast path's answer, if its certificate proves it optimal,
-    supplies the prices, and the gap is exact.
+    Most models' own certificates find it. Where one leaves a gap that may be too wide (relaxed answers, data
+    beyond 64 bits), the fast path's answer, if its certificate proves it optimal, supplies the bound.
 
     Parameters
     ----------
