@@ -242,7 +242,7 @@ def test_each_block_has_noise_of_its_own():
 
 
 def test_threads_draw_at_the_same_time():
-    """Every thread must be inside the sampler at once; if one held Python's lock there, none would meet."""
+    """Two blocks are in the making at once, or the barrier would never open."""
     import threading
 
     inside = threading.Barrier(2, timeout=30)
