@@ -127,6 +127,10 @@ def _pool(y: Any, w: Any, start: Any, sums: Any, mass: Any, out: Any, fits: Any,
 
 def _l1(y: NDArray[Any], w: NDArray[Any] | None, integer: bool, room: int) -> NDArray[Any]:
     """The answer without bounds, at the start of an array of `room` entries."""
+    if w is None and (not integer or np.issubdtype(y.dtype, np.integer)):
+        best = np.zeros(room, y.dtype)
+        (_unit_slopes.py_func if y.dtype == object else _unit_slopes)(y, best)
+        return best
     w = np.ones(y.size, np.int64) if w is None else w
     slopes = _slopes
     if object in (y.dtype, w.dtype):
@@ -140,6 +144,34 @@ def _l1(y: NDArray[Any], w: NDArray[Any] | None, integer: bool, room: int) -> ND
     else:
         slopes(y, y, w, w, w, best)
     return best
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _unit_slopes(y: Any, best: Any) -> None:
+    """`_slopes` without weights: every bend is 1, so y goes in twice and the largest point comes out once."""
+    point = np.empty_like(y)
+    for last in range(y.size):
+        at, j = y[last], last
+        while j > 0:
+            above = (j - 1) >> 1
+            if point[above] >= at:
+                break
+            point[j] = point[above]
+            j = above
+        point[j] = at
+        if point[0] > at:  # the second y in place of the largest point
+            j, child = 0, 1
+            while child <= last:
+                if child < last and point[child + 1] > point[child]:
+                    child += 1
+                if point[child] <= at:
+                    break
+                point[j] = point[child]
+                j, child = child, 2 * child + 1
+            point[j] = at
+        best[last] = point[0]
+    for i in range(y.size - 2, -1, -1):
+        best[i] = min(best[i], best[i + 1])
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]

@@ -439,3 +439,11 @@ def test_whole_answers_get_no_tolerance():
     model = Isotonic([10**9, 0], integer=True)
     proof = model.certificate([5 * 10**8, 5 * 10**8 + 1])
     assert (proof.optimal, proof.gap) == (False, 10**9 + 1)
+
+
+def test_without_weights_l1_is_the_same_as_with_weights_of_one():
+    rng = np.random.default_rng(1)
+    for _ in range(300):
+        y = rng.integers(-3, 6, rng.integers(1, 12)) / rng.choice([1, 2])
+        plain, weighted = Isotonic(y, p=1), Isotonic(y, p=1, weights=np.ones(y.size))
+        assert (solve(plain).x == solve(weighted).x).all()
