@@ -8,7 +8,6 @@ experiments only, and marked as not private in everything that comes of it.
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 from hierdp import progress
 from hierdp.budget import Spend
 from hierdp.errors import InputError
+from models.layout import processors
 
 Ints = NDArray[np.int64]
 
@@ -215,7 +215,7 @@ def _draw(measure: Callable[[Ints], Any], counts: Ints, query: str) -> Ints:
         for start in starts:
             block(start)
         return noisy.reshape(counts.shape)
-    pool = ThreadPoolExecutor(_cores())
+    pool = ThreadPoolExecutor(processors())
     try:
         done = pool.map(block, starts)
         for _ in progress.steps(done, f"exact noise: {query}", len(starts)):
@@ -223,8 +223,3 @@ def _draw(measure: Callable[[Ints], Any], counts: Ints, query: str) -> Ints:
     finally:
         pool.shutdown(cancel_futures=True)  # Ctrl-C waits for the blocks begun, not for the rest
     return noisy.reshape(counts.shape)
-
-
-def _cores() -> int:
-    """How many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -49,6 +49,19 @@ class NotSolved(RuntimeError):
         self.status = status
 
 
+def solved(name: str, found: Solution) -> Solution:
+    """What a solver of choice found.
+
+    Raises
+    ------
+    NotSolved
+        If that is not an optimal answer.
+    """
+    if found.status != "optimal" or found.x is None:
+        raise NotSolved(found.status, f"{name}: {found.backend}: {found.status}; {found.message}")
+    return found
+
+
 @dataclass(frozen=True, eq=False)
 class Step:
     """One post-processing problem that a release met: a model of noisy counts, and its proved answer."""

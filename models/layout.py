@@ -95,7 +95,7 @@ def _turn_back(columns: Any, order: Any, out: Any, begin: int, end: int) -> None
                     row[t] = columns[t, k]
 
 
-def _processors() -> int:
+def processors() -> int:
     """Those that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
@@ -115,7 +115,7 @@ def in_blocks(
     widths : ``(least, most)``
         How wide blocks should be.
     """
-    threads = _processors() if cells >= _WORTHWHILE else 1
+    threads = processors() if cells >= _WORTHWHILE else 1
     blocks = max(1, min(length // widths[0], 4 * threads if threads > 1 else 1), -(-length // widths[1]))
     cuts = [length * k // blocks for k in range(blocks + 1)]
     if threads == 1 or blocks == 1:

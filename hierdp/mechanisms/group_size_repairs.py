@@ -17,7 +17,7 @@ from hierdp import progress
 from hierdp.hierarchy import Hierarchy
 from hierdp.histogram import differences
 from hierdp.mechanisms.how import How
-from hierdp.record import NotSolved, Step
+from hierdp.record import Step, solved
 from models import CumulativeQIP, HierarchyQIP, Isotonic, Model
 from solvers import solve
 from solvers.cost_tables import by_program, solve_by_tables
@@ -165,10 +165,7 @@ def _by(backend: str, name: str, model: Model, how: How) -> Step:
 
 
 def _kept(step: Step) -> Step:
-    solution = step.solution
-    if solution.status != "optimal" or solution.x is None:
-        why = f"{step.name}: {solution.backend}: {solution.status}; {solution.message}"
-        raise NotSolved(solution.status, why)
+    solution = solved(step.name, step.solution)
     proof = solution.certificate or step.model.certificate(solution.x)
     return replace(step, solution=replace(solution, certificate=proof))
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from hierdp import progress
 from hierdp.mechanisms.how import How
-from hierdp.record import NotSolved, Step
+from hierdp.record import NotSolved, Step, solved
 from models import Chebyshev, FixedSum, Model
 from models.segments import by_segment
 from solvers import Solution, solve
@@ -67,7 +67,7 @@ def any_nearest(name: str, noisy: Ints, totals: Ints, offsets: Ints, how: How) -
     build = spent = 0.0
     for nodes, cells in _batches(name, offsets, MOST_WHOLE):
         model = Chebyshev(noisy[cells], totals[nodes], offsets[nodes.start : nodes.stop + 1] - cells.start)
-        found = _solved(name, solve(model, how.backend or INTEGER, how.time_limit))
+        found = solved(name, solve(model, how.backend or INTEGER, how.time_limit))
         x[cells] = np.asarray(found.x)
         build, spent = build + found.build_seconds, spent + found.solve_seconds
     step = _judged(name, Chebyshev(noisy, totals, offsets), x, how.backend or INTEGER)
@@ -129,7 +129,7 @@ def _nearest_real(name: str, noisy: Ints, totals: Ints, offsets: Ints, how: How)
         part = offsets[nodes.start : nodes.stop + 1] - cells.start
         whole = FixedSum(noisy[cells], totals[nodes], 2, part).program()
         program = replace(whole, blocks=[replace(block, integer=False) for block in whole.blocks])
-        v[cells] = np.asarray(_solved(name, solve(program, how.backend, how.time_limit)).x)
+        v[cells] = np.asarray(solved(name, solve(program, how.backend, how.time_limit)).x)
     near: Floats = np.round(np.maximum(v, 0), DIGITS).astype(np.float64)
     return np.floor(near).astype(np.int64), near - np.floor(near)
 
@@ -176,13 +176,6 @@ def _batches(name: str, offsets: Ints, most: int) -> Iterator[tuple[slice, slice
     runs = list(pairwise(starts))
     for first, end in progress.steps(runs, f"solving: {name}", len(runs)):
         yield slice(first, end), slice(int(offsets[first]), int(offsets[end]))
-
-
-def _solved(name: str, found: Solution) -> Solution:
-    if found.status != "optimal" or found.x is None:
-        why = f"{name}: {found.backend}: {found.status}; {found.message}"
-        raise NotSolved(found.status, why)
-    return found
 
 
 def _judged(name: str, model: Model, x: Ints, backend: str) -> Step:

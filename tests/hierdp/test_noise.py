@@ -6,6 +6,7 @@ Statistical thresholds are such that a right sampler fails less than once in 10â
 import dataclasses
 import inspect
 import math
+import time
 
 import numpy as np
 import pytest
@@ -252,11 +253,11 @@ def test_threads_draw_at_the_same_time():
         return part
 
     counts = np.arange(2 * BLOCK)
-    original, module._cores = module._cores, lambda: 2
+    original, module.processors = module.processors, lambda: 2
     try:
         assert (module._draw(measure, counts, "q") == counts).all()
     finally:
-        module._cores = original
+        module.processors = original
 
 
 @pytest.mark.parametrize("failure", [KeyboardInterrupt, ValueError])
@@ -265,6 +266,7 @@ def test_ctrl_c_leaves_the_other_blocks(failure, monkeypatch):
 
     def measure(part):
         begun.append(part.size)
+        time.sleep(0.05)  # else all might be done before the failure comes
         return part
 
     def steps(items, *_):
@@ -274,8 +276,8 @@ def test_ctrl_c_leaves_the_other_blocks(failure, monkeypatch):
     monkeypatch.setattr(progress, "steps", steps)
     monkeypatch.setattr(module, "BLOCK", 1)
     with pytest.raises(failure):
-        module._draw(measure, np.arange(100_000), "q")
-    assert len(begun) < 100_000
+        module._draw(measure, np.arange(200), "q")
+    assert len(begun) < 100
 
 
 def test_a_failing_block_fails_the_draw():

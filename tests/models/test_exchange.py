@@ -156,7 +156,7 @@ def test_answers_do_not_depend_on_the_number_of_threads(monkeypatch):
     far = in_one_place(model, 4, 7)
     answers = set()
     for threads in (1, 2, 5):
-        monkeypatch.setattr(layout, "_processors", lambda threads=threads: threads)
+        monkeypatch.setattr(layout, "processors", lambda threads=threads: threads)
         assert model.certificate(fast.answer(model)).optimal
         answers.add(fast.answer(model).tobytes())
         answers.add(exchanged(model, far).tobytes())

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 
 from hierdp.data.commuting import FILE, commuting
 from hierdp.data.trips import SHARES, binary_areas, published, random_areas, trips
 from hierdp.mechanisms.top_down import top_down, true_table
-from hierdp.noise import SimulatedNoise
-from hierdp.record import versions
 from hierdp.reproduce.boninsegna2025 import experiments, parts
 from hierdp.reproduce.boninsegna2025.planner import planner
 from hierdp.reproduce.boninsegna2025.settings import QUICK, Settings
+from hierdp.reproduce.runs import noise_for, said
 from hierdp.reproduce.study import Part, Study
 from hierdp.tables import Flows
 
@@ -51,10 +49,7 @@ def study(settings: Settings, data: Path | None, seed: int = 0) -> Study:
         parts.fewest(experiments.fewest(sparse, settings, seed)),
         *planned(shown, sets[shown], settings, seed),
     ]
-    said = {name: str(value) for name, value in asdict(settings).items()}
-    library = ", ".join(f"{name} {version}" for name, version in versions())
-    title = "Boninsegna & Silvestri 2025, reproduced"
-    return Study(title, made, {**said, "seed": seed, "data": ", ".join(sets), "versions": library})
+    return Study("Boninsegna & Silvestri 2025, reproduced", made, said(settings, seed, sets))
 
 
 def drawn(name: str, seed: int) -> Flows:
@@ -67,7 +62,7 @@ def drawn(name: str, seed: int) -> Flows:
 def planned(name: str, data: Flows, settings: Settings, seed: int) -> list[Part]:
     """What a planner would look at, in one release by InfTDA at the middle ε."""
     epsilon = settings.epsilons[len(settings.epsilons) // 2]
-    noise = SimulatedNoise(experiments.seed_for(seed, name, epsilon, 0))
+    noise = noise_for(seed, name, epsilon, 0)
     made = top_down(data, epsilon, settings.delta, noise, "InfTDA")
-    said = f"InfTDA on {name}, ε = {epsilon:g}, δ = {settings.delta:g}, one run."
-    return planner(data, true_table(data), made.table, settings.largest, said)
+    caption = f"InfTDA on {name}, ε = {epsilon:g}, δ = {settings.delta:g}, one run."
+    return planner(data, true_table(data), made.table, settings.largest, caption)

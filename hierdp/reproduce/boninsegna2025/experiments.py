@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from hierdp.noise import ExactNoise, Noise, NoisyCounts, SimulatedNoise
 from hierdp.record import NotSolved, Release, Step
 from hierdp.reproduce.boninsegna2025 import authors
 from hierdp.reproduce.boninsegna2025.settings import CHEBYSHEV, Settings
+from hierdp.reproduce.runs import noise_for, seed_for
 from hierdp.tables import Flows
 from hierdp.utility import error_bound, error_bound_by_nodes
 from models import Chebyshev, SparsestChebyshev
@@ -58,9 +58,7 @@ def accuracy(sets: Mapping[str, Flows], settings: Settings, seed: int) -> DataFr
         if name != held:
             held, truth = name, true_table(sets[name])
         try:
-            seconds, made = _run(
-                sets[name], method, epsilon, settings, SimulatedNoise(seed_for(seed, name, epsilon, run))
-            )
+            seconds, made = _run(sets[name], method, epsilon, settings, noise_for(seed, name, epsilon, run))
         except NotSolved:
             stopped.add((name, method, epsilon))
             continue
@@ -107,7 +105,7 @@ def as_the_authors(sets: Mapping[str, Flows], settings: Settings, seed: int) -> 
     ]
     for name, method, epsilon, run in progress.steps(cases, "with the authors' budgets", len(cases)):
         spent = authors.SPENT[method](epsilon, settings.delta)
-        noise = SimulatedNoise(seed_for(seed, name, epsilon, run))
+        noise = noise_for(seed, name, epsilon, run)
         made = top_down(sets[name], spent, settings.delta, noise, method)
         finest = _errors(true_table(sets[name]), made)[-1]
         rows.append({"data": name, "method": method, "epsilon": epsilon, "run": run, **finest})
@@ -261,9 +259,3 @@ class _Listening(SimulatedNoise):
         """See `Noise.gaussian`."""
         self.true.append(counts.copy())
         return super().gaussian(counts, query, sensitivity, rho)
-
-
-def seed_for(seed: int, *what: Any) -> int:
-    """Independent noise for each use, the same each time."""
-    digest = hashlib.sha256(repr((seed, what)).encode()).digest()
-    return int.from_bytes(digest[:8], "big")

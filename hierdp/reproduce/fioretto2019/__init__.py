@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 
 from hierdp.data.census import census
 from hierdp.data.taxi import taxi
-from hierdp.record import versions
 from hierdp.reproduce.fioretto2019 import experiments, parts
 from hierdp.reproduce.fioretto2019.settings import QUICK, Settings
+from hierdp.reproduce.runs import said
 from hierdp.reproduce.study import Study
 
 __all__ = ["QUICK", "Settings", "study"]
@@ -45,7 +44,4 @@ def study(settings: Settings, data: Path | None, seed: int = 0) -> Study:
         parts.window(experiments.windows(small, settings, seed)),
         parts.cells(experiments.cells(small, settings, seed)),
     ]
-    said = {name: str(value) for name, value in asdict(settings).items()}
-    library = ", ".join(f"{name} {version}" for name, version in versions())
-    title = "Fioretto & Van Hentenryck 2019, reproduced"
-    return Study(title, made, {**said, "seed": seed, "data": ", ".join(sets), "versions": library})
+    return Study("Fioretto & Van Hentenryck 2019, reproduced", made, said(settings, seed, sets))

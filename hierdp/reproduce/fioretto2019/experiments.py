@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,9 +14,9 @@ from hierdp.histogram import cumulative
 from hierdp.mechanisms.group_size import measure, post_process
 from hierdp.mechanisms.group_size_repairs import METHODS, paper_window
 from hierdp.mechanisms.how import How
-from hierdp.noise import SimulatedNoise
 from hierdp.record import NotSolved
 from hierdp.reproduce.fioretto2019.settings import SCALABLE, Settings
+from hierdp.reproduce.runs import noise_for, timed
 from hierdp.tables import GroupSizes
 from models import CumulativeQIP, HierarchyQIP
 from solvers import solve
@@ -26,8 +24,6 @@ from solvers.cost_tables import Table, by_program, by_slopes, solve_by_tables
 
 if TYPE_CHECKING:
     from pandas import DataFrame
-
-T = TypeVar("T")
 
 
 def accuracy(sets: dict[str, GroupSizes], settings: Settings, seed: int) -> DataFrame:
@@ -44,11 +40,11 @@ def accuracy(sets: dict[str, GroupSizes], settings: Settings, seed: int) -> Data
         tree = data.hierarchy.tree
         for queries in (False, True):
             here = [METHODS[m] for m in SCALABLE if METHODS[m].cumulative is queries]
-            measured = measure(data, epsilon, _noise(seed, name, epsilon, run, queries), here[0])
+            measured = measure(data, epsilon, noise_for(seed, name, epsilon, run, queries), here[0])
             for method in here:
                 if method.name == "M_c^r" and name == "census" and run >= settings.slow_runs:
                     continue
-                seconds, repaired = _timed(post_process, measured, data.hierarchy, data.groups, method)
+                seconds, repaired = timed(post_process, measured, data.hierarchy, data.groups, method)
                 errors = metrics.group_size_errors(tree, data.hierarchy.levels, data.counts, repaired.counts)
                 violations = metrics.constraint_violations(tree, repaired.counts)
                 rows += [
@@ -73,13 +69,13 @@ def scalability(data: GroupSizes, settings: Settings, seed: int) -> DataFrame:
         if name in stopped:
             continue
         here, method = _first(data, n), METHODS[name]
-        measured = measure(here, 1.0, _noise(seed, "scalability", n, 0, method.cumulative), method)
+        measured = measure(here, 1.0, noise_for(seed, "scalability", n, 0, method.cumulative), method)
         how = How(time_limit=settings.time_limit if "time_limit" in method.takes else None)
         if name == "M_dp^OP":
             how = replace(how, window=paper_window(measured[0].spend.scale))
         row: dict[str, Any] = {"sizes": n, "method": name, "variables": here.counts.size}
         try:
-            seconds, repaired = _timed(post_process, measured, here.hierarchy, here.groups, method, how)
+            seconds, repaired = timed(post_process, measured, here.hierarchy, here.groups, method, how)
             proved = all(bool(step.solution.certificate) for step in repaired.steps)
             row |= {"status": "optimal", "proved": proved, "seconds": seconds}
         except NotSolved as failure:
@@ -103,7 +99,7 @@ def joint(data: GroupSizes, settings: Settings, seed: int) -> DataFrame:
     for n, epsilon, run in progress.steps(cases, "M_c against M_c^dp", len(cases)):
         here = _first(data, n)
         tree = here.hierarchy.tree
-        measured = measure(here, epsilon, _noise(seed, "joint", epsilon, (n, run), True), METHODS["M_c"])
+        measured = measure(here, epsilon, noise_for(seed, "joint", epsilon, (n, run), True), METHODS["M_c"])
         model = CumulativeQIP(tree, np.concatenate([level.counts for level in measured]), here.groups)
         row: dict[str, Any] = {"sizes": n, "epsilon": epsilon, "run": run, "variables": here.counts.size}
         for name in ("M_c", "M_c^dp", "M_c^r"):
@@ -130,7 +126,7 @@ def windows(data: GroupSizes, settings: Settings, seed: int) -> DataFrame:
     epsilons = (*settings.epsilons, 5.0, 10.0)  # the less noise, the tighter the paper's windows
     cases = [(epsilon, run) for epsilon in epsilons for run in range(settings.window_runs)]
     for epsilon, run in progress.steps(cases, "truncated domains", len(cases)):
-        measured = measure(data, epsilon, _noise(seed, "window", epsilon, run, False), method)
+        measured = measure(data, epsilon, noise_for(seed, "window", epsilon, run, False), method)
         noisy = np.concatenate([level.counts for level in measured])
         scale = measured[0].spend.scale
         free = solve(HierarchyQIP(data.hierarchy.tree, noisy, data.groups))
@@ -159,13 +155,13 @@ def cells(data: GroupSizes, settings: Settings, seed: int) -> DataFrame:
         for epsilon in (5.0, 10.0):
             # A small tree keeps the number of constraint programs to thousands.
             here = _few_leaves(_first(data, n), 4)
-            measured = measure(here, epsilon, _noise(seed, "cells", epsilon, n, False), method)
+            measured = measure(here, epsilon, noise_for(seed, "cells", epsilon, n, False), method)
             noisy = np.concatenate([level.counts for level in measured])
             window = paper_window(measured[0].spend.scale)
             model = HierarchyQIP(here.hierarchy.tree, noisy, here.groups, window=window)
-            merging, (_, merged) = _timed(solve_by_tables, model, by_slopes)
+            merging, (_, merged) = timed(solve_by_tables, model, by_slopes)
             programs = by_program(time_limit=settings.time_limit)
-            seconds, (solution, found) = _timed(solve_by_tables, model, programs)
+            seconds, (solution, found) = timed(solve_by_tables, model, programs)
             both = found.keys() & merged.keys()
             rows.append(
                 {
@@ -210,15 +206,3 @@ def _few_leaves(data: GroupSizes, leaves: int) -> GroupSizes:
     places = Hierarchy.from_columns(columns, list(columns))
     counts = data.counts[data.hierarchy.tree.leaves[:leaves]]
     return GroupSizes(places, np.asarray(places.tree.sum_up(counts)))
-
-
-def _noise(seed: int, *what: Any) -> SimulatedNoise:
-    """Independent noise for each use, the same each time."""
-    digest = hashlib.sha256(repr((seed, what)).encode()).digest()
-    return SimulatedNoise(int.from_bytes(digest[:8], "big"))
-
-
-def _timed(job: Callable[..., T], *given: Any) -> tuple[float, T]:
-    started = time.perf_counter()
-    done = job(*given)
-    return time.perf_counter() - started, done

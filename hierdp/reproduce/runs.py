@@ -1,0 +1,39 @@
+"""What the runs of every reproduction need: noise of their own that repeats, a clock, settings in words."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import asdict
+from typing import Any, TypeVar
+
+from hierdp.noise import SimulatedNoise
+from hierdp.record import versions
+
+T = TypeVar("T")
+
+
+def seed_for(seed: int, *what: Any) -> int:
+    """Independent noise for each use, the same each time."""
+    digest = hashlib.sha256(repr((seed, what)).encode()).digest()
+    return int.from_bytes(digest[:8], "big")
+
+
+def noise_for(seed: int, *what: Any) -> SimulatedNoise:
+    """Noise from `seed_for`."""
+    return SimulatedNoise(seed_for(seed, *what))
+
+
+def timed(job: Callable[..., T], *given: Any) -> tuple[float, T]:
+    """Seconds by the clock, and what the job returns."""
+    started = time.perf_counter()
+    done = job(*given)
+    return time.perf_counter() - started, done
+
+
+def said(settings: Any, seed: int, sets: Iterable[str]) -> dict[str, Any]:
+    """All that is needed to run a study again: its settings (a dataclass), seed, data sets, versions."""
+    told = {name: str(value) for name, value in asdict(settings).items()}
+    library = ", ".join(f"{name} {version}" for name, version in versions())
+    return {**told, "seed": seed, "data": ", ".join(sets), "versions": library}
