@@ -10,6 +10,9 @@ OPEN = "not checked"
 UNCLAIMED = "not claimed"
 """And so not a fault where it does not hold."""
 
+TIE = "table from steps"
+"""That the table is what the proved steps gave."""
+
 
 @dataclass(frozen=True)
 class Found:

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hierdp.check.counts import Regions, cells_at, is_cells, is_sizes
-from hierdp.check.found import FAILS, HOLDS, OPEN, Found
+from hierdp.check.found import FAILS, HOLDS, OPEN, TIE, Found
+from hierdp.check.ties_matching import MatchingTie
 from hierdp.hierarchy import Hierarchy
 from hierdp.histogram import differences
 from hierdp.mechanisms.top_down_levels import Children, Level
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 Ints = NDArray[np.int64]
-NAME = "table from steps"
 
 
 class Tie(Protocol):
@@ -45,6 +45,8 @@ def tie_of(table: DataFrame, manifest: Mapping[str, Any], regions: Regions) -> T
         return GroupSizeTie(table, settings, next(iter(regions.values())))
     if name in top_down_repairs.METHODS and is_cells(settings, table):
         return LevelTie(table, settings, regions)
+    if "merge" in settings and is_sizes(table) and len(regions) == 1:  # Kuo et al. 2018, from the top
+        return MatchingTie(table, next(iter(regions.values())))
     return NoTie()
 
 
@@ -56,7 +58,7 @@ class NoTie:
 
     def verdict(self, complete: bool) -> Found:  # noqa: ARG002
         """Not checked."""
-        return Found(NAME, OPEN, "this mechanism's table cannot be made again from its steps alone")
+        return Found(TIE, OPEN, "this mechanism's table cannot be made again from its steps alone")
 
 
 class GroupSizeTie:
@@ -99,9 +101,9 @@ class GroupSizeTie:
     def verdict(self, complete: bool) -> Found:
         """Whether all fits together."""
         if not complete:
-            return Found(NAME, OPEN, "not all steps are kept")
+            return Found(TIE, OPEN, "not all steps are kept")
         wrong = self.misplaced or self.wrong
-        return Found(NAME, FAILS if wrong else HOLDS, wrong or "it is the last step's answer")
+        return Found(TIE, FAILS if wrong else HOLDS, wrong or "it is the last step's answer")
 
 
 class LevelTie:
@@ -144,12 +146,12 @@ class LevelTie:
     def verdict(self, complete: bool) -> Found:
         """Whether all levels fit, and there are no others."""
         if not complete:
-            return Found(NAME, OPEN, "not all steps are kept")
+            return Found(TIE, OPEN, "not all steps are kept")
         if not self.wrong and self.seen not in (0, self.levels):
             self.wrong.append(f"there are {self.seen} steps for {self.levels} levels")
         if self.wrong:
-            return Found(NAME, FAILS, self.wrong[0])
-        return Found(NAME, HOLDS, "each level is its step's answer, below the level above")
+            return Found(TIE, FAILS, self.wrong[0])
+        return Found(TIE, HOLDS, "each level is its step's answer, below the level above")
 
 
 def _where(answer: Ints, counts: Ints) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import traceback
 from collections import deque
@@ -25,6 +26,7 @@ class Processes:
     def __init__(self, number: int) -> None:
         self._number = number
         self._idle: list[_Helper] = []
+        self._count = 0
 
     def results(
         self, function: Callable[..., T], items: Sequence[tuple[Any, ...]], shared: Shared
@@ -33,11 +35,11 @@ class Processes:
         waiting, died = deque(range(len(items))), [0] * len(items)
         busy: dict[Any, _Helper] = {}  # by line
         while len(self._idle) < min(self._number, len(items)):  # all start before the first is waited for
-            self._idle.append(_Helper())
+            self._idle.append(self._started())
         try:
             while waiting or busy:
                 while waiting and len(busy) < self._number:
-                    helper = self._idle.pop() if self._idle else _Helper()
+                    helper = self._idle.pop() if self._idle else self._started()
                     busy[helper.line] = helper
                     helper.give(waiting.popleft(), function, items, shared)
                 for line in wait(list(busy)):
@@ -59,6 +61,11 @@ class Processes:
             for helper in busy.values():
                 helper.end(at_once=True)
 
+    def _started(self) -> _Helper:
+        """One more, with a share of the cores: threads within it shall not crowd the others out."""
+        self._count += 1
+        return _Helper(self._count % self._number, self._number)
+
     def close(self) -> None:
         """End them."""
         while self._idle:
@@ -68,19 +75,23 @@ class Processes:
 class _Helper:
     """Our end of one process."""
 
-    def __init__(self) -> None:
+    def __init__(self, turn: int, of: int) -> None:
         self._process, self.line = process.started("hierdp.execution.processes:serve")
+        self._tell("cores", turn, of)
         self._knows: object = None
         self.place = -1
 
     def give(self, place: int, function: Any, items: Sequence[tuple[Any, ...]], shared: Shared) -> None:
-        """Send a task, and before it what the tasks share, if it is new; a dead one's answer tells."""
+        """Send a task, and before it what the tasks share, if it is new; if it is dead, its answer tells."""
         self.place = place
+        if shared is not self._knows:
+            self._tell("shared", shared)
+            self._knows = shared
+        self._tell("task", function, items[place])
+
+    def _tell(self, *what: Any) -> None:
         with suppress(ConnectionError):
-            if shared is not self._knows:
-                self.line.send(("shared", shared))
-                self._knows = shared
-            self.line.send(("task", function, items[place]))
+            self.line.send(what)
 
     def answer(self) -> bytes | None:
         """What came back; None if it is dead."""
@@ -120,6 +131,9 @@ def _serve(line: Connection) -> None:
     shared: Shared = ()
     while True:
         kind, *rest = line.recv()
+        if kind == "cores":
+            _keep_to(*rest)
+            continue
         if kind == "shared":
             (shared,) = rest
             continue
@@ -130,6 +144,13 @@ def _serve(line: Connection) -> None:
             failure.add_note("in a worker:\n" + "".join(traceback.format_exception(failure)))
             answer = _failed(failure)
         line.send_bytes(answer)
+
+
+def _keep_to(turn: int, of: int) -> None:
+    """Every `of`-th core, or one if there are not so many."""
+    if hasattr(os, "sched_setaffinity"):
+        cores = sorted(os.sched_getaffinity(0))
+        os.sched_setaffinity(0, cores[turn % len(cores) :: of])
 
 
 def _failed(failure: Exception) -> bytes:

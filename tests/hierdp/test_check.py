@@ -82,7 +82,9 @@ def test_every_release_holds(tmp_path, mechanism, options, noise):
     for name in ("files", "tables", "budget: each loss", "budget: sum", "certificates"):
         assert found[name] == HOLDS
     assert found["privacy"] == (OPEN if noise else HOLDS)
-    if mechanism in ("group-size", "top-down") and "table from steps" in found:
+    if (
+        mechanism in ("group-size", "top-down") or options.get("method") in ("Hc", "Hg")
+    ) and "table from steps" in found:
         assert found["table from steps"] == HOLDS
     consistent = found["consistent"]
     if mechanism in ("top-down", "count-of-counts") or options.get("method") in ("M_c^dp", "M_H^dp"):
@@ -333,6 +335,52 @@ LEVEL_CHANGES = {
 def test_changed_trips_are_caught_and_named(trips, tmp_path, name):
     folder = shutil.copytree(trips, tmp_path / "out")
     change, caught_by = LEVEL_CHANGES[name]
+    change(folder)
+    files.seal(folder)
+    found = failed(folder)
+    assert found & caught_by == caught_by, (found, caught_by)
+
+
+COUNT_CHANGES = {
+    "one cell": (change_cells, {"consistent", "table from steps"}),
+    "two regions swapped": (swap_regions, {"table from steps"}),
+    "the last merging": (lambda f: change_merging(f, "merging: sizes at level 2"), {"table from steps"}),
+    "the merging before it": (lambda f: change_merging(f, "merging: sizes at level 1"), {"table from steps"}),
+    "a matching left out": (lambda f: leave_out(f, "matching: groups of 02 with those below"), {"table from steps"}),
+}  # fmt: skip
+
+
+def change_merging(folder, name):
+    """Other estimates and the best answer to them."""
+    steps = list(proofs.read(folder / files.PROOFS))
+    at = [kept.step for kept in steps].index(name)
+    change_step(folder, at, replace(steps[at].model, estimates=np.asarray(steps[at].model.estimates) + 1))
+
+
+def change_step(folder, at, model):
+    steps = list(proofs.read(folder / files.PROOFS))
+    found = solve(model)
+    again = [Step(step.step, step.model, Solution("", "", "optimal", step.x)) for step in steps]
+    again[at] = Step(steps[at].step, model, found)
+    proofs.write(again, folder / files.PROOFS)
+    line = {"objective": str(found.objective), "bound": str(found.bound)}
+    change_manifest(folder, lambda manifest: manifest["solved"][at].update(line))
+
+
+def leave_out(folder, name):
+    steps = list(proofs.read(folder / files.PROOFS))
+    at = [kept.step for kept in steps].index(name)
+    again = [Step(step.step, step.model, Solution("", "", "optimal", step.x)) for step in steps]
+    del again[at]
+    proofs.write(again, folder / files.PROOFS)
+    change_manifest(folder, lambda manifest: manifest["solved"].pop(at))
+
+
+@pytest.mark.parametrize("name", COUNT_CHANGES)
+def test_changed_counts_of_counts_are_caught_and_named(tmp_path, name):
+    folder = released("count-of-counts", tmp_path / "out", SimulatedNoise(5), **SIZES, max_size=9)
+    assert FAILS not in verdicts(folder).values()
+    change, caught_by = COUNT_CHANGES[name]
     change(folder)
     files.seal(folder)
     found = failed(folder)
