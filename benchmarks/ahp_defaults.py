@@ -13,8 +13,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from hierdp.mechanisms.ahp import ETA, SHARE, ahp
-from hierdp.mechanisms.ahp_rules import optimal
+from hierdp.mechanisms.clustering.ahp import ETA, SHARE, ahp
+from hierdp.mechanisms.clustering.ahp_rules import optimal
 from hierdp.noise import SimulatedNoise
 
 SHARES = (0.1, 0.3, 0.5, 0.7, 0.85, 0.95)

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from hierdp.mechanisms.ahp_rules import greedy
+from hierdp.mechanisms.clustering.ahp_rules import greedy
 from models import (
     Chebyshev,
     Clustering,

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.fast_paths import interleaved
-from hierdp.mechanisms.ahp_rules import empirical, greedy
+from hierdp.mechanisms.clustering.ahp_rules import empirical, greedy
 from models import Clustering, Segmentation
 from models.monge import minima
 from models.run_costs import VECTORS, squares

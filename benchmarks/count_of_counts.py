@@ -30,7 +30,7 @@ import numpy as np
 
 from hierdp.data.housing import GROUPS, WEST_COAST, housing
 from hierdp.mechanisms.count_of_counts import measure, post_process
-from hierdp.mechanisms.count_of_counts_plan import plan_of
+from hierdp.mechanisms.count_of_counts.plan import plan_of
 from hierdp.metrics_runs import size_run_errors
 from hierdp.noise import ExactNoise, SimulatedNoise
 from hierdp.size_runs import Runs, cumulative_of, runs_of_cumulative

@@ -24,8 +24,8 @@ from hierdp.data.census import census
 from hierdp.data.trips import published
 from hierdp.execution import engine
 from hierdp.hierarchy import Hierarchy
-from hierdp.mechanisms import group_size_repairs
 from hierdp.mechanisms.group_size import group_size, measure
+from hierdp.mechanisms.group_size import repairs as group_size_repairs
 from hierdp.mechanisms.how import How
 from hierdp.mechanisms.top_down import top_down
 from hierdp.noise import ExactNoise, SimulatedNoise

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from hierdp.mechanisms.ahp_rules import greedy
+from hierdp.mechanisms.clustering.ahp_rules import greedy
 from models import (
     BudgetSplit,
     Chebyshev,

@@ -21,8 +21,8 @@ from hierdp.data.taxi import taxi
 from hierdp.demo import read
 from hierdp.hierarchy import Hierarchy
 from hierdp.mechanisms import count_of_counts, group_size
-from hierdp.mechanisms.count_of_counts_plan import plan_of
-from hierdp.mechanisms.group_size_repairs import METHODS
+from hierdp.mechanisms.count_of_counts.plan import plan_of
+from hierdp.mechanisms.group_size.repairs import METHODS
 from hierdp.metrics_runs import earth_movers_runs
 from hierdp.record import Step
 from hierdp.reproduce.runs import noise_for

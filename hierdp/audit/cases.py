@@ -19,9 +19,9 @@ from hierdp.axes import Names
 from hierdp.binning import Histogram
 from hierdp.hierarchy import Hierarchy
 from hierdp.mechanisms import clustering, count_of_counts, group_size, range_query, top_down
-from hierdp.mechanisms.group_size_repairs import METHODS as GROUP_SIZE
+from hierdp.mechanisms.group_size.repairs import METHODS as GROUP_SIZE
 from hierdp.mechanisms.how import How
-from hierdp.mechanisms.top_down_unit import Unit
+from hierdp.mechanisms.top_down.unit import Unit
 from hierdp.noise import Noise
 from hierdp.record import Release
 from hierdp.size_runs import Runs, SizeRuns

@@ -136,7 +136,7 @@ def _cell_sums(table: DataFrame, settings: Mapping[str, Any], regions: Regions) 
 
 
 def _box_sums(table: DataFrame, settings: Mapping[str, Any]) -> str:
-    from hierdp.mechanisms.range_query_table import answers_of
+    from hierdp.mechanisms.range_query.table import answers_of
 
     boxes = answers_of(table, settings).source.boxes  # type: ignore[attr-defined]
     counts = table["count"].to_numpy()

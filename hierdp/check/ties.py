@@ -16,7 +16,7 @@ from hierdp.check.found import FAILS, HOLDS, OPEN, TIE, Found
 from hierdp.check.ties_matching import MatchingTie
 from hierdp.hierarchy import Hierarchy
 from hierdp.histogram import differences
-from hierdp.mechanisms.top_down_levels import Children, Level
+from hierdp.mechanisms.top_down.levels import Children, Level
 from hierdp.proofs import Kept
 from models import CumulativeQIP, HierarchyQIP, Isotonic
 
@@ -38,7 +38,8 @@ class Tie(Protocol):
 
 def tie_of(table: DataFrame, manifest: Mapping[str, Any], regions: Regions) -> Tie:
     """The tie of the mechanism that made a table."""
-    from hierdp.mechanisms import group_size_repairs, top_down_repairs
+    from hierdp.mechanisms.group_size import repairs as group_size_repairs
+    from hierdp.mechanisms.top_down import repairs as top_down_repairs
 
     name, settings = manifest["mechanism"], manifest["settings"]
     if name in group_size_repairs.METHODS and is_sizes(table) and len(regions) == 1:

@@ -20,7 +20,7 @@ Ints = NDArray[np.int64]
 
 
 class MatchingTie:
-    """Each level's merged groups are the parents that the next level matches; the last one's are the table."""
+    """Each level's merged groups are the parents that the next level matches; the last are the table's."""
 
     def __init__(self, table: DataFrame, regions: Hierarchy) -> None:
         self.tree = regions.tree
@@ -84,7 +84,7 @@ def _released(table: DataFrame, regions: Hierarchy, level: int) -> Runs:
     import pandas as pd
 
     rows = table[table["level"] == level]
-    at = pd.Index(regions.names[level], dtype=object).get_indexer(rows["region"].to_numpy(object))
+    at = pd.Index(regions.names[level], dtype=object).get_indexer(pd.Index(rows["region"], dtype=object))
     if (at < 0).any():
         raise ValueError(f"level {level} has a region that is not in the list of regions")
     sizes, counts = (rows[name].to_numpy(np.int64) for name in ("size", "groups"))

@@ -11,7 +11,7 @@ import click
 from hierdp.cli.common import NOT_PRIVATE, console, print_frame
 
 if TYPE_CHECKING:
-    from hierdp.mechanisms.range_query_answers import RangeAnswers
+    from hierdp.mechanisms.range_query.answers import RangeAnswers
 
 
 @click.command()
@@ -31,7 +31,7 @@ def query(release: Path, ranges: tuple[str, ...], file: TextIO | None, as_csv: b
     hierdp query ages --range 18:65 --range :18 --range 65:
     hierdp query places --range x=-10:40,y=35:70
     """
-    from hierdp.mechanisms.range_query_answers import answers_frame, read_answers, warning_of
+    from hierdp.mechanisms.range_query.answers import answers_frame, read_answers, warning_of
 
     asked = [*ranges, *(line.strip() for line in file or () if line.strip())]
     if not asked:

@@ -1,4 +1,4 @@
-"""The mechanisms, a file a paper."""
+"""The mechanisms, a package a paper."""
 
 from __future__ import annotations
 

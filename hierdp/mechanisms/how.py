@@ -22,7 +22,7 @@ class How:
         Seconds for each solve (for all cost tables together).
     window : int, optional
         The truncated domains {ñ − window … ñ + window} of Fioretto & Van Hentenryck 2019; see
-        `hierdp.mechanisms.group_size_repairs.paper_window`. Default: untruncated.
+        `hierdp.mechanisms.group_size.repairs.paper_window`. Default: untruncated.
     """
 
     backend: str | None = None

@@ -15,8 +15,8 @@ from hierdp.check import FAILS, HOLDS, OPEN, UNCLAIMED, check
 from hierdp.check.budget import check_budget
 from hierdp.cli import main
 from hierdp.errors import InputError
-from hierdp.mechanisms.group_size_repairs import METHODS as SIZE_METHODS
-from hierdp.mechanisms.top_down_repairs import METHODS as LEVEL_METHODS
+from hierdp.mechanisms.group_size.repairs import METHODS as SIZE_METHODS
+from hierdp.mechanisms.top_down.repairs import METHODS as LEVEL_METHODS
 from hierdp.record import Proved, Step
 from models import Chebyshev
 from solvers import Solution, solve
@@ -341,15 +341,6 @@ def test_changed_trips_are_caught_and_named(trips, tmp_path, name):
     assert found & caught_by == caught_by, (found, caught_by)
 
 
-COUNT_CHANGES = {
-    "one cell": (change_cells, {"consistent", "table from steps"}),
-    "two regions swapped": (swap_regions, {"table from steps"}),
-    "the last merging": (lambda f: change_merging(f, "merging: sizes at level 2"), {"table from steps"}),
-    "the merging before it": (lambda f: change_merging(f, "merging: sizes at level 1"), {"table from steps"}),
-    "a matching left out": (lambda f: leave_out(f, "matching: groups of 02 with those below"), {"table from steps"}),
-}  # fmt: skip
-
-
 def change_merging(folder, name):
     """Other estimates and the best answer to them."""
     steps = list(proofs.read(folder / files.PROOFS))
@@ -367,13 +358,22 @@ def change_step(folder, at, model):
     change_manifest(folder, lambda manifest: manifest["solved"][at].update(line))
 
 
-def leave_out(folder, name):
+def leave_out_a_matching(folder, name="matching: groups of 02 with those below"):
     steps = list(proofs.read(folder / files.PROOFS))
     at = [kept.step for kept in steps].index(name)
     again = [Step(step.step, step.model, Solution("", "", "optimal", step.x)) for step in steps]
     del again[at]
     proofs.write(again, folder / files.PROOFS)
     change_manifest(folder, lambda manifest: manifest["solved"].pop(at))
+
+
+COUNT_CHANGES = {
+    "one cell": (change_cells, {"consistent", "table from steps"}),
+    "two regions swapped": (swap_regions, {"table from steps"}),
+    "the last merging": (lambda f: change_merging(f, "merging: sizes at level 2"), {"table from steps"}),
+    "the merging before it": (lambda f: change_merging(f, "merging: sizes at level 1"), {"table from steps"}),
+    "a matching less": (leave_out_a_matching, {"table from steps"}),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", COUNT_CHANGES)

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from hierdp.cli import main
-from hierdp.mechanisms.range_query_answers import read_answers
+from hierdp.mechanisms.range_query.answers import read_answers
 
 
 def run(*words):

@@ -16,12 +16,11 @@ from hierdp.axes import Numbers
 from hierdp.binning import Histogram
 from hierdp.budget import Ledger, Spend
 from hierdp.errors import InputError
-from hierdp.mechanisms import ahp_rules
-from hierdp.mechanisms import structure_first as sf
-from hierdp.mechanisms.ahp import ahp, laplace_scale, sorted_counts
-from hierdp.mechanisms.ahp_rules import RULES, empirical, greedy, optimal, rules_of_thumb
-from hierdp.mechanisms.clustering import METHODS, clustering, from_table
-from hierdp.mechanisms.noise_first import noise_first
+from hierdp.mechanisms.clustering import METHODS, ahp_rules, clustering, from_table
+from hierdp.mechanisms.clustering import structure_first as sf
+from hierdp.mechanisms.clustering.ahp import ahp, laplace_scale, sorted_counts
+from hierdp.mechanisms.clustering.ahp_rules import RULES, empirical, greedy, optimal, rules_of_thumb
+from hierdp.mechanisms.clustering.noise_first import noise_first
 from hierdp.noise import ExactNoise, SimulatedNoise
 from models import Clustering
 from models.run_costs import sums_of

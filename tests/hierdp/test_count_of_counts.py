@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from hierdp import execution, release
 from hierdp.data.taxi import taxi
 from hierdp.errors import InputError
-from hierdp.mechanisms import count_of_counts_estimates
 from hierdp.mechanisms.count_of_counts import count_of_counts, measure, post_process
-from hierdp.mechanisms.count_of_counts_estimates import METHODS, Sizes, estimate
-from hierdp.mechanisms.count_of_counts_plan import plan_of
+from hierdp.mechanisms.count_of_counts import estimates as count_of_counts_estimates
+from hierdp.mechanisms.count_of_counts.estimates import METHODS, Sizes, estimate
+from hierdp.mechanisms.count_of_counts.plan import plan_of
 from hierdp.metrics_runs import earth_movers_runs, size_run_errors
 from hierdp.noise import ExactNoise, SimulatedNoise
 from hierdp.record import Steps

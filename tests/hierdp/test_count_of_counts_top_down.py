@@ -9,8 +9,8 @@ from doubles import hierarchy
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hierdp.mechanisms.count_of_counts_private import consistent_groups
-from hierdp.mechanisms.count_of_counts_top_down import Weighed, top_down
+from hierdp.mechanisms.count_of_counts.private import consistent_groups
+from hierdp.mechanisms.count_of_counts.top_down import Weighed, top_down
 from hierdp.record import Steps
 from hierdp.size_runs import Runs
 from models import HierarchyQIP, Tree

@@ -19,9 +19,10 @@ from hierdp import SimulatedNoise, execution, source
 from hierdp.cli import main
 from hierdp.errors import InputError
 from hierdp.execution import cluster, engine
-from hierdp.mechanisms import group_size_repairs, top_down_repairs
 from hierdp.mechanisms.group_size import group_size
+from hierdp.mechanisms.group_size import repairs as group_size_repairs
 from hierdp.mechanisms.how import How
+from hierdp.mechanisms.top_down import repairs as top_down_repairs
 from hierdp.mechanisms.top_down import top_down
 from hierdp.record import NotSolved
 from hierdp.tables import Flows, GroupSizes

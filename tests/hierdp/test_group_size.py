@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hierdp.errors import InputError
 from hierdp.hierarchy import Hierarchy
 from hierdp.mechanisms.group_size import m_c_dp, measure, post_process
-from hierdp.mechanisms.group_size_repairs import METHODS
+from hierdp.mechanisms.group_size.repairs import METHODS
 from hierdp.noise import NoisyCounts, SimulatedNoise
 from hierdp.tables import GroupSizes
 from hierdp.tables import group_sizes as read_sizes

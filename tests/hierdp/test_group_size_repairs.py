@@ -8,7 +8,7 @@ from hierdp import metrics
 from hierdp.errors import InputError
 from hierdp.histogram import cumulative
 from hierdp.mechanisms.group_size import group_size, measure, post_process
-from hierdp.mechanisms.group_size_repairs import METHODS, paper_window
+from hierdp.mechanisms.group_size.repairs import METHODS, paper_window
 from hierdp.mechanisms.how import How
 from hierdp.noise import SimulatedNoise
 from hierdp.record import NotSolved

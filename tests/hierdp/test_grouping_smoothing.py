@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hierdp.budget import Ledger
 from hierdp.errors import InputError
-from hierdp.mechanisms.grouping_smoothing import gs
+from hierdp.mechanisms.clustering.grouping_smoothing import gs
 from hierdp.noise import ExactNoise, SimulatedNoise
 from tests.hierdp.doubles import Double, unrelated
 

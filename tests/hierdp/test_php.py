@@ -9,7 +9,7 @@ import pytest
 
 from hierdp.budget import Ledger, Spend
 from hierdp.errors import InputError
-from hierdp.mechanisms.php import SENSITIVITY, cut_scores, php
+from hierdp.mechanisms.clustering.php import SENSITIVITY, cut_scores, php
 from hierdp.noise import ExactNoise, SimulatedNoise
 from tests.hierdp.doubles import Double
 

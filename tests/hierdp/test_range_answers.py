@@ -13,10 +13,10 @@ from hierdp.binning import Histogram
 from hierdp.errors import InputError
 from hierdp.hierarchy import Hierarchy
 from hierdp.mechanisms.range_query import METHODS, range_query
-from hierdp.mechanisms.range_query_answers import Answers, read_answers
-from hierdp.mechanisms.range_query_boxes import box_covers, box_variances, run_covers
-from hierdp.mechanisms.range_query_tree import grid_tree, hierarchy_tree
-from hierdp.mechanisms.range_query_wavelet import Wavelet, coefficients
+from hierdp.mechanisms.range_query.answers import Answers, read_answers
+from hierdp.mechanisms.range_query.boxes import box_covers, box_variances, run_covers
+from hierdp.mechanisms.range_query.tree import grid_tree, hierarchy_tree
+from hierdp.mechanisms.range_query.wavelet import Wavelet, coefficients
 from hierdp.noise import double_geometric_variance
 
 SHAPES = [

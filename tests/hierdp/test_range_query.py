@@ -12,10 +12,10 @@ from hierdp.binning import Histogram
 from hierdp.errors import InputError
 from hierdp.hierarchy import Hierarchy
 from hierdp.mechanisms.range_query import METHODS, RangeRelease, range_query
-from hierdp.mechanisms.range_query_plan import best_branching, plan_of
-from hierdp.mechanisms.range_query_repairs import REPAIRS
-from hierdp.mechanisms.range_query_tree import grid_tree, hierarchy_tree, tree_of_boxes
-from hierdp.mechanisms.range_query_wavelet import coefficients, counts_of, sensitivity
+from hierdp.mechanisms.range_query.plan import best_branching, plan_of
+from hierdp.mechanisms.range_query.repairs import REPAIRS
+from hierdp.mechanisms.range_query.tree import grid_tree, hierarchy_tree, tree_of_boxes
+from hierdp.mechanisms.range_query.wavelet import coefficients, counts_of, sensitivity
 from hierdp.noise import NoisyCounts, Spend, double_geometric_variance
 
 PLACES = Hierarchy.from_columns(

@@ -192,8 +192,8 @@ def digits(text):
 def shifted(monkeypatch):
     """Exact noise replaced by a large constant, so that a true count that is seen was leaked."""
     noise = Double(lambda counts: counts + SHIFT * (1 + np.arange(counts.size).reshape(counts.shape)))
-    monkeypatch.setattr("hierdp.mechanisms.group_size.ExactNoise", lambda: noise)
-    monkeypatch.setattr("hierdp.mechanisms.top_down.ExactNoise", lambda: noise)
+    monkeypatch.setattr("hierdp.mechanisms.group_size.mechanism.ExactNoise", lambda: noise)
+    monkeypatch.setattr("hierdp.mechanisms.top_down.mechanism.ExactNoise", lambda: noise)
     return noise
 
 

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from hierdp.cli import main
 from hierdp.data.taxi import taxi
 from hierdp.mechanisms.count_of_counts import measure, post_process
-from hierdp.mechanisms.count_of_counts_plan import plan_of
+from hierdp.mechanisms.count_of_counts.plan import plan_of
 from hierdp.metrics_runs import earth_movers_runs
 from hierdp.noise import SimulatedNoise
 from hierdp.reproduce import kuo2018

@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from hierdp.cli import main
-from hierdp.mechanisms.ahp_rules import RULES
 from hierdp.mechanisms.clustering import METHODS
+from hierdp.mechanisms.clustering.ahp_rules import RULES
 from hierdp.metrics_histogram import kld
 from hierdp.metrics_ranges import range_error
 from hierdp.reproduce import zhang2014

@@ -17,11 +17,11 @@ from hierdp.budget import rho_of
 from hierdp.cli import main
 from hierdp.errors import InputError
 from hierdp.front import release
-from hierdp.mechanisms import MECHANISMS, top_down_repairs
-from hierdp.mechanisms import top_down as mechanism
+from hierdp.mechanisms import MECHANISMS
 from hierdp.mechanisms.how import How
-from hierdp.mechanisms.top_down import METHODS, Unit, refinements, top_down, true_table
-from hierdp.mechanisms.top_down_repairs import any_nearest, rounded, two_phases
+from hierdp.mechanisms.top_down import METHODS, Unit, mechanism, refinements, top_down, true_table
+from hierdp.mechanisms.top_down import repairs as top_down_repairs
+from hierdp.mechanisms.top_down.repairs import any_nearest, rounded, two_phases
 from hierdp.noise import Changes, ExactNoise, SimulatedNoise, threshold
 from hierdp.record import NotSolved
 from hierdp.tables import Flows

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from hierdp.budget import Spend
 from hierdp.errors import InputError
 from hierdp.mechanisms.top_down import METHODS, Unit, refinements, top_down
-from hierdp.mechanisms.top_down_levels import Children, depths_of, finest_cells, nodes_above, root
-from hierdp.mechanisms.top_down_unit import root_of
+from hierdp.mechanisms.top_down.levels import Children, depths_of, finest_cells, nodes_above, root
+from hierdp.mechanisms.top_down.unit import root_of
 from hierdp.tables import Flows
 
 AXES = (hierarchy([[0, 0], [0, 0, 1]], "o"), hierarchy([[0, 0]], "d"))

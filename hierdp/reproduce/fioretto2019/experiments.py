@@ -13,7 +13,7 @@ from hierdp import metrics, progress
 from hierdp.hierarchy import Hierarchy
 from hierdp.histogram import cumulative
 from hierdp.mechanisms.group_size import measure, post_process
-from hierdp.mechanisms.group_size_repairs import METHODS, paper_window
+from hierdp.mechanisms.group_size.repairs import METHODS, paper_window
 from hierdp.mechanisms.how import How
 from hierdp.record import NotSolved
 from hierdp.reproduce.fioretto2019.settings import SCALABLE, Settings

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hierdp.mechanisms.count_of_counts import measure, post_process
-from hierdp.mechanisms.count_of_counts_estimates import METHODS, Sizes, estimate
-from hierdp.mechanisms.count_of_counts_plan import plan_of
+from hierdp.mechanisms.count_of_counts.estimates import METHODS, Sizes, estimate
+from hierdp.mechanisms.count_of_counts.plan import plan_of
 from hierdp.metrics_runs import earth_movers_runs, size_run_errors
 from hierdp.noise import Noise, SimulatedNoise
 from hierdp.record import Step

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hierdp.mechanisms.count_of_counts_top_down import bottom_up, top_down
+from hierdp.mechanisms.count_of_counts.top_down import bottom_up, top_down
 from hierdp.noise import Noise
 from hierdp.record import Step
 from hierdp.size_runs import Runs, SizeRuns, cumulative_of, runs_of_cumulative

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hierdp.data.housing import GROUPS
-from hierdp.mechanisms.count_of_counts_plan import MAX_SIZE
+from hierdp.mechanisms.count_of_counts.plan import MAX_SIZE
 
 BOTTOM_UP = {
     "part. synth.": ((78_459.0, 1_512.2, 24.9), (32_480.0, 1_000.3, 80.1)),

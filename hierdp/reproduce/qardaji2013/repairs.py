@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from hierdp import plots, progress
 from hierdp.binning import Histogram
 from hierdp.mechanisms.range_query import measure, post_process
-from hierdp.mechanisms.range_query_answers import Consistent
-from hierdp.mechanisms.range_query_plan import METHODS, Plan, plan_of
-from hierdp.mechanisms.range_query_repairs import REPAIRS
+from hierdp.mechanisms.range_query.answers import Consistent
+from hierdp.mechanisms.range_query.plan import METHODS, Plan, plan_of
+from hierdp.mechanisms.range_query.repairs import REPAIRS
 from hierdp.metrics_ranges import all_ranges_error, range_error
 from hierdp.noise import NoisyCounts
 from hierdp.reproduce.runs import noise_for

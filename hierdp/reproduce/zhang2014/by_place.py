@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from hierdp.mechanisms.ahp_rules import optimal
+from hierdp.mechanisms.clustering.ahp_rules import optimal
 from hierdp.record import Step
 
 Ints = NDArray[np.int64]

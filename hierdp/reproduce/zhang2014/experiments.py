@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hierdp.mechanisms.ahp import ahp
 from hierdp.mechanisms.clustering import METHODS
-from hierdp.mechanisms.clustering_published import Published
+from hierdp.mechanisms.clustering.ahp import ahp
+from hierdp.mechanisms.clustering.published import Published
 from hierdp.metrics_histogram import kld
 from hierdp.metrics_ranges import range_error
 from hierdp.noise import SimulatedNoise

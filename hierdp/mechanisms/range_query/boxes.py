@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hierdp.analysis.consistent import ConsistentVariance
-from hierdp.mechanisms.range_query_tree import BoxTree
+from hierdp.mechanisms.range_query.tree import BoxTree
 
 Ints = NDArray[np.int64]
 

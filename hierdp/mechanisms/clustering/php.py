@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hierdp.budget import Spend, split
-from hierdp.mechanisms.clustering_published import Published, checked_share, of_clusters
+from hierdp.mechanisms.clustering.published import Published, checked_share, of_clusters
 from hierdp.noise import LARGEST_SCALE, Noise
 
 Ints = NDArray[np.int64]

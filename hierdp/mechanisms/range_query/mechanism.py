@@ -19,17 +19,15 @@ from hierdp.axes import Names
 from hierdp.binning import Histogram, histogram
 from hierdp.budget import Ledger, check_epsilon
 from hierdp.mechanisms import PERSON
-from hierdp.mechanisms.range_query_answers import Answers, Consistent, Covering, RangeAnswers
-from hierdp.mechanisms.range_query_plan import METHODS, Method, Plan, chosen, plan_of
-from hierdp.mechanisms.range_query_repairs import Repaired, repaired
-from hierdp.mechanisms.range_query_table import answers_of, bin_table, told, tree_table
-from hierdp.mechanisms.range_query_wavelet import Wavelet, coefficients, counts_of, sensitivity
+from hierdp.mechanisms.range_query.answers import Answers, Consistent, Covering, RangeAnswers
+from hierdp.mechanisms.range_query.plan import Plan, chosen, plan_of
+from hierdp.mechanisms.range_query.repairs import Repaired, repaired
+from hierdp.mechanisms.range_query.table import answers_of, bin_table, told, tree_table
+from hierdp.mechanisms.range_query.wavelet import Wavelet, coefficients, counts_of, sensitivity
 from hierdp.noise import ExactNoise, Noise, NoisyCounts, double_geometric_variance
 from hierdp.record import Release
 from hierdp.tables import Axis as Regions
 from hierdp.tables import regions_from
-
-__all__ = ["METHODS", "Method", "RangeRelease", "from_table", "measure", "post_process", "range_query"]
 
 Ints = NDArray[np.int64]
 

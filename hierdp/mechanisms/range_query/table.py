@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hierdp.axes import Axis, Names, axis_of, tree_order
-from hierdp.mechanisms.range_query_answers import Consistent, Covering, RangeAnswers
-from hierdp.mechanisms.range_query_tree import tree_of_boxes
-from hierdp.mechanisms.range_query_wavelet import Wavelet
+from hierdp.mechanisms.range_query.answers import Consistent, Covering, RangeAnswers
+from hierdp.mechanisms.range_query.tree import tree_of_boxes
+from hierdp.mechanisms.range_query.wavelet import Wavelet
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -13,13 +13,13 @@ from hierdp.binning import Histogram, histogram
 from hierdp.budget import Ledger, check_epsilon
 from hierdp.errors import InputError, listed
 from hierdp.mechanisms import PERSON
-from hierdp.mechanisms.ahp import ahp
-from hierdp.mechanisms.ahp_rules import RULES
-from hierdp.mechanisms.clustering_published import Method, Published
-from hierdp.mechanisms.grouping_smoothing import gs
-from hierdp.mechanisms.noise_first import laplace, noise_first
-from hierdp.mechanisms.php import php
-from hierdp.mechanisms.structure_first import structure_first
+from hierdp.mechanisms.clustering.ahp import ahp
+from hierdp.mechanisms.clustering.ahp_rules import RULES
+from hierdp.mechanisms.clustering.grouping_smoothing import gs
+from hierdp.mechanisms.clustering.noise_first import laplace, noise_first
+from hierdp.mechanisms.clustering.php import php
+from hierdp.mechanisms.clustering.published import Method, Published
+from hierdp.mechanisms.clustering.structure_first import structure_first
 from hierdp.noise import ExactNoise, Noise
 from hierdp.record import Release
 from hierdp.tables import Axis as Regions

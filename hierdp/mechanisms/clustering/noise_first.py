@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hierdp.mechanisms.clustering_published import Published
+from hierdp.mechanisms.clustering.published import Published
 from hierdp.noise import Noise, double_geometric_variance
 from hierdp.record import Step
 from models import Segmentation

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from hierdp.budget import Ledger, Spend, check_delta, check_epsilon, rho_of, split
 from hierdp.errors import InputError
 from hierdp.mechanisms.how import How, checked
-from hierdp.mechanisms.top_down_levels import (
+from hierdp.mechanisms.top_down.levels import (
     Children,
     Level,
     depths_of,
@@ -29,24 +29,11 @@ from hierdp.mechanisms.top_down_levels import (
     root,
     table,
 )
-from hierdp.mechanisms.top_down_repairs import METHODS, Method
-from hierdp.mechanisms.top_down_unit import ONE_TRIP, Unit, root_of
+from hierdp.mechanisms.top_down.repairs import METHODS, Method
+from hierdp.mechanisms.top_down.unit import ONE_TRIP, Unit, root_of
 from hierdp.noise import ExactNoise, Noise, deviation_of
 from hierdp.record import Release, Step
 from hierdp.tables import Axis, AxisLike, Flows, flows, regions_from
-
-__all__ = [
-    "METHODS",
-    "ONE_TRIP",
-    "Level",
-    "Method",
-    "Unit",
-    "from_table",
-    "inf_tda",
-    "refinements",
-    "top_down",
-    "true_table",
-]
 
 Ints = NDArray[np.int64]
 Found = tuple[list[Level], list[Step], list[Spend]]

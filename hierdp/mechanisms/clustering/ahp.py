@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from hierdp.budget import Spend, split
 from hierdp.errors import InputError
-from hierdp.mechanisms.ahp_rules import Rule
-from hierdp.mechanisms.clustering_published import Published, checked_share, of_clusters
+from hierdp.mechanisms.clustering.ahp_rules import Rule
+from hierdp.mechanisms.clustering.published import Published, checked_share, of_clusters
 from hierdp.noise import Noise, double_geometric_variance
 
 Ints = NDArray[np.int64]
@@ -49,7 +49,7 @@ def ahp(
         η ≥ 0: noisy counts under θ = η·ln(n)/ε₁ are taken for 0. To choose η or `share` by looking at results
         on the data to be released tells of them, and nothing is paid for that.
     rule : callable
-        One of `hierdp.mechanisms.ahp_rules.RULES`.
+        One of `hierdp.mechanisms.clustering.ahp_rules.RULES`.
 
     Raises
     ------

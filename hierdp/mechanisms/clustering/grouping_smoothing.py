@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from hierdp.budget import split
 from hierdp.errors import InputError
-from hierdp.mechanisms.clustering_published import Published, checked_share, of_clusters
+from hierdp.mechanisms.clustering.published import Published, checked_share, of_clusters
 from hierdp.noise import Noise
 
 Ints = NDArray[np.int64]

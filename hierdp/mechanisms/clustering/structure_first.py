@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from hierdp.budget import Spend, split
 from hierdp.errors import InputError
-from hierdp.mechanisms.clustering_published import Published, checked_share, of_clusters
+from hierdp.mechanisms.clustering.published import Published, checked_share, of_clusters
 from hierdp.noise import Noise
 from models.run_costs import sums_of
 from models.segment_paths import layers, whole_column

@@ -21,8 +21,8 @@ from hierdp.analysis.queries import Regular
 from hierdp.axes import Axis, Names
 from hierdp.budget import split
 from hierdp.errors import InputError, listed
-from hierdp.mechanisms.range_query_repairs import REPAIRS
-from hierdp.mechanisms.range_query_tree import BoxTree, grid_tree, hierarchy_tree, tree_of_boxes
+from hierdp.mechanisms.range_query.repairs import REPAIRS
+from hierdp.mechanisms.range_query.tree import BoxTree, grid_tree, hierarchy_tree, tree_of_boxes
 
 Ints = NDArray[np.int64]
 

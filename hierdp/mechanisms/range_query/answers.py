@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 from hierdp.analysis.consistent import ConsistentVariance
 from hierdp.axes import Axis
 from hierdp.errors import InputError
-from hierdp.mechanisms.range_query_boxes import box_covers, box_variances, run_covers
-from hierdp.mechanisms.range_query_tree import BoxTree
+from hierdp.mechanisms.range_query.boxes import box_covers, box_variances, run_covers
+from hierdp.mechanisms.range_query.tree import BoxTree
 from hierdp.metrics_ranges import box_sums, prefix_sums
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ def read_answers(path: str | Path) -> RangeAnswers:
     """
     import pandas as pd
 
-    from hierdp.mechanisms.range_query_table import answers_of
+    from hierdp.mechanisms.range_query.table import answers_of
 
     folder = Path(path)
     table, manifest = folder / "released.parquet", folder / "manifest.json"

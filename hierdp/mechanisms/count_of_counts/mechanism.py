@@ -20,10 +20,10 @@ from hierdp.errors import InputError
 from hierdp.files import ALONE
 from hierdp.hierarchy import Hierarchy
 from hierdp.mechanisms import ENTITY
-from hierdp.mechanisms.count_of_counts_estimates import Region, Sizes, estimates
-from hierdp.mechanisms.count_of_counts_plan import MAX_SIZE, Plan, budgets_of, plan_of
-from hierdp.mechanisms.count_of_counts_private import private_groups, private_size
-from hierdp.mechanisms.count_of_counts_top_down import bottom_up, top_down
+from hierdp.mechanisms.count_of_counts.estimates import Region, Sizes, estimates
+from hierdp.mechanisms.count_of_counts.plan import MAX_SIZE, Plan, budgets_of, plan_of
+from hierdp.mechanisms.count_of_counts.private import private_groups, private_size
+from hierdp.mechanisms.count_of_counts.top_down import bottom_up, top_down
 from hierdp.noise import ExactNoise, Noise
 from hierdp.record import Release, Steps
 from hierdp.size_runs import Runs, SizeRuns, group_runs, resized

@@ -13,7 +13,7 @@ from hierdp.files import ALONE
 from hierdp.hierarchy import Hierarchy
 from hierdp.histogram import cumulative
 from hierdp.mechanisms import ENTITY
-from hierdp.mechanisms.group_size_repairs import METHODS, Method, Repaired, paper_window
+from hierdp.mechanisms.group_size.repairs import METHODS, Method, Repaired, paper_window
 from hierdp.mechanisms.how import How, checked
 from hierdp.metrics import constraint_violations
 from hierdp.noise import ExactNoise, Noise, NoisyCounts

@@ -10,8 +10,8 @@ import numpy as np
 
 from hierdp.budget import check_epsilon, split
 from hierdp.errors import InputError, listed
-from hierdp.mechanisms.count_of_counts_estimates import METHODS, Method
-from hierdp.mechanisms.count_of_counts_private import MOST_SIZES
+from hierdp.mechanisms.count_of_counts.estimates import METHODS, Method
+from hierdp.mechanisms.count_of_counts.private import MOST_SIZES
 
 MAX_SIZE = 100_000
 """The paper's conservative K."""
