@@ -168,7 +168,7 @@ class Steps:
             self.proved.append(proved)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Release:
     """What a mechanism hands back. It holds no true counts.
 
@@ -197,6 +197,14 @@ class Release:
     settings: Mapping[str, Any] = field(default_factory=dict)
     without_arrays: tuple[Proved, ...] = ()
     regions: Mapping[str, Hierarchy] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        """In a line: the tables are long."""
+        spent = f"ε = {self.ledger.epsilon:g}" + (f", δ = {self.ledger.delta:g}" if self.ledger.delta else "")
+        proved = sum(line.proved_optimal for line in self.proved)
+        private = "" if self.ledger.private else "; simulated noise: NOT private"
+        steps = f"{proved:,} of {len(self.proved):,} steps proved optimal"
+        return f"Release({self.mechanism}: {len(self.table):,} rows, {spent}, {steps}{private})"
 
     @property
     def proved(self) -> tuple[Proved, ...]:

@@ -8,6 +8,7 @@ said again in words of our own.
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -181,7 +182,8 @@ def embedded(file: Path | None = None) -> Any:
     problem = None
     try:
         made = ibis.duckdb.connect(":memory:" if file is None else file, file is not None, temp_directory="")
-        made.con.execute("SET enable_progress_bar = false")  # it would go to stdout, whatever that is
+        with suppress(duckdb.InvalidInputException):  # in Jupyter without ipywidgets, where there is no bar
+            made.con.execute("SET enable_progress_bar = false")  # it would go to stdout, whatever that is
         return made
     except duckdb.Error as error:
         problem = InputError(
