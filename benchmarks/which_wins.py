@@ -24,12 +24,10 @@ from hierdp.mechanisms import count_of_counts, group_size
 from hierdp.mechanisms.count_of_counts.plan import plan_of
 from hierdp.mechanisms.group_size.repairs import METHODS
 from hierdp.metrics_runs import earth_movers_runs
-from hierdp.record import Step
 from hierdp.reproduce.runs import noise_for
 from hierdp.reproduce.study import table_lines
 from hierdp.size_runs import Runs, SizeRuns
 from hierdp.tables import GroupSizes
-from models import Tree, TreeMatching
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -102,13 +100,9 @@ def errors(case: Case, runs: int, seed: int) -> Iterator[dict[str, Any]]:
             query = asked[0] if asked else way  # those of one query share their noise
             noise = noise_for(seed, case.figure, case.data, case.at, query, run)
             if asked:
-                merge = asked[1].replace("at once", "weighted")
-                plan = plan_of(asked[0], places.levels, merge=merge, max_size=case.max_size)
+                plan = plan_of(asked[0], places.levels, merge=asked[1], max_size=case.max_size)
                 measured = count_of_counts.measure(case.counts, case.epsilon, noise, plan)
-                if merge == asked[1]:
-                    made = count_of_counts.post_process(measured, places, plan)
-                else:
-                    made = at_once(measured.runs, places.tree)
+                made = count_of_counts.post_process(measured, places, plan)
             else:
                 method = METHODS[way]
                 noisy = group_size.measure(dense, case.epsilon, noise, method)
@@ -121,13 +115,6 @@ def errors(case: Case, runs: int, seed: int) -> Iterator[dict[str, Any]]:
                     "figure": case.figure, "data": case.data, "at": case.at, "method": way, "run": run,
                     "level": level, "name": name, "emd": float(here.sum()) / here.size,
                 }  # fmt: skip
-
-
-def at_once(estimates: Runs, tree: Tree) -> Runs:
-    """The consistent sizes nearest to all regions' estimates together."""
-    model = TreeMatching(tree, [estimates.of(r) for r in range(tree.size)])
-    held = np.diff(np.asarray(Step.solve("all levels at once", model).solution.x), axis=1, prepend=0)
-    return Runs.from_rows((model.points[row > 0], row[row > 0]) for row in held)
 
 
 def winners(rows: DataFrame) -> DataFrame:

@@ -95,6 +95,8 @@ def _sums(table: DataFrame, settings: Mapping[str, Any], regions: Regions) -> st
 def _size_sums(table: DataFrame) -> str:
     import pandas as pd
 
+    if table.empty:  # where the numbers of groups are noisy, there may be none
+        return ""
     span = int(table["size"].max()) + 1
     for level in range(1, int(table["level"].max()) + 1):
         below, above = table[table["level"] == level], table[table["level"] == level - 1]

@@ -11,6 +11,7 @@ from hierdp.check.found import FAILS, HOLDS, OPEN, Found
 from hierdp.check.ties import Tie
 from hierdp.files import PROOFS
 from hierdp.proofs import Kept, read
+from models.instances import UnknownModel
 
 CLOSE = 1e-9
 """Relative, of objectives that are no whole numbers: sums of floats may be taken in another order."""
@@ -45,6 +46,10 @@ def _check_each(path: Path, told: list[Mapping[str, Any]], tie: Tie) -> Iterator
             wrong += [why] if why else []
             proved += told[at - 1]["proved_optimal"]
             tie.see(kept)
+    except UnknownModel as foreign:  # of whoever made the release
+        wrong += [] if told[at]["model"] == foreign.name else [f"{foreign}, nor does the manifest name it"]
+        yield Found("certificates", FAILS if wrong else OPEN, wrong[0] if wrong else str(foreign))
+        return
     except ValueError as broken:
         yield Found("certificates", FAILS, str(broken))
         return

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from hierdp.check.counts import Regions, cells_at, is_cells, is_sizes
 from hierdp.check.found import FAILS, HOLDS, OPEN, TIE, Found
-from hierdp.check.ties_matching import MatchingTie
+from hierdp.check.ties_matching import AtOnceTie, MatchingTie
 from hierdp.hierarchy import Hierarchy
 from hierdp.histogram import differences
+from hierdp.mechanisms.count_of_counts.plan import AT_ONCE
 from hierdp.mechanisms.top_down.levels import Children, Level
 from hierdp.proofs import Kept
 from models import CumulativeQIP, HierarchyQIP, Isotonic
@@ -47,7 +48,8 @@ def tie_of(table: DataFrame, manifest: Mapping[str, Any], regions: Regions) -> T
     if name in top_down_repairs.METHODS and is_cells(settings, table):
         return LevelTie(table, settings, regions)
     if "merge" in settings and is_sizes(table) and len(regions) == 1:  # Kuo et al. 2018, from the top
-        return MatchingTie(table, next(iter(regions.values())))
+        tie = AtOnceTie if settings["merge"] == AT_ONCE else MatchingTie
+        return tie(table, next(iter(regions.values())))
     return NoTie()
 
 

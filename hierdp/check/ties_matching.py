@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from hierdp.check.found import FAILS, HOLDS, OPEN, TIE, Found
 from hierdp.hierarchy import Hierarchy
+from hierdp.mechanisms.count_of_counts.at_once import runs_of
 from hierdp.proofs import Kept
 from hierdp.size_runs import Runs
-from models import GroupMatching, Merging
+from models import GroupMatching, Merging, TreeMatching
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -72,11 +73,42 @@ class MatchingTie:
         if not complete:
             return Found(TIE, OPEN, "not all steps are kept")
         wrong = self.wrong
+        if not self.table[0].groups.any() and not self.level and not self.matchings:
+            return Found(TIE, HOLDS, "it has no groups, and nothing was matched")
         if not wrong and (self.merged is None or self.level < self.tree.depth):
             wrong = f"there are {self.level} mergings for {self.tree.depth} levels"
         elif not wrong and self.merged is not None and not _same(self.merged, self.table[-1]):
             wrong = "the last level's merged groups are not those of the table"
         return Found(TIE, FAILS if wrong else HOLDS, wrong or "it is what the last matching and merging give")
+
+
+class AtOnceTie:
+    """All levels matched at once: the one step's answer is the table."""
+
+    def __init__(self, table: DataFrame, regions: Hierarchy) -> None:
+        self.table = [_released(table, regions, level) for level in range(regions.tree.depth + 1)]
+        self.tree = regions.tree
+        self.found: list[Runs] = []
+
+    def see(self, kept: Kept) -> None:
+        """The matching of all levels; estimates before it are its data."""
+        if isinstance(kept.model, TreeMatching):
+            self.found.append(runs_of(kept.model, kept.x))
+
+    def verdict(self, complete: bool) -> Found:
+        """Whether it is the table, region by region."""
+        if not complete:
+            return Found(TIE, OPEN, "not all steps are kept")
+        if len(self.found) != 1 or self.found[0].offsets.size != self.tree.size + 1:
+            return Found(
+                TIE, FAILS, "there is not one matching of all levels over these regions"
+            )
+        (found,) = self.found
+        for level, released in enumerate(self.table):
+            nodes = self.tree.nodes_of(level)
+            if not _same(found.between(nodes.start, nodes.stop), released):
+                return Found(TIE, FAILS, f"level {level} of the table is not what the matching gives")
+        return Found(TIE, HOLDS, "it is what the matching of all levels gives")
 
 
 def _released(table: DataFrame, regions: Hierarchy, level: int) -> Runs:

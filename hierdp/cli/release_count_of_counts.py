@@ -32,9 +32,10 @@ PART = click.FloatRange(min=0, min_open=True)
               help="What is measured: Hc (default; best where sizes are dense), Hg (better where few large "
                    "sizes occur; draws noise for every group), Hc2, Hg1, naive; or one a level, the root's "
                    'first: "Hg x Hc x Hc". "bottom-up": the finest level alone.')  # fmt: skip
-@click.option("--merge", type=click.Choice(["weighted", "plain"]),
+@click.option("--merge", type=click.Choice(["weighted", "plain", "at once"]),
               help="How two levels' estimates of a group's size become one: by inverse variance (default), "
-                   "or by their average.")  # fmt: skip
+                   "or by their average. On three levels also all at once: nearest to all estimates, often "
+                   "better above the finest level.")  # fmt: skip
 @click.option("--max-size", type=int,
               help="Larger groups count as of this size; default 100,000. Choose it without looking at the "
                    "data, and rather too large: it costs little.")  # fmt: skip

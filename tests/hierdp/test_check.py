@@ -376,6 +376,16 @@ COUNT_CHANGES = {
 }  # fmt: skip
 
 
+@pytest.mark.parametrize("where", [0, -1])
+def test_changed_counts_of_levels_matched_at_once_are_caught(tmp_path, where):
+    options = {**SIZES, "max_size": 9, "merge": "at once"}
+    folder = released("count-of-counts", tmp_path / "out", SimulatedNoise(5), **options)
+    assert verdicts(folder)["table from steps"] == HOLDS
+    change_cells(folder, where)
+    files.seal(folder)
+    assert failed(folder) >= {"consistent", "table from steps"}
+
+
 @pytest.mark.parametrize("name", COUNT_CHANGES)
 def test_changed_counts_of_counts_are_caught_and_named(tmp_path, name):
     folder = released("count-of-counts", tmp_path / "out", SimulatedNoise(5), **SIZES, max_size=9)
@@ -463,6 +473,24 @@ def test_the_command_without_proofs(tmp_path):
     found = run("check", tmp_path / "out")
     assert found.exit_code == 0
     assert "proofs.zip was left out (--no-proofs)" in " ".join(found.output.split())
+
+
+class Elsewhere(Chebyshev):
+    """A model that is not one of hierdp's."""
+
+
+def test_a_step_with_a_model_from_elsewhere_is_not_checked(tmp_path):
+    made = release(PEOPLE, "clustering", epsilon=1, axes=[("s", ["s"])])
+    model = Elsewhere([5, 3, -2], total=4)
+    step = Step("theirs", model, solve(model, "highs"))
+    replace(made, steps=(step,)).write(tmp_path / "out")
+    assert [line.why for line in check(tmp_path / "out") if line.check == "certificates"] == [
+        "there is no model 'Elsewhere' in the package models"
+    ]
+    assert verdicts(tmp_path / "out")["certificates"] == OPEN
+    path = tmp_path / "out" / "manifest.json"
+    path.write_text(path.read_text().replace("Elsewhere", "Chebyshev"))
+    assert verdicts(tmp_path / "out")["certificates"] == FAILS
 
 
 # --- the files -------------------------------------------------------------------------------------------

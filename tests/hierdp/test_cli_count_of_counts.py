@@ -69,6 +69,15 @@ def test_a_release_with_every_option():
     assert manifest["budget"]["spent"] == pytest.approx(1)
 
 
+def test_all_levels_at_once():
+    done = run(f"{SMALL} --epsilon 1e5 --merge 'at once'")
+    assert done.exit_code == 0, done.output
+    table, manifest = results()
+    assert manifest["settings"]["merge"] == "at once"
+    assert manifest["solved"][-1]["model"] == "TreeMatching"
+    assert table[table.level == 2]["size"].tolist() == [1, 2, 1, 500]
+
+
 def test_regions_that_nobody_lives_in_are_there():
     tabled = SMALL.replace(
         "--levels state,county", "--region county --regions regions.csv --region-levels state,county"
@@ -88,6 +97,8 @@ def test_regions_that_nobody_lives_in_are_there():
         ("--share 1", "1 shares for 3 levels"),
         ("--max-size 0", "max_size must be a whole number from 1"),
         ("--merge best", "Invalid value for '--merge'"),
+        ("--merge 'at once' --size-budget 0.1", "cannot do with an estimated largest size (size_budget)"),
+        ("--merge 'at once' --max-size 9000000", "6 regions and sizes up to 9,000,000"),
         ("--group-budget 0", "Invalid value for '--group-budget'"),
     ],
 )

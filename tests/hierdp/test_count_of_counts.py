@@ -17,7 +17,7 @@ from hierdp.errors import InputError
 from hierdp.mechanisms.count_of_counts import count_of_counts, measure, post_process
 from hierdp.mechanisms.count_of_counts import estimates as count_of_counts_estimates
 from hierdp.mechanisms.count_of_counts.estimates import METHODS, Sizes, estimate
-from hierdp.mechanisms.count_of_counts.plan import plan_of
+from hierdp.mechanisms.count_of_counts.plan import MERGES, plan_of
 from hierdp.metrics_runs import earth_movers_runs, size_run_errors
 from hierdp.noise import ExactNoise, SimulatedNoise
 from hierdp.record import Steps
@@ -72,7 +72,7 @@ def cases(draw, least=0):
     return data, plan_of(
         method,
         levels,
-        merge=draw(st.sampled_from(["weighted", "plain"])),
+        merge=draw(st.sampled_from(MERGES if len(levels) <= 3 else MERGES[:2])),
         max_size=draw(st.integers(1 + least, 9)),
         smallest=least,
         size_budget=draw(st.sampled_from([None, 0.1])),

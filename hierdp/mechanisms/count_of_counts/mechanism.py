@@ -20,8 +20,16 @@ from hierdp.errors import InputError
 from hierdp.files import ALONE
 from hierdp.hierarchy import Hierarchy
 from hierdp.mechanisms import ENTITY
+from hierdp.mechanisms.count_of_counts.at_once import at_once
 from hierdp.mechanisms.count_of_counts.estimates import Region, Sizes, estimates
-from hierdp.mechanisms.count_of_counts.plan import MAX_SIZE, Plan, budgets_of, plan_of
+from hierdp.mechanisms.count_of_counts.plan import (
+    AT_ONCE,
+    MAX_SIZE,
+    Plan,
+    budgets_of,
+    check_at_once,
+    plan_of,
+)
 from hierdp.mechanisms.count_of_counts.private import private_groups, private_size
 from hierdp.mechanisms.count_of_counts.top_down import bottom_up, top_down
 from hierdp.noise import ExactNoise, Noise
@@ -52,7 +60,7 @@ def from_table(
     root: str = "all",
     unknown: str | None = None,
     method: str = "Hc",
-    merge: Literal["weighted", "plain"] = "weighted",
+    merge: Literal["weighted", "plain", "at once"] = "weighted",
     max_size: int = MAX_SIZE,
     smallest: int = 0,
     size_budget: float | None = None,
@@ -118,6 +126,8 @@ def count_of_counts(
     epsilon = check_epsilon(epsilon)
     places = data.hierarchy
     plan = plan_of(method, places.levels, **options)
+    if plan.merge == AT_ONCE and not plan.bottom_up:
+        check_at_once(places.levels, places.tree.size, plan)
     measured = measure(data, epsilon, noise or ExactNoise(), plan)
     steps = measured.steps
     runs = post_process(measured, places, plan)
@@ -127,7 +137,7 @@ def count_of_counts(
     settings = {
         "levels": list(places.levels),
         "methods": [method.name for method in plan.methods],
-        **({} if plan.bottom_up else {"merge": "weighted" if plan.weighted else "plain"}),
+        **({} if plan.bottom_up else {"merge": plan.merge}),
         "max_size": measured.max_size,
         "max_size_is": "public" if plan.size_budget is None else "estimated: see the budget",
         "last_size_means": "this size or more",
@@ -219,8 +229,10 @@ def post_process(measured: Measured, places: Hierarchy, plan: Plan) -> Runs:
     tree, runs = places.tree, measured.runs
     if plan.bottom_up:
         return bottom_up(tree, runs.between(int(tree.level_start[-2]), tree.size))
+    if plan.merge == AT_ONCE:
+        return at_once(tree, runs, measured.steps)
     names = [str(name) for name in np.concatenate(places.names)]
-    return top_down(tree, runs, measured.weights, plan.weighted, measured.steps, names)
+    return top_down(tree, runs, measured.weights, plan.merge == "weighted", measured.steps, names)
 
 
 def _weights(runs: Runs, level_of: Ints, plan: Plan, budgets: Sequence[float]) -> NDArray[Any]:

@@ -18,6 +18,12 @@ MAX_SIZE = 100_000
 
 BOTTOM_UP = "bottom-up"
 
+AT_ONCE = "at once"
+MERGES = ("weighted", "plain", AT_ONCE)
+
+MOST_AT_ONCE = 50_000_000
+"""Regions × sizes up to which all levels are matched at once: some gigabytes."""
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -29,8 +35,8 @@ class Plan:
         One a level, the root's first; with `bottom_up`, the last level's alone.
     bottom_up : bool
         Whether the last level has the whole budget, and the others are its sums.
-    weighted : bool
-        Whether estimates of two levels are merged by inverse variance, or by plain averages.
+    merge : str
+        Of `MERGES`: how the levels' estimates become one.
     max_size : int
         K, where it is public.
     smallest : int
@@ -43,7 +49,7 @@ class Plan:
 
     methods: tuple[Method, ...]
     bottom_up: bool = False
-    weighted: bool = True
+    merge: str = MERGES[0]
     max_size: int = MAX_SIZE
     smallest: int = 0
     size_budget: float | None = None
@@ -77,8 +83,10 @@ def plan_of(
         than Hc ``"bottom-up Hg"``, measures the last level alone.
     levels : sequence of str
         The levels' names, the root's first.
-    merge : "weighted" or "plain"
-        How two estimates of a group's size become one: by inverse variance, or by their average.
+    merge : "weighted", "plain" or "at once"
+        How two estimates of a group's size become one: by inverse variance, or by their average, level by
+        level (Kuo et al. 2018, §5.3). Or, on three levels, all at once: the consistent sizes nearest to all
+        estimates together, see `models.TreeMatching`.
     max_size : int
         K: larger groups count as of this size. Not used where `size_budget` is given.
     smallest : int
@@ -112,8 +120,8 @@ def plan_of(
         raise InputError(
             f"{len(names)} methods for {len(levels)} levels ({listed(levels)}): one, or one a level"
         )
-    if merge not in ("weighted", "plain"):
-        raise InputError(f"no merge {merge!r}; there are 'weighted' and 'plain'")
+    if merge not in MERGES:
+        raise InputError(f"no merge {merge!r}; there are {listed(MERGES)}")
     if smallest not in (0, 1):
         raise InputError(
             f"smallest is {smallest!r}: a group has 0 entities or more, or where none is empty 1"
@@ -131,13 +139,33 @@ def plan_of(
     return Plan(
         methods if alone or len(methods) > 1 else methods * len(levels),
         alone,
-        merge == "weighted",
+        merge,
         int(max_size),
         smallest,
         size_budget,
         group_budget,
         None if shares is None else tuple(float(share) for share in shares),
     )
+
+
+def check_at_once(levels: Sequence[str], regions: int, plan: Plan) -> None:
+    """Refuse to match all levels at once where that cannot be done, or not in memory.
+
+    Raises
+    ------
+    InputError
+        For other than three levels, a K that is not public, or too many regions and sizes.
+    """
+    name, instead = f"merge {AT_ONCE!r}", "; merge 'weighted' can"
+    if len(levels) != 3:
+        raise InputError(f"{name} takes three levels, not {len(levels)} ({listed(levels)}){instead}")
+    if plan.size_budget is not None:
+        raise InputError(f"{name} cannot do with an estimated largest size (size_budget){instead}")
+    if regions * (plan.max_size + 1) > MOST_AT_ONCE:
+        raise InputError(
+            f"{name} cannot do with {regions:,} regions and sizes up to {plan.max_size:,}: that is more than "
+            f"{MOST_AT_ONCE:,} of both{instead}, and so can a lower max_size"
+        )
 
 
 def budgets_of(plan: Plan, epsilon: float) -> list[float]:

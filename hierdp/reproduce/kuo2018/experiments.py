@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from hierdp.mechanisms.count_of_counts import measure, post_process
+from hierdp.mechanisms.count_of_counts.at_once import at_once, runs_of
 from hierdp.mechanisms.count_of_counts.estimates import METHODS, Sizes, estimate
 from hierdp.mechanisms.count_of_counts.plan import plan_of
 from hierdp.metrics_runs import earth_movers_runs, size_run_errors
 from hierdp.noise import Noise, SimulatedNoise
-from hierdp.record import Step
 from hierdp.reproduce.kuo2018.fits import fitted, released
 from hierdp.reproduce.kuo2018.settings import Settings
 from hierdp.reproduce.kuo2018.shared_seed import OneSeed, TheirDraws
@@ -164,19 +164,13 @@ def _joint(data: SizeRuns, settings: Settings, seed: int, epsilon: float, run: i
     model = TreeMatching(tree, [measured.runs.of(r) for r in range(tree.size)])
     made = {
         "top down, merged": post_process(measured, data.hierarchy, plan),
-        "family by family": _runs(model, shared_out(model, top_down(model))),
-        "all levels at once": _runs(model, Step.solve("all levels at once", model).solution.x),
+        "family by family": runs_of(model, shared_out(model, top_down(model))),
+        "all levels at once": at_once(tree, measured.runs),
     }
     for name, found in made.items():
         cost = int(earth_movers_runs(measured.runs, found).sum())
         rows += _errors(data, found, {"method": name, "epsilon": epsilon, "run": run, "cost": cost})
     return rows
-
-
-def _runs(model: TreeMatching, x: Any) -> Runs:
-    """An answer's cumulative counts as runs."""
-    held = np.diff(x, axis=1, prepend=0)
-    return Runs.from_rows((model.points[row > 0], row[row > 0]) for row in held)
 
 
 def _errors(data: SizeRuns, made: Runs, case: Row) -> list[Row]:
