@@ -1,7 +1,7 @@
 """A statistical audit: a lower bound on a mechanism's privacy loss, from many runs on neighbouring tables.
 
 A mechanism is run many times on a table and as many times on a neighbour of it, from outside: all that is
-looked at is what it releases. Half of the runs choose an event that tells the tables apart; the other half,
+looked at is what it releases. A third of the runs choose an event that tells the tables apart; the others,
 which had no say in that, bound the loss that it proves. The bound is honest for any mechanism, and finds
 fault with one that loses more than it claims by enough; that it finds none proves nothing.
 
@@ -17,9 +17,10 @@ import numpy as np
 
 from hierdp import execution
 from hierdp.audit.bound import at_least, at_most, least_epsilon
+from hierdp.audit.case import Case as Case
 from hierdp.audit.cases import CASES as CASES
-from hierdp.audit.cases import Case as Case
 from hierdp.audit.events import Claim, Event, Seen, chosen
+from hierdp.audit.known import Undisturbed, all_over, direction, moves
 from hierdp.errors import InputError
 from hierdp.noise import ExactNoise, Noise, SimulatedNoise
 
@@ -28,7 +29,6 @@ Source = Callable[[int], Noise]
 
 A_TASK = 50
 """Runs that one task of `execution` makes: some tenths of a second of work."""
-
 
 FEWEST = 10
 """Runs of a mechanism on a table; so few prove hardly anything."""
@@ -90,8 +90,8 @@ def audit(
     cases : sequence of Case
         See `CASES`.
     runs : int
-        Of each mechanism on each of its two tables, 10 or more; a very slow one makes fewer. Half of
-        them choose the event.
+        Of each mechanism on each of its two tables, 10 or more; a very slow one makes fewer. A third of
+        them chooses the event.
     confidence : float
         With which all bounds hold together.
     source : callable
@@ -110,7 +110,7 @@ def audit(
     """
     if runs < FEWEST:
         raise InputError(
-            f"runs is {runs}: give {FEWEST} or more, half to choose an event and half to bound it"
+            f"runs is {runs}: give {FEWEST} or more, a third to choose an event and the rest to bound it"
         )
     if not 0 < confidence < 1:
         raise InputError(f"the confidence is {confidence}: it must lie between 0 and 1, such as 0.999")
@@ -130,14 +130,22 @@ def _finding(case: Case, runs: int, miss: float, source: Source, seed: int) -> F
     release = case.release(0, source(seed))  # for what is the same in all
     ledger = release.ledger
     claim = Claim(ledger.epsilon, ledger.delta, ledger.rho if ledger.zcdp else None)
-    half = runs // 2
-    event = chosen((seen[0][:half], seen[1][:half]), claim, miss)
-    rest = [seen[side][half:] for side in ((1, 0) if event.swapped else (0, 1))]
+    few = runs // 3
+    event = _event(case, (seen[0][:few], seen[1][:few]), claim, miss)
+    rest = [seen[side][few:] for side in ((1, 0) if event.swapped else (0, 1))]
     p = at_least(event.counts(rest[0]), len(rest[0]), miss / 2)
     q = at_most(event.counts(rest[1]), len(rest[1]), miss / 2)
     rho = None if claim.rho is None else float(claim.loss(p, q))
     epsilon = float(least_epsilon(p, q, claim.delta))
     return Finding(case, claim, ledger.neighbours, epsilon, rho, event, runs)
+
+
+def _event(case: Case, seen: tuple[list[Seen], list[Seen]], claim: Claim, miss: float) -> Event:
+    """Chosen on some runs, among what these show and what is known beforehand."""
+    truths = [case.seen(case.release(side, Undisturbed())) for side in (0, 1)]
+    moved = moves((truths[0], truths[1]))
+    along = dict(zip(moved, direction(moved, list(moved)).tolist(), strict=True))
+    return chosen(seen, claim, miss, list(all_over(moved)), [along] if along else [])
 
 
 def _seed(case: Case, side: int, part: int, seed: int) -> int:

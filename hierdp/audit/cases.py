@@ -1,26 +1,28 @@
 """What is audited: each released mechanism on two neighbouring tables, tiny ones, made up.
 
-Where a mechanism protects several kinds of neighbours there is a case of each. Tables are small, so that a
-run takes milliseconds, and most counts so far from 0 that repairs do not hide what noise should.
+Where a mechanism protects several kinds of neighbours there is a case of each. The tables, ε and the shares
+of a budget are such that as much as possible of what noise hides can be seen in the release: one region or
+one group where that keeps repairs from averaging noise away, counts far from 0, and most of the budget where
+the neighbour moves something. How many runs that takes: docs/privacy.md, and `python -m benchmarks.audit`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
-from pandas import NA
 
+from hierdp.audit.case import Case
 from hierdp.audit.events import Seen
 from hierdp.axes import Names
 from hierdp.binning import Histogram
 from hierdp.hierarchy import Hierarchy
 from hierdp.mechanisms import clustering, count_of_counts, group_size, range_query, top_down
 from hierdp.mechanisms.group_size.repairs import METHODS as GROUP_SIZE
-from hierdp.mechanisms.how import How
+from hierdp.mechanisms.range_query.wavelet import coefficients
 from hierdp.mechanisms.top_down.unit import Unit
 from hierdp.noise import Noise
 from hierdp.record import Release
@@ -28,151 +30,127 @@ from hierdp.size_runs import Runs, SizeRuns
 from hierdp.tables import Flows, GroupSizes
 
 EPSILON = 2.0
-UNDER_ZCDP, DELTA = 3.5, 0.01
-"""ρ is about 1/2: with the δ of a real release, the ε that a ρ stands for is so far over what any event can
-show that nothing would be audited."""
+"""With half the noise, 4 are lost: enough over 2 to be shown by few runs, and not so rare as to need many."""
 
-VALUES = ("groups", "count", "noisy", "cluster")
-"""Columns of a release that come of its noise."""
+LARGE = 3.0
+"""ε where noise must be so small that a repair or a choice hardly ever hides the change."""
 
+AVERAGED = 2.5
+"""ε where a released count is a rounded mean of several noisy ones, and only the tail of its law tells."""
 
-@dataclass(frozen=True, eq=False)
-class Case:
-    """A mechanism and two neighbouring tables.
-
-    Attributes
-    ----------
-    mechanism : str
-        By its name in `hierdp.mechanisms.FRONTS`.
-    method : str
-    change : str
-        What the second table has that the first has not, in words.
-    tables : tuple of two
-    by : tuple of str
-        Columns that tell one row of a release from another.
-    run : callable
-        From a table and noise to a release.
-    fewer : int
-        Where a run is slow: only one of so many is made.
-    """
-
-    mechanism: str
-    method: str
-    change: str
-    tables: tuple[Any, Any]
-    by: tuple[str, ...]
-    run: Callable[[Any, Noise], Release]
-    fewer: int = 1
-
-    @property
-    def name(self) -> str:
-        """Mechanism and method."""
-        return f"{self.mechanism} {self.method}"
-
-    def release(self, side: int, noise: Noise) -> Release:
-        """Run it on the first table (0) or on the second (1)."""
-        return self.run(self.tables[side], noise)
-
-    def seen(self, release: Release) -> Seen:
-        """All numbers that are published, by name: of the table, and of the settings."""
-        table = release.table
-        rows = [" ".join(map(str, row)) for row in zip(*(table[c].tolist() for c in self.by), strict=True)]
-        found = {
-            f"{value}[{row}]": float(number)
-            for value in VALUES
-            if value in table
-            for row, number in zip(rows, table[value].tolist(), strict=True)
-            if number is not NA  # of a range query's root, which is not asked
-        }
-        settings = {k: float(v) for k, v in release.settings.items() if isinstance(v, int | float)}
-        return {**found, **settings}
+ZCDP, DELTA = 5.0, 0.01
+"""ρ is 0.9: with the δ of a real release, the ε that a ρ stands for is so far over what any event can show
+that nothing would be audited."""
 
 
-PLACES = Hierarchy.from_columns({"region": ["A", "B"]}, ["region"], root="all")
+def _places(*names: str) -> Hierarchy:
+    return Hierarchy.from_columns({"region": list(names)}, ["region"], root="all")
 
 
-def _group_sizes(a: list[int], b: list[int]) -> GroupSizes:
-    return GroupSizes(PLACES, np.asarray(PLACES.tree.sum_up(np.array([a, b]))))
+ONE, TWO, FOUR = _places("A"), _places("A", "B"), _places("A", "B", "C", "D")
 
 
-def _size_runs(a: list[int], b: list[int]) -> SizeRuns:
-    return SizeRuns(PLACES, Runs.from_dense([a, b]).summed_up(PLACES.tree))
+def _group_sizes(*rows: list[int]) -> GroupSizes:
+    places = (ONE, TWO)[len(rows) - 1]
+    return GroupSizes(places, np.asarray(places.tree.sum_up(np.array(rows))))
 
 
-def _flows(counts: list[list[int]]) -> Flows:
-    held = np.array(counts)
-    return Flows((PLACES, PLACES), ("from", "to"), np.argwhere(held), held[held > 0])
+def _size_runs(*rows: list[int]) -> SizeRuns:
+    places = (ONE, TWO)[len(rows) - 1]
+    return SizeRuns(places, Runs.from_dense(rows).summed_up(places.tree))
+
+
+def _flows(changes: Sequence[tuple[int, int, int]] = (), usual: int = 20) -> Flows:
+    """From four regions to two, and some cells of it changed by so many trips."""
+    held = np.full((4, 2), usual)
+    for origin, destination, more in changes:
+        held[origin, destination] += more
+    return Flows((FOUR, TWO), ("from", "to"), np.argwhere(held), held[held > 0])
 
 
 def _towns(counts: list[int]) -> Histogram:
-    return Histogram(np.array(counts), (Names.of("town", PLACES),))
+    return Histogram(np.array(counts), (Names.of("town", TWO),))
 
 
-def _run_group_size(data: GroupSizes, noise: Noise, method: str, how: How) -> Release:
-    return group_size.group_size(data, EPSILON, noise, method, how)
+def _run_group_size(data: GroupSizes, noise: Noise, method: str, epsilon: float) -> Release:
+    return group_size.group_size(data, epsilon, noise, method)
 
 
-def _run_count_of_counts(data: SizeRuns, noise: Noise, method: str, **options: Any) -> Release:
-    return count_of_counts.count_of_counts(data, EPSILON, noise, method, **options)
+def _run_count_of_counts(data: SizeRuns, noise: Noise, method: str, epsilon: float, **more: Any) -> Release:
+    return count_of_counts.count_of_counts(data, epsilon, noise, method, **more)
 
 
 def _run_top_down(data: Flows, noise: Noise, method: str, unit: Unit) -> Release:
-    epsilon = EPSILON if method == "SH" else UNDER_ZCDP
-    return top_down.top_down(data, epsilon, DELTA, noise, method, unit)
+    return top_down.top_down(data, EPSILON if method == "SH" else ZCDP, DELTA, noise, method, unit)
 
 
-def _run_range_query(data: Histogram, noise: Noise, method: str, **options: Any) -> Release:
-    return range_query.range_query(data, EPSILON, noise, method, **options)
+def _run_range_query(data: Histogram, noise: Noise, method: str, **more: Any) -> Release:
+    return range_query.range_query(data, EPSILON, noise, method, **more)
 
 
-def _run_clustering(data: Histogram, noise: Noise, method: str, **options: Any) -> Release:
-    return clustering.clustering(data, EPSILON, noise, method, **options)
+def _run_clustering(data: Histogram, noise: Noise, method: str, epsilon: float, **more: Any) -> Release:
+    return clustering.clustering(data, epsilon, noise, method, **more)
+
+
+def _coefficients(seen: Seen, shape: tuple[int, ...]) -> Seen:
+    """What the wavelet asks for, from released bins."""
+    names = [f"count[{' '.join(map(str, place))}]" for place in np.ndindex(*shape)]
+    asked: Any = coefficients(np.array([seen[name] for name in names]).reshape(shape))  # sums and differences
+    return {f"coefficient[{i}]": float(x) for i, x in enumerate(asked.ravel().tolist())}
 
 
 def _group_size_cases() -> Iterator[Case]:
-    by, change = ("region", "size"), "an entity joins a group of A"
-    tables = _group_sizes([20, 40, 20], [20, 40, 20]), _group_sizes([20, 39, 21], [20, 40, 20])
-    for method in GROUP_SIZE:
+    case = partial(Case, "group-size", by=("region", "size"))
+    two = _group_sizes([9, 9], [9, 9]), _group_sizes([8, 10], [9, 9])
+    few = _group_sizes([1, 1], [1, 0]), _group_sizes([0, 2], [1, 0])
+    alone = _group_sizes([1, 0]), _group_sizes([0, 1])
+    for method, about in GROUP_SIZE.items():
         slow = method == "M_dp^OP"  # a constraint program for each cell of each table
-        few = _group_sizes([1, 1], [1, 0]), _group_sizes([0, 2], [1, 0])
-        run = partial(_run_group_size, method=method, how=How())
-        yield Case("group-size", method, change, few if slow else tables, by, run, 20 if slow else 1)
+        run = partial(_run_group_size, method=method, epsilon=EPSILON if about.cumulative else AVERAGED)
+        joins = "an entity joins a group of A"
+        yield case(method, joins, few if slow else two, run=run, fewer=20 if slow else 1)
+        if about.cumulative:
+            yield case(method, "an entity joins the only group", alone, run=run)
 
 
 def _count_of_counts_cases() -> Iterator[Case]:
-    before, joins = _size_runs([6, 6, 6], [6, 6, 6]), _size_runs([6, 5, 7], [6, 6, 6])
     case = partial(Case, "count-of-counts", by=("region", "size"))
+    two = _size_runs([1, 0], [1, 0]), _size_runs([0, 1], [1, 0])
+    alone = _size_runs([1, 0]), _size_runs([0, 1])
     for method in ("Hc", "Hc2", "Hg", "Hg1", "Hc x Hg", "bottom-up", "naive"):
-        run = partial(_run_count_of_counts, method=method, max_size=2)
-        yield case(method, "an entity joins a group of A", (before, joins), run=run)
-    few = _size_runs([2, 2, 2, 0], [2, 2, 2, 0])  # Hg draws a number a group, and K is up to 30 here
+        epsilon = LARGE if method == "naive" else EPSILON
+        run = partial(_run_count_of_counts, method=method, epsilon=epsilon, max_size=1)
+        yield case(method, "an entity joins a group of A", two, run=run)
+        if method not in ("Hc x Hg", "bottom-up"):
+            yield case(method, "an entity joins the only group", alone, run=run)
+    before = _size_runs([2, 1, 0])
+    secret = "groups and largest size secret"
     changes = {
-        "an entity comes with a group of its own": _size_runs([2, 3, 2, 0], [2, 2, 2, 0]),
-        "a group without entities comes": _size_runs([3, 2, 2, 0], [2, 2, 2, 0]),
-        "an entity joins a largest group": _size_runs([2, 2, 1, 1], [2, 2, 2, 0]),
+        f"an entity comes with a group of its own; {secret}": (_size_runs([2, 2, 0]), 2.7, 0.1),
+        f"a group without entities comes; {secret}": (_size_runs([3, 1, 0]), 2.7, 0.1),
+        f"an entity joins the largest group; {secret}": (_size_runs([2, 0, 1]), 0.1, 2.7),
     }
-    for change, after in changes.items():
-        for method in ("Hc", "Hg"):
-            run = partial(_run_count_of_counts, method=method, group_budget=0.8, size_budget=0.4)
-            yield case(method, f"{change}; groups and largest size secret", (few, after), run=run)
+    for (change, (after, groups, size)), method in product(changes.items(), ("Hc", "Hg")):
+        parts: dict[str, Any] = {"group_budget": groups, "size_budget": size}
+        run = partial(_run_count_of_counts, method=method, epsilon=LARGE, **parts)
+        yield case(method, change, (before, after), run=run)
 
 
 def _top_down_cases() -> Iterator[Case]:
     case = partial(Case, "top-down", by=("level", "from", "to"))
-    full = _flows([[20, 20], [20, 20]])
     changes = [
-        ("a trip A-A becomes one B-B", [[19, 20], [20, 21]], Unit()),
-        ("a trip A-A is added", [[21, 20], [20, 20]], Unit(bounded=False)),
-        ("trips A-A, A-B become B-A, B-B", [[19, 19], [21, 21]], Unit(2)),
-        ("a person comes with two trips A-A", [[22, 20], [20, 20]], Unit(2, False, False)),
-        ("a person comes with trips A-A, B-A", [[21, 20], [21, 20]], Unit(2, True, False)),
-        ("two trips A-A become B-B", [[18, 20], [20, 22]], Unit(2, False, True)),
+        ("a trip A-A becomes one B-B", [(0, 0, -1), (1, 1, 1)], Unit()),
+        ("a trip A-A is added", [(0, 0, 1)], Unit(bounded=False)),
+        ("trips A-A, B-A become C-B, D-B", [(0, 0, -1), (1, 0, -1), (2, 1, 1), (3, 1, 1)], Unit(2)),
+        ("a person comes with two trips A-A", [(0, 0, 2)], Unit(2, False, False)),
+        ("a person comes with trips A-A, B-A", [(0, 0, 1), (1, 0, 1)], Unit(2, True, False)),
+        ("two trips A-A become B-B", [(0, 0, -2), (1, 1, 2)], Unit(2, False, True)),
     ]
-    for method in top_down.METHODS:
-        for change, after, unit in changes:
-            run = partial(_run_top_down, method=method, unit=unit)
-            yield case(method, change, (full, _flows(after)), run=run)
-    alone = _flows([[20, 1], [0, 20]]), _flows([[20, 0], [1, 20]])
+    for method, (change, moves, unit) in product(top_down.METHODS, changes):
+        run = partial(_run_top_down, method=method, unit=unit)
+        slow = method == "TDA_inf"  # a solver for each level
+        yield case(method, change, (_flows(), _flows(moves)), run=run, fewer=4 if slow else 1)
+    alone = _flows([(0, 1, 1)], usual=0), _flows([(1, 0, 1)], usual=0)
     run = partial(_run_top_down, method="SH", unit=Unit())
     yield case("SH", "the only trip A-B becomes the only B-A", alone, run=run)
 
@@ -182,28 +160,41 @@ def _range_query_cases() -> Iterator[Case]:
     line = Histogram.of([20, 20, 20, 20]), Histogram.of([21, 20, 20, 20])
     towns = _towns([20, 20]), _towns([21, 20])
     square = Histogram.of([[20, 20], [20, 20]]), Histogram.of([[21, 20], [20, 20]])
+    case = partial(Case, "range-query")
     for method in range_query.METHODS:
+        if method == "Wavelet":
+            continue
         tree, quad = method.startswith("H_tree"), method == "Quadtree"
         names = ("town_first",) if tree else ("bin1_first", "bin2_first") if quad else ("bin_first",)
-        by = names if method == "Wavelet" else ("level", *names)
         tables = towns if tree else square if quad else line
-        yield Case("range-query", method, change, tables, by, partial(_run_range_query, method=method))
-    by = ("level", "bin_first")
+        yield case(method, change, tables, ("level", *names), partial(_run_range_query, method=method))
     run = partial(_run_range_query, method="H_2^c", budget="optimized", repair="whole")
-    yield Case("range-query", "H_2^c", f"{change}; budget optimized, whole counts", line, by, run)
+    yield case("H_2^c", f"{change}; budget optimized, whole counts", line, ("level", "bin_first"), run)
+    run = partial(_run_range_query, method="Wavelet")
+    yield case("Wavelet", change, line, ("bin_first",), run, also=partial(_coefficients, shape=(4,)))
     by = ("bin1_first", "bin2_first")
-    wavelet = partial(_run_range_query, method="Wavelet")
-    yield Case("range-query", "Wavelet", f"{change} of a square", square, by, wavelet)
+    yield case("Wavelet", f"{change} of a square", square, by, run, also=partial(_coefficients, shape=(2, 2)))
 
 
 def _clustering_cases() -> Iterator[Case]:
-    changes = {"a person joins the first bin": [7, 6, 1, 0], "a person joins the empty bin": [6, 6, 1, 1]}
-    for method in clustering.METHODS:
-        for change, after in changes.items():
-            tables = Histogram.of([6, 6, 1, 0]), Histogram.of(after)
-            options: dict[str, Any] = {"clusters": 2} if method == "SF" else {}
-            run = partial(_run_clustering, method=method, **options)
-            yield Case("clustering", method, change, tables, ("bin",), run)
+    first, empty = "a person joins the first bin", "a person joins the empty bin"
+    told: list[tuple[str, str, list[int], list[int], float, dict[str, Any]]] = [
+        *((m, first, [2, 0], [3, 0], LARGE, {}) for m in ("AHP", "AHP-greedy")),
+        ("AHP-empirical", first, [20, 0], [21, 0], EPSILON, {"share": 0.1}),
+        ("NF", first, [6, 6, 1, 0], [7, 6, 1, 0], EPSILON, {}),
+        ("NF", empty, [6, 6, 1, 0], [6, 6, 1, 1], EPSILON, {}),
+        ("SF", first, [20, 0, 0], [21, 0, 0], EPSILON, {"clusters": 2, "largest": 30, "share": 0.1}),
+        ("PHP", first, [20, 0], [21, 0], EPSILON, {"share": 0.1}),
+        ("GS", first, [1, 1], [2, 1], LARGE, {"width": 1}),
+        ("GS", empty, [0, 0], [1, 0], LARGE, {"width": 1}),
+        ("Laplace", first, [6, 6, 1, 0], [7, 6, 1, 0], EPSILON, {}),
+        ("Laplace", empty, [6, 6, 1, 0], [6, 6, 1, 1], EPSILON, {}),
+    ]
+    for method, change, before, after, epsilon, options in told:
+        tables = Histogram.of(before), Histogram.of(after)
+        run = partial(_run_clustering, method=method, epsilon=epsilon, **options)
+        told_of = "; ".join([change, *(f"{name} {value:g}" for name, value in options.items())])
+        yield Case("clustering", method, told_of, tables, ("bin",), run)
 
 
 CASES = (

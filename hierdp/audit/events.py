@@ -23,6 +23,9 @@ PAIRED = 20
 FINEST = 100
 """The largest weight of a sum: weights are whole, so that equal releases have equal sums."""
 
+SHOWN = 3
+"""So many terms of a sum, and conditions of an event, are written out."""
+
 
 @dataclass(frozen=True)
 class Claim:
@@ -38,35 +41,69 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Event:
-    """A weighted sum of released numbers comes out so large, or else `below` that.
-
-    `swapped`: it is on the second table that this is likelier.
-    """
+class Condition:
+    """A weighted sum of released numbers comes out so large, or else `below` that."""
 
     weights: tuple[tuple[str, int], ...]
     threshold: float
     below: bool
+
+    def holds(self, seen: Sequence[Seen]) -> NDArray[np.bool_]:
+        """In which of these runs."""
+        sums = np.array([sum(w * run.get(name, 0.0) for name, w in self.weights) for run in seen])
+        return sums < self.threshold if self.below else sums >= self.threshold
+
+    def __str__(self) -> str:
+        most = sorted(self.weights, key=lambda pair: -abs(pair[1]))
+        parts = [f"{w:+}·{n}" if abs(w) > 1 else f"{'-' if w < 0 else '+'}{n}" for n, w in most[:SHOWN]]
+        more = f" … ({len(most)} terms)" if len(most) > SHOWN else ""
+        return (
+            f"{' '.join(parts).removeprefix('+')}{more} {'<' if self.below else '≥'} {self.threshold + 0.0:g}"
+        )
+
+
+@dataclass(frozen=True)
+class Event:
+    """All conditions hold. `swapped`: it is on the second table that this is likelier."""
+
+    conditions: tuple[Condition, ...]
     swapped: bool
 
     def counts(self, seen: Sequence[Seen]) -> int:
         """In how many of these runs it happens."""
-        sums = np.array([sum(w * run.get(name, 0.0) for name, w in self.weights) for run in seen])
-        hits = int((sums >= self.threshold).sum())
-        return len(seen) - hits if self.below else hits
+        hold = np.ones(len(seen), dtype=np.bool_)
+        for condition in self.conditions:
+            hold &= condition.holds(seen)
+        return int(hold.sum())
 
     def __str__(self) -> str:
-        most = sorted(self.weights, key=lambda pair: -abs(pair[1]))
-        parts = [f"{w:+}·{name}" if abs(w) > 1 else f"{'-' if w < 0 else '+'}{name}" for name, w in most[:3]]
-        more = f" … ({len(most)} terms)" if len(most) > 3 else ""
-        return f"{' '.join(parts).removeprefix('+')}{more} {'<' if self.below else '≥'} {self.threshold:g}"
+        more = f", … ({len(self.conditions)} in all)" if len(self.conditions) > SHOWN else ""
+        return ", ".join(map(str, self.conditions[:SHOWN])) + more
 
 
-def chosen(seen: tuple[Sequence[Seen], Sequence[Seen]], claim: Claim, miss: float) -> Event:
-    """The event with the best bound on these runs on either table, among thresholds on some sums.
+def chosen(
+    seen: tuple[Sequence[Seen], Sequence[Seen]],
+    claim: Claim,
+    miss: float,
+    known: Sequence[Event] = (),
+    directions: Sequence[Seen] = (),
+) -> Event:
+    """The event with the best bound on these runs on either table: a known one, or a threshold on some sum.
 
     Half of them say which sums, the others which of these and which threshold: a sum that fits the noise of
     the first by chance is not chosen for it.
+
+    Parameters
+    ----------
+    seen : two sequences of dict
+        Runs on either table.
+    claim : Claim
+    miss : float
+        How often the bound that is compared may be wrong.
+    known : sequence of Event
+        To be looked at besides.
+    directions : sequence of dict
+        Weights of sums to be looked at besides.
     """
     names = sorted({name for runs in seen for run in runs for name in run})
     first, second = (
@@ -76,23 +113,40 @@ def chosen(seen: tuple[Sequence[Seen], Sequence[Seen]], claim: Claim, miss: floa
     learnt, scored = (first[::2], second[::2]), (first[1::2], second[1::2])
     low = [at_least(np.arange(len(side) + 1), len(side), miss / 2) for side in scored]
     high = [at_most(np.arange(len(side) + 1), len(side), miss / 2) for side in scored]
-    best, found = -1.0, Event((), 0.0, False, False)
-    for weights in _weights(*learnt):
+    best, found = -1.0, Event((), False)
+    for event in known:  # all runs may score it: none had a say in what it is
+        likely, unlikely = seen[::-1] if event.swapped else seen
+        least = at_least(event.counts(likely), len(likely), miss / 2)
+        most = at_most(event.counts(unlikely), len(unlikely), miss / 2)
+        loss = float(claim.loss(least, most))
+        if loss > best:
+            best, found = loss, event
+    given = [np.array([int(each.get(name, 0)) for name in names], dtype=np.int64) for each in directions]
+    for weights in (*given, *_weights(*learnt)):
         sums = [np.sort(side @ weights) for side in scored]
         thresholds = np.unique(np.concatenate(sums))
         if thresholds.size > THRESHOLDS:
             thresholds = thresholds[np.linspace(0, thresholds.size - 1, THRESHOLDS).astype(int)]
         above = [side.size - np.searchsorted(side, thresholds) for side in sums]
         for below, swapped in product((False, True), repeat=2):
-            hits = [side.size - n if below else n for side, n in zip(sums, above, strict=True)]
+            hits_at = [side.size - n if below else n for side, n in zip(sums, above, strict=True)]
             p, q = (1, 0) if swapped else (0, 1)
-            losses = claim.loss(low[p][hits[p]], high[q][hits[q]])
+            losses = claim.loss(low[p][hits_at[p]], high[q][hits_at[q]])
             at = int(np.argmax(losses))
             if losses[at] > best:
                 best = float(losses[at])
                 held = tuple((name, int(w)) for name, w in zip(names, weights, strict=True) if w)
-                found = Event(held, float(thresholds[at]), below, swapped)
+                found = Event((Condition(held, float(thresholds[at]), below),), swapped)
     return found
+
+
+def whole(weights: Floats) -> Ints:
+    """Whole weights in nearly these proportions, `FINEST` at most; all 0 where these are."""
+    largest = np.abs(weights).max(initial=0)
+    if not largest > 0:
+        return np.zeros(weights.shape, dtype=np.int64)
+    found = np.rint(FINEST * weights / largest).astype(np.int64)
+    return np.asarray(found // np.gcd.reduce(found))
 
 
 def _weights(first: Floats, second: Floats) -> Iterator[Ints]:
@@ -111,7 +165,6 @@ def _weights(first: Floats, second: Floats) -> Iterator[Ints]:
         return
     spread = np.atleast_2d(np.cov(first, rowvar=False)) + np.atleast_2d(np.cov(second, rowvar=False))
     ridge = 1e-6 * max(float(np.trace(spread)), 1e-9) * alone
-    direction = np.linalg.solve(spread + ridge, first.mean(axis=0) - second.mean(axis=0))
-    largest = np.abs(direction).max(initial=0)
-    if largest > 0:
-        yield np.rint(FINEST * direction / largest).astype(np.int64)
+    direction = whole(np.linalg.solve(spread + ridge, first.mean(axis=0) - second.mean(axis=0)))
+    if direction.any():
+        yield direction

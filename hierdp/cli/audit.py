@@ -29,8 +29,8 @@ def audit(mechanisms: Sequence[str], runs: int, confidence: float, exact: bool, 
     """Look for a mechanism that loses more privacy than it claims, from outside, by running it.
 
     MECHANISMS are names as `hierdp mechanisms` has them (group-size, InfTDA, …); default: all, which takes
-    some minutes. Each runs many times on a made-up table and as often on a neighbour of it. Half of the
-    runs choose an event, such as "count[A 2] ≥ 21", that tells the two tables apart; the other half bound
+    some minutes. Each runs many times on a made-up table and as often on a neighbour of it. A third of the
+    runs chooses an event, such as "count[A 2] ≥ 21", that tells the two tables apart; the others bound
     how much likelier it is on one of them, and so the ε (under zCDP also the ρ) that the mechanism has at
     least. Exit status 1 if that is more than it claims.
 

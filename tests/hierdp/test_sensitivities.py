@@ -5,6 +5,8 @@ be asked questions of the same shape, apart by the sensitivity of their noise at
 """
 
 import itertools
+import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -140,3 +142,16 @@ def test_structure_first_with_boundaries_to_choose(given):
             assert len(here.scores) == given["clusters"] - 1
             for a, b, (_, sensitivity, _) in zip(here.scores, there.scores, here.asked, strict=True):
                 assert np.abs(a - b).max() <= sensitivity
+
+
+def test_the_tests_that_the_docs_name_are_there():
+    """docs/privacy.md says of each sentence where it is checked."""
+    here = Path(__file__).parent
+    text = (here.parents[1] / "docs" / "privacy.md").read_text(encoding="utf-8")
+    files = set(re.findall(r"test_\w+\.py", text))
+    assert len(files) > 12
+    assert not [name for name in files if not (here / name).exists()]
+    code = "".join((here / name).read_text(encoding="utf-8") for name in files)
+    named = re.findall(r"(?:::|…)(test_\w+|_?of_\w+|_?scores_\w+|_?with_\w+)", text)
+    assert named
+    assert not [name for name in named if name not in code]

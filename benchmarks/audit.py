@@ -1,0 +1,106 @@
+"""How many runs `hierdp audit` needs to see that a mechanism has half the noise it says: docs/privacy.md.
+
+    python -m benchmarks.audit [--most 16000] [MECHANISM …]
+
+Each case of the audit is run with noise of half its scale at the full price, 500 runs of each table, then
+1,000, 2,000, … until the bound on what is lost exceeds the claim.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hierdp.audit import CASES, Case, audit
+from hierdp.audit.bound import at_least, at_most, least_epsilon
+from hierdp.budget import Spend
+from hierdp.noise import Changes, NoisyCounts, SimulatedNoise
+
+Ints = NDArray[np.int64]
+
+FIRST = 500
+"""Runs to begin with."""
+
+MISS = 1e-5
+"""What a case of a whole audit has of the 0.001 that is allowed for: there are some 90."""
+
+
+class Half(SimulatedNoise):
+    """Half the noise, at the full price."""
+
+    def geometric(self, counts: Ints, query: str, sensitivity: int, epsilon: float) -> NoisyCounts:
+        """Of twice the ε."""
+        made = super().geometric(counts, query, sensitivity, 2 * epsilon)
+        return replace(made, spend=replace(made.spend, epsilon=epsilon))
+
+    def gaussian(self, counts: Ints, query: str, sensitivity: float, rho: float) -> NoisyCounts:
+        """Of four times the ρ."""
+        made = super().gaussian(counts, query, sensitivity, 4 * rho)
+        return replace(made, spend=replace(made.spend, rho=rho))
+
+    def stable(
+        self, counts: Ints, query: str, changes: Changes, epsilon: float, delta: float
+    ) -> tuple[Ints, NoisyCounts]:
+        """Of twice the ε."""
+        kept, made = super().stable(counts, query, changes, 2 * epsilon, delta)
+        return kept, replace(made, spend=replace(made.spend, epsilon=epsilon))
+
+    def choose(
+        self, scores: Sequence[Ints], query: str, sensitivity: int, epsilon: float
+    ) -> tuple[Ints, Spend]:
+        """Of twice the ε."""
+        picked, spend = super().choose(scores, query, sensitivity, 2 * epsilon)
+        return picked, replace(spend, epsilon=epsilon)
+
+
+def runs_of_one_draw(epsilon: float) -> int:
+    """How many bounding runs show half the noise of one count, if the hits are as expected."""
+    p, q = 1 / (1 + np.exp(-2 * epsilon)), 1 / (1 + np.exp(2 * epsilon))
+    for n in range(20, 100_000):
+        low = at_least(np.floor(p * n), n, MISS / 2)
+        high = at_most(np.ceil(q * n), n, MISS / 2)
+        if least_epsilon(low, high) > epsilon:
+            return n
+    return -1
+
+
+def main() -> None:
+    """Print a line a case."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("mechanisms", nargs="*")
+    parser.add_argument("--first", type=int, default=FIRST)
+    parser.add_argument("--most", type=int, default=16_000)
+    given = parser.parse_args()
+    print("one count, both tables seen: bounding runs by ε")
+    print("  ".join(f"{e}: {runs_of_one_draw(e)}" for e in (0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0)))
+    for case in CASES:
+        if not given.mechanisms or {case.mechanism, case.method} & set(given.mechanisms):
+            _line(case, given.first, given.most)
+
+
+def _line(case: Case, runs: int, most: int) -> None:
+    started = time.perf_counter()
+    found: Any = None
+    while runs <= most:
+        (found,) = audit([case], runs * case.fewer, 1 - MISS, Half)
+        if found.over:
+            break
+        runs *= 2
+    claim, least = (found.claim.epsilon, found.epsilon) if found.rho is None else (found.claim.rho, found.rho)
+    unit = "ε" if found.rho is None else "ρ"
+    said = f"{found.runs:,}" if found.over else f"not at {found.runs:,}"
+    seconds = time.perf_counter() - started
+    print(
+        f"{case.name} | {case.change} | {unit} {claim:.2g} | {least:.2f} | {said} | {seconds:.0f} s",
+        flush=True,
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,130 @@
+"""The ledger of every mechanism, method and relation: complete, summed, printed, and not to be exceeded."""
+
+import json
+from dataclasses import replace
+from html import unescape
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from hierdp.audit import CASES
+from hierdp.budget import Ledger
+from hierdp.cli import main
+from hierdp.errors import InputError
+from hierdp.mechanisms import MECHANISMS
+from hierdp.noise import SimulatedNoise
+
+NAMES = [f"{case.name}: {case.change}" for case in CASES]
+
+
+class Dear(SimulatedNoise):
+    """Noise that costs a little more than was asked."""
+
+    def __init__(self, more=1.001, more_delta=1.0):
+        super().__init__(0)
+        self.more, self.more_delta, self.asked = more, more_delta, 0
+
+    def _priced(self, spend):
+        self.asked += 1
+        return replace(
+            spend,
+            epsilon=spend.epsilon and spend.epsilon * self.more,
+            rho=spend.rho and spend.rho * self.more,
+            delta=spend.delta and spend.delta * self.more_delta,
+        )
+
+    def geometric(self, counts, query, sensitivity, epsilon):
+        made = super().geometric(counts, query, sensitivity, epsilon)
+        return replace(made, spend=self._priced(made.spend))
+
+    def gaussian(self, counts, query, sensitivity, rho):
+        made = super().gaussian(counts, query, sensitivity, rho)
+        return replace(made, spend=self._priced(made.spend))
+
+    def stable(self, counts, query, changes, epsilon, delta):
+        kept, made = SimulatedNoise.stable(SimulatedNoise(0), counts, query, changes, epsilon, delta)
+        return kept, replace(made, spend=self._priced(made.spend))
+
+    def choose(self, scores, query, sensitivity, epsilon):
+        chosen, spend = super().choose(scores, query, sensitivity, epsilon)
+        return chosen, self._priced(spend)
+
+
+@pytest.mark.parametrize("case", CASES, ids=NAMES)
+def test_every_release_keeps_account_of_all_it_spends(case):
+    made = case.release(1, SimulatedNoise(1))
+    ledger, budget = made.ledger, json.loads(json.dumps(made.manifest()))["budget"]
+    losses = [spend.rho if ledger.zcdp else spend.epsilon for spend in ledger.spends]
+    assert all(loss > 0 for loss in losses)
+    allowed = ledger.rho if ledger.zcdp else ledger.epsilon
+    assert sum(losses) <= allowed * (1 + 1e-9)
+    if "groups and largest size secret" not in case.change:  # a level that has no groups is asked nothing
+        assert sum(losses) == pytest.approx(allowed)
+    assert budget["spent"] == pytest.approx(sum(losses))
+    kind = "zero-concentrated" if ledger.zcdp else "(ε, δ)" if ledger.delta else "pure"
+    assert budget["composition"].startswith(kind)
+    assert len(budget["neighbouring_relation"].split()) > 4
+    assert [line["query"] for line in budget["spends"]] == [spend.query for spend in ledger.spends]
+    for line in budget["spends"]:
+        assert line["query"]
+        assert line["noise"]
+        assert line["sensitivity"] > 0
+        assert line["scale"] > 0
+
+
+@pytest.mark.parametrize("case", CASES, ids=NAMES)
+def test_no_release_exceeds_its_budget(case):
+    dear = Dear(1.5 if "groups and largest size secret" in case.change else 1.001)
+    with pytest.raises(InputError, match="more than the budget"):
+        case.release(1, dear)
+    assert dear.asked  # all that was drawn went through it
+    assert case.release(1, Dear(1.0)).ledger.spends
+
+
+def test_nor_its_delta():
+    for case in CASES:
+        if case.method == "SH":
+            with pytest.raises(InputError, match="more than that of"):
+                case.release(1, Dear(1.0, 1.001))
+
+
+def test_every_mechanism_is_among_them():
+    assert {case.method for case in CASES} >= {m.name for m in MECHANISMS} - {"Hc x Hg x Hc"}
+
+
+PRINTED = {
+    "group-size": ["--levels", "town", "--group", "home", "--max-size", "3"],
+    "count-of-counts": ["--levels", "town", "--group", "home", "--max-size", "3"],
+    "top-down": ["--axis", "a=town", "--axis", "b=home", "--delta", "1e-8"],
+    "range-query": ["--numbers", "home=0:4"],
+    "clustering": ["--numbers", "home=0:4"],
+}
+
+
+@pytest.mark.parametrize("mechanism", PRINTED)
+def test_the_ledger_is_printed(tmp_path, mechanism):
+    """The sum on the screen; each query, the composition and the neighbouring relation in the report."""
+    pd.DataFrame({"town": ["a", "a", "b"], "home": [1, 1, 2]}).to_csv(tmp_path / "in.csv", index=False)
+    arguments = [*PRINTED[mechanism], "--epsilon", "1", "--out", str(tmp_path / "out")]
+    done = CliRunner().invoke(
+        main, ["release", mechanism, str(tmp_path / "in.csv"), *arguments], env={"COLUMNS": "250"}
+    )
+    assert done.exit_code == 0, done.output
+    budget = json.loads((tmp_path / "out" / "manifest.json").read_text())["budget"]
+    assert f"{budget['spent']:.6g} spent" in done.output
+    report = unescape((tmp_path / "out" / "report.html").read_text())
+    for spend in budget["spends"]:
+        assert spend["query"] in report
+        assert spend["noise"] in report
+    assert budget["neighbouring_relation"] in report
+    assert f"ε = {budget['epsilon']:g}" in report
+    checked = CliRunner().invoke(main, ["check", str(tmp_path / "out")], env={"COLUMNS": "300"})
+    assert checked.exit_code == 0, checked.output
+    assert f"by {budget['composition']}" in checked.output
+
+
+def test_a_ledger_is_checked_where_it_is_made():
+    made = CASES[0].release(0, SimulatedNoise(0)).ledger
+    with pytest.raises(InputError):
+        Ledger(made.epsilon / 2, made.delta, made.neighbours, made.spends)
