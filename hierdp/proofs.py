@@ -11,16 +11,19 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile, ZipInfo
+from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hierdp.record import Step
+from hierdp.record import Step, Steps
 from models import Model
-from models.instances import packed, unpacked
+from models.instances import UnknownModel, packed, unpacked
 
 NAMES = "steps.json"
+
+MOST_BYTES = 100 * Steps.MOST
+"""Of one step with its data: four times what `Steps` reckons with."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,14 +59,37 @@ def read(path: Path) -> Iterator[Kept]:
     """
     try:
         with ZipFile(path) as file:
-            for at, name in enumerate(json.loads(file.read(NAMES))):
-                with np.load(io.BytesIO(file.read(f"{at:06d}.npz")), allow_pickle=False) as arrays:
-                    model, x = unpacked(arrays)
+            names = json.loads(file.read(_small(file.getinfo(NAMES))))
+            members = [f"{at:06d}.npz" for at in range(len(names))]
+            if sorted(file.namelist()) != sorted([*members, NAMES]):
+                raise ValueError("it holds other files than its steps")
+            for name, member in zip(names, members, strict=True):
+                model, x = _unpacked(file.read(_small(file.getinfo(member))))
                 if x is None:
                     raise ValueError(f"{name} has no answer")
                 yield Kept(str(name), model, x)
-    except (BadZipFile, EOFError, KeyError, OSError, TypeError, json.JSONDecodeError) as broken:
+    except UnknownModel:
+        raise
+    except ValueError as broken:
+        raise ValueError(f"{path.name} is broken: {broken}") from None
+    except Exception as broken:  # what a broken file makes its readers raise is anybody's guess
         raise ValueError(f"{path.name} is broken: {type(broken).__name__}") from None
+
+
+def _unpacked(member: bytes) -> tuple[Model, NDArray[Any] | None]:
+    with ZipFile(io.BytesIO(member)) as inner:
+        for info in inner.infolist():
+            if info.compress_type != ZIP_STORED:  # as `write` stores them: what is in it is no larger than it
+                raise ValueError(f"{info.filename} is compressed twice")
+    with np.load(io.BytesIO(member), allow_pickle=False) as arrays:
+        return unpacked(arrays)
+
+
+def _small(member: ZipInfo) -> ZipInfo:
+    """Refuse what says that it unpacks to more than any step: it would fill the memory."""
+    if member.file_size > MOST_BYTES:
+        raise ValueError(f"{member.filename} is too large for a step")
+    return member
 
 
 def _member(name: str) -> ZipInfo:

@@ -26,8 +26,6 @@ Floats = NDArray[np.float64]
 class CumulativeQIP:
     """The M_c post-processing of Fioretto & Van Hentenryck 2019 (Fig. 7).
 
-    ::
-
         minimize    Σ_r ‖ĉ^r − c̃^r‖²                                   (C1)
         subject to  ĉ^root_N = G                                        (C2)
                     ĉ^r_i ≤ ĉ^r_{i+1}                  for all r, i     (C3)
@@ -182,7 +180,8 @@ class CumulativeQIP:
             nearest = monotone(moved, float(self.total))
             before, prices = prices, np.subtract(moved, nearest, out=moved)
             guess -= prices
-            leads_astray = np.vdot(guess, prices) > np.vdot(guess, before)
+            # Not by BLAS: its threads add up in an order of their own, and cost more than so little work.
+            leads_astray = np.einsum("ij,ij", guess, prices) > np.einsum("ij,ij", guess, before)
             momentum = 1.0 if leads_astray else faster
             if turn % 20 == 0 or turn == rounds:
                 point = tree.project(noisy - prices)

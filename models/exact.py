@@ -49,7 +49,8 @@ def dot(a: NDArray[Any], b: NDArray[Any]) -> Number:
         products: Number = sum((x * y for x, y in zip(a.tolist(), b.tolist(), strict=True)), 0)
         return products
     if not (np.issubdtype(a.dtype, np.integer) and np.issubdtype(b.dtype, np.integer)):
-        return float(np.dot(a.astype(np.float64, copy=False), b.astype(np.float64, copy=False)))
+        # Not by BLAS, whose sums depend on its number of threads, and that on where the work is done.
+        return float((a.astype(np.float64, copy=False) * b.astype(np.float64, copy=False)).sum())
     if _bits(a) + _bits(b) <= _SAFE_BITS:
         high, low = _dot(a, b)
         return (int(high) << 32) + int(low)

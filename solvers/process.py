@@ -9,14 +9,29 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterable
 from importlib import import_module
 from multiprocessing.connection import Connection
 
 WATCH_SECONDS = 1.0
 """How often a process looks whether the one that started it still lives."""
 
+START = """
+import os, sys
+serve, line, parent, *cores = sys.argv[1:]
+if cores:
+    try:
+        os.sched_setaffinity(0, map(int, cores))
+    except OSError:
+        pass
+from solvers.process import adopted
+adopted(serve, line, parent)
+"""
+"""What a process runs. Cores come first: libraries start their threads as they are loaded, as many as there
+are cores then, and no later limit reaches these. Where the system forbids it, it is done without."""
 
-def started(serve: str) -> tuple[subprocess.Popen[bytes], Connection]:
+
+def started(serve: str, cores: Iterable[int] = ()) -> tuple[subprocess.Popen[bytes], Connection]:
     """A fresh interpreter that runs a function on its end of a line, and our end.
 
     Neither forked (threads do not survive that) nor spawned by `multiprocessing` (which runs the caller's
@@ -26,12 +41,14 @@ def started(serve: str) -> tuple[subprocess.Popen[bytes], Connection]:
     ----------
     serve : str
         ``module:function``, which takes a `Connection`.
+    cores : ints, optional
+        What it, and all that it starts, is to keep to; default: what this process may use.
     """
     ours, theirs = socket.socketpair()
     path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
-    start = "import sys; from solvers.process import adopted; adopted(*sys.argv[1:])"
+    told = (theirs.fileno(), os.getpid(), *cores)
     process = subprocess.Popen(
-        [sys.executable, "-c", start, serve, str(theirs.fileno()), str(os.getpid())],
+        [sys.executable, "-c", START, serve, *map(str, told)],
         pass_fds=[theirs.fileno()],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,

@@ -17,8 +17,10 @@ from hierdp.check.budget import check_budget
 from hierdp.check.counts import broken
 from hierdp.check.found import FAILS, HOLDS, OPEN, UNCLAIMED, Found
 from hierdp.check.proofs import check_proofs
+from hierdp.check.shape import check_shape
 from hierdp.check.ties import tie_of
-from hierdp.errors import InputError
+from hierdp.errors import InputError, listed
+from hierdp.record import versions
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -76,15 +78,22 @@ def check(path: str | Path, fingerprint: str | None = None) -> list[Found]:
 def _checks(folder: Path, fingerprint: str | None) -> Iterator[Found]:
     import pandas as pd
 
+    strange = [entry.name for entry in sorted(folder.iterdir()) if not entry.is_file()]
+    if strange:  # to read a pipe waits forever, and a device has no end
+        yield Found("files", FAILS, f"{listed(strange)}: a release holds files and nothing else")
+        return
     yield from _check_seal(folder, fingerprint)
     try:
-        manifest = json.loads((folder / files.MANIFEST).read_text(encoding="utf-8"))
+        text = (folder / files.MANIFEST).read_text(encoding="utf-8")
+        manifest = json.loads(text, parse_constant=_no_number)
         table = pd.read_parquet(folder / f"{files.TABLE}.parquet")
         regions = files.read_regions_of(folder / files.REGIONS)
     except Exception as error:  # whatever a broken file makes its reader raise
         yield Found("readable", FAILS, f"a file cannot be read: {type(error).__name__}")
         return
+    yield from _check_version(manifest)
     parts: list[tuple[str, Callable[[], Iterator[Found]]]] = [
+        ("shape", lambda: check_shape(table, manifest, regions)),
         ("tables", lambda: _check_tables(folder, table, regions)),
         ("counts", lambda: _check_counts(table, manifest, regions)),
         ("budget", lambda: check_budget(manifest)),
@@ -93,9 +102,24 @@ def _checks(folder: Path, fingerprint: str | None) -> Iterator[Found]:
     for name, part in parts:
         try:
             yield from part()
-        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, OSError) as error:
-            # An edited file may hold anything; what does not fit is no release of this version.
+        except Exception as error:  # an edited file may hold anything
             yield Found(name, FAILS, f"a file does not hold what it should: {type(error).__name__} {error}")
+
+
+def _no_number(name: str) -> float:
+    raise ValueError(f"{name} is no number")
+
+
+def _check_version(manifest: Any) -> Iterator[Found]:
+    """Which hierdp made it: that of another version may hold something else."""
+    made, ours = manifest.get("versions", {}).get("hierdp") if isinstance(manifest, dict) else None, _ours()
+    if made != ours:
+        why = f"made by hierdp {made}, checked by {ours}: what does not fit may be due to that"
+        yield Found("version", OPEN, why)
+
+
+def _ours() -> str:
+    return dict(versions())["hierdp"]
 
 
 def _check_seal(folder: Path, fingerprint: str | None) -> Iterator[Found]:
@@ -105,17 +129,17 @@ def _check_seal(folder: Path, fingerprint: str | None) -> Iterator[Found]:
         yield Found("files", FAILS, f"there is no {files.SUMS}")
         return
     wrong = []
-    listed = {files.SUMS}
+    known = {files.SUMS}
     for line in sums.read_text(encoding="utf-8", errors="replace").splitlines():
         told, _, name = line.partition("  ")
-        listed.add(name)
+        known.add(name)
         file = folder / Path(name).name
         if not file.is_file():
             wrong.append(f"{name} is missing")
         elif files.digest(file) != told:
             wrong.append(f"{name} is not the file that was released")
-    wrong += [f"{file.name} was added" for file in sorted(folder.iterdir()) if file.name not in listed]
-    yield Found("files", FAILS if wrong else HOLDS, "; ".join(wrong) or f"{len(listed) - 1} files as sealed")
+    wrong += [f"{file.name} was added" for file in sorted(folder.iterdir()) if file.name not in known]
+    yield Found("files", FAILS if wrong else HOLDS, "; ".join(wrong) or f"{len(known) - 1} files as sealed")
     found = files.digest(sums)
     if fingerprint is None:
         yield Found("fingerprint", OPEN, f"{found}: compare it with the publisher's, or give --fingerprint")
@@ -148,7 +172,9 @@ def _check_counts(table: DataFrame, manifest: dict[str, Any], regions: dict[str,
     claims = manifest["holds"]
     for name, why in broken(table, manifest["settings"], regions).items():
         claimed, word = claims[name], WORDS[name]
-        if claimed is None and why is None:
+        if claimed not in (True, False, None):
+            yield Found(word, FAILS, f"the manifest's claim is {claimed!r}, not true or false")
+        elif claimed is None and why is None:
             yield Found(word, UNCLAIMED, "it does not apply to this table")
         elif claimed is None or why is None:
             yield Found(

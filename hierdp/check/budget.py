@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from typing import Any
 
-from hierdp.budget import Ledger, Spend
+from hierdp.budget import Ledger, Spend, check_epsilon
 from hierdp.check.found import FAILS, HOLDS, OPEN, Found
 from hierdp.errors import InputError
 from hierdp.noise import deviation_of
@@ -30,6 +30,7 @@ def check_budget(manifest: Mapping[str, Any]) -> Iterator[Found]:
     else:
         yield Found("budget: each loss", HOLDS, f"{len(spends)} measurements, by the laws of their noise")
     try:
+        check_epsilon(told["epsilon"])
         ledger = Ledger(told["epsilon"], told["delta"], told["neighbouring_relation"], spends)
     except InputError as over:
         yield Found("budget: sum", FAILS, str(over))

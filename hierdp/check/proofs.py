@@ -9,8 +9,10 @@ from typing import Any
 
 from hierdp.check.found import FAILS, HOLDS, OPEN, Found
 from hierdp.check.ties import Tie
+from hierdp.errors import listed
 from hierdp.files import PROOFS
 from hierdp.proofs import Kept, read
+from hierdp.record import Steps
 from models.instances import UnknownModel
 
 CLOSE = 1e-9
@@ -54,6 +56,7 @@ def _check_each(path: Path, told: list[Mapping[str, Any]], tie: Tie) -> Iterator
         yield Found("certificates", FAILS, str(broken))
         return
     left = len(told) - at
+    wrong += _lost(told, at)
     if wrong:
         more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
         yield Found("certificates", FAILS, wrong[0] + more)
@@ -62,6 +65,13 @@ def _check_each(path: Path, told: list[Mapping[str, Any]], tie: Tie) -> Iterator
     if left > 0:
         yield Found("certificates", OPEN, f"{left} steps are in the manifest alone: too large to be kept")
     yield tie.verdict(complete=left <= 0)
+
+
+def _lost(told: list[Mapping[str, Any]], kept: int) -> list[str]:
+    """The steps that are in the manifest alone, and not too large to be kept."""
+    room = Steps.MOST - sum(int(line["variables"]) for line in told[:kept])
+    small = [line["step"] for line in told[kept:] if int(line["variables"]) <= room]
+    return [f"{PROOFS} lacks the steps {listed(small)}"] if small else []
 
 
 def _wrong(kept: Kept, line: Mapping[str, Any]) -> str:

@@ -100,9 +100,7 @@ class AtOnceTie:
         if not complete:
             return Found(TIE, OPEN, "not all steps are kept")
         if len(self.found) != 1 or self.found[0].offsets.size != self.tree.size + 1:
-            return Found(
-                TIE, FAILS, "there is not one matching of all levels over these regions"
-            )
+            return Found(TIE, FAILS, "there is not one matching of all levels over these regions")
         (found,) = self.found
         for level, released in enumerate(self.table):
             nodes = self.tree.nodes_of(level)

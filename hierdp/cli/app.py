@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
+import threading
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +32,8 @@ class Friendly(click.Group):
         from hierdp.record import NotProved, NotSolved
 
         try:
-            return super().invoke(ctx)
+            with terminating():
+                return super().invoke(ctx)
         except (click.ClickException, click.Abort, click.exceptions.Exit):
             raise
         except InputError as bad:
@@ -43,7 +48,7 @@ class Friendly(click.Group):
             why = "the disk is full" if failure.errno in FULL else str(failure)
             raise click.ClickException(f"{why}; nothing was released") from failure
         except KeyboardInterrupt as stop:
-            raise Ended("interrupted; nothing was written", 130) from stop
+            raise Ended("interrupted; nothing was written", 128 + signal.SIGINT) from stop
         except Exception as bug:
             if os.environ.get(DEBUG):
                 raise
@@ -59,6 +64,30 @@ class Ended(click.ClickException):
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)
         self.exit_code = status  # type: ignore[misc]  # click has it on the class
+
+
+@contextmanager
+def terminating() -> Iterator[None]:
+    """Take SIGTERM, as `kill`, `timeout` or a batch system sends it, for Ctrl-C: what is unfinished goes."""
+    ours = threading.current_thread() is threading.main_thread()
+    if not ours or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+    told = []
+
+    def stop(number: int, _: Any) -> None:
+        told.append(number)
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    except KeyboardInterrupt:
+        if not told:
+            raise
+        raise Ended("terminated; nothing was written", 128 + signal.SIGTERM) from None
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _place(bug: BaseException) -> str:

@@ -26,7 +26,7 @@ class Processes:
     def __init__(self, number: int) -> None:
         self._number = number
         self._idle: list[_Helper] = []
-        self._count = 0
+        self._taken = [0] * number  # how many are at work on each share of the cores
 
     def results(
         self, function: Callable[..., T], items: Sequence[tuple[Any, ...]], shared: Shared
@@ -46,7 +46,7 @@ class Processes:
                     helper = busy.pop(line)
                     place, answer = helper.place, helper.answer()
                     if answer is None:
-                        cause = helper.end()
+                        cause = self._ended(helper)
                         died[place] += 1
                         if died[place] == TRIES:
                             raise LostWorker(_last_words(cause))
@@ -59,25 +59,38 @@ class Processes:
                     yield place, _read(answer)
         finally:
             for helper in busy.values():
-                helper.end(at_once=True)
+                self._ended(helper, at_once=True)
 
     def _started(self) -> _Helper:
-        """One more, with a share of the cores: threads within it shall not crowd the others out."""
-        self._count += 1
-        return _Helper(self._count % self._number, self._number)
+        """One more, with the share of the cores that is least taken: nobody's threads crowd others out."""
+        share = self._taken.index(min(self._taken))
+        self._taken[share] += 1
+        return _Helper(share, self._number)
+
+    def _ended(self, helper: _Helper, at_once: bool = False) -> str:
+        self._taken[helper.share] -= 1
+        return helper.end(at_once)
 
     def close(self) -> None:
         """End them."""
         while self._idle:
-            self._idle.pop().end(at_once=True)
+            self._ended(self._idle.pop(), at_once=True)
+
+
+def cores(share: int, of: int) -> list[int]:
+    """Every `of`-th core that this process may use, from that of the share on; one, where there are fewer."""
+    if not hasattr(os, "sched_getaffinity"):
+        return []
+    ours = sorted(os.sched_getaffinity(0))
+    return ours[share % len(ours) :: of]
 
 
 class _Helper:
     """Our end of one process."""
 
-    def __init__(self, turn: int, of: int) -> None:
-        self._process, self.line = process.started("hierdp.execution.processes:serve")
-        self._tell("cores", turn, of)
+    def __init__(self, share: int, of: int) -> None:
+        self._process, self.line = process.started("hierdp.execution.processes:serve", cores(share, of))
+        self.share = share
         self._knows: object = None
         self.place = -1
 
@@ -131,9 +144,6 @@ def _serve(line: Connection) -> None:
     shared: Shared = ()
     while True:
         kind, *rest = line.recv()
-        if kind == "cores":
-            _keep_to(*rest)
-            continue
         if kind == "shared":
             (shared,) = rest
             continue
@@ -144,13 +154,6 @@ def _serve(line: Connection) -> None:
             failure.add_note("in a worker:\n" + "".join(traceback.format_exception(failure)))
             answer = _failed(failure)
         line.send_bytes(answer)
-
-
-def _keep_to(turn: int, of: int) -> None:
-    """Every `of`-th core, or one if there are not so many."""
-    if hasattr(os, "sched_setaffinity"):
-        cores = sorted(os.sched_getaffinity(0))
-        os.sched_setaffinity(0, cores[turn % len(cores) :: of])
 
 
 def _failed(failure: Exception) -> bytes:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -166,7 +167,24 @@ def _distinct(names: Sequence[str]) -> None:
 
 def run(expression: Table) -> Any:
     """The rows of an expression, as an Arrow table."""
-    return quietly(expression.to_pyarrow)
+    connection = engine(expression)
+    if getattr(connection, "name", "") != "duckdb":
+        return quietly(expression.to_pyarrow)
+
+    def rows() -> Any:
+        # Aside: DuckDB looks for Ctrl-C where it likes, and may not do so for minutes.
+        with ThreadPoolExecutor(1) as aside:
+            try:
+                found = aside.submit(expression.to_pyarrow)
+            except RuntimeError:  # a thread takes memory, too
+                raise MemoryError("no thread can be started") from None
+            try:
+                return found.result()
+            except KeyboardInterrupt:
+                connection.con.interrupt()
+                raise
+
+    return quietly(rows)
 
 
 def quietly(action: Callable[[], Any], path: Path | None = None) -> Any:

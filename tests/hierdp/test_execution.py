@@ -3,9 +3,11 @@
 import os
 import pickle
 import shlex
+import signal
 import sys
 import time
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,11 +16,12 @@ import pytest
 import tasks
 from click.testing import CliRunner
 from doubles import Double, hierarchy
+from test_check import ALL, PEOPLE
 
-from hierdp import SimulatedNoise, execution, source
+from hierdp import SimulatedNoise, execution, release, source
 from hierdp.cli import main
 from hierdp.errors import InputError
-from hierdp.execution import cluster, engine
+from hierdp.execution import cluster, engine, processes
 from hierdp.mechanisms.group_size import group_size
 from hierdp.mechanisms.group_size import repairs as group_size_repairs
 from hierdp.mechanisms.how import How
@@ -26,6 +29,8 @@ from hierdp.mechanisms.top_down import repairs as top_down_repairs
 from hierdp.mechanisms.top_down import top_down
 from hierdp.record import NotSolved
 from hierdp.tables import Flows, GroupSizes
+from models import CumulativeQIP, exact
+from solvers import process as solver_process
 
 ITEMS = [(x,) for x in range(20)]
 SQUARES = [x * x for x in range(20)]
@@ -150,6 +155,58 @@ def test_chunks():
     assert execution.chunks(0, 3) == []
 
 
+# --- cores -----------------------------------------------------------------------------------------------
+
+linux = pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="this system has no such thing")
+
+
+@linux
+@pytest.mark.parametrize("ours", [{0, 1}, {3}, {2, 5, 7}, set(range(8))])
+@pytest.mark.parametrize("number", [1, 2, 3, 8, 20])
+def test_the_cores_are_shared_out(monkeypatch, ours, number):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: ours)
+    shares = [set(processes.cores(share, number)) for share in range(number)]
+    assert set.union(*shares) == ours
+    assert all(shares)
+    if number <= len(ours):
+        assert sum(map(len, shares)) == len(ours)  # nobody's twice
+    else:
+        assert {len(share) for share in shares} == {1}
+        alike = [shares.count({core}) for core in ours]
+        assert max(alike) - min(alike) <= 1
+
+
+@linux
+def test_each_worker_keeps_to_its_cores_and_leaves_ours_alone():
+    ours = os.sched_getaffinity(0)
+    number = max(2, min(3, len(ours)))
+    shares = sorted(sorted(processes.cores(share, number)) for share in range(number))
+
+    def seen():
+        found = {one: (own, all_) for one, own, all_ in execution.each(tasks.cores, ITEMS, "looking")}
+        assert all(own == all_ for own, all_ in found.values())
+        return found
+
+    with execution.using(workers=number):
+        for share in reversed(shares):
+            found = seen()
+            assert sorted(sorted(own) for own, _ in found.values()) == shares
+            # Who is started in the place of one that dies has the share that this one had.
+            os.kill(next(one for one, (own, _) in found.items() if own == set(share)), signal.SIGKILL)
+        assert sorted(sorted(own) for own, _ in seen().values()) == shares
+    assert os.sched_getaffinity(0) == ours
+
+
+@linux
+def test_a_system_that_forbids_it_is_no_obstacle():
+    nowhere = [max(os.sched_getaffinity(0)) + 10_000]
+    process, line = solver_process.started("hierdp.execution.processes:serve", nowhere)
+    line.send(("task", tasks.square, (3,)))
+    assert pickle.loads(line.recv_bytes()) == (True, 9)
+    line.close()
+    assert solver_process.ended(process) == "exit status 0"
+
+
 # --- lost workers ----------------------------------------------------------------------------------------
 
 
@@ -209,13 +266,15 @@ def trips():
     return Flows(axes, ("from", "to"), cells, np.arange(1, len(cells) + 1) * 7)
 
 
+def few(engines):
+    """Where solvers are at work, each worker has one of its own to start, which takes seconds."""
+    return {place: engines[place] for place in ("here", "2 processes", "cluster")}
+
+
 RELEASES = {
     "M_c^dp": lambda: group_size(sizes(), 1.0, SimulatedNoise(3), "M_c^dp"),
-    "M_c^r": lambda: group_size(sizes(), 1.0, SimulatedNoise(3), "M_c^r"),
-    "M_H": lambda: group_size(sizes(), 1.0, SimulatedNoise(3), "M_H"),
     "M_dp^OP": lambda: group_size(tiny(), 8.0, SimulatedNoise(3), "M_dp^OP", How(window=3)),
     "InfTDA": lambda: top_down(trips(), 1.0, 1e-8, SimulatedNoise(3)),
-    "TDA_inf": lambda: top_down(trips(), 1.0, 1e-8, SimulatedNoise(3), "TDA_inf"),
     "TDA": lambda: top_down(trips(), 1.0, 1e-8, SimulatedNoise(3), "TDA", how=How("highs")),
 }
 
@@ -226,9 +285,7 @@ def test_a_release_is_the_same_bytes_wherever_it_is_made(name, engines, tmp_path
     monkeypatch.setattr(group_size_repairs, "CELLS_OF_A_TABLE", 3)
     monkeypatch.setattr(top_down_repairs, "MOST_WHOLE", 6)
     monkeypatch.setattr(top_down_repairs, "MOST_REAL", 6)
-    # Where solvers are at work, each worker has one of its own to start.
-    few = {place: engines[place] for place in ("here", "2 processes", "cluster")}
-    places = engines if name in ("M_c^dp", "InfTDA") else few
+    places = engines if name in ("M_c^dp", "InfTDA") else few(engines)
 
     def job():
         path = RELEASES[name]().write(tmp_path / f"out{len(list(tmp_path.iterdir()))}", report=False)
@@ -236,6 +293,42 @@ def test_a_release_is_the_same_bytes_wherever_it_is_made(name, engines, tmp_path
 
     made = everywhere(places, job)
     assert all(one == made[0] for one in made)
+
+
+@pytest.mark.parametrize(("mechanism", "options"), ALL, ids=lambda value: str(value)[:60])
+def test_every_method_is_the_same_bytes_wherever_it_is_made(
+    mechanism, options, engines, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(group_size_repairs, "CELLS_A_TASK", 10)
+    monkeypatch.setattr(top_down_repairs, "MOST_WHOLE", 6)
+    monkeypatch.setattr(top_down_repairs, "MOST_REAL", 6)
+
+    def job():
+        made = release(PEOPLE, mechanism, epsilon=1, noise=SimulatedNoise(7), **options)
+        path = made.write(tmp_path / "out", overwrite=True, report=False)
+        return {file.name: file.read_bytes() for file in path.iterdir() if file.name not in DATED}
+
+    made = everywhere(few(engines), job)
+    assert {"released.parquet", "released.csv"} <= set(made[0])
+    assert all(one == made[0] for one in made)
+
+
+def test_sums_of_floats_do_not_depend_on_the_number_of_threads():
+    """A worker has a share of the cores, and so fewer threads than this process."""
+    limits = pytest.importorskip("threadpoolctl").threadpool_limits
+    rng = np.random.default_rng(1)
+    a, b = rng.normal(size=(2, 200_001))
+    relaxed = CumulativeQIP.random(rng, 60_000)
+    found = set()
+    for threads in (1, 2, 3):
+        with limits(threads):
+            again = replace(relaxed, integer=False)
+            found.add((exact.dot(a, b), *(part.tobytes() for part in again.dykstra(60))))
+    assert len(found) == 1
+
+
+DATED = {"manifest.json", "SHA256SUMS"}
+"""They say when a release was made, and how long that took."""
 
 
 def test_the_command_line_spreads_its_work(tmp_path, local, monkeypatch):

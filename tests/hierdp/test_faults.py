@@ -247,35 +247,55 @@ main()
 
 def start(command):
     return subprocess.Popen(
-        [sys.executable, "-c", TALKING, *command.split()],
+        [sys.executable, "-c", TALKING, *command],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
 def test_stopped_at_any_moment(how):
     """From the first line to the last: a release is there as a whole, or it is not there."""
     started = time.monotonic()
-    assert start(f"{RELEASE} --simulate 1").wait() == 0
+    assert start(f"{RELEASE} --simulate 1".split()).wait() == 0
     whole = time.monotonic() - started
     expected = names("out")
     for part in range(3):
-        process = start(f"{RELEASE} --overwrite --simulate 1".replace("--out out", f"--out out{part}"))
+        command = f"{RELEASE} --overwrite --simulate 1".replace("--out out", f"--out out{part}")
+        process = start(command.split())
         assert process.stdout.readline() == "go\n"
         time.sleep(whole * part / 5)
         process.send_signal(how)
         _, errors = process.communicate(timeout=60)
-        assert "Traceback" not in errors
+        # One within a callback from C is lost there, and said so by Python; the work goes on then.
+        assert "Traceback" not in errors or errors.startswith("Exception ignored")
         if Path(f"out{part}").exists():
             assert names(f"out{part}") == expected
-        elif how == signal.SIGINT:
-            said = {(130, "Error: interrupted; nothing was written\n"), (1, "\nAborted!\n")}
-            assert (process.returncode, errors) in said  # the second: before the command had begun
+        elif how != signal.SIGKILL:
+            word = "interrupted" if how == signal.SIGINT else "terminated"
+            said = {(128 + how, f"Error: {word}; nothing was written\n")}
+            before_it_began = {(1, "\nAborted!\n"), (-signal.SIGTERM, "")}
+            assert (process.returncode, errors) in said | before_it_began
         done = run(f"{RELEASE} --overwrite".replace("--out out", f"--out out{part}"))
         assert done.exit_code == 0, done.output
     assert names() == sorted(["in.csv", "out", *(f"out{part}" for part in range(3))])
+
+
+LONG = "SELECT 'a' AS town, hash(range) % 7 AS home FROM range(1000000000000)"
+
+
+@pytest.mark.parametrize(("how", "said"), [(signal.SIGINT, "interrupted"), (signal.SIGTERM, "terminated")])
+def test_stopped_while_the_table_is_read(how, said):
+    """DuckDB by itself may look for Ctrl-C after minutes, or never."""
+    options = "--levels town --group home --max-size 5 --epsilon 1 --out out"
+    process = start(["release", "group-size", "--query", LONG, *options.split()])
+    assert process.stdout.readline() == "go\n"
+    time.sleep(6)
+    process.send_signal(how)
+    _, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors) == (128 + how, f"Error: {said}; nothing was written\n")
+    assert names() == ["in.csv"]
 
 
 @pytest.mark.parametrize("workers", [None, 2])

@@ -20,7 +20,7 @@ from hierdp.mechanisms.clustering.noise_first import laplace, noise_first
 from hierdp.mechanisms.clustering.php import php
 from hierdp.mechanisms.clustering.published import Method, Published
 from hierdp.mechanisms.clustering.structure_first import structure_first
-from hierdp.noise import ExactNoise, Noise
+from hierdp.noise import ExactNoise, Noise, deviation_of
 from hierdp.record import Release
 from hierdp.tables import Axis as Regions
 from hierdp.tables import AxisLike, regions_from
@@ -88,7 +88,8 @@ def clustering(
     Returns
     -------
     Release
-        A row a bin: the axes' labels, `cluster`, `count`. Counts are means, and may be negative.
+        A row a bin: the axes' labels, `cluster`, `count`. Counts are means, and may be negative. With
+        Laplace, whose noise is all that its counts are off by, also `standard_error`.
 
     Raises
     ------
@@ -104,7 +105,7 @@ def clustering(
     """
     epsilon = check_epsilon(epsilon)
     chosen = checked(method, options)
-    clash = {"cluster", "count"} & {axis.name for axis in data.axes}
+    clash = {"cluster", "count", "standard_error"} & {axis.name for axis in data.axes}
     if clash:
         raise InputError(
             f"an axis is called {listed(sorted(clash))}, as a column of the result is; rename it"
@@ -112,7 +113,10 @@ def clustering(
     published = chosen.publish(data.counts.ravel(), epsilon, noise or ExactNoise(), **options)
     ledger = Ledger(epsilon, 0.0, PERSON, published.spends)
     settings = {"axes": [axis.as_dict() for axis in data.axes], **published.settings}
-    return Release(chosen.name, _table(data, published), ledger, published.steps, settings)
+    table = _table(data, published)
+    if method == "Laplace":  # each bin has noise of its own; means of clusters are off by more than noise
+        table["standard_error"] = deviation_of(published.spends[0])
+    return Release(chosen.name, table, ledger, published.steps, settings)
 
 
 def from_table(
@@ -131,16 +135,10 @@ def from_table(
     largest: int | None = None,
     width: int | None = None,
 ) -> Release:
-    """`clustering` of a table's rows by bin.
+    """Release a table's counts by bin: `hierdp.binning.histogram`, then `clustering`.
 
-    Parameters
-    ----------
-    source : path, DataFrame, Arrow or Ibis table
-        See `hierdp.tables.read`.
-    axes, count, unknown, clip
-        What the bins are; see `hierdp.binning.histogram`.
-    epsilon, noise, method, and the method's options
-        See `clustering`. By default the method's own.
+    `axes`, `count`, `unknown` and `clip` are those of `hierdp.binning.histogram`, the others those of
+    `hierdp.mechanisms.clustering.clustering`; those that are None are the method's own.
     """
     given = {"share": share, "eta": eta, "clusters": clusters, "largest": largest, "width": width}
     options = {name: value for name, value in given.items() if value is not None}

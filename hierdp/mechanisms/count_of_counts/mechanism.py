@@ -67,7 +67,11 @@ def from_table(
     group_budget: float | None = None,
     shares: Sequence[float] | None = None,
 ) -> Release:
-    """Release a table's groups by size: `hierdp.size_runs.group_runs`, then `count_of_counts`."""
+    """Release a table's groups by size: `hierdp.size_runs.group_runs`, then `count_of_counts`.
+
+    Where the table holds what is said as to `hierdp.tables.group_sizes`; `method` and what follows it as to
+    `hierdp.mechanisms.count_of_counts.plan.plan_of`.
+    """
     names = _level_names(levels, regions)
     options: dict[str, Any] = {
         "merge": merge,

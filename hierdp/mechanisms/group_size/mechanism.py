@@ -40,7 +40,11 @@ def from_table(
     time_limit: float | None = None,
     window: int | None = None,
 ) -> Release:
-    """Release a table's groups by size: `hierdp.tables.group_sizes`, then `group_size`."""
+    """Release a table's groups by size: `hierdp.tables.group_sizes`, then `group_size`.
+
+    Where the table holds what, and `max_size`, are said as to `hierdp.tables.group_sizes`; `method` as to
+    `hierdp.mechanisms.group_size.group_size`; what follows it is `hierdp.mechanisms.how.How`.
+    """
     how = How(backend, time_limit, window)
     checked(method, how, METHODS)  # before the table, which may be large, is read
     data = group_sizes(

@@ -70,7 +70,11 @@ def from_table(
     budget: str | Sequence[float] | None = None,
     repair: str | None = None,
 ) -> RangeRelease:
-    """Release a table's counts by bin: `hierdp.binning.histogram`, then `range_query`."""
+    """Release a table's counts by bin: `hierdp.binning.histogram`, then `range_query`.
+
+    `axes`, `count`, `unknown` and `clip` are those of `hierdp.binning.histogram`, the others those of
+    `hierdp.mechanisms.range_query.range_query`.
+    """
     chosen(method, branching=branching, budget=budget, repair=repair)  # before the table is read
     data = histogram(source, axes, count, unknown, clip)
     made = range_query(data, epsilon, noise, method, branching=branching, budget=budget, repair=repair)

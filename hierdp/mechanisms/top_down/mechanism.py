@@ -62,7 +62,9 @@ def from_table(
 ) -> Release:
     """Release a table's counts along hierarchies: `hierdp.tables.flows`, then `top_down`.
 
-    `trips`, `distinct` and `bounded` are those of `Unit`.
+    `axes`, `count` and `unknown` are those of `hierdp.tables.flows`; `trips`, `distinct` and `bounded` those
+    of `hierdp.mechanisms.top_down.unit.Unit`; `backend` and `time_limit` of `hierdp.mechanisms.how.How`; the
+    others of `hierdp.mechanisms.top_down.top_down`.
     """
     how, unit = How(backend, time_limit), Unit(trips, distinct, bounded)
     checked(method, how, METHODS)  # before the table, which may be large, is read

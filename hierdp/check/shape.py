@@ -1,0 +1,90 @@
+"""That a table has the columns, levels and regions of a release by the mechanism that the manifest names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from hierdp.check.counts import Regions, is_cells, is_sizes
+from hierdp.check.found import FAILS, HOLDS, Found
+from hierdp.files import REGIONS
+from hierdp.hierarchy import Hierarchy
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+SIZES = ["level", "level_name", "region", "parent", "size", "groups"]
+
+
+def check_shape(table: DataFrame, manifest: Mapping[str, Any], regions: Regions) -> Iterator[Found]:
+    """Of tables over regions; those of bins have none."""
+    settings = manifest["settings"]
+    if is_sizes(table):
+        wrong = _misnamed(manifest, SIZES_BY) or _sizes(table, settings, regions)
+    elif is_cells(settings, table):
+        wrong = _misnamed(manifest, CELLS_BY) or _cells(table, settings, regions)
+    else:
+        return
+    yield Found("shape", FAILS if wrong else HOLDS, wrong or "columns, levels and regions as they should be")
+
+
+SIZES_BY = ("group-size", "count-of-counts")
+CELLS_BY = ("top-down",)
+
+
+def _misnamed(manifest: Mapping[str, Any], commands: tuple[str, ...]) -> str:
+    """Whether no such mechanism makes such a table: else one could be named whose checks are fewer."""
+    from hierdp.mechanisms import MECHANISMS
+
+    name = str(manifest["mechanism"])
+    parts = {part.removeprefix("bottom-up ") for part in name.split(" × ")}
+    known = {made.name for made in MECHANISMS if made.command.startswith(commands)}
+    if name in known or parts <= known:
+        return ""
+    return f"this version knows no mechanism {name!r} that makes such a table"
+
+
+def _sizes(table: DataFrame, settings: Mapping[str, Any], regions: Regions) -> str:
+    import pandas as pd
+
+    if list(table.columns) != SIZES:
+        return f"its columns are {list(table.columns)}, not {SIZES}"
+    if len(regions) != 1:
+        return f"{REGIONS} lists {len(regions)} hierarchies, not one"
+    (hierarchy,) = regions.values()
+    if list(settings["levels"]) != list(hierarchy.levels):
+        return f"{REGIONS} has other levels than the manifest"
+    names = SIZES[:4]
+    there = pd.MultiIndex.from_frame(hierarchy.frame()[names].fillna(""))
+    rows = pd.MultiIndex.from_frame(table[names].fillna(""))
+    strange = ~rows.isin(there)
+    if strange.any():
+        return f"row {int(strange.argmax()) + 1}: {REGIONS} has no such region of that level and parent"
+    return ""
+
+
+def _cells(table: DataFrame, settings: Mapping[str, Any], regions: Regions) -> str:
+    axes: Mapping[str, list[str]] = settings["axes"]
+    order = list(settings["order"])
+    columns = ["level", *(part for name in axes for part in (f"{name}_level", name)), "count"]
+    if list(table.columns) not in (columns, [*columns, "standard_error"]):
+        return f"its columns are {list(table.columns)}, not {columns}"
+    if list(regions) != list(axes):
+        return f"{REGIONS} has the axes {list(regions)}, not {list(axes)}"
+    for name, hierarchy in regions.items():
+        why = _axis(table, name, hierarchy, list(axes[name]), order)
+        if why:
+            return why
+    return ""
+
+
+def _axis(table: DataFrame, name: str, hierarchy: Hierarchy, levels: list[str], order: list[str]) -> str:
+    if list(hierarchy.levels) != levels:
+        return f"{REGIONS} has other levels of {name} than the manifest"
+    if order.count(name) != hierarchy.tree.depth:
+        return f"the manifest's order does not go down to the last level of {name}"
+    for level in range(len(order) + 1):
+        told = levels[order[:level].count(name)]
+        if (table.loc[table["level"] == level, f"{name}_level"] != told).any():
+            return f"a row of level {level} has {name} at another level than {told!r}"
+    return ""

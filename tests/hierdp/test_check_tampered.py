@@ -1,0 +1,288 @@
+"""Releases changed by somebody who knows the files: each is a line that fails, and never a traceback."""
+
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+from zipfile import ZIP_DEFLATED, ZipFile
+
+import numpy as np
+import pandas as pd
+import pytest
+from test_check import (
+    FLOWS,
+    SIZES,
+    budget,
+    change_manifest,
+    claim,
+    entry,
+    failed,
+    file,
+    manifest,
+    released,
+    setting,
+    verdicts,
+)
+
+from hierdp import SimulatedNoise, files, proofs, release
+from hierdp.check import FAILS, HOLDS, OPEN, check
+from hierdp.cli import main
+from hierdp.record import Step
+from solvers import Solution
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Two releases of each kind, of one table and other noise."""
+    place = tmp_path_factory.mktemp("tampered")
+    kinds = {
+        "group-size": {**SIZES, "max_size": 4},
+        "top-down": {**FLOWS, "delta": 1e-6},
+        "count-of-counts": {**SIZES, "max_size": 9},
+    }
+    return {
+        (kind, seed): released(kind, place / f"{kind}{seed}", SimulatedNoise(seed), **options)
+        for kind, options in kinds.items()
+        for seed in (5, 6)
+    }
+
+
+# --- one change at a time, with digests that fit ---------------------------------------------------------
+
+
+def in_table(change):
+    """In Parquet, CSV and the finest table alike."""
+
+    def changed(folder):
+        table = change(pd.read_parquet(folder / "released.parquet"))
+        files.write_frame(table, folder, files.TABLE)
+        files.write_frame(
+            files.finest(table, files.read_regions_of(folder / files.REGIONS)), folder, files.FINEST
+        )
+
+    return changed
+
+
+def in_proofs(change):
+    """A change of the zip's members, bytes by name."""
+
+    def changed(folder):
+        path = folder / files.PROOFS
+        with ZipFile(path) as old:
+            members = {name: old.read(name) for name in old.namelist()}
+        change(members)
+        with ZipFile(path, "w", ZIP_DEFLATED) as new:
+            for name, content in members.items():
+                new.writestr(name, content)
+
+    return changed
+
+
+class Evil:
+    def __reduce__(self):
+        return os.mkdir, ("pwned",)
+
+
+def npz(save, **arrays):
+    kept = io.BytesIO()
+    save(kept, **arrays)
+    return kept.getvalue()
+
+
+def compress_twice(members):
+    with np.load(io.BytesIO(members["000000.npz"])) as arrays:
+        members["000000.npz"] = npz(np.savez_compressed, **arrays)
+
+
+def a_bit(folder):
+    path = folder / files.PROOFS
+    content = bytearray(path.read_bytes())
+    content[len(content) // 3] ^= 1
+    path.write_bytes(content)
+
+
+def another_answer(folder):
+    """Feasible, and not optimal: the last step of the other release's."""
+    steps = list(proofs.read(folder / files.PROOFS))
+    other = list(proofs.read(folder.parent / "other" / files.PROOFS))[-1]
+    assert not steps[-1].model.violations(other.x)
+    again = [Step(step.step, step.model, Solution("", "", "optimal", step.x)) for step in steps]
+    again[-1] = Step(steps[-1].step, steps[-1].model, Solution("", "", "optimal", other.x))
+    proofs.write(again, folder / files.PROOFS)
+
+
+def proofs_of_another(folder):
+    """And the manifest's lines that go with them."""
+    other = folder.parent / "other"
+    shutil.copy(other / files.PROOFS, folder)
+    lines = json.loads((other / files.MANIFEST).read_text())["solved"]
+    change_manifest(folder, lambda manifest: manifest.update(solved=lines))
+
+
+def table_of_another(folder):
+    for name in ("released", "finest"):
+        for suffix in ("parquet", "csv"):
+            shutil.copy(folder.parent / "other" / f"{name}.{suffix}", folder)
+
+
+def regions_without(folder, name="02b"):
+    path = folder / files.REGIONS
+    path.write_text("".join(line for line in path.read_text().splitlines(True) if name not in line))
+
+
+ANY = {
+    "proofs of another release": (proofs_of_another, "table from steps"),
+    "the table of another release": (table_of_another, "table from steps"),
+    "no list of regions": (lambda folder: (folder / files.REGIONS).unlink(), "shape"),
+    "a list of no regions": (file(files.REGIONS, b"axis,level,level_name,region,parent\n"), "shape"),
+    "a region less in the list": (regions_without, "tables"),
+    "a list of regions of noise": (file(files.REGIONS, bytes(range(256))), "readable"),
+    "a mechanism of another name": (entry(mechanism="M_x"), "shape"),
+    "no name of the mechanism": (entry(mechanism=[1]), "shape"),
+    "a column more": (in_table(lambda table: table.assign(more=1)), "shape"),
+    "counts as text": (
+        in_table(lambda t: t.astype({"groups" if "groups" in t else "count": str})), "counts"
+    ),
+    "no rows": (in_table(lambda table: table[:0]), None),
+    "the last level left out": (in_table(lambda t: t[t.level < t.level.max()]), None),
+    "a level left out": (in_table(lambda t: t[t.level != 1].reset_index(drop=True)), "consistent"),
+    "the root left out": (in_table(lambda t: t[t.level > 0].reset_index(drop=True)), "total"),
+    "an endless budget": (budget(epsilon=float("inf")), "readable"),
+    "no budget": (budget(epsilon=0), "budget: sum"),
+    "a budget in words": (budget(epsilon="one"), "budget: sum"),
+    "no spends": (budget(spends=[]), "budget: sum"),
+    "a claim in words": (claim(whole="yes"), "whole numbers"),
+    "settings of nothing": (manifest(lambda m: m.update(settings={})), None),
+    "other levels": (setting(order=["o"] * 50, levels=["a"], axes={"o": ["a"]}), "shape"),
+    "a manifest of depth": (file(files.MANIFEST, b"[" * 100_000), "readable"),
+    "a manifest in Latin 1": (file(files.MANIFEST, b"\xff{}"), "readable"),
+    "a number beyond all": (file(files.MANIFEST, b'{"a": ' + b"9" * 5000 + b"}"), "readable"),
+    "no steps kept": (in_proofs(lambda m: m.clear() or m.update({proofs.NAMES: b"[]"})), "certificates"),
+    "steps that are none": (in_proofs(lambda m: m.update({proofs.NAMES: b"7"})), "certificates"),
+    "steps of depth": (in_proofs(lambda m: m.update({proofs.NAMES: b"[" * 100_000})), "certificates"),
+    "a way out of the folder": (in_proofs(lambda m: m.update({"../../x.npz": b""})), "certificates"),
+    "a pickle": (
+        in_proofs(lambda m: m.update({"000000.npz": npz(np.savez, a=np.array([Evil()], object))})),
+        "certificates",
+    ),
+    "compressed twice": (in_proofs(compress_twice), "certificates"),
+    "a step of nothing": (in_proofs(lambda m: m.update({"000000.npz": b""})), "certificates"),
+    "a bit": (a_bit, "certificates"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["group-size", "top-down", "count-of-counts"])
+@pytest.mark.parametrize("name", ANY)
+def test_a_change_is_caught_and_named(made, tmp_path, monkeypatch, kind, name):
+    monkeypatch.chdir(tmp_path)
+    folder = shutil.copytree(made[kind, 5], tmp_path / "out")
+    shutil.copytree(made[kind, 6], tmp_path / "other")
+    assert FAILS not in verdicts(folder).values()
+    change, caught_by = ANY[name]
+    change(folder)
+    files.seal(folder)
+    found = failed(folder)
+    assert found
+    assert caught_by is None or caught_by in found, (found, caught_by)
+    assert not os.path.exists("pwned")
+
+
+@pytest.mark.parametrize(
+    ("change", "caught_by"),
+    [
+        (another_answer, "certificates"),
+        (in_table(lambda table: table.assign(level_name="x")), "shape"),
+        (in_table(lambda table: table.assign(parent=table.parent.replace("01", "02"))), "shape"),
+    ],
+)
+def test_a_changed_table_of_sizes(made, tmp_path, change, caught_by):
+    folder = shutil.copytree(made["group-size", 5], tmp_path / "out")
+    shutil.copytree(made["group-size", 6], tmp_path / "other")
+    change(folder)
+    files.seal(folder)
+    assert caught_by in failed(folder)
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (in_table(lambda t: t.assign(o_level="s")), "has o at another level than"),
+        (setting(order=["d", "o"]), "does not go down to the last level of o"),
+        (setting(axes={"o": ["root", "s", "x"], "d": ["root", "c"]}), "has other levels of o"),
+        (setting(axes={"d": ["root", "c"], "o": ["root", "s", "c"]}), "not ['level', 'd_level'"),
+    ],
+)
+def test_a_changed_table_of_cells(made, tmp_path, change, why):
+    folder = shutil.copytree(made["top-down", 5], tmp_path / "out")
+    change(folder)
+    (line,) = [line for line in check(folder) if line.check == "shape"]
+    assert line.verdict == FAILS
+    assert why in line.why
+
+
+def test_a_step_that_unpacks_to_more_than_any(made, monkeypatch):
+    monkeypatch.setattr(proofs, "MOST_BYTES", 100)
+    (line,) = [line for line in check(made["group-size", 5]) if line.check == "certificates"]
+    assert line.verdict == FAILS
+    assert line.why.endswith("is too large for a step")
+
+
+# --- what is no file, and other versions -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("what", ["pipe", "folder", "device", "nothing"])
+def test_what_is_no_file_is_not_read(made, tmp_path, what):
+    folder = shutil.copytree(made["group-size", 5], tmp_path / "out")
+    path = folder / "released.csv"
+    path.unlink()
+    makes = {"pipe": os.mkfifo, "folder": os.mkdir, "device": lambda p: os.symlink("/dev/zero", p)}
+    makes.get(what, lambda p: os.symlink(tmp_path / "gone", p))(path)
+    code = "import sys; from hierdp.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "check", str(folder)], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 1
+    assert "'released.csv': a release holds files and nothing else" in done.stdout
+
+
+def test_another_version_is_said(made, tmp_path):
+    folder = shutil.copytree(made["group-size", 5], tmp_path / "out")
+    change_manifest(folder, lambda manifest: manifest["versions"].update(hierdp="0.0.1"))
+    files.seal(folder)
+    (line,) = [line for line in check(folder) if line.check == "version"]
+    assert (line.verdict, line.why.split(",")[0]) == (OPEN, "made by hierdp 0.0.1")
+    change_manifest(folder, lambda manifest: manifest.pop("versions"))
+    assert "version" in verdicts(folder)
+
+
+# --- no false alarms -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("merge", ["weighted", "plain", "at once"])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_release_without_any_group_holds(tmp_path, merge, seed):
+    """Where numbers of groups are noisy, there may be none."""
+    options = {"levels": ["s", "c"], "group": ["g"], "max_size": 3, "group_budget": 0.01, "merge": merge}
+    one = pd.DataFrame({"s": ["a"], "c": ["aa"], "g": ["b"]})
+    for turn in range(40):
+        noise = SimulatedNoise(100 * seed + turn)
+        made = release(one, "count-of-counts", epsilon=1, noise=noise, **options)
+        if made.table.empty:
+            break
+    else:
+        raise AssertionError("another seed: none is empty")
+    found = verdicts(made.write(tmp_path / "out", report=False))
+    assert FAILS not in found.values()
+    assert found["table from steps"] == HOLDS
+
+
+def test_the_status_and_the_words(made, tmp_path):
+    from click.testing import CliRunner
+
+    folder = shutil.copytree(made["group-size", 5], tmp_path / "out")
+    in_table(lambda table: table.assign(more=1))(folder)
+    done = CliRunner().invoke(main, ["check", str(folder)])
+    assert done.exit_code == 1
+    assert "its columns are ['level'" in done.output
