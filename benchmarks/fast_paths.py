@@ -17,12 +17,13 @@ import platform
 import statistics
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from importlib import metadata
 from typing import Any
 
 import numpy as np
 
+from hierdp.bench.problems import fresh
 from hierdp.mechanisms.clustering.ahp_rules import greedy
 from models import (
     BudgetSplit,
@@ -70,14 +71,6 @@ def interleaved(runs: int, *jobs: Job) -> list[float]:
             if turn:
                 seconds.append(time.perf_counter() - started)
     return [statistics.median(seconds) for seconds in times]
-
-
-def fresh(model: Any) -> Any:
-    """The same model, with nothing remembered; in no time."""
-    other = object.__new__(type(model))
-    for one in fields(model):
-        object.__setattr__(other, one.name, getattr(model, one.name))
-    return other
 
 
 def measure(case: Case, runs: int) -> None:

@@ -4,151 +4,187 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from benchmarks.peers import programs as p
-from models import (
-    BudgetSplit,
-    Chebyshev,
-    ConstrainedInference,
-    ControlledRounding,
-    FixedSum,
-    HierarchyQIP,
-    Isotonic,
-    SimplexQP,
-    Tree,
-)
+from benchmarks import instances as i
+from benchmarks.peers import shared
+from models import BudgetSplit, Chebyshev, FixedSum, HierarchyQIP, SimplexQP, Tree
 
-OURS = {"hierdp": p.fast_path, "hierdp, proved": p.certified}
+OURS = {"hierdp": shared.fast_path, "hierdp, proved": shared.certified}
+
+Job = Callable[[Any], Any]
 
 
 @dataclass(frozen=True)
 class Contest:
-    """A model, its instances by size, and the programs that solve it, each up to a size that it manages."""
+    """A model, its instances by size, and the programs that solve it.
+
+    `peers`: by name, where the program is (``cvxpy.isotonic`` is that function of `with_cvxpy`) and the size
+    up to which it is asked; or, in words, why there is none.
+    """
 
     name: str
     make: Callable[[Any, int], Any]
-    peers: dict[str, tuple[Callable[[Any], Any], int]]
+    peers: dict[str, tuple[str, int] | str]
     sizes: tuple[int, ...]
 
-    def entrants(self, size: int) -> dict[str, Callable[[Any], Any]]:
+    def entrants(self, size: int) -> dict[str, Job]:
         """Who takes part at a size."""
-        return {**OURS, **{name: job for name, (job, most) in self.peers.items() if size <= most}}
+        at = {name: where for name, where in self.peers.items() if not isinstance(where, str)}
+        return {**OURS, **{name: partial(_run, job) for name, (job, most) in at.items() if size <= most}}
+
+    @property
+    def cannot(self) -> dict[str, str]:
+        """Libraries that have no program of it, and why."""
+        return {name: why for name, why in self.peers.items() if isinstance(why, str)}
 
 
-def _rising(rng: Any, n: int) -> Any:
-    return np.sort(rng.integers(0, 10**6, n)) + rng.integers(-1000, 1000, n)
-
-
-def _counts(rng: Any, n: int) -> Any:
-    return np.floor(rng.pareto(1.0, n).clip(0, 1e4)).astype(np.int64) + np.rint(rng.laplace(0, 10, n)).astype(
-        np.int64
-    )
+def _run(where: str, model: Any) -> Any:
+    library, _, name = where.partition(".")
+    return getattr(import_module(f"benchmarks.peers.with_{library}"), name)(model)
 
 
 def _hierarchy(rng: Any, cells: int) -> HierarchyQIP:
-    """A nation, states of ten counties, ten sizes; double-geometric noise."""
+    """A nation, states of ten counties, ten sizes."""
     counties = max(10, cells // 11)
-    tree = Tree([np.zeros(max(1, counties // 10), int), np.arange(counties) // 10 % max(1, counties // 10)])
-    true = tree.sum_up(np.floor(rng.pareto(1.0, (counties, 10)).clip(0, 1e4)).astype(np.int64))
-    noise = rng.geometric(0.2, true.shape) - rng.geometric(0.2, true.shape)
-    return HierarchyQIP(tree, true + noise, int(true[0].sum()))
+    states = max(1, counties // 10)
+    tree = Tree([np.zeros(states, int), np.sort(np.arange(counties) % states)])
+    true = tree.sum_up(i.heavy(rng, (counties, 10)))
+    return HierarchyQIP(tree, true + i.noise(rng, true.shape, 5.0), int(true[0].sum()))
 
 
-def _binary(rng: Any, leaves: int) -> ConstrainedInference:
-    levels = leaves.bit_length() - 1
-    tree = Tree([np.repeat(np.arange(2**level), 2) for level in range(levels)])
-    true = tree.sum_up(rng.integers(0, 100, 2**levels))
-    return ConstrainedInference(tree, true + np.rint(rng.laplace(0, 10, tree.size)).astype(np.int64), 200)
+ALL = 10**9
+HIGHS = "Pyomo, HiGHS"
 
 
-def _total(y: Any) -> int:
-    return int(np.maximum(y, 0).sum()) * 9 // 10
+def both(name: str, most: int, pyomo: str = "pyomo") -> dict[str, tuple[str, int] | str]:
+    """A plain program by each library, up to a size that they manage."""
+    return {"cvxpy": (f"cvxpy.{name}", most), HIGHS: (f"{pyomo}.{name}", most)}
 
 
-def _of_counts(kind: Any, **more: Any) -> Callable[[Any, int], Any]:
-    def make(rng: Any, n: int) -> Any:
-        y = _counts(rng, n)
-        return kind(y, _total(y), **more)
+def over_trees(name: str, most: int) -> dict[str, tuple[str, int] | str]:
+    """The same for the models over trees."""
+    return both(name, most, "pyomo_trees")
 
-    return make
-
-
-def _rounding(rng: Any, n: int) -> ControlledRounding:
-    v = rng.pareto(1.0, n).clip(0, 1e4)
-    return ControlledRounding(v, round(float(v.sum())))
-
-
-NO_LIMIT = 10**9
 
 CONTESTS = (
     Contest(
-        "isotonic L2",
-        lambda rng, n: Isotonic(_rising(rng, n)),
+        "Isotonic, L2",
+        i.isotonic(),
         {
-            "scikit-learn": (p.scikit_isotonic, NO_LIMIT),
-            "SciPy": (p.scipy_isotonic, NO_LIMIT),
-            "cvxpy": (p.cvxpy_isotonic, 2_000),
-            "Pyomo, HiGHS": (p.pyomo_isotonic, 2_000),
+            "scikit-learn": ("others.scikit_isotonic", ALL),
+            "SciPy": ("others.scipy_isotonic", ALL),
+            **both("isotonic", 2_000),
         },
         (2_000, 1_000_000),
     ),
+    Contest("Isotonic, L1", i.isotonic(p=1), both("isotonic", 2_000), (2_000, 1_000_000)),
+    Contest("Clustering", i.clustering(), both("path", 50), (50, 65_536)),
     Contest(
-        "isotonic L1",
-        lambda rng, n: Isotonic(_rising(rng, n), p=1),
-        {"cvxpy": (p.cvxpy_isotonic, 2_000), "Pyomo, HiGHS": (p.pyomo_isotonic, 2_000)},
-        (2_000, 1_000_000),
+        "Clustering into 16",
+        i.clustering(16, 0.0),
+        {
+            "kmeans1d": ("others.kmeans1d", ALL),
+            "scikit-learn": ("others.scikit_kmeans", ALL),
+            **both("path", 50),
+        },
+        (50, 65_536),
     ),
     Contest(
-        "simplex QP, integer",
-        _of_counts(SimplexQP),
+        "Segmentation",
+        i.segmentation(),
+        {"ruptures, PELT": ("others.ruptures_pelt", 2_000), **both("path", 50)},
+        (50, 2_000, 65_536),
+    ),
+    Contest(
+        "Segmentation into 16",
+        i.segmentation(16),
+        {"ruptures, Dynp": ("others.ruptures_dynamic", 500), **both("path", 50)},
+        (50, 500, 4_096),
+    ),
+    Contest(
+        "GroupMatching",
+        i.matching,
         {
-            "cvxpy": (p.cvxpy_fixed_sum, 100),
-            "cvxpy, rounded": (p.cvxpy_fixed_sum_rounded, 2_000),
-            "Pyomo, HiGHS": (p.pyomo_fixed_sum, 100),
+            "SciPy, assignment": ("others.scipy_assignment", 200),
+            "SciPy, linprog": ("others.scipy_transport", 200),
+            **both("matching", 200),
         },
+        (200, 1_000_000),
+    ),
+    Contest(
+        "Merging",
+        i.merging,
+        {"NumPy": ("others.numpy_merging", ALL), **both("merging", 200)},
+        (200, 1_000_000),
+    ),
+    Contest(
+        "SimplexQP",
+        i.of_total(SimplexQP),
+        {"cvxpy, rounded": ("cvxpy.fixed_sum_rounded", 2_000), **both("fixed_sum", 100)},
         (100, 2_000, 1_000_000),
     ),
-    Contest(
-        "fixed sum, L1",
-        _of_counts(FixedSum, p=1),
-        {"cvxpy": (p.cvxpy_fixed_sum, 2_000)},
-        (2_000, 1_000_000),
-    ),
+    Contest("FixedSum, L1", i.of_total(FixedSum, p=1), both("fixed_sum", 2_000), (2_000, 1_000_000)),
     Contest(
         "Chebyshev",
-        _of_counts(Chebyshev),
-        {"cvxpy": (p.cvxpy_chebyshev, 2_000), "Pyomo, HiGHS": (p.pyomo_chebyshev, 2_000)},
+        i.of_total(Chebyshev),
+        {"inf-tda": ("others.inf_tda", 2_000), **both("chebyshev", 2_000)},
         (2_000, 1_000_000),
     ),
     Contest(
-        "controlled rounding",
-        _rounding,
-        {"cvxpy": (p.cvxpy_rounding, 2_000), "numpy.rint": (p.numpy_rounding, NO_LIMIT)},
-        (2_000, 1_000_000),
+        "SparsestChebyshev",
+        i.sparsest,
+        {"inf-tda": ("others.inf_tda", 100), **both("sparsest", 100)},
+        (100, 1_000_000),
     ),
     Contest(
-        "hierarchy QIP",
+        "ControlledRounding",
+        i.rounding,
+        {"numpy.rint": ("others.numpy_rounding", ALL), **both("rounding", 2_000)},
+        (2_000, 1_000_000),
+    ),
+    Contest("CostTable", i.cost_table, both("cost_table", 2_000), (2_000, 1_000_000)),
+    Contest(
+        "HierarchyQIP",
         _hierarchy,
-        {
-            "cvxpy": (p.cvxpy_hierarchy, 110),
-            "cvxpy, rounded": (p.cvxpy_hierarchy_rounded, 1_100),
-            "Pyomo, HiGHS": (p.pyomo_hierarchy, 110),
-        },
+        {"cvxpy, rounded": ("cvxpy.hierarchy_rounded", 1_100), **over_trees("hierarchy", 110)},
         (110, 1_100, 1_100_000),
     ),
+    Contest("CumulativeQIP, relaxed", i.cumulative, over_trees("cumulative", 1_000), (1_000, 20_000)),
+    Contest("TreeMatching", i.tree_matching, over_trees("tree_matching", 1_000), (1_000, 100_000)),
+    Contest("TreeChebyshev", i.tree_chebyshev, over_trees("tree_chebyshev", 1_000), (1_000, 1_000_000)),
     Contest(
-        "constrained inference",
-        _binary,
-        {"OpenDP": (p.opendp_inference, NO_LIMIT), "cvxpy": (p.cvxpy_inference, 1_024)},
-        (1_024, 2**20),
+        "ConstrainedInference",
+        i.inference,
+        {"OpenDP": ("others.opendp_inference", ALL), **over_trees("inference", 1_000)},
+        (1_000, 1_000_000),
     ),
     Contest(
-        "budget split",
+        "NonNegativeInference",
+        i.non_negative(False),
+        {"SciPy, NNLS": ("others.scipy_nnls", 1_000), **over_trees("non_negative", 1_000)},
+        (1_000, 1_000_000),
+    ),
+    Contest(
+        "NonNegativeInference, integer",
+        i.non_negative(True),
+        over_trees("non_negative", 200),
+        (200, 1_000_000),
+    ),
+    Contest(
+        "BudgetSplit",
         lambda rng, n: BudgetSplit(rng.uniform(1, 1e6, n), 1.0),
-        {"SciPy, SLSQP": (p.scipy_budget, 30), "cvxpy": (p.cvxpy_budget, 30)},
+        {"SciPy, SLSQP": ("others.scipy_budget", 30), **both("budget", 30)},
         (30,),
+    ),
+    Contest(
+        "StrategySDP",
+        i.strategy,
+        {"cvxpy": ("cvxpy.strategy", 400), HIGHS: "Pyomo has no semidefinite matrices"},
+        (400, 4_096),
     ),
 )

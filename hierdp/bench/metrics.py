@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,13 +15,38 @@ Floats = NDArray[np.float64]
 SHIFT = 0.01
 """Seconds added to each time before its logarithm: what is quicker than that counts as equally quick."""
 
+SETTLED = 1e-6
+"""Relative difference of two objectives that still count as equal, where neither is proved."""
+
+UNSOLVED = ("wrong", "inaccurate", "bound", "stopped", "failed")
+"""The verdicts of problems that a backend takes and does not solve; see `hierdp.bench.verdicts`."""
+
 
 def seconds(rows: DataFrame) -> Floats:
-    """Time of each run, stating and solving; a run that does not solve its problem costs its time limit."""
-    taken = (rows["build_seconds"] + rows["solve_seconds"]).to_numpy(float)
+    """Time of each run: stating, solving, and for the fast path its certificate (others prove as they solve).
+
+    A run that does not solve its problem costs its time limit.
+    """
+    parts = rows[["build_seconds", "solve_seconds", "certificate_seconds"]].astype(float)
+    taken = parts.fillna(0.0).sum(axis=1).to_numpy()
     solved = (rows["verdict"] == "solved").to_numpy()
     limit = rows["time_limit"].to_numpy(float)
     return np.where(solved, taken, np.maximum(taken, limit))
+
+
+def settled(rows: DataFrame) -> DataFrame:
+    """The rows, with answers of problems without a proof held against the best answer that anyone found.
+
+    Every answer's objective is computed from the answer, which is checked to be feasible. So one that was
+    called optimal is refuted by a better one, and so is a bound above it, whoever found it.
+    """
+    frame = rows.copy()
+    best = frame["problem"].map(frame.groupby("problem")["objective"].min()).astype(float)
+    slack = SETTLED * best.abs().clip(lower=1.0)
+    beyond = (frame["objective"] > best + slack) | (frame["bound"] > best + slack)
+    claimed = frame["verdict"].isin(["solved", "bound"]) & ~frame["proved"].astype(bool)
+    frame.loc[beyond & claimed, "verdict"] = "wrong"
+    return frame
 
 
 def shifted_geometric_mean(times: Floats, shift: float = SHIFT) -> float:
@@ -38,14 +63,14 @@ def shifted_geometric_mean(times: Floats, shift: float = SHIFT) -> float:
 def by_backend(rows: DataFrame) -> DataFrame:
     """A row a backend: of the problems that it takes, how many it solves, how fast, and how it fails.
 
-    `time` is the shifted geometric mean of its times over that of the quickest backend on the same problems;
-    it is over all the problems of the table, and counts those that are beyond the backend as unsolved, in
-    `time_all`.
+    `times_best_exact` is the shifted geometric mean of its times on the problems that it takes over that of
+    the quickest exact backend of each; `mean_seconds_all` is over all problems of the table, and counts those
+    that are beyond the backend as unsolved.
     """
     import pandas as pd
 
     every = rows["problem"].nunique()
-    best = rows.assign(seconds=seconds(rows)).groupby("problem")["seconds"].min()
+    best = best_exact(rows)
     made = []
     for backend, here in rows.groupby("backend", sort=False):
         taken = here[here["verdict"] != "unsupported"]
@@ -53,7 +78,8 @@ def by_backend(rows: DataFrame) -> DataFrame:
             continue
         verdicts = taken["verdict"]
         times = seconds(taken)
-        quickest = best.loc[taken["problem"]].to_numpy(float)
+        quickest = best.reindex(taken["problem"]).to_numpy(float)
+        known = ~np.isnan(quickest)
         beyond = here[here["verdict"] == "unsupported"]
         all_times = np.concatenate([times, beyond["time_limit"].to_numpy(float)])
         made.append(
@@ -62,12 +88,11 @@ def by_backend(rows: DataFrame) -> DataFrame:
                 "version": here["version"].iloc[0],
                 "takes": f"{len(taken)} of {every}",
                 "solved": float(np.mean(verdicts == "solved")),
-                "wrong": int((verdicts == "wrong").sum()),
-                "inaccurate": int((verdicts == "inaccurate").sum()),
-                "bound_only": int((verdicts == "bound").sum()),
-                "stopped": int((verdicts == "stopped").sum()),
-                "failed": int((verdicts == "failed").sum()),
-                "times_the_quickest": shifted_geometric_mean(times) / shifted_geometric_mean(quickest),
+                **{name: int((verdicts == name).sum()) for name in UNSOLVED},
+                "times_best_exact": shifted_geometric_mean(times[known])
+                / shifted_geometric_mean(quickest[known])
+                if known.any()
+                else float("nan"),
                 "mean_seconds_all": shifted_geometric_mean(all_times),
                 "primal_residual": _worst(taken, "primal_residual"),
                 "dual_residual": _worst(taken, "dual_residual"),
@@ -77,12 +102,55 @@ def by_backend(rows: DataFrame) -> DataFrame:
     return pd.DataFrame(made).sort_values("mean_seconds_all", kind="stable").reset_index(drop=True)
 
 
-def by_model(rows: DataFrame) -> DataFrame:
-    """Share of a model's instances that each backend solves, a row a model; empty where it takes none."""
+def best_exact(rows: DataFrame) -> Any:
+    """By problem, the least time of an exact backend: the virtual best of them; the limit if none does."""
+    exact = rows[(rows["backend"] != "fast") & (rows["verdict"] != "unsupported")]
+    return exact.assign(seconds=seconds(exact)).groupby("problem")["seconds"].min()
+
+
+def against_exact(rows: DataFrame) -> DataFrame:
+    """A row a model: medians of the fast path and its certificate, and of the exact backend that does best.
+
+    That is the one that solves most of the model's problems, and of these the one of the least shifted
+    geometric mean.
+    """
+    import pandas as pd
+
+    made = []
+    for model, here in rows.groupby("model", sort=False):
+        taken = here[here["verdict"] != "unsupported"]
+        ours, exact = taken[taken["backend"] == "fast"], taken[taken["backend"] != "fast"]
+        row: dict[str, Any] = {
+            "model": model,
+            "problems": here["problem"].nunique(),
+            "cells": float(here.drop_duplicates("problem")["variables"].median()),
+            "proved": int(ours["proved"].sum()),
+            "fast_ms": 1e3 * float(ours["solve_seconds"].median()),
+            "certificate_ms": 1e3 * float(ours["certificate_seconds"].median()),
+        }
+        if len(exact):
+            of = exact.assign(seconds=seconds(exact), good=exact["verdict"] == "solved").groupby("backend")
+            ranked = of.agg(good=("good", "sum"), mean=("seconds", lambda t: shifted_geometric_mean(t)),
+                            median=("seconds", "median"))  # fmt: skip
+            first = ranked.sort_values(["good", "mean"], ascending=[False, True]).iloc[0]
+            row |= {
+                "best_exact": first.name,
+                "it_solves": int(first["good"]),
+                "its_ms": 1e3 * float(first["median"]),
+                "times_fast": 1e3 * float(first["median"]) / (row["fast_ms"] + row["certificate_ms"]),
+            }
+        made.append(row)
+    return pd.DataFrame(made)
+
+
+def shares(rows: DataFrame, by: str) -> DataFrame:
+    """Share of the problems of each model (or form) that each backend solves; empty where it takes none."""
     taken = rows[rows["verdict"] != "unsupported"].assign(solved=lambda f: (f["verdict"] == "solved") * 1.0)
-    table = taken.pivot_table(index="model", columns="backend", values="solved", aggfunc="mean")
+    table = taken.pivot_table(index=by, columns="backend", values="solved", aggfunc="mean")
     order = [name for name in dict.fromkeys(rows["backend"]) if name in table.columns]
-    return table[order].reset_index().rename_axis(columns=None)
+    counted = rows.groupby(by)["problem"].nunique()
+    table.insert(0, "problems", counted.reindex(table.index))
+    return table[["problems", *order]].reset_index().rename_axis(columns=None)
 
 
 def profile(rows: DataFrame) -> dict[str, tuple[Floats, Floats]]:

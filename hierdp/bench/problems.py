@@ -6,7 +6,7 @@ All are drawn from fixed seeds: the same problems everywhere. Noise is simulated
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +65,29 @@ def problems(which: str, data: Path | None = None) -> list[Problem]:
     """
     if which not in SETS:
         raise ValueError(f"no test set {which!r}; there are {', '.join(SETS)}")
-    return [*_random(SETS[which]), *(found for found in _real(data) if _set_of(found.model) == which)]
+    found = [*_random(SETS[which]), *(one for one in _real(data) if _set_of(one.model) == which)]
+    return _in_turns([*found, *_relaxed(found)])
+
+
+def _relaxed(found: list[Problem]) -> Iterator[Problem]:
+    """The first of each model over the reals too, where it has that option: for solvers of LPs and QPs."""
+    seen: set[tuple[str, str]] = set()
+    for one in found:
+        model: Any = one.model
+        whole = getattr(model, "integer", False) and getattr(model, "window", None) is None
+        if whole and (one.origin, one.kind) not in seen:
+            seen.add((one.origin, one.kind))
+            yield Problem(f"{one.name}-relaxed", replace(model, integer=False), one.origin)
+
+
+def _in_turns(found: list[Problem]) -> list[Problem]:
+    """One of each model first, then a second of each, …: a run that is cut short has seen them all."""
+    seen: dict[tuple[str, str], int] = {}
+    turns = []
+    for one in found:
+        turn = seen[one.origin, one.kind] = seen.get((one.origin, one.kind), -1) + 1
+        turns.append(turn)
+    return [found[i] for i in sorted(range(len(found)), key=turns.__getitem__)]
 
 
 def write(chosen: list[Problem], folder: Path) -> list[Path]:
@@ -86,6 +108,14 @@ def write(chosen: list[Problem], folder: Path) -> list[Path]:
                 write_program(program, folder / f"{problem.name}.{suffix}") for suffix in ("mps", "lp")
             ]
     return written
+
+
+def fresh(model: Any) -> Any:
+    """The same model, with nothing remembered of earlier solves; its data are not checked again."""
+    other = object.__new__(type(model))
+    for one in fields(model):
+        object.__setattr__(other, one.name, getattr(model, one.name))
+    return other
 
 
 def program_of(model: Any) -> Program | None:

@@ -13,6 +13,8 @@ from hierdp.reproduce.study import Part, Study
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+SETS = ("small", "medium", "large")
+
 LIMITATIONS = (
     "Problems are small enough that stating them counts: times are of stating and solving, in a process of "
     "the backend's own; its start, and the way of the problem to it, are left out.",
@@ -20,8 +22,10 @@ LIMITATIONS = (
     "binaries: exact, but another solver's user might state them otherwise.",
     "cvxpy's and Pyomo's own time is part of the time of the solvers behind them.",
     "“default” asks for what hierdp asks each solver for, more accurate than most solvers' defaults.",
-    "Fast paths are hierdp's own. Each of their answers counts as solved only because its certificate proves "
-    "it; the certificate's time is not part of theirs. It is what all others are judged by.",
+    "Fast paths are hierdp's own, and their optimum is what all others are judged by: it counts as solved "
+    "only where its certificate proves it. Its time includes the certificate's, as others' include "
+    "their proof's; both are of a first solve, on a model that remembers nothing, with kernels compiled.",
+    "Every run is one run: times of a few milliseconds vary by a factor of two.",
     "Tolerances mean different things to different solvers; a whole answer needs none, and gets none "
     "but at “low” and “high”.",
 )
@@ -35,24 +39,33 @@ def study(results: Path) -> Study:
     InputError
         If it is none.
     """
-    rows = read(results)
+    rows = metrics.settled(told_apart(read(results)))
     parts = [_what(rows)]
-    sets = [name for name in ("small", "medium", "large") if (rows["set"] == name).any()]
-    for which in sets:
-        for tolerance in TOLERANCES:
-            here = _asked(rows[rows["set"] == which], tolerance)
-            if not here.empty:
-                parts.append(_compared(which, tolerance, here))
-    for which in sets:
-        parts.append(_models(which, rows[(rows["set"] == which) & (rows["tolerance"] == "default")]))
-    parts.append(_wrong(rows))
-    parts.append(Part("limitations", "Known limitations", LIMITATIONS, {}))
-    return Study(
-        "The solver benchmark of hierdp", [part for part in parts if part is not None], _settings(rows)
-    )
+    for which in [name for name in SETS if (rows["set"] == name).any()]:
+        of_set = rows[rows["set"] == which]
+        for _, same in of_set.groupby(["time_limit", "threads"]):
+            name, limit, threads = which, float(same["time_limit"].iloc[0]), int(same["threads"].iloc[0])
+            title = f"{which.capitalize()} problems, {limit:g} s, {threads} thread" + "s" * (threads > 1)
+            if of_set.groupby(["time_limit", "threads"]).ngroups > 1:
+                name = f"{which}-{limit:g}s-{threads}"
+            for tolerance in TOLERANCES:
+                here = asked(same, tolerance)
+                if not here.empty:
+                    parts.append(_compared(name, title, tolerance, here))
+            default = same[same["tolerance"] == "default"]
+            if not default.empty:
+                parts.append(_models(name, title, default))
+    parts += [_wrong(rows), _refused(rows), Part("limitations", "Known limitations", LIMITATIONS, {})]
+    return Study("The solver benchmark of hierdp", parts, _settings(rows))
 
 
-def _asked(rows: DataFrame, tolerance: str) -> DataFrame:
+def told_apart(rows: DataFrame) -> DataFrame:
+    """The rows; where a backend has several versions, its name says which."""
+    several = rows.groupby("backend")["version"].transform("nunique") > 1
+    return rows.assign(backend=rows["backend"].where(~several, rows["backend"] + " " + rows["version"]))
+
+
+def asked(rows: DataFrame, tolerance: str) -> DataFrame:
     """The rows of a tolerance; with those of the backends that take none, where others have it."""
     here = rows[rows["tolerance"] == tolerance]
     if here.empty or tolerance == "default":
@@ -74,52 +87,79 @@ def _what(rows: DataFrame) -> Part:
     proved = rows.drop_duplicates("problem")["proved"]
     text = (
         f"{len(proved)} problems, random ones of every model and steps of releases of real data. The optimum "
-        f"of {int(proved.sum())} is proved by a certificate; {len(rows):,} runs are held against these."
+        f"of {int(proved.sum())} is proved by a certificate; {len(rows):,} runs are held against "
+        "these, those of the other problems against the best answer that anyone found."
     )
     return Part("problems", "Problems", [text], {"problems": made})
 
 
-def _compared(which: str, tolerance: str, rows: DataFrame) -> Part:
-    name = f"{which}-{tolerance}"
-    asked = TOLERANCES[tolerance]
-    told = "as accurate as each goes" if asked is None else f"{asked:g}"
+def _compared(name: str, title: str, tolerance: str, rows: DataFrame) -> Part:
+    name = f"{name}-{tolerance}"
+    value = TOLERANCES[tolerance]
+    told = "as accurate as each goes" if value is None else f"{value:g}"
     text = (
-        f"Tolerance: {told}. “solved” is a share of the problems that a backend takes; “times the quickest” "
-        f"compares it on those with the quickest backend of each (shifted geometric means, shift "
-        f"{metrics.SHIFT:g} s, an unsolved problem counts its time limit); “mean seconds all” is over all."
+        f"Tolerance: {told}. “solved” is a share of the problems that a backend takes. “times best exact” "
+        f"compares it on those with the quickest exact backend of each (shifted geometric means, shift "
+        f"{metrics.SHIFT:g} s; an unsolved problem costs its time limit). “mean seconds all” is over all, "
+        f"and counts what is beyond the backend as unsolved. Residuals and gaps are the worst of the solved "
+        f"problems; the dual residual is known of continuous programs only, and fast answers of whole data "
+        f"have none of either."
     )
-    drawn, (axes,) = plots.figure(8, 4)
-    _draw(axes, metrics.profile(rows))
-    title = f"{which.capitalize()} problems, tolerance {tolerance}"
+    frame = rounded(metrics.by_backend(rows)).rename(columns={"bound": "bound_only"})
+    drawn = _profiles(rows) if rows["backend"].nunique() > 1 else None
     return Part(
-        f"profile-{name}", title, [text], {f"backends-{name}": _rounded(metrics.by_backend(rows))}, drawn
+        f"profile-{name}", f"{title}, tolerance {tolerance}", [text], {f"backends-{name}": frame}, drawn
     )
 
 
-def _draw(axes: Any, curves: dict[str, Any]) -> None:
-    order = sorted(curves, key=lambda name: -curves[name][1][-1])
+def _profiles(rows: DataFrame) -> Any:
+    """Among the exact backends, and with the fast path."""
+    drawn, axes = plots.figure(10, 4.2, panels=2)
+    order = list(dict.fromkeys(rows["backend"]))
+    _draw(axes[0], metrics.profile(rows[rows["backend"] != "fast"]), order, "Exact backends")
+    _draw(axes[1], metrics.profile(rows), order, "With the fast path and its certificate")
+    axes[0].set_ylabel("% of all problems solved")
+    lines, names = axes[1].get_legend_handles_labels()
+    drawn.legend(lines, names, fontsize=7, frameon=False, loc="outside right center")
+    return drawn
+
+
+def _draw(axes: Any, curves: dict[str, Any], order: list[str], title: str) -> None:
     lines = ("-", "--", ":")
-    for k, name in enumerate(order):
+    for name in sorted(curves, key=lambda name: -curves[name][1][-1]):
         factors, share = curves[name]
+        k = order.index(name)
         kind = lines[k // len(plots.COLOURS) % len(lines)]
-        axes.step(
-            factors, 100 * share, where="post", label=name, color=plots.style(k)["color"], linestyle=kind
-        )
+        look = {
+            "color": plots.style(k)["color"],
+            "linestyle": kind,
+            "linewidth": 2.2 if name == "fast" else 1.3,
+        }
+        axes.step(factors, 100 * share, where="post", label=name, **look)
     axes.set_xscale("log")
     plots.plain_log(axes.xaxis)
     axes.set_ylim(0, 101)
-    axes.set_xlabel(f"times the quickest backend's time (both + {metrics.SHIFT:g} s)")
-    axes.set_ylabel("% of all problems solved")
-    axes.legend(fontsize=7, frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
+    axes.set_xlabel(f"times the quickest one's time (both + {metrics.SHIFT:g} s)")
+    axes.set_title(title, loc="left", fontsize=10, fontweight="bold")
 
 
-def _models(which: str, rows: DataFrame) -> Part:
-    text = "Share of each model's instances solved; empty where the backend does not take the model."
-    return Part(f"models-{which}", f"{which.capitalize()} problems by model", [text],
-                {f"models-{which}": _rounded(metrics.by_model(rows))})  # fmt: skip
+def _models(name: str, title: str, rows: DataFrame) -> Part:
+    texts = [
+        "Medians of each model's problems in milliseconds: the fast path, its certificate, and the exact "
+        "backend that solves most of them (of these, the quickest). “times fast” is its time over that of "
+        "the fast path and its certificate together; an unsolved problem costs its time limit.",
+        "Below: the share of each model's problems, and of each form's, that a backend solves; empty where "
+        "it takes none. Absolute values count as the rows that state them.",
+    ]
+    frames = {
+        f"models-{name}": rounded(metrics.against_exact(rows)),
+        f"solved-{name}": rounded(metrics.shares(rows, "model")),
+        f"forms-{name}": rounded(metrics.shares(rows, "form")),
+    }
+    return Part(f"models-{name}", f"{title}, by model", texts, frames)
 
 
-def _rounded(frame: DataFrame) -> DataFrame:
+def rounded(frame: DataFrame) -> DataFrame:
     """Three digits are what people read."""
     made = frame.copy()
     for column in frame.select_dtypes("float").columns:
@@ -129,22 +169,51 @@ def _rounded(frame: DataFrame) -> DataFrame:
 
 def _wrong(rows: DataFrame) -> Part:
     bad = rows[rows["verdict"] == "wrong"]
+    checked = int(rows["verdict"].isin(["solved", "wrong", "bound"]).sum())
+    if bad.empty:
+        text = f"None of {checked:,} answers and bounds that were claimed is refuted by a certificate."
+        return Part("wrong", "Wrong answers caught", [text], {})
     text = (
-        f"{len(bad)} answers were called optimal, or bounds claimed, against the proof of a certificate."
-        if len(bad)
-        else "No backend called an answer optimal, or claimed a bound, that a certificate refutes."
+        f"{len(bad)} of {checked:,} answers were called optimal, or bounds claimed, against the proof of a "
+        "certificate (or, where there is none, against a better answer)."
     )
     columns = ["set", "problem", "backend", "tolerance", "status", "relative_gap", "bound_error", "message"]
     return Part("wrong", "Wrong answers caught", [text], {"wrong": bad[columns].reset_index(drop=True)})
 
 
+def _refused(rows: DataFrame) -> Part:
+    """What hierdp's own checks did not let pass as an answer, and what failed."""
+    bad = rows[rows["verdict"].isin(["inaccurate", "failed"])]
+    if bad.empty:
+        return Part("refused", "Answers not accepted", ["Every backend kept to its own accuracy."], {})
+    text = (
+        f"{len(bad)} runs ended without an answer that can be called optimal: it broke a constraint, its own "
+        "bound did not meet it, or the backend failed."
+    )
+    why = bad.assign(
+        message=bad["message"].str.replace(r"[\d.eE+\-\[\], ]*\d[\d.eE+\-\[\], ]*", " … ", regex=True)
+    )
+    made = (
+        why.groupby(["set", "tolerance", "backend", "model", "verdict", "message"], sort=False)
+        .size()
+        .rename("runs")
+        .reset_index()
+    )
+    return Part("refused", "Answers not accepted", [text], {"refused": made})
+
+
 def _settings(rows: DataFrame) -> dict[str, Any]:
-    versions = rows.drop_duplicates("backend")[["backend", "version"]].itertuples(index=False, name=None)
+    versions = rows.drop_duplicates(["backend", "version"])[["backend", "version"]]
+    machines = list(rows["machine"].unique())
     return {
         "time limit": ", ".join(f"{limit:g} s" for limit in sorted(rows["time_limit"].unique())),
         "threads": ", ".join(str(n) for n in sorted(rows["threads"].unique())),
-        "machine": ", ".join(rows["machine"].unique()),
+        "machine": ", ".join(machines)
+        + (" (times of different machines do not compare)" * (len(machines) > 1)),
         "load": f"{rows['load'].median():.1f} (median)",
         "python": ", ".join(rows["python"].unique()),
-        "versions": ", ".join(f"{name} {version}" for name, version in versions),
+        "versions": ", ".join(
+            name if name.endswith(version) else f"{name} {version}"
+            for name, version in versions.itertuples(index=False, name=None)
+        ),
     }

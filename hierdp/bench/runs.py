@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -11,11 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hierdp import progress
-from hierdp.bench.problems import Problem
+from hierdp.bench import store
+from hierdp.bench.problems import Problem, fresh
 from hierdp.bench.verdicts import Truth, verdict
 from hierdp.errors import InputError
 from models.layout import processors
-from solvers import backends, solve
+from solvers import Solution, backends, solve
 from solvers.capability import Backend, find
 
 if TYPE_CHECKING:
@@ -27,7 +29,11 @@ TOLERANCES: dict[str, float | None] = {"low": 1e-3, "default": None, "high": 1e-
 KEY = ["problem", "backend", "version", "tolerance", "time_limit", "threads"]
 """What makes a run the same as another: it is not done again."""
 
-SAVE_SECONDS = 10.0
+COLUMNS = [
+    *KEY, "set", "model", "origin", "form", "variables", "rows", "status", "verdict", "relative_gap",
+    "bound_error", "objective", "bound", "optimum", "proved", "primal_residual", "dual_residual",
+    "build_seconds", "solve_seconds", "certificate_seconds", "message", "python", "machine", "load",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -50,7 +56,12 @@ class Settings:
 
 
 def run(
-    problems: Sequence[Problem], which: str, settings: Settings, results: Path, chosen: Sequence[str] | None
+    problems: Sequence[Problem],
+    which: str,
+    settings: Settings,
+    results: Path,
+    chosen: Sequence[str] | None,
+    minutes: float | None = None,
 ) -> DataFrame:
     """Do the runs that a results file lacks, and return all that it then holds.
 
@@ -61,9 +72,11 @@ def run(
         The name of their test set, for the table.
     settings : Settings
     results : path
-        A Parquet file. It is written anew every few seconds, beside the name first: stop when you like.
+        A Parquet file; see `hierdp.bench.store`. Stop when you like: what is killed loses one run at most.
     chosen : sequence of str, optional
         Names of backends. Default: the fast path and every exact backend that is installed.
+    minutes : float, optional
+        Begin no run after so long.
 
     Raises
     ------
@@ -72,43 +85,38 @@ def run(
     ValueError
         If there is no such backend, or it is not installed.
     """
-    import pandas as pd
-
     for name in settings.tolerances:
         if name not in TOLERANCES:
             raise InputError(f"no tolerance {name!r}; there are {', '.join(TOLERANCES)}")
-    known = read(results) if results.exists() else pd.DataFrame(columns=KEY)
-    done = set(known[KEY].itertuples(index=False, name=None))
-    todo = [task for task in _tasks(problems, settings, _named(chosen)) if task.key not in done]
-    rows: list[dict[str, Any]] = []
-    saved = time.monotonic()
-    truth = _Truths()
-    for task in progress.steps(todo, f"{which} problems", len(todo)):
-        rows.append(_row(task, which, truth.of(task.problem)))
-        if time.monotonic() - saved > SAVE_SECONDS:
-            known, rows = _grown(known, rows, results), []
-            saved = time.monotonic()
-    return _grown(known, rows, results) if rows else known
+    until = None if minutes is None else time.monotonic() + 60 * minutes
+    named = _named(chosen)
+    with store.growing(results, COLUMNS, KEY) as kept:
+        todo = [task for task in _tasks(problems, settings, named) if task.key not in kept.done]
+        truth = _Truths()
+        for task in progress.steps(todo, f"{which} problems", len(todo)):
+            if until is not None and time.monotonic() > until:
+                break
+            kept.add(_row(task, which, truth.of(task.problem)))
+    return read(results)
+
+
+def missing(
+    problems: Sequence[Problem], settings: Settings, results: Path, chosen: Sequence[str] | None
+) -> int:
+    """How many runs a results file lacks."""
+    done = set(read(results)[KEY].itertuples(index=False, name=None))
+    return sum(task.key not in done for task in _tasks(problems, settings, _named(chosen)))
 
 
 def read(results: Path) -> DataFrame:
-    """A results file.
+    """A results file, with what a killed run left beside it.
 
     Raises
     ------
     InputError
         If it is none.
     """
-    import pandas as pd
-
-    try:
-        frame = pd.read_parquet(results)
-    except Exception as failure:  # each engine raises its own kinds
-        raise InputError(f"{results} cannot be read as a Parquet file: {failure}") from None
-    missing = [column for column in (*KEY, "verdict") if column not in frame.columns]
-    if missing:
-        raise InputError(f"{results} holds no benchmark results: it has no column {missing[0]!r}")
-    return frame
+    return store.read(results, COLUMNS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,40 +164,49 @@ class _Truths:
 
 
 def _row(task: _Task, which: str, truth: Truth) -> dict[str, Any]:
-    asked, problem = task.settings, task.problem
-    found = solve(
-        problem.model, task.backend.name, asked.time_limit, asked.threads, TOLERANCES[task.tolerance]
-    )
-    judged = verdict(problem.model, found, truth, TOLERANCES[task.tolerance])
-    return {
+    asked, problem, ours = task.settings, task.problem, task.backend.name == "fast"
+    tolerance = TOLERANCES[task.tolerance]
+    found = solve(fresh(problem.model), task.backend.name, asked.time_limit, asked.threads, tolerance)
+    judged = verdict(found, truth, tolerance, asked.time_limit)
+    row = {
         **dict(zip(KEY, task.key, strict=True)),
         "set": which,
         "model": problem.kind,
         "origin": problem.origin,
+        "form": truth.form,
         "variables": truth.variables,
         "rows": truth.rows,
         "status": found.status,
         **asdict(judged),
+        "bound": None if found.bound is None else float(found.bound),
         "primal_residual": found.primal_residual,
         "dual_residual": found.dual_residual,
         "build_seconds": found.build_seconds,
         "solve_seconds": found.solve_seconds,
+        "certificate_seconds": _proving(problem, found) if ours else None,
         "message": found.message[:200],
         "python": platform.python_version(),
-        "machine": f"{platform.machine()}, {processors()} cores",
+        "machine": machine(),
         "load": os.getloadavg()[0],
     }
+    return {name: row[name] for name in COLUMNS}
 
 
-def _grown(known: DataFrame, rows: list[dict[str, Any]], results: Path) -> DataFrame:
-    import pandas as pd
+def _proving(problem: Problem, found: Solution) -> float | None:
+    """Seconds of the certificate of the fast path's answer, on a model that remembers nothing of it."""
+    if found.x is None:
+        return None
+    model: Any = fresh(problem.model)
+    started = time.perf_counter()
+    model.certificate(found.x)
+    return time.perf_counter() - started
 
-    new = pd.DataFrame(rows)
-    frame = new if known.empty else pd.concat([known, new], ignore_index=True)
-    aside = results.with_name(f".{results.name}.{os.getpid()}")
+
+def machine() -> str:
+    """What the runs are made on: the processor, as far as it is told, and how many cores there are."""
     try:
-        frame.to_parquet(aside, index=False)
-        aside.replace(results)
-    finally:
-        aside.unlink(missing_ok=True)
-    return frame
+        told = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    except OSError:  # not Linux
+        told = ""
+    named = re.search(r"model name\s*: (.*)", told)
+    return f"{named[1].strip() if named else platform.machine()}, {processors()} cores"

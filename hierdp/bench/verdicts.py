@@ -10,17 +10,23 @@ import numpy as np
 
 from hierdp.bench.problems import program_of
 from models.exact import Number
+from models.program import Program
 from solvers import Solution, solve
+from solvers.conic import is_conic
 
 ACCURACY = 1e-6
 """Relative gap within which an answer in floats counts as solved, unless a looser one was asked for."""
+
+NEARLY = 0.95
+"""The part of its time limit after which a backend that stops was stopped by it."""
 
 STATED_UP_TO = 2_000_000
 """Cells beyond which a model is not stated as a program, only to be counted."""
 
 Verdict = Literal["solved", "wrong", "inaccurate", "bound", "stopped", "unsupported", "failed"]
 """
-- ``solved``: feasible, and optimal: exactly for whole answers, within the accuracy asked for in floats;
+- ``solved``: feasible, and optimal: exactly for whole answers (or within the tolerance, if one was asked
+  for), within the accuracy asked for in floats;
 - ``wrong``: called optimal, and is not; or a bound is claimed that lies above the proved optimum; caught
   by the certificate;
 - ``inaccurate``: an answer that is not called optimal, or is not feasible beyond the tolerance;
@@ -39,6 +45,7 @@ class Truth:
     proved: bool
     variables: int
     rows: int | None
+    form: str
 
     @classmethod
     def of(cls, model: Any) -> Truth:
@@ -46,8 +53,20 @@ class Truth:
         found = solve(model)
         cells = 0 if found.x is None else int(np.size(found.x))
         program = program_of(model) if cells <= STATED_UP_TO else None
+        if found.x is None and program is not None:
+            cells = program.blocks[0].size
         rows = None if program is None else int(program.matrix.shape[0])
-        return cls(found.objective, found.status == "optimal", cells, rows)
+        return cls(found.objective, found.status == "optimal", cells, rows, _form(program, model))
+
+
+def _form(program: Program | None, model: Any) -> str:
+    """What solver people would call the problem; of absolute values, as the rows they are rewritten with."""
+    if program is None:
+        return "conic" if is_conic(model) else "not stated"
+    if program.has("table"):
+        return "tables"
+    kind = "QP" if program.has("quadratic") else "LP"
+    return f"MI{kind}" if program.integer.any() else kind
 
 
 @dataclass(frozen=True)
@@ -62,25 +81,28 @@ class Judged:
     proved: bool
 
 
-def verdict(model: Any, found: Solution, truth: Truth, tolerance: float | None) -> Judged:
+def verdict(found: Solution, truth: Truth, tolerance: float | None, limit: float | None = None) -> Judged:
     """Judge a backend's answer.
 
     Parameters
     ----------
-    model : Model
     found : Solution
     truth : Truth
         Where the fast path proved nothing, no answer can be called wrong.
     tolerance : float, optional
         What the backend was asked for.
+    limit : float, optional
+        Seconds it had: an answer that is not called optimal once they are over was stopped there.
     """
     accuracy = max(ACCURACY, tolerance or 0.0)
     optimum = truth.optimum if truth.proved else None
     gap = _relative(found.objective, optimum)
     over = _relative(found.bound, optimum)
-    whole = bool(getattr(model, "integer", False)) and isinstance(optimum, int)
+    whole = truth.form in ("MILP", "MIQP", "tables") and isinstance(optimum, int)
     beyond = over is not None and over > accuracy and found.backend != "fast"
-    said = _verdict(found, optimum is not None, gap, beyond, 0.0 if whole and tolerance is None else accuracy)
+    said = _verdict(found, optimum is not None, gap, beyond, (tolerance or 0.0) if whole else accuracy)
+    if found.status == "feasible" and limit is not None and found.solve_seconds >= NEARLY * limit:
+        said = "stopped"
     return Judged(said, gap, None if over is None else max(over, 0.0), _float(found.objective),
                   _float(truth.optimum), truth.proved)  # fmt: skip
 

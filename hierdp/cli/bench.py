@@ -39,12 +39,21 @@ def bench() -> None:
               help="1e-3, as accurate as it goes, 1e-9. Repeat it.")  # fmt: skip
 @click.option("--time-limit", type=SECONDS, default=10.0, show_default=True, help="Seconds for each solve.")
 @click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Of each solve.")
+@click.option("--minutes", type=SECONDS, help="Begin no solve after so many; the same command goes on.")
 @DATA
 def run(sets: tuple[str, ...], out: Path, backends: str | None, models: str | None,
-        tolerances: tuple[str, ...], time_limit: float, threads: int, data: Path) -> None:  # fmt: skip
-    """Solve test sets by backends, and keep a row each. Stop it when you like: it goes on from there."""
+        tolerances: tuple[str, ...], time_limit: float, threads: int, minutes: float | None,
+        data: Path) -> None:  # fmt: skip
+    """Solve test sets by backends, and keep a row each.
+
+    Stop it when you like, with Ctrl-C or harder: the same command goes on from there.
+    """
+    import time
+
     from hierdp.bench import metrics, runs
     from hierdp.bench.problems import problems
+    from hierdp.bench.report import asked as of_tolerance
+    from hierdp.cli.app import Ended
     from hierdp.errors import InputError
 
     if not out.absolute().parent.is_dir():
@@ -52,6 +61,8 @@ def run(sets: tuple[str, ...], out: Path, backends: str | None, models: str | No
     asked = runs.Settings(tolerances, time_limit, threads)
     chosen = columns(backends) if backends else None
     screen = console()
+    until = None if minutes is None else time.monotonic() + 60 * minutes
+    left = 0
     for which in dict.fromkeys(sets):
         found = problems(which, data if data.is_dir() else None)
         if models is not None:
@@ -61,13 +72,26 @@ def run(sets: tuple[str, ...], out: Path, backends: str | None, models: str | No
                     raise click.UsageError(f"no model {name}; there are {', '.join(sorted(kinds))}")
             found = [one for one in found if one.kind.removesuffix(" (relaxed)") in columns(models)]
         try:
-            rows = runs.run(found, which, asked, out, chosen)
+            spare = None if until is None else max(0.0, until - time.monotonic()) / 60
+            rows = runs.run(found, which, asked, out, chosen, spare)
+            left += runs.missing(found, asked, out, chosen)
         except InputError:
             raise
+        except KeyboardInterrupt as stop:
+            why = f"interrupted; what was solved is kept in {out}, and the same command goes on"
+            raise Ended(why, 130) from stop
         except ValueError as bad:
             raise click.UsageError(str(bad)) from bad
-        here = rows[(rows["set"] == which) & rows["tolerance"].isin([*tolerances, "default"])]
-        print_frame(screen, f"{which.capitalize()} problems", metrics.by_backend(here))
+        of_set = (rows["set"] == which) & (rows["time_limit"] == time_limit) & (rows["threads"] == threads)
+        for tolerance in dict.fromkeys(tolerances):
+            here = of_tolerance(rows[of_set], tolerance)
+            if not here.empty:
+                title = f"{which.capitalize()} problems, tolerance {tolerance}"
+                print_frame(screen, title, metrics.by_backend(metrics.settled(here)))
+    if left:
+        screen.print(
+            f"Stopped after {minutes:g} minutes, {left:,} runs before the end: the same command goes on."
+        )
     screen.print(f"{len(rows):,} rows in {out}. Next: hierdp bench report {out}")
 
 

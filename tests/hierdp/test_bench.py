@@ -1,17 +1,22 @@
 """The solver benchmark: verdicts, means and profiles by hand; runs that resume; reports; files for others."""
 
+import signal
+import subprocess
+import sys
+from unittest import mock
+
 import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from hierdp.bench import metrics, runs
+from hierdp.bench import metrics, runs, store
 from hierdp.bench.problems import Problem, problems, write
 from hierdp.bench.report import study
 from hierdp.bench.verdicts import Truth, verdict
 from hierdp.cli import main
 from hierdp.errors import InputError
-from models import BudgetSplit, Chebyshev, CostTable, HierarchyQIP, Isotonic
+from models import BudgetSplit, Chebyshev, CostTable, CumulativeQIP, HierarchyQIP, Isotonic, Tree
 from models.instances import load
 from solvers import Solution, solve
 
@@ -21,7 +26,7 @@ REAL = Isotonic([3.0, 1.0, 4.0, 1.5], integer=False)
 
 def judged(model, status, objective=None, bound=None, tolerance=None, backend="highs"):
     found = Solution(backend, "1", status, None, objective, bound)
-    return verdict(model, found, Truth.of(model), tolerance).verdict
+    return verdict(found, Truth.of(model), tolerance).verdict
 
 
 def test_what_answers_are_worth():
@@ -32,6 +37,9 @@ def test_what_answers_are_worth():
     assert judged(WHOLE, "relaxed", None, best - 0.5) == "bound"
     assert judged(WHOLE, "relaxed", None, best + 0.5) == "wrong"
     assert judged(WHOLE, "feasible", best + 1, float(best)) == "inaccurate"
+    late = Solution("highs", "1", "feasible", None, best + 1, float(best), solve_seconds=9.9)
+    assert verdict(late, Truth.of(WHOLE), None, 10.0).verdict == "stopped"
+    assert verdict(late, Truth.of(WHOLE), None, 20.0).verdict == "inaccurate"
     assert judged(WHOLE, "numerical") == "inaccurate"
     assert judged(WHOLE, "infeasible") == "wrong"
     assert judged(WHOLE, "unbounded") == "wrong"
@@ -56,6 +64,21 @@ def test_whole_answers_are_given_none():
     best = solve(model).objective
     assert judged(model, "optimal", best + 1, float(best)) == "wrong"  # 1e-8 of it
     assert judged(model, "optimal", best + 1, float(best), tolerance=1e-3) == "solved"
+    assert judged(model, "optimal", best + 1, float(best), tolerance=1e-9) == "wrong"
+    model = Chebyshev([10**8, 0], total=0)  # whole, though it has no option `integer`
+    best = solve(model).objective
+    assert judged(model, "optimal", best + 1, float(best)) == "wrong"
+
+
+def test_problems_are_called_what_solver_people_call_them():
+    assert Truth.of(WHOLE).form == "MILP"
+    assert Truth.of(REAL).form == "QP"
+    assert Truth.of(Isotonic([3.0, 1.0], p=1)).form == "LP"
+    assert Truth.of(Isotonic([3, 1], integer=True)).form == "MIQP"
+    assert Truth.of(CostTable([[0, 1], [2, 1]], 1)).form == "tables"
+    assert Truth.of(BudgetSplit([1.0, 2.0], 1.0)).form == "conic"
+    dented = Truth.of(CostTable([[0, 5, 1], [0, 3, 4], [0, 0, 9]], 3))  # not convex: no fast path
+    assert (dented.proved, dented.variables, dented.form) == (False, 3, "tables")
 
 
 def frame(*rows):
@@ -68,6 +91,10 @@ def frame(*rows):
         time_limit=10.0,
         version="1",
         model="M",
+        certificate_seconds=np.nan,
+        objective=np.nan,
+        bound=np.nan,
+        proved=True,
         primal_residual=np.nan,
         dual_residual=np.nan,
         relative_gap=0.0,
@@ -91,8 +118,30 @@ def test_means_by_hand():
     assert table.loc["a", "mean_seconds_all"] == pytest.approx(np.sqrt((1 + s) * (4 + s)) - s)
     assert table.loc["b", "mean_seconds_all"] == pytest.approx(np.sqrt((2 + s) * (10 + s)) - s)
     assert table.loc["c", "mean_seconds_all"] == pytest.approx(10.0)  # wrong and unsupported: the limit
-    assert table.loc["a", "times_the_quickest"] == pytest.approx(1.0)
-    assert table.loc["c", "times_the_quickest"] == pytest.approx(10 / 4)  # on q alone, whose best is a
+    assert table.loc["a", "times_best_exact"] == pytest.approx(1.0)
+    assert table.loc["c", "times_best_exact"] == pytest.approx(10 / 4)  # on q alone, whose best is a
+
+
+def test_the_fast_path_is_held_against_the_best_exact_backend_and_pays_for_its_certificate():
+    ours = frame(("p", "fast", "solved", 0.5), ("q", "fast", "solved", 0.5))
+    ours["certificate_seconds"] = 0.5
+    rows = pd.concat([ours, ROWS], ignore_index=True).assign(variables=3)
+    table = metrics.by_backend(rows).set_index("backend")
+    s = metrics.SHIFT
+    best = np.sqrt((1 + s) * (4 + s)) - s  # of a; the fast path is none of those held against
+    assert table.loc["fast", "times_best_exact"] == pytest.approx(1.0 / best)
+    assert table.loc["a", "times_best_exact"] == pytest.approx(1.0)
+    row = metrics.against_exact(rows).iloc[0]
+    assert (row["best_exact"], row["it_solves"], row["its_ms"]) == ("a", 2, 2500.0)
+    assert row["times_fast"] == pytest.approx(2.5)
+
+
+def test_where_nothing_is_proved_a_better_answer_refutes():
+    rows = frame(("p", "a", "solved", 1.0), ("p", "b", "solved", 1.0), ("p", "c", "bound", 1.0),
+                 ("p", "fast", "inaccurate", 1.0)).assign(proved=False)  # fmt: skip
+    rows["objective"], rows["bound"] = [8.0, 7.0, np.nan, 7.0], [8.0, 7.0, 7.5, 6.0]
+    assert metrics.settled(rows)["verdict"].tolist() == ["wrong", "solved", "wrong", "inaccurate"]
+    assert metrics.settled(rows.assign(proved=True))["verdict"].tolist() == rows["verdict"].tolist()
 
 
 def test_profiles_by_hand():
@@ -108,8 +157,8 @@ def test_profiles_by_hand():
 
 
 def test_shares_by_model():
-    table = metrics.by_model(ROWS)
-    assert table.loc[0, ["a", "b", "c"]].tolist() == [1.0, 0.5, 0.0]
+    table = metrics.shares(ROWS, "model")
+    assert table.loc[0, ["problems", "a", "b", "c"]].tolist() == [2, 1.0, 0.5, 0.0]
 
 
 def some():
@@ -138,6 +187,16 @@ def test_runs_resume_and_grow(tmp_path, monkeypatch):
     assert solved["proved"].all()
 
 
+def test_the_fast_path_is_timed_on_a_model_that_remembers_nothing(tmp_path):
+    problem = Problem("one", CumulativeQIP(Tree([[0, 0]]), [[3, 5], [2, 1], [0, 3]], 5), "random")
+    seen = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runs, "solve", lambda model, *a: seen.append(model) or solve(model, *a))
+        runs.run([problem], "small", runs.Settings(), tmp_path / "r.parquet", ["fast"])
+    assert seen[0] is not problem.model
+    assert "projected" in problem.model.__dict__  # of making the truth
+
+
 def test_what_was_done_is_kept_when_it_is_stopped(tmp_path, monkeypatch):
     out, calls = tmp_path / "r.parquet", []
 
@@ -148,18 +207,73 @@ def test_what_was_done_is_kept_when_it_is_stopped(tmp_path, monkeypatch):
         return solve(*given, **more)
 
     monkeypatch.setattr(runs, "solve", once)
-    monkeypatch.setattr(runs, "SAVE_SECONDS", 0.0)
     with pytest.raises(KeyboardInterrupt):
         runs.run(some(), "small", runs.Settings(), out, ["fast"])
     assert len(pd.read_parquet(out)) == 3
     assert [path.name for path in tmp_path.iterdir()] == ["r.parquet"]
 
 
+KILLED = """
+import os, sys
+from pathlib import Path
+from hierdp.bench import runs
+from tests.hierdp.test_bench import some
+solve, left = runs.solve, [3]
+def dying(*given):
+    left[0] -= 1
+    if left[0] < 0:
+        os.kill(os.getpid(), 9)
+    return solve(*given)
+runs.solve = dying
+runs.run(some(), "small", runs.Settings(), Path(sys.argv[1]), ["fast"])
+"""
+
+
+def test_a_kill_loses_the_solve_it_was_at(tmp_path):
+    out = tmp_path / "r.parquet"
+    died = subprocess.run([sys.executable, "-c", KILLED, str(out)], check=False)
+    assert died.returncode == -signal.SIGKILL
+    assert len(runs.read(out)) == 3
+    with (tmp_path / ".r.parquet.journal").open("a") as journal:
+        journal.write('{"problem": "cut o')  # in the middle of a line
+    assert len(runs.read(out)) == 3
+    rows = runs.run(some(), "small", runs.Settings(), out, ["fast"])
+    assert rows["problem"].tolist() == [one.name for one in some()]
+    assert [path.name for path in tmp_path.iterdir()] == ["r.parquet"]
+    pd.testing.assert_frame_equal(pd.read_parquet(out), rows)
+
+
+def test_rows_that_are_in_the_file_and_in_the_journal_count_once(tmp_path):
+    out = tmp_path / "r.parquet"
+    rows = runs.run(some(), "small", runs.Settings(), out, ["fast"])
+    row = {name: None if value != value else value for name, value in rows.iloc[0].items()}
+    with store.growing(out, runs.COLUMNS, runs.KEY) as kept:
+        kept.add(row)
+    assert len(runs.read(out)) == len(rows)
+
+
+def test_two_runs_do_not_write_one_file(tmp_path):
+    out = tmp_path / "r.parquet"
+    with (
+        store.growing(out, runs.COLUMNS, runs.KEY),
+        pytest.raises(InputError, match="another process is writing"),
+    ):
+        runs.run(some(), "small", runs.Settings(), out, ["fast"])
+
+
+def test_no_solve_begins_after_its_minutes(tmp_path):
+    out = tmp_path / "r.parquet"
+    assert runs.run(some(), "small", runs.Settings(), out, ["fast"], minutes=0).empty
+    assert runs.missing(some(), runs.Settings(), out, ["fast"]) == 4
+    runs.run(some(), "small", runs.Settings(), out, ["fast"], minutes=5)
+    assert runs.missing(some(), runs.Settings(), out, ["fast"]) == 0
+
+
 def test_a_file_that_is_no_result_is_left_alone(tmp_path):
     other = tmp_path / "r.parquet"
     pd.DataFrame({"a": [1]}).to_parquet(other)
     before = other.read_bytes()
-    with pytest.raises(InputError, match="holds no benchmark results: it has no column 'problem'"):
+    with pytest.raises(InputError, match="holds no such results: it has no column 'problem'"):
         runs.run(some(), "small", runs.Settings(), other, ["fast"])
     assert other.read_bytes() == before
     other.write_text("no table")
@@ -173,14 +287,18 @@ def test_the_report_says_what_the_rows_do(tmp_path):
     out = tmp_path / "r.parquet"
     rows = runs.run(some(), "small", runs.Settings(time_limit=20), out, ["fast", "highs", "scs"])
     lie = rows[rows["backend"] == "highs"].iloc[:1].assign(backend="liar", verdict="wrong", message="a lie")
-    pd.concat([rows, lie], ignore_index=True).to_parquet(out)
+    old = rows.assign(version=rows["version"].where(rows["backend"] != "scs", "0.1"))
+    pd.concat([rows, old[old["backend"] == "scs"], lie], ignore_index=True).to_parquet(out)
     made = study(out)
     made.write(tmp_path / "report")
     text = (tmp_path / "report" / "report.md").read_text()
-    assert "1 answers were called optimal" in text
+    assert "1 of 16 answers were called optimal" in text
+    assert "| scs 0.1 | 0.1 | 4 of 4 |" in text  # versions are told apart, not added up
     assert "| liar |" in text
     assert "Known limitations" in text
     assert {"report.html", "profile-small-default.png"} <= {p.name for p in (tmp_path / "report").iterdir()}
+    rows[rows["backend"] == "fast"].to_parquet(out)
+    assert study(out).parts[1].figure is None  # one backend alone is no comparison
 
 
 def test_problems_are_the_same_everywhere_and_others_can_read_them(tmp_path):
@@ -189,7 +307,12 @@ def test_problems_are_the_same_everywhere_and_others_can_read_them(tmp_path):
     found = {one.name: one for one in problems("small")}
     again = {one.name: one for one in problems("small")}
     assert list(found) == list(again)
+    kinds = [one.kind for one in found.values() if one.origin == "random"]
+    assert len(set(kinds[: len(set(kinds))])) == len(set(kinds))  # a run that is cut short has seen them all
     assert {one.origin for one in found.values()} == {"random", "real"}
+    relaxed = [one.model for one in found.values() if one.name.endswith("-relaxed")]
+    assert {Truth.of(model).form for model in relaxed} == {"LP", "QP"}
+    assert all(Truth.of(model).proved for model in relaxed)
     chosen = [one for one in found.values() if one.kind in ("Chebyshev", "CostTable")][:6]
     paths = write(chosen, tmp_path / "set")
     assert len(paths) == 18
@@ -214,6 +337,14 @@ def test_by_the_command_line(tmp_path):
     assert "Small problems" in done.output
     done = run(main, f"bench report {tmp_path}/r.parquet --out {tmp_path}/report".split())
     assert done.exit_code == 0, done.output
+    done = run(
+        main, f"bench run --minutes 1e-9 --backends fast --out {tmp_path}/n.parquet --data none".split()
+    )
+    assert "runs before the end: the same command goes on" in " ".join(done.output.split())
+    with mock.patch.object(runs, "solve", side_effect=KeyboardInterrupt):
+        done = run(main, f"bench run --backends fast --out {tmp_path}/n.parquet --data none".split())
+    assert done.exit_code == 130
+    assert "what was solved is kept" in " ".join(done.output.split())
     wrong = run(main, f"bench run --models Chebishev --out {tmp_path}/r.parquet --data none".split())
     assert wrong.exit_code == 2
     assert "no model Chebishev" in wrong.output

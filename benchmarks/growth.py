@@ -1,0 +1,221 @@
+"""How cost grows: every fast path from 10² to 10⁸ elements, beside the best exact backend until it times out.
+
+Run as ``python -m benchmarks.growth [--out growth.parquet] [--minutes 15] [--most 100000000]``; stop it when
+you like, the same command goes on. ``--report FILE [--plot growth.png]`` prints a file's rows as Markdown and
+draws them. Each point is measured in a process of its own, with 20 GB of memory and 60 s (``--seconds``): an
+instance is made, the kernels are compiled on small ones, and what is timed is the fast path, its certificate
+(both on a model that remembers nothing), and summing all input once; medians of up to nine turns, one of what
+takes two seconds. Ten times as many elements are tried where that, in proportion, leaves time and memory.
+
+An exact backend has 20 s (``--limit``) for each size, stating included in its time; it goes on to the next
+where it solved this one to the proved optimum in less than a fifth of that, and no other was five times as
+quick.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from benchmarks import instances as i
+from benchmarks import measuring
+from hierdp.bench import store
+from hierdp.bench.problems import fresh
+from models import Chebyshev, FixedSum, SimplexQP
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+KEY = ["model", "size", "program"]
+MEASURED = ["elements", "seconds", "certificate_seconds", "reading_seconds", "mb", "verdict"]
+COLUMNS = [*KEY, *MEASURED, "failed", "python", "versions", "machine", "load"]
+SIZES = tuple(10**k for k in range(2, 9))
+SECONDS, LIMIT = 60.0, 20.0
+GIGABYTES = 20.0
+TURNS = (9, 2.0)
+FIFTH = 5
+LATER = 2_000
+"""Exact backends get their turn after fast paths of so many times their elements: a short run has both."""
+MARGIN = 12
+"""Ten times as many elements are allowed for so many times the time and the memory."""
+
+
+@dataclass(frozen=True)
+class Family:
+    """A model, how its instances are made, and the exact backends that do best on it (`hierdp bench`)."""
+
+    name: str
+    make: i.Make
+    exact: tuple[str, ...]
+
+
+FAMILIES = (
+    Family("Isotonic, L2", i.isotonic(), ("highs", "clarabel")),
+    Family("Isotonic, L1", i.isotonic(p=1), ("highs", "glop")),
+    Family("SimplexQP", i.of_total(SimplexQP), ("min-cost-flow", "highs")),
+    Family("FixedSum, L1", i.of_total(FixedSum, p=1), ("min-cost-flow", "highs")),
+    Family("Chebyshev", i.of_total(Chebyshev), ("highs", "cp-sat")),
+    Family("SparsestChebyshev", i.sparsest, ("highs", "cp-sat")),
+    Family("ControlledRounding", i.rounding, ("highs", "glop")),
+    Family("Merging", i.merging, ("min-cost-flow", "highs")),
+    Family("GroupMatching", i.matching, ("min-cost-flow", "highs")),
+    Family("CostTable", i.cost_table, ("min-cost-flow", "cp-sat")),
+    Family("HierarchyQIP", i.hierarchy, ("highs", "cp-sat")),
+    Family("CumulativeQIP, relaxed", i.cumulative, ("highs", "clarabel")),
+    Family("TreeMatching", i.tree_matching, ("highs", "glop")),
+    Family("TreeChebyshev", i.tree_chebyshev, ("highs", "cp-sat")),
+    Family("ConstrainedInference", i.inference, ("highs", "clarabel")),
+    Family("NonNegativeInference", i.non_negative(False), ("highs", "clarabel")),
+    Family("Clustering", i.clustering(), ("glop", "highs")),
+    Family("Segmentation", i.segmentation(), ("glop", "highs")),
+    Family("BudgetSplit", i.budget, ("clarabel", "scs")),
+    Family("StrategySDP", i.strategy, ("clarabel", "scs")),
+)
+
+
+def alone(family: Family, size: int, program: str, limit: float) -> dict[str, Any]:
+    """One point: what the process of its own prints."""
+    from solvers import fast
+
+    measuring.guarded(GIGABYTES)
+    model = family.make(np.random.default_rng(size), size)
+    for small in (20, 2_000):  # kernels
+        other = family.make(np.random.default_rng(0), small)
+        other.certificate(fast.answer(other))
+    if program != "fast":
+        exact(family.make(np.random.default_rng(0), 20), program, limit)  # its process, its imports
+        return {"elements": i.elements(model), **exact(model, program, limit)}
+    held = measuring.peak(reset=True)
+    seconds, x = measuring.timed(lambda: fast.answer(fresh(model)), *TURNS)
+    mb = max(0.0, measuring.peak() - held)
+    proving, proof = measuring.timed(lambda: fresh(model).certificate(x), *TURNS)
+    reading, _ = measuring.timed(lambda: i.read(model), *TURNS)
+    return {
+        "elements": i.elements(model),
+        "seconds": seconds,
+        "certificate_seconds": proving,
+        "reading_seconds": reading,
+        "mb": mb,
+        "verdict": "proved" if proof.optimal else f"not proved: {proof.reason}",
+    }
+
+
+def exact(model: Any, backend: str, limit: float) -> dict[str, Any]:
+    """An exact backend's time, and its verdict against the fast path's proved optimum."""
+    from hierdp.bench.verdicts import Truth, verdict
+    from solvers import solve
+
+    ours = solve(model)
+    form = "MILP" if isinstance(ours.objective, int) else "QP"  # whole optima are to be met exactly
+    truth = Truth(ours.objective, ours.status == "optimal", i.elements(model), None, form)
+    found = solve(fresh(model), backend, limit)
+    judged = verdict(found, truth, None, limit)
+    return {"seconds": found.build_seconds + found.solve_seconds, "verdict": judged.verdict}
+
+
+def points(only: str, most: int, given: tuple[float, float], known: list[dict[str, Any]]) -> Iterator[Any]:
+    """Rows that are not known yet, from small to large, exact backends after larger fast paths."""
+    seconds, limit = given
+    rows = {tuple(row[name] for name in KEY): row for row in known}
+    families = [family for family in FAMILIES if only.lower() in family.name.lower()]
+    sizes = [size for size in SIZES if size <= most]
+    turns = sorted(product((True, False), sizes), key=lambda turn: turn[1] * (1 if turn[0] else LATER))
+    for (ours, size), family in product(turns, families):
+        before = {p: rows.get((family.name, size // 10, p)) for p in ("fast", *family.exact)}
+        for program in ("fast",) if ours else family.exact:
+            key = (family.name, size, program)
+            if key in rows or not _goes_on(program, before, size, given):
+                continue
+            least = seconds if ours else seconds + limit
+            asked = [family.name, str(size), program, str(limit)]
+            found = measuring.apart("benchmarks.growth", asked, least)
+            row = {**dict(zip(KEY, key, strict=True)), **found, **measuring.place()}
+            rows[key] = {column: row.get(column) for column in COLUMNS}
+            yield rows[key]
+
+
+def _goes_on(program: str, before: dict[str, Any], size: int, given: tuple[float, float]) -> bool:
+    """Whether ten times as many elements are worth a try."""
+    if size == SIZES[0]:
+        return True
+    last = before[program]
+    if last is None or last["failed"]:
+        return False
+    if program == "fast":
+        return not _no_room(last, given[0])
+    if last["verdict"] != "solved" or last["seconds"] > given[1] / FIFTH:
+        return False
+    others = [row for name, row in before.items() if name != "fast" and row and row["verdict"] == "solved"]
+    return bool(last["seconds"] <= FIFTH * min(row["seconds"] for row in others))
+
+
+def _no_room(row: dict[str, Any], seconds: float) -> str:
+    """Why ten times as many elements are not tried, if so."""
+    if MARGIN * row["mb"] > 1024 * GIGABYTES:
+        return f"ten times as many would take about {10 * row['mb'] / 1024:,.0f} GB"
+    taken = row["seconds"] + row["certificate_seconds"]
+    return f"ten times as many would take {10 * taken:,.0f} s or more" if MARGIN * taken > seconds else ""
+
+
+def stops(rows: DataFrame, seconds: float) -> dict[str, str]:
+    """By model, the last size of its curve, and why it is the last."""
+    found = {}
+    for model, here in rows[rows["program"] == "fast"].groupby("model", sort=False):
+        last = here.sort_values("size").iloc[-1].to_dict()
+        if last["failed"]:
+            found[str(model)] = f"{last['size']:,}: {last['failed']}"
+        elif last["size"] < SIZES[-1]:
+            found[str(model)] = f"{last['size']:,} done; {_no_room(last, seconds) or 'more was not run'}"
+    return found
+
+
+def main() -> None:
+    """Measure, or report."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--out", type=Path, default=Path("growth.parquet"), help="it grows and resumes")
+    parser.add_argument("--minutes", type=float, help="begin no point after so many")
+    parser.add_argument("--seconds", type=float, default=SECONDS, help="for each point's process")
+    parser.add_argument("--limit", type=float, default=LIMIT, help="seconds for an exact backend")
+    parser.add_argument("--most", type=int, default=SIZES[-1], help="elements")
+    parser.add_argument("--only", default="", help="models with this in their name")
+    parser.add_argument(
+        "--report", type=Path, metavar="FILE", help="print a file's rows as Markdown, and end"
+    )
+    parser.add_argument("--plot", type=Path, metavar="PNG", help="with --report: draw them too")
+    parser.add_argument("--alone", nargs=4, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.alone:
+        name, size, program, limit = given.alone
+        family = next(one for one in FAMILIES if one.name == name)
+        print(json.dumps(alone(family, int(size), program, float(limit))))
+        return
+    times = (given.seconds, given.limit)
+    if given.report:
+        from benchmarks import growth_report
+
+        rows = store.read(given.report, COLUMNS)
+        print(growth_report.markdown(rows, stops(rows, given.seconds)))
+        if given.plot:
+            growth_report.draw(rows, given.plot)
+        return
+    clock = measuring.Clock(given.minutes)
+    with store.growing(given.out, COLUMNS, KEY) as kept:
+        for row in points(given.only, given.most, times, kept.known.to_dict("records")):
+            kept.add(row)
+            time = measuring.seconds_in_words(row["seconds"] or float("nan"))
+            print(f"{row['model']:<24} {row['size']:>11,} {row['program']:<14} {time:>8} "
+                  f"{row['verdict'] or ''} {row['failed']}", flush=True)  # fmt: skip
+            if clock.over:
+                print(f"stopped after {given.minutes:g} minutes: the same command goes on")
+                break
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,129 @@
+"""The curves of cost as a table and as a picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.measuring import ratio_in_words, seconds_in_words
+from hierdp import plots
+from hierdp.reproduce.study import table_lines
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+COLUMNS = 4
+
+
+def best_exact(rows: DataFrame) -> DataFrame:
+    """Of each model and size, the quickest exact backend that solves it to the proved optimum."""
+    exact = rows[(rows["program"] != "fast") & (rows["verdict"] == "solved")]
+    return exact.sort_values("seconds").drop_duplicates(["model", "size"]).set_index(["model", "size"])
+
+
+def ours(rows: DataFrame) -> DataFrame:
+    """The fast path's points that came to an end."""
+    return rows[(rows["program"] == "fast") & (rows["failed"] == "")]
+
+
+def table(rows: DataFrame) -> DataFrame:
+    """A row a model and size."""
+    import pandas as pd
+
+    best, made = best_exact(rows), []
+    order = {name: k for k, name in enumerate(dict.fromkeys(rows["model"]))}
+    for row in sorted(ours(rows).to_dict("records"), key=lambda row: (order[row["model"]], row["size"])):
+        seconds, elements = row["seconds"], row["elements"]
+        key = row["model"], row["size"]
+        peer = best.loc[key] if key in best.index else None
+        made.append(
+            {
+                "model": row["model"],
+                "elements": f"{int(elements):,}",
+                "fast path": seconds_in_words(seconds),
+                "ns each": ratio_in_words(1e9 * seconds / elements),
+                "× reading": ratio_in_words(seconds / row["reading_seconds"]),
+                "certificate": seconds_in_words(row["certificate_seconds"]),
+                "× fast path": ratio_in_words(row["certificate_seconds"] / seconds),
+                "MB more": f"{row['mb']:,.0f}",
+                "proved": "yes" if row["verdict"] == "proved" else "no",
+                "best exact": "" if peer is None else peer["program"],
+                "its time": "" if peer is None else seconds_in_words(peer["seconds"]),
+                "× ours, proved": ""
+                if peer is None
+                else ratio_in_words(peer["seconds"] / (seconds + row["certificate_seconds"])),
+            }
+        )
+    return pd.DataFrame(made)
+
+
+def markdown(rows: DataFrame, stops: dict[str, str]) -> str:
+    """The table, and where each curve ends and why."""
+    ends = [
+        f"- {why}: {'; '.join(model for model, other in stops.items() if other == why)}"
+        for why in dict.fromkeys(stops.values())
+    ]
+    lines = [_end(here) for _, here in rows[rows["program"] != "fast"].groupby("model", sort=False)]
+    parts = ["\n".join(table_lines(table(rows)))]
+    if ends:
+        parts.append("Where a fast path's curve ends before 10⁸, and why:\n\n" + "\n".join(ends))
+    if lines:
+        parts.append("Where the exact backends end:\n\n" + "\n".join(lines))
+    return "\n\n".join(parts)
+
+
+def _end(rows: DataFrame) -> str:
+    """The last size of each exact backend of a model, and what became of it."""
+    said = []
+    for program, here in rows.groupby("program", sort=False):
+        last = here.sort_values("size").iloc[-1]
+        words = {"solved": f"solved in {seconds_in_words(last['seconds'])}", "stopped": "out of time"}
+        what = last["failed"] or words.get(last["verdict"], last["verdict"])
+        said.append(f"{program} at {last['size']:,} ({what})")
+    return f"- {rows['model'].iloc[0]}: {', '.join(said)}"
+
+
+def draw(rows: DataFrame, path: Path) -> None:
+    """Seconds an element against elements, a panel a model."""
+    import matplotlib
+
+    models = list(dict.fromkeys(rows["model"]))
+    down = -(-len(models) // COLUMNS)
+    with matplotlib.rc_context(plots.STYLE):
+        drawn, panels = plots.figure(10, 2.1 * down + 0.5, COLUMNS, down)
+        best = best_exact(rows).reset_index()
+        for k, axes in enumerate(panels):
+            if k >= len(models):
+                axes.set_visible(False)
+                continue
+            here = ours(rows)
+            here = here[here["model"] == models[k]].sort_values("size")
+            _panel(axes, here, best[best["model"] == models[k]].sort_values("size"))
+            axes.set_title(models[k], loc="left", fontsize=9, fontweight="bold")
+            if k % COLUMNS == 0:
+                axes.set_ylabel("time an element")
+            if k >= len(models) - COLUMNS:
+                axes.set_xlabel("elements")
+        handles, names = panels[0].get_legend_handles_labels()
+        drawn.legend(handles, names, loc="outside upper center", ncols=4, frameon=False, fontsize=9)
+        drawn.savefig(path, dpi=110)
+
+
+def _panel(axes: Any, here: DataFrame, best: DataFrame) -> None:
+    size = here["elements"].to_numpy(float)
+    for k, (column, name) in enumerate(
+        (("seconds", "fast path"), ("certificate_seconds", "its certificate"))
+    ):
+        axes.plot(size, here[column].to_numpy(float) / size, label=name, **_look(k))
+    many = best["elements"].to_numpy(float)
+    axes.plot(many, best["seconds"].to_numpy(float) / many, label="best exact backend", **_look(3))
+    reading = here["reading_seconds"].to_numpy(float) / size
+    axes.plot(size, reading, ":", color="black", linewidth=1.2, label="reading the input once")
+    axes.set(xscale="log", yscale="log", xlim=(50, 2e8), ylim=(1e-10, 1e0))
+    axes.set_xticks([1e2, 1e4, 1e6, 1e8])
+    axes.set_yticks([1e-9, 1e-6, 1e-3, 1e0], ["1 ns", "1 µs", "1 ms", "1 s"])
+    axes.minorticks_off()
+
+
+def _look(k: int) -> dict[str, Any]:
+    return {**plots.style(k), "markersize": 3.5, "linewidth": 1.4}

@@ -1,0 +1,168 @@
+"""The tables and pictures that are quoted elsewhere, from the committed results alone.
+
+Run as ``python -m benchmarks.headline [--into README.md] [--plots docs]``. Without options it prints the
+headline table. ``--into`` fills every place of a file that is marked ``<!-- benchmarks: NAME -->`` …
+``<!-- /benchmarks -->`` with what has that name: headline, growth, peers, machine, bench-small, bench-medium.
+``--plots`` draws the pictures that go before some of them. A test holds what these files quote against what
+is made here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchmarks import growth, growth_report
+from benchmarks.measuring import ratio_in_words, seconds_in_words
+from benchmarks.peers import __main__ as peers
+from hierdp.bench import metrics, runs, store
+from hierdp.bench.report import rounded, study, told_apart
+from hierdp.reproduce.study import table_lines
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+RESULTS = Path(__file__).parent / "results"
+PICTURES = {
+    "growth": "Time an element by number of elements, a panel a model",
+    "bench-small": "Performance profiles on the small problems",
+    "bench-medium": "Performance profiles on the medium problems",
+}
+MARKED = re.compile(r"(<!-- benchmarks: ([a-z-]+) -->\n).*?(<!-- /benchmarks -->)", re.DOTALL)
+
+
+def headline(curves: DataFrame, bench: DataFrame) -> str:
+    """What is proved and how fast: a row a model.
+
+    First the most elements that an exact backend solved to the proved optimum in its time; “×” is that over
+    the fast path's and its certificate's. Then the most that the fast path was run on, whether all answers of
+    it are proved, and how many claims of optimality by exact backends agree with the proof, in the benchmark.
+    """
+    import pandas as pd
+
+    best, ours = growth_report.best_exact(curves), growth_report.ours(curves)
+    exact = metrics.settled(bench[bench["backend"] != "fast"])
+    kind = exact["model"].str.removesuffix(" (relaxed)")
+    made = []
+    for model in dict.fromkeys(curves["model"]):
+        mine = ours[ours["model"] == model].set_index("size").sort_index()
+        if mine.empty:
+            continue
+        row: dict[str, Any] = {"model": model}
+        row |= dict.fromkeys(("elements", "fast path", "certificate", "best exact backend", "×"), "")
+        met = [size for of, size in best.index if of == model and size in mine.index]
+        if met:
+            there, peer = mine.loc[max(met)], best.loc[(model, max(met))]
+            ratio = peer["seconds"] / (there["seconds"] + there["certificate_seconds"])
+            row |= _side(there) | {
+                "best exact backend": f"{peer['program']}, {seconds_in_words(peer['seconds'])}",
+                "×": ratio_in_words(ratio),
+            }
+        elements, solving, proving = _side(mine.iloc[-1]).values()
+        row |= {"up to": elements, "solved in": solving, "proved in": proving}
+        row["proved"] = "all" if (mine["verdict"] == "proved").all() else "not all"
+        of = exact[kind == model.split(",")[0]]["verdict"]
+        agree, refuted = int((of == "solved").sum()), int((of == "wrong").sum())
+        row["agree"] = f"{agree} of {agree + refuted}"
+        made.append(row)
+    return "\n".join(table_lines(pd.DataFrame(made)))
+
+
+def _side(row: Any) -> dict[str, str]:
+    return {
+        "elements": f"{int(row['elements']):,}",
+        "fast path": seconds_in_words(row["seconds"]),
+        "certificate": seconds_in_words(row["certificate_seconds"]),
+    }
+
+
+def machine(results: Path) -> str:
+    """Where, and with what, each file's rows were measured."""
+    bench = runs.read(results / "bench.parquet")
+    of = bench[bench["backend"] != "fast"].groupby("backend", sort=False)["version"].unique()
+    solvers = ", ".join(f"{backend} {'/'.join(versions)}" for backend, versions in of.items())
+    frames = {
+        "bench": bench.assign(versions=solvers),
+        "peers": store.read(results / "peers.parquet", peers.COLUMNS),
+        "growth": store.read(results / "growth.parquet", growth.COLUMNS),
+    }
+    lines = []
+    for name, rows in frames.items():
+        said = "; ".join(f"{one}" for one in rows["machine"].unique())
+        python, versions = "/".join(rows["python"].unique()), "; ".join(rows["versions"].unique())
+        load = f"load {rows['load'].median():.1f} (median)"
+        lines.append(f"- `{name}.parquet`: {len(rows):,} rows; {said}, {load}; Python {python}; {versions}")
+    return "\n".join(lines)
+
+
+def table(name: str, results: Path = RESULTS) -> str:
+    """One of the tables, as Markdown.
+
+    Raises
+    ------
+    ValueError
+        If there is none of that name.
+    """
+    curves = store.read(results / "growth.parquet", growth.COLUMNS)
+    if name == "headline":
+        return headline(curves, runs.read(results / "bench.parquet"))
+    if name == "growth":
+        return growth_report.markdown(curves, growth.stops(curves, growth.SECONDS))
+    if name == "machine":
+        return machine(results)
+    if name == "peers":
+        return "\n".join(table_lines(peers.table(store.read(results / "peers.parquet", peers.COLUMNS))))
+    if name.startswith("bench-"):
+        rows = metrics.settled(told_apart(runs.read(results / "bench.parquet")))
+        here = rows[(rows["set"] == name.removeprefix("bench-")) & (rows["tolerance"] == "default")]
+        if here.empty:
+            raise ValueError(f"bench.parquet has no rows for the table {name!r}")
+        return "\n".join(table_lines(rounded(metrics.by_backend(here))))
+    raise ValueError(f"there is no table {name!r}")
+
+
+def filled(text: str, results: Path = RESULTS) -> str:
+    """A text with its marked places filled."""
+
+    def place(at: re.Match[str]) -> str:
+        picture = PICTURES.get(at[2], "")
+        shown = f"![{picture}]({at[2]}.png)\n\n" if picture else ""
+        return f"{at[1]}\n{shown}{table(at[2], results)}\n\n{at[3]}"
+
+    return MARKED.sub(place, text)
+
+
+def draw(folder: Path, results: Path = RESULTS) -> list[Path]:
+    """The pictures."""
+    made = [folder / "growth.png"]
+    growth_report.draw(store.read(results / "growth.parquet", growth.COLUMNS), made[0])
+    for part in study(results / "bench.parquet").parts:
+        found = re.fullmatch(r"profile-(\w+)-default", part.name)
+        if found and part.figure is not None:
+            made.append(folder / f"bench-{found[1]}.png")
+            part.figure.savefig(made[-1], dpi=110)
+    return made
+
+
+def main() -> None:
+    """Print, fill, draw."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--into", type=Path, action="append", default=[], help="a file to fill; repeat it")
+    parser.add_argument("--plots", type=Path, help="a folder for the pictures")
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    given = parser.parse_args()
+    for file in given.into:
+        text = file.read_text(encoding="utf-8")
+        if not MARKED.search(text):
+            parser.error(f"{file} has no place marked <!-- benchmarks: headline --> … <!-- /benchmarks -->")
+        file.write_text(filled(text, given.results), encoding="utf-8")
+    if given.plots:
+        print("\n".join(map(str, draw(given.plots, given.results))))
+    if not given.into and not given.plots:
+        print(table("headline", given.results))
+
+
+if __name__ == "__main__":
+    main()

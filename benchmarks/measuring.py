@@ -1,0 +1,111 @@
+"""What the peers and the curves of cost share: a process a measurement, with its time and memory."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import re
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from hierdp.bench.runs import machine
+
+PACKAGES = ("hierdp", "numpy", "numba", "scipy", "scikit-learn", "opendp", "ruptures", "kmeans1d", "cvxpy",
+            "pyomo", "highspy", "ortools", "clarabel", "osqp", "scs", "pyscipopt")  # fmt: skip
+
+
+def timed(job: Callable[[], Any], turns: int = 3, enough: float = 5.0) -> tuple[float, Any]:
+    """Median seconds of up to so many turns (fewer, once they took long enough), and what comes back."""
+    taken: list[float] = []
+    while len(taken) < turns and sum(taken) < enough:
+        done = None  # not two answers at once
+        started = time.perf_counter()
+        done = job()
+        taken.append(time.perf_counter() - started)
+    return statistics.median(taken), done
+
+
+def peak(reset: bool = False) -> float:
+    """Peak of resident memory in MB (Linux); since the last reset, which sets it to what is resident now."""
+    if reset:
+        Path("/proc/self/clear_refs").write_text("5")
+    found = re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())
+    return int(found.group(1)) / 1024 if found else 0.0
+
+
+def guarded(gigabytes: float) -> None:
+    """Let this process have so much memory and no more: beyond it is a `MemoryError`."""
+    most = int(gigabytes * 2**30)
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+
+
+def apart(module: str, arguments: Sequence[str], seconds: float) -> dict[str, Any]:
+    """Run ``python -m module --alone …`` and read the JSON of its last line; or say how it failed."""
+    command = [sys.executable, "-m", module, "--alone", *arguments]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)
+    except subprocess.TimeoutExpired:
+        return {"failed": f"stopped after {seconds:g} s"}
+    if done.returncode:
+        last = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]
+        short = "MemoryError" in done.stderr or "Unable to allocate" in done.stderr
+        return {"failed": "out of memory" if short else last[:120]}
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return {"failed": "", **found}
+
+
+def place() -> dict[str, Any]:
+    """Where and with what a row was measured."""
+    return {
+        "python": platform.python_version(),
+        "versions": ", ".join(f"{name} {version}" for name, version in _versions()),
+        "machine": machine(),
+        "load": os.getloadavg()[0],
+    }
+
+
+def _versions() -> list[tuple[str, str]]:
+    found = []
+    for name in PACKAGES:
+        try:
+            found.append((name, metadata.version(name)))
+        except metadata.PackageNotFoundError:
+            found.append((name, "not installed"))
+    return found
+
+
+class Clock:
+    """Says when the time one was given is over."""
+
+    def __init__(self, minutes: float | None) -> None:
+        self._until = None if minutes is None else time.monotonic() + 60 * minutes
+
+    @property
+    def over(self) -> bool:
+        """Whether to begin nothing more."""
+        return self._until is not None and time.monotonic() > self._until
+
+
+def seconds_in_words(value: float) -> str:
+    """Seconds with the unit that suits them: 12 µs, 3.4 ms, 5.6 s."""
+    if value != value:
+        return ""
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if value >= size or unit == "µs":
+            return f"{value / size:.3g} {unit}"
+    return ""
+
+
+def ratio_in_words(value: float) -> str:
+    """A ratio with three digits, large ones written out; nothing where there is none."""
+    if value != value:
+        return ""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
