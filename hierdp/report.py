@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
+from hierdp.budget import Ledger
 from hierdp.record import Release
 from hierdp.verification import TOLERANCE, Verification
 
@@ -50,24 +51,35 @@ def release_report(release: Release) -> str:
 
 def budget_section(release: Release) -> Section:
     """The ledger."""
-    import pandas as pd
+    told = f"{release.mechanism}: {budget_in_words(release.ledger)}"
+    return Section("Budget", [told], frames=[budget_frame(release.ledger)])
 
-    ledger = release.ledger
+
+def budget_in_words(ledger: Ledger) -> str:
+    """What may be spent, and what it protects."""
     kind = f"ε = {ledger.epsilon:g}" + (f", δ = {ledger.delta:g}" if ledger.delta else "")
     kind += f" (ρ = {ledger.rho:.4g} zCDP)" if ledger.zcdp else ""
-    rows = [
+    return f"{kind}. Neighbouring tables: {ledger.neighbours}."
+
+
+def budget_frame(ledger: Ledger) -> DataFrame:
+    """A row a measurement, and what they add up to."""
+    import pandas as pd
+
+    loss = "ρ" if ledger.zcdp else "ε"
+    rows: list[dict[str, Any]] = [
         {
             "measurement": spend.query,
             "noise": spend.noise,
-            "sensitivity": round(spend.sensitivity, 4),
-            "scale": round(spend.scale, 3),
-            "ε" if spend.rho is None else "ρ": spend.epsilon if spend.rho is None else spend.rho,
-            **({} if spend.delta is None else {"δ": spend.delta}),
+            "sensitivity": f"{spend.sensitivity:.4g}",
+            "scale": f"{spend.scale:.6g}",
+            loss: f"{spend.epsilon if spend.rho is None else spend.rho:.6g}",
+            **({} if spend.delta is None else {"δ": f"{spend.delta:.3g}"}),
         }
         for spend in ledger.spends
     ]
-    texts = [f"{release.mechanism}: {kind}. Neighbouring tables: {ledger.neighbours}."]
-    return Section("Budget", texts, frames=[pd.DataFrame(rows)])
+    rows.append({"measurement": "sum", loss: f"{ledger.spent:.6g}"})
+    return pd.DataFrame(rows).fillna("")
 
 
 def steps_section(release: Release) -> Section:

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from hierdp.cli.common import NOT_PRIVATE, console, noise
+from hierdp.cli.common import NOT_PRIVATE, console, noise, print_frame
 from hierdp.cli.engine import spread
 from hierdp.cli.sources import from_tables
 from hierdp.cli.sources import one_hierarchy as one_hierarchy
@@ -52,6 +52,7 @@ def run(
     from hierdp import files, folder
     from hierdp.budget import check_epsilon
     from hierdp.front import release as release_table
+    from hierdp.report import budget_frame, budget_in_words
 
     # All that can be refused is refused before any noise is drawn.
     folder.check(out, overwrite)
@@ -69,6 +70,7 @@ def run(
         f"{made.mechanism}: {len(made.table):,} rows; {proved} of {len(solved)} post-processing problems "
         f"proved optimal; {spent} = {made.ledger.spent:.6g} spent. Written to {out}/; open {out}/report.html."
     )
+    print_frame(screen, f"Budget: {budget_in_words(made.ledger)}", budget_frame(made.ledger))
     screen.print(f"Fingerprint: {files.digest(out / files.SUMS)} (for `hierdp check {out} --fingerprint …`)")
 
 

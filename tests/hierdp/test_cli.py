@@ -123,6 +123,12 @@ def test_release_group_size(kind, command):
     assert manifest["settings"]["groups"] == 4
     assert ("table of regions" in manifest["settings"]["regions"]) == tabled
     assert "ε = 1 spent" in done.output
+    lines = {
+        line.rsplit(maxsplit=1)[0].strip(): line.split()[-1] for line in done.output.splitlines() if line
+    }
+    printed = [spend for line, spend in lines.items() if line.startswith("cumulative sizes")]
+    assert printed == [f"{spend['epsilon']:.6g}" for spend in manifest["budget"]["spends"]]
+    assert lines["sum"] == "1"
     assert "out/report.html" in done.output
 
 
