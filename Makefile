@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-spark test-notebooks notebooks lint bench clean
+.PHONY: demo test test-spark test-notebooks notebooks lint docs bench clean
 
 demo: $(VENV)/.installed
 	$(BIN)/hierdp demo --overwrite
@@ -28,11 +28,15 @@ lint: $(VENV)/.installed-lint
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# The guide and the reference, as site/index.html; its code runs in the tests.
+docs: $(VENV)/.installed-docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
 bench: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks.fast_paths
 
 clean:
-	rm -rf $(VENV) build *.egg-info hierdp-demo
+	rm -rf $(VENV) build site *.egg-info hierdp-demo
 
 $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit("hierdp needs Python 3.11 or newer, this is " + sys.version.split()[0] + ": make PYTHON=python3.12 ...") if sys.version_info < (3, 11) else None'

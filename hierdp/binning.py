@@ -28,7 +28,7 @@ class Histogram:
     Parameters
     ----------
     counts : int64 array, an axis a dimension
-    axes : tuple of `hierdp.axes.Axis`
+    axes : tuple of Numbers, Dates or Names
 
     Raises
     ------

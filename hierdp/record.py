@@ -177,7 +177,7 @@ class Release:
     mechanism : str
         By the paper's name.
     table : DataFrame
-        The released counts.
+        The released counts, in a column `count`, or, beside region and size, `groups`.
     ledger : Ledger
         The budget, the neighbouring relation, every measurement.
     steps : tuple of Step

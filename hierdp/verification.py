@@ -15,7 +15,8 @@ from hierdp import resume
 from hierdp.record import Release
 from models import HierarchyQIP, Isotonic, Model
 from models.exact import Number
-from solvers import Solution, backends, fast, solve
+from solvers import Backend, Solution, backends, fast, solve
+from solvers.capability import find
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -86,7 +87,7 @@ class Verification:
 
 def verify(
     what: Release | Model | Iterable[tuple[str, Model]],
-    backends: Sequence[str] | None = None,
+    backends: Sequence[str | Backend] | None = None,
     time_limit: float = 10.0,
     sample: int = 6,
     exact_up_to: int | None = None,
@@ -98,7 +99,7 @@ def verify(
     what : Release, model, or pairs of (name, model)
         Of a release, all models but the many small ones of one kind: of those, the `sample` largest in
         variables and evenly spread others.
-    backends : sequence of str, optional
+    backends : sequence of str or Backend, optional
         Default: every installed exact backend.
     time_limit : float
         Seconds for each solve.
@@ -137,11 +138,11 @@ def _exact_backends() -> list[str]:
     return [backend.name for backend in backends() if backend.name != "fast" and backend.installed]
 
 
-def _forms(model: Any, chosen: Sequence[str]) -> list[Any]:
+def _forms(model: Any, chosen: Sequence[str | Backend]) -> list[Any]:
     """The model, and its relaxation too where a backend over the reals is to have its say."""
     relaxable = isinstance(model, HierarchyQIP | Isotonic) and model.integer
     windowed = isinstance(model, HierarchyQIP) and model.window is not None
-    over_reals = any(backend.name in chosen and not backend.integer for backend in backends())
+    over_reals = any(not find(backend).integer for backend in chosen)
     if relaxable and not windowed and over_reals:
         return [model, replace(model, integer=False)]
     return [model]
@@ -192,7 +193,7 @@ def _tried(*case: Any) -> list[dict[str, Any]]:
 
 
 def _rows(
-    name: str, model: Any, chosen: Sequence[str], time_limit: float, exact_up_to: int | None
+    name: str, model: Any, chosen: Sequence[str | Backend], time_limit: float, exact_up_to: int | None
 ) -> list[Row]:
     reference = solve(model)
     if reference.status == "optimal":

@@ -19,8 +19,6 @@ from models.model import FEASIBILITY_TOLERANCE, answer_of
 class BudgetSplit:
     """The split of a budget ε that makes the average error variance least.
 
-    ::
-
         minimize    Σ_i a_i / ε_i²                         Qardaji, Yang & Li 2013, §3.5, Eq. 5
         subject to  Σ_i ε_i = ε,  ε_i > 0
 

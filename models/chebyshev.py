@@ -22,8 +22,6 @@ Ints = NDArray[np.int64]
 class Chebyshev:
     """Whole non-negative counts of a given total, as near as can be in Chebyshev distance.
 
-    ::
-
         minimize    max_i |x_i − y_i|                        Boninsegna & Silvestri 2025, Eq. 6
         subject to  Σ_i x_i = c,  x ≥ 0,  x integer
 

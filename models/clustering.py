@@ -30,8 +30,6 @@ _SLACK = 1e-13
 class Clustering:
     """The optimal clustering of AHP: a partition of sorted bins into runs.
 
-    ::
-
         minimize    Σ_C [ Σ_{H_j ∈ C} (H_j − C̄)² + 2/(|C|·ε₂²) ]       Zhang et al. 2014, Theorem 4.2
         subject to  the runs C cover each of the n sorted bins once
                     (with `clusters`) there are k of them               Algorithm 2, OptimalCluster

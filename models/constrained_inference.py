@@ -27,8 +27,6 @@ _BLOCK = 1 << 10
 class ConstrainedInference:
     """The consistent counts of least variance: generalised least squares over a tree.
 
-    ::
-
         minimize    Σ_v (x[v] − n[v])² / V[v]               Qardaji, Yang & Li 2013, §3.3
         subject to  Σ_{u child of v} x[u] = x[v]            for every v with children
                     x real

@@ -25,8 +25,6 @@ Ints = NDArray[np.int64]
 class ControlledRounding:
     """Each value rounded up or down, so that all add up to a total, with the least change.
 
-    ::
-
         minimize    Σ_i |x_i − v_i|                      stage 2 of the TopDown algorithm, to which
         subject to  x_i ∈ {⌊v_i⌋, ⌈v_i⌉},  Σ_i x_i = c   Boninsegna & Silvestri 2025 compare theirs;
                                                          the rounding of Kuo et al. 2018, §4.1

@@ -23,8 +23,6 @@ Ints = NDArray[np.int64]
 class CostTable:
     """One row of a cost table of Fioretto & Van Hentenryck 2019 (Fig. 5), as a constraint program.
 
-    ::
-
         φ(v) = minimize    Σ_c τ^c(x_c)          (d2)
                subject to  Σ_c x_c = v           (d3)
                            x_c ∈ D^c             (d4), the domain of the child's table

@@ -25,8 +25,6 @@ Ints = NDArray[np.int64]
 class FixedSum:
     """Whole non-negative counts of a given total, nearest in the L1 or the L2 norm.
 
-    ::
-
         minimize    Σ_i |x_i − y_i|^p            what Boninsegna & Silvestri 2025 compare Eq. 6 with:
         subject to  Σ_i x_i = c,  x ≥ 0,  x integer   the same constraints, another norm
 

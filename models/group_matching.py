@@ -27,8 +27,6 @@ PAIR = np.dtype([("parent", np.int64), ("child", np.int64), ("count", np.int64)]
 class GroupMatching:
     """The perfect matching of a parent's groups with its children's that changes sizes least.
 
-    ::
-
         minimize    Σ_{i,j} x_ij · |s_i − s_j|          Kuo et al. 2018, §5.2: the weight of an edge
         subject to  Σ_j x_ij = count of run i of τ       is |τ.Ĥg[i] − c.Ĥg[j]|
                     Σ_i x_ij = count of run j of c

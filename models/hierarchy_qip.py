@@ -28,8 +28,6 @@ from models.tree_sums import adds_up
 class HierarchyQIP:
     """The M_H post-processing of Fioretto & Van Hentenryck 2019 (Fig. 3), untruncated by default.
 
-    ::
-
         minimize    Σ_r w_r ‖n̂^r − ñ^r‖²                                    (H1)
         subject to  Σ_s n̂^root_s = G                                        (H2, at the root)
                     Σ_{c child of r} n̂^c_s = n̂^r_s    for all r, s          (H3)

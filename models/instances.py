@@ -19,6 +19,14 @@ ANSWER = "answer of the model"
 """Under which an answer is kept; no field of a model has spaces in its name."""
 
 
+class UnknownModel(ValueError):
+    """Says which model is not one of `models`: what is read must not say what code to run."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"there is no model {name!r} in the package models")
+        self.name = name
+
+
 def save(model: Model, path: str | Path) -> Path:
     """Write a model's data to a `.npz` file; `load` gives the same model back, to the last bit.
 
@@ -83,7 +91,7 @@ def unpacked(arrays: Any) -> tuple[Model, NDArray[Any] | None]:
         about = json.loads(str(arrays["about.json"]))
         values = {name: _get(shape, name, arrays) for name, shape in about["fields"].items()}
         if about["model"] not in models.__all__:
-            raise ValueError(f"there is no model {about['model']!r}")
+            raise UnknownModel(about["model"])
         made: Model = getattr(models, about["model"])(**values)
         answer = _get(about["answer"], ANSWER, arrays) if "answer" in about else None
     except (KeyError, AttributeError, TypeError, EOFError, BadZipFile, json.JSONDecodeError) as failure:

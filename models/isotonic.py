@@ -22,8 +22,6 @@ from models.program import INFINITY, Block, Program, Term, rows_of
 class Isotonic:
     """Isotonic regression, weighted, bounded, with a pinned end, over reals or whole numbers.
 
-    ::
-
         minimize    Σ_i w_i |x_i − y_i|^p                     Kuo et al. 2018, §4.2 (Hg), §4.3 (Hc);
         subject to  lower ≤ x_0 ≤ x_1 ≤ … ≤ x_{n−1} ≤ upper   Fioretto & Van Hentenryck 2019, Alg. 1 line 2
                     x_{n−1} = last      (where given: Hc ends at G)

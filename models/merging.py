@@ -21,8 +21,6 @@ from models.program import INFINITY, Block, Program, Term
 class Merging:
     """Weighted least squares of several estimates; with weights 1/variance, inverse-variance averaging.
 
-    ::
-
         minimize    Σ_i Σ_k w_ki (x_i − y_ki)²        Kuo et al. 2018, §5.3: Eq. 5 is its optimum over reals,
         subject to  x integer  (where asked)          k the parent's estimate and the child's; equal weights
                                                       are the plain average

@@ -29,8 +29,6 @@ Ints = NDArray[np.int64]
 class NonNegativeInference:
     """The consistent counts nearest to noisy ones among those that counts can be.
 
-    ::
-
         minimize    Σ_v w[v] (x[v] − n[v])²              Qardaji, Yang & Li 2013, §3.3, with w = 1/variance
         subject to  Σ_{u child of v} x[u] = x[v]         for every v with children
                     x ≥ 0, and whole if `integer`

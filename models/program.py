@@ -53,8 +53,8 @@ class Term:
     """A separable piece of the objective.
 
     For the variables at `index`: Σ weight·v (linear), Σ weight·(v − center)² (quadratic),
-    Σ weight·|v − center| (absolute) or Σ tables[i][v_i − center_i] (table: costs at whole numbers, from the
-    least value of each variable's domain on). `weight` and `center` broadcast to the length of `index`.
+    Σ weight·|v − center| (absolute) or Σ ``tables[i][v_i − center_i]`` (table: costs at whole numbers, from
+    the least value of each variable's domain on). `weight` and `center` broadcast to the length of `index`.
     """
 
     kind: Kind

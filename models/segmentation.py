@@ -24,8 +24,6 @@ EXACT_UP_TO = 100
 class Segmentation:
     """A partition of values, in the order they come in, into runs of least squared error.
 
-    ::
-
         minimize    Σ_C [ Σ_{v ∈ C} (v − C̄)² + price ]         Xu et al. 2012; Jagadish et al. 1998
         subject to  the runs C cover each of the n values once
                     (with `clusters`) there are k of them

@@ -23,8 +23,6 @@ from models.segments import adds_up
 class SimplexQP:
     """Non-negative counts of a given total, nearest to noisy ones in weighted squares.
 
-    ::
-
         minimize    Σ_i w_i (Ĥ[i] − H̃[i])²          Kuo et al. 2018, §4.1 (all w = 1);
         subject to  Ĥ[i] ≥ 0 for all i, Σ_i Ĥ[i] = G   stage 1 of the TopDown algorithm
                     Ĥ[i] integer   (where asked)

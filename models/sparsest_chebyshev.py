@@ -19,8 +19,6 @@ from models.program import INFINITY, Block, Program, Term, rows_of
 class SparsestChebyshev:
     """Among all Chebyshev-optimal answers, one with the fewest non-zeros, then with the least L1 change.
 
-    ::
-
         minimize    M·#{i : x_i > 0} + Σ_i |x_i − y_i|,     M = 1 + the largest L1 change possible
         subject to  Σ_i x_i = c,  x ≥ 0,  x integer,  |x_i − y_i| ≤ d*
 

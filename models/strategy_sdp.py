@@ -21,8 +21,6 @@ Floats = NDArray[np.float64]
 class StrategySDP:
     """The strategy that answers a workload W of linear queries at the least total variance.
 
-    ::
-
         minimize    tr(W X⁻¹ Wᵀ)                           Qardaji, Yang & Li 2013, §4.1
         subject to  X_jj ≤ 1 for every bin j,  X ≻ 0       (Li et al.'s semidefinite program)
 
@@ -132,9 +130,9 @@ class StrategySDP:
     def certificate(self, x: Any) -> Certificate:
         """Prices μ ≥ 0 of the diagonal, read off X: the diagonal of X⁻¹WᵀWX⁻¹; O(bins³), in floats.
 
-        The Lagrangian dual at μ, D = diag(μ), is min_X tr(WᵀW X⁻¹) + tr(DX) − Σμ = 2‖W D^½‖_* − Σμ (the
+        The Lagrangian dual at μ, D = diag(μ), is min_X tr(WᵀW X⁻¹) + tr(DX) − Σμ = ``2‖W D^½‖_*`` − Σμ (the
         nuclear norm, the sum of the singular values): a bound whatever μ, and at its best when μ is scaled
-        to ‖W D^½‖_*² / Σμ. At an optimal X it is tight; elsewhere the gap is an upper bound of the miss.
+        to ``‖W D^½‖_*²`` / Σμ. At an optimal X it is tight; elsewhere the gap is an upper bound of the miss.
         """
         objective = self.objective(x)
         broken = self.violations(x)
@@ -152,7 +150,7 @@ class StrategySDP:
         return judge(objective, gap, beyond, {"prices": price}, f"the duality gap is {gap:.6g}")
 
     def nuclear_norm(self, price: Floats) -> float:
-        """‖W D^½‖_* for D = diag(price) ≥ 0."""
+        """``‖W D^½‖_*`` for D = diag(price) ≥ 0."""
         return float(np.linalg.svd(self.root * np.sqrt(price), compute_uv=False).sum())
 
     def _factor(self, x: Any) -> Floats | None:

@@ -22,8 +22,6 @@ Ints = NDArray[np.int64]
 class TreeChebyshev:
     """Whole non-negative counts over a tree, consistent, with the least largest change of any node.
 
-    ::
-
         minimize    max over all nodes r below the root of |x_r − y_r|
         subject to  x_root = c,  Σ_{s child of r} x_s = x_r,  x ≥ 0,  x integer
 

@@ -30,7 +30,7 @@ class TreeMatching:
 
     A group lies in one region r of each level, and every region has as many estimated sizes as groups. Say
     which group has which of them, at all levels at once, and what its size t is, such that the sizes change
-    least in all::
+    least in all:
 
         minimize    Σ_groups Σ_levels |s_level(group) − t(group)|
         subject to  in each region, its groups have its estimated sizes, each once
@@ -39,7 +39,7 @@ class TreeMatching:
     On three it is half the sum of |s − s′| over all three pairs of levels. Given the sizes t, the regions do
     not meddle with each other, and each is best matched by sorting; so what is to be chosen is how many
     groups of each region have which size. With v_1 < v_2 < … all sizes that occur in an estimate, e_rk of
-    which in r are at most v_k, and x_rk the number of groups of r whose t is::
+    which in r are at most v_k, and x_rk the number of groups of r whose t is:
 
         minimize    Σ_r Σ_k (v_{k+1} − v_k) · |x_rk − e_rk|     earth mover's distances to all estimates
         subject to  x_rk ≤ x_r,k+1

@@ -302,8 +302,8 @@ def backends() -> list[Backend]:
     return [FAST, *EXACT, _through_cvxpy("highs"), _through_pyomo("highs")]
 
 
-def find(name: str) -> Backend:
-    """The backend of this name.
+def find(name: str | Backend) -> Backend:
+    """The backend of this name; or, of a backend that the table does not have, itself.
 
     Raises
     ------
@@ -312,6 +312,8 @@ def find(name: str) -> Backend:
         to install it.
     """
     known = {backend.name: backend for backend in backends()}
+    if isinstance(name, Backend):
+        known, name = {name.name: name}, name.name
     library, _, solver = name.partition(":")
     if name not in known and library in _THROUGH and solver:
         known[name] = _THROUGH[library](solver)

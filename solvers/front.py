@@ -22,7 +22,7 @@ TOLERANCE = 1e-6
 
 def solve(
     model: Model | Program,
-    backend: str = "fast",
+    backend: str | Backend = "fast",
     time_limit: float | None = None,
     threads: int | None = None,
     tolerance: float | None = None,
@@ -31,9 +31,9 @@ def solve(
 
     Parameters
     ----------
-    model : a model of `models`, or a Program
-    backend : str
-        A name from `backends()`, or ``cvxpy:<solver>`` or ``pyomo:<solver>``.
+    model : Model or Program
+    backend : str or Backend
+        A name from `backends()`, or ``cvxpy:<solver>`` or ``pyomo:<solver>``; or a row of your own.
     time_limit : float, optional
         Seconds for the solve, the statement of the program not counted; a backend that does not keep it
         is stopped. The fast paths take no notice of it.

@@ -224,6 +224,19 @@ def test_the_laplace_error_is_that_of_the_noise_drawn():
 # NoiseFirst
 
 
+def test_standard_errors_where_they_are_known():
+    counts = np.arange(2000)
+    made = clustering(Histogram.of(counts), 0.5, SimulatedNoise(1), "Laplace")
+    (error,) = made.table["standard_error"].unique()
+    assert np.std(made.table["count"] - counts) == pytest.approx(error, rel=0.1)
+    assert made.manifest()["standard_errors"] == "in the column standard_error"
+    others = [method for method in METHODS if method != "Laplace"]
+    for method in others:
+        few = clustering(Histogram.of(counts[:20]), 0.5, SimulatedNoise(1), method)
+        assert "standard_error" not in few.table
+        assert few.manifest()["standard_errors"].startswith("not known after post-processing")
+
+
 def test_noise_first_has_the_least_estimated_error_over_all_numbers_of_runs():
     rng = np.random.default_rng(4)
     for _ in range(60):
@@ -432,7 +445,7 @@ def test_clusters_are_means_of_noisy_sums(counts, seed):
 def test_flattening_runs_the_last_axis_fastest():
     counts = np.arange(6).reshape(2, 3) * 100
     table = clustering(Histogram.of(counts, "x", "y"), 50.0, SimulatedNoise(0), "Laplace").table
-    assert table.columns.tolist() == ["x", "y", "cluster", "count"]
+    assert table.columns.tolist() == ["x", "y", "cluster", "count", "standard_error"]
     assert np.rint(table["count"] / 100).tolist() == list(range(6))
     assert table["y"].tolist() == table["y"].tolist()[:3] * 2
 

@@ -16,6 +16,7 @@ from hierdp.mechanisms.top_down import inf_tda
 from hierdp.tables import Flows, GroupSizes
 from models import Chebyshev, HierarchyQIP, Isotonic, StrategySDP, Tree
 from solvers import Solution, solve
+from solvers.capability import find
 
 MODEL = Chebyshev([5, 3, -2, 8], total=9)
 
@@ -203,6 +204,13 @@ def test_claims_about_a_model_without_an_answer(monkeypatch, claims, verdict):
     lying(monkeypatch, "highs", **claims)
     model = HierarchyQIP(Tree([[0, 0]]), [[9], [1], [1]], total=9, window=1)
     assert verdicts(verify(model, backends=["highs"])) == {"fast": "agrees", "highs": verdict}
+
+
+def test_a_row_of_ones_own_is_a_backend_and_has_its_relaxations():
+    mine = dataclasses.replace(find("clarabel"), name="mine")
+    found = verify(Isotonic([3, 1, 4], integer=True), backends=[mine])
+    assert {row.model for row in found.rows if row.backend == "mine"} == {"Isotonic", "Isotonic (relaxed)"}
+    assert found.agree
 
 
 def test_windows_have_no_relaxation_with_a_fast_path():

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from importlib import metadata
 
 import numpy as np
@@ -15,6 +16,7 @@ import solvers.capability as capability
 from models import Chebyshev, HierarchyQIP, Isotonic, Program, Tree
 from models.program import Block, Term, rows_of
 from solvers import backends, solve, worker
+from solvers.capability import find
 from solvers.effort import OPTIONS
 
 MODELS = [Chebyshev, HierarchyQIP, Isotonic]
@@ -203,6 +205,17 @@ def test_unknown_backends_are_met_with_the_names_there_are():
         ValueError, match=r"pyomo:nosuch is not installed. To get it: pip install pyomo, and .* nosuch"
     ):
         solve(Isotonic([1]), "pyomo:nosuch")
+
+
+def test_a_row_that_the_table_does_not_have_is_a_backend_too():
+    mine = replace(find("cp-sat"), name="mine")
+    assert find(mine) is mine
+    found = solve(Isotonic([3, 1, 4], integer=True), mine)
+    assert (found.backend, found.status, found.objective) == ("mine", "optimal", 2)
+    with pytest.raises(
+        ValueError, match=r"the backend mine is not installed\. To get it: pip install nosuch"
+    ):
+        solve(Isotonic([1]), replace(mine, package="nosuch"))
 
 
 def test_a_missing_library_is_met_with_its_installation(monkeypatch):

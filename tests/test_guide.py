@@ -1,0 +1,172 @@
+"""The user guide: each page's code runs from top to bottom in a folder of its own, and shows what it gives.
+
+A block of `python` runs as it stands, with `>>>` as a doctest; with a title it is a file of that name. In a
+block of `console` each `$` is a command, and what is below it its output, where `...` stands for anything.
+"""
+
+import doctest
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+from click.testing import CliRunner
+
+sybil = pytest.importorskip("sybil", reason="no sybil: pip install 'hierdp[test]'")
+from sybil.parsers.abstract import AbstractCodeBlockParser  # noqa: E402
+from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser  # noqa: E402
+from sybil.parsers.markdown.lexers import RawFencedCodeBlockLexer  # noqa: E402
+
+import hierdp  # noqa: E402
+import models  # noqa: E402
+import solvers  # noqa: E402
+from hierdp.cli import main  # noqa: E402
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted((ROOT / "docs").glob("guide/*.md"))
+ALIKE = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+RUN = {"python", "console"}
+SHOWN = {"text"}
+"""Of what is no code: mathematics, a picture in letters."""
+
+
+class FileParser(AbstractCodeBlockParser):
+    """A block with a title is a file."""
+
+    language = "python"
+
+    def __init__(self):
+        info = re.compile(r'(?P<arguments>python) title="(?P<name>[^"]+)"$\n', re.MULTILINE)
+        super().__init__([RawFencedCodeBlockLexer(info)])
+
+    def evaluate(self, example):
+        Path(example.region.lexemes["name"]).write_text(example.parsed)
+
+
+def commands(text):
+    """Each command of a block, and what is shown below it."""
+    for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
+        command, _, shown = part.replace("\\\n", " ").partition("\n")
+        yield command, shown
+
+
+def ran(command):
+    """Output and exit status; hierdp in this process, which saves the time to import it."""
+    program, *arguments = shlex.split(command)
+    if program == "hierdp" and not re.search(r"[|>]", command):
+        done = CliRunner().invoke(main, arguments)
+        return done.output, done.exit_code
+    path = f"PATH={shlex.quote(str(Path(sys.executable).parent))}:$PATH;"
+    done = subprocess.run(path + command, shell=True, text=True, capture_output=True, check=False)
+    return done.stdout + done.stderr, done.returncode
+
+
+def console(example):
+    """All commands of a block; one that shows an error has to fail."""
+    for command, shown in commands(example.parsed):
+        output, status = ran(command)
+        alike = doctest.OutputChecker().check_output(shown or "...", output, ALIKE)
+        told = f"{example.path}:{example.line}: {command}\n{output}"
+        assert alike, f"{told}\nis not\n{shown}"
+        assert (status != 0) == (shown.startswith("Error: ") or "FAILS" in shown), told
+
+
+PARSERS = [
+    PythonCodeBlockParser(doctest_optionflags=ALIKE),
+    FileParser(),
+    CodeBlockParser("console", console),
+]
+
+
+def evaluate(page):
+    for example in sybil.Sybil(PARSERS).parse(page).examples():
+        example.evaluate()
+
+
+@pytest.fixture
+def aside(tmp_path, monkeypatch):
+    """A folder of its own, from which files that a page makes can be imported; and forgotten again."""
+    from hierdp.mechanisms import FRONTS
+    from solvers import fast
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    before = set(sys.modules)
+    with patch.dict(FRONTS), patch.dict(fast.PATHS):
+        yield tmp_path
+    for name in set(sys.modules) - before:
+        if str(tmp_path) in str(getattr(sys.modules[name], "__file__", "")):
+            del sys.modules[name]
+
+
+@pytest.mark.usefixtures("aside")
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_what_a_page_shows_is_so(page):
+    evaluate(page)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_all_code_of_a_page_is_run(page):
+    text = page.read_text()
+    blocks = re.findall(r"^ *```(\w*)(.*)\n", text, re.MULTILINE)
+    opened = [(language, rest) for language, rest in blocks if language]
+    assert {language for language, _ in opened} <= RUN | SHOWN
+    examples = list(sybil.Sybil(PARSERS).parse(page).examples())
+    covered = {example.line for example in examples}
+    code = [m for m in re.finditer(r"^ *```(\w+).*\n", text, re.MULTILINE) if m[1] in RUN]
+    for block in code:
+        line = text[: block.start()].count("\n") + 1
+        end = text.index("```", block.end())
+        last = text[:end].count("\n") + 1
+        assert any(line <= at <= last for at in covered), f"{page}:{line} is not run"
+
+
+def rows(page, *columns):
+    """Of the first table that has these columns, a mapping from data, ε and level to their cells."""
+    lines = (ROOT / "docs" / page).read_text().splitlines()
+    tables = (n for n, line in enumerate(lines) if set(columns) <= set(line.strip("| ").split(" | ")))
+    start = next(tables)
+    head = lines[start].strip("| ").split(" | ")
+    found = {}
+    for line in lines[start + 2 :]:
+        if not line.startswith("|"):
+            return found
+        cells = dict(zip(head, line.strip("| ").split(" | "), strict=True))
+        found[cells["data"], cells["ε"], cells["level"]] = [cells[column].strip("*") for column in columns]
+    return found
+
+
+def test_the_choice_rests_on_what_was_measured():
+    columns = ("BU Hc", "TD Hc", "TD Hg", "at once", "$M_c^{dp}$")
+    told, measured = rows("guide/choose.md", *columns), rows("which-wins-where.md", *columns)
+    assert told
+    assert {key: measured[key] for key in told} == told
+
+
+def test_every_public_name_is_in_the_reference():
+    pages = "".join(page.read_text() for page in (ROOT / "docs/api").glob("*.md"))
+    told = {name.rpartition(".")[2] for name in re.findall(r"^::: (\S+)$", pages, re.MULTILINE)}
+    assert {*hierdp.__all__, *models.__all__, *solvers.__all__} - told == set()
+
+
+@pytest.mark.usefixtures("aside")
+@pytest.mark.parametrize(
+    "block",
+    [
+        "```python\n>>> 1 + 1\n3\n\n```\n",
+        "```python\nassert False\n```\n",
+        "```console\n$ echo two\nthree\n```\n",
+        "```console\n$ hierdp release nothing\n```\n",
+        "```console\n$ echo Error: none\nError: none\n```\n",
+        "```console\n$ true\n$ hierdp --version\nhierdp, version none\n```\n",
+    ],
+)
+def test_a_page_that_is_wrong_is_found_out(block, tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text(block)
+    with pytest.raises((AssertionError, Exception)) as wrong:
+        evaluate(page)
+    assert not isinstance(wrong.value, FileNotFoundError)
