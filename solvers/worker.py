@@ -78,15 +78,17 @@ class Worker:
         self._line.close()
 
 
-_workers: dict[str, Worker] = {}
+_workers: dict[tuple[str, ...], Worker] = {}
 _starting = threading.Lock()
 
 
-def _worker(name: str) -> Worker:
+def _worker(backend: Any) -> Worker:
+    """The process of a backend; another one's of the same name may have loaded what cannot live with it."""
+    key = backend.name, backend.module, backend.argument
     with _starting:
-        if name not in _workers or not _workers[name].alive:
-            _workers[name] = Worker()
-        return _workers[name]
+        if key not in _workers or not _workers[key].alive:
+            _workers[key] = Worker()
+        return _workers[key]
 
 
 @atexit.register
@@ -100,7 +102,7 @@ def run(backend: Any, plan: Any, effort: Effort, seconds: float | None) -> tuple
     """Solve a plan in the backend's process: ``(answer, build seconds, solve seconds)``."""
     started = time.perf_counter()
     try:
-        built, (answer, solving) = _worker(backend.name).ask(
+        built, (answer, solving) = _worker(backend).ask(
             ("solve", backend, plan, effort, seconds), seconds
         )
         return answer, built, solving
@@ -112,7 +114,7 @@ def run(backend: Any, plan: Any, effort: Effort, seconds: float | None) -> tuple
 
 def available(backend: Any) -> bool:
     """Whether the backend's module finds the solver named by its argument."""
-    _, found = _worker(backend.name).ask(("available", backend), None)
+    _, found = _worker(backend).ask(("available", backend), None)
     return bool(found)
 
 

@@ -37,7 +37,7 @@ class Cluster:
         self._dask: Any = distributed
         try:
             self._client = self._dask.Client(address, timeout=PATIENCE_SECONDS, set_as_default=False)
-        except (OSError, ValueError) as nobody:
+        except (OSError, ValueError, AssertionError) as nobody:  # the last: Dask's own thread did not start
             why = type(nobody).__name__
             raise InputError(
                 f"no Dask scheduler answers at {address!r} ({why}): give an address such as tcp://host:8786, "

@@ -116,7 +116,7 @@ def test_a_solver_does_not_outlive_who_asked():
         "from tests.solvers.badly import told\n"
         "backend = told('hang'); capability.EXACT = (*capability.EXACT, backend)\n"
         "from models import Isotonic; from solvers import solve\n"
-        "print(worker._worker(backend.name)._process.pid, flush=True)\n"
+        "print(worker._worker(backend)._process.pid, flush=True)\n"
         "solve(Isotonic([2, 1], integer=True), backend.name)\n"
     )
     process = subprocess.Popen(

@@ -218,6 +218,13 @@ def test_a_row_that_the_table_does_not_have_is_a_backend_too():
         solve(Isotonic([1]), replace(mine, package="nosuch"))
 
 
+def test_two_rows_of_one_name_do_not_share_a_process():
+    """OR-tools cannot be loaded where cvxpy has loaded HiGHS."""
+    for other in ("cvxpy:highs", "cp-sat", "highs"):
+        found = solve(Isotonic([3, 1, 4], integer=True), replace(find(other), name="of one name"))
+        assert (found.backend, found.status, found.objective) == ("of one name", "optimal", 2)
+
+
 def test_a_missing_library_is_met_with_its_installation(monkeypatch):
     def version(package):
         if package == "highspy":
@@ -250,7 +257,7 @@ def test_the_table_of_backends():
 
 def test_a_killed_process_has_crashed_and_the_next_solve_works():
     assert solve(Isotonic([2, 1], integer=True), "highs").status == "optimal"
-    process = worker._workers["highs"]._process
+    process = worker._worker(find("highs"))._process
 
     def kill() -> None:
         time.sleep(0.3)
