@@ -102,9 +102,7 @@ def run(backend: Any, plan: Any, effort: Effort, seconds: float | None) -> tuple
     """Solve a plan in the backend's process: ``(answer, build seconds, solve seconds)``."""
     started = time.perf_counter()
     try:
-        built, (answer, solving) = _worker(backend).ask(
-            ("solve", backend, plan, effort, seconds), seconds
-        )
+        built, (answer, solving) = _worker(backend).ask(("solve", backend, plan, effort, seconds), seconds)
         return answer, built, solving
     except TimeoutError as late:
         return Answer("time_limit", message=str(late)), 0.0, time.perf_counter() - started
