@@ -133,13 +133,28 @@ def check_delta(delta: Any) -> float:
     InputError
         If it is not.
     """
+    return _between("delta", delta, "far under 1 / (number of people)")
+
+
+def check_share(share: Any) -> float:
+    """A share of the budget, strictly between 0 and 1.
+
+    Raises
+    ------
+    InputError
+        If it is not.
+    """
+    return _between("share", share, "the rest of ε is for the sums")
+
+
+def _between(name: str, value: Any, why: str) -> float:
     try:
-        value = float(delta)
+        number = float(value)
     except (TypeError, ValueError):
-        raise InputError(f"delta must be a number, got {delta!r}") from None
-    if not 0 < value < 1:
-        raise InputError(f"delta is {value}: it must lie between 0 and 1, far under 1 / (number of people)")
-    return value
+        raise InputError(f"{name} must be a number, got {value!r}") from None
+    if not 0 < number < 1:
+        raise InputError(f"{name} is {number}: it must lie between 0 and 1, {why}")
+    return number
 
 
 def _positive(name: str, value: Any) -> float:

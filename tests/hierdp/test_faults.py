@@ -268,8 +268,11 @@ def test_stopped_at_any_moment(how):
         time.sleep(whole * part / 5)
         process.send_signal(how)
         _, errors = process.communicate(timeout=60)
-        # One within a callback from C is lost there, and said so by Python; the work goes on then.
-        assert "Traceback" not in errors or errors.startswith("Exception ignored")
+        if how == signal.SIGTERM and errors.startswith("Exception ignored"):
+            # One within a callback from C is lost there, and said so by Python; the work goes on, to its end.
+            assert (process.returncode, names(f"out{part}")) == (0, expected)
+            continue
+        assert "Traceback" not in errors
         if Path(f"out{part}").exists():
             assert names(f"out{part}") == expected
         elif how != signal.SIGKILL:

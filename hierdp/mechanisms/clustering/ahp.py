@@ -12,10 +12,10 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from hierdp.budget import Spend, split
+from hierdp.budget import Spend, check_share, split
 from hierdp.errors import InputError
 from hierdp.mechanisms.clustering.ahp_rules import Rule
-from hierdp.mechanisms.clustering.published import Published, checked_share, of_clusters
+from hierdp.mechanisms.clustering.published import Published, of_clusters
 from hierdp.noise import Noise, double_geometric_variance
 
 Ints = NDArray[np.int64]
@@ -56,7 +56,7 @@ def ahp(
     InputError
         If the share or η is out of range.
     """
-    share = checked_share("share", share)
+    share = check_share(share)
     if not (math.isfinite(eta) and eta >= 0):
         raise InputError(f"eta is {eta}: it must be 0 or more")
     for_order, for_sums = split(epsilon, 2, (share, 1 - share))

@@ -14,9 +14,9 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from hierdp.budget import split
+from hierdp.budget import check_share, split
 from hierdp.errors import InputError
-from hierdp.mechanisms.clustering.published import Published, checked_share, of_clusters
+from hierdp.mechanisms.clustering.published import Published, of_clusters
 from hierdp.noise import Noise
 
 Ints = NDArray[np.int64]
@@ -50,7 +50,7 @@ def gs(
     width = math.isqrt(n - 1) + 1 if width is None else width
     if not 1 <= width <= n:
         raise InputError(f"width is {width}: a cluster has 1 … {n} bins, as many as the histogram has")
-    share = checked_share("share", share)
+    share = check_share(share)
     for_order, for_sums = split(epsilon, 2, (share, 1 - share))
     noisy = noise.geometric(counts, "counts, to sort the bins", 1, for_order)
     order = np.argsort(noisy.counts, kind="stable")

@@ -17,8 +17,8 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from hierdp.budget import Spend, split
-from hierdp.mechanisms.clustering.published import Published, checked_share, of_clusters
+from hierdp.budget import Spend, check_share, split
+from hierdp.mechanisms.clustering.published import Published, of_clusters
 from hierdp.noise import LARGEST_SCALE, Noise
 
 Ints = NDArray[np.int64]
@@ -51,7 +51,7 @@ def php(counts: Ints, epsilon: float, noise: Noise, *, share: float = 0.5) -> Pu
         Its spends: ⌊log₂ n⌋ rounds of cuts (those of a round are of different bins, and so cost once), the
         number of cuts, and the sums.
     """
-    share = checked_share("share", share)
+    share = check_share(share)
     for_clusters, for_sums = split(epsilon, 2, (share, 1 - share))
     rounds = max(1, counts.size.bit_length() - 1)
     # The mean |error| of a cluster's noise, summed over its bins. (Beyond the largest, noise is refused.)

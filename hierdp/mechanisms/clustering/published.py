@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hierdp.budget import Spend
-from hierdp.errors import InputError
 from hierdp.noise import NoisyCounts
 from hierdp.record import Step
 
@@ -66,20 +65,3 @@ def of_clusters(clusters: Ints, sums: NoisyCounts, spends: Sequence[Spend], **mo
     """Each bin at the mean of its cluster: the cluster's noisy sum over its number of bins."""
     means = sums.counts / np.bincount(clusters, minlength=sums.counts.size)
     return Published(means[clusters], clusters, tuple(spends), **more)
-
-
-def checked_share(name: str, share: float) -> float:
-    """A share of the budget, strictly between 0 and 1.
-
-    Raises
-    ------
-    InputError
-        If it is none.
-    """
-    try:
-        value = float(share)
-    except (TypeError, ValueError):
-        raise InputError(f"{name} must be a number, got {share!r}") from None
-    if not 0 < value < 1:
-        raise InputError(f"{name} is {value}: it must lie between 0 and 1, the rest of ε is for the sums")
-    return value

@@ -16,9 +16,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hierdp.budget import Spend, split
+from hierdp.budget import Spend, check_share, split
 from hierdp.errors import InputError
-from hierdp.mechanisms.clustering.published import Published, checked_share, of_clusters
+from hierdp.mechanisms.clustering.published import Published, of_clusters
 from hierdp.noise import Noise
 from models.run_costs import sums_of
 from models.segment_paths import layers, whole_column
@@ -64,7 +64,7 @@ def structure_first(
     InputError
         If an option is out of range.
     """
-    share = checked_share("share", share)
+    share = check_share(share)
     n = counts.size
     k = -(-n // 10) if clusters is None else clusters
     if not 1 <= k <= n:
