@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import glob
 import os
 import re
 import shutil
@@ -64,15 +65,7 @@ def appearing(path: Path, overwrite: bool = False) -> Iterator[Path]:
             _sync(file)
         aside.chmod(0o755)
         if path.exists():
-            old = Path(tempfile.mkdtemp(prefix=f".{path.name}.replaced-", dir=path.parent))
-            path.rename(old / path.name)
-            try:
-                aside.rename(path)
-            except BaseException:
-                (old / path.name).rename(path)
-                old.rmdir()
-                raise
-            shutil.rmtree(old)
+            _replace(path, aside)
         else:
             aside.rename(path)
         _sync(path.parent)
@@ -82,6 +75,21 @@ def appearing(path: Path, overwrite: bool = False) -> Iterator[Path]:
     finally:
         if lock is not None:
             os.close(lock)
+
+
+def _replace(path: Path, aside: Path) -> None:
+    """Put a folder in another's place, which is there until then, and again if that fails."""
+    old = Path(tempfile.mkdtemp(prefix=f".{path.name}.replaced-", dir=path.parent))
+    try:
+        path.rename(old / path.name)
+        aside.rename(path)
+    except BaseException:
+        if not path.exists():
+            (old / path.name).rename(path)
+        raise
+    finally:
+        if path.exists():
+            shutil.rmtree(old, ignore_errors=True)
 
 
 def _unfinished(path: Path) -> tuple[Path, int | None]:
@@ -102,6 +110,9 @@ def _remove_abandoned(path: Path) -> None:
         if lock is not None:
             shutil.rmtree(left, ignore_errors=True)
             os.close(lock)
+    if path.exists():  # else what it replaced, and was killed over, is the only one
+        for left in path.parent.glob(f".{glob.escape(path.name)}.replaced-????????"):
+            shutil.rmtree(left, ignore_errors=True)
 
 
 def _locked(folder: Path, how: int) -> int | None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import errno
 import os
 import signal
+import sys
 import threading
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,12 @@ from hierdp.cli.common import console
 DEBUG = "HIERDP_DEBUG"
 """With this variable set, an unforeseen failure shows its traceback."""
 
+WHOLE = "nothing is left half written"
+"""Said of every end that may come before or after a folder has appeared."""
+
+AGAIN = 0.05
+"""Seconds after which an interrupt that was lost is sent once more."""
+
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -27,13 +34,16 @@ class Friendly(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""
+        with stopping() as told:
+            return self._invoke(ctx, told)
+
+    def _invoke(self, ctx: click.Context, told: Sequence[int]) -> Any:
         from hierdp.errors import InputError
         from hierdp.execution import LostWorker
         from hierdp.record import NotProved, NotSolved
 
         try:
-            with terminating():
-                return super().invoke(ctx)
+            return super().invoke(ctx)
         except (click.ClickException, click.Abort, click.exceptions.Exit):
             raise
         except InputError as bad:
@@ -41,19 +51,19 @@ class Friendly(click.Group):
         except (NotProved, NotSolved, LostWorker) as bug:
             raise click.ClickException(f"nothing was released: {bug}") from bug
         except MemoryError as short:
-            raise click.ClickException("out of memory; nothing was written") from short
+            raise click.ClickException(f"out of memory; {WHOLE}") from short
         except OSError as failure:
             if failure.errno == errno.EPIPE:  # whoever read our output has read enough
                 raise
             why = "the disk is full" if failure.errno in FULL else str(failure)
-            raise click.ClickException(f"{why}; nothing was released") from failure
-        except KeyboardInterrupt as stop:
-            raise Ended("interrupted; nothing was written", 128 + signal.SIGINT) from stop
+            raise click.ClickException(f"{why}; {WHOLE}") from failure
         except Exception as bug:
+            if told:  # DuckDB, for one, makes a RuntimeError of an interrupt
+                raise KeyboardInterrupt from bug
             if os.environ.get(DEBUG):
                 raise
             # Its message might quote a count, so only its kind and place are told.
-            what = f"unforeseen {type(bug).__name__} at {_place(bug)}; nothing was released"
+            what = f"unforeseen {type(bug).__name__} at {_place(bug)}; {WHOLE}"
             more = f"Please report this. {DEBUG}=1 shows a traceback, which may quote true counts"
             raise Ended(f"{what}. {more}", os.EX_SOFTWARE) from None
 
@@ -67,27 +77,55 @@ class Ended(click.ClickException):
 
 
 @contextmanager
-def terminating() -> Iterator[None]:
-    """Take SIGTERM, as `kill`, `timeout` or a batch system sends it, for Ctrl-C: what is unfinished goes."""
+def stopping() -> Iterator[Sequence[int]]:
+    """Let Ctrl-C end in a message, and SIGTERM likewise, as `kill`, `timeout` or a batch system sends it.
+
+    Yields the signals to stop that have come.
+    """
     ours = threading.current_thread() is threading.main_thread()
-    if not ours or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
-        yield
-        return
-    told = []
+    usual: dict[int, Any] = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
+    taken = [number for number in usual if ours and signal.getsignal(number) is usual[number]]
+    told: list[int] = []
 
     def stop(number: int, _: Any) -> None:
         told.append(number)
         raise KeyboardInterrupt
 
-    signal.signal(signal.SIGTERM, stop)
+    try:
+        with heard():
+            for number in taken:
+                signal.signal(number, stop)
+            yield told
+    except KeyboardInterrupt as stopped:
+        terminated = signal.SIGTERM in told
+        word, number = ("terminated", signal.SIGTERM) if terminated else ("interrupted", signal.SIGINT)
+        raise Ended(f"{word}; {WHOLE}", 128 + number) from stopped
+    finally:
+        for number in taken:
+            signal.signal(number, usual[number])
+
+
+@contextmanager
+def heard() -> Iterator[None]:
+    """Python drops an interrupt that comes in a callback from C, such as a compiler's: send it once more."""
+    before = sys.unraisablehook
+    sending: list[threading.Timer] = []
+
+    def again(lost: Any) -> None:
+        if not issubclass(lost.exc_type, KeyboardInterrupt):
+            before(lost)
+            return
+        main = threading.main_thread().ident
+        sending.append(threading.Timer(AGAIN, signal.pthread_kill, [main, signal.SIGINT]))
+        sending[-1].start()
+
+    sys.unraisablehook = again
     try:
         yield
-    except KeyboardInterrupt:
-        if not told:
-            raise
-        raise Ended("terminated; nothing was written", 128 + signal.SIGTERM) from None
     finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        sys.unraisablehook = before
+        for timer in sending:
+            timer.cancel()
 
 
 def _place(bug: BaseException) -> str:

@@ -285,7 +285,7 @@ def test_demo(tmp_path):
     tmp_path = tmp_path / "demo"
     tmp_path.mkdir()
     done = subprocess.run(
-        [sys.executable, "-m", "hierdp.cli", "demo", "--simulate", "1", "--time-limit", "1", "--out", "d"],
+        [sys.executable, "-m", "hierdp", "demo", "--simulate", "1", "--time-limit", "1", "--out", "d"],
         capture_output=True,
         text=True,
         cwd=tmp_path,

@@ -416,7 +416,7 @@ def test_a_killed_process_leaves_no_release(tmp_path, how):
         assert process.returncode in (1, 130)
         assert "Aborted" in errors or "nterrupted" in errors
     done = subprocess.run(
-        [sys.executable, "-m", "hierdp.cli", *arguments], capture_output=True, text=True, check=False
+        [sys.executable, "-m", "hierdp", *arguments], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
     assert names(work) == ["out"]  # what SIGKILL left is gone too
@@ -520,7 +520,7 @@ def test_a_full_disk(tmp_path):
         table.write_text("town,home\n" + "".join(f"town{i},{i}\n" for i in range(2_000)))
         done = CliRunner().invoke(main, arguments)
         assert done.exit_code == 1
-        assert done.output.strip().splitlines()[-1] == "Error: the disk is full; nothing was released"
+        assert done.output.strip().splitlines()[-1] == "Error: the disk is full; nothing is left half written"
         assert names(disk) == []
     finally:
         subprocess.run(["umount", str(disk)], check=False)

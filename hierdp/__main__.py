@@ -1,0 +1,23 @@
+"""The command ``hierdp``, also as ``python -m hierdp``."""
+
+from __future__ import annotations
+
+import signal
+import sys
+
+
+def run() -> None:
+    """Run the command line; Ctrl-C ends it in a plain message also before a command has begun."""
+    try:
+        from hierdp.cli import main
+
+        main()
+    except KeyboardInterrupt:
+        print("Error: interrupted; nothing is left half written", file=sys.stderr)
+        sys.exit(128 + signal.SIGINT)
+    finally:  # what is to be told has been told; leaving can be cut short
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+if __name__ == "__main__":
+    run()

@@ -1,5 +1,0 @@
-"""``python -m hierdp.cli``."""
-
-from hierdp.cli import main
-
-main()
