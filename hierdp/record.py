@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -147,6 +147,10 @@ class Proved:
     seconds: float
 
 
+Solving = Callable[[str, Model], Step]
+"""How a problem, by the name it has in a release, is solved: `Step.solve`, or else an answer looked up."""
+
+
 class Steps:
     """Steps as they are solved; where they grow too large to be kept, what was proved of the rest."""
 
@@ -157,6 +161,12 @@ class Steps:
         self.kept: list[Step] = []
         self.proved: list[Proved] = []
         self._room = self.MOST
+
+    def solve(self, name: str, model: Model) -> Step:
+        """`Step.solve`, and keep it."""
+        step = Step.solve(name, model)
+        self.add(step)
+        return step
 
     def add(self, step: Step) -> None:
         """Keep a step, or what was proved of it."""

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from hierdp.check.found import FAILS, HOLDS, OPEN, Found
+from hierdp.check.found import FAILS, HOLDS, OPEN, TIE, Found
+from hierdp.check.replay import Differs
 from hierdp.check.ties import Tie
 from hierdp.errors import listed
 from hierdp.files import PROOFS
@@ -19,7 +20,7 @@ CLOSE = 1e-9
 """Relative, of objectives that are no whole numbers: sums of floats may be taken in another order."""
 
 
-def check_proofs(folder: Path, manifest: Mapping[str, Any], tie: Tie) -> Iterator[Found]:
+def check_proofs(folder: Path, manifest: Mapping[str, Any], tie: Tie | None) -> Iterator[Found]:
     """Each step: the problem that the manifest names, its objective and certificate; then the tie."""
     told = list(manifest["solved"])
     path = folder / PROOFS
@@ -28,6 +29,8 @@ def check_proofs(folder: Path, manifest: Mapping[str, Any], tie: Tie) -> Iterato
         yield Found("certificates", FAILS, "the manifest's summary is not that of its steps")
     if not told:
         yield Found("certificates", HOLDS, "nothing was solved: the noisy counts are released as they are")
+        if tie is not None:
+            yield _tied(tie, iter(()))
     elif not path.is_file():
         yield Found(
             "certificates", OPEN, f"{PROOFS} was left out (--no-proofs), so they cannot be made again"
@@ -36,35 +39,72 @@ def check_proofs(folder: Path, manifest: Mapping[str, Any], tie: Tie) -> Iterato
         yield from _check_each(path, told, tie)
 
 
-def _check_each(path: Path, told: list[Mapping[str, Any]], tie: Tie) -> Iterator[Found]:
-    wrong: list[str] = []
-    proved = at = 0
-    try:
-        for at, kept in enumerate(read(path), start=1):
-            if at > len(told):
-                wrong.append(f"{PROOFS} has more steps than the manifest")
-                break
-            why = _wrong(kept, told[at - 1])
-            wrong += [why] if why else []
-            proved += told[at - 1]["proved_optimal"]
-            tie.see(kept)
-    except UnknownModel as foreign:  # of whoever made the release
-        wrong += [] if told[at]["model"] == foreign.name else [f"{foreign}, nor does the manifest name it"]
-        yield Found("certificates", FAILS if wrong else OPEN, wrong[0] if wrong else str(foreign))
+def _check_each(path: Path, told: list[Mapping[str, Any]], tie: Tie | None) -> Iterator[Found]:
+    proofs = _Proofs(path, told)
+    steps = iter(proofs)
+    tied = None if tie is None else _tied(tie, steps)
+    for _ in steps:  # those that the tie left
+        pass
+    if proofs.foreign:
+        yield Found("certificates", OPEN, proofs.foreign)
         return
-    except ValueError as broken:
-        yield Found("certificates", FAILS, str(broken))
-        return
-    left = len(told) - at
-    wrong += _lost(told, at)
+    left = len(told) - proofs.seen
+    wrong = proofs.wrong + ([] if proofs.broken else _lost(told, proofs.seen))
     if wrong:
         more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
         yield Found("certificates", FAILS, wrong[0] + more)
         return
-    yield Found("certificates", HOLDS, f"{proved} of {at} steps proved optimal again, as the manifest says")
+    again = f"{proofs.proved} of {proofs.seen} steps proved optimal again, as the manifest says"
+    yield Found("certificates", HOLDS, again)
     if left > 0:
         yield Found("certificates", OPEN, f"{left} steps are in the manifest alone: too large to be kept")
-    yield tie.verdict(complete=left <= 0)
+    if tied is None:
+        yield Found(TIE, OPEN, "this version does not know how this mechanism's table is made of its steps")
+    else:
+        yield tied if left <= 0 else Found(TIE, OPEN, "not all steps are kept")
+
+
+def _tied(tie: Tie, steps: Iterator[Kept]) -> Found:
+    """Whether the steps give the table."""
+    try:
+        return Found(TIE, HOLDS, tie(steps))
+    except Differs as differs:
+        return Found(TIE, FAILS, str(differs))
+    except Exception as error:  # an edited file may hold anything
+        return Found(TIE, FAILS, f"a file does not hold what it should: {type(error).__name__} {error}")
+
+
+class _Proofs:
+    """The kept steps one after the other, each checked on its way, in one reading of the file."""
+
+    def __init__(self, path: Path, told: list[Mapping[str, Any]]) -> None:
+        self.path, self.told = path, told
+        self.seen = self.proved = 0
+        self.wrong: list[str] = []
+        self.foreign, self.broken = "", False
+
+    def __iter__(self) -> Iterator[Kept]:
+        """Up to the first that cannot be read; what is wrong with any is in `wrong`."""
+        try:
+            for kept in read(self.path):
+                if self.seen == len(self.told):
+                    self.wrong.append(f"{PROOFS} has more steps than the manifest")
+                    return
+                line = self.told[self.seen]
+                self.seen += 1
+                why = _wrong(kept, line)
+                self.wrong += [why] if why else []
+                self.proved += line["proved_optimal"]
+                yield kept
+        except UnknownModel as unknown:  # of whoever made the release
+            if self.told[self.seen]["model"] == unknown.name:
+                self.foreign = str(unknown)
+            else:
+                self.wrong.insert(0, f"{unknown}, nor does the manifest name it")
+                self.broken = True
+        except ValueError as broken:
+            self.wrong.insert(0, str(broken))
+            self.broken = True
 
 
 def _lost(told: list[Mapping[str, Any]], kept: int) -> list[str]:

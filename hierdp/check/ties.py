@@ -5,18 +5,16 @@ How answers become a table is the mechanism's own, so each has a tie of its own 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hierdp.check.counts import Regions, cells_at, is_cells, is_sizes
-from hierdp.check.found import FAILS, HOLDS, OPEN, TIE, Found
-from hierdp.check.ties_matching import AtOnceTie, MatchingTie
+from hierdp.check.replay import Differs, Replay
 from hierdp.hierarchy import Hierarchy
 from hierdp.histogram import differences
-from hierdp.mechanisms.count_of_counts.plan import AT_ONCE
 from hierdp.mechanisms.top_down.levels import Children, Level
 from hierdp.proofs import Kept
 from models import CumulativeQIP, HierarchyQIP, Isotonic
@@ -27,41 +25,30 @@ if TYPE_CHECKING:
 Ints = NDArray[np.int64]
 
 
-class Tie(Protocol):
-    """Sees each step once, in order, and says in the end whether they give the table."""
-
-    def see(self, kept: Kept) -> None:
-        """Take a step into account."""
-
-    def verdict(self, complete: bool) -> Found:
-        """What came of it; `complete` says whether all steps were there."""
+Tie = Callable[[Iterator[Kept]], str]
+"""From a release's steps, in order, to words on how they give the table; raises `Differs` if they do not."""
 
 
-def tie_of(table: DataFrame, manifest: Mapping[str, Any], regions: Regions) -> Tie:
-    """The tie of the mechanism that made a table."""
+def tie_of(table: DataFrame, manifest: Mapping[str, Any], regions: Regions) -> Tie | None:
+    """The tie of the mechanism that made a table; None if its counts stay as measured, or it is not ours."""
+    from hierdp.check.ties_bins import check_clusters, check_ranges
+    from hierdp.check.ties_groups import check_groups
     from hierdp.mechanisms.group_size import repairs as group_size_repairs
     from hierdp.mechanisms.top_down import repairs as top_down_repairs
 
     name, settings = manifest["mechanism"], manifest["settings"]
-    if name in group_size_repairs.METHODS and is_sizes(table) and len(regions) == 1:
-        return GroupSizeTie(table, settings, next(iter(regions.values())))
-    if name in top_down_repairs.METHODS and is_cells(settings, table):
-        return LevelTie(table, settings, regions)
-    if "merge" in settings and is_sizes(table) and len(regions) == 1:  # Kuo et al. 2018, from the top
-        tie = AtOnceTie if settings["merge"] == AT_ONCE else MatchingTie
-        return tie(table, next(iter(regions.values())))
-    return NoTie()
-
-
-class NoTie:
-    """Of mechanisms whose tables are not tied to their steps yet."""
-
-    def see(self, kept: Kept) -> None:
-        """Nothing."""
-
-    def verdict(self, complete: bool) -> Found:  # noqa: ARG002
-        """Not checked."""
-        return Found(TIE, OPEN, "this mechanism's table cannot be made again from its steps alone")
+    alone = next(iter(regions.values())) if len(regions) == 1 else None
+    if is_sizes(table) and alone is not None:
+        if name in group_size_repairs.METHODS:
+            return GroupSizeTie(table, settings, alone)
+        return lambda steps: check_groups(Replay(steps), table, manifest, alone)
+    if is_cells(settings, table):
+        method = top_down_repairs.METHODS.get(name)
+        return None if method is None or method.repair is None else LevelTie(table, settings, regions)
+    if "range_query" in settings or "cluster" in table:
+        check = check_ranges if "range_query" in settings else check_clusters
+        return lambda steps: check(Replay(steps), table, manifest)
+    return None
 
 
 class GroupSizeTie:
@@ -78,12 +65,16 @@ class GroupSizeTie:
         same.append(np.array_equal(table["size"], np.tile(np.arange(sizes), regions.size)))
         self.misplaced = "" if all(same) else "the table's rows are not the regions and sizes in their order"
 
-    def see(self, kept: Kept) -> None:
-        """A region's fit, or the step over all regions."""
-        if isinstance(kept.model, Isotonic):
-            self.fits.append(np.asarray(kept.x))
-            return
-        self.wrong = self._last(kept)
+    def __call__(self, steps: Iterator[Kept]) -> str:
+        """See the regions' fits, and the step over all regions."""
+        for kept in steps:
+            if isinstance(kept.model, Isotonic):
+                self.fits.append(np.asarray(kept.x))
+            else:
+                self.wrong = self._last(kept)
+        if self.misplaced or self.wrong:
+            raise Differs(self.misplaced or self.wrong)
+        return "it is the last step's answer"
 
     def _last(self, kept: Kept) -> str:
         model, where = kept.model, f"step {kept.step!r}"
@@ -101,13 +92,6 @@ class GroupSizeTie:
         differs = _where(counts, self.counts)
         return differs and f"{where} {differs}"
 
-    def verdict(self, complete: bool) -> Found:
-        """Whether all fits together."""
-        if not complete:
-            return Found(TIE, OPEN, "not all steps are kept")
-        wrong = self.misplaced or self.wrong
-        return Found(TIE, FAILS if wrong else HOLDS, wrong or "it is the last step's answer")
-
 
 class LevelTie:
     """Boninsegna & Silvestri 2025: each level of the table is a step's answer, of children of that above."""
@@ -116,7 +100,6 @@ class LevelTie:
         self.table, self.settings, self.regions = table, settings, regions
         self.levels = len(settings["order"])
         self.seen = 0
-        self.wrong: list[str] = []
 
     def _level(self, number: int) -> Level:
         places, counts = cells_at(self.table, self.settings, self.regions, number)
@@ -124,11 +107,17 @@ class LevelTie:
         depths = tuple(order[:number].count(axis) for axis in axes)
         return Level(depths, np.stack(places, axis=1), counts)
 
-    def see(self, kept: Kept) -> None:
-        """The next level."""
-        self.seen += 1
-        wrong = self._wrong(kept.model, np.asarray(kept.x))
-        self.wrong += [f"step {kept.step!r} {wrong}"] if wrong else []
+    def __call__(self, steps: Iterator[Kept]) -> str:
+        """See level after level."""
+        for kept in steps:
+            self.seen += 1
+            wrong = self._wrong(kept.model, np.asarray(kept.x))
+            if wrong:
+                raise Differs(f"step {kept.step!r} {wrong}")
+        empty = not self.table["count"].any()
+        if self.seen != self.levels and not (empty and self.seen == 0):
+            raise Differs(f"there are {self.seen} steps for {self.levels} levels")
+        return "each level is its step's answer, below the level above"
 
     def _wrong(self, model: Any, answer: Ints) -> str:
         if self.seen > self.levels:
@@ -145,16 +134,6 @@ class LevelTie:
         if not np.array_equal(found.places, told.places):
             return "gave a count to other cells than the table has"
         return _where(found.counts, told.counts)
-
-    def verdict(self, complete: bool) -> Found:
-        """Whether all levels fit, and there are no others."""
-        if not complete:
-            return Found(TIE, OPEN, "not all steps are kept")
-        if not self.wrong and self.seen not in (0, self.levels):
-            self.wrong.append(f"there are {self.seen} steps for {self.levels} levels")
-        if self.wrong:
-            return Found(TIE, FAILS, self.wrong[0])
-        return Found(TIE, HOLDS, "each level is its step's answer, below the level above")
 
 
 def _where(answer: Ints, counts: Ints) -> str:

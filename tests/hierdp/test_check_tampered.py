@@ -1,6 +1,7 @@
 """Releases changed by somebody who knows the files: each is a line that fails, and never a traceback."""
 
 import io
+import itertools
 import json
 import os
 import shutil
@@ -16,6 +17,7 @@ from test_check import (
     SIZES,
     budget,
     change_manifest,
+    change_model,
     claim,
     entry,
     failed,
@@ -58,9 +60,9 @@ def in_table(change):
     def changed(folder):
         table = change(pd.read_parquet(folder / "released.parquet"))
         files.write_frame(table, folder, files.TABLE)
-        files.write_frame(
-            files.finest(table, files.read_regions_of(folder / files.REGIONS)), folder, files.FINEST
-        )
+        finest = files.finest(table, files.read_regions_of(folder / files.REGIONS))
+        if finest is not None:
+            files.write_frame(finest, folder, files.FINEST)
 
     return changed
 
@@ -227,6 +229,101 @@ def test_a_step_that_unpacks_to_more_than_any(made, monkeypatch):
     (line,) = [line for line in check(made["group-size", 5]) if line.check == "certificates"]
     assert line.verdict == FAILS
     assert line.why.endswith("is too large for a step")
+
+
+# --- the table and its steps, all files changed alike and the digests made to fit -------------------------
+
+TIE = "table from steps"
+BINS = {"axes": [("s", ["s"]), ("c", ["c"])]}
+TREE = {"axes": [("c", ["s", "c"])], "method": "H_tree^c", "repair": "whole"}
+
+
+def cell(column, row, by=1):
+    """A row's entry changed."""
+
+    def change(table):
+        table.loc[table.index[row], column] += by
+        return table
+
+    return in_table(change)
+
+
+def moved_below(table):
+    """From a leaf to its sister, where there are some to move: all sums stay."""
+    leaves = table[(table.level == table.level.max()) & (table["count"] > 0)]
+    for (_, from_), (_, to) in itertools.permutations(leaves.iterrows(), 2):
+        if table.region[from_.name][:2] == table.region[to.name][:2]:
+            table.loc[[from_.name, to.name], "count"] += [-1, 1]
+            return table
+    raise AssertionError("another seed: no two sisters")
+
+
+def another_cluster(table):
+    """Two bins of two clusters in each other's place, means and all."""
+    row, other = 0, int(np.flatnonzero(table.cluster != table.cluster[0])[0])
+    for name in ("cluster", "count"):
+        table.loc[[row, other], name] = table.loc[[other, row], name].to_numpy()
+    return table
+
+
+def larger_groups(table):
+    """A group of each region one entity larger: all sums stay."""
+    largest = table.groupby(["level", "region"])["size"].idxmax()
+    table.loc[largest, "size"] += 1
+    return table
+
+
+def estimate(at):
+    """A first step's noisy numbers turned, with the answer and the line that go with them."""
+    return lambda folder: change_model(folder, at, both=True)
+
+
+TIED = {
+    "ranges, a noisy count": ("range-query", TREE, cell("noisy", -1)),
+    "ranges, a count moved to a sister": ("range-query", TREE, in_table(moved_below)),
+    "ranges, a variance": ("range-query", TREE, cell("noise_variance", 1, 0.5)),
+    "ranges, an error": ("range-query", TREE, cell("standard_error", 1, 0.5)),
+    "ranges, another repair": ("range-query", TREE, setting(repair="non-negative")),
+    "ranges, the first step": ("range-query", TREE, estimate(0)),
+    "ranges without repair": ("range-query", {**TREE, "method": "H_tree", "repair": None}, cell("count", 2)),
+    "a wavelet's error": ("range-query", {**BINS, "method": "Wavelet"}, cell("standard_error", 0)),
+    **{
+        f"{method}, {what}": ("clustering", {**BINS, "method": method}, change)
+        for method in ("AHP", "AHP-empirical", "AHP-greedy", "NF", "GS", "SF", "PHP")
+        for what, change in (("mean", cell("count", 0, 0.25)), ("bin's cluster", in_table(another_cluster)))
+        if (method, what) != ("PHP", "bin's cluster")
+    },
+    "AHP, a noisy count": ("clustering", {**BINS, "method": "AHP"}, cell("noisy", 0, -40)),
+    "AHP, its threshold": ("clustering", {**BINS, "method": "AHP"}, setting(eta=40.0)),
+    "NF, a noisy count": ("clustering", {**BINS, "method": "NF"}, cell("noisy", 0, 3)),
+    "NF, its step": ("clustering", {**BINS, "method": "NF"}, estimate(0)),
+    "Laplace, an error": ("clustering", {**BINS, "method": "Laplace"}, cell("standard_error", 0)),
+    **{
+        f"groups {method} {merge}, {what}": ("count-of-counts", {**SIZES, "max_size": 9, **options}, change)
+        for method, merge in (("bottom-up", None), ("Hc", "weighted"), ("Hg", "plain"), ("Hc", "at once"))
+        for options in ({"method": method, "group_budget": 0.3, **({"merge": merge} if merge else {})},)
+        for what, change in (
+            ("larger groups", in_table(larger_groups)),
+            ("the numbers of groups", estimate(0)),
+            ("an estimate", estimate(3)),
+            ("K", setting(max_size=8)),
+            ("the part for numbers", setting(group_budget=None)),
+        )
+    },
+    "groups, the merging": ("count-of-counts", {**SIZES, "max_size": 9}, setting(merge="plain")),
+    "groups, the shares": ("count-of-counts", {**SIZES, "max_size": 9}, setting(shares=[1.0, 2.0, 3.0])),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TIED)
+def test_a_table_that_its_steps_do_not_give(tmp_path, name):
+    mechanism, options, change = TIED[name]
+    options = {key: value for key, value in options.items() if value is not None}
+    folder = released(mechanism, tmp_path / "out", SimulatedNoise(7), **options)
+    assert verdicts(folder)[TIE] == HOLDS
+    change(folder)
+    files.seal(folder)
+    assert TIE in failed(folder), [line for line in check(folder) if line.verdict == FAILS]
 
 
 # --- what is no file, and other versions -----------------------------------------------------------------

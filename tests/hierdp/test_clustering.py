@@ -185,7 +185,7 @@ def test_ahp_step_by_step():
     noise = Double(lambda true: true + (1 if true.size == 6 else 10))
     published = ahp(counts, 2.0, noise, share=0.25, eta=0.7, rule=optimal)
     # Noisy 41 1 42 3 40 2 at ε₁ = 0.5, under 0.7·ln 6/0.5 = 2.51 to 0; sorted stably 1, 5, 3, 4, 0, 2.
-    values, order, _ = sorted_counts(counts, 0.5, 0.7, Double(lambda true: true + 1))
+    values, order = sorted_counts(counts + 1, 0.5, 0.7)
     assert (values.tolist(), order.tolist()) == ([0, 0, 3, 40, 41, 42], [1, 5, 3, 4, 0, 2])
     assert [(s.query, s.sensitivity, s.epsilon) for s in noise.spends] == [
         ("counts, to sort and cluster the bins", 1, 0.5),
@@ -207,7 +207,7 @@ def test_ahp_step_by_step():
 @pytest.mark.parametrize("eta", [0.0, 1.0])
 def test_counts_at_the_threshold_stay(eta):
     """Ĥ ≥ θ stays, as printed; DPBench's program drops Ĥ = θ."""
-    values, _, _ = sorted_counts(np.array([-3, 0, 1, 2, 2, 2, 2]), math.log(7) * eta / 2 or 1, eta, Double())
+    values, _ = sorted_counts(np.array([-3, 0, 1, 2, 2, 2, 2]), math.log(7) * eta / 2 or 1, eta)
     assert values.tolist() == ([0, 0, 0, 2, 2, 2, 2] if eta else [0, 0, 1, 2, 2, 2, 2])
 
 

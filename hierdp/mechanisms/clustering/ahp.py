@@ -12,11 +12,12 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from hierdp.budget import Spend, check_share, split
+from hierdp.budget import check_share, split
 from hierdp.errors import InputError
 from hierdp.mechanisms.clustering.ahp_rules import Rule
-from hierdp.mechanisms.clustering.published import Published, of_clusters
+from hierdp.mechanisms.clustering.published import Published, of_clusters, sums_of
 from hierdp.noise import Noise, double_geometric_variance
+from hierdp.record import Solving, Step
 
 Ints = NDArray[np.int64]
 
@@ -60,22 +61,31 @@ def ahp(
     if not (math.isfinite(eta) and eta >= 0):
         raise InputError(f"eta is {eta}: it must be 0 or more")
     for_order, for_sums = split(epsilon, 2, (share, 1 - share))
-    values, order, spend = sorted_counts(counts, for_order, eta, noise)
-    marks, steps = rule(values, laplace_scale(for_sums))
-    starts = np.flatnonzero(marks)
-    sums = noise.geometric(np.add.reduceat(counts[order], starts), "sums of clusters", 1, for_sums)
-    clusters = np.empty(counts.size, dtype=np.int64)
+    noisy = noise.geometric(counts, "counts, to sort and cluster the bins", 1, for_order)
+    clusters, steps = clustered(noisy.counts, for_order, for_sums, eta, rule)
+    sums = noise.geometric(sums_of(counts, clusters), "sums of clusters", 1, for_sums)
+    clustering = {"eta": float(eta), "clusters": sums.counts.size}
+    settings = {"epsilon_1": for_order, "epsilon_2": for_sums, **clustering}
+    spends = noisy.spend, sums.spend
+    return of_clusters(clusters, sums, spends, steps=steps, settings=settings, noisy=noisy.counts)
+
+
+def clustered(
+    noisy: Ints, for_order: float, for_sums: float, eta: float, rule: Rule, solving: Solving = Step.solve
+) -> tuple[Ints, tuple[Step, ...]]:
+    """The cluster of each bin, from noisy counts and the two parts of ε, and the problems solved for them."""
+    values, order = sorted_counts(noisy, for_order, eta)
+    marks, steps = rule(values, laplace_scale(for_sums), solving)
+    clusters = np.empty(noisy.size, dtype=np.int64)
     clusters[order] = np.cumsum(marks) - 1
-    settings = {"epsilon_1": for_order, "epsilon_2": for_sums, "eta": float(eta), "clusters": starts.size}
-    return of_clusters(clusters, sums, (spend, sums.spend), steps=steps, settings=settings)
+    return clusters, steps
 
 
-def sorted_counts(counts: Ints, epsilon: float, eta: float, noise: Noise) -> tuple[Ints, Ints, Spend]:
+def sorted_counts(noisy: Ints, epsilon: float, eta: float) -> tuple[Ints, Ints]:
     """Noisy counts, those under the threshold at 0, in ascending order; and which bins these are."""
-    noisy = noise.geometric(counts, "counts, to sort and cluster the bins", 1, epsilon)
-    high = np.where(noisy.counts >= eta * math.log(counts.size) / epsilon, noisy.counts, 0)
+    high = np.where(noisy >= eta * math.log(noisy.size) / epsilon, noisy, 0)
     order = np.argsort(high, kind="stable")
-    return high[order], order, noisy.spend
+    return high[order], order
 
 
 def laplace_scale(epsilon: float) -> float:

@@ -10,30 +10,32 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from hierdp.record import Step
+from hierdp.record import Solving, Step
 from models import Clustering
 
 Ints = NDArray[np.int64]
 
-Rule = Callable[[Ints, float], tuple[Ints, tuple[Step, ...]]]
-"""From ascending values and the scale of the noise on a cluster's sum, to marks: 1 where a cluster begins."""
+Rule = Callable[..., tuple[Ints, tuple[Step, ...]]]
+"""From ascending values, the scale of the noise on a cluster's sum and what solves the problems that come up,
+to marks: 1 where a cluster begins.
+"""
 
 
-def optimal(values: Ints, scale: float) -> tuple[Ints, tuple[Step, ...]]:
+def optimal(values: Ints, scale: float, solving: Solving = Step.solve) -> tuple[Ints, tuple[Step, ...]]:
     """The optimum over all numbers of clusters, which the paper calls prohibitive (O(n⁴)): O(n log n)."""
-    step = Step.solve("clusters of bins", Clustering(values, scale))
+    step = solving("clusters of bins", Clustering(values, scale))
     return np.asarray(step.solution.x), (step,)
 
 
-def empirical(values: Ints, scale: float) -> tuple[Ints, tuple[Step, ...]]:
+def empirical(values: Ints, scale: float, solving: Solving = Step.solve) -> tuple[Ints, tuple[Step, ...]]:
     """Algorithm 2: of the best cuts into as many clusters as four rules of thumb say, the best."""
     numbers = sorted(set(rules_of_thumb(values).values()))
-    steps = tuple(Step.solve(f"{k} clusters of bins", Clustering(values, scale, k)) for k in numbers)
+    steps = tuple(solving(f"{k} clusters of bins", Clustering(values, scale, k)) for k in numbers)
     best = min(steps, key=lambda step: float(step.solution.objective or 0))
     return np.asarray(best.solution.x), steps
 
 
-def greedy(values: Ints, scale: float) -> tuple[Ints, tuple[Step, ...]]:
+def greedy(values: Ints, scale: float, _: Solving = Step.solve) -> tuple[Ints, tuple[Step, ...]]:
     """Algorithm 3: each bin joins the cluster before it where that promises the lower error.
 
     err* takes 2/(|C|²ε₂²) for a bin, err 2/(|C|ε₂²) for a cluster, as printed. (The `j++` of line 14 is meant

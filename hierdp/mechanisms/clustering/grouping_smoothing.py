@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from hierdp.budget import check_share, split
 from hierdp.errors import InputError
-from hierdp.mechanisms.clustering.published import Published, of_clusters
+from hierdp.mechanisms.clustering.published import Published, of_clusters, sums_of
 from hierdp.noise import Noise
 
 Ints = NDArray[np.int64]
@@ -53,10 +53,15 @@ def gs(
     share = check_share(share)
     for_order, for_sums = split(epsilon, 2, (share, 1 - share))
     noisy = noise.geometric(counts, "counts, to sort the bins", 1, for_order)
-    order = np.argsort(noisy.counts, kind="stable")
-    clusters = np.empty(n, dtype=np.int64)
-    clusters[order] = np.arange(n) // width
-    true_sums = np.add.reduceat(counts[order], np.arange(0, n, width))
-    sums = noise.geometric(true_sums, "sums of clusters", 1, for_sums)
+    clusters = clustered(noisy.counts, width)
+    sums = noise.geometric(sums_of(counts, clusters), "sums of clusters", 1, for_sums)
     settings = {"epsilon_1": for_order, "epsilon_2": for_sums, "width": width}
-    return of_clusters(clusters, sums, [noisy.spend, sums.spend], settings=settings)
+    spends = noisy.spend, sums.spend
+    return of_clusters(clusters, sums, spends, settings=settings, noisy=noisy.counts)
+
+
+def clustered(noisy: Ints, width: int) -> Ints:
+    """The cluster of each bin, from noisy counts."""
+    clusters = np.empty(noisy.size, dtype=np.int64)
+    clusters[np.argsort(noisy, kind="stable")] = np.arange(noisy.size) // width
+    return clusters

@@ -88,7 +88,8 @@ def clustering(
     Returns
     -------
     Release
-        A row a bin: the axes' labels, `cluster`, `count`. Counts are means, and may be negative. With
+        A row a bin: the axes' labels, `cluster`, `noisy` (the counts measured to make the clusters, where
+        they were), `count`. Counts are means, and may be negative. With
         Laplace, whose noise is all that its counts are off by, also `standard_error`.
 
     Raises
@@ -105,7 +106,7 @@ def clustering(
     """
     epsilon = check_epsilon(epsilon)
     chosen = checked(method, options)
-    clash = {"cluster", "count", "standard_error"} & {axis.name for axis in data.axes}
+    clash = {"cluster", "noisy", "count", "standard_error"} & {axis.name for axis in data.axes}
     if clash:
         raise InputError(
             f"an axis is called {listed(sorted(clash))}, as a column of the result is; rename it"
@@ -157,4 +158,7 @@ def _table(data: Histogram, published: Published) -> DataFrame:
         axis.name: np.asarray(axis.labels, dtype=object)[at]
         for axis, at in zip(data.axes, places, strict=True)
     }
-    return pd.DataFrame({**columns, "cluster": published.clusters, "count": published.counts})
+    columns["cluster"] = published.clusters
+    if published.noisy is not None:
+        columns["noisy"] = published.noisy
+    return pd.DataFrame({**columns, "count": published.counts})

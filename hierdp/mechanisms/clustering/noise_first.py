@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hierdp.mechanisms.clustering.published import Published
-from hierdp.noise import Noise, double_geometric_variance
-from hierdp.record import Step
+from hierdp.mechanisms.clustering.published import Published, of_clusters, sums_of
+from hierdp.noise import Noise, NoisyCounts, double_geometric_variance
+from hierdp.record import Solving, Step
 from models import Segmentation
 
 Ints = NDArray[np.int64]
@@ -37,14 +37,18 @@ def noise_first(counts: Ints, epsilon: float, noise: Noise) -> Published:
     noise : Noise
     """
     noisy = noise.geometric(counts, "counts", 1, epsilon)
+    clusters, step = clustered(noisy.counts, epsilon)
+    sums = NoisyCounts(sums_of(noisy.counts, clusters), noisy.spend)
+    settings = {"clusters": sums.counts.size}
+    spends, steps = (noisy.spend,), (step,)
+    return of_clusters(clusters, sums, spends, steps=steps, settings=settings, noisy=noisy.counts)
+
+
+def clustered(noisy: Ints, epsilon: float, solving: Solving = Step.solve) -> tuple[Ints, Step]:
+    """The run of each bin, and the problem solved for them."""
     price = 2 * double_geometric_variance(1 / epsilon)
-    step = Step.solve("runs of bins", Segmentation(noisy.counts, price=price))
-    starts = np.flatnonzero(np.asarray(step.solution.x))
-    lengths = np.diff(np.append(starts, counts.size))
-    clusters = np.repeat(np.arange(starts.size), lengths)
-    means = np.add.reduceat(noisy.counts, starts) / lengths
-    settings = {"clusters": starts.size}
-    return Published(means[clusters], clusters, (noisy.spend,), (step,), settings)
+    step = solving("runs of bins", Segmentation(noisy, price=price))
+    return np.cumsum(np.asarray(step.solution.x)) - 1, step
 
 
 def laplace(counts: Ints, epsilon: float, noise: Noise) -> Published:

@@ -31,6 +31,8 @@ class Published:
         The optimization problems solved on the way.
     settings : mapping
         The public parameters as they were used.
+    noisy : int64 array, shape (n,), optional
+        What was measured of each bin, where that was done and made the clusters.
     """
 
     counts: NDArray[np.float64]
@@ -38,6 +40,7 @@ class Published:
     spends: tuple[Spend, ...]
     steps: tuple[Step, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
+    noisy: Ints | None = None
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,13 @@ class Method:
     publish: Callable[..., Published]
     takes: tuple[str, ...]
     where: str
+
+
+def sums_of(counts: Ints, clusters: Ints) -> Ints:
+    """The sum of each cluster's counts."""
+    sums = np.zeros(int(clusters.max()) + 1, dtype=np.int64)
+    np.add.at(sums, clusters, counts)
+    return sums
 
 
 def of_clusters(clusters: Ints, sums: NoisyCounts, spends: Sequence[Spend], **more: Any) -> Published:

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from hierdp.record import Step, Steps
+from hierdp.record import Solving, Step
 from hierdp.size_runs import Runs
 from models import Tree, TreeMatching
 
 
-def at_once(tree: Tree, estimates: Runs, steps: Steps | None = None) -> Runs:
+def at_once(tree: Tree, estimates: Runs, solving: Solving = Step.solve) -> Runs:
     """The consistent groups by size that are nearest, by earth mover's distance, to all estimates together.
 
     Parameters
@@ -20,14 +20,11 @@ def at_once(tree: Tree, estimates: Runs, steps: Steps | None = None) -> Runs:
         Of up to three levels.
     estimates : Runs
         A row a node; its groups are as many as those of its children together.
-    steps : Steps, optional
-        Where the problem solved goes.
+    solving : callable
+        What solves the problem.
     """
     model = TreeMatching(tree, [estimates.of(r) for r in range(tree.size)])
-    step = Step.solve("matching: all levels at once", model)
-    if steps is not None:
-        steps.add(step)
-    return runs_of(model, step.solution.x)
+    return runs_of(model, solving("matching: all levels at once", model).solution.x)
 
 
 def runs_of(model: TreeMatching, x: Any) -> Runs:

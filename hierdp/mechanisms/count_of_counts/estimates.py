@@ -142,8 +142,13 @@ class Region:
     @property
     def cells(self) -> int:
         """How many numbers are drawn."""
-        of_sizes = self.domain.largest + (self.method.form == "H") - self.domain.smallest
-        return self.groups if self.method.form == "Hg" or not self.groups else of_sizes
+        return numbers_of(self.groups, self.method, self.domain)
+
+
+def numbers_of(groups: int, method: Method, domain: Sizes) -> int:
+    """How many numbers are drawn for a region with so many groups."""
+    of_sizes = domain.largest + (method.form == "H") - domain.smallest
+    return groups if method.form == "Hg" or not groups else of_sizes
 
 
 def estimate(
@@ -172,7 +177,7 @@ def estimates(regions: Iterable[Region], noise: Noise) -> Iterator[Estimate]:
         if held + region.cells > CELLS:
             yield from execution.each(_repaired, waiting, "repair of regions")
             waiting, held = [], 0
-        name = f"{region.method.name}: {region.where[0]} {region.where[1]}"
+        name = name_of(region.method, region.where)
         how = region.groups, region.method.form, region.domain.smallest, name
         waiting.append((*_problem(region, noise), *how))
         held += region.cells
@@ -183,20 +188,21 @@ def estimates(regions: Iterable[Region], noise: Noise) -> Iterator[Estimate]:
 
 
 def _problem(region: Region, noise: Noise) -> tuple[Model | None, Spend | None]:
-    """The nearest groups by size to what is measured, as a model that holds it; none without groups."""
-    groups, p, low, high = region.groups, region.method.p, region.domain.smallest, region.domain.largest
-    if groups == 0:
+    """Measure, and the problem that this leaves; none without groups."""
+    if region.groups == 0:
         return None, None
     measured = _measured(region, noise)
-    model: Model
-    if region.method.form == "Hg":
-        model = Isotonic(measured.counts, p=p, lower=low, upper=high, integer=True)
-    elif region.method.form == "Hc":
+    return problem_of(measured.counts, region.groups, region.method, region.domain), measured.spend
+
+
+def problem_of(noisy: Ints, groups: int, method: Method, domain: Sizes) -> Model:
+    """The nearest groups by size to what was measured of a region that has groups."""
+    if method.form == "Hg":
+        return Isotonic(noisy, p=method.p, lower=domain.smallest, upper=domain.largest, integer=True)
+    if method.form == "Hc":
         # Of size K or less are all groups: that cell is no secret, and bounds the others.
-        model = Isotonic(measured.counts, p=p, lower=0, upper=groups, integer=True)
-    else:
-        model = FixedSum(measured.counts, groups, p=2)
-    return model, measured.spend
+        return Isotonic(noisy, p=method.p, lower=0, upper=groups, integer=True)
+    return FixedSum(noisy, groups, p=2)
 
 
 def _repaired(
@@ -206,14 +212,21 @@ def _repaired(
     if model is None:
         return Estimate(np.empty(0, np.int64), np.empty(0, np.int64))
     step = Step.solve(name, model)
-    found = np.asarray(step.solution.x)
+    return Estimate(*sizes_of(np.asarray(step.solution.x), groups, form, low), spend, step)
+
+
+def sizes_of(found: Ints, groups: int, form: str, low: int) -> tuple[Ints, Ints]:
+    """The runs, sizes and counts, that a region's answer stands for."""
     if form == "Hg":
-        sizes, counts = runs_of_sorted(found)
-    elif form == "Hc":
-        sizes, counts = runs_of_cumulative(np.append(found, groups), low)
-    else:
-        sizes, counts = np.flatnonzero(found) + low, found[found > 0]
-    return Estimate(sizes, counts, spend, step)
+        return runs_of_sorted(found)
+    if form == "Hc":
+        return runs_of_cumulative(np.append(found, groups), low)
+    return np.flatnonzero(found) + low, found[found > 0]
+
+
+def name_of(method: Method, where: tuple[str, str]) -> str:
+    """What a region's repair is called."""
+    return f"{method.name}: {where[0]} {where[1]}"
 
 
 def _measured(region: Region, noise: Noise) -> NoisyCounts:

@@ -33,7 +33,7 @@ from hierdp.mechanisms.count_of_counts.plan import (
 from hierdp.mechanisms.count_of_counts.private import private_groups, private_size
 from hierdp.mechanisms.count_of_counts.top_down import bottom_up, top_down
 from hierdp.noise import ExactNoise, Noise
-from hierdp.record import Release, Steps
+from hierdp.record import Release, Solving, Step, Steps
 from hierdp.size_runs import Runs, SizeRuns, group_runs, resized
 from hierdp.tables import groups_from, regions_from
 
@@ -134,10 +134,11 @@ def count_of_counts(
         check_at_once(places.levels, places.tree.size, plan)
     measured = measure(data, epsilon, noise or ExactNoise(), plan)
     steps = measured.steps
-    runs = post_process(measured, places, plan)
+    runs = post_process(measured, places, plan, steps.solve)
     neighbours = ENTITY if plan.group_budget is None else PRIVATE_GROUPS
     neighbours += f"; {NOT_EMPTY}" if plan.smallest else ""
     ledger = Ledger(epsilon, 0.0, neighbours, measured.spends)
+    parts = {"size_budget": plan.size_budget, "group_budget": plan.group_budget}
     settings = {
         "levels": list(places.levels),
         "methods": [method.name for method in plan.methods],
@@ -148,6 +149,7 @@ def count_of_counts(
         "smallest_size": plan.smallest,
         "groups": int(measured.groups[0]),
         "groups_are": "public" if plan.group_budget is None else "estimated: see the budget",
+        **{name: part for name, part in parts.items() if part is not None},
         **({} if plan.shares is None else {"shares": list(plan.shares)}),
     }
     table, regions = _table(places, runs), {ALONE: places}
@@ -209,7 +211,7 @@ def measure(data: SizeRuns, epsilon: float, noise: Noise, plan: Plan) -> Measure
             by_level[level, got.spend] = None  # once a level: its regions have no entity in common
     spends += [spend for _, spend in by_level]
     runs = Runs.from_rows(found)
-    return Measured(runs, _weights(runs, tree.level, plan, rest), groups, largest, tuple(spends), steps)
+    return Measured(runs, weights_of(runs, tree.level, plan, rest), groups, largest, tuple(spends), steps)
 
 
 def _regions(
@@ -228,19 +230,22 @@ def _regions(
         yield Region(sizes, n, plan.methods[at], domain, budgets[at], (places.levels[level], str(names[r])))
 
 
-def post_process(measured: Measured, places: Hierarchy, plan: Plan) -> Runs:
+def post_process(measured: Measured, places: Hierarchy, plan: Plan, solving: Solving = Step.solve) -> Runs:
     """Consistent groups by size of all regions, from their estimates."""
     tree, runs = places.tree, measured.runs
     if plan.bottom_up:
         return bottom_up(tree, runs.between(int(tree.level_start[-2]), tree.size))
     if plan.merge == AT_ONCE:
-        return at_once(tree, runs, measured.steps)
+        return at_once(tree, runs, solving)
     names = [str(name) for name in np.concatenate(places.names)]
-    return top_down(tree, runs, measured.weights, plan.merge == "weighted", measured.steps, names)
+    return top_down(tree, runs, measured.weights, plan.merge == "weighted", names, solving)
 
 
-def _weights(runs: Runs, level_of: Ints, plan: Plan, budgets: Sequence[float]) -> NDArray[Any]:
-    """Whole where all levels have one budget: then the unit is ε²/8, and merging is exact."""
+def weights_of(runs: Runs, level_of: Ints, plan: Plan, budgets: Sequence[float]) -> NDArray[Any]:
+    """1/variance of each group's size.
+
+    Whole where all levels have one budget: then the unit is ε²/8, and merging is exact.
+    """
     if plan.bottom_up:
         return runs.counts
     level = level_of[runs.row]

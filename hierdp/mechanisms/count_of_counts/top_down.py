@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hierdp import progress
-from hierdp.record import Step, Steps
+from hierdp.record import Solving, Step
 from hierdp.size_runs import Runs
 from models import GroupMatching, Merging, Tree
 
@@ -70,8 +70,8 @@ def top_down(
     runs: Runs,
     weights: NDArray[Any],
     weighted: bool = True,
-    steps: Steps | None = None,
     names: Sequence[str] | None = None,
+    solving: Solving = Step.solve,
 ) -> Runs:
     """Algorithm 1 from line 8 on: match, merge, round, level by level; then back-substitute.
 
@@ -85,24 +85,23 @@ def top_down(
         1/variance of each group's size in a run, in one unit for all nodes (§5.1). Where whole, all is exact.
     weighted : bool
         Merge by these weights (§5.3, Eq. 5 and 6), or by plain averages.
-    steps : Steps, optional
-        Where the problems solved go.
     names : sequence of str, optional
         Of the nodes, for the names of the problems.
+    solving : callable
+        What solves the problems.
 
     Returns
     -------
     Runs
         A row a node: whole, as many groups as before, and every node the sum of its children.
     """
-    steps = Steps() if steps is None else steps
     names = [f"node {r}" for r in range(tree.size)] if names is None else names
     own = Weighed(runs.offsets, runs.sizes, runs.counts, np.asarray(weights))
     done = _level(own, tree, 0)
     for level in range(1, tree.depth + 1):
         below = _level(own, tree, level)
-        above, under, count = _matched(tree, level, done, below, steps, names)
-        done = _merged(done, below, (above, under, count), weighted, f"level {level}", steps)
+        above, under, count = _matched(tree, level, done, below, names, solving)
+        done = _merged(done, below, (above, under, count), weighted, f"level {level}", solving)
     leaves = Runs.added(
         np.repeat(np.arange(done.offsets.size - 1), np.diff(done.offsets)),
         done.sizes,
@@ -120,7 +119,7 @@ def _level(own: Weighed, tree: Tree, level: int) -> Weighed:
 
 
 def _matched(
-    tree: Tree, level: int, above: Weighed, below: Weighed, steps: Steps, names: Sequence[str]
+    tree: Tree, level: int, above: Weighed, below: Weighed, names: Sequence[str], solving: Solving
 ) -> tuple[Ints, Ints, Ints]:
     """Entries of the level above, entries of this level, and how many groups of the two are the same."""
     parents = np.asarray(tree.levels[level - 1])
@@ -138,8 +137,7 @@ def _matched(
             (above.sizes[part], above.counts[part]),
             [(below.sizes[child], below.counts[child]) for child in children],
         )
-        step = Step.solve(f"matching: groups of {names[first + node]} with those below", model)
-        steps.add(step)
+        step = solving(f"matching: groups of {names[first + node]} with those below", model)
         pairs = np.asarray(step.solution.x)
         entry = np.concatenate([np.arange(child.start, child.stop) for child in children])
         found.append((pairs["parent"] + part.start, entry[pairs["child"]], pairs["count"]))
@@ -155,7 +153,7 @@ def _merged(
     pairs: tuple[Ints, Ints, Ints],
     weighted: bool,
     name: str,
-    steps: Steps,
+    solving: Solving,
 ) -> Weighed:
     """This level's groups with the merged sizes, rounded; their weights add up (Eq. 6)."""
     over, under, count = pairs
@@ -165,8 +163,7 @@ def _merged(
     weights = np.stack([above.weights[over], below.weights[under]])
     estimates = np.stack([above.sizes[over], below.sizes[under]])
     model = Merging(estimates, weights if weighted else np.ones_like(weights), integer=True)
-    step = Step.solve(f"merging: sizes at {name}", model)
-    steps.add(step)
+    step = solving(f"merging: sizes at {name}", model)
     node = np.repeat(np.arange(nodes), np.diff(below.offsets))[under]
     sizes = np.asarray(step.solution.x)
     return Weighed.added(node, sizes, count, weights.sum(axis=0), nodes)

@@ -23,9 +23,10 @@ from hierdp.mechanisms.range_query.answers import Answers, Consistent, Covering,
 from hierdp.mechanisms.range_query.plan import Plan, chosen, plan_of
 from hierdp.mechanisms.range_query.repairs import Repaired, repaired
 from hierdp.mechanisms.range_query.table import answers_of, bin_table, told, tree_table
+from hierdp.mechanisms.range_query.tree import BoxTree
 from hierdp.mechanisms.range_query.wavelet import Wavelet, coefficients, counts_of, sensitivity
 from hierdp.noise import ExactNoise, Noise, NoisyCounts, double_geometric_variance
-from hierdp.record import Release
+from hierdp.record import Release, Solving, Step
 from hierdp.tables import Axis as Regions
 from hierdp.tables import regions_from
 
@@ -179,15 +180,22 @@ class Found:
 
 def post_process(measured: list[NoisyCounts], plan: Plan, repair: str = "least squares") -> Found:
     """The method's answers from what was measured; see `range_query` for the repairs."""
-    tree = plan.boxes.tree
     noisy = np.concatenate([[0], *(level.counts for level in measured)])
-    each = np.array([np.inf, *(double_geometric_variance(level.spend.scale) for level in measured)])
+    scales = [level.spend.scale for level in measured]
+    return found_from(plan.boxes, noisy, scales, repair if plan.method.consistent else None)
+
+
+def found_from(
+    boxes: BoxTree, noisy: Ints, scales: Sequence[float], repair: str | None, solving: Solving = Step.solve
+) -> Found:
+    """The same from the noisy counts of all nodes and the scale of each level's noise; None: no repair."""
+    each = np.array([np.inf, *map(double_geometric_variance, scales)])
     each = np.maximum(each, NO_NOISE)
-    variance = np.repeat(each, tree.level_sizes)
-    if not plan.method.consistent:
-        return Found(Covering(plan.boxes, noisy, variance), ())
-    made: Repaired = repaired(tree, noisy, each, repair)
-    return Found(Consistent(plan.boxes, made.counts, variance), made.steps)
+    variance = np.repeat(each, boxes.tree.level_sizes)
+    if repair is None:
+        return Found(Covering(boxes, noisy, variance), ())
+    made: Repaired = repaired(boxes.tree, noisy, each, repair, solving)
+    return Found(Consistent(boxes, made.counts, variance), made.steps)
 
 
 def _wavelet(data: Histogram, epsilon: float, noise: Noise) -> RangeRelease:

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hierdp.record import NotSolved, Step
-from models import ConstrainedInference, HierarchyQIP, NonNegativeInference, Tree
+from hierdp.record import NotSolved, Solving, Step
+from models import ConstrainedInference, HierarchyQIP, Model, NonNegativeInference, Tree
 from models.exchange import NEVER
 
 Ints = NDArray[np.int64]
@@ -35,7 +35,9 @@ class Repaired:
     steps: tuple[Step, ...]
 
 
-def repaired(tree: Tree, noisy: Ints, variance: Floats, repair: str) -> Repaired:
+def repaired(
+    tree: Tree, noisy: Ints, variance: Floats, repair: str, solving: Solving = Step.solve
+) -> Repaired:
     """Noisy counts made consistent.
 
     Parameters
@@ -47,6 +49,8 @@ def repaired(tree: Tree, noisy: Ints, variance: Floats, repair: str) -> Repaired
     repair : str
         One of `REPAIRS`. Non-negative counts weigh levels by whole numbers, in the ratio of 1/variance to
         three digits or more.
+    solving : callable
+        What solves the problems.
 
     Raises
     ------
@@ -56,23 +60,23 @@ def repaired(tree: Tree, noisy: Ints, variance: Floats, repair: str) -> Repaired
     steps: list[Step] = []
     if not repair.endswith("free total"):
         least = ConstrainedInference(tree, noisy, np.repeat(variance, tree.level_sizes))
-        steps.append(Step.solve("consistency of all levels", least))
+        steps.append(solving("consistency of all levels", least))
     if repair != "least squares":
         weights, whole = _whole_weights(noisy, variance), repair.startswith("whole")
-        steps.append(_nearest(tree, noisy, weights, whole, steps))
+        steps.append(solving(*_nearest(tree, noisy, weights, whole, steps)))
     counts = np.asarray(steps[-1].solution.x)
     return Repaired(counts.reshape(tree.size), tuple(steps))
 
 
-def _nearest(tree: Tree, noisy: Ints, weights: Ints, whole: bool, before: list[Step]) -> Step:
+def _nearest(tree: Tree, noisy: Ints, weights: Ints, whole: bool, before: list[Step]) -> tuple[str, Model]:
     """The nearest non-negative counts; of the total of the step before, if there is one."""
     if not before:
         model = NonNegativeInference(tree, noisy, np.repeat(weights, tree.level_sizes), whole)
-        return Step.solve("nearest non-negative counts", model)
+        return "nearest non-negative counts", model
     total = max(0, round(float(np.asarray(before[0].solution.x)[0])))
     known = np.concatenate([[total], noisy[1:]])[:, None]
     qip = HierarchyQIP(tree, known, total, whole, weights=np.maximum(weights, 1))
-    return Step.solve("nearest non-negative counts of that total", qip)
+    return "nearest non-negative counts of that total", qip
 
 
 def _whole_weights(noisy: Ints, variance: Floats) -> Ints:

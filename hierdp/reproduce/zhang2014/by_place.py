@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hierdp.mechanisms.clustering.ahp_rules import optimal
-from hierdp.record import Step
+from hierdp.record import Solving, Step
 
 Ints = NDArray[np.int64]
 
@@ -16,13 +16,13 @@ BY_PLACE = "AHP, zeros by place"
 """The optimal clusters, but the bins under the threshold cut into ⌈√n⌉ runs."""
 
 
-def by_place(values: Ints, scale: float) -> tuple[Ints, tuple[Step, ...]]:
+def by_place(values: Ints, scale: float, solving: Solving = Step.solve) -> tuple[Ints, tuple[Step, ...]]:
     """The optimum, and cuts in what the threshold made 0.
 
     All of that is one cluster, wherever its bins lie in the data; among equal values the order is still that
     of the data, so cuts there part the bins by place.
     """
-    marks, steps = optimal(values, scale)
+    marks, steps = optimal(values, scale, solving)
     cut, zeros = marks.copy(), int(np.searchsorted(values, 0, side="right"))
     parts = min(zeros, math.isqrt(values.size - 1) + 1)
     cut[np.arange(parts) * zeros // max(1, parts)] = 1

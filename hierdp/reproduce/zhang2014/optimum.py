@@ -49,7 +49,8 @@ def rules(sets: Sets, settings: Settings, seed: int) -> DataFrame:
         key = {"data": name, "epsilon": epsilon, "run": run}
         for_order, for_sums = split(epsilon, 2, (SHARE, 1 - SHARE))
         noise = noise_for(seed, "rules", name, epsilon, run)
-        values, order, _ = sorted_counts(counts, for_order, ETA, noise)
+        noisy = noise.geometric(counts, "counts, to sort and cluster the bins", 1, for_order)
+        values, order = sorted_counts(noisy.counts, for_order, ETA)
         scale = laplace_scale(for_sums)
         model = Clustering(values, scale)
         for rule, find in {**RULES, BY_PLACE: by_place}.items():

@@ -1,0 +1,57 @@
+"""A release's post-processing done again, with the answers that it keeps in place of solving."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from hierdp.proofs import Kept
+from hierdp.record import Step
+from models import Model
+from models.instances import packed
+from solvers import Solution
+
+
+class Differs(Exception):
+    """Says how a release is not what its kept steps give."""
+
+
+class Replay:
+    """Kept steps, one after the other, each taken only as the answer to the problem that comes up.
+
+    What is done again with it ends in the released table, or `Differs`: the proofs are of other problems.
+    """
+
+    def __init__(self, steps: Iterator[Kept]) -> None:
+        self._steps = steps
+        self._next = next(steps, None)
+
+    def peek(self, name: str) -> Kept:
+        """The next step, which is to stay; it must be there."""
+        if self._next is None:
+            raise Differs(f"there is no step {name!r}")
+        return self._next
+
+    def solve(self, name: str, model: Model) -> Step:
+        """The kept answer to a problem, in place of solving it."""
+        kept = self.peek(name)
+        if kept.step != name:
+            raise Differs(f"step {kept.step!r} is where {name!r} should be")
+        if not same(kept.model, model):
+            raise Differs(f"step {name!r} is of another problem than what comes before it leads to")
+        self._next = next(self._steps, None)
+        return Step(name, model, Solution("kept", "", "optimal", kept.x, model.objective(kept.x)))
+
+    def end(self) -> None:
+        """That there are no more."""
+        if self._next is not None:
+            raise Differs(f"step {self._next.step!r} is one too many")
+
+
+def same(one: Model, other: Model) -> bool:
+    """Whether two models are of one kind, with the same data."""
+    if type(one) is not type(other):
+        return False
+    ours, theirs = packed(one), packed(other)
+    return ours.keys() == theirs.keys() and all(np.array_equal(ours[name], theirs[name]) for name in ours)

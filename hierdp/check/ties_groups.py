@@ -1,0 +1,116 @@
+"""The tie of Kuo et al. 2018: the regions' estimates matched and merged again, down to the table's groups."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hierdp.check.replay import Differs, Replay
+from hierdp.hierarchy import Hierarchy
+from hierdp.mechanisms.count_of_counts.estimates import Sizes, name_of, numbers_of, problem_of, sizes_of
+from hierdp.mechanisms.count_of_counts.mechanism import Measured, post_process, weights_of
+from hierdp.mechanisms.count_of_counts.plan import BOTTOM_UP, Plan, budgets_of, plan_of
+from hierdp.mechanisms.count_of_counts.private import consistent_groups
+from hierdp.record import Steps
+from hierdp.size_runs import Runs
+from models import FixedSum, HierarchyQIP, Isotonic
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+Ints = NDArray[np.int64]
+
+
+def check_groups(replay: Replay, table: DataFrame, manifest: Mapping[str, Any], places: Hierarchy) -> str:
+    """Do the mechanism's post-processing again; what comes out is the table.
+
+    Raises
+    ------
+    Differs
+        If it is not.
+    """
+    settings, tree = manifest["settings"], places.tree
+    plan = _plan(settings)
+    budgets = budgets_of(plan, manifest["budget"]["epsilon"])
+    released = _released(table, places)
+    groups = released.groups
+    if plan.group_budget is not None:
+        groups = _groups(replay, places, groups)
+    runs = _estimates(replay, plan, places, groups, Sizes(settings["max_size"], plan.smallest))
+    weights = weights_of(runs, tree.level, plan, budgets)
+    measured = Measured(runs, weights, groups, settings["max_size"], (), Steps())
+    found = post_process(measured, places, plan, replay.solve)
+    replay.end()
+    pairs = ("offsets", "sizes", "counts")
+    if not all(np.array_equal(getattr(found, name), getattr(released, name)) for name in pairs):
+        raise Differs("the groups that the steps give are not those of the table")
+    return "it is what the regions' estimates, matched and merged, give"
+
+
+def _plan(settings: Mapping[str, Any]) -> Plan:
+    """The plan that the settings tell of."""
+    alone = "merge" not in settings
+    method = " x ".join(settings["methods"])
+    taken = ("merge", "size_budget", "group_budget", "shares")
+    options = {name: settings[name] for name in taken if name in settings}
+    largest, smallest = settings["max_size"], settings["smallest_size"]
+    named = f"{BOTTOM_UP} {method}" if alone else method
+    return plan_of(named, settings["levels"], max_size=largest, smallest=smallest, **options)
+
+
+def _groups(replay: Replay, places: Hierarchy, released: Ints) -> Ints:
+    """The numbers of groups that follow from the noisy ones, which must be those of the table."""
+    first = replay.peek("numbers of groups")
+    if not isinstance(first.model, HierarchyQIP) or first.model.noisy.shape != (places.tree.size, 1):  # type: ignore[union-attr]
+        raise Differs(f"step {first.step!r} is not of the numbers of groups")
+    again = Steps()
+    groups = consistent_groups(places.tree, np.asarray(first.model.noisy)[:, 0], again)
+    for step in again.kept:
+        if not np.array_equal(replay.solve(step.name, step.model).solution.x, step.solution.x):  # type: ignore[arg-type]
+            raise Differs(f"step {step.name!r} has another answer than its problem")
+    if not np.array_equal(groups, released):
+        raise Differs("the numbers of groups that the first steps give are not those of the table")
+    return groups
+
+
+def _estimates(replay: Replay, plan: Plan, places: Hierarchy, groups: Ints, domain: Sizes) -> Runs:
+    """What the kept repairs of single regions give; each starts from noisy numbers, which are its model's."""
+    tree, names = places.tree, np.concatenate(places.names)
+    found = [(np.empty(0, np.int64), np.empty(0, np.int64))] * tree.size
+    asked = np.flatnonzero(groups) if not plan.bottom_up else _last(tree.level, groups)
+    for r in asked.tolist():
+        level = int(tree.level[r])
+        method = plan.methods[0 if plan.bottom_up else level]
+        name = name_of(method, (places.levels[level], str(names[r])))
+        model = replay.peek(name).model
+        if not isinstance(model, Isotonic | FixedSum):
+            raise Differs(f"step {name!r} is a {type(model).__name__}")
+        count = int(groups[r])
+        numbers = numbers_of(count, method, domain)
+        if np.shape(model.noisy) != (numbers,):
+            raise Differs(f"step {name!r} starts from other than {numbers} noisy numbers")
+        step = replay.solve(name, problem_of(np.asarray(model.noisy), count, method, domain))
+        found[r] = sizes_of(np.asarray(step.solution.x), count, method.form, domain.smallest)
+    return Runs.from_rows(found)
+
+
+def _last(level: Ints, groups: Ints) -> Ints:
+    return np.flatnonzero(groups * (level == level.max()))
+
+
+def _released(table: DataFrame, regions: Hierarchy) -> Runs:
+    """The released groups, a row a region."""
+    import pandas as pd
+
+    row = np.empty(len(table), dtype=np.int64)
+    for level, names in enumerate(regions.names):
+        here = (table["level"] == level).to_numpy()
+        at = pd.Index(names, dtype=object).get_indexer(pd.Index(table.loc[here, "region"], dtype=object))
+        if (at < 0).any():
+            raise Differs(f"level {level} has a region that is not in the list of regions")
+        row[here] = at + int(regions.tree.level_start[level])
+    sizes, counts = (table[name].to_numpy(np.int64) for name in ("size", "groups"))
+    return Runs.added(row, sizes, counts, regions.tree.size)
