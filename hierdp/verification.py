@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 TOLERANCE = 1e-6
 """Relative agreement asked of objectives and bounds in floats; whole objectives must be equal."""
 
+INACCURATE = 1e-3
+"""The same of an answer in floats that its solver does not call optimal: it may break constraints by so much."""
+
 Verdict = Literal["agrees", "bound holds", "stopped", "unsupported", "failed", "DISAGREES"]
 
 
@@ -241,17 +244,20 @@ def _verdict(found: Solution, truth: _Truth) -> Verdict:
         # Whoever claims an optimum must not be beaten by any feasible answer. Its bound is its own claim in
         # floats, and says no more.
         return "DISAGREES" if too_good or not _below(found.objective, truth.high) else "agrees"
+    low, reached = truth.low, found.objective
+    if too_good and low is not None and isinstance(reached, float) and _below(low, reached, INACCURATE):
+        return "stopped"
     if too_good or bound_fails:
         return "DISAGREES"
     # Without a bound, an answer that is not claimed optimal says nothing of the optimum.
     return "stopped" if found.status == "time_limit" or found.bound is None else "bound holds"
 
 
-def _below(a: Number, b: Number) -> bool:
-    """a ≤ b: exactly for whole numbers, within `TOLERANCE` where a float is involved."""
+def _below(a: Number, b: Number, tolerance: float = TOLERANCE) -> bool:
+    """a ≤ b: exactly for whole numbers, within a relative tolerance where a float is involved."""
     if isinstance(a, int | Fraction) and isinstance(b, int | Fraction):
         return a <= b
-    return float(a) <= float(b) + TOLERANCE * max(1.0, abs(float(b)))
+    return float(a) <= float(b) + tolerance * max(1.0, abs(float(b)))
 
 
 def _row(name: str, model: Any, found: Solution, reference: Solution, truth: _Truth, verdict: Verdict) -> Row:

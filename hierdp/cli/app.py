@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,8 @@ WHOLE = "nothing is left half written"
 AGAIN = 0.05
 """Seconds after which an interrupt that was lost is sent once more."""
 
+CLICKS = (click.ClickException, click.Abort, click.exceptions.Exit)
+
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -34,38 +36,43 @@ class Friendly(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""
-        with stopping() as told:
-            return self._invoke(ctx, told)
-
-    def _invoke(self, ctx: click.Context, told: Sequence[int]) -> Any:
-        from hierdp.errors import InputError
-        from hierdp.execution import LostWorker
-        from hierdp.record import NotProved, NotSolved
-
         try:
-            return super().invoke(ctx)
-        except (click.ClickException, click.Abort, click.exceptions.Exit):
+            with stopping():
+                return super().invoke(ctx)
+        except CLICKS:
             raise
-        except InputError as bad:
-            raise click.UsageError(str(bad)) from bad
-        except (NotProved, NotSolved, LostWorker) as bug:
-            raise click.ClickException(f"nothing was released: {bug}") from bug
-        except MemoryError as short:
-            raise click.ClickException(f"out of memory; {WHOLE}") from short
-        except OSError as failure:
-            if failure.errno == errno.EPIPE:  # whoever read our output has read enough
+        except Exception as failure:
+            if getattr(failure, "errno", None) == errno.EPIPE:  # whoever read our output has read enough
                 raise
-            why = "the disk is full" if failure.errno in FULL else str(failure)
-            raise click.ClickException(f"{why}; {WHOLE}") from failure
-        except Exception as bug:
-            if told:  # DuckDB, for one, makes a RuntimeError of an interrupt
-                raise KeyboardInterrupt from bug
-            if os.environ.get(DEBUG):
+            said = in_words(failure)
+            if said is None and os.environ.get(DEBUG):
                 raise
-            # Its message might quote a count, so only its kind and place are told.
-            what = f"unforeseen {type(bug).__name__} at {_place(bug)}; {WHOLE}"
-            more = f"Please report this. {DEBUG}=1 shows a traceback, which may quote true counts"
-            raise Ended(f"{what}. {more}", os.EX_SOFTWARE) from None
+            raise said or unforeseen(failure) from None
+
+
+def in_words(failure: Exception) -> click.ClickException | None:
+    """What a foreseen failure ends in."""
+    if isinstance(failure, MemoryError):
+        return click.ClickException(f"out of memory; {WHOLE}")
+    if isinstance(failure, OSError):
+        why = "the disk is full" if failure.errno in FULL else str(failure)
+        return click.ClickException(f"{why}; {WHOLE}")
+    from hierdp.errors import InputError
+    from hierdp.execution import LostWorker
+    from hierdp.record import NotProved, NotSolved
+
+    if isinstance(failure, InputError):
+        return click.UsageError(str(failure))
+    if isinstance(failure, NotProved | NotSolved | LostWorker):
+        return click.ClickException(f"nothing was released: {failure}")
+    return None
+
+
+def unforeseen(failure: Exception) -> click.ClickException:
+    """Only its kind and place: its message might quote a count."""
+    what = f"unforeseen {type(failure).__name__} at {_place(failure)}; {WHOLE}"
+    more = f"Please report this. {DEBUG}=1 shows a traceback, which may quote true counts"
+    return Ended(f"{what}. {more}", os.EX_SOFTWARE)
 
 
 class Ended(click.ClickException):
@@ -77,10 +84,10 @@ class Ended(click.ClickException):
 
 
 @contextmanager
-def stopping() -> Iterator[Sequence[int]]:
+def stopping() -> Iterator[None]:
     """Let Ctrl-C end in a message, and SIGTERM likewise, as `kill`, `timeout` or a batch system sends it.
 
-    Yields the signals to stop that have come.
+    Also where a library makes an error of its own of it, as DuckDB and extensions that are being loaded do.
     """
     ours = threading.current_thread() is threading.main_thread()
     usual: dict[int, Any] = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
@@ -95,11 +102,15 @@ def stopping() -> Iterator[Sequence[int]]:
         with heard():
             for number in taken:
                 signal.signal(number, stop)
-            yield told
-    except KeyboardInterrupt as stopped:
+            yield
+    except CLICKS:
+        raise
+    except BaseException as end:
+        if not told and not isinstance(end, KeyboardInterrupt):
+            raise
         terminated = signal.SIGTERM in told
         word, number = ("terminated", signal.SIGTERM) if terminated else ("interrupted", signal.SIGINT)
-        raise Ended(f"{word}; {WHOLE}", 128 + number) from stopped
+        raise Ended(f"{word}; {WHOLE}", 128 + number) from end
     finally:
         for number in taken:
             signal.signal(number, usual[number])

@@ -313,12 +313,15 @@ def test_stopped_in_a_callback_from_c(how, said):
     assert done.stderr == f"Error: {said}; nothing is left half written\n"
 
 
-def test_an_interrupt_that_a_library_makes_an_error_of(monkeypatch):
+@pytest.mark.parametrize("error", [RuntimeError("Query interrupted"), ImportError("numba"), OSError("no")])
+def test_an_interrupt_that_a_library_makes_an_error_of(monkeypatch, error):
+    """As DuckDB does where it runs in the main thread, and extensions that are being loaded."""
+
     def read(*_, **__):
         with contextlib.suppress(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
             time.sleep(1)
-        raise RuntimeError("Query interrupted")  # as DuckDB does where it runs in the main thread
+        raise error
 
     monkeypatch.setattr("hierdp.tables.sources.quietly", read)
     done = run(RELEASE)

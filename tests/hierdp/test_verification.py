@@ -264,6 +264,20 @@ def test_fractions_become_floats():
     assert row.objective == pytest.approx(1 / 3)
 
 
+@pytest.mark.parametrize(
+    ("status", "objective", "verdict"),
+    [
+        ("feasible", 8417.32442, "stopped"),  # SCS, short of time: it breaks its constraints by 2e-6
+        ("optimal", 8417.32442, "DISAGREES"),
+        ("feasible", 8400.0, "DISAGREES"),
+        ("feasible", 8417, "DISAGREES"),  # whole numbers break nothing
+    ],
+)
+def test_an_inaccurate_answer_may_be_a_little_too_good(status, objective, verdict):
+    truth = verification._Truth(8417.34399, 8417.34399, False)
+    assert verification._verdict(Solution("scs", "1", status, None, objective), truth) == verdict
+
+
 @pytest.mark.parametrize("backend", ["nobody", "pyomo:no_such_solver"])
 def test_a_backend_that_is_not_there(backend):
     with pytest.raises(ValueError, match=r"there is no backend 'nobody'|is not installed\. To get it: pip"):
