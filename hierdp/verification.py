@@ -25,7 +25,7 @@ TOLERANCE = 1e-6
 """Relative agreement asked of objectives and bounds in floats; whole objectives must be equal."""
 
 INACCURATE = 1e-3
-"""The same of an answer in floats that its solver does not call optimal: it may break constraints by so much."""
+"""The same of answers in floats that a solver does not call optimal: they may break constraints."""
 
 Verdict = Literal["agrees", "bound holds", "stopped", "unsupported", "failed", "DISAGREES"]
 
