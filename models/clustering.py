@@ -9,21 +9,18 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from models import exact, monge, runs
+from models import cuts, exact, exact_paths, monge, runs
 from models.certificate import Certificate, infeasible, judge
 from models.exact import Number
 from models.model import random_noisy
 from models.program import Program
-from models.run_costs import Sums, cost_in_floats, cost_of, rounding, run_cost, sums_of, whole_costs
+from models.run_costs import Sums, cost_of, rounding, run_cost, sums_of
 
 EXACT_UP_TO = 200
-"""Number of values up to which whole (or `Fraction`) ones are clustered and judged in Fractions."""
+"""Number of values up to which whole (or `Fraction`) ones are clustered and judged exactly."""
 
 _ROUNDING = 1e-10
 """Relative gap that rounding may leave: potentials that prove so little do not settle it."""
-
-_SLACK = 1e-13
-"""Relative difference of two sums of costs in floats that is as likely rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,12 +146,13 @@ class Clustering:
         """Potentials: the cost d[j] of the best partition of the first j bins, found from the data alone.
 
         If d[j] − d[i] ≤ w(i, j) for all i < j, every partition costs at least d[n] − d[0]. For exact values,
-        up to `EXACT_UP_TO` of them, all pairs are checked in Fractions. Otherwise in floats, by divide and
-        conquer in O(n log n), whatever d is: adding d[i] to row i keeps w Monge (see the notes), so the
-        rows of the column minima of d[i] + w(i, j) never fall, and all other pairs are no better than
-        these. What a d[j] exceeds its column's minimum by is taken off the bound, once for each j, as a
-        partition reaches each j at most once. So the bound holds whatever d. Sums are kept to twice the
-        precision of a float, and what is left of rounding is taken off the bound, too.
+        up to `EXACT_UP_TO` of them, that is exact for all pairs, and the bound is the least cost: see
+        `models.exact_paths`. Otherwise in floats, by divide and conquer in O(n log n), whatever d is: adding
+        d[i] to row i keeps w Monge (see the notes), so the rows of the column minima of d[i] + w(i, j) never
+        fall, and all other pairs are no better than these. What a d[j] exceeds its column's minimum by is
+        taken off the bound, once for each j, as a partition reaches each j at most once. So the bound holds
+        whatever d. Sums are kept to twice the precision of a float, and what is left of rounding is taken off
+        the bound, too.
 
         Floats are first tried with the d of partitions near x, in which the last run begins in the run of x
         before: if x is optimal, they are the least costs already, and found much sooner.
@@ -200,15 +198,14 @@ class Clustering:
     def potentials(self, price: Number = 0) -> tuple[NDArray[Any], NDArray[np.int64]]:
         """Least costs d[j] of the first j bins, and where their last runs begin, at a price for each run.
 
-        Both of shape (n + 1,); costs are Fractions where the model is `in_fractions`, else floats. Of
-        equally good last runs it is the longest (in floats, as far as rounding lets ties be seen).
-
-        In Fractions by trying all pairs. In floats, bin by bin: of two places where the last run may begin,
-        the later one, once it is better, stays better (w is Monge), so the candidates queue up by the
-        bin from which each is best; O(n log n).
+        Both of shape (n + 1,). Of equally good last runs it is the longest (in floats, as far as rounding
+        lets ties be seen). Where the model is `in_fractions`, see `models.exact_paths.least_costs`; else in
+        floats, bin by bin: of two places where the last run may begin, the later one, once it is better,
+        stays better (w is Monge), so the candidates queue up by the bin from which each is best;
+        O(n log n).
         """
         if self.in_fractions:
-            return runs.least_whole_costs(whole_costs(self.data[0], self.noise), price)
+            return exact_paths.least_costs(exact_paths.whole_sums(self.data[0]), self.noise, price)
         return monge.least_costs(float(self.noise), float(price), self.sums())  # type: ignore[no-any-return]
 
     def cut(self) -> tuple[NDArray[np.int64], Number | None, NDArray[Any] | None]:
@@ -220,24 +217,14 @@ class Clustering:
         if self.clusters is None:
             potentials, begins = self.potentials()
             return runs.walk(begins), 0, potentials
-        n, k = values.size, self.clusters
+        if self.clusters == values.size:
+            return np.arange(values.size), None, None
         if self.in_fractions:
-            costs = whole_costs(values, self.noise)
-            return runs.cut_into(
-                n,
-                k,
-                lambda price: runs.least_whole_costs(costs, price),
-                lambda s: cost_of(values, s, self.noise),
-                0,
-            )
-        noise, sums = float(self.noise), self.sums()
-        return runs.cut_into(
-            n,
-            k,
-            lambda price: monge.least_costs(noise, float(price), sums),
-            lambda starts: cost_in_floats(starts, noise, sums),
-            _SLACK,
-        )
+            wholes = exact_paths.whole_sums(values)
+            pair, price, potentials = cuts.in_wholes(self.clusters, self.noise, wholes)
+        else:
+            pair, price, potentials = cuts.in_floats(self.clusters, float(self.noise), self.sums())
+        return cuts.spliced(pair, self.clusters, values.size), price, potentials
 
     def sums(self) -> Sums:
         """The sums of values and squares that costs in floats are made of."""

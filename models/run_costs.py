@@ -38,41 +38,24 @@ def cost_of(values: NDArray[Any], starts: NDArray[np.int64], noise: Number) -> N
     totals = np.add.reduceat(exact.widened(away, values.size), starts)
     # Runs of one length together: few divisions.
     order = np.argsort(ends - starts, kind="stable")
-    lengths, at = np.unique((ends - starts)[order], return_index=True)
-    single = Fraction(noise)
-    parts = zip(lengths.tolist(), np.split(totals[order], at[1:]), strict=True)
-    return exact.dot(away, away) + sum(
-        ((single * part.size - Fraction(exact.dot(part, part))) / length for length, part in parts),
-        Fraction(0),
-    )
+    lengths, at, sizes = np.unique((ends - starts)[order], return_index=True, return_counts=True)
+    totals = totals[order]
+    if totals.dtype == np.int64 and exact.reach(totals) ** 2 * totals.size < 2**62:
+        held = np.add.reduceat(totals * totals, at).tolist()
+    else:
+        held = [exact.dot(part, part) for part in np.split(totals, at[1:])]
+    whole = math.lcm(*lengths.tolist())
+    shares = [whole // length for length in lengths.tolist()]
+    noises = sum(size * share for size, share in zip(sizes.tolist(), shares, strict=True))
+    means = sum(square * share for square, share in zip(held, shares, strict=True))
+    cost: Number = exact.dot(away, away) + (Fraction(noise) * noises - means) / whole
+    return cost
 
 
 def cost_in_floats(starts: NDArray[np.int64], noise: float, sums: Sums) -> float:
     """`cost_of` from the sums of `sums_of`."""
     ends = np.append(starts[1:], sums[0].size - 1)
     return math.fsum(_all_squares(sums, starts, ends)) + math.fsum(noise / (ends - starts))
-
-
-def whole_costs(values: NDArray[Any], noise: Number) -> tuple[list[list[int]], int]:
-    """`run_cost` of every run in whole units: ``costs[j][i]`` of bins i … j − 1, and how many units are 1."""
-    plain = [Fraction(v) for v in values.tolist()]
-    finest = math.lcm(*(v.denominator for v in plain))
-    single = Fraction(noise)
-    lengths = math.lcm(*range(1, len(plain) + 1)) * single.denominator
-    unit = lengths * finest**2
-    lump = int(single * unit)
-    sums, squares = [0], [0]
-    for value in plain:
-        away = int((value - plain[0]) * finest)
-        sums.append(sums[-1] + away)
-        squares.append(squares[-1] + away**2)
-    return [
-        [
-            lengths * (squares[j] - squares[i]) + (lump - lengths * (sums[j] - sums[i]) ** 2) // (j - i)
-            for i in range(j)
-        ]
-        for j in range(len(sums))
-    ], unit
 
 
 def sums_of(values: NDArray[Any]) -> Sums:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from fractions import Fraction
 from typing import Any
 
 import numba
@@ -101,129 +99,22 @@ def path_program(name: str, values: int, cost: Callable[[int, int], Number], clu
     return Program(name, blocks, rows, [Term("linear", each, np.array(costs))])
 
 
-def least_whole_costs(
-    costs: tuple[list[list[int]], int], price: Number
-) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Least costs d[j] of the first j bins as Fractions, from `whole_costs`; and where last runs begin.
-
-    Of equally good last runs the longest. All pairs are tried.
-    """
-    table, unit = costs
-    paid = Fraction(price)
-    lump = paid.numerator * unit
-    best: list[int] = [0]
-    begins = [0]
-    for column in table[1:]:
-        through = [d + w * paid.denominator for d, w in zip(best, column, strict=True)]
-        least = min(through)
-        begins.append(through.index(least))
-        best.append(least + lump)
-    whole = unit * paid.denominator
-    return np.array([*(Fraction(d, whole) for d in best), None], dtype=object)[:-1], np.array(begins)
-
-
-def whole_layers(costs: tuple[list[list[int]], int], most: int, price: Number) -> tuple[Ints, NDArray[Any]]:
-    """The cheapest cut into `most` runs, and least costs d[r, j] of the first j bins in r runs, prices paid.
-
-    From `whole_costs`; Fractions, or inf where there is no such cut. All pairs are tried.
-    """
-    table, unit = costs
-    n = len(table) - 1
-    best: list[list[Any]] = [[0] + [math.inf] * n]
-    begins = []
-    for r in range(1, most + 1):
-        above = best[-1]
-        here, begin = [math.inf] * (n + 1), [0] * (n + 1)
-        for j in range(r, n + 1):
-            through = [above[i] + table[j][i] for i in range(r - 1, j)]
-            here[j] = min(through)
-            begin[j] = r - 1 + through.index(here[j])
-        best.append(here)
-        begins.append(begin)
-    starts, end = [0] * most, n
-    for r in range(most, 0, -1):
-        starts[r - 1] = end = begins[r - 1][end]
-    paid = Fraction(price)
-    potentials = np.full((most + 1, n + 1), math.inf, dtype=object)
-    for r, row in enumerate(best):
-        for j in range(r, n + 1 if r else 1):
-            potentials[r, j] = Fraction(row[j], unit) + r * paid
-    return np.array(starts), potentials
-
-
 def walk(begins: Ints) -> Ints:
-    """The starts of runs, back from the last bin, each time to where the last run begins."""
-    return np.asarray(_walk(begins))
+    """The starts of runs, back from the last bin, each time to where the last run begins.
+
+    With a row for each number of runs, from 0 on, each time in the row above.
+    """
+    return np.asarray(_walk(np.atleast_2d(begins)))
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
 def _walk(begins: Any) -> Any:
-    starts = np.empty(begins.size, np.int64)
-    k, end = begins.size, begins.size - 1
+    row, end = begins.shape[0] - 1, begins.shape[1] - 1
+    starts = np.empty(end, np.int64)
+    k = end
     while end > 0:
-        end = begins[end]
+        end = begins[row, end]
+        row = max(row - 1, 0)
         k -= 1
         starts[k] = end
     return starts[k:]
-
-
-def cut_into(
-    values: int,
-    clusters: int,
-    best: Callable[[Number], tuple[NDArray[Any], Ints]],
-    cost: Callable[[Ints], Number],
-    slack: float,
-) -> tuple[Ints, Number | None, NDArray[Any] | None]:
-    """The cheapest cut into so many runs, by a price for each run; the costs of runs must be Monge.
-
-    Then the least cost of k runs is convex in k (Aggarwal, Schieber & Tokuyama 1994): a price λ makes some
-    k, or several, the cheapest. The price is searched between two cuts into at most, and more than, k runs:
-    the line through their costs has slope −λ; either no cut lies below that line, or the lowest takes the
-    place of one of the two.
-
-    Parameters
-    ----------
-    values, clusters : int
-    best : callable
-        From a price to the least costs of the first j bins and where last runs begin.
-    cost : callable
-        Of a cut, by its starts, without the price.
-    slack : float
-        How much lower, relatively, counts as lower; 0 in exact arithmetic.
-
-    Returns
-    -------
-    starts, price, potentials
-        The last two None for as many runs as values: there is one such cut, and nothing to prove.
-    """
-    few, many = np.zeros(1, np.int64), np.arange(values)
-    if clusters == values:
-        return many, None, None
-    few_cost: Any = cost(few)
-    many_cost: Any = cost(many)
-    while True:
-        price = (few_cost - many_cost) / (many.size - few.size)
-        potentials, begins = best(price)
-        starts = walk(begins)
-        here = cost(starts)
-        line = few_cost + price * few.size
-        if line - (here + price * starts.size) <= slack * (abs(few_cost) + abs(price) * few.size):
-            return _spliced(few, many, clusters, values), price, potentials
-        if starts.size <= clusters:
-            few, few_cost = starts, here
-        else:
-            many, many_cost = starts, here
-
-
-def _spliced(few: Ints, many: Ints, clusters: int, values: int) -> Ints:
-    """A cut into `clusters` runs from two that are cheapest at one price, with no more and with more runs.
-
-    Its first runs are those of `many`, up to one that lies within a run of `few`; from there on those of
-    `few`. With the other ends exchanged as well, the two new cuts cost no more than the two old ones (Monge),
-    so both are cheapest, too.
-    """
-    if few.size == clusters:
-        return few
-    p, q, more = np.append(few, values), np.append(many, values), clusters - few.size
-    i = int(np.argmax(q[more + 1 : more + p.size] <= p[1:]))
-    return np.concatenate([q[: more + i + 1], p[i + 1 : -1]])

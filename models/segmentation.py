@@ -9,15 +9,15 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from models import exact, runs, segment_paths
+from models import exact, exact_paths, runs, segment_paths
 from models.certificate import Certificate, infeasible, judge
 from models.exact import Number
 from models.model import random_noisy
 from models.program import Program
-from models.run_costs import Sums, cost_of, rounding, run_cost, sums_of, whole_costs
+from models.run_costs import Sums, cost_of, rounding, run_cost, sums_of
 
 EXACT_UP_TO = 100
-"""Number of values up to which whole (or `Fraction`) ones are cut and judged in Fractions."""
+"""Number of values up to which whole (or `Fraction`) ones are cut and judged exactly."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,9 +121,9 @@ class Segmentation:
         """Potentials: least costs of the first j values, with `clusters` in each number r of runs.
 
         If d[j] − d[i] ≤ w(i, j) + price for all i < j, all partitions cost at least d[n] − d[0]; likewise
-        d[r, j] − d[r − 1, i] ≤ w(i, j). For exact values, up to `EXACT_UP_TO` of them, all pairs are checked
-        in Fractions. Otherwise in floats, whatever d is, and all it is over by, and what rounding might
-        hide, is taken off the bound; see
+        d[r, j] − d[r − 1, i] ≤ w(i, j). For exact values, up to `EXACT_UP_TO` of them, that is exact for all
+        pairs, and the bound is the least cost: see `models.exact_paths`. Otherwise in floats, whatever d is,
+        and all it is over by, and what rounding might hide, is taken off the bound; see
         `models.segment_paths.priced_excess` and `models.segment_paths.layers_excess`.
         """
         broken = self.violations(x)
@@ -135,7 +135,8 @@ class Segmentation:
         values, price = self.data
         witness = {"potentials": potentials}
         if self.in_fractions:
-            return judge(objective, objective - potentials.flat[-1], True, witness, reason)
+            bound = potentials.flat[-1] + price * (self.clusters or 0)
+            return judge(objective, objective - bound, True, witness, reason)
         sums = self.sums()
         over = rounding(values, sums)
         if self.clusters is None:
@@ -152,15 +153,14 @@ class Segmentation:
         """Where the runs of an optimal partition begin, and the potentials that prove it.
 
         The potentials have shape (n + 1,), or with `clusters` (k + 1, n + 1), the price not included (inf
-        where there is no such cut); Fractions where the model is `in_fractions`, else floats.
+        where there is no such cut): floats, or where the model is `in_fractions` those of
+        `models.exact_paths.least_costs`.
         """
         values, price = self.data
         if self.in_fractions:
-            costs = whole_costs(values, 0)
-            if self.clusters is None:
-                least, begins = runs.least_whole_costs(costs, price)
-                return runs.walk(begins), least
-            return runs.whole_layers(costs, self.clusters, price)
+            paid, layers = (price, 0) if self.clusters is None else (0, self.clusters)
+            least, begins = exact_paths.least_costs(exact_paths.whole_sums(values), 0, paid, layers)
+            return runs.walk(begins), least
         sums = self.sums()
         if self.clusters is None:
             least, begins = segment_paths.priced(float(price), sums)

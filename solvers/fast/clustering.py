@@ -3,7 +3,7 @@
 Zhang et al. (2014, §4.2) try every number of clusters, in O(n⁴) all told. The cost is a sum over clusters,
 so no loop over their number is needed; and it is Monge, so the shortest path takes O(n log n): see
 `Clustering.potentials`. For a given number of clusters it takes one such path a price tried: see
-`models.runs.cut_into`.
+`models.cuts.cut_into`.
 
 Values in their own order are a harder case, with the same answers: see `Segmentation`.
 """
