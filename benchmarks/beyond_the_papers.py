@@ -5,6 +5,7 @@ Run as ``python -m benchmarks.beyond_the_papers``. Each block states what it dra
 
 from __future__ import annotations
 
+import argparse
 from dataclasses import replace
 
 import numpy as np
@@ -193,6 +194,7 @@ def _inside(tree: Tree) -> list[NDArray[np.bool_]]:
 
 def main() -> None:
     """All of them."""
+    argparse.ArgumentParser(description=__doc__).parse_args()  # there is nothing to choose
     fewest_positives(np.random.default_rng(1))
     joint_top_down(np.random.default_rng(2))
     solve_then_round(np.random.default_rng(3))

@@ -9,9 +9,9 @@ away, so the time here over these is the most that any number of them can gain.
 
 from __future__ import annotations
 
+import argparse
 import os
 import statistics
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -157,7 +157,10 @@ def per_unit(quick: bool) -> None:
 
 
 def main() -> None:
-    quick = "--quick" in sys.argv
+    """Measure, and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="smaller work, once")
+    quick = parser.parse_args().quick
     print(f"{os.cpu_count()} cores; load {os.getloadavg()[0]:.1f}; {'quick' if quick else 'full'}")
     per_unit(quick)
     engines = {workers: None if workers is None else engine._made(workers, None) for workers in WORKERS}

@@ -21,6 +21,13 @@ def best_exact(rows: DataFrame) -> DataFrame:
     return exact.sort_values("seconds").drop_duplicates(["model", "size"]).set_index(["model", "size"])
 
 
+def given_up(rows: DataFrame) -> DataFrame:
+    """Of each model and size that exact backends were given and none solved, the first of them to fail."""
+    exact = rows[rows["program"] != "fast"]
+    tried = exact.groupby(["model", "size"])["verdict"].transform(lambda all_: (all_ == "solved").any())
+    return exact[~tried].drop_duplicates(["model", "size"]).set_index(["model", "size"])
+
+
 def ours(rows: DataFrame) -> DataFrame:
     """The fast path's points that came to an end."""
     return rows[(rows["program"] == "fast") & (rows["failed"] == "")]
@@ -30,12 +37,13 @@ def table(rows: DataFrame) -> DataFrame:
     """A row a model and size."""
     import pandas as pd
 
-    best, made = best_exact(rows), []
+    best, lost, made = best_exact(rows), given_up(rows), []
     order = {name: k for k, name in enumerate(dict.fromkeys(rows["model"]))}
     for row in sorted(ours(rows).to_dict("records"), key=lambda row: (order[row["model"]], row["size"])):
         seconds, elements = row["seconds"], row["elements"]
         key = row["model"], row["size"]
         peer = best.loc[key] if key in best.index else None
+        none = f"none: {_became(lost.loc[key])}" if key in lost.index else ""
         made.append(
             {
                 "model": row["model"],
@@ -47,7 +55,7 @@ def table(rows: DataFrame) -> DataFrame:
                 "× fast path": ratio_in_words(row["certificate_seconds"] / seconds),
                 "MB more": f"{row['mb']:,.0f}",
                 "proved": "yes" if row["verdict"] == "proved" else "no",
-                "best exact": "" if peer is None else peer["program"],
+                "best exact": none if peer is None else peer["program"],
                 "its time": "" if peer is None else seconds_in_words(peer["seconds"]),
                 "× ours, proved": ""
                 if peer is None
@@ -77,21 +85,25 @@ def _end(rows: DataFrame) -> str:
     said = []
     for program, here in rows.groupby("program", sort=False):
         last = here.sort_values("size").iloc[-1]
-        words = {"solved": f"solved in {seconds_in_words(last['seconds'])}", "stopped": "out of time"}
-        what = last["failed"] or words.get(last["verdict"], last["verdict"])
-        said.append(f"{program} at {last['size']:,} ({what})")
+        said.append(f"{program} at {last['size']:,} ({_became(last)})")
     return f"- {rows['model'].iloc[0]}: {', '.join(said)}"
 
 
-def draw(rows: DataFrame, path: Path) -> None:
-    """Seconds an element against elements, a panel a model."""
+def _became(row: Any) -> str:
+    """What became of an exact backend's try."""
+    words = {"solved": f"solved in {seconds_in_words(row['seconds'])}", "stopped": "out of time"}
+    return str(row["failed"] or words.get(row["verdict"], row["verdict"]))
+
+
+def draw(rows: DataFrame, path: Path, limit: float) -> None:
+    """Seconds an element against elements, a panel a model; exact backends had `limit` seconds."""
     import matplotlib
 
     models = list(dict.fromkeys(rows["model"]))
     down = -(-len(models) // COLUMNS)
     with matplotlib.rc_context(plots.STYLE):
         drawn, panels = plots.figure(10, 2.1 * down + 0.5, COLUMNS, down)
-        best = best_exact(rows).reset_index()
+        best, lost = best_exact(rows).reset_index(), given_up(rows).reset_index()
         for k, axes in enumerate(panels):
             if k >= len(models):
                 axes.set_visible(False)
@@ -99,13 +111,15 @@ def draw(rows: DataFrame, path: Path) -> None:
             here = ours(rows)
             here = here[here["model"] == models[k]].sort_values("size")
             _panel(axes, here, best[best["model"] == models[k]].sort_values("size"))
+            ends = lost.loc[lost["model"] == models[k], "size"].to_numpy(float)[:1]
+            axes.plot(ends, limit / ends, "x", color=_look(3)["color"], label=f"not solved in {limit:g} s")
             axes.set_title(models[k], loc="left", fontsize=9, fontweight="bold")
             if k % COLUMNS == 0:
                 axes.set_ylabel("time an element")
             if k >= len(models) - COLUMNS:
                 axes.set_xlabel("elements")
         handles, names = panels[0].get_legend_handles_labels()
-        drawn.legend(handles, names, loc="outside upper center", ncols=4, frameon=False, fontsize=9)
+        drawn.legend(handles, names, loc="outside upper center", ncols=5, frameon=False, fontsize=9)
         drawn.savefig(path, dpi=110)
 
 

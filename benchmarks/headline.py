@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 from benchmarks import growth, growth_report
 from benchmarks.measuring import ratio_in_words, seconds_in_words
 from benchmarks.peers import __main__ as peers
-from hierdp.bench import metrics, runs, store
+from hierdp import store
+from hierdp.bench import metrics, runs
 from hierdp.bench.report import rounded, study, told_apart
 from hierdp.reproduce.study import table_lines
 
@@ -137,7 +138,7 @@ def filled(text: str, results: Path = RESULTS) -> str:
 def draw(folder: Path, results: Path = RESULTS) -> list[Path]:
     """The pictures."""
     made = [folder / "growth.png"]
-    growth_report.draw(store.read(results / "growth.parquet", growth.COLUMNS), made[0])
+    growth_report.draw(store.read(results / "growth.parquet", growth.COLUMNS), made[0], growth.LIMIT)
     for part in study(results / "bench.parquet").parts:
         found = re.fullmatch(r"profile-(\w+)-default", part.name)
         if found and part.figure is not None:

@@ -11,6 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from hierdp.axes import Dates as Dates
+    from hierdp.axes import Names as Names
+    from hierdp.axes import Numbers as Numbers
     from hierdp.errors import InputError as InputError
     from hierdp.front import release as release
     from hierdp.hierarchy import Hierarchy as Hierarchy
@@ -19,14 +22,27 @@ if TYPE_CHECKING:
     from hierdp.verification import verify as verify
 
 _WHERE = {
+    "Dates": "hierdp.axes",
     "Hierarchy": "hierdp.hierarchy",
     "InputError": "hierdp.errors",
+    "Names": "hierdp.axes",
+    "Numbers": "hierdp.axes",
     "Release": "hierdp.record",
     "SimulatedNoise": "hierdp.noise",
     "release": "hierdp.front",
     "verify": "hierdp.verification",
 }
-__all__ = ["Hierarchy", "InputError", "Release", "SimulatedNoise", "release", "verify"]
+__all__ = [
+    "Dates",
+    "Hierarchy",
+    "InputError",
+    "Names",
+    "Numbers",
+    "Release",
+    "SimulatedNoise",
+    "release",
+    "verify",
+]
 
 
 def _refuse_shadows() -> None:

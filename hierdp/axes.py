@@ -53,13 +53,22 @@ class Numbers:
     name: str
     low: float
     high: float
-    bins: int = 0
+    bins: int = None  # type: ignore[assignment]  # a number as soon as it is made
 
     def __post_init__(self) -> None:
+        _check_name(self.name)
         where = f"the bins of {self.name!r}"
+        for field in ("low", "high", "bins"):
+            value = getattr(self, field)
+            if isinstance(value, np.generic):  # a manifest is JSON, and holds Python's own numbers
+                object.__setattr__(self, field, value := value.item())
+            kinds = (int, float) if field != "bins" else (int, type(None))
+            if isinstance(value, bool) or not isinstance(value, kinds):
+                what = "a whole number" if field == "bins" else "a number"
+                raise InputError(f"{where}: {field} must be {what}, got {value!r}")
         if not (np.isfinite([self.low, self.high]).all() and self.low < self.high):
             raise InputError(f"{where} go from {self.low} to {self.high}: the end must be beyond the start")
-        if self.bins == 0:
+        if self.bins is None:
             if self.low % 1 or self.high % 1:
                 raise InputError(f"{where}: say how many, their ends being no whole numbers")
             object.__setattr__(self, "bins", int(self.high - self.low))
@@ -132,9 +141,10 @@ class Dates:
     name: str
     low: str
     high: str
-    bins: int = 0
+    bins: int = None  # type: ignore[assignment]  # a number as soon as it is made
 
     def __post_init__(self) -> None:
+        _check_name(self.name)
         object.__setattr__(self, "bins", self.days.bins)
         if not self.days.whole:
             raise InputError(
@@ -221,6 +231,11 @@ class Names:
 
 
 Axis = Numbers | Dates | Names
+
+
+def _check_name(name: Any) -> None:
+    if not isinstance(name, str) or not name:
+        raise InputError(f"an axis is named by a text, that of its column, not {name!r}")
 
 
 def span(axis: Axis, low: str, high: str) -> tuple[int, int]:

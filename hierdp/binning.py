@@ -59,9 +59,43 @@ class Histogram:
         return cls(held, axes)
 
 
+AxisOf = Numbers | Dates | Names | tuple[str, AxisLike]
+"""What says how a column is cut into bins."""
+
+
+def checked_axes(axes: Sequence[AxisOf]) -> tuple[Numbers | Dates | tuple[str, AxisLike], ...]:
+    """The axes that `histogram` takes, names as ``(name, axis)``.
+
+    Raises
+    ------
+    InputError
+        If they are no sequence of axes.
+    """
+    how = (
+        "Numbers('age', 0, 120), Dates('day', '2013-01-01', '2014-01-01') or ('county', ['state', 'county'])"
+    )
+    if isinstance(axes, str) or not isinstance(axes, Sequence):
+        raise InputError(f"axes is {_kind(axes)}; give a list of such as {how}")
+    if not axes:
+        raise InputError(f"no axes: name at least one, such as {how}")
+    made: list[Any] = []
+    for i, axis in enumerate(axes):
+        if isinstance(axis, Names) and axis.hierarchy is not None:
+            axis = (axis.name, (axis.hierarchy, axis.name))
+        pair = isinstance(axis, tuple) and len(axis) == 2 and isinstance(axis[0], str)
+        if not pair and not isinstance(axis, Numbers | Dates):
+            raise InputError(f"axis {i} is {_kind(axis)}; give such as {how}")
+        made.append((axis[0], Regions.of(axis[1])) if isinstance(axis, tuple) else axis)
+    return tuple(made)
+
+
+def _kind(value: Any) -> str:
+    return f"the text {value!r}" if isinstance(value, str) else f"of type {type(value).__name__}"
+
+
 def histogram(
     source: Any,
-    axes: Sequence[Numbers | Dates | tuple[str, AxisLike]],
+    axes: Sequence[AxisOf],
     count: str | None = None,
     unknown: str | None = None,
     clip: bool = False,
@@ -73,8 +107,9 @@ def histogram(
     source : path, DataFrame, Arrow or Ibis table
         See `hierdp.tables.read`.
     axes : sequence
-        `Numbers` and `Dates` name their column. Names are ``(name, axis)`` with an axis as
-        `hierdp.tables.flows` takes it: the columns of the levels of a hierarchy, or ``(hierarchy, column)``.
+        `Numbers` and `Dates` name their column, and so do `Names` of a hierarchy. Names are else
+        ``(name, axis)`` with an axis as `hierdp.tables.flows` takes it: the columns of the levels of a
+        hierarchy, or ``(hierarchy, column)``.
     count : str, optional
         Column of counts; by default each row is one.
     unknown : str, optional
@@ -97,6 +132,7 @@ def histogram(
     """
     import ibis
 
+    axes = checked_axes(axes)
     table = read(source)
     number, faults = whole_of(table, count)
     named = [(axis[0], Regions.of(axis[1])) for axis in axes if isinstance(axis, tuple)]

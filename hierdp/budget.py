@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
+
 from hierdp.errors import InputError
 
 ROUNDING = 1e-9
@@ -19,7 +21,7 @@ class Spend:
 
     `epsilon` is the pure-DP loss, `rho` the zCDP loss; one of them is None. A measurement that is (ε, δ)-DP
     by itself says its `delta`, too. `private` is False where the noise was simulated: then the loss is what
-    the same noise, drawn exactly, would have cost.
+    the same noise, drawn exactly, would have cost. The loss is of as many as `times`, one after the other.
     """
 
     query: str
@@ -30,6 +32,7 @@ class Spend:
     rho: float | None
     private: bool
     delta: float | None = None
+    times: int = 1
 
 
 @dataclass(frozen=True)
@@ -148,23 +151,26 @@ def check_share(share: Any) -> float:
 
 
 def _between(name: str, value: Any, why: str) -> float:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise InputError(f"{name} must be a number, got {value!r}") from None
+    number = _number(name, value)
     if not 0 < number < 1:
         raise InputError(f"{name} is {number}: it must lie between 0 and 1, {why}")
     return number
 
 
 def _positive(name: str, value: Any) -> float:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise InputError(f"{name} must be a number, got {value!r}") from None
+    number = _number(name, value)
     if not (math.isfinite(number) and number > 0):
         raise InputError(f"{name} is {number}: it must be a positive finite number")
     return number
+
+
+def _number(name: str, value: Any) -> float:
+    try:
+        if isinstance(value, str | bytes | bool | np.bool_):  # which `float` would take
+            raise TypeError
+        return float(value)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} must be a number, got {value!r}") from None
 
 
 def rho_of(epsilon: float, delta: float) -> float:

@@ -8,8 +8,9 @@ from typing import Any
 
 from hierdp.budget import check_epsilon
 from hierdp.errors import InputError, listed
+from hierdp.kinds import check_options
 from hierdp.mechanisms import FRONTS
-from hierdp.noise import Noise
+from hierdp.noise import Noise, check_noise
 from hierdp.record import Release
 
 
@@ -56,7 +57,8 @@ def release(
     (True, True)
     """
     check_epsilon(epsilon)
-    if mechanism not in FRONTS:
+    check_noise(noise)
+    if not isinstance(mechanism, str) or mechanism not in FRONTS:
         raise InputError(f"no mechanism {mechanism!r}; there are {listed(FRONTS, most=len(FRONTS))}")
     # Imported on use, so that asking for one mechanism does not load the others.
     from_table = import_module(FRONTS[mechanism]).from_table
@@ -71,5 +73,6 @@ def release(
     for name, parameter in takes.items():
         if parameter.default is Parameter.empty and name not in options:
             raise InputError(f"{mechanism} needs {name}")
+    check_options(from_table, options)
     made: Release = from_table(source, epsilon=epsilon, noise=noise, **options)
     return made

@@ -84,6 +84,20 @@ class Noise(Protocol):
         """
 
 
+def check_noise(noise: Any) -> None:
+    """A source of noise, or None for exact noise.
+
+    Raises
+    ------
+    InputError
+        If it is something else, such as a seed, or a class in place of an object.
+    """
+    if noise is None or (hasattr(noise, "geometric") and not isinstance(noise, type)):
+        return
+    told = f"the class {noise.__name__}" if isinstance(noise, type) else type(noise).__name__
+    raise InputError(f"noise must be None (exact noise) or SimulatedNoise(seed) (NOT private), not {told}")
+
+
 def threshold(changes: Changes, epsilon: float, delta: float) -> int:
     """⌈Δ_∞ + Δ₁/ε · ln(Δ₀/δ)⌉; for one trip in place of another the paper's 1 + 2 ln(2/δ)/ε, rounded up.
 
@@ -193,6 +207,8 @@ class SimulatedNoise:
     """The same distributions from a seed, for experiments. NOT private: floats, and a known seed."""
 
     def __init__(self, seed: int) -> None:
+        if isinstance(seed, bool) or not isinstance(seed, int | np.integer):
+            raise InputError(f"the seed must be a whole number, 0 or more, got {seed!r}")
         if seed < 0:
             raise InputError(f"the seed is {seed}: it must be a whole number, 0 or more")
         self._rng = np.random.default_rng(seed)

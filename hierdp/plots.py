@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -107,10 +108,11 @@ def figure(width: float, height: float, panels: int = 1, rows: int = 1) -> tuple
 
 
 def svg(drawn: Any) -> str:
-    """A figure as an SVG element to stand in a page."""
+    """A figure as an SVG element to stand in a page, without the addresses that a file of its own needs."""
     import matplotlib
 
     text = io.StringIO()
     with matplotlib.rc_context(STYLE):
         drawn.savefig(text, format="svg", metadata={"Date": None})
-    return text.getvalue()[text.getvalue().index("<svg") :]
+    element = text.getvalue()[text.getvalue().index("<svg") :]
+    return re.sub(r'<metadata>.*?</metadata>| xmlns(:xlink)?="[^"]*"', "", element, flags=re.DOTALL)

@@ -12,12 +12,35 @@ PATIENCE_SECONDS = 1.0
 
 _console: Any = None
 _live = False
+_watched = False
 
 
 def show_on(console: Any) -> None:
     """Draw the bars on this `rich` console from now on (None: draw none)."""
     global _console
     _console = console
+
+
+def watch_compiler() -> None:
+    """Say once, on a terminal, that Numba compiles: seconds in which nothing else moves."""
+    global _watched
+    if _watched or _console is None or not _console.is_terminal:
+        return
+    from numba.core.event import Event, Listener, register
+
+    class Once(Listener):  # type: ignore[misc]
+        told = False
+
+        def on_start(self, event: Event) -> None:  # noqa: ARG002
+            if not self.told and _console is not None:
+                self.told = True
+                _console.print("[dim]Compiling, once on this machine: this may take half a minute …[/]")
+
+        def on_end(self, event: Event) -> None:
+            pass
+
+    register("numba:compile", Once())
+    _watched = True
 
 
 def steps(items: Iterable[T], what: str, total: int) -> Iterator[T]:

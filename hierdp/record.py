@@ -12,7 +12,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from hierdp import files, folder
+from hierdp import files, folder, progress
 from hierdp.budget import Ledger
 from hierdp.hierarchy import Hierarchy
 from hierdp.noise import deviation_of
@@ -46,7 +46,7 @@ class NotProved(RuntimeError):
 
 
 class NotSolved(RuntimeError):
-    """A solver of the user's choice did not solve a step; nothing is released."""
+    """A step was not solved, by a solver of the user's choice or at all; nothing is released."""
 
     def __init__(self, status: str, why: str) -> None:
         super().__init__(why)
@@ -66,7 +66,10 @@ def solved(name: str, found: Solution) -> Solution:
         If that is not an optimal answer.
     """
     if found.status != "optimal" or found.x is None:
-        raise NotSolved(found.status, f"{name}: {found.backend}: {found.status}; {found.message}")
+        late = found.status in ("time_limit", "feasible")
+        more = "give it more time (time_limit, --time-limit), or take another backend" if late else ""
+        why = [found.status, *filter(None, (found.message, more))]
+        raise NotSolved(found.status, f"{name}: {found.backend}: {'; '.join(why)}")
     return found
 
 
@@ -86,8 +89,13 @@ class Step:
         ------
         NotProved
             If the certificate does not prove the answer optimal.
+        NotSolved
+            If there is no answer.
         """
+        progress.watch_compiler()
         solution = solve(model)
+        if solution.status == "infeasible":
+            raise NotSolved("infeasible", f"{name} has no answer: {solution.message}")
         if solution.status != "optimal":
             raise NotProved(f"{name}: {solution.status}; {solution.message}. Please report this.")
         return cls(name, model, solution)

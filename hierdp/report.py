@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
@@ -43,9 +44,17 @@ def page(title: str, sections: Sequence[Section], warnings: Sequence[str] = ()) 
 
 
 def release_report(release: Release) -> str:
-    """What may be said of a release without the true counts: budget, noise, what was solved and proved."""
-    warning = release.manifest()["warning"]
-    sections = [budget_section(release), steps_section(release)]
+    """What may be said of a release without the true counts: these, budget, settings, what was proved."""
+    from hierdp.report_release import counts_section, settings_section
+
+    manifest = release.manifest()
+    warning = manifest["warning"]
+    sections = [
+        counts_section(release, manifest),
+        budget_section(release),
+        settings_section(manifest),
+        steps_section(release),
+    ]
     return page(f"A release by {release.mechanism}", sections, [warning] if warning else [])
 
 
@@ -98,8 +107,17 @@ def steps_section(release: Release) -> Section:
     )
     shown = rows if len(rows) <= MOST_ROWS + 1 else [*rows[:MOST_ROWS], rows[-1]]
     frame = pd.DataFrame(shown)
+    for column in ("objective", "bound"):  # fractions may have dozens of digits, which the manifest has
+        frame[column] = [_short(text) for text in frame[column]]
     frame["proved_optimal"] = ["yes" if proved else "no" for proved in frame["proved_optimal"]]
     return Section("Solved and proved", [text + more], frames=[frame])
+
+
+def _short(number: str) -> str:
+    try:
+        return _number(float(Fraction(number)), 9)
+    except (ValueError, OverflowError, ZeroDivisionError):  # infinite, or none
+        return number
 
 
 def verification_section(found: Verification) -> Section:
@@ -152,9 +170,14 @@ def _cells(frame: DataFrame) -> dict[str, Any]:
         for column in frame.columns
     }
     return {
-        "columns": [(str(column).replace("_", " "), number[column]) for column in frame.columns],
+        "columns": [(_head(str(column)), number[column]) for column in frame.columns],
         "rows": [[(shown(record[column]), number[column]) for column in frame.columns] for record in records],
     }
+
+
+def _head(column: str) -> str:
+    """Words for a column's name; that of a method, such as H_b^c, stays."""
+    return column.replace("_", " ") if column.islower() else column
 
 
 def _numeric(value: Any) -> bool:

@@ -102,6 +102,10 @@ def row_to_pyomo(matrix: Any, i: int, variables: list[Any], lower: float, upper:
 def write(program: Program, path: Path) -> Path:
     """Write the program to `.mps`, `.lp` or `.nl`; beside the wanted name first, then renamed.
 
+    In an `.lp`, the constant of the objective is the cost of a last variable ``constant``, fixed at 1:
+    readers do not agree on a bare number beside squares (Gurobi drops it after them, SCIP refuses it before).
+    `.mps` and `.lp` have 15 digits of each number, as HiGHS writes them.
+
     Raises
     ------
     ValueError
@@ -131,5 +135,16 @@ def _write_highs(program: Program, path: Path) -> None:
     highs.setOptionValue("output_flag", False)
     if highs.passModel(to_highs(program, names=True)) == highspy.HighsStatus.kError:
         raise ValueError(f"HiGHS does not take the program {program.name}")
+    if path.suffix == ".lp":
+        _name_constant(highs)
     if highs.writeModel(str(path)) == highspy.HighsStatus.kError or not path.exists():
         raise OSError(f"HiGHS could not write {path}")
+
+
+def _name_constant(highs: Any) -> None:
+    """The objective's constant as the cost of a variable that is 1."""
+    cost = highs.getLp().offset_
+    if cost:
+        highs.addCol(cost, 1.0, 1.0, 0, [], [])
+        highs.passColName(highs.getNumCol() - 1, "constant")
+        highs.changeObjectiveOffset(0.0)

@@ -10,7 +10,8 @@ from cvxpy.error import SolverError
 from benchmarks import growth, growth_report, headline, instances, measuring
 from benchmarks.peers import __main__ as peers
 from benchmarks.peers.contests import CONTESTS, OURS
-from hierdp.bench import runs, store
+from hierdp import store
+from hierdp.bench import runs
 from solvers import solve
 
 ROOT = Path(__file__).parents[1]
@@ -103,13 +104,14 @@ def test_curves_go_on_while_there_is_time_and_memory(monkeypatch):
         model, size, program, _ = given
         asked.append((int(size), program))
         row = point(model, int(size), program, taken[program] * int(size) / 10_000, mb=int(size) / 4_000)
+        row["verdict"] = "stopped" if program != "fast" and row["seconds"] > 20 else row["verdict"]
         return {name: row[name] for name in growth.MEASURED} | {"failed": ""}
 
     monkeypatch.setattr(growth.measuring, "apart", measured)
     rows = list(growth.points("Isotonic, L2", 10**8, (60.0, 20.0), []))
     of = {program: max(size for size, one in asked if one == program) for program in taken}
-    # 12 × (10 + 10) s is over 60 s; 5 s is over a fifth of 20 s; and the other is five times as quick.
-    assert of == {"fast": 10**6, "highs": 10**5, "clarabel": 100}
+    # 12 × (10 + 10) s is over 60 s; 50 s is over 20 s; and the other is five times as quick.
+    assert of == {"fast": 10**6, "highs": 10**6, "clarabel": 100}
     frame = pd.DataFrame(rows)
     assert growth.stops(frame, 60.0) == {
         "Isotonic, L2": "1,000,000 done; ten times as many would take 200 s or more"
@@ -165,10 +167,11 @@ def test_marked_places_are_filled(tmp_path):
 
 def test_curves_are_drawn_and_told(tmp_path):
     rows = pd.DataFrame(ROWS)
-    growth_report.draw(rows, tmp_path / "growth.png")
+    growth_report.draw(rows, tmp_path / "growth.png", 20.0)
     assert (tmp_path / "growth.png").stat().st_size > 10_000
     text = growth_report.markdown(rows, growth.stops(rows, 60.0))
     assert "| Chebyshev | 1,000 | 20 µs | 20 |" in text
+    assert "| yes | none: out of time |" in text
     assert "- Chebyshev: highs at 1,000 (solved in 4 s), cp-sat at 10,000 (out of time)" in text
     assert "- 10,000 done; more was not run: Chebyshev" in text
 

@@ -25,7 +25,7 @@ from benchmarks import measuring
 from benchmarks.instances import elements, read
 from benchmarks.measuring import ratio_in_words, seconds_in_words
 from benchmarks.peers.contests import CONTESTS, Contest
-from hierdp.bench import store
+from hierdp import store
 from hierdp.bench.problems import fresh
 
 if TYPE_CHECKING:

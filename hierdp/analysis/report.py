@@ -40,7 +40,32 @@ def ordered(rows: Sequence[Row]) -> list[Row]:
     return sorted(rows, key=lambda row: (np.isnan(row.variance), row.variance))
 
 
-def frame(rows: Sequence[Row]) -> DataFrame:
+OPTIONS = {
+    "F": "--method Flat",
+    "H_2": "--method H_2 --budget equal",
+    "H_2^c": '--method "H_2^c" --budget equal',
+    "Quad = H_2,g^c": "--method Quadtree",
+    "W_H": "--method Wavelet",
+}
+"""Of `hierdp release range-query`, for the methods without a branching factor to choose."""
+
+
+def options(queries: Queries, row: Row) -> str:
+    """What makes `hierdp release range-query` do as a row says; empty where nothing does."""
+    if row.method not in CURVES:
+        return OPTIONS.get(row.method, "")
+    method = '"H_b^c"' if row.method.endswith("^c") else "H_b"
+    budget = f"--budget {row.budget}"
+    # The command's own optimum is that for all ranges; for others it takes shares, none of them 0.
+    if row.budget == "optimized" and str(queries) != str(Regular.ranges(queries.bins, queries.dimensions)):
+        assert row.shares is not None
+        if not row.shares.all():
+            return ""
+        budget = " ".join(f"--share {share:.4g}" for share in row.shares[::-1])
+    return f"--method {method} --branching {row.branching} {budget}"
+
+
+def frame(rows: Sequence[Row], queries: Queries) -> DataFrame:
     """A table of methods, `ordered`."""
     import pandas as pd
 
@@ -55,6 +80,7 @@ def frame(rows: Sequence[Row]) -> DataFrame:
             "variance": [row.variance for row in rows],
             "standard_error": [float(np.sqrt(row.variance)) for row in rows],
             "times_flat": [row.variance / flat for row in rows],
+            "release_range_query": [options(queries, row) for row in rows],
             "note": [row.note for row in rows],
         }
     )
@@ -134,7 +160,9 @@ def advice(queries: Queries, rows: Sequence[Row]) -> list[str]:
         row = by_name[name]
         if row.variance < flat * (1 - 1e-9):
             times = f"{flat / row.variance:,.3g} times less variance than the flat method"
-            lines.append(f"With {how} budgets take {name}, b = {row.branching}: {times}.")
+            lines.append(f"With {how} budgets take H_b^c, b = {row.branching}: {times}.")
+            if asked := options(queries, row):
+                lines.append(f"  hierdp release range-query TABLE {asked} …")
         else:
             lines.append(f"With {how} budgets the flat method is best: no hierarchy beats it here.")
     if row.variance < flat * (1 - 1e-9):
@@ -150,6 +178,7 @@ def advice(queries: Queries, rows: Sequence[Row]) -> list[str]:
 def write(
     path: Path,
     title: str,
+    queries: Queries,
     rows: Sequence[Row],
     curves: DataFrame,
     said: Sequence[str],
@@ -160,9 +189,9 @@ def write(
     drawing = None
     if len(curves):
         drawing = drawn(curves, {"flat": values["F"], "Haar wavelet": values["W_H"]}, title)
-    section = Section(title, said, plots.svg(drawing) if drawing else "", [frame(rows)])
+    section = Section(title, said, plots.svg(drawing) if drawing else "", [table := frame(rows, queries)])
     with folder.appearing(path, overwrite) as aside:
-        frame(rows).to_csv(aside / "methods.csv", index=False)
+        table.to_csv(aside / "methods.csv", index=False)
         curves.to_csv(aside / "branching.csv", index=False)
         if drawing:
             drawing.savefig(aside / "branching.png", dpi=130)

@@ -10,8 +10,9 @@ Noise is simulated here unless exact noise is asked for: it has the same law, an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Sequence
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 
@@ -20,6 +21,8 @@ from hierdp.audit.bound import at_least, at_most, least_epsilon
 from hierdp.audit.case import Case as Case
 from hierdp.audit.cases import CASES as CASES
 from hierdp.audit.events import Claim, Event, Seen, chosen
+from hierdp.audit.finding import Finding as Finding
+from hierdp.audit.kept import findings, settings
 from hierdp.audit.known import Undisturbed, all_over, direction, moves
 from hierdp.errors import InputError
 from hierdp.noise import ExactNoise, Noise, SimulatedNoise
@@ -39,50 +42,14 @@ def exactly(_: int) -> Noise:
     return ExactNoise()
 
 
-@dataclass(frozen=True)
-class Finding:
-    """What the runs of a mechanism prove of it.
-
-    Attributes
-    ----------
-    case : Case
-    claim : Claim
-        That of its ledger.
-    neighbours : str
-        The relation, as its ledger has it.
-    epsilon : float
-        A lower bound on ε, at the claimed δ.
-    rho : float or None
-        Under zCDP a lower bound on ρ.
-    event : Event
-        Which proves it.
-    runs : int
-        On each table.
-    """
-
-    case: Case
-    claim: Claim
-    neighbours: str
-    epsilon: float
-    rho: float | None
-    event: Event
-    runs: int
-
-    @property
-    def over(self) -> bool:
-        """Whether a bound exceeds the claim: the mechanism is not as private as it says."""
-        if self.claim.rho is not None and self.rho is not None and self.rho > self.claim.rho:
-            return True
-        return self.epsilon > self.claim.epsilon
-
-
 def audit(
     cases: Sequence[Case],
     runs: int = 1000,
     confidence: float = 0.999,
     source: Source = SimulatedNoise,
     seed: int = 0,
-) -> Iterator[Finding]:
+    results: str | Path | None = None,
+) -> Generator[Finding, None, None]:
     """Audit mechanisms, one after the other.
 
     Parameters
@@ -98,6 +65,10 @@ def audit(
         The noise of some runs, from a seed: `SimulatedNoise` (default), or `exactly`.
     seed : int
         Of simulated noise.
+    results : path, optional
+        A Parquet file that findings are added to as they come. What it holds of the same cases (by mechanism,
+        method and change), settings and source of hierdp is not run again, so that an audit that was stopped
+        goes on. The tables are made up: nothing is spent twice.
 
     Yields
     ------
@@ -106,7 +77,8 @@ def audit(
     Raises
     ------
     InputError
-        If there are too few runs, or the confidence is not between 0 and 1.
+        If there are too few runs, the confidence is not between 0 and 1, the file holds something else or
+        another process is at it, or its folder is missing.
     """
     if runs < FEWEST:
         raise InputError(
@@ -114,11 +86,23 @@ def audit(
         )
     if not 0 < confidence < 1:
         raise InputError(f"the confidence is {confidence}: it must lie between 0 and 1, such as 0.999")
-    return (_finding(case, runs, (1 - confidence) / len(cases), source, seed) for case in cases)
+    miss = (1 - confidence) / max(1, len(cases))
+    make = partial(_finding, runs=runs, miss=miss, source=source, seed=seed)
+    if results is None:
+        return (make(case) for case in cases)
+    results = Path(results)
+    if not results.absolute().parent.is_dir():
+        raise InputError(f"there is no folder {results.absolute().parent} to put {results.name} in")
+    asked = [(case, settings(case, _runs_of(case, runs), miss, source, seed)) for case in cases]
+    return findings(results, asked, make)
+
+
+def _runs_of(case: Case, runs: int) -> int:
+    return max(FEWEST, runs // case.fewer)
 
 
 def _finding(case: Case, runs: int, miss: float, source: Source, seed: int) -> Finding:
-    runs = max(FEWEST, runs // case.fewer)
+    runs = _runs_of(case, runs)
     parts = execution.chunks(runs, A_TASK)
     tasks = [
         (case, side, part.stop - part.start, source, _seed(case, side, number, seed))

@@ -22,6 +22,7 @@ from hierdp.binning import Histogram
 from hierdp.hierarchy import Hierarchy
 from hierdp.mechanisms import clustering, count_of_counts, group_size, range_query, top_down
 from hierdp.mechanisms.group_size.repairs import METHODS as GROUP_SIZE
+from hierdp.mechanisms.how import How
 from hierdp.mechanisms.range_query.wavelet import coefficients
 from hierdp.mechanisms.top_down.unit import Unit
 from hierdp.noise import Noise
@@ -33,10 +34,8 @@ EPSILON = 2.0
 """With half the noise, 4 are lost: enough over 2 to be shown by few runs, and not so rare as to need many."""
 
 LARGE = 3.0
-"""ε where noise must be so small that a repair or a choice hardly ever hides the change."""
-
-AVERAGED = 2.5
-"""ε where a released count is a rounded mean of several noisy ones, and only the tail of its law tells."""
+"""ε where several noisy numbers must come out right at once, or noise be so small that a repair or a choice
+hardly ever hides the change."""
 
 ZCDP, DELTA = 5.0, 0.01
 """ρ is 0.9: with the δ of a real release, the ε that a ρ stands for is so far over what any event can show
@@ -47,16 +46,17 @@ def _places(*names: str) -> Hierarchy:
     return Hierarchy.from_columns({"region": list(names)}, ["region"], root="all")
 
 
-ONE, TWO, FOUR = _places("A"), _places("A", "B"), _places("A", "B", "C", "D")
+ONE, TWO, FOUR, EIGHT = (_places(*"ABCDEFGH"[:number]) for number in (1, 2, 4, 8))
+PLACES = {1: ONE, 2: TWO, 8: EIGHT}
 
 
 def _group_sizes(*rows: list[int]) -> GroupSizes:
-    places = (ONE, TWO)[len(rows) - 1]
+    places = PLACES[len(rows)]
     return GroupSizes(places, np.asarray(places.tree.sum_up(np.array(rows))))
 
 
 def _size_runs(*rows: list[int]) -> SizeRuns:
-    places = (ONE, TWO)[len(rows) - 1]
+    places = PLACES[len(rows)]
     return SizeRuns(places, Runs.from_dense(rows).summed_up(places.tree))
 
 
@@ -72,8 +72,10 @@ def _towns(counts: list[int]) -> Histogram:
     return Histogram(np.array(counts), (Names.of("town", TWO),))
 
 
-def _run_group_size(data: GroupSizes, noise: Noise, method: str, epsilon: float) -> Release:
-    return group_size.group_size(data, epsilon, noise, method)
+def _run_group_size(
+    data: GroupSizes, noise: Noise, method: str, epsilon: float, backend: str | None = None
+) -> Release:
+    return group_size.group_size(data, epsilon, noise, method, How(backend=backend))
 
 
 def _run_count_of_counts(data: SizeRuns, noise: Noise, method: str, epsilon: float, **more: Any) -> Release:
@@ -104,13 +106,20 @@ def _group_size_cases() -> Iterator[Case]:
     two = _group_sizes([9, 9], [9, 9]), _group_sizes([8, 10], [9, 9])
     few = _group_sizes([1, 1], [1, 0]), _group_sizes([0, 2], [1, 0])
     alone = _group_sizes([1, 0]), _group_sizes([0, 1])
+    # In a square that large each noisy count shows by itself; among few, the sums that all must have hide it.
+    held = [[9] * 8] * 8
+    square = _group_sizes(*held), _group_sizes([8, 10, *held[0][2:]], *held[1:])
+    joins = "an entity joins a group of A"
     for method, about in GROUP_SIZE.items():
-        slow = method == "M_dp^OP"  # a constraint program for each cell of each table
-        run = partial(_run_group_size, method=method, epsilon=EPSILON if about.cumulative else AVERAGED)
-        joins = "an entity joins a group of A"
-        yield case(method, joins, few if slow else two, run=run, fewer=20 if slow else 1)
+        run = partial(_run_group_size, method=method, epsilon=EPSILON if about.cumulative else LARGE)
         if about.cumulative:
+            yield case(method, joins, two, run=run)
             yield case(method, "an entity joins the only group", alone, run=run)
+        elif method == "M_dp^OP":  # a program for each of 200 cells: by default a constraint program
+            yield case(method, f"{joins}; few groups", few, run=run, fewer=20)
+            yield case(method, f"{joins}; backend fast", square, run=partial(run, backend="fast"), fewer=10)
+        else:
+            yield case(method, joins, square, run=run)
 
 
 def _count_of_counts_cases() -> Iterator[Case]:

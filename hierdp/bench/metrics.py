@@ -38,13 +38,23 @@ def settled(rows: DataFrame) -> DataFrame:
     """The rows, with answers of problems without a proof held against the best answer that anyone found.
 
     Every answer's objective is computed from the answer, which is checked to be feasible. So one that was
-    called optimal is refuted by a better one, and so is a bound above it, whoever found it.
+    called optimal is refuted by a better one, and so is a bound above it, whoever found it. An optimum that
+    one of a problem's rows has proved is that of them all, earlier ones too.
     """
     frame = rows.copy()
+    proved = frame["proved"].astype(bool)
     best = frame["problem"].map(frame.groupby("problem")["objective"].min()).astype(float)
+    later = ~proved & frame["problem"].isin(frame.loc[proved, "problem"])
+    if later.any():
+        optimum = frame["problem"].map(frame[proved].groupby("problem")["optimum"].first()).astype(float)
+        best = best.where(~later, optimum)
+        scale = optimum.abs().clip(lower=1.0)
+        frame.loc[later, "optimum"], frame.loc[later, "proved"] = optimum[later], True
+        frame.loc[later, "relative_gap"] = ((frame["objective"] - optimum) / scale)[later]
+        frame.loc[later, "bound_error"] = ((frame["bound"] - optimum) / scale).clip(lower=0.0)[later]
     slack = SETTLED * best.abs().clip(lower=1.0)
     beyond = (frame["objective"] > best + slack) | (frame["bound"] > best + slack)
-    claimed = frame["verdict"].isin(["solved", "bound"]) & ~frame["proved"].astype(bool)
+    claimed = frame["verdict"].isin(["solved", "bound"]) & ~proved
     frame.loc[beyond & claimed, "verdict"] = "wrong"
     return frame
 

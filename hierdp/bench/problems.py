@@ -14,7 +14,6 @@ import numpy as np
 
 from hierdp import matrix
 from models import Isotonic, Model, Program
-from models.instances import save
 from solvers.conic import is_conic
 
 SETS = {"small": (10, 30), "medium": (300, 1_000), "large": (30_000, 300_000)}
@@ -88,26 +87,6 @@ def _in_turns(found: list[Problem]) -> list[Problem]:
         turn = seen[one.origin, one.kind] = seen.get((one.origin, one.kind), -1) + 1
         turns.append(turn)
     return [found[i] for i in sorted(range(len(found)), key=turns.__getitem__)]
-
-
-def write(chosen: list[Problem], folder: Path) -> list[Path]:
-    """Save problems as ``.npz`` (exactly) and, those that are programs, as ``.mps`` and ``.lp``.
-
-    Other tools can run those two: HiGHS, SCIP, Gurobi, CPLEX, … read them. Tables of costs and absolute
-    values are rewritten with rows and binaries there. Squares of whole variables stand as they are.
-    """
-    from models.write import write as write_program
-
-    folder.mkdir(parents=True, exist_ok=True)
-    written = []
-    for problem in chosen:
-        written.append(save(problem.model, folder / f"{problem.name}.npz"))
-        program = program_of(problem.model)
-        if program is not None:
-            written += [
-                write_program(program, folder / f"{problem.name}.{suffix}") for suffix in ("mps", "lp")
-            ]
-    return written
 
 
 def fresh(model: Any) -> Any:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from hierdp import plots
 from hierdp.bench import metrics
 from hierdp.bench.runs import TOLERANCES, read
+from hierdp.errors import InputError
 from hierdp.reproduce.study import Part, Study
 
 if TYPE_CHECKING:
@@ -22,9 +23,11 @@ LIMITATIONS = (
     "binaries: exact, but another solver's user might state them otherwise.",
     "cvxpy's and Pyomo's own time is part of the time of the solvers behind them.",
     "“default” asks for what hierdp asks each solver for, more accurate than most solvers' defaults.",
-    "Fast paths are hierdp's own, and their optimum is what all others are judged by: it counts as solved "
-    "only where its certificate proves it. Its time includes the certificate's, as others' include "
-    "their proof's; both are of a first solve, on a model that remembers nothing, with kernels compiled.",
+    "Fast paths are hierdp's own, and their optimum is what all others are judged by, where its certificate "
+    "proves it. Where it does not, the fast path has not solved the problem, and the first answer of another "
+    "backend that the model's certificate proves takes its place. The fast path's time includes the "
+    "certificate's, as others' include their proof's; both are of a first solve, on a model that remembers "
+    "nothing, with kernels compiled.",
     "Every run is one run: times of a few milliseconds vary by a factor of two.",
     "Tolerances mean different things to different solvers; a whole answer needs none, and gets none "
     "but at “low” and “high”.",
@@ -37,9 +40,13 @@ def study(results: Path) -> Study:
     Raises
     ------
     InputError
-        If it is none.
+        If it is none, is not there, or holds no runs.
     """
-    rows = metrics.settled(told_apart(read(results)))
+    rows = read(results)
+    if rows.empty:
+        wrong = f"{results} holds no runs" if results.exists() else f"there is no file {results}"
+        raise InputError(f"{wrong}; `hierdp bench run --out {results}` measures some")
+    rows = metrics.settled(told_apart(rows))
     parts = [_what(rows)]
     for which in [name for name in SETS if (rows["set"] == name).any()]:
         of_set = rows[rows["set"] == which]
@@ -55,7 +62,12 @@ def study(results: Path) -> Study:
             default = same[same["tolerance"] == "default"]
             if not default.empty:
                 parts.append(_models(name, title, default))
-    parts += [_wrong(rows), _refused(rows), Part("limitations", "Known limitations", LIMITATIONS, {})]
+    parts += [
+        _wrong(rows),
+        _refused(rows),
+        _problems(rows),
+        Part("limitations", "Known limitations", LIMITATIONS, {}),
+    ]
     return Study("The solver benchmark of hierdp", parts, _settings(rows))
 
 
@@ -77,20 +89,40 @@ def asked(rows: DataFrame, tolerance: str) -> DataFrame:
 
 
 def _what(rows: DataFrame) -> Part:
-    made = (
-        rows.drop_duplicates("problem")
-        .groupby(["set", "origin", "model"], sort=False)
-        .agg(problems=("problem", "size"), least=("variables", "min"), most=("variables", "max"))
-        .reset_index()
-        .rename(columns={"least": "least variables", "most": "most variables"})
-    )
-    proved = rows.drop_duplicates("problem")["proved"]
+    of = rows.drop_duplicates("problem")
+    random = int((of["origin"] == "random").sum())
+    kinds = of["model"].str.removesuffix(" (relaxed)").nunique()
     text = (
-        f"{len(proved)} problems, random ones of every model and steps of releases of real data. The optimum "
-        f"of {int(proved.sum())} is proved by a certificate; {len(rows):,} runs are held against "
-        "these, those of the other problems against the best answer that anyone found."
+        f"{counted(len(of), 'problem')} of {counted(kinds, 'model')}: {random:,} random, and "
+        f"{counted(len(of) - random, 'step')} of releases of real data. The optimum of "
+        f"{int(of['proved'].sum())} is proved by a certificate; {counted(len(rows), 'run')} are held against "
+        "these, those of the other problems against the best answer that anyone found. Which problems these "
+        "are is at the end."
     )
-    return Part("problems", "Problems", [text], {"problems": made})
+    return Part("problems", "Problems", [text], {})
+
+
+def counted(number: int, what: str) -> str:
+    """`1 model`, `2 models`."""
+    return f"{number:,} {what}" + "s" * (number != 1)
+
+
+def _place(sets: Any) -> Any:
+    """From small to large."""
+    return sets.map({name: place for place, name in enumerate(SETS)})
+
+
+def _problems(rows: DataFrame) -> Part:
+    """A row a set and model, in the order of the sets' sizes and of the models' names."""
+    of = rows.drop_duplicates("problem").assign(real=lambda frame: frame["origin"] == "real")
+    made = of.groupby(["set", "model"]).agg(
+        problems=("problem", "size"), real=("real", "sum"), proved=("proved", "sum"),
+        least=("variables", "min"), most=("variables", "max"),
+    )  # fmt: skip
+    made = made.reset_index().rename(columns={"least": "least variables", "most": "most variables"})
+    made = made.sort_values("set", key=_place, kind="stable")
+    text = "Of these, “real” are steps of releases of real data, and of “proved” the optimum is proved."
+    return Part("sets", "The problems, by set and model", [text], {"problems": made})
 
 
 def _compared(name: str, title: str, tolerance: str, rows: DataFrame) -> Part:

@@ -11,8 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hierdp import progress
-from hierdp.bench import store
+from hierdp import progress, store
 from hierdp.bench.problems import Problem, fresh
 from hierdp.bench.verdicts import Truth, verdict
 from hierdp.errors import InputError
@@ -72,7 +71,7 @@ def run(
         The name of their test set, for the table.
     settings : Settings
     results : path
-        A Parquet file; see `hierdp.bench.store`. Stop when you like: what is killed loses one run at most.
+        A Parquet file; see `hierdp.store`. Stop when you like: what is killed loses one run at most.
     chosen : sequence of str, optional
         Names of backends. Default: the fast path and every exact backend that is installed.
     minutes : float, optional
@@ -92,7 +91,7 @@ def run(
     named = _named(chosen)
     with store.growing(results, COLUMNS, KEY) as kept:
         todo = [task for task in _tasks(problems, settings, named) if task.key not in kept.done]
-        truth = _Truths()
+        truth = _Truths([one.name for one in named if one.name != "fast"], settings.time_limit)
         for task in progress.steps(todo, f"{which} problems", len(todo)):
             if until is not None and time.monotonic() > until:
                 break
@@ -151,15 +150,21 @@ def _tasks(problems: Iterable[Problem], settings: Settings, chosen: Sequence[Bac
 
 
 class _Truths:
-    """The proved optimum of the problem at hand: made once a problem, forgotten with the next."""
+    """The proved optimum of the problem at hand: made once a problem, forgotten with the next.
 
-    def __init__(self) -> None:
+    Where the fast path proves nothing, the backends that are to run are asked once more, before their
+    runs, so that every row of the problem is judged by the same.
+    """
+
+    def __init__(self, others: Sequence[str], limit: float) -> None:
+        self._others, self._limit = others, limit
         self._problem: Problem | None = None
         self._truth: Truth | None = None
 
     def of(self, problem: Problem) -> Truth:
         if self._problem is not problem or self._truth is None:
-            self._problem, self._truth = problem, Truth.of(problem.model)
+            self._problem = problem
+            self._truth = Truth.of(problem.model, self._others, self._limit)
         return self._truth
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
 
-from hierdp.bench.problems import program_of
+from hierdp.bench.problems import fresh, program_of
 from models.exact import Number
 from models.program import Program
 from solvers import Solution, solve
@@ -39,7 +40,7 @@ Verdict = Literal["solved", "wrong", "inaccurate", "bound", "stopped", "unsuppor
 
 @dataclass(frozen=True, eq=False)
 class Truth:
-    """What is proved of a model, by the fast path and its certificate."""
+    """What is known of a model: its optimum, where a certificate proves it; else the best answer found."""
 
     optimum: Number | None
     proved: bool
@@ -48,15 +49,40 @@ class Truth:
     form: str
 
     @classmethod
-    def of(cls, model: Any) -> Truth:
-        """By the fast path."""
-        found = solve(model)
+    def of(cls, model: Any, others: Sequence[str] = (), limit: float | None = None) -> Truth:
+        """By the fast path; where it proves nothing, by the first of other backends with a proved answer.
+
+        Parameters
+        ----------
+        model : Model
+        others : sequence of str
+            Names of exact backends. Their word is not enough: the model's certificate proves their answer.
+        limit : float, optional
+            Seconds for each.
+        """
+        found, proved = _best(model, others, limit)
         cells = 0 if found.x is None else int(np.size(found.x))
         program = program_of(model) if cells <= STATED_UP_TO else None
         if found.x is None and program is not None:
             cells = program.blocks[0].size
         rows = None if program is None else int(program.matrix.shape[0])
-        return cls(found.objective, found.status == "optimal", cells, rows, _form(program, model))
+        return cls(found.objective, proved, cells, rows, _form(program, model))
+
+
+def _best(model: Any, others: Sequence[str], limit: float | None) -> tuple[Solution, bool]:
+    """The first proved answer, or else the best; and whether it is proved."""
+    best = solve(model)
+    if best.status == "optimal":
+        return best, True
+    for name in others:
+        found = solve(fresh(model), name, limit)
+        if found.status not in ("optimal", "feasible") or found.objective is None:
+            continue
+        if model.certificate(found.x).optimal:
+            return found, True
+        if best.objective is None or found.objective < best.objective:
+            best = found
+    return best, False
 
 
 def _form(program: Program | None, model: Any) -> str:
@@ -88,7 +114,7 @@ def verdict(found: Solution, truth: Truth, tolerance: float | None, limit: float
     ----------
     found : Solution
     truth : Truth
-        Where the fast path proved nothing, no answer can be called wrong.
+        Where nothing is proved, no answer can be called wrong.
     tolerance : float, optional
         What the backend was asked for.
     limit : float, optional

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hierdp import files
+from hierdp.check.asked import check_asked
 from hierdp.check.budget import check_budget
 from hierdp.check.counts import broken
 from hierdp.check.found import FAILS, HOLDS, OPEN, UNCLAIMED, Found
@@ -97,6 +98,7 @@ def _checks(folder: Path, fingerprint: str | None) -> Iterator[Found]:
         ("tables", lambda: _check_tables(folder, table, regions)),
         ("counts", lambda: _check_counts(table, manifest, regions)),
         ("budget", lambda: check_budget(manifest)),
+        ("budget: queries", lambda: check_asked(table, manifest, regions)),
         ("certificates", lambda: check_proofs(folder, manifest, tie_of(table, manifest, regions))),
     ]
     for name, part in parts:

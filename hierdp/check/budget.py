@@ -58,17 +58,20 @@ def _privacy(manifest: Mapping[str, Any], ledger: Ledger) -> Found:
 
 def _loss(spend: Spend) -> float | None:
     """What the noise costs, by its law; None for a noise that is not known here."""
+    ratio = spend.sensitivity / spend.scale
     if spend.noise.startswith("double-geometric"):
-        return spend.sensitivity / spend.scale
+        return spend.times * ratio
     if spend.noise == "discrete Gaussian":
-        return (spend.sensitivity / spend.scale) ** 2 / 2
+        return spend.times * ratio**2 / 2
     if spend.noise == "permute-and-flip":
-        return 2 * spend.sensitivity / spend.scale
+        return spend.times * 2 * ratio
     return None
 
 
 def _against_its_law(spend: Spend) -> str:
     """In words what is wrong with a spend; empty if nothing is."""
+    if not (spend.sensitivity > 0 and spend.scale > 0 and spend.times > 0):
+        return f"{spend.query!r} has a sensitivity, scale or number that is not over 0"
     law = _loss(spend)
     told = spend.rho if spend.noise == "discrete Gaussian" else spend.epsilon
     if law is None:

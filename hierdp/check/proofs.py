@@ -8,16 +8,22 @@ from pathlib import Path
 from typing import Any
 
 from hierdp.check.found import FAILS, HOLDS, OPEN, TIE, Found
-from hierdp.check.replay import Differs
+from hierdp.check.replay import Differs, NotKept
 from hierdp.check.ties import Tie
 from hierdp.errors import listed
 from hierdp.files import PROOFS
+from hierdp.mechanisms.top_down.repairs import ROUNDED
 from hierdp.proofs import Kept, read
-from hierdp.record import Steps
+from hierdp.record import NotSolved, Step, Steps, upheld
 from models.instances import UnknownModel
+from solvers import Solution
 
 CLOSE = 1e-9
 """Relative, of objectives that are no whole numbers: sums of floats may be taken in another order."""
+
+
+BOUND = 1e-7
+"""Relative, of bounds in floats: a certificate asks no more of them, and other prices give others."""
 
 
 def check_proofs(folder: Path, manifest: Mapping[str, Any], tie: Tie | None) -> Iterator[Found]:
@@ -29,56 +35,77 @@ def check_proofs(folder: Path, manifest: Mapping[str, Any], tie: Tie | None) -> 
         yield Found("certificates", FAILS, "the manifest's summary is not that of its steps")
     if not told:
         yield Found("certificates", HOLDS, "nothing was solved: the noisy counts are released as they are")
-        if tie is not None:
-            yield _tied(tie, iter(()))
+        tied = None if tie is None else _tied(tie, iter(()))
+        if tied is not None:
+            yield Found(TIE, FAILS, str(tied)) if isinstance(tied, NotKept) else tied
     elif not path.is_file():
         yield Found(
             "certificates", OPEN, f"{PROOFS} was left out (--no-proofs), so they cannot be made again"
         )
     else:
-        yield from _check_each(path, told, tie)
+        optimal = tie is not None and manifest["mechanism"] not in ROUNDED
+        yield from _check_each(_Proofs(path, told, optimal), told, tie)
 
 
-def _check_each(path: Path, told: list[Mapping[str, Any]], tie: Tie | None) -> Iterator[Found]:
-    proofs = _Proofs(path, told)
+def _check_each(proofs: _Proofs, told: list[Mapping[str, Any]], tie: Tie | None) -> Iterator[Found]:
     steps = iter(proofs)
     tied = None if tie is None else _tied(tie, steps)
     for _ in steps:  # those that the tie left
         pass
-    if proofs.foreign:
+    if proofs.foreign and tie is None:
         yield Found("certificates", OPEN, proofs.foreign)
         return
-    left = len(told) - proofs.seen
-    wrong = proofs.wrong + ([] if proofs.broken else _lost(told, proofs.seen))
+    left = told[proofs.seen :]
+    wrong = ([proofs.foreign] if proofs.foreign else []) + proofs.wrong
+    wrong += [] if proofs.broken or proofs.foreign else _lost(told, proofs.seen)
     if wrong:
         more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
         yield Found("certificates", FAILS, wrong[0] + more)
         return
     again = f"{proofs.proved} of {proofs.seen} steps proved optimal again, as the manifest says"
     yield Found("certificates", HOLDS, again)
-    if left > 0:
-        yield Found("certificates", OPEN, f"{left} steps are in the manifest alone: too large to be kept")
+    if left:
+        yield Found(
+            "certificates", OPEN, f"{len(left)} steps are in the manifest alone: too large to be kept"
+        )
     if tied is None:
         yield Found(TIE, OPEN, "this version does not know how this mechanism's table is made of its steps")
+    elif isinstance(tied, NotKept):
+        yield (
+            Found(TIE, OPEN, "not all steps are kept") if _told(tied, left) else Found(TIE, FAILS, str(tied))
+        )
+    elif left and tied.verdict == HOLDS:
+        yield Found(TIE, FAILS, f"the table is made without the step {left[0]['step']!r}")
     else:
-        yield tied if left <= 0 else Found(TIE, OPEN, "not all steps are kept")
+        yield tied
 
 
-def _tied(tie: Tie, steps: Iterator[Kept]) -> Found:
-    """Whether the steps give the table."""
+def _tied(tie: Tie, steps: Iterator[Kept]) -> Found | NotKept:
+    """Whether the steps give the table; or which is wanted and not there."""
     try:
         return Found(TIE, HOLDS, tie(steps))
+    except NotKept as missing:
+        return missing
     except Differs as differs:
         return Found(TIE, FAILS, str(differs))
     except Exception as error:  # an edited file may hold anything
         return Found(TIE, FAILS, f"a file does not hold what it should: {type(error).__name__} {error}")
 
 
+def _told(missing: NotKept, left: list[Mapping[str, Any]]) -> bool:
+    """Whether a step that is not kept is one of those too large to be: by name, and no larger than can be."""
+    for line in left:
+        if str(line["step"]).startswith(missing.name):
+            return int(line["variables"]) <= missing.most
+    return False
+
+
 class _Proofs:
     """The kept steps one after the other, each checked on its way, in one reading of the file."""
 
-    def __init__(self, path: Path, told: list[Mapping[str, Any]]) -> None:
-        self.path, self.told = path, told
+    def __init__(self, path: Path, told: list[Mapping[str, Any]], optimal: bool) -> None:
+        """`optimal`: that all answers are meant to be optimal."""
+        self.path, self.told, self.optimal = path, told, optimal
         self.seen = self.proved = 0
         self.wrong: list[str] = []
         self.foreign, self.broken = "", False
@@ -92,7 +119,7 @@ class _Proofs:
                     return
                 line = self.told[self.seen]
                 self.seen += 1
-                why = _wrong(kept, line)
+                why = _wrong(kept, line, self.optimal)
                 self.wrong += [why] if why else []
                 self.proved += line["proved_optimal"]
                 yield kept
@@ -114,7 +141,7 @@ def _lost(told: list[Mapping[str, Any]], kept: int) -> list[str]:
     return [f"{PROOFS} lacks the steps {listed(small)}"] if small else []
 
 
-def _wrong(kept: Kept, line: Mapping[str, Any]) -> str:
+def _wrong(kept: Kept, line: Mapping[str, Any], optimal: bool) -> str:
     """In words what is wrong with a step; empty if nothing is."""
     where = f"step {kept.step!r}"
     if kept.step != line["step"] or type(kept.model).__name__ != line["model"]:
@@ -126,15 +153,30 @@ def _wrong(kept: Kept, line: Mapping[str, Any]) -> str:
         return f"{where}: {proof.reason}, and the manifest says proved_optimal is {line['proved_optimal']}"
     if not _same(str(proof.objective), line["objective"]):
         return f"{where}: its objective is {proof.objective}, the manifest says {line['objective']}"
-    if proof and not _same(str(proof.bound), line["bound"]):
+    if proof and not _same(str(proof.bound), line["bound"], BOUND):
         return f"{where}: its bound is {proof.bound}, the manifest says {line['bound']}"
+    return "" if proof or not optimal else _refuted(kept, proof)
+
+
+def _refuted(kept: Kept, proof: Any) -> str:
+    """As when it was released: what a solver called optimal, unproved, the fast path must not beat."""
+    try:
+        upheld(
+            Step(
+                kept.step,
+                kept.model,
+                Solution("kept", "", "optimal", kept.x, proof.objective, certificate=proof),
+            )
+        )
+    except NotSolved as better:
+        return str(better)
     return ""
 
 
-def _same(found: str, told: str) -> bool:
+def _same(found: str, told: str, close: float = CLOSE) -> bool:
     if found == told:
         return True
     try:
-        return ("." in found or "e" in found) and math.isclose(float(found), float(told), rel_tol=CLOSE)
+        return ("." in found or "e" in found) and math.isclose(float(found), float(told), rel_tol=close)
     except ValueError:
         return False

@@ -8,13 +8,30 @@ import numpy as np
 
 from hierdp.proofs import Kept
 from hierdp.record import Step
-from models import Model
+from models import Model, TreeMatching
 from models.instances import packed
 from solvers import Solution
 
 
 class Differs(Exception):
     """Says how a release is not what its kept steps give."""
+
+
+class NotKept(Differs):
+    """Says which step is not among the kept ones; where it was too large, that is no fault.
+
+    Attributes
+    ----------
+    name : str
+        What the step's name begins with.
+    most : int
+        It has no more variables.
+    """
+
+    def __init__(self, name: str, most: int, found: Kept | None) -> None:
+        there = f"there is no step {name!r}"
+        super().__init__(there if found is None else f"step {found.step!r} is where {name!r} should be")
+        self.name, self.most = name, most
 
 
 class Replay:
@@ -27,17 +44,17 @@ class Replay:
         self._steps = steps
         self._next = next(steps, None)
 
-    def peek(self, name: str) -> Kept:
-        """The next step, which is to stay; it must be there."""
-        if self._next is None:
-            raise Differs(f"there is no step {name!r}")
+    def peek(self, name: str, most: int) -> Kept:
+        """The next step, which is to stay: its name begins so, and it has no more than so many variables."""
+        if self._next is None or not self._next.step.startswith(name):
+            raise NotKept(name, most, self._next)
         return self._next
 
     def solve(self, name: str, model: Model) -> Step:
         """The kept answer to a problem, in place of solving it."""
-        kept = self.peek(name)
-        if kept.step != name:
-            raise Differs(f"step {kept.step!r} is where {name!r} should be")
+        kept = self._next
+        if kept is None or kept.step != name:
+            raise NotKept(name, _most_variables(model), kept)
         if not same(kept.model, model):
             raise Differs(f"step {name!r} is of another problem than what comes before it leads to")
         self._next = next(self._steps, None)
@@ -55,3 +72,10 @@ def same(one: Model, other: Model) -> bool:
         return False
     ours, theirs = packed(one), packed(other)
     return ours.keys() == theirs.keys() and all(np.array_equal(ours[name], theirs[name]) for name in ours)
+
+
+def _most_variables(model: Model) -> int:
+    """No fewer than an answer has: there is a number in the data for each, or in their outer product."""
+    if isinstance(model, TreeMatching):
+        return int(model.tree.size * model.points.size)
+    return sum(int(np.size(part)) for part in packed(model).values())

@@ -9,6 +9,7 @@ from hierdp.check.counts import Regions, is_cells, is_sizes
 from hierdp.check.found import FAILS, HOLDS, Found
 from hierdp.files import REGIONS
 from hierdp.hierarchy import Hierarchy
+from hierdp.mechanisms.count_of_counts.plan import BOTTOM_UP
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -17,31 +18,38 @@ SIZES = ["level", "level_name", "region", "parent", "size", "groups"]
 
 
 def check_shape(table: DataFrame, manifest: Mapping[str, Any], regions: Regions) -> Iterator[Found]:
-    """Of tables over regions; those of bins have none."""
+    """Of tables over regions; those of bins have none. A mechanism that is not ours may make any other."""
     settings = manifest["settings"]
-    if is_sizes(table):
-        wrong = _misnamed(manifest, SIZES_BY) or _sizes(table, settings, regions)
-    elif is_cells(settings, table):
-        wrong = _misnamed(manifest, CELLS_BY) or _cells(table, settings, regions)
+    command = command_of(manifest["mechanism"])
+    sizes, cells = is_sizes(table), is_cells(settings, table)
+    bins = "range_query" in settings or {"cluster", "count"} <= set(table.columns)
+    if command is None:
+        wrong = "this version knows no such mechanism" if sizes or cells or bins else ""
+    elif command in SIZES_BY:
+        wrong = _sizes(table, settings, regions)
+    elif command == "top-down":
+        wrong = _cells(table, settings, regions) if cells else "the settings have no axes of such a table"
     else:
-        return
-    yield Found("shape", FAILS if wrong else HOLDS, wrong or "columns, levels and regions as they should be")
+        wrong = f"such a table has no regions of its own, and there is {REGIONS}" if regions else ""
+    if wrong or sizes or cells:
+        named = f"{manifest['mechanism']}: {wrong}" if wrong else ""
+        yield Found(
+            "shape", FAILS if wrong else HOLDS, named or "columns, levels and regions as they should be"
+        )
 
 
 SIZES_BY = ("group-size", "count-of-counts")
-CELLS_BY = ("top-down",)
 
 
-def _misnamed(manifest: Mapping[str, Any], commands: tuple[str, ...]) -> str:
-    """Whether no such mechanism makes such a table: else one could be named whose checks are fewer."""
+def command_of(name: Any) -> str | None:
+    """What of `hierdp release` makes a table of that mechanism; None if it is not one of ours."""
     from hierdp.mechanisms import MECHANISMS
 
-    name = str(manifest["mechanism"])
-    parts = {part.removeprefix("bottom-up ") for part in name.split(" × ")}
-    known = {made.name for made in MECHANISMS if made.command.startswith(commands)}
-    if name in known or parts <= known:
-        return ""
-    return f"this version knows no mechanism {name!r} that makes such a table"
+    commands = {made.name: made.command.split()[0] for made in MECHANISMS}
+    parts = [commands.get(part) for part in str(name).removeprefix(f"{BOTTOM_UP} ").split(" × ")]
+    if set(parts) == {"count-of-counts"}:
+        return parts[0]
+    return commands.get(str(name))
 
 
 def _sizes(table: DataFrame, settings: Mapping[str, Any], regions: Regions) -> str:

@@ -8,10 +8,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hierdp.check.again import compare, compare_settings
 from hierdp.check.replay import Differs, Replay
 from hierdp.hierarchy import Hierarchy
 from hierdp.mechanisms.count_of_counts.estimates import Sizes, name_of, numbers_of, problem_of, sizes_of
-from hierdp.mechanisms.count_of_counts.mechanism import Measured, post_process, weights_of
+from hierdp.mechanisms.count_of_counts.mechanism import (
+    Measured,
+    post_process,
+    settings_of,
+    table_of,
+    weights_of,
+)
 from hierdp.mechanisms.count_of_counts.plan import BOTTOM_UP, Plan, budgets_of, plan_of
 from hierdp.mechanisms.count_of_counts.private import consistent_groups
 from hierdp.record import Steps
@@ -33,7 +40,9 @@ def check_groups(replay: Replay, table: DataFrame, manifest: Mapping[str, Any], 
         If it is not.
     """
     settings, tree = manifest["settings"], places.tree
-    plan = _plan(settings)
+    plan = plan_in(settings)
+    if plan.name != manifest["mechanism"]:
+        raise Differs(f"the mechanism is {manifest['mechanism']!r}, and the settings tell of {plan.name!r}")
     budgets = budgets_of(plan, manifest["budget"]["epsilon"])
     released = _released(table, places)
     groups = released.groups
@@ -44,13 +53,12 @@ def check_groups(replay: Replay, table: DataFrame, manifest: Mapping[str, Any], 
     measured = Measured(runs, weights, groups, settings["max_size"], (), Steps())
     found = post_process(measured, places, plan, replay.solve)
     replay.end()
-    pairs = ("offsets", "sizes", "counts")
-    if not all(np.array_equal(getattr(found, name), getattr(released, name)) for name in pairs):
-        raise Differs("the groups that the steps give are not those of the table")
+    compare(table, table_of(places, found))
+    compare_settings(settings, settings_of(plan, places, settings["max_size"], int(groups[0])))
     return "it is what the regions' estimates, matched and merged, give"
 
 
-def _plan(settings: Mapping[str, Any]) -> Plan:
+def plan_in(settings: Mapping[str, Any]) -> Plan:
     """The plan that the settings tell of."""
     alone = "merge" not in settings
     method = " x ".join(settings["methods"])
@@ -63,7 +71,7 @@ def _plan(settings: Mapping[str, Any]) -> Plan:
 
 def _groups(replay: Replay, places: Hierarchy, released: Ints) -> Ints:
     """The numbers of groups that follow from the noisy ones, which must be those of the table."""
-    first = replay.peek("numbers of groups")
+    first = replay.peek("numbers of groups", places.tree.size)
     if not isinstance(first.model, HierarchyQIP) or first.model.noisy.shape != (places.tree.size, 1):  # type: ignore[union-attr]
         raise Differs(f"step {first.step!r} is not of the numbers of groups")
     again = Steps()
@@ -85,11 +93,11 @@ def _estimates(replay: Replay, plan: Plan, places: Hierarchy, groups: Ints, doma
         level = int(tree.level[r])
         method = plan.methods[0 if plan.bottom_up else level]
         name = name_of(method, (places.levels[level], str(names[r])))
-        model = replay.peek(name).model
-        if not isinstance(model, Isotonic | FixedSum):
-            raise Differs(f"step {name!r} is a {type(model).__name__}")
         count = int(groups[r])
         numbers = numbers_of(count, method, domain)
+        model = replay.peek(name, numbers).model
+        if not isinstance(model, Isotonic | FixedSum):
+            raise Differs(f"step {name!r} is a {type(model).__name__}")
         if np.shape(model.noisy) != (numbers,):
             raise Differs(f"step {name!r} starts from other than {numbers} noisy numbers")
         step = replay.solve(name, problem_of(np.asarray(model.noisy), count, method, domain))

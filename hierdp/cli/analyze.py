@@ -63,12 +63,14 @@ def analyze(bins: str, epsilon: float, dimensions: int, matrix_mechanism: bool, 
     screen = console()
     size = f"{queries.bins:,} bins" + (f" in each of {dimensions} dimensions" if dimensions > 1 else "")
     title = f"{size}, ε = {epsilon:g}, {queries}"
-    _print_rows(screen, title, rows)
+    _print_rows(screen, title, queries, rows)
     advice = report.advice(queries, rows)
     for line in advice:
-        screen.print(line)
+        screen.print(line, soft_wrap=True)  # a command is copied whole
     if out is not None:
-        report.write(out, title, rows, report.by_branching(queries, epsilon, tried), advice, overwrite)
+        report.write(
+            out, title, queries, rows, report.by_branching(queries, epsilon, tried), advice, overwrite
+        )
         screen.print(f"Written to {out}/.")
     screen.print(f"[dim]{time.monotonic() - started:.1f} s[/]")
 
@@ -124,9 +126,14 @@ def _box(text: str, bins: int, dimensions: int) -> list[tuple[int, int]]:
         try:
             if not colon:
                 raise ValueError
-            found.append((int(low or 0), int(high or bins)))
+            ends = int(low or 0), int(high or bins)
         except ValueError:
             raise click.UsageError(f"range {text!r}: write LOW:HIGH in numbers of bins") from None
+        if not 0 <= ends[0] < ends[1] <= bins:
+            raise click.UsageError(
+                f"range {text!r}: it must hold a bin, and be within 0 … {bins - 1}; HIGH is not in it"
+            )
+        found.append(ends)
     return found
 
 
@@ -139,8 +146,8 @@ def _branchings(text: str | None) -> list[int] | None:
         raise click.UsageError(f"--branching {text}: give whole numbers, such as 2,8,16") from None
 
 
-def _print_rows(screen: Any, title: str, rows: list[Row]) -> None:
-    from hierdp.analysis.report import ordered
+def _print_rows(screen: Any, title: str, queries: Queries, rows: list[Row]) -> None:
+    from hierdp.analysis.report import options, ordered
 
     flat = rows[0].variance
     table = grid(f"Expected variance of an answer: {title}", "method")
@@ -149,12 +156,14 @@ def _print_rows(screen: Any, title: str, rows: list[Row]) -> None:
     table.add_column("budget")
     for head in ("variance", "standard error", "× flat"):
         table.add_column(head, justify="right")
-    table.add_column("", overflow="fold")
+    table.add_column("release range-query", overflow="fold")
+    notes = screen.width >= 150  # else they would take the room of the options
+    if notes:
+        table.add_column("", overflow="fold")
     for row in ordered(rows):
         numbers = [_shown(value) for value in (row.variance, row.variance**0.5, row.variance / flat)]
-        table.add_row(
-            row.method, str(row.branching or ""), str(row.levels or ""), row.budget, *numbers, row.note
-        )
+        shape = (row.method, str(row.branching or ""), str(row.levels or ""), row.budget)
+        table.add_row(*shape, *numbers, options(queries, row), *([row.note] if notes else []))
     screen.print(table)
 
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import closing
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@spread
+@partial(spread, there="Runs are made there, noise and all: the tables are made up.")
 @click.argument("mechanisms", nargs=-1)
 @click.option("--runs", type=click.IntRange(min=10), default=1000, show_default=True,
               help="Of each mechanism on each of its two tables.")  # fmt: skip
@@ -25,7 +28,12 @@ if TYPE_CHECKING:
 @click.option("--exact", is_flag=True,
               help="Exact noise, as in a release. Default: simulated, of the same law.")  # fmt: skip
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of simulated noise.")
-def audit(mechanisms: Sequence[str], runs: int, confidence: float, exact: bool, seed: int) -> None:
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.parquet",
+              help="Keep each finding there as it comes. The same command goes on from there; other settings "
+                   "add rows.")  # fmt: skip
+def audit(
+    mechanisms: Sequence[str], runs: int, confidence: float, exact: bool, seed: int, out: Path | None
+) -> None:
     """Look for a mechanism that loses more privacy than it claims, from outside, by running it.
 
     MECHANISMS are names as `hierdp mechanisms` has them (group-size, InfTDA, …); default: all, which takes
@@ -44,9 +52,16 @@ def audit(mechanisms: Sequence[str], runs: int, confidence: float, exact: bool, 
 
     With --workers or --scheduler the runs are made there, noise and all: the tables are made up.
 
+    Stop it when you like, with Ctrl-C or harder: what was found is on the screen, a line a case. With --out
+    it is in a file, too, and the same command goes on from there. That is safe, unlike for a release: the
+    tables are made up, so that no true count is in the file, and no budget is spent twice. A finding is made
+    anew if what it depends on has changed: the mechanisms named, --runs, --confidence, --seed, --exact, or
+    hierdp itself.
+
     \b
     hierdp audit Laplace H_b^c
     hierdp audit top-down --runs 20000 --workers 2
+    hierdp audit --workers 2 --out audit.parquet
     """
     from hierdp import progress
     from hierdp.audit import audit as look
@@ -54,10 +69,22 @@ def audit(mechanisms: Sequence[str], runs: int, confidence: float, exact: bool, 
     from hierdp.noise import SimulatedNoise
 
     cases = _named(mechanisms)
-    each = look(cases, runs, confidence, exactly if exact else SimulatedNoise, seed)
-    found = list(progress.steps(each, "mechanisms audited", len(cases)))
+    each = look(cases, runs, confidence, exactly if exact else SimulatedNoise, seed, out)
     screen = console()
-    _print(screen, found)
+    if screen.is_terminal:
+        progress.show_on(screen)  # so that its bar and our lines do not run into each other
+    found: list[Finding] = []
+    show = _lines if screen.is_terminal else _plain
+    try:
+        with closing(each):
+            for line in progress.steps(each, "mechanisms audited", len(cases)):
+                show(screen, line, not found)
+                found.append(line)
+    except BaseException:
+        if found:
+            again = "begun again, it goes on from there" + (" only with --out" if out is None else "")
+            click.echo(f"Stopped after {len(found)} of {len(cases)} cases; {again}.", err=True)
+        raise
     over = sum(line.over for line in found)
     kind = "exact" if exact else "simulated"
     screen.print(
@@ -82,19 +109,40 @@ def _named(mechanisms: Sequence[str]) -> list[Case]:
     return [case for case in CASES if not mechanisms or {case.mechanism, case.method} & set(mechanisms)]
 
 
-def _print(screen: Any, found: Sequence[Finding]) -> None:
-    """A line a case."""
+HEADS = {"mechanism": 5, "neighbour": 6, "claimed": 4, "at least": 4, "event": 7, "runs": 2, "verdict": 5}
+"""Columns on a terminal, and their shares of its width."""
+
+
+def _cells(line: Finding) -> dict[str, str]:
+    claim, zcdp = line.claim, line.rho is not None
+    delta = f", δ {claim.delta:g}" if claim.delta else ""
+    return {
+        "mechanism": line.case.name,
+        "relation": line.neighbours,
+        "neighbour": line.case.change,
+        "claimed": f"ε {claim.epsilon:g}{delta}" + (f", ρ {claim.rho:.3f}" if zcdp else ""),
+        "at least": f"ε {line.epsilon:.2f}" + (f", ρ {line.rho:.3f}" if zcdp else ""),
+        "event": str(line.event),
+        "runs": f"{line.runs:,}",
+        "verdict": "MORE THAN CLAIMED" if line.over else "under the claim",
+    }
+
+
+def _plain(_: Any, line: Finding, first: bool) -> None:
+    """A line of a file or a pipe, its cells set apart by tabs."""
+    cells = _cells(line)
+    if first:
+        click.echo("\t".join(cells))
+    click.echo("\t".join(cells.values()))
+
+
+def _lines(screen: Any, line: Finding, first: bool) -> None:
+    """A table of its own, as wide as those before and after it: it is there as soon as it is found."""
     from rich.markup import escape
 
-    table = grid(
-        "Audit", "mechanism", "relation", "neighbour", "claimed", "at least", "event", "runs", "verdict"
-    )
-    for line in found:
-        claim, zcdp = line.claim, line.rho is not None
-        delta = f", δ {claim.delta:g}" if claim.delta else ""
-        claimed = f"ε {claim.epsilon:g}{delta}" + (f", ρ {claim.rho:.3f}" if zcdp else "")
-        least = f"ε {line.epsilon:.2f}" + (f", ρ {line.rho:.3f}" if zcdp else "")
-        verdict = "MORE THAN CLAIMED" if line.over else "under the claim"
-        told = (line.case.name, line.neighbours, line.case.change, claimed, least, str(line.event))
-        table.add_row(*map(escape, told), f"{line.runs:,}", verdict, style="bold red" if line.over else None)
+    cells, table = _cells(line), grid("", *HEADS)
+    table.title, table.show_header, table.expand = None, first, True
+    for column, share in zip(table.columns, HEADS.values(), strict=True):
+        column.ratio = share
+    table.add_row(*(escape(cells[head]) for head in HEADS), style="bold red" if line.over else None)
     screen.print(table)

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from hierdp.cli.common import columns
 from hierdp.cli.release import regions, with_options, with_regions
 from hierdp.cli.sources import levels_of
+
+if TYPE_CHECKING:
+    from hierdp.axes import Numbers
+
+MOST_TOLD = 100_000
+"""Numbers of bins that are looked through for one to advise."""
 
 
 def with_axes(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -40,7 +46,8 @@ def axes_of(given: Mapping[str, Any]) -> dict[str, Any]:
     axes: list[Any] = []
     for text in given["numbers"]:
         name, low, high, bins = _parts("--numbers", text)
-        axes.append(Numbers(name, _number(text, low), _number(text, high), bins))
+        axes.append(cut := Numbers(name, _number(text, low), _number(text, high), bins))
+        _tell_of_fractions(text, cut)
     axes += [Dates(*_parts("--dates", text)) for text in given["dates"]]
     known = regions(given, "all") if given["regions"] is not None else None
     for text in given["names"]:
@@ -56,13 +63,28 @@ def axes_of(given: Mapping[str, Any]) -> dict[str, Any]:
     return {"axes": axes, "clip": given["clip"], **told}
 
 
-def _parts(option: str, text: str) -> tuple[str, str, str, int]:
+def _tell_of_fractions(text: str, cut: Numbers) -> None:
+    """Bins from a whole number to another that begin between whole numbers may be a slip."""
+    length = cut.high - cut.low
+    if cut.whole or length % 1 or cut.low % 1:
+        return
+    fits = [n for n in range(1, int(min(length, MOST_TOLD)) + 1) if length % n == 0]
+    near = [max(n for n in fits if n < cut.bins), *[n for n in fits if n > cut.bins][:1]]
+    click.echo(
+        f"Warning: --numbers {text} makes bins of {length / cut.bins:.6g} each, which begin between whole "
+        f"numbers, and `hierdp query` asks for whole bins: if {cut.name} is whole, take "
+        f"{' or '.join(map(str, near))} bins.",
+        err=True,
+    )
+
+
+def _parts(option: str, text: str) -> tuple[str, str, str, Any]:
     name, _, rest = text.partition("=")
     ends = rest.split(":")
     if not name or len(ends) not in (2, 3) or not (ends[-1].isdigit() or len(ends) == 2):
         raise click.UsageError(f"{option} {text}: write COLUMN=LOW:HIGH or COLUMN=LOW:HIGH:BINS")
-    bins = int(ends[2]) if len(ends) == 3 else 0
-    if len(ends) == 3 and bins == 0:
+    bins = int(ends[2]) if len(ends) == 3 else None
+    if bins == 0:
         raise click.UsageError(f"{option} {text}: there is one bin at least")
     return name, ends[0], ends[1], bins
 

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from hierdp.cli.common import SECONDS, columns, console, print_frame
 
+if TYPE_CHECKING:
+    from hierdp.bench.problems import Problem
+
 SETS = click.Choice(["small", "medium", "large"])
 DATA = click.option("--data", type=click.Path(path_type=Path), default=Path("../shared/data"),
                     show_default=True, help="Folder of the data that do not ship; what is not there is "
                     "done without.")  # fmt: skip
+
+MODELS = click.option("--models", metavar="NAMES", help="Comma-separated; default: all.")
 
 
 @click.group()
@@ -33,7 +39,7 @@ def bench() -> None:
 @click.option(
     "--backends", metavar="NAMES", help="Comma-separated; default: the fast path and all installed."
 )
-@click.option("--models", metavar="NAMES", help="Comma-separated; default: all.")
+@MODELS
 @click.option("--tolerance", "tolerances", type=click.Choice(["low", "default", "high"]), multiple=True,
               default=("default",), show_default=True,
               help="1e-3, as accurate as it goes, 1e-9. Repeat it.")  # fmt: skip
@@ -64,13 +70,7 @@ def run(sets: tuple[str, ...], out: Path, backends: str | None, models: str | No
     until = None if minutes is None else time.monotonic() + 60 * minutes
     left = 0
     for which in dict.fromkeys(sets):
-        found = problems(which, data if data.is_dir() else None)
-        if models is not None:
-            kinds = {problem.kind.removesuffix(" (relaxed)") for problem in found}
-            for name in columns(models):
-                if name not in kinds:
-                    raise click.UsageError(f"no model {name}; there are {', '.join(sorted(kinds))}")
-            found = [one for one in found if one.kind.removesuffix(" (relaxed)") in columns(models)]
+        found = _chosen(problems(which, data if data.is_dir() else None), models)
         try:
             spare = None if until is None else max(0.0, until - time.monotonic()) / 60
             rows = runs.run(found, which, asked, out, chosen, spare)
@@ -113,11 +113,30 @@ def report(results: Path, out: Path, overwrite: bool) -> None:
 @bench.command()
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
 @click.option("--set", "which", type=SETS, default="small", show_default=True, help="Test set.")
+@MODELS
 @DATA
-def write(folder: Path, which: str, data: Path) -> None:
-    """Save a test set to FOLDER for other tools: each problem as .mps and .lp, and exactly as .npz."""
-    from hierdp.bench.problems import problems
-    from hierdp.bench.problems import write as write_problems
+def write(folder: Path, which: str, models: str | None, data: Path) -> None:
+    """Save a test set to FOLDER for other tools.
 
-    paths = write_problems(problems(which, data if data.is_dir() else None), folder)
-    console().print(f"{len(paths)} files in {folder}/.")
+    Each problem as .mps and .lp, and exactly as .npz; those with cones (BudgetSplit, StrategySDP) as .npz
+    only. SCIP and Gurobi take the .mps and .lp; HiGHS reads them too, but solves no integer QPs (MIQP).
+    FOLDER/optima.csv has each problem's form and optimum, and says whether a certificate proves it.
+    """
+    from hierdp.bench.files import OPTIMA
+    from hierdp.bench.files import write as write_problems
+    from hierdp.bench.problems import problems
+
+    chosen = _chosen(problems(which, data if data.is_dir() else None), models)
+    paths = write_problems(chosen, folder)
+    console().print(f"{len(paths)} files in {folder}/; the optima are in {folder}/{OPTIMA}.")
+
+
+def _chosen(found: list[Problem], models: str | None) -> list[Problem]:
+    """The problems of the named models, over the reals or not."""
+    if models is None:
+        return found
+    kinds = {problem.kind.removesuffix(" (relaxed)") for problem in found}
+    for name in columns(models):
+        if name not in kinds:
+            raise click.UsageError(f"no model {name}; there are {', '.join(sorted(kinds))}")
+    return [one for one in found if one.kind.removesuffix(" (relaxed)") in columns(models)]

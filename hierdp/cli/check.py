@@ -43,4 +43,6 @@ def check(release: Path, fingerprint: str | None) -> None:
     else:
         left = sum(line.verdict == OPEN for line in found)
         screen.print(f"All checks hold{f'; {left} could not be made' if left else ''}.")
+        if any(line.check == "privacy" and line.verdict == OPEN for line in found):
+            screen.print("[bold red]But the noise is simulated: this is NOT private. Do not publish it.[/]")
     sys.exit(1 if failed else 0)

@@ -21,6 +21,14 @@ def noise(seed: int | None) -> SimulatedNoise | None:
     return None if seed is None else SimulatedNoise(seed)
 
 
+def number(text: str) -> float | str:
+    """A number; what is none stays text, for who takes it to say so."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
 def columns(text: str) -> list[str]:
     """``state, county`` as names."""
     return [name.strip() for name in text.split(",")]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from functools import partial
 from pathlib import Path
 
 import click
@@ -14,7 +15,7 @@ from hierdp.cli.verify import print_verification
 
 
 @click.command()
-@spread
+@partial(spread, there="What is solved, after the noise, is solved there.")
 @click.option("--out", type=click.Path(path_type=Path), default=Path("hierdp-demo"), show_default=True,
               help="Folder to make, for the tables, manifests and the report.")  # fmt: skip
 @click.option("--overwrite", is_flag=True, help="Replace that folder if it exists.")

@@ -10,16 +10,19 @@ from typing import Any
 
 import click
 
+RELEASES = "True counts stay here, and so does the drawing of noise."
+"""What a scheduler's workers get of a release."""
 
-def spread(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Options of a command whose work may be done by others; see `hierdp.execution`."""
+
+def spread(command: Callable[..., Any], there: str = RELEASES) -> Callable[..., Any]:
+    """Options of a command whose work may be done by others; see `hierdp.execution`. What is done `there`?"""
 
     @click.option("--workers", type=click.IntRange(min=1), metavar="NUMBER",
                   help="Processes that share the work; default: this one alone. The result is the same, "
                        "byte for byte.")  # fmt: skip
     @click.option("--scheduler", metavar="ADDRESS",
-                  help="In their place, the workers of this Dask scheduler, such as tcp://host:8786. True "
-                       "counts stay here, and so does the drawing of noise.")  # fmt: skip
+                  help="In their place, the workers of this Dask scheduler, such as tcp://host:8786. "
+                       f"{there}")  # fmt: skip
     @wraps(command)
     def spread_out(workers: int | None, scheduler: str | None, **given: Any) -> Any:
         from hierdp.execution import using

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from hierdp.cli.common import NOT_PRIVATE, console, noise, print_frame
+from hierdp.cli.common import NOT_PRIVATE, console, noise, number, print_frame
 from hierdp.cli.engine import spread
 from hierdp.cli.sources import from_tables
 from hierdp.cli.sources import one_hierarchy as one_hierarchy
@@ -56,7 +56,7 @@ def run(
 
     # All that can be refused is refused before any noise is drawn.
     folder.check(out, overwrite)
-    budget = check_epsilon(epsilon)
+    budget = check_epsilon(number(epsilon))
     options = {name: value for name, value in arguments().items() if value is not None}
     screen = console()
     if simulate is not None:

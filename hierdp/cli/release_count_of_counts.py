@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ PART = click.FloatRange(min=0, min_open=True)
 
 @click.command("count-of-counts")
 @common
-@with_regions
+@partial(with_regions, groups=True)
 @click.option(
     "--levels", metavar="COLUMNS", help="The table's columns of regions, coarse to fine: state,county."
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from hierdp.cli.sources import with_groups
 
 @click.command("group-size")
 @common
-@with_regions
+@partial(with_regions, groups=True)
 @click.option(
     "--levels", metavar="COLUMNS", help="The table's columns of regions, coarse to fine: state,county."
 )
@@ -31,7 +32,9 @@ from hierdp.cli.sources import with_groups
 @click.option("--root", default="all", show_default=True, help="Name of the region above all others.")
 @click.option("--method", metavar="NAME", help="The mechanism, by its paper's name; default M_c^dp. See "
               "`hierdp mechanisms`.")  # fmt: skip
-@click.option("--backend", metavar="NAME", help="Solver of the methods that leave it open (M_H, M_c, …).")
+@click.option("--backend", metavar="NAME", help="Solver of the methods that leave it open. Default: highs "
+              "(M_H, M_c), cp-sat (M_dp^OP), fast (M_c^r; M_H^r, with --window clarabel). See `hierdp "
+              "solvers`.")  # fmt: skip
 @click.option("--time-limit", type=SECONDS, help="Seconds for that solver; then nothing is released.")
 @click.option("--window", type=click.IntRange(min=0), help="Truncate domains to noisy count ± this many; "
               "default: none are.")  # fmt: skip

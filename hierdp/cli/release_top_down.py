@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from hierdp.cli.common import SECONDS, columns
+from hierdp.cli.common import SECONDS, columns, number
 from hierdp.cli.release import common, regions, run, with_regions
 from hierdp.cli.sources import levels_of
 
@@ -60,9 +60,10 @@ def top_down(
     """
 
     def arguments() -> dict[str, Any]:
-        asked = ("delta", "count", "unknown", "first", "method", "trips", "backend", "time_limit")
+        asked = ("count", "unknown", "first", "method", "trips", "backend", "time_limit")
         return {
             **{name: given[name] for name in asked},
+            "delta": number(given["delta"]),
             "axes": _axes(given),
             "distinct": given["distinct"],
             "bounded": not given["unbounded"],

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from pathlib import Path
 
 import click
 
 from hierdp.cli.common import SECONDS, console, print_frame
 from hierdp.cli.engine import resuming, spread
+from hierdp.reproduce import PAPERS
+
+QUICK = (
+    "Quick settings: smaller data and fewer runs than the paper's, whose figures are published ones of its "
+    "own data. Compare orders, not sizes."
+)
 
 
-@click.command()
-@spread
-@click.argument("paper", metavar="PAPER")
+@click.command(
+    epilog="\b\nPAPER is one of:\n" + "\n".join(f"{name:15}{what}" for name, what in PAPERS.items())
+)
+@partial(spread, there="Runs are made there, noise and all: their data are public, or made up.")
+@click.argument("paper", metavar="PAPER", required=False)  # for a message that lists them
 @click.option("--out", type=click.Path(path_type=Path), help="Folder to make; default: the paper's name.")
 @click.option("--overwrite", is_flag=True, help="Replace that folder if it exists.")
 @click.option("--quick", is_flag=True, help="Smaller data, fewer runs: about a minute on a laptop.")
@@ -25,7 +34,7 @@ from hierdp.cli.engine import resuming, spread
 @click.option("--resume", type=click.Path(path_type=Path), metavar="FOLDER",
               help="Where finished runs are kept until all are; the same command goes on from there. "
                    "Default: beside the folder to make.")  # fmt: skip
-def reproduce(paper: str, out: Path | None, overwrite: bool, quick: bool, runs: int | None,
+def reproduce(paper: str | None, out: Path | None, overwrite: bool, quick: bool, runs: int | None,
               time_limit: float | None, data: Path, seed: int, resume: Path | None) -> None:  # fmt: skip
     """Run the experiments of PAPER again: its tables and figures, beside what was published.
 
@@ -37,12 +46,10 @@ def reproduce(paper: str, out: Path | None, overwrite: bool, quick: bool, runs: 
     from dataclasses import replace
 
     from hierdp import folder
-    from hierdp.reproduce import PAPERS
 
     if paper not in PAPERS:
-        raise click.UsageError(
-            f"no paper {paper!r}; there are: " + "; ".join(f"{k} ({v})" for k, v in PAPERS.items())
-        )
+        wrong = "say which paper" if paper is None else f"no paper {paper!r}"
+        raise click.UsageError(f"{wrong}; there are: " + "; ".join(f"{k} ({v})" for k, v in PAPERS.items()))
     out = out or Path(paper)
     folder.check(out, overwrite)
     module = importlib.import_module(f"hierdp.reproduce.{paper}")
@@ -59,7 +66,7 @@ def reproduce(paper: str, out: Path | None, overwrite: bool, quick: bool, runs: 
     started = time.monotonic()
     there = data.absolute() if data.is_dir() else None
     with resuming(resume or out.absolute().with_name(f".{out.absolute().name}.runs"), settings, seed, there):
-        made = module.study(settings, there, seed)
+        made = replace(module.study(settings, there, seed), note=QUICK if quick else "")
         for part in made.parts:
             for name, frame in part.frames.items():
                 if len(frame) <= 40:

@@ -19,9 +19,9 @@ def from_tables(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @click.argument("table", required=False)
     @click.option("--database", metavar="URL", envvar="HIERDP_DATABASE", show_envvar=True,
-                  help="Database that TABLE (and --regions, --groups) are tables of, unless they end in "
-                       ".parquet or .csv: a DuckDB file, or postgresql://user@host/name. Keep a password "
-                       "out of it: PostgreSQL reads PGPASSWORD or ~/.pgpass.")  # fmt: skip
+                  help="Database of the tables named, but for those that end in .parquet or .csv: a DuckDB "
+                       "file, or postgresql://user@host/name. Keep a password out of it: PostgreSQL reads "
+                       "PGPASSWORD or ~/.pgpass.")  # fmt: skip
     @click.option("--query", metavar="SQL",
                   help="In place of TABLE: the rows of this SELECT, run by the database; without one by "
                        "DuckDB, over files: \"SELECT * FROM 'trips/*.parquet' WHERE y = 2013\".")  # fmt: skip
@@ -54,8 +54,11 @@ def _named(name: str, database: str | None) -> Any:
     return Database(database, table=name)
 
 
-def with_regions(command: Callable[..., Any]) -> Callable[..., Any]:
+def with_regions(command: Callable[..., Any], groups: bool = False) -> Callable[..., Any]:
     """A table of all regions, in one of the forms people have; and what becomes of rows outside them."""
+    lost, place = (
+        ("region, or a missing group,", "a region, or a group,") if groups else ("region", "a region")
+    )
     options = (
         click.option("--regions", metavar="TABLE",
                      help="Table of all regions: the regions there are. Without it, those seen in the data "
@@ -71,8 +74,8 @@ def with_regions(command: Callable[..., Any]) -> Callable[..., Any]:
                      help="Levels by prefixes of a code, from coarse to fine: state=2,county=5 for codes "
                           "such as 06037. Without --regions, of the codes in the data."),
         click.option("--unknown", metavar="NAME",
-                     help="Put rows with a missing or unknown region, or a missing group, into a region, or "
-                          "a group, of this name. Without it they are an error; they are never dropped."),
+                     help=f"Put rows with a missing or unknown {lost} into {place} of this name. Without it "
+                          "they are an error; they are never dropped."),
     )  # fmt: skip
     for option in reversed(options):
         command = option(command)

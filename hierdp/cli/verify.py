@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@spread
+@partial(spread, there="Instances are solved there.")
 @click.argument("models", nargs=-1)
 @click.option("--all", "everything", is_flag=True,
               help="All models, from 1 to 1,000,000 cells; exact backends up to 300.")  # fmt: skip

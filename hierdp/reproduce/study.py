@@ -47,11 +47,14 @@ class Study:
     parts : sequence of Part
     settings : mapping
         All that is needed to run it again, and the versions it ran with.
+    note : str
+        What a reader must know before all else.
     """
 
     title: str
     parts: Sequence[Part]
     settings: Mapping[str, Any] = field(default_factory=dict)
+    note: str = ""
 
     def write(self, path: Path, overwrite: bool = False) -> None:
         """``report.html``, ``report.md``, a Parquet file a table, a PNG a figure, ``settings.json``."""
@@ -77,11 +80,12 @@ class Study:
             )
             for part in self.parts
         ]
-        return report.page(self.title, [*sections, report.Section("Settings", [self._settings])])
+        settings = report.Section("Settings", [self._settings])
+        return report.page(self.title, [*sections, settings], [self.note] if self.note else [])
 
     def markdown(self) -> str:
         """The report as Markdown, its figures beside it."""
-        lines = [f"# {self.title}", ""]
+        lines = [f"# {self.title}", "", *([f"**{self.note}**", ""] if self.note else [])]
         for part in self.parts:
             lines += [f"## {part.title}", "", *(f"{text}\n" for text in part.texts)]
             if part.figure is not None:

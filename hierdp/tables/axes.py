@@ -106,9 +106,22 @@ class Axis:
 
     @classmethod
     def of(cls, value: AxisLike) -> Axis:
-        """An axis from itself, ``(hierarchy, column)``, `Prefixes`, or the columns of the levels."""
+        """An axis from itself, ``(hierarchy, column)``, `Prefixes`, or the columns of the levels.
+
+        Raises
+        ------
+        InputError
+            If it is none of these.
+        """
         if isinstance(value, Axis):
             return value
+        if isinstance(value, Hierarchy):
+            raise InputError("beside a hierarchy, name the column of its last level: (hierarchy, 'county')")
+        if not isinstance(value, Sequence):
+            raise InputError(
+                f"an axis is the columns of its levels, from coarse to fine, or (hierarchy, column), not "
+                f"of type {type(value).__name__}"
+            )
         if isinstance(value, Prefixes):
             return cls(None, (value.column,), value)
         if not isinstance(value, str) and len(value) == 2 and isinstance(value[0], Hierarchy):

@@ -75,6 +75,14 @@ def flows(
     >>> table.cells.tolist(), table.counts.tolist(), table.total
     ([[0, 0], [1, 0]], [5, 1], 6)
     """
+    if not isinstance(axes, Mapping):
+        raise InputError(
+            f"axes is of type {type(axes).__name__}; give the columns of each by its name, such as "
+            "{'origin': ['state', 'county']}"
+        )
+    for name in axes:
+        if not isinstance(name, str):
+            raise InputError(f"an axis is named by a text, not by {name!r}")
     each = [Axis.of(value) for value in axes.values()]
     if not each:
         raise InputError("no axes: name at least one, such as origin and destination")

@@ -14,7 +14,18 @@ LARGEST = 2**63 - 1
 
 
 def column_of(table: Table, name: str, where: str = "the data") -> Column:
-    """A column by name."""
+    """A column by name.
+
+    Raises
+    ------
+    InputError
+        If there is none of that name, or its name has a blank at an end.
+    """
+    if not isinstance(name, str):
+        raise InputError(f"a column is named by a text, such as {table.columns[0]!r}, not by {name!r}")
+    blank = next((column for column in table.columns if column.strip() == name.strip() != column), None)
+    if blank is not None and (name not in table.columns or name == blank):
+        raise InputError(f"column {blank!r} of {where} has a blank at an end of its name: strip it")
     if name not in table.columns:
         raise unknown_column(name, table.columns, where)
     return table[name]

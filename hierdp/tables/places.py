@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hierdp.errors import InputError, listed
 from hierdp.hierarchy import Hierarchy
 from hierdp.tables.axes import Axis
-from hierdp.tables.columns import Column, Fault, column_of, text_of
+from hierdp.tables.columns import Column, Fault, column_of, refuse, text_of
 from hierdp.tables.sources import Table, run
 
 
@@ -37,13 +37,30 @@ def torn_codes(text: Column, name: str, axis: Axis) -> list[Fault]:
 OPTION = "mend the row, or keep such rows under a name of their own (unknown='NAME', --unknown NAME)"
 
 
-def seen(table: Table, axis: Axis, root: str, root_level: str) -> Hierarchy:
+def refuse_blanks(table: Table, named: Sequence[tuple[str, Column]], distinct: Table, where: str) -> None:
+    """Refuse names with a blank at an end, which would be regions of their own: ` 06037` beside `06037`.
+
+    They are looked for among the distinct names, a column for each of `named`, and only then for their row.
+    """
+    import pyarrow.compute as pc
+
+    for (column, text), names in zip(named, distinct.columns, strict=True):
+        padded = names.filter(pc.not_equal(pc.utf8_trim_whitespace(names), names))
+        if len(padded):
+            first = padded[0].as_py()
+            what = f"column {column!r}: the name {first!r} has a blank at an end; strip such names in {where}"
+            refuse(table, [((text == first).fill_null(False), what)])
+
+
+def seen(table: Table, axis: Axis, root: str, root_level: str, where: str = "the data") -> Hierarchy:
     """The hierarchy of the regions in the data; rows without a region at some level do not count."""
-    texts = zip(axis.levels, axis.texts(table), strict=True)
-    spelt = table.select(*(text.name(level) for level, text in dict(texts).items()))
+    texts = dict(zip(axis.levels, axis.texts(table), strict=True))
+    spelt = table.select(*(text.name(level) for level, text in texts.items()))
     rows = run(spelt.drop_null().distinct().order_by(spelt.columns))
     if not rows.num_rows:
         raise InputError(f"no row has a region in all of the columns {listed(axis.columns)}")
+    named = [(level if axis.prefixes is None else axis.columns[0], text) for level, text in texts.items()]
+    refuse_blanks(table, named, rows, where)
     columns = {name: rows[name] for name in spelt.columns}
     return Hierarchy.from_columns(columns, axis.levels, root, root_level)
 

@@ -12,7 +12,7 @@ from hierdp.errors import InputError, listed
 from hierdp.hierarchy import Hierarchy, factor
 from hierdp.tables.axes import Axis
 from hierdp.tables.columns import column_of, refuse, text_of
-from hierdp.tables.places import seen, torn_codes
+from hierdp.tables.places import refuse_blanks, seen, torn_codes
 from hierdp.tables.sources import read, run
 
 WHERE = "the table of regions"
@@ -49,7 +49,7 @@ def read_regions(
     missing = f"the region is missing in {WHERE}; each of its rows needs one at every level"
     faults = [(text.isnull(), f"column {name!r}: {missing}") for name, text in texts]
     refuse(table, [*faults, *torn_codes(texts[0][1], texts[0][0], axis)])
-    return seen(table, axis, root, root_level)
+    return seen(table, axis, root, root_level, WHERE)
 
 
 def read_parents(
@@ -88,14 +88,17 @@ def read_parents(
     Hierarchy(root: 1, level 1: 1, level 2: 2)
     """
     table = read(source)
-    columns = [column_of(table, name, WHERE) for name in (child, parent, *([level] if level else []))]
+    given = (child, parent, *([level] if level else []))
+    columns = [column_of(table, name, WHERE) for name in given]
     named = {f"c{i}": text_of(column) for i, column in enumerate(columns)}
     faults = [(named["c0"].isnull(), f"column {child!r}: the region is missing in {WHERE}; name it")]
     if level is not None:
         faults.append((named["c2"].isnull(), f"column {level!r}: the level is missing in {WHERE}; name it"))
     refuse(table, faults)
     distinct = table.select(**named).distinct()
-    rows = run(distinct.order_by(list(named))).to_pydict()
+    found = run(distinct.order_by(list(named)))
+    refuse_blanks(table, list(zip(given, named.values(), strict=True)), found, WHERE)
+    rows = found.to_pydict()
     return _tree(rows["c0"], rows["c1"], rows.get("c2"), root, root_level)
 
 

@@ -18,6 +18,16 @@ from hierdp.tables.databases import Database, embedded
 
 FILES = (".parquet", ".csv")
 
+_RENAME = "if fields are separated by commas, semicolons, tabs or bars, rename it to .csv"
+_UNPACK = "unpack it first"
+_EXPORT = "export the sheet as CSV in UTF-8"
+_OTHERS = {
+    **dict.fromkeys((".tsv", ".tab", ".txt", ".psv", ".dat"), _RENAME),
+    **dict.fromkeys((".gz", ".zip", ".bz2", ".xz", ".zst"), _UNPACK),
+    **dict.fromkeys((".xlsx", ".xls", ".ods"), _EXPORT),
+}
+"""What to do with files of other names, by their ends."""
+
 Table = Any  # ibis.Table; Ibis has no types
 
 
@@ -70,9 +80,9 @@ def _read(source: Any, connection: Any) -> Table:
         hint = "" if suffix in FILES else "; a table of a database is Database(url, table), --database URL"
         raise InputError(f"no file {str(path)!r}{hint}")
     if suffix not in FILES:
+        hint = _OTHERS.get(suffix, "a table of a DuckDB file is Database(file, table), --database FILE")
         raise InputError(
-            f"cannot tell the format of {str(path)!r}: its name must end in .parquet or .csv; a table of a "
-            "DuckDB file is Database(file, table), --database FILE"
+            f"cannot tell the format of {str(path)!r}: its name must end in .parquet or .csv; {hint}"
         )
     if suffix == ".csv":
         delimiter, header = _csv_header(path)
@@ -105,13 +115,23 @@ def _literal(path: Path) -> str:
     return re.sub(r"([*?\[])", r"[\1]", str(path))
 
 
+_RECODE = 'save it as "CSV UTF-8", or recode it by iconv'
+
+
 def _csv_header(path: Path) -> tuple[str, list[str]]:
     """The delimiter of a CSV file, the one that splits its header most, and its column names."""
     try:
         with path.open("rb") as file:
-            first = file.readline().decode("utf-8-sig")
+            start = file.readline()
+        if start.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in start:
+            raise InputError(f"{str(path)!r} is UTF-16, not UTF-8: {_RECODE} -f UTF-16 -t UTF-8")
+        first = start.decode("utf-8-sig")
         splits = {delimiter: next(csv.reader([first], delimiter=delimiter), []) for delimiter in ",;\t|"}
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+    except UnicodeDecodeError:
+        raise InputError(
+            f"the header of {str(path)!r} is not UTF-8: {_RECODE} -f LATIN1 -t UTF-8, if it is Latin 1"
+        ) from None
+    except (OSError, csv.Error) as error:
         raise InputError(f"cannot read the header of {str(path)!r}: {type(error).__name__}") from None
     delimiter, header = max(splits.items(), key=lambda split: len(split[1]))
     if not header:

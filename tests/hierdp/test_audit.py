@@ -21,7 +21,7 @@ from hierdp.cli import main
 from hierdp.errors import InputError
 from hierdp.execution import using
 from hierdp.mechanisms import MECHANISMS
-from hierdp.noise import ExactNoise, NoisyCounts, SimulatedNoise
+from hierdp.noise import Changes, ExactNoise, NoisyCounts, SimulatedNoise
 from hierdp.reproduce.kuo2018.shared_seed import OneSeed
 
 
@@ -285,6 +285,40 @@ def test_half_the_noise_is_caught(mechanism, method, change, runs):
     assert not caught(case, 100, SimulatedNoise)
 
 
+def test_half_the_noise_is_half_of_each_kind():
+    """And not a quarter: one kind of noise is drawn by way of another."""
+    counts = np.full(30_000, 10**6)
+    kinds = {
+        "geometric": lambda noise: noise.geometric(counts, "q", 1, 0.2),
+        "gaussian": lambda noise: noise.gaussian(counts, "q", 1.0, 0.005),
+        "stable": lambda noise: noise.stable(counts, "q", Changes(2, 2, 1), 0.4, 1e-6)[1],
+    }
+    for name, drawn in kinds.items():
+        usual, half = (float(np.std(drawn(source(1)).counts)) for source in (SimulatedNoise, Half))
+        assert half / usual == pytest.approx(0.5, rel=0.03), name
+    scores = [np.array([0, 4])] * 30_000  # the second is taken in P(E₁ - E₂ < 4) of means 2Δ/ε
+    usual, half = (
+        float(np.mean(source(1).choose(scores, "q", 1, 0.5)[0])) for source in (SimulatedNoise, Half)
+    )
+    assert 1 - usual == pytest.approx(math.exp(-1) / 2, rel=0.05)
+    assert 1 - half == pytest.approx(math.exp(-2) / 2, rel=0.1)
+
+
+class TooLow(SimulatedNoise):
+    """A threshold as of a far larger δ."""
+
+    def stable(self, counts, query, changes, epsilon, delta):
+        kept, made = super().stable(counts, query, changes, epsilon, 90 * delta)
+        return kept, replace(made, spend=replace(made.spend, delta=delta))
+
+
+def test_a_threshold_that_is_too_low_is_caught():
+    """It is what hides that a cell is there at all: δ, and no less noise."""
+    case = case_of("top-down", "SH", "only B-A")
+    assert caught(case, 700, TooLow)
+    assert not caught(case, 100, SimulatedNoise)
+
+
 @pytest.mark.parametrize(
     ("mechanism", "method"),
     [("range-query", "Flat"), ("clustering", "Laplace"), ("top-down", "VanillaGauss")],
@@ -366,36 +400,40 @@ def test_all_of_ours_stay_under_their_claims():
     assert [str(line.event) for line in again] == [str(line.event) for line in audit(CASES[-2:], 10, 0.999)]
 
 
+class Answered(SimulatedNoise):
+    """Notes what is asked, and answers as it was answered another time, or else without noise."""
+
+    def __init__(self, answers=()):
+        super().__init__(0)
+        self.asked, self._answers = [], list(answers)
+
+    def _answer(self, counts, sensitivity, norm, spend):
+        self.asked.append((np.array(counts), float(sensitivity), norm))
+        return NoisyCounts(self._answers[len(self.asked) - 1] if self._answers else counts.copy(), spend)
+
+    def geometric(self, counts, query, sensitivity, epsilon):
+        spend = super().geometric(counts, query, sensitivity, epsilon).spend
+        return self._answer(counts, sensitivity, 1, spend)
+
+    def gaussian(self, counts, query, sensitivity, rho):
+        return self._answer(counts, sensitivity, 2, super().gaussian(counts, query, sensitivity, rho).spend)
+
+    def choose(self, scores, query, sensitivity, epsilon):
+        _, spend = super().choose(scores, query, sensitivity, epsilon)
+        return np.zeros(len(scores), np.int64), spend
+
+
 def test_the_two_tables_are_those_of_the_relation():
     """With the same answers, all that is asked is apart by its sensitivity at most."""
     for case in CASES:
-        sides = []
-        for side in (0, 1):
-            asked = []
-
-            class Watched(SimulatedNoise):
-                def geometric(self, counts, query, sensitivity, epsilon, asked=asked):
-                    asked.append((np.array(counts), float(sensitivity), 1))
-                    return NoisyCounts(
-                        np.full_like(counts, 5), super().geometric(counts, query, sensitivity, epsilon).spend
-                    )
-
-                def gaussian(self, counts, query, sensitivity, rho, asked=asked):
-                    asked.append((np.array(counts), float(sensitivity), 2))
-                    return NoisyCounts(
-                        np.full_like(counts, 5), super().gaussian(counts, query, sensitivity, rho).spend
-                    )
-
-                def choose(self, scores, query, sensitivity, epsilon):
-                    _, spend = super().choose(scores, query, sensitivity, epsilon)
-                    return np.zeros(len(scores), np.int64), spend
-
-            case.release(side, Watched(0))
-            sides.append(asked)
-        if case.method == "SH":
+        if case.method == "SH":  # asks of cells that one table may not have
             continue
-        assert len(sides[0]) == len(sides[1]) > 0
-        for (a, sensitivity, norm_of), (b, _, _) in zip(*sides, strict=True):
+        first = Answered()
+        case.release(0, first)
+        second = Answered([counts for counts, _, _ in first.asked])
+        case.release(1, second)
+        assert len(first.asked) == len(second.asked) > 0
+        for (a, sensitivity, norm_of), (b, _, _) in zip(first.asked, second.asked, strict=True):
             assert np.linalg.norm((a - b).ravel(), norm_of) <= sensitivity * (1 + 1e-12), (
                 case.name,
                 case.change,
@@ -454,10 +492,10 @@ def test_the_command_with_exact_noise_and_with_workers():
     for options in (["--exact"], ["--workers", "2"], []):
         done = CliRunner().invoke(main, ["audit", "Laplace", "--runs", "30", *options])
         assert done.exit_code == 0, done.output
-        said.append(done.output)
+        said.append(done.stdout)
     assert "exact noise" in said[0]
     assert "simulated noise" in said[1]
-    assert said[1].strip() == said[2].strip()
+    assert said[1] == said[2]
 
 
 def test_the_command_fails_where_a_bound_exceeds_the_claim(monkeypatch):

@@ -11,10 +11,10 @@ import pytest
 from click.testing import CliRunner
 from test_cli import FILES, FLOWS, SIZES, TABLED
 
-from hierdp import Hierarchy, SimulatedNoise, release
+from hierdp import Hierarchy, Names, Numbers, SimulatedNoise, release
 from hierdp.budget import split
 from hierdp.cli import main
-from hierdp.tables import Axis, flows, group_sizes, read, read_regions
+from hierdp.tables import Axis, Prefixes, flows, group_sizes, read, read_parents, read_regions
 from models import Chebyshev, HierarchyQIP, Isotonic, Tree
 from solvers import solve
 
@@ -26,6 +26,12 @@ def place(tmp_path, monkeypatch):
     for name, text in FILES.items():
         Path(name).write_text(text)
     Path("latin.csv").write_bytes("state,county,home,n\nK\xf6ln,a,1,1\n".encode("latin-1"))
+    Path("people.tsv").write_text(FILES["people.csv"].replace(",", "\t"))
+    Path("people.csv.gz").write_bytes(b"packed")
+    Path("utf16.csv").write_bytes(FILES["people.csv"].encode("utf-16"))
+    Path("latin header.csv").write_bytes("état,n\nA,1\n".encode("latin-1"))
+    Path("blank.csv").write_text(FILES["people.csv"] + "B, b,9,1\n")
+    Path("blank columns.csv").write_text(FILES["people.csv"].replace(",", ", ", 3))
     Path("wide.csv").write_text("o_state,o,d,n\n" + "".join(f"A,a{i},x{i},1\n" for i in range(5000)))
     np.savez("odd.npz", a=np.arange(3))
     Path("mine").mkdir()
@@ -42,6 +48,20 @@ COMMANDS = {
     "a folder for a file": (sizes_of("mine"), "no file 'mine'"),
     "not whole": (sizes_of("bad.parquet"), "cannot read 'bad.parquet'"),
     "another format": (sizes_of("people.xlsx"), "its name must end in .parquet or .csv"),
+    "tabs by another name": (sizes_of("people.tsv"), "commas, semicolons, tabs or bars, rename it to .csv"),
+    "a sheet": (sizes_of("people.xlsx"), "export the sheet as CSV in UTF-8"),
+    "a packed file": (sizes_of("people.csv.gz"), "unpack it first"),
+    "UTF-16": (sizes_of("utf16.csv"), "'utf16.csv' is UTF-16, not UTF-8: save it as \"CSV UTF-8\""),
+    "a header in Latin 1": (sizes_of("latin header.csv"), "header of 'latin header.csv' is not UTF-8"),
+    "a region with a blank": (
+        sizes_of("blank.csv"),
+        "row 5, column 'county': the name ' b' has a blank at an end; strip such names in the data",
+    ),
+    "columns with blanks": (
+        sizes_of("blank columns.csv"), "column ' n' of the data has a blank at an end of its name: strip it"
+    ),
+    "a range beyond the bins": ("analyze 120 --epsilon 1 --range 90:200", "range '90:200': it must hold"),
+    "no paper": ("reproduce", "say which paper; there are: kuo2018"),
     "empty": (sizes_of("empty.csv"), "'empty.csv' is empty"),
     "no rows": (sizes_of("header.csv"), "the table has no rows"),
     "Latin 1": (sizes_of("latin.csv"), "line 2 of the CSV file cannot be read"),
@@ -213,6 +233,14 @@ def of_trips(rows=ROWS, **options):
     return release(rows, "top-down", noise=SimulatedNoise(1), **given)
 
 
+def of_bins(axes, mechanism="range-query", **options):
+    given = {"epsilon": 1, "count": "n", "noise": SimulatedNoise(1)} | options
+    return release(ROWS, mechanism, axes=axes, **given)
+
+
+PADDED = pd.DataFrame({"s": ["06", "06", "06"], "c": ["06037", " 06037", None], " n ": [777, 777, 777]})
+FIPS = Prefixes("c", {"s": 2, "c": 6})
+
 CALLS = {
     "a table of nothing": (lambda: read(None), "cannot read a table from NoneType"),
     "a table of numbers": (lambda: read(7), "cannot read a table from int: give a path, a DataFrame"),
@@ -274,12 +302,87 @@ CALLS = {
     "a budget of nothing": (lambda: of_sizes(epsilon=None), "epsilon must be a number"),
     "a budget that is NaN": (lambda: of_sizes(epsilon=float("nan")), "epsilon is nan"),
     "a budget too small": (lambda: of_sizes(epsilon=1e-300), "epsilon is so small"),
+    "a budget that is text": (lambda: of_sizes(epsilon="1"), "epsilon must be a number, got '1'"),
+    "a budget that is a truth": (lambda: of_sizes(epsilon=True), "epsilon must be a number, got True"),
+    "a budget that is NumPy's truth": (lambda: of_sizes(epsilon=np.True_), "epsilon must be a number"),
+    "a delta that is text": (lambda: of_trips(delta="1e-8"), "delta must be a number, got '1e-8'"),
+    "a share that is text": (lambda: split(1.0, 1, ["1"]), "share 0 must be a number, got '1'"),
+    "bins that are a name": (lambda: of_bins(["g"]), "axis 0 is the text 'g'; give such as Numbers"),
+    "bins that are one name": (lambda: of_bins("g"), "axes is the text 'g'; give a list of such as"),
+    "bins by name": (lambda: of_bins({"g": "g"}), "axes is of type dict; give a list of such as Numbers"),
+    "bins of three": (lambda: of_bins([("n", 0, 120)]), "axis 0 is of type tuple; give such as Numbers"),
+    "bins not in a list": (lambda: of_bins(Numbers("n", 0, 9)), "axes is of type Numbers; give a list"),
+    "no bins": (lambda: of_bins([]), "no axes: name at least one, such as Numbers"),
+    "bins of names without regions": (
+        lambda: of_bins([Names("g", np.array(["x", "y"], object))], "clustering"), "axis 0 is of type Names"
+    ),
+    "bins of a number": (lambda: of_bins([("g", 5)], "clustering"), "an axis is .* not of type int"),
+    "a hierarchy without its column": (
+        lambda: of_bins([("c", PLACES)]), r"beside a hierarchy, name the column .*: \(hierarchy, 'county'\)"
+    ),
+    "axes in a list": (lambda: of_trips(axes=["s"]), "axes is of type list; give the columns of each by"),
+    "axes that are a name": (lambda: of_trips(axes="s"), "axes is of type str; give the columns of each"),
+    "an axis that is a number": (lambda: of_trips(axes={"at": 5}), "an axis is .* not of type int"),
+    "a mechanism in a list": (lambda: release(ROWS, ["group-size"], epsilon=1), "no mechanism \\['group-s"),
+    "noise that is a seed": (
+        lambda: release(ROWS, "top-down", epsilon=1, noise=5), r"noise must be None .* not int"
+    ),
+    "noise without a seed": (
+        lambda: release(ROWS, "top-down", epsilon=1, noise=SimulatedNoise), "not the class SimulatedNoise"
+    ),
+    "noise of a word": (lambda: SimulatedNoise("a"), "the seed must be a whole number, 0 or more, got 'a'"),
+    "noise of a fraction": (lambda: SimulatedNoise(1.5), "the seed must be a whole number"),
+    "noise of a truth": (lambda: SimulatedNoise(True), "the seed must be a whole number"),
+    "a column in a list": (
+        lambda: trips(count=["n"]), r"a column is named by a text, such as 's', not by \['n'\]"
+    ),
+    "a region with a blank before it": (
+        lambda: trips(PADDED.iloc[:2], axes={"at": ["s", "c"]}, count=None),
+        "row 2, column 'c': the name ' 06037' has a blank at an end; strip such names in the data",
+    ),
+    "a region with a blank after it, and others unknown": (
+        lambda: trips(PADDED.replace(" 06037", "06037\u00a0"), axes={"at": ["c"]}, count=None, unknown="?"),
+        r"row 2, column 'c': the name '06037\\xa0' has a blank at an end",
+    ),
+    "a code with a blank for a zero": (
+        lambda: trips(PADDED.iloc[1:2], axes={"at": FIPS}, count=None), "row 1, column 'c': the name ' 0' has"
+    ),
+    "a region with a blank in the table of regions": (
+        lambda: read_regions(PADDED.iloc[:2], ["s", "c"]), "row 2, column 'c': .* in the table of regions"
+    ),
+    "a parent with a blank": (
+        lambda: read_parents(pd.DataFrame({"id": ["a", "b"], "in": ["x", "x "]}), "id", "in"),
+        "row 2, column 'in': the name 'x ' has a blank at an end; strip such names in the table of regions",
+    ),
+    "a column with blanks": (
+        lambda: trips(PADDED.iloc[:1], count=" n "), "column ' n ' of the data has a blank at an end of its"
+    ),
+    "a column that has blanks in the data": (
+        lambda: trips(PADDED.iloc[:1], count="n"), "column ' n ' of the data has a blank at an end"
+    ),
     "a delta of 1": (lambda: of_trips(delta=1), "delta is 1.0"),
     "a method that there is not": (lambda: of_sizes(method="M_x"), "no method 'M_x'; there are 'M_H'"),
     "a window that is none": (lambda: of_sizes(method="M_H", window=-1), "window is -1"),
     "a time that is none": (lambda: of_sizes(method="M_H", time_limit=0), "time_limit is 0"),
     "a solver that is not here": (lambda: of_sizes(method="M_H", backend="x"), "there is no backend 'x'"),
-    "trips in halves": (lambda: of_trips(trips=1.5), "trips a person is 1.5: it must be a whole number"),
+    "trips in halves": (lambda: of_trips(trips=1.5), "trips must be a whole number, got 1.5"),
+    "branching in words": (lambda: of_bins([Numbers("n", 0, 9)], branching="4"), "branching must be a whole"),
+    "a budget of a number": (
+        lambda: of_bins([Numbers("n", 0, 9)], budget=5), "budget must be a text or a list of numbers"
+    ),
+    "a method in a list": (lambda: of_sizes(method=["M_H"]), "method must be a text, got one of type list"),
+    "levels that are a number": (lambda: of_sizes(levels=5), "levels must be a text or a list of texts"),
+    "a group that is a number": (lambda: of_sizes(group=5), "group must be a text or a list of texts, got 5"),
+    "entities in a list": (lambda: of_sizes(entities=["n"]), "entities must be a text, got one of type list"),
+    "regions that are a file": (
+        lambda: of_sizes(levels=None, regions="r.csv", region="c"), "regions must be a Hierarchy, got 'r.csv'"
+    ),
+    "a window in words": (lambda: of_sizes(method="M_H", window="a"), "window must be a whole number"),
+    "a time in words": (lambda: of_sizes(method="M_H", time_limit="a"), "time_limit must be a number"),
+    "a solver that is a number": (lambda: of_sizes(method="M_H", backend=5), "backend must be a text, got 5"),
+    "a truth in words": (lambda: of_trips(bounded="no"), "bounded must be True or False, got 'no'"),
+    "shares that are a word": (lambda: of_trips(shares="1"), "shares must be a list of numbers, got '1'"),
+    "an axis named by a number": (lambda: of_trips(axes={5: ["s"]}), "an axis is named by a text, not by 5"),
     "shares that do not fit": (lambda: of_trips(shares=[1, 2]), "2 shares for 1 levels"),
     "a share below 0": (lambda: split(1.0, 2, [1, -1]), "share 1 is -1"),
     "an axis that there is not": (lambda: of_trips(first="to"), "there is no axis 'to'; the axes are at"),
@@ -325,4 +428,4 @@ def test_bad_input(place, what, message):
 
 def test_there_are_many_kinds():
     assert len(KINDS) == len(COMMANDS) + len(CALLS)  # each has a name of its own
-    assert len(KINDS) >= 170
+    assert len(KINDS) >= 225

@@ -1,5 +1,6 @@
 """The solver benchmark: verdicts, means and profiles by hand; runs that resume; reports; files for others."""
 
+import importlib
 import signal
 import subprocess
 import sys
@@ -10,8 +11,10 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from hierdp.bench import metrics, runs, store
-from hierdp.bench.problems import Problem, problems, write
+from hierdp import store
+from hierdp.bench import metrics, runs, verdicts
+from hierdp.bench.files import write
+from hierdp.bench.problems import Problem, problems
 from hierdp.bench.report import study
 from hierdp.bench.verdicts import Truth, verdict
 from hierdp.cli import main
@@ -79,6 +82,45 @@ def test_problems_are_called_what_solver_people_call_them():
     assert Truth.of(BudgetSplit([1.0, 2.0], 1.0)).form == "conic"
     dented = Truth.of(CostTable([[0, 5, 1], [0, 3, 4], [0, 0, 9]], 3))  # not convex: no fast path
     assert (dented.proved, dented.variables, dented.form) == (False, 3, "tables")
+
+
+STUCK = CumulativeQIP.random(np.random.default_rng([0, 30, 0]), 30)
+"""Its fast path stops at 62; 61 is the optimum, and the certificate proves it."""
+
+
+def test_the_truth_is_the_best_answer_that_a_certificate_proves():
+    alone = Truth.of(STUCK)
+    assert (alone.optimum, alone.proved) == (62, False)
+    truth = Truth.of(STUCK, ["clarabel", "highs"], 20)  # the first gives a bound alone
+    assert (truth.optimum, truth.proved) == (61, True)
+    late = verdict(solve(STUCK), truth, None)
+    assert (late.verdict, late.optimum, late.proved) == ("inaccurate", 61, True)
+    assert late.relative_gap == pytest.approx(1 / 61)
+    table = CostTable([[0, 5, 1], [0, 3, 4], [0, 0, 9]], 3)  # no fast path, and prices leave a gap
+    best = Truth.of(table, ["highs"], 20)
+    assert (best.optimum, best.proved) == (solve(table, "highs").objective, False)
+
+
+def test_a_backends_word_is_no_proof(monkeypatch):
+    lie = Solution("highs", "1", "optimal", solve(STUCK).x, 62, 62)
+    real = solve
+    monkeypatch.setattr(verdicts, "solve", lambda m, b="fast", *a: lie if b == "highs" else real(m, b, *a))
+    assert not Truth.of(STUCK, ["highs"]).proved
+
+
+def test_all_rows_of_a_problem_are_judged_by_its_proof(tmp_path):
+    stuck, out = [Problem("stuck", STUCK, "random")], tmp_path / "r.parquet"
+    first = runs.run(stuck, "small", runs.Settings(time_limit=20), out, ["fast"])
+    assert not first["proved"].any()
+    rows = runs.run(stuck, "small", runs.Settings(time_limit=20), out, ["fast", "highs"])
+    assert rows["proved"].tolist() == [False, True]  # what is there is not run again
+    rows = metrics.settled(rows)
+    assert rows["proved"].all()
+    assert rows["optimum"].tolist() == [61, 61]
+    assert rows["relative_gap"].tolist() == pytest.approx([1 / 61, 0])
+    assert rows["verdict"].tolist() == ["inaccurate", "solved"]
+    claimed = rows.assign(proved=[False, True], verdict="solved")
+    assert metrics.settled(claimed)["verdict"].tolist() == ["wrong", "solved"]
 
 
 def frame(*rows):
@@ -301,6 +343,33 @@ def test_the_report_says_what_the_rows_do(tmp_path):
     assert study(out).parts[1].figure is None  # one backend alone is no comparison
 
 
+def test_results_come_before_the_problems_they_are_of(tmp_path):
+    out = tmp_path / "r.parquet"
+    for which in ("small", "large", "medium"):
+        named = [Problem(f"{one.name}-{which}", one.model, one.origin) for one in reversed(some())]
+        runs.run(named, which, runs.Settings(), out, ["fast"])
+    parts = {part.name: part for part in study(out).parts}
+    assert list(parts)[-2:] == ["sets", "limitations"]
+    table = parts["sets"].frames["problems"]
+    assert list(dict.fromkeys(table["set"])) == ["small", "medium", "large"]
+    models = ["BudgetSplit", "Chebyshev", "CostTable", "HierarchyQIP"]
+    assert table["model"].tolist() == models * 3
+    assert "12 problems of 4 models: 12 random, and 0 steps of releases" in parts["problems"].texts[0]
+
+
+def test_a_report_of_nothing_says_so(tmp_path):
+    with pytest.raises(InputError, match=r"there is no file .*nosuch\.parquet; `hierdp bench run --out"):
+        study(tmp_path / "nosuch.parquet")
+    pd.DataFrame(columns=runs.COLUMNS).to_parquet(tmp_path / "empty.parquet")
+    with pytest.raises(InputError, match=r"empty\.parquet holds no runs"):
+        study(tmp_path / "empty.parquet")
+    done = CliRunner().invoke(
+        main, ["bench", "report", str(tmp_path / "nosuch.parquet"), "--out", str(tmp_path / "report")]
+    )
+    assert done.exit_code == 2
+    assert "there is no file" in done.output
+
+
 def test_problems_are_the_same_everywhere_and_others_can_read_them(tmp_path):
     import highspy
 
@@ -315,7 +384,7 @@ def test_problems_are_the_same_everywhere_and_others_can_read_them(tmp_path):
     assert all(Truth.of(model).proved for model in relaxed)
     chosen = [one for one in found.values() if one.kind in ("Chebyshev", "CostTable")][:6]
     paths = write(chosen, tmp_path / "set")
-    assert len(paths) == 18
+    assert len(paths) == 19
     for one in chosen:
         best = solve(one.model).objective
         assert solve(load(tmp_path / "set" / f"{one.name}.npz")).objective == best
@@ -327,6 +396,35 @@ def test_problems_are_the_same_everywhere_and_others_can_read_them(tmp_path):
             assert round(highs.getInfo().objective_function_value) == best
     with pytest.raises(ValueError, match="no test set 'tiny'"):
         problems("tiny")
+
+
+def test_what_is_written_says_what_is_proved_and_highs_solves_all_but_the_integer_qps(tmp_path):
+    import highspy
+
+    stuck = Problem("stuck", STUCK, "random")
+    whole = Problem("whole", Isotonic([9, 2, 5, 1], integer=True), "random")
+    dented = Problem("dented", CostTable([[0, 5, 1], [0, 3, 4], [0, 0, 9]], 3), "random")
+    real = Problem("real", REAL, "random")
+    paths = write([*some(), stuck, whole, dented, real], tmp_path)
+    assert paths[-1].name == "optima.csv"
+    table = pd.read_csv(paths[-1], dtype={"optimum": str}).set_index("problem")
+    assert list(table.columns) == ["form", "optimum", "proved"]
+    assert table.loc["stuck", ["optimum", "proved"]].tolist() == ["61", True]
+    assert not table.loc["dented", "proved"]
+    assert table.loc["real", "optimum"] == repr(float(solve(REAL).objective))
+    for name, row in table.iterrows():
+        assert (tmp_path / f"{name}.npz").is_file()
+        assert (tmp_path / f"{name}.lp").is_file() == (row["form"] != "conic")
+        if row["form"] == "conic":
+            continue
+        for suffix in ("mps", "lp"):
+            highs = highspy.Highs()
+            highs.setOptionValue("output_flag", False)
+            assert highs.readModel(str(tmp_path / f"{name}.{suffix}")) == highspy.HighsStatus.kOk
+            assert (highs.run() == highspy.HighsStatus.kError) == (row["form"] == "MIQP")
+            if row["form"] != "MIQP":
+                found = highs.getInfo().objective_function_value
+                assert found == pytest.approx(float(row["optimum"]), rel=1e-6)
 
 
 def test_by_the_command_line(tmp_path):
@@ -351,3 +449,22 @@ def test_by_the_command_line(tmp_path):
     wrong = run(main, f"bench run --backends hihgs --out {tmp_path}/r.parquet --data none".split())
     assert wrong.exit_code == 2
     assert "Did you mean highs?" in wrong.output
+    done = run(main, f"bench write {tmp_path}/set --models Chebyshev --data none".split())
+    assert done.exit_code == 0, done.output
+    assert {path.name.split("-")[0] for path in (tmp_path / "set").glob("*.lp")} <= {"Chebyshev", "flights"}
+    assert len(list((tmp_path / "set").glob("*.npz"))) == len(pd.read_csv(tmp_path / "set" / "optima.csv"))
+    wrong = run(main, f"bench write {tmp_path}/set --models Chebishev --data none".split())
+    assert wrong.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "work"), [("execution", "per_unit"), ("beyond_the_papers", "fewest_positives")]
+)
+def test_help_of_a_benchmark_runs_nothing(name, work, monkeypatch, capsys):
+    module = importlib.import_module(f"benchmarks.{name}")
+    monkeypatch.setattr(module, work, lambda *_: pytest.fail("it runs"))
+    monkeypatch.setattr(sys, "argv", [name, "--help"])
+    with pytest.raises(SystemExit) as ended:
+        module.main()
+    assert ended.value.code == 0
+    assert "usage:" in capsys.readouterr().out

@@ -16,7 +16,7 @@ def test_numbers_fall_where_bins_say():
     rng = np.random.default_rng(0)
     for low, high, bins in [
         (0, 100, 20),
-        (-5, 5, 0),
+        (-5, 5, None),
         (0.0, 1.0, 7),
         (-0.3, 0.6, 9),
         (10**15, 10**15 + 64, 8),
@@ -156,6 +156,12 @@ def test_counts_are_checked():
         (lambda: Numbers("v", 0, float("inf"), 3), "the end must be beyond"),
         (lambda: Numbers("v", 0.5, 2), "say how many"),
         (lambda: Numbers("v", 0, 10, -1), "-1 of them"),
+        (lambda: Numbers("v", 0, 10, 0), "0 of them"),
+        (lambda: Dates("v", "2013-01-01", "2013-01-11", 0), "0 of them"),
+        (lambda: Numbers("v", 0, 10, 2.0), "bins must be a whole number, got 2.0"),
+        (lambda: Numbers("v", "0", 10), "low must be a number, got '0'"),
+        (lambda: Numbers("v", 0, True), "high must be a number, got True"),
+        (lambda: Numbers(["v"], 0, 10), "an axis is named by a text"),
         (lambda: Numbers("v", 0, 10**12), "there may be 1 … 134,217,728"),
         (lambda: Dates("v", "2013-01-01", "2012-01-01"), "the end must be beyond"),
         (lambda: Dates("v", "2013-01-01", "soon"), "'soon' is no date"),

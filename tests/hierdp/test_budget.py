@@ -4,6 +4,7 @@ import math
 from decimal import Decimal, localcontext
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -135,36 +136,36 @@ def test_ledger_for_the_manifest():
     assert zcdp["rho"] == rho_of(1.0, 1e-8)
 
 
-@pytest.mark.parametrize("value", [0, 0.0, -1, -1e-300, math.nan, math.inf, -math.inf, "nan", "-inf", "0"])
+@pytest.mark.parametrize("value", [0, 0.0, -1, -1e-300, math.nan, math.inf, -math.inf])
 def test_bad_epsilon(value):
     with pytest.raises(InputError, match=r"epsilon is .*positive finite number"):
         check_epsilon(value)
 
 
-@pytest.mark.parametrize("value", ["", "one", "1,5", None, [1], 1j])
+@pytest.mark.parametrize("value", ["", "one", "1,5", "1", "nan", b"1", True, np.True_, None, [1], 1j])
 def test_epsilon_that_is_no_number(value):
     with pytest.raises(InputError, match="epsilon must be a number, got"):
         check_epsilon(value)
 
 
-@pytest.mark.parametrize("value", [0, -1e-9, math.nan, math.inf, 1, 1.0, 1.5, "2", 1 - 1e-17])
+@pytest.mark.parametrize("value", [0, -1e-9, math.nan, math.inf, 1, 1.0, 1.5, 1 - 1e-17])
 def test_bad_delta(value):
     with pytest.raises(InputError, match="delta is"):
         check_delta(value)
 
 
-@pytest.mark.parametrize("value", ["", "tiny", None])
+@pytest.mark.parametrize("value", ["", "tiny", "1e-8", True, None])
 def test_delta_that_is_no_number(value):
     with pytest.raises(InputError, match="delta must be a number, got"):
         check_delta(value)
 
 
-@pytest.mark.parametrize("value", [1, "1", "1e-3", 1e-300, 1e300, Fraction(1, 3)])
+@pytest.mark.parametrize("value", [1, 1e-3, np.float32(0.5), 1e-300, 1e300, Fraction(1, 3)])
 def test_good_epsilon(value):
     assert check_epsilon(value) == float(value)
 
 
-@pytest.mark.parametrize("value", [1e-8, "1e-8", 5e-324, 0.999999])
+@pytest.mark.parametrize("value", [1e-8, np.float64(1e-8), 5e-324, 0.999999])
 def test_good_delta(value):
     assert check_delta(value) == float(value)
 

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from zipfile import ZIP_DEFLATED, ZipFile
 
 import numpy as np
@@ -14,6 +15,7 @@ import pandas as pd
 import pytest
 from test_check import (
     FLOWS,
+    PEOPLE,
     SIZES,
     budget,
     change_manifest,
@@ -25,11 +27,14 @@ from test_check import (
     manifest,
     released,
     setting,
+    spend,
     verdicts,
 )
 
 from hierdp import SimulatedNoise, files, proofs, release
+from hierdp.axes import Numbers
 from hierdp.check import FAILS, HOLDS, OPEN, check
+from hierdp.check.counts import holds
 from hierdp.cli import main
 from hierdp.record import Step
 from solvers import Solution
@@ -324,6 +329,210 @@ def test_a_table_that_its_steps_do_not_give(tmp_path, name):
     change(folder)
     files.seal(folder)
     assert TIE in failed(folder), [line for line in check(folder) if line.verdict == FAILS]
+
+
+# --- what is proved of another answer, problem, mechanism or measurement ---------------------------------
+
+
+def other_steps(change):
+    """The kept steps changed, with the manifest's lines that go with them."""
+
+    def changed(folder):
+        lines = json.loads((folder / files.MANIFEST).read_text())["solved"]
+        steps, lines = change(list(proofs.read(folder / files.PROOFS)), lines)
+        again = [Step(step.step, step.model, Solution("", "", "optimal", step.x)) for step in steps]
+        proofs.write(again, folder / files.PROOFS)
+        proved = all(line["proved_optimal"] for line in lines)
+        change_manifest(folder, lambda m: m.update(solved=lines, all_proved_optimal=proved))
+
+    return changed
+
+
+def worse_answer(steps, lines):
+    """Feasible, and said not to be proved: a unit of the last step from one place to another."""
+    kept = steps[-1]
+    for places in itertools.permutations(range(kept.x.size), 2):
+        x = np.array(kept.x)
+        x.ravel()[list(places)] += [1, -1]
+        proof = kept.model.certificate(x)
+        if proof.bound is not None and not proof:
+            break
+    else:
+        raise AssertionError("another seed: no other answer is feasible")
+    told = {"objective": str(proof.objective), "bound": str(proof.bound), "proved_optimal": False}
+    return [*steps[:-1], proofs.Kept(kept.step, kept.model, x)], [*lines[:-1], {**lines[-1], **told}]
+
+
+def without(steps, lines):
+    """Only the last step."""
+    return steps[-1:], lines[-1:]
+
+
+def too_large(steps, lines):
+    """The last step left out, as one too large to be kept."""
+    return steps[:-1], [*lines[:-1], {**lines[-1], "variables": 10**9}]
+
+
+def other_window(steps, lines):
+    kept = steps[-1]
+    return [*steps[:-1], proofs.Kept(kept.step, replace(kept.model, window=10**6), kept.x)], lines
+
+
+def elsewhere(folder):
+    """The first step's model called by a name that this version does not know."""
+
+    def change(members):
+        with np.load(io.BytesIO(members["000000.npz"])) as arrays:
+            held = dict(arrays)
+        about = json.loads(str(held["about.json"]))
+        held["about.json"] = np.array(json.dumps({**about, "model": "Elsewhere"}))
+        members["000000.npz"] = npz(np.savez, **held)
+
+    in_proofs(change)(folder)
+    change_manifest(folder, lambda m: m["solved"][0].update(model="Elsewhere"))
+
+
+def half_sensitivity(manifest):
+    """And so half the loss, of the same noise."""
+    told = manifest["budget"]
+    told["epsilon"] /= 2
+    told["spent"] /= 2
+    for line in told["spends"]:
+        line["sensitivity"] /= 2
+        line["epsilon"] /= 2
+
+
+def a_line_less(manifest):
+    told = manifest["budget"]
+    told["spent"] -= told["spends"].pop()["epsilon"]
+
+
+def claims_that_fit(folder):
+    table = pd.read_parquet(folder / "released.parquet")
+    places = files.read_regions_of(folder / files.REGIONS)
+    change_manifest(folder, lambda m: m.update(holds=holds(table, m["settings"], places)))
+
+
+def no_axes(folder):
+    change_manifest(folder, lambda m: m["settings"].pop("axes"))
+    claims_that_fit(folder)
+
+
+def no_public_total(folder):
+    change_manifest(folder, lambda m: m["settings"].pop("total"))
+    claims_that_fit(folder)
+
+
+G = {**SIZES, "max_size": 4}
+C = {**SIZES, "max_size": 9}
+T = {**FLOWS, "delta": 1e-6}
+ASKED = "budget: queries"
+LABELS = {"axes": [Numbers("x", 0, 7)]}
+
+OTHERS = {
+    **{
+        f"{kind} {options.get('method', '')}, {what}": (kind, options, other_steps(change), caught)
+        for kind, options in (
+            ("group-size", {**G, "method": "M_c^dp"}),
+            ("group-size", {**G, "method": "M_H^dp"}),
+            ("top-down", T),
+            ("top-down", {**T, "method": "TDA"}),
+            ("top-down", {**T, "method": "TDA_L2"}),
+            ("top-down", {**T, "method": "TDA", "backend": "clarabel"}),
+        )
+        for what, change, caught in (
+            (
+                "a worse answer",
+                worse_answer,
+                TIE if options.get("method", "")[:3] == "TDA" else "certificates",
+            ),
+            ("a step too large", too_large, TIE),
+        )
+    },
+    "group-size, no fits": ("group-size", G, other_steps(without), TIE),
+    "group-size, a window": ("group-size", {**G, "method": "M_H^dp"}, other_steps(other_window), TIE),
+    "group-size, a solver's method": ("group-size", {**G, "method": "M_H^dp"}, entry(mechanism="M_H^r"), TIE),
+    "group-size, K": ("group-size", G, setting(max_size=5), TIE),
+    "group-size, another setting": ("group-size", G, setting(backend="highs"), TIE),
+    "group-size, half the sensitivity": ("group-size", G, manifest(half_sensitivity), ASKED),
+    "group-size, a measurement less": ("group-size", G, manifest(a_line_less), ASKED),
+    "group-size, other neighbours": ("group-size", G, budget(neighbouring_relation="nobody"), ASKED),
+    "group-size, errors that are not there": ("group-size", G, entry(standard_errors="known"), ASKED),
+    "group-size, a model from elsewhere": ("group-size", G, elsewhere, "certificates"),
+    "groups, another method": ("count-of-counts", C, entry(mechanism="Hg"), TIE),
+    "groups, rows turned": ("count-of-counts", C, in_table(lambda t: t[::-1].reset_index(drop=True)), TIE),
+    "groups, what K is": ("count-of-counts", C, setting(max_size_is="estimated: see the budget"), TIE),
+    "groups, half the sensitivity": ("count-of-counts", C, manifest(half_sensitivity), ASKED),
+    "trips, nothing repaired": ("top-down", T, entry(mechanism="SH"), TIE),
+    "trips, a row at no level": (
+        "top-down",
+        T,
+        in_table(lambda t: pd.concat([t, t[-1:].assign(level=9)])),
+        TIE,
+    ),
+    "trips, no axes": ("top-down", T, no_axes, "shape"),
+    "trips, no public total": ("top-down", T, no_public_total, ASKED),
+    "trips, one solver's": ("top-down", T, setting(backend="highs"), TIE),
+    "trips summed up, an error": (
+        "top-down",
+        {**T, "method": "VanillaGauss"},
+        cell("standard_error", 1),
+        TIE,
+    ),
+    "ranges, another mechanism": ("range-query", TREE, entry(mechanism="M_x"), "shape"),
+    "ranges, another method": ("range-query", TREE, entry(mechanism="H_b^c"), TIE),
+    "ranges, a region's name": (
+        "range-query",
+        TREE,
+        in_table(lambda t: t.assign(region=t.region[::-1].to_numpy())),
+        TIE,
+    ),
+    "ranges, a repair that is none": ("range-query", TREE, setting(repair="wholesome"), TIE),
+    "ranges, a hierarchy more": (
+        "range-query",
+        TREE,
+        setting(hierarchies={"c": ["root", "s", "c"], "x": []}),
+        TIE,
+    ),
+    "ranges, flat by another number": (
+        "range-query",
+        {**BINS, "method": "Flat"},
+        setting(branching=50),
+        TIE,
+    ),
+    "ranges, a column more": ("range-query", TREE, in_table(lambda t: t.assign(more=1)), TIE),
+    "ranges, half the sensitivity": ("range-query", TREE, manifest(half_sensitivity), ASKED),
+    "a wavelet's count": ("range-query", {**BINS, "method": "Wavelet"}, cell("count", 0, 0.3), TIE),
+    "a bin's label": (
+        "clustering",
+        {**LABELS, "method": "NF"},
+        in_table(lambda t: t.assign(x=t.x[::-1].to_numpy())),
+        TIE,
+    ),
+    "a bin less": ("clustering", {**LABELS, "method": "GS"}, in_table(lambda t: t[:-1]), TIE),
+    "Laplace without errors": (
+        "clustering",
+        {**BINS, "method": "Laplace"},
+        in_table(lambda t: t.drop(columns="standard_error")),
+        TIE,
+    ),
+    "SF, its clusters": ("clustering", {**BINS, "method": "SF", "clusters": 3}, setting(clusters=4), TIE),
+    "SF, a boundary less": ("clustering", {**BINS, "method": "SF", "clusters": 4}, spend(times=2), ASKED),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_proofs_of_something_else(tmp_path, name):
+    mechanism, options, change, caught_by = OTHERS[name]
+    people = (
+        pd.DataFrame({"x": [0, 0, 0, 1, 2, 5, 5, 6]}) if options.get("axes") == LABELS["axes"] else PEOPLE
+    )
+    made = release(people, mechanism, epsilon=1, noise=SimulatedNoise(7), **options)
+    folder = made.write(tmp_path / "out", report=False)
+    assert FAILS not in verdicts(folder).values()
+    change(folder)
+    files.seal(folder)
+    assert caught_by in failed(folder), [line for line in check(folder) if line.verdict != HOLDS]
 
 
 # --- what is no file, and other versions -----------------------------------------------------------------

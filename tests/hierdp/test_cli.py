@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from hierdp.cli import main
+from hierdp.reproduce import PAPERS
 
 HIERDP = Path(sys.executable).with_name("hierdp")
 
@@ -332,3 +333,27 @@ def test_demo(tmp_path):
     for fetched in ("<script", "<link", "<img", "src=", "@import", "url(http", 'href="http'):
         assert fetched not in page
     assert (out / "demo.png").read_bytes().startswith(b"\x89PNG")
+
+
+STAYS = "True counts stay here, and so does the drawing of noise."
+
+
+@pytest.mark.parametrize(
+    ("command", "where"),
+    [
+        ("release group-size", STAYS),
+        ("verify", "Instances are solved there."),
+        ("reproduce", "Runs are made there, noise and all"),
+        ("audit", "Runs are made there, noise and all"),
+        ("demo", "What is solved, after the noise, is solved there."),
+    ],
+)
+def test_help_says_what_leaves_this_machine(command, where):
+    said = " ".join(CliRunner().invoke(main, [*command.split(), "--help"]).output.split())
+    assert where in said
+    assert (STAYS in said) == (where == STAYS)
+
+
+def test_help_lists_the_papers():
+    said = CliRunner().invoke(main, ["reproduce", "--help"]).output
+    assert all(paper in said for paper in PAPERS)

@@ -1,9 +1,17 @@
 """hierdp analyze, as a newcomer would use it."""
 
+import shlex
+from io import StringIO
+from pathlib import Path
+
+import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
 
+from hierdp.analysis import report
+from hierdp.analysis.given import Given
+from hierdp.analysis.methods import Row
 from hierdp.cli import main
 
 
@@ -24,6 +32,38 @@ def test_ranges_and_advice():
         assert said in done.output
     order = [line.split()[0] for line in done.output.splitlines()[2:12]]
     assert (order[0], order[-2]) == ("H_b,o^c", "F")
+
+
+@pytest.mark.parametrize("given", [(), ("--range", "3:15", "--range", ":18", "--range", "5:20")])
+def test_the_options_told_release_what_was_promised(given, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("people.csv").write_text("age\n" + "".join(f"{age}\n" for age in range(30)))
+    assert run("32", "--epsilon", "0.01", *given, "--out", "told").exit_code == 0
+    told = pd.read_csv("told/methods.csv").set_index("method")
+    asked = [*(text for text in given if ":" in text)] or [f"{a}:{b}" for b in range(33) for a in range(b)]
+    Path("asked").write_text("\n".join(asked))
+    for method, row in told.dropna(subset="release_range_query").iterrows():
+        command = "release range-query people.csv --numbers age=0:32 --epsilon 0.01 --simulate 1 --out made"
+        arguments = shlex.split(f"{command} --overwrite {row.release_range_query}")
+        done = CliRunner().invoke(main, arguments, catch_exceptions=False)
+        assert done.exit_code == 0, done.output
+        answers = CliRunner().invoke(main, ["query", "made", "--file", "asked", "--csv"]).output
+        errors = pd.read_csv(StringIO(answers)).standard_error
+        assert np.mean(errors**2) == pytest.approx(row.variance, rel=2e-3), method
+    unnamed = set(told.index[told.release_range_query.isna()])
+    assert {"SF"} <= unnamed <= {"SF", "H_b,o"}  # whose best shares may be 0
+
+
+def test_shares_of_nothing_are_not_told():
+    queries = Given(8, [0], [8])
+    row = Row("H_b,o^c", 1.0, 2, 3, "optimized", np.array([0.0, 0.5, 0.5]))
+    assert report.options(queries, row) == ""
+
+
+def test_the_advice_is_a_command():
+    said = run("120", "--epsilon", "1").output
+    assert 'hierdp release range-query TABLE --method "H_b^c" --branching 11 --budget equal …' in said
+    assert 'hierdp release range-query TABLE --method "H_b^c" --branching 14 --budget optimized …' in said
 
 
 def test_where_flat_is_best_it_says_so():
@@ -92,7 +132,7 @@ def test_the_matrix_mechanism():
         (["10", "--epsilon", "nan"], "epsilon is nan"),
         (["10", "--epsilon", "1", "--range", "5"], "write LOW:HIGH"),
         (["10", "--epsilon", "1", "--range", "a:5"], "write LOW:HIGH"),
-        (["10", "--epsilon", "1", "--range", "3:11"], "within 0 … 9"),
+        (["10", "--epsilon", "1", "--range", "3:11"], "range '3:11': it must hold a bin, and be within"),
         (["10", "--epsilon", "1", "--range", "1:2,3:4"], "each of 1 dimension"),
         (["10", "--epsilon", "1", "--range", "1:2", "--workload", "ranges"], "not both"),
         (["10", "--epsilon", "1", "--workload", "boxes"], "there are ranges, prefixes"),

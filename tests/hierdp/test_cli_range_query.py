@@ -1,6 +1,7 @@
 """hierdp release range-query, and hierdp query of what it made."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -163,3 +164,31 @@ def test_with_regions_names_are_one_column(people, tmp_path):
     assert "with --regions, name one column, of the finest region" in made.output.replace("\n", " ")
     made = run(*asked, *levels, "--numbers", "age=0:100")
     assert "--regions is for --names" in made.output
+
+
+@pytest.mark.parametrize(
+    ("numbers", "warned"),
+    [
+        ("age=0:120:7", "makes bins of 17.1429 each, .* if age is whole, take 6 or 8 bins"),
+        ("age=0:120:500", "makes bins of 0.24 each, .* take 120 bins"),
+        ("age=0:120:8", None),
+        ("age=0:120", None),
+        ("age=0:120.5:7", None),
+    ],
+)
+def test_bins_that_begin_between_whole_numbers_are_told_of(people, tmp_path, numbers, warned):
+    out = tmp_path / "out"
+    told = ("--numbers", numbers, "--epsilon", 1, "--simulate", 1, "--out", out)
+    for mechanism in ("range-query", "clustering"):
+        made = run("release", mechanism, people, *told, "--overwrite")
+        assert made.exit_code == 0, made.output
+        said = " ".join(made.output.split())
+        assert ("Warning" in said) == (warned is not None)
+        assert warned is None or re.search(warned, said)
+
+
+@pytest.mark.parametrize("mechanism", ["range-query", "clustering", "top-down"])
+def test_help_tells_of_no_groups_where_there_are_none(mechanism):
+    said = run("release", mechanism, "--help").output
+    assert "group" not in said.lower()
+    assert "missing group" in " ".join(run("release", "group-size", "--help").output.split())

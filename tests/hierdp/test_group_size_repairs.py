@@ -127,5 +127,13 @@ def test_a_solver_that_does_not_finish_is_reported():
     rng = np.random.default_rng(0)
     places = hierarchy([[0] * 30])
     sizes = GroupSizes(places, places.tree.sum_up(rng.integers(0, 99, (30, 60))))
-    with pytest.raises(NotSolved, match=r"highs: (time_limit|feasible)"):
+    with pytest.raises(NotSolved, match=r"highs: (time_limit|feasible); (\w.*; )?give it more time \("):
         group_size(sizes, 0.1, SimulatedNoise(0), "M_c", How(time_limit=0.01))
+
+
+def test_a_window_without_an_answer_is_the_window_s_fault():
+    """It was called a bug of ours: "please report this"."""
+    noise = SimulatedNoise(1)
+    with pytest.raises(NotSolved, match=r"has no answer: .* take a wider window than 1, or none") as none:
+        group_size(data(1), 0.01, noise, "M_H^dp", How(window=1))
+    assert none.value.status == "infeasible"

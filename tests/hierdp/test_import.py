@@ -45,7 +45,8 @@ def test_public_names(tmp_path):
     )
     done = python(code, tmp_path)
     assert done.stdout.split() == [
-        "Hierarchy", "InputError", "Release", "SimulatedNoise", "release", "verify"
+        "Dates", "Hierarchy", "InputError", "Names", "Numbers", "Release", "SimulatedNoise", "release",
+        "verify",
     ]  # fmt: skip
     assert "module 'hierdp' has no attribute 'relese'" in done.stderr
 

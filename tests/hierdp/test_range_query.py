@@ -17,6 +17,7 @@ from hierdp.mechanisms.range_query.repairs import REPAIRS
 from hierdp.mechanisms.range_query.tree import grid_tree, hierarchy_tree, tree_of_boxes
 from hierdp.mechanisms.range_query.wavelet import coefficients, counts_of, sensitivity
 from hierdp.noise import NoisyCounts, Spend, double_geometric_variance
+from hierdp.record import NotSolved
 
 PLACES = Hierarchy.from_columns(
     {"state": ["B", "A", "B", "A", "C", "B"], "town": ["u", "v", "w", "x", "y", "z"]}, ["state", "town"]
@@ -312,3 +313,15 @@ def test_so_large_a_budget_that_there_is_no_noise(method):
         made = range_query(data_for(method, counts), 1e6, SimulatedNoise(1), method)
         every = made.box(np.zeros((1, len(shape)), int), np.array([shape]))
         assert every.estimate == pytest.approx([counts.sum()])
+
+
+@pytest.mark.parametrize("repair", ["least squares", "non-negative", "whole", "whole, free total"])
+def test_counts_beyond_floats_are_refused_where_floats_answer(repair):
+    """It ended as a bug of ours, "please report this": no answer in floats could be proved."""
+    data = Histogram.of(np.full(4, 2**44), "x")
+    if repair == "whole, free total":
+        made = range_query(data, 1.0, SimulatedNoise(1), repair=repair)
+        assert made.steps[0].proved.proved_optimal
+        return
+    with pytest.raises(NotSolved, match=r"too large for proofs in floats: count in larger units, or take"):
+        range_query(data, 1.0, SimulatedNoise(1), repair=repair)

@@ -20,7 +20,7 @@ from hierdp.tables import Axis, flows, group_sizes, read, read_regions
 
 COMMUTING = Path(__file__).parents[3] / "shared" / "data" / "us-commuting-2009-2013.parquet"
 
-STATES = {"01": ["01001", "01003"], "1": ["1001"], "Åland": ["Jomala, västra", 'a "b"', "\tc|d;\n"]}
+STATES = {"01": ["01001", "01003"], "1": ["1001"], "Åland": ["Jomala, västra", 'a "b"', "c|\t;\nd"]}
 COUNTY_OF = {county: state for state, counties in STATES.items() for county in counties}
 COUNTY = st.sampled_from(list(COUNTY_OF))
 PLACES = Hierarchy.from_columns({"s": list(COUNTY_OF.values()), "c": list(COUNTY_OF)}, ["s", "c"])
@@ -239,7 +239,12 @@ def test_csv_is_taken_as_it_stands(tmp_path, delimiter, newline):
         ("a.csv", b"c,n\na,1\nb,77,9\n", "line 3 of the CSV file cannot be read"),
         ("a.csv", b"c,n\na,1\nb\n", "line 3 of the CSV file cannot be read"),
         ("a.csv", b"c,n\na,1\n\xff\xfe,77\n", "line 3 of the CSV file cannot be read"),
-        ("a.csv", b"\xff\xfec,n\na,77\n", "cannot read the header .* UnicodeDecodeError"),
+        ("a.csv", b"\xff\xfec,n\na,77\n", "is UTF-16, not UTF-8: save it as"),
+        ("a.csv", "c,n\na,77\n".encode("utf-16-le"), "is UTF-16, not UTF-8: save it as"),
+        ("a.csv", b"c,K\xf6ln\na,77\n", "the header of .* is not UTF-8: .* if it is Latin 1"),
+        ("a.tsv", b"c\tn\na\t77\n", r"semicolons, tabs or bars, rename it to \.csv"),
+        ("a.csv.gz", b"x", "unpack it first"),
+        ("a.xlsx", b"x", "export the sheet as CSV"),
         ("a.csv", b'c,n\n"a,77\n', "line .* of the CSV file cannot be read"),
     ],
 )

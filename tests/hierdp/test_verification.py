@@ -282,3 +282,9 @@ def test_an_inaccurate_answer_may_be_a_little_too_good(status, objective, verdic
 def test_a_backend_that_is_not_there(backend):
     with pytest.raises(ValueError, match=r"there is no backend 'nobody'|is not installed\. To get it: pip"):
         verify(MODEL, backends=[backend])
+
+
+def test_the_fast_path_is_held_against_itself_once():
+    found = verify(Isotonic([3, 1, 2]), backends=["fast", "highs"])
+    assert [row.backend for row in found.rows] == ["fast", "highs"]
+    assert repr(verify(Isotonic([3, 1, 2]), backends=["fast"])).startswith("Verification(1 models, 1 proved")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from models import HierarchyQIP, Tree
-from solvers import solve
+from solvers import cost_tables, solve
 from solvers.cost_tables import by_program, by_slopes, solve_by_tables
 
 
@@ -26,6 +26,19 @@ def test_constraint_programs_and_merged_slopes_agree_cell_by_cell(seed):
         assert (table.costs == merged[place].costs).all()
     assert slow.status == quick.status
     assert slow.objective == quick.objective
+
+
+def test_a_cell_has_one_thread(monkeypatch):
+    """Several cost a small program as much time again; and which of equal answers they find is chance."""
+    asked = []
+
+    def noted(model, *_, threads=None):
+        asked.append(threads)
+        return solve(model, "fast")
+
+    monkeypatch.setattr(cost_tables, "solve", noted)
+    solve_by_tables(instance(1), by_program())
+    assert set(asked) == {1}
 
 
 @pytest.mark.parametrize("seed", range(60))

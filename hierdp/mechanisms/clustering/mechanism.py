@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hierdp.axes import Dates, Numbers
-from hierdp.binning import Histogram, histogram
+from hierdp.binning import AxisOf, Histogram, checked_axes, histogram
 from hierdp.budget import Ledger, check_epsilon
 from hierdp.errors import InputError, listed
 from hierdp.mechanisms import PERSON
@@ -23,7 +22,7 @@ from hierdp.mechanisms.clustering.structure_first import structure_first
 from hierdp.noise import ExactNoise, Noise, deviation_of
 from hierdp.record import Release
 from hierdp.tables import Axis as Regions
-from hierdp.tables import AxisLike, regions_from
+from hierdp.tables import regions_from
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -125,7 +124,7 @@ def from_table(
     *,
     epsilon: float,
     noise: Noise | None = None,
-    axes: Sequence[Numbers | Dates | tuple[str, AxisLike]],
+    axes: Sequence[AxisOf],
     count: str | None = None,
     unknown: str | None = None,
     clip: bool = False,
@@ -144,6 +143,7 @@ def from_table(
     given = {"share": share, "eta": eta, "clusters": clusters, "largest": largest, "width": width}
     options = {name: value for name, value in given.items() if value is not None}
     checked(method, options)  # before the table, which may be large, is read
+    axes = checked_axes(axes)
     data = histogram(source, axes, count=count, unknown=unknown, clip=clip)
     made = clustering(data, epsilon, noise, method, **options)
     named = [Regions.of(axis[1]).hierarchy for axis in axes if isinstance(axis, tuple)]

@@ -96,8 +96,7 @@ def boundaries(counts: Ints, clusters: int, largest: int, epsilon: float, noise:
     would not be exact, in units of several people, which move by one at most where the count does.
     """
     n = counts.size
-    unit = -(-n * largest // _SAFE)
-    bound = max(1, largest // unit)
+    unit, bound = bound_of(n, largest)
     sums = sums_of(np.minimum(counts // unit, bound))
     least = layers(clusters - 1, sums, True)
     step = sensitivity(bound)
@@ -111,9 +110,21 @@ def boundaries(counts: Ints, clusters: int, largest: int, epsilon: float, noise:
         starts[r] = end = r + int(chosen[0])
         spent.append(spend)
     one = spent[0]
-    query = f"{clusters - 1} boundaries of runs, one after the other"
     loss = float(sum(spend.epsilon or 0 for spend in spent))
-    return starts, Spend(query, one.noise, one.sensitivity, one.scale, loss, None, one.private)
+    return starts, Spend(
+        query_of(clusters), one.noise, one.sensitivity, one.scale, loss, None, one.private, times=len(spent)
+    )
+
+
+def query_of(clusters: int) -> str:
+    """What the boundaries are called in the budget."""
+    return f"{clusters - 1} boundaries of runs, one after the other"
+
+
+def bound_of(bins: int, largest: int) -> tuple[int, int]:
+    """How many people a unit of a scored count is, and F in these units."""
+    unit = -(-bins * largest // _SAFE)
+    return unit, max(1, largest // unit)
 
 
 def sensitivity(largest: int) -> int:

@@ -138,24 +138,29 @@ def count_of_counts(
     neighbours = ENTITY if plan.group_budget is None else PRIVATE_GROUPS
     neighbours += f"; {NOT_EMPTY}" if plan.smallest else ""
     ledger = Ledger(epsilon, 0.0, neighbours, measured.spends)
+    settings = settings_of(plan, places, measured.max_size, int(measured.groups[0]))
+    table, regions = table_of(places, runs), {ALONE: places}
+    return Release(
+        plan.name, table, ledger, tuple(steps.kept), settings, tuple(steps.proved), regions=regions
+    )
+
+
+def settings_of(plan: Plan, places: Hierarchy, max_size: int, groups: int) -> dict[str, Any]:
+    """For the manifest; `max_size` and `groups`, the number of all, are public or estimated."""
     parts = {"size_budget": plan.size_budget, "group_budget": plan.group_budget}
-    settings = {
+    return {
         "levels": list(places.levels),
         "methods": [method.name for method in plan.methods],
         **({} if plan.bottom_up else {"merge": plan.merge}),
-        "max_size": measured.max_size,
+        "max_size": max_size,
         "max_size_is": "public" if plan.size_budget is None else "estimated: see the budget",
         "last_size_means": "this size or more",
         "smallest_size": plan.smallest,
-        "groups": int(measured.groups[0]),
+        "groups": groups,
         "groups_are": "public" if plan.group_budget is None else "estimated: see the budget",
         **{name: part for name, part in parts.items() if part is not None},
         **({} if plan.shares is None else {"shares": list(plan.shares)}),
     }
-    table, regions = _table(places, runs), {ALONE: places}
-    return Release(
-        plan.name, table, ledger, tuple(steps.kept), settings, tuple(steps.proved), regions=regions
-    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -262,7 +267,8 @@ def _level_names(levels: Sequence[str] | None, regions: Hierarchy | None) -> Seq
     return ["root", *([levels] if isinstance(levels, str) else levels or ())]
 
 
-def _table(places: Hierarchy, runs: Runs) -> Any:
+def table_of(places: Hierarchy, runs: Runs) -> Any:
+    """A row a region and a size that it has groups of."""
     frame = places.frame()
     table = frame.loc[frame.index.repeat(runs.distinct)].reset_index(drop=True)
     return table.assign(size=runs.sizes, groups=runs.counts)

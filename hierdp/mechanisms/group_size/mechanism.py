@@ -17,7 +17,7 @@ from hierdp.mechanisms.group_size.repairs import METHODS, Method, Repaired, pape
 from hierdp.mechanisms.how import How, checked
 from hierdp.metrics import constraint_violations
 from hierdp.noise import ExactNoise, Noise, NoisyCounts
-from hierdp.record import Release
+from hierdp.record import NotSolved, Release
 from hierdp.tables import GroupSizes, group_sizes, groups_from, regions_from
 
 
@@ -105,15 +105,8 @@ def group_size(
         how = replace(how, window=paper_window(measured[0].spend.scale))
     repaired = post_process(measured, data.hierarchy, data.groups, chosen, how)
     ledger = Ledger(epsilon, 0.0, ENTITY, tuple(level.spend for level in measured))
-    settings = {
-        "max_size": data.counts.shape[1] - 1,
-        "last_size_means": "this size or more",
-        "groups": data.groups,
-        "levels": list(data.hierarchy.levels),
-        **({} if how.window is None else {"window": how.window}),
-        **({} if chosen.consistent else _inconsistent(data.hierarchy, repaired)),
-    }
-    table, regions = _table(data.hierarchy, repaired.counts), {ALONE: data.hierarchy}
+    settings = settings_of(data.hierarchy, repaired.counts, data.groups, chosen, how.window)
+    table, regions = table_of(data.hierarchy, repaired.counts), {ALONE: data.hierarchy}
     return Release(chosen.name, table, ledger, repaired.steps, settings, regions=regions)
 
 
@@ -145,14 +138,36 @@ def post_process(
 ) -> Repaired:
     """The method's post-processing of what was measured."""
     noisy = np.concatenate([level.counts for level in measured])
-    return method.repair(noisy, hierarchy, groups, how or How())
+    how = how or How()
+    try:
+        return method.repair(noisy, hierarchy, groups, how)
+    except NotSolved as none:
+        if none.status != "infeasible" or how.window is None:
+            raise
+        wider = f"{none}; take a wider window than {how.window}, or none"
+        raise NotSolved("infeasible", wider) from none
 
 
-def _inconsistent(hierarchy: Hierarchy, repaired: Repaired) -> dict[str, Any]:
-    return {"constraint_violations": constraint_violations(hierarchy.tree, repaired.counts)}
+def settings_of(
+    hierarchy: Hierarchy, counts: Any, groups: int, method: Method, window: int | None
+) -> dict[str, Any]:
+    """For the manifest; `counts` are the released ones, shape (regions, sizes)."""
+    return {
+        "max_size": counts.shape[1] - 1,
+        "last_size_means": "this size or more",
+        "groups": groups,
+        "levels": list(hierarchy.levels),
+        **({} if window is None else {"window": window}),
+        **({} if method.consistent else _inconsistent(hierarchy, counts)),
+    }
 
 
-def _table(hierarchy: Hierarchy, counts: Any) -> Any:
+def _inconsistent(hierarchy: Hierarchy, counts: Any) -> dict[str, Any]:
+    return {"constraint_violations": constraint_violations(hierarchy.tree, counts)}
+
+
+def table_of(hierarchy: Hierarchy, counts: Any) -> Any:
+    """A row a region and size."""
     frame = hierarchy.frame()
     sizes = counts.shape[1]
     table = frame.loc[frame.index.repeat(sizes)].reset_index(drop=True)

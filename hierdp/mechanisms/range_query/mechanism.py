@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hierdp.axes import Names
-from hierdp.binning import Histogram, histogram
+from hierdp.binning import AxisOf, Histogram, checked_axes, histogram
 from hierdp.budget import Ledger, check_epsilon
 from hierdp.mechanisms import PERSON
 from hierdp.mechanisms.range_query.answers import Answers, Consistent, Covering, RangeAnswers
@@ -62,7 +62,7 @@ def from_table(
     *,
     epsilon: float,
     noise: Noise | None = None,
-    axes: Sequence[Any],
+    axes: Sequence[AxisOf],
     count: str | None = None,
     unknown: str | None = None,
     clip: bool = False,
@@ -77,6 +77,7 @@ def from_table(
     `hierdp.mechanisms.range_query.range_query`.
     """
     chosen(method, branching=branching, budget=budget, repair=repair)  # before the table is read
+    axes = checked_axes(axes)
     data = histogram(source, axes, count, unknown, clip)
     made = range_query(data, epsilon, noise, method, branching=branching, budget=budget, repair=repair)
     named = [Regions.of(axis[1]).hierarchy for axis in axes if isinstance(axis, tuple)]

@@ -27,6 +27,10 @@ FINENESS = 1_000
 """Whole weights are 1/variance in units of this part of the least, or coarser where counts are huge."""
 
 
+LARGEST = 2**40
+"""Of a count, where answers are floats: over it they are as coarse as 1/4,000, too coarse to prove."""
+
+
 @dataclass(frozen=True, eq=False)
 class Repaired:
     """Consistent counts of all nodes, and the problems solved on the way."""
@@ -55,9 +59,12 @@ def repaired(
     Raises
     ------
     NotSolved
-        If counts are beyond what 64 bits hold the costs of.
+        If counts are beyond what 64 bits hold the costs of, or what floats hold to the accuracy of a proof.
     """
     steps: list[Step] = []
+    if np.abs(noisy).max() > LARGEST and repair != "whole, free total":
+        why = f"noisy counts over {LARGEST:.2g} are too large for proofs in floats"
+        raise NotSolved("error", f"{why}: count in larger units, or take the repair 'whole, free total'")
     if not repair.endswith("free total"):
         least = ConstrainedInference(tree, noisy, np.repeat(variance, tree.level_sizes))
         steps.append(solving("consistency of all levels", least))

@@ -41,7 +41,7 @@ def sensitivity(shape: tuple[int, ...]) -> int:
     return prod(1 + (height(n, 2) if n > 1 else 0) for n in shape)
 
 
-def coefficients(counts: Ints) -> Ints:
+def coefficients(counts: NDArray[Any]) -> NDArray[Any]:
     """The whole-number Haar transform along every axis; of the same shape.
 
     Along an axis: the total, then the differences of the top level, and so on to those of pairs of bins.
@@ -64,7 +64,7 @@ def counts_of(transformed: NDArray[Any]) -> Floats:
     return counts
 
 
-def _forward(values: Ints) -> Ints:
+def _forward(values: NDArray[Any]) -> NDArray[Any]:
     found = []
     while len(values) > 1:
         pairs = len(values) // 2

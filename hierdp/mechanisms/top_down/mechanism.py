@@ -138,19 +138,41 @@ def top_down(
     else:
         levels, steps, spends = _all_cells(data, order, rho_of(epsilon, delta), noise, unit)
     ledger = Ledger(epsilon, delta, unit.neighbours, tuple(spends))
-    settings = {
+    settings = settings_of(data, order, data.total, unit, shares, how.backend)
+    regions = dict(zip(data.axis_names, data.axes, strict=True))
+    made = table_of(data, levels, deviation_of(spends[0]) if method == "VanillaGauss" else None)
+    return Release(chosen.name, made, ledger, tuple(steps), settings, regions=regions)
+
+
+def settings_of(
+    data: Flows,
+    order: Sequence[int],
+    total: int,
+    unit: Unit,
+    shares: Sequence[float] | None,
+    backend: str | None,
+) -> dict[str, Any]:
+    """For the manifest; of `data` only the axes."""
+    return {
         "axes": {name: list(axis.levels) for name, axis in zip(data.axis_names, data.axes, strict=True)},
         "order": [data.axis_names[axis] for axis in order],
         **({} if unit.trips == 1 else {"trips_a_person": unit.trips, "all_different": unit.distinct}),
-        **({"total": data.total} if unit.bounded else {}),
+        **({"total": total} if unit.bounded else {}),
         **({} if shares is None else {"shares": [float(share) for share in shares]}),
+        **({} if backend is None else {"backend": backend}),
     }
-    regions = dict(zip(data.axis_names, data.axes, strict=True))
+
+
+def table_of(data: Flows, levels: Sequence[Level], deviation: float | None = None) -> Any:
+    """A row a node that has a count; of `data` only the axes.
+
+    With the standard deviation of the noise of each finest count, where nothing is repaired, also errors.
+    """
     made = table(data, levels)
-    if method == "VanillaGauss":  # each finest count has noise of its own, and nothing is repaired
+    if deviation is not None:
         cells = np.concatenate([finest_cells_of(data.axes, level)[level.shown] for level in levels])
-        made["standard_error"] = (deviation_of(spends[0]) or 0.0) * np.sqrt(cells)
-    return Release(chosen.name, made, ledger, tuple(steps), settings, regions=regions)
+        made["standard_error"] = deviation * np.sqrt(cells)
+    return made
 
 
 def inf_tda(
@@ -215,7 +237,7 @@ def _stable(
     """The stability histogram (Theorem 8) of the finest counts, summed up."""
     name = level_name(data, depths_of(data.axes, order)[-1])
     kept, measured = noise.stable(data.counts, f"counts by {name}", unit.changes, epsilon, delta)
-    return _summed_up(data, order, data.cells[kept], measured.counts), [], [measured.spend]
+    return summed_up(data, order, data.cells[kept], measured.counts), [], [measured.spend]
 
 
 def _all_cells(data: Flows, order: Sequence[int], rho: float, noise: Noise, unit: Unit) -> Found:
@@ -233,9 +255,10 @@ def _all_cells(data: Flows, order: Sequence[int], rho: float, noise: Noise, unit
     measured = noise.gaussian(counts, f"counts by {name}", root_of(unit.squared_sensitivity), rho)
     there = np.flatnonzero(measured.counts)
     cells = np.stack(np.unravel_index(there, shape), axis=1).astype(np.int64)
-    return _summed_up(data, order, cells, measured.counts[there]), [], [measured.spend]
+    return summed_up(data, order, cells, measured.counts[there]), [], [measured.spend]
 
 
-def _summed_up(data: Flows, order: Sequence[int], cells: Ints, counts: Ints) -> list[Level]:
+def summed_up(data: Flows, order: Sequence[int], cells: Ints, counts: Ints) -> list[Level]:
+    """All levels from the finest cells; of `data` only the axes."""
     below = [nodes.level for nodes in nodes_above(data.axes, order, cells, counts)]
     return [root(data.axes, int(counts.sum())), *below]

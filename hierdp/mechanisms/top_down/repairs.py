@@ -84,12 +84,19 @@ def rounded(name: str, noisy: Ints, totals: Ints, offsets: Ints, how: How) -> St
     the larger). The real answer is exact by default; a `backend` such as "clarabel", the paper's, gives it
     in floats.
     """
-    floor, part = _nearest_real(name, noisy, totals, offsets, how)
+    x = rounded_from(*_nearest_real(name, noisy, totals, offsets, how), noisy, totals, offsets)
+    return _judged(name, FixedSum(noisy, totals, 2, offsets), x, how.backend or "fast")
+
+
+def rounded_from(floor: Ints, part: Floats, noisy: Ints, totals: Ints, offsets: Ints) -> Ints:
+    """The same from the real answer, as ``(⌊v⌋, v − ⌊v⌋)``."""
     x = floor + (part >= 0.5)
     missing = totals - by_segment(np.add, x, offsets, empty=0)
     x = x + _chosen(-noisy, np.maximum(missing, 0), offsets)
-    x = x - _chosen(np.where(x > 0, noisy, np.iinfo(np.int64).max), np.maximum(-missing, 0), offsets)
-    return _judged(name, FixedSum(noisy, totals, 2, offsets), x, how.backend or "fast")
+    least: Ints = x - _chosen(
+        np.where(x > 0, noisy, np.iinfo(np.int64).max), np.maximum(-missing, 0), offsets
+    )
+    return least
 
 
 def two_phases(name: str, noisy: Ints, totals: Ints, offsets: Ints, how: How) -> Step:
@@ -100,10 +107,18 @@ def two_phases(name: str, noisy: Ints, totals: Ints, offsets: Ints, how: How) ->
     fractional parts; of equal ones the first. With equal weights all positive v have the same part, so it
     is the choice among equals that tells this method from `rounded`.
     """
-    floor, part = _nearest_real(name, noisy, totals, offsets, how)
-    missing = totals - by_segment(np.add, floor, offsets, empty=0)
-    x = floor + _chosen(-part, missing, offsets)
+    x = handed_out(*_nearest_real(name, noisy, totals, offsets, how), noisy, totals, offsets)
     return _judged(name, FixedSum(noisy, totals, 2, offsets), x, how.backend or "fast")
+
+
+def handed_out(floor: Ints, part: Floats, noisy: Ints, totals: Ints, offsets: Ints) -> Ints:  # noqa: ARG001
+    """The second phase, from the real answer, as ``(⌊v⌋, v − ⌊v⌋)``."""
+    missing = totals - by_segment(np.add, floor, offsets, empty=0)
+    return np.asarray(floor + _chosen(-part, missing, offsets))
+
+
+ROUNDED: dict[str, Callable[..., Ints]] = {"TDA_L2": rounded_from, "TDA": handed_out}
+"""Whose answers need not be optimal among whole counts: they follow from the nearest real ones."""
 
 
 _SOLVER = ("backend", "time_limit")
@@ -125,7 +140,7 @@ METHODS = {
 def _nearest_real(name: str, noisy: Ints, totals: Ints, offsets: Ints, how: How) -> tuple[Ints, Floats]:
     """The nearest non-negative reals v in squares, as ``(⌊v⌋, v − ⌊v⌋)``."""
     if how.backend is None or how.backend == "fast":
-        return _nearest_fractions(noisy, totals, offsets)
+        return nearest_fractions(noisy, totals, offsets)
     parts = _batches(noisy, totals, offsets, MOST_REAL)
     tasks = [(name, FixedSum(y, c, 2, cuts), how.backend, how.time_limit) for y, c, cuts in parts]
     v = np.concatenate([np.zeros(0), *execution.each(_real_of_some, tasks, f"solving: {name}")])
@@ -139,7 +154,7 @@ def _real_of_some(name: str, model: FixedSum, backend: str, time_limit: float | 
     return np.asarray(solved(name, solve(program, backend, time_limit)).x)
 
 
-def _nearest_fractions(noisy: Ints, totals: Ints, offsets: Ints) -> tuple[Ints, Floats]:
+def nearest_fractions(noisy: Ints, totals: Ints, offsets: Ints) -> tuple[Ints, Floats]:
     """The same in closed form: max(0, y + λ), λ = (c − the k largest)/k for the most k that stay positive.
 
     Siblings share λ: the fractional parts of the positive ones are the same float.

@@ -51,10 +51,13 @@ def about(sets: Mapping[str, Flows]) -> Part:
         "1 to the last trip. The flows are not Pareto(1), as the paper says, but x − 1 for Pareto(3) x, "
         "stretched to a largest flow of 1,000; sets called “drawn” have Pareto(1) flows. Table 1 prints "
         "95,612 pairs for random dense: half of 435² pairs is 94,612, and these have the printed number "
-        "of trips.",
-        "Commuting: workers by county of home and of work in the United States, 2009–2013; the paper's "
-        "own file is Italy's (28,805,440 commuters). All trees refine the destination first.",
+        "of trips. All trees refine the destination first.",
     ]
+    commuting = [
+        "Commuting: workers by county of home and of work in the United States, 2009–2013; the paper's "
+        "own file is Italy's (28,805,440 commuters).",
+    ]
+    texts += commuting if "commuting" in sets else []
     return Part("data", "Table 1: the data", texts, {"data": pd.DataFrame(rows)})
 
 
@@ -77,7 +80,8 @@ def figure_4(runs: DataFrame, settings: Settings) -> Part:
     drawn = _grid(runs, [(name, "max_error") for name in names], settings)
     frames = {f"figure4_{_file(n)}": by_level(runs[runs.data == n], "max_error") for n in names}
     texts = [
-        "As Figure 3. A column of the tables is a level; the data sets are those of the figure, in order."
+        f"By level of the tree, means of {settings.runs} runs with bars from the least to the largest. A "
+        "column of the tables is a level; the data sets are those of the figure, in order."
     ]
     return Part("figure4", "Figure 4: largest error on synthetic data", texts, frames, drawn)
 

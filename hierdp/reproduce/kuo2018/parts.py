@@ -37,10 +37,12 @@ def about(sets: Mapping[str, SizeRuns]) -> Part:
         for name, data in sets.items()
     ]
     texts = [
-        "Taxi: the paper's own data, to the last taxi and trip. Housing: the paper's recipe for partially "
-        "synthetic housing (`hierdp.data.housing`), with the national shares of sizes for every state; in "
-        "the figures with fewer groups. The race data are not at hand."
+        "Housing: the paper's recipe for partially synthetic housing (hierdp.data.housing), with the "
+        "national shares of sizes for every state; in the figures with fewer groups. The race data are not "
+        "at hand."
     ]
+    if "taxi" in sets:
+        texts.append("Taxi: the paper's own data, to the last taxi and trip.")
     return Part("data", "The data", texts, {"data": pd.DataFrame(rows)})
 
 

@@ -1,0 +1,66 @@
+"""A test set as files for other tools, and what is proved of it."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable
+from pathlib import Path
+
+from hierdp import folder as folders
+from hierdp.bench.problems import Problem, program_of
+from hierdp.bench.verdicts import Truth
+from models.exact import Number
+from models.instances import save
+from models.write import write as write_program
+
+OPTIMA = "optima.csv"
+
+COLUMNS = ("problem", "form", "optimum", "proved")
+
+SECONDS = 10.0
+"""For HiGHS, where the fast path proves nothing."""
+
+
+def write(chosen: Iterable[Problem], folder: Path) -> list[Path]:
+    """Save problems as ``.npz`` (exactly) and, those that are programs, as ``.mps`` and ``.lp``.
+
+    SCIP and Gurobi take these two. HiGHS reads them too, but solves none of the form MIQP: squares of whole
+    variables stand as they are. Tables of costs and absolute values are rewritten with rows and binaries.
+    Models with cones (`BudgetSplit`, `StrategySDP`) are no such programs: ``.npz`` only.
+
+    ``optima.csv`` has a row a problem: its name, its form (LP, QP, MILP, MIQP, tables, conic), the optimum
+    (whole where it is; empty where no answer is known) and whether a certificate proves it; where none does,
+    it is the best answer of the fast path and HiGHS.
+
+    Parameters
+    ----------
+    chosen : iterable of Problem
+    folder : path
+        Made if it is not there; files of the same names are replaced.
+
+    Returns
+    -------
+    list of path
+        What was written, ``optima.csv`` last.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    written, rows = [], []
+    for problem in chosen:
+        written.append(save(problem.model, folder / f"{problem.name}.npz"))
+        program = program_of(problem.model)
+        if program is not None:
+            written += [
+                write_program(program, folder / f"{problem.name}.{suffix}") for suffix in ("mps", "lp")
+            ]
+        truth = Truth.of(problem.model, ["highs"], SECONDS)
+        rows.append((problem.name, truth.form, _plain(truth.optimum), str(truth.proved).lower()))
+    with folders.file_appearing(folder / OPTIMA) as aside, aside.open("w", newline="") as table:
+        csv.writer(table).writerows([COLUMNS, *rows])
+    return [*written, folder / OPTIMA]
+
+
+def _plain(value: Number | None) -> str:
+    """A whole number in full, another with all the digits of a float."""
+    if value is None:
+        return ""
+    return str(int(value)) if value == int(value) else repr(float(value))

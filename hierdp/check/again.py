@@ -1,0 +1,74 @@
+"""What was made again, beside what a release holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hierdp.check.replay import Differs
+from hierdp.tables import groups_from, regions_from
+
+if TYPE_CHECKING:
+    from pandas import DataFrame, Series
+
+NOTED = {
+    "regions": {regions_from(None), regions_from()},
+    "which_groups": {groups_from(None), groups_from(None, public=False), groups_from("given")},
+}
+"""What settings may say of where regions and groups come from: of the input, so not of the release."""
+
+
+def compare(table: DataFrame, again: DataFrame) -> None:
+    """That two tables have the same columns, types and rows, in one order.
+
+    Raises
+    ------
+    Differs
+        Naming the first row and column.
+    """
+    if list(table.columns) != list(again.columns):
+        raise Differs(f"the table's columns are {list(table.columns)}, not {list(again.columns)}")
+    if len(table) != len(again):
+        raise Differs(f"the table has {len(table)} rows, its steps give {len(again)}")
+    for name in again:
+        wrong = _differ(table[name], again[name])
+        if wrong.any():
+            raise Differs(
+                f"row {int(np.argmax(wrong)) + 1} of the table: {name!r} is not what the steps give"
+            )
+
+
+def _differ(told: Series[Any], again: Series[Any]) -> Any:
+    """Where; numbers and their gaps are the same to the last bit, text may be of any of pandas' types."""
+    if not _number(again):
+        return told.astype(object).fillna("").to_numpy() != again.astype(object).fillna("").to_numpy()
+    if told.dtype != again.dtype:
+        return np.ones(len(told), dtype=bool)
+    same = (told == again) | (told.isna() & again.isna())
+    return ~same.fillna(False).to_numpy(dtype=bool)
+
+
+def _number(column: Series[Any]) -> bool:
+    from pandas.api.types import is_numeric_dtype
+
+    return bool(is_numeric_dtype(column.dtype))
+
+
+def compare_settings(told: Mapping[str, Any], again: Mapping[str, Any]) -> None:
+    """That the settings are those that a release of this kind writes.
+
+    Raises
+    ------
+    Differs
+        Naming the first that is not.
+    """
+    for name, words in NOTED.items():
+        if name in told and told[name] not in words:
+            raise Differs(f"the setting {name!r} says what no release says")
+    for name in sorted((set(told) | set(again)) - set(NOTED)):
+        if name not in again:
+            raise Differs(f"the manifest has a setting {name!r} that no such release has")
+        if name not in told or told[name] != again[name]:
+            raise Differs(f"the setting {name!r} is not {again[name]!r}, as the rest of the release says")
