@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import uuid
 from collections.abc import Callable, Generator, Sequence
-from concurrent.futures import CancelledError
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from hierdp.errors import InputError, listed
@@ -24,6 +25,23 @@ AHEAD = 2
 """Tasks sent for each of the workers' threads: one at work, one waiting for it, the rest still here."""
 
 
+def _knock(address: str, dask: Any) -> None:
+    """Whether anybody is there, before there is a client.
+
+    One that does not come up takes Dask's one lock again when it is collected; if that is while the next one
+    holds it, both wait forever.
+    """
+    from distributed.core import connect
+
+    async def once() -> None:
+        how = dask.Security().get_connection_args("client")
+        comm = await connect(address, timeout=PATIENCE_SECONDS, **how)
+        await comm.close()
+
+    with ThreadPoolExecutor(1) as aside:  # a notebook's own thread runs a loop already
+        aside.submit(asyncio.run, once()).result()
+
+
 class Cluster:
     """See `hierdp.execution.using`. The scheduler gives a lost worker's tasks to others, three times."""
 
@@ -36,6 +54,7 @@ class Cluster:
             ) from None
         self._dask: Any = distributed
         try:
+            _knock(address, distributed)
             self._client = self._dask.Client(address, timeout=PATIENCE_SECONDS, set_as_default=False)
         except (OSError, ValueError, AssertionError) as nobody:  # the last: Dask's own thread did not start
             why = type(nobody).__name__

@@ -4,6 +4,7 @@ import os
 import pickle
 import shlex
 import signal
+import subprocess
 import sys
 import time
 from contextlib import contextmanager
@@ -421,6 +422,34 @@ def test_places_that_cannot_be(monkeypatch, place, message):
     monkeypatch.setattr(cluster, "PATIENCE_SECONDS", 0.5)
     with pytest.raises(InputError, match=message), execution.using(**place):
         pass
+
+
+AGAIN = """
+import gc, sys
+from distributed import Client
+from distributed.utils import LoopRunner
+from hierdp import InputError
+from hierdp.execution import cluster
+cluster.PATIENCE_SECONDS = 0.5
+start = LoopRunner._start_unlocked
+def collecting(self):  # as it may at any time, here while the lock is held
+    gc.collect()
+    return start(self)
+gc.disable()
+for turn in range(2):
+    try:
+        cluster.Cluster("nowhere")
+    except InputError as nobody:
+        print(str(nobody)[:24])
+    LoopRunner._start_unlocked = collecting
+"""
+
+
+def test_a_second_try_after_a_cluster_that_was_not_there():
+    """Dask's client of the first, collected while that of the second started, made both wait forever."""
+    pytest.importorskip("distributed")
+    done = subprocess.run([sys.executable, "-c", AGAIN], capture_output=True, text=True, timeout=50)
+    assert done.stdout.splitlines() == ["no Dask scheduler answers"[:24]] * 2, done.stderr
 
 
 def test_dask_is_asked_for_by_its_extra(monkeypatch):
