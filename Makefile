@@ -3,15 +3,20 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-spark test-notebooks notebooks lint docs bench clean
+.PHONY: demo test test-all test-spark test-notebooks notebooks lint docs bench clean
 
 demo: $(VENV)/.installed
 	$(BIN)/hierdp demo --overwrite
 
+# Under 4 minutes on two cores, the compilation of every kernel included.
 test: $(VENV)/.installed-test
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 -m 'not slow and not notebooks and not spark'
 
-# Quickly, and aside; `make notebooks` runs them in full and keeps what they show.
+# The quick tests, then the slow ones.
+test-all: test
+	$(BIN)/python -m pytest -n 2 -m 'slow and not notebooks and not spark'
+
+# In their quick settings; `make notebooks` runs them in full and keeps their outputs.
 test-notebooks: $(VENV)/.installed-test $(VENV)/.installed-notebooks
 	$(BIN)/python -m pytest tests/test_notebooks.py -m notebooks
 
