@@ -66,10 +66,10 @@ def others(rng: np.random.Generator, runs: int) -> None:
     for bins in (100, 200, 4_096, 16_384):
         model = Clustering(sorted_noisy(rng, bins), SCALE)
         noise, sums = float(model.noise), model.sums()
-        best = float(model.objective(fast.answer(model)))
+        best = float(model.objective(fast.answer(model)[0]))
         pairs = float(all_pairs(noise, sums)[-1])
         ours, theirs = interleaved(
-            runs, lambda m=model: fast.answer(m), lambda a=noise, b=sums: all_pairs(a, b)
+            runs, lambda m=model: fast.answer(m)[0], lambda a=noise, b=sums: all_pairs(a, b)
         )
         same, lp = abs(pairs / best - 1) < 1e-12, ""
         if bins <= 200:
@@ -90,8 +90,8 @@ def rules(rng: np.random.Generator, runs: int, most: int) -> None:
         model = Clustering(values, SCALE)
         best = solve(model)
         jobs = (
-            lambda m=model: fast.answer(m),
-            lambda m=model, x=best.x: m.certificate(x),
+            lambda m=model: fast.answer(m)[0],
+            lambda m=model, best=best: m.certificate(best.x, best.certificate.witness),
             lambda v=values: greedy(v, SCALE),
         )
         seconds = interleaved(runs, *jobs)
@@ -114,11 +114,11 @@ def numbers(rng: np.random.Generator, runs: int, most: int) -> None:
                 continue
             model = Clustering(sorted_noisy(rng, bins), SCALE, clusters)
             noise, sums = float(model.noise), model.sums()
-            best = float(model.objective(fast.answer(model)))
+            best = float(model.objective(fast.answer(model)[0]))
             same = abs(layer_by_layer(clusters, noise, sums) / best - 1) < 1e-12
             ours, theirs = interleaved(
                 runs,
-                lambda m=model: fast.answer(m),
+                lambda m=model: fast.answer(m)[0],
                 lambda k=clusters, a=noise, b=sums: layer_by_layer(k, a, b),
             )
             told = f"{ours:10.4f} s {theirs:10.4f} s {ours / theirs:8.3f}   {'yes' if same else 'NO'}"
@@ -158,7 +158,10 @@ def unsorted(rng: np.random.Generator, runs: int) -> None:
         for clusters in (None, 64, 410):
             model = Segmentation(noisy, clusters, 0 if clusters else 4 * SCALE**2)
             best, sums = solve(model), model.sums()
-            jobs = [lambda m=model: fast.answer(m), lambda m=model, x=best.x: m.certificate(x)]
+            jobs = [
+                lambda m=model: fast.answer(m)[0],
+                lambda m=model, best=best: m.certificate(best.x, best.certificate.witness),
+            ]
             if clusters == 64:
                 jobs.append(lambda k=clusters, s=sums: every_place(k, s))
             seconds = interleaved(runs, *jobs)

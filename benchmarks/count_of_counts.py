@@ -139,8 +139,8 @@ def steps(runs: int, groups: int) -> Iterator[tuple[str, int, Callable[[], Any],
         return sum(int(side.sum()) for side in read)
 
     yield "matching", 2 * runs, lambda: fast.answer(model), reading
-    matched = fast.answer(model)
-    yield "its certificate", 2 * runs, lambda: model.certificate(matched), reading
+    matched, proof = fast.answer(model)
+    yield "its certificate", 2 * runs, lambda: model.certificate(matched, proof), reading
     sizes = np.stack([model.parent[0][matched["parent"]], model.children[0][matched["child"]]])
     weights = np.stack([model.parent[1][matched["parent"]], model.children[1][matched["child"]]])
     merging = Merging(sizes, weights, integer=True)
@@ -149,8 +149,8 @@ def steps(runs: int, groups: int) -> Iterator[tuple[str, int, Callable[[], Any],
         return sizes.sum(), weights.sum()
 
     yield "merging", matched.size, lambda: fast.answer(merging), reading_pairs
-    answer = fast.answer(merging)
-    yield "its certificate ", matched.size, lambda: merging.certificate(answer), reading_pairs
+    answer, witness = fast.answer(merging)
+    yield "its certificate ", matched.size, lambda: merging.certificate(answer, witness), reading_pairs
     child = model.children[2][matched["child"]]
     counts = matched["count"].astype(np.int64)
     yield "adding up", matched.size, lambda: Runs.added(child, answer, counts, 10), reading_pairs

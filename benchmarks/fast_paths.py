@@ -75,8 +75,12 @@ def interleaved(runs: int, *jobs: Job) -> list[float]:
 
 def measure(case: Case, runs: int) -> None:
     """Print one row, and a line for each rival."""
-    x = fast.answer(case.model)
-    jobs = (lambda: fast.answer(fresh(case.model)), lambda: fresh(case.model).certificate(x), case.yardstick)
+    x, witness = fast.answer(case.model)
+    jobs = (
+        lambda: fast.answer(fresh(case.model)),
+        lambda: fresh(case.model).certificate(x, witness),
+        case.yardstick,
+    )
     solve, prove, unit, *others = interleaved(runs, *jobs, *case.rivals.values())
     ratios = f"{solve / unit:8.2f} {prove / unit:8.2f} × {case.unit:<24}"
     within = "yes" if prove <= solve else f"no, {prove / solve:.2f} ×"

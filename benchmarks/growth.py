@@ -88,14 +88,14 @@ def alone(family: Family, size: int, program: str, limit: float) -> dict[str, An
     model = family.make(np.random.default_rng(size), size)
     for small in (20, 2_000):  # kernels
         other = family.make(np.random.default_rng(0), small)
-        other.certificate(fast.answer(other))
+        other.certificate(*fast.answer(other))
     if program != "fast":
         exact(family.make(np.random.default_rng(0), 20), program, limit)  # its process, its imports
         return {"elements": i.elements(model), **exact(model, program, limit)}
     held = measuring.peak(reset=True)
-    seconds, x = measuring.timed(lambda: fast.answer(fresh(model)), *TURNS)
+    seconds, (x, witness) = measuring.timed(lambda: fast.answer(fresh(model)), *TURNS)
     mb = max(0.0, measuring.peak() - held)
-    proving, proof = measuring.timed(lambda: fresh(model).certificate(x), *TURNS)
+    proving, proof = measuring.timed(lambda: fresh(model).certificate(x, witness), *TURNS)
     reading, _ = measuring.timed(lambda: i.read(model), *TURNS)
     return {
         "elements": i.elements(model),

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from models import exact
-from models.certificate import FLOAT_TOLERANCE, Certificate, infeasible, judge
+from models.certificate import FLOAT_TOLERANCE, Certificate, Witness, infeasible, judge
 from models.exact import Number
 from models.model import FEASIBILITY_TOLERANCE, answer_of
 
@@ -118,7 +118,7 @@ class BudgetSplit:
             found.append(f"total: the shares add up to {x.sum()}, not {self.epsilon}")
         return found
 
-    def certificate(self, x: Any) -> Certificate:
+    def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:  # noqa: ARG002
         """One price λ for the budget, found from the data alone: 2·(Σ a^{1/3})³/ε³.
 
         The Lagrangian dual at a price λ ≥ 0 is Σ_i min_t (a_i/t² + λt) − λε = 3·(λ/2)^{2/3}·Σ a^{1/3} − λε,

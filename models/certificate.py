@@ -9,6 +9,9 @@ from typing import Any
 
 from models.exact import Number
 
+Witness = Mapping[str, Any]
+"""Arrays and numbers by name that prove a bound; each model's docstring says which ones."""
+
 FLOAT_TOLERANCE = 1e-7
 """Relative gap up to which an answer in floats counts as optimal; integer answers get no tolerance."""
 
@@ -31,7 +34,7 @@ class Certificate:
         ``objective - bound``: the answer misses the optimum by no more than this.
     witness : mapping of arrays
         What proves the bound: prices, residual sums, least distances. Any reader can put it into the
-        model's dual and check it again.
+        model's dual, or to ``model.certificate(x, witness)``, and check it again.
     reason : str
         In words: why optimal, or what stands against it.
     """
@@ -40,16 +43,14 @@ class Certificate:
     objective: Number
     bound: Number | None
     gap: Number | None
-    witness: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    witness: Witness = field(default_factory=dict, repr=False)
     reason: str = ""
 
     def __bool__(self) -> bool:
         return self.optimal
 
 
-def judge(
-    objective: Number, gap: Number, exact: bool, witness: Mapping[str, Any], reason: str
-) -> Certificate:
+def judge(objective: Number, gap: Number, exact: bool, witness: Witness, reason: str) -> Certificate:
     """A certificate from a feasible answer's objective and its proved gap."""
     allowed = 0 if exact else FLOAT_TOLERANCE * max(1.0, abs(float(objective)))
     # Any gap would be within tolerance of an objective that overflows.

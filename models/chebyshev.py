@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from models import exact
-from models.certificate import Certificate, infeasible, judge
+from models.certificate import Certificate, Witness, infeasible, judge
 from models.model import answer_of, random_noisy
 from models.program import INFINITY, Block, Program, Term, rows_of
 from models.segments import broken, by_segment, checked_segments
@@ -115,7 +115,7 @@ class Chebyshev:
         noisy, totals, offsets = self.data
         return broken(answer_of(x, noisy.shape, integer=True), totals, offsets)
 
-    def certificate(self, x: Any) -> Certificate:
+    def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:  # noqa: ARG002
         """Distance d is least where no answer at d − 1 exists; linear time (times log n if x is not optimal).
 
         An answer at distance d exists just if d ≥ 0, every y + d ≥ 0 and

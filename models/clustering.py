@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from models import cuts, exact, exact_paths, monge, runs
-from models.certificate import Certificate, infeasible, judge
+from models.certificate import Certificate, Witness, infeasible, judge
 from models.exact import Number
 from models.model import random_noisy
 from models.program import Program
@@ -142,7 +142,7 @@ class Clustering:
         """A first bin that begins no run, marks other than 0 and 1, a wrong number of runs."""
         return runs.broken(x, self.data[0].size, self.clusters)
 
-    def certificate(self, x: Any) -> Certificate:
+    def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:  # noqa: ARG002
         """Potentials: the cost d[j] of the best partition of the first j bins, found from the data alone.
 
         If d[j] − d[i] ≤ w(i, j) for all i < j, every partition costs at least d[n] − d[0]. For exact values,

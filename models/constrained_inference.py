@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from models import exact
-from models.certificate import FLOAT_TOLERANCE, Certificate, infeasible, judge
+from models.certificate import FLOAT_TOLERANCE, Certificate, Witness, infeasible, judge
 from models.distance import distance
 from models.exact import Number
 from models.model import FEASIBILITY_TOLERANCE, answer_of, random_noisy, tolerance_for
@@ -148,7 +148,7 @@ class ConstrainedInference:
         np.add.at(sums, parent[1:], x[1:])
         return sums
 
-    def certificate(self, x: Any) -> Certificate:
+    def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:  # noqa: ARG002
         """The prices λ of the consistency rows, found from the data alone; linear time.
 
         With g = 2(x − n)/V, the normal equations ask that g[v] + λ[v] equal the price of v's parent (0 for

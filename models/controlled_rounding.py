@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from models import exact
-from models.certificate import Certificate, infeasible, judge
+from models.certificate import Certificate, Witness, infeasible, judge
 from models.distance import distance
 from models.exact import Number
 from models.model import answer_of, fractional
@@ -126,7 +126,7 @@ class ControlledRounding:
             found.append(f"total: the entries add up to {held}, not {self.total}")
         return found
 
-    def certificate(self, x: Any) -> Certificate:
+    def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:  # noqa: ARG002
         """One price θ, a fractional part: none rounded up is under it, none rounded down is over it.
 
         Rounding up rather than down costs 1 − 2f for a fractional part f. With k to go up, θ is the k-th

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from models import exact
-from models.certificate import Certificate, infeasible, judge
+from models.certificate import Certificate, Witness, infeasible, judge
 from models.exact import Number
 from models.model import answer_of, fractional
 from models.program import Block, Program, Term, rows_of
@@ -127,7 +127,7 @@ class CostTable:
             found.append(f"d3 total: the values add up to {x.sum()}, not {self.total}")
         return found
 
-    def certificate(self, x: Any) -> Certificate:
+    def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:  # noqa: ARG002
         """One price λ: Σ_c min_k (τ^c(k) − λ·k) + λ·v bounds every answer; O(n log n) for n table cells.
 
         λ is the cost of the last unit in the merged slopes of the tables' convex hulls. For convex tables

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from models import exact
-from models.certificate import FLOAT_TOLERANCE, Certificate, infeasible
+from models.certificate import FLOAT_TOLERANCE, Certificate, Witness, infeasible
 from models.cumulative_steps import Steps, squared, times_difference
 from models.exact import Number
 from models.hierarchy_qip import HierarchyQIP
@@ -123,7 +123,7 @@ class CumulativeQIP:
             found.append(f"C2 total: x[0, {x.shape[1] - 1}] = {x[0, -1]}, not {self.total}")
         return found
 
-    def certificate(self, x: Any) -> Certificate:
+    def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:  # noqa: ARG002
         """A lower bound from the relaxation's dual, and the gap to it.
 
         The dual prices come from `dykstra`, run until the relaxation's own gap, or that of x, is under half

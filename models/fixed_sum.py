@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from models import exact
-from models.certificate import Certificate, infeasible, judge
+from models.certificate import Certificate, Witness, infeasible, judge
 from models.chebyshev import Chebyshev
 from models.distance import distance
 from models.exact import Number
@@ -95,7 +95,7 @@ class FixedSum:
         noisy, totals, offsets = self.data
         return broken(answer_of(x, noisy.shape, integer=True), totals, offsets)
 
-    def certificate(self, x: Any) -> Certificate:
+    def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:  # noqa: ARG002
         """A price a segment: Σ_i min_{z ≥ 0} (|z − y|^p − λ·z) + λ·c bounds every answer; exact.
 
         For p = 1 a unit costs 1 or −1, so λ is one of the two and linear time is enough. For p = 2 the

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from models import exact
-from models.certificate import Certificate, infeasible, judge
+from models.certificate import Certificate, Witness, infeasible, judge
 from models.model import answer_of
 from models.program import Block, Program, Term, rows_of
 
@@ -170,7 +170,7 @@ class GroupMatching:
                 found.append(f"{side} groups: run {run} has {held[run]}, matched are {matched[run]}")
         return found
 
-    def certificate(self, x: Any) -> Certificate:
+    def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:
         """The L1 distance of the sorted sizes, as potentials that any reader can add up; O(runs log runs).
 
         Let D(s) be how many more of the parent's groups than of the children's are no larger than s. A

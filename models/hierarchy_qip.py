@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from models import exact
-from models.certificate import Certificate, infeasible, judge
+from models.certificate import Certificate, Witness, infeasible, judge
 from models.distance import distance
 from models.exact import Number
 from models.exchange import NEVER, exchange
@@ -206,7 +206,7 @@ class HierarchyQIP:
             found.append(f"H2 total: the root's counts sum to {groups}, not {self.total}")
         return found
 
-    def certificate(self, x: Any) -> Certificate:
+    def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:  # noqa: ARG002
         """A price at every node that agrees along the tree; linear time where x is optimal.
 
         The bound is the Lagrangian dual at these prices (multipliers of H2 and H3), so it holds whatever they

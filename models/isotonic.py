@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from models import exact
-from models.certificate import Certificate, infeasible, judge
+from models.certificate import Certificate, Witness, infeasible, judge
 from models.distance import distance
 from models.exact import Number
 from models.isotonic_prices import Chain
@@ -142,7 +142,7 @@ class Isotonic:
         """Falls, entries beyond the bounds, a wrong last entry, fractions where whole numbers are asked."""
         return self._broken(answer_of(x, np.shape(self.noisy), self.integer))
 
-    def certificate(self, x: Any) -> Certificate:
+    def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:  # noqa: ARG002
         """Prices λ ≥ 0 on the steps of the chain, propagated as intervals along it; linear time.
 
         The bound is the Lagrangian dual at λ, and the gap is how far the answer truly misses the optimum:

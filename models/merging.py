@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from models import exact
-from models.certificate import Certificate, infeasible, judge
+from models.certificate import Certificate, Witness, infeasible, judge
 from models.distance import distance
 from models.exact import Number
 from models.model import answer_of, fractional, random_noisy
@@ -105,7 +105,7 @@ class Merging:
         """Entries that are not whole, where they must be."""
         return list(fractional(self._answer(x))) if self.integer else []
 
-    def certificate(self, x: Any) -> Certificate:
+    def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:
         """The normal equations, entry by entry: Σ_k w(x − y) = 0 for reals.
 
         For whole numbers the cost of one up or down, W ± 2R with the mass W = Σ_k w and the residual

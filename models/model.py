@@ -8,7 +8,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from models.certificate import Certificate
+from models.certificate import Certificate, Witness
 from models.exact import Number
 from models.program import Program
 
@@ -28,8 +28,12 @@ class Model(Protocol):
     def violations(self, x: Any) -> list[str]:
         """Every constraint that the answer breaks, by name; empty for a feasible answer."""
 
-    def certificate(self, x: Any) -> Certificate:
-        """Proof that the answer is optimal, or a bound on how much it misses."""
+    def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:
+        """Check a witness: proof that the answer is optimal, or a bound on how much it misses.
+
+        It never searches. Without a witness it may read one off the answer, in one pass. For any witness the
+        bound is at most the optimum: an unusable one proves nothing, or raises a ValueError.
+        """
 
     @classmethod
     def random(cls, rng: np.random.Generator, size: int) -> Self:

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from models import exact
-from models.certificate import Certificate, infeasible, judge
+from models.certificate import Certificate, Witness, infeasible, judge
 from models.distance import distance
 from models.exact import Number
 from models.exchange import NEVER, exchange
@@ -141,7 +141,7 @@ class NonNegativeInference:
             found.append(f"consistency: node {v}: children sum to {sums[i]}, not {x[v]}")
         return found
 
-    def certificate(self, x: Any) -> Certificate:
+    def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:  # noqa: ARG002
         """A price for each family that agrees with its members' counts; linear time where x is optimal.
 
         A unit of a node that holds some costs, at the margin, 2w(x − n) and the price of its children's

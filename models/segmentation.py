@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from models import exact, exact_paths, runs, segment_paths
-from models.certificate import Certificate, infeasible, judge
+from models.certificate import Certificate, Witness, infeasible, judge
 from models.exact import Number
 from models.model import random_noisy
 from models.program import Program
@@ -117,7 +117,7 @@ class Segmentation:
         """A first value that begins no run, marks other than 0 and 1, a wrong number of runs."""
         return runs.broken(x, self.data[0].size, self.clusters)
 
-    def certificate(self, x: Any) -> Certificate:
+    def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:
         """Potentials: least costs of the first j values, with `clusters` in each number r of runs.
 
         If d[j] − d[i] ≤ w(i, j) + price for all i < j, all partitions cost at least d[n] − d[0]; likewise

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from models import exact
-from models.certificate import FLOAT_TOLERANCE, Certificate, infeasible, judge
+from models.certificate import FLOAT_TOLERANCE, Certificate, Witness, infeasible, judge
 from models.distance import distance
 from models.exact import Number
 from models.model import FEASIBILITY_TOLERANCE, answer_of, fractional, random_noisy, tolerance_for
@@ -138,7 +138,7 @@ class SimplexQP:
             found.append(f"total: the counts add up to {held}, not {self.total}")
         return found
 
-    def certificate(self, x: Any) -> Certificate:
+    def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:  # noqa: ARG002
         """One price λ: Σ_i min_{z ≥ 0} (w(z − y)² − λ·z) + λ·G bounds every answer.
 
         Whole answers: x is optimal just if no entry's last unit costs more than any entry's next one; then

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from models import exact
-from models.certificate import Certificate, infeasible, judge
+from models.certificate import Certificate, Witness, infeasible, judge
 from models.chebyshev import Chebyshev
 from models.model import answer_of
 from models.program import INFINITY, Block, Program, Term, rows_of
@@ -110,7 +110,7 @@ class SparsestChebyshev:
             f"nearest: x[{i}] = {x[i]} is more than {self.distance} from its noisy count" for i in far
         ]
 
-    def certificate(self, x: Any) -> Certificate:
+    def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:  # noqa: ARG002
         """The fewest positive entries k, and the least L1 change with k of them; O(n log n), the gap exact.
 
         k: those that must be positive, and then the roomiest, until their upper bounds reach the total. L1:

@@ -11,7 +11,7 @@ import scipy.linalg as la
 from numpy.typing import ArrayLike, NDArray
 
 from models import exact
-from models.certificate import FLOAT_TOLERANCE, Certificate, infeasible, judge
+from models.certificate import FLOAT_TOLERANCE, Certificate, Witness, infeasible, judge
 from models.model import FEASIBILITY_TOLERANCE, answer_of
 
 Floats = NDArray[np.float64]
@@ -127,7 +127,7 @@ class StrategySDP:
             found.append(f"positive definite: X has the eigenvalue {la.eigvalsh((x + x.T) / 2)[0]}")
         return found
 
-    def certificate(self, x: Any) -> Certificate:
+    def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:  # noqa: ARG002
         """Prices μ ≥ 0 of the diagonal, read off X: the diagonal of X⁻¹WᵀWX⁻¹; O(bins³), in floats.
 
         The Lagrangian dual at μ, D = diag(μ), is min_X tr(WᵀW X⁻¹) + tr(DX) − Σμ = ``2‖W D^½‖_*`` − Σμ (the

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from models import exact
-from models.certificate import Certificate, infeasible, judge
+from models.certificate import Certificate, Witness, infeasible, judge
 from models.hierarchy_qip import HierarchyQIP
 from models.model import answer_of, fractional, random_noisy
 from models.program import INFINITY, Block, Program, Rows, Term, rows_of
@@ -107,7 +107,7 @@ class TreeChebyshev:
             found.append(f"total: x[0] = {x[0]}, not {self.total}")
         return found
 
-    def certificate(self, x: Any) -> Certificate:
+    def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:  # noqa: ARG002
         """No answer keeps all changes under the least distance; O(n log range), the gap exact."""
         x = answer_of(x, self.counts.shape, integer=True)
         objective = self.objective(x)

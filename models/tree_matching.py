@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from models import exact
-from models.certificate import Certificate, infeasible, judge
+from models.certificate import Certificate, Witness, infeasible, judge
 from models.distance import distance
 from models.group_matching import Table, as_runs
 from models.hierarchy_qip import HierarchyQIP
@@ -176,7 +176,7 @@ class TreeMatching:
             found.append(f"consistency: node {r}, size {k}: children sum to {sums[i, k]}, not {x[r, k]}")
         return found
 
-    def certificate(self, x: Any) -> Certificate:
+    def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:  # noqa: ARG002
         """Prices in each region for each step between sizes, no larger than the step is wide.
 
         With prices p, and P those of a leaf and all regions above it added up, the objective is at least

@@ -7,7 +7,7 @@ array([3, 1, 0])
 
 from solvers.capability import Backend, backends
 from solvers.front import solve
-from solvers.proof import prove
+from solvers.prove import prove
 from solvers.solution import Solution
 
 __all__ = ["Backend", "Solution", "backends", "prove", "solve"]

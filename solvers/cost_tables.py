@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from models import CostTable, HierarchyQIP
 from solvers.fast.cost_table import merged_table, solve_cost_table
 from solvers.front import solve
+from solvers.prove import prove
 from solvers.solution import NoAnswer, Solution
 
 Ints = NDArray[np.int64]
@@ -40,7 +41,7 @@ Divide = Callable[[CostTable, range], list[tuple[int, Ints]]]
 def by_slopes(row: CostTable, values: range) -> list[tuple[int, Ints]]:
     """By Eq. 4: the slopes of the children's tables, merged."""
     least, costs = merged_table(row)
-    return [(int(costs[v - least]), solve_cost_table(CostTable(row.tables, v, row.start))) for v in values]
+    return [(int(costs[v - least]), solve_cost_table(CostTable(row.tables, v, row.start))[0]) for v in values]
 
 
 def by_program(backend: str = "cp-sat", time_limit: float | None = None) -> Divide:
@@ -89,7 +90,7 @@ def solve_by_tables(model: HierarchyQIP, divide: Divide) -> tuple[Solution, dict
         seconds = time.perf_counter() - started
         if x is None:
             return Solution("cost tables", "", status, solve_seconds=seconds, message=message)
-        proof = model.certificate(x)
+        proof = prove(model, x)
         status = "optimal" if proof.optimal else "feasible"
         return Solution("cost tables", "", status, x, proof.objective, proof.bound, 0.0, seconds,
                         "" if proof.optimal else proof.reason, certificate=proof)  # fmt: skip

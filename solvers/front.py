@@ -126,7 +126,7 @@ def _fast(model: Model | Program, chosen: Backend) -> Solution:
     with install_listener("numba:compile", TimingListener()) as compiling:
         started = time.perf_counter()
         try:
-            x = fast.answer(model)
+            x, witness = fast.answer(model)
         except fast.NoFastPath as failure:
             return Solution(chosen.name, chosen.version, "unsupported", message=str(failure))
         seconds = time.perf_counter() - started
@@ -135,7 +135,7 @@ def _fast(model: Model | Program, chosen: Backend) -> Solution:
     if x is None:
         why = getattr(model, "why_infeasible", str)()
         return Solution(chosen.name, chosen.version, "infeasible", solve_seconds=seconds, message=why)
-    proof = model.certificate(x)
+    proof = model.certificate(x, witness)
     return Solution(
         chosen.name,
         chosen.version,

@@ -72,7 +72,7 @@ class Solution:
     dual_residual : float or None
         The most by which its prices fail to prove it; of continuous programs, where the backend tells them.
     certificate : Certificate or None
-        The proof, where the backend is `fast`; for others call ``model.certificate(solution.x)``.
+        The proof, where the backend is `fast`; for others call ``prove(model, solution.x)``.
     """
 
     backend: str

@@ -12,7 +12,7 @@ import numpy as np
 from hierdp.bench.problems import fresh, program_of
 from models.exact import Number
 from models.program import Program
-from solvers import Solution, solve
+from solvers import Solution, prove, solve
 from solvers.conic import is_conic
 
 ACCURACY = 1e-6
@@ -78,7 +78,7 @@ def _best(model: Any, others: Sequence[str], limit: float | None) -> tuple[Solut
         found = solve(fresh(model), name, limit)
         if found.status not in ("optimal", "feasible") or found.objective is None:
             continue
-        if model.certificate(found.x).optimal:
+        if prove(model, found.x).optimal:
             return found, True
         if best.objective is None or found.objective < best.objective:
             best = found

@@ -1,4 +1,8 @@
-"""The specialised algorithms, one file a family; each is proved by its model's certificate."""
+"""The specialised algorithms, one file a family; each is proved by its model's certificate.
+
+A path returns an optimal answer and the witness that proves it; ``None`` in place of the witness where the
+certificate reads it off the answer.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import importlib
 from typing import Any
 
 from models import Model
+from models.certificate import Witness
 
 PATHS = {
     "BudgetSplit": "solvers.fast.budget:solve_budget",
@@ -35,8 +40,10 @@ class NoFastPath(Exception):
     """Says which model, or which of its options, has no specialised algorithm."""
 
 
-def answer(model: Model) -> Any:
-    """The model's optimal answer, or None if it has none.
+def answer(model: Model) -> tuple[Any, Witness | None]:
+    """The model's optimal answer and the witness that proves it; ``(None, None)`` if it has no answer.
+
+    The witness is None where the certificate reads it off the answer.
 
     Raises
     ------
@@ -47,7 +54,8 @@ def answer(model: Model) -> Any:
     if name not in PATHS:
         raise NoFastPath(f"{name} has no fast path")
     module, function = PATHS[name].split(":")
-    return getattr(importlib.import_module(module), function)(model)
+    found: tuple[Any, Witness | None] = getattr(importlib.import_module(module), function)(model)
+    return found
 
 
 def exact(model: Model) -> bool:

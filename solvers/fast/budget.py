@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from models import BudgetSplit
 
 
-def solve_budget(model: BudgetSplit) -> NDArray[np.float64]:
+def solve_budget(model: BudgetSplit) -> tuple[NDArray[np.float64], None]:
     """The optimum (Qardaji, Yang & Li 2013, §3.5); the shares add up to ε within rounding."""
     weights, epsilon = model.data
     roots = np.cbrt(weights)
-    return np.asarray(epsilon * (roots / roots.sum()))
+    return np.asarray(epsilon * (roots / roots.sum())), None

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from models import Chebyshev
 
 
-def solve_chebyshev(model: Chebyshev) -> NDArray[np.int64]:
+def solve_chebyshev(model: Chebyshev) -> tuple[NDArray[np.int64], None]:
     """IntOpt's answer: optimal, and with small entries lowered first, so that few zeros become positive."""
     noisy, totals, offsets = model.data
-    return np.asarray(_segments(noisy, totals, offsets))
+    return np.asarray(_segments(noisy, totals, offsets)), None
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]

@@ -17,20 +17,20 @@ from models import Clustering, Segmentation
 from models.runs import marks_of
 
 
-def solve_clustering(model: Clustering) -> NDArray[np.int64]:
+def solve_clustering(model: Clustering) -> tuple[NDArray[np.int64], None]:
     """An optimal partition, marked by the first bin of each run.
 
     Ties: where the number of runs is free, of equally cheap partitions the one whose last run is longest,
     then the run before it, and so on (in floats: as far as rounding lets ties be seen).
     """
     starts, _, _ = model.cut()
-    return marks_of(starts, np.asarray(model.values).size)
+    return marks_of(starts, np.asarray(model.values).size), None
 
 
-def solve_segmentation(model: Segmentation) -> NDArray[np.int64]:
+def solve_segmentation(model: Segmentation) -> tuple[NDArray[np.int64], None]:
     """An optimal partition of values in their own order, marked by the first of each run.
 
     Ties: some optimum, the same each time.
     """
     starts, _ = model.cut()
-    return marks_of(starts, np.asarray(model.values).size)
+    return marks_of(starts, np.asarray(model.values).size), None

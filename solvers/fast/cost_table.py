@@ -11,13 +11,13 @@ from models import CostTable
 from solvers.fast import NoFastPath
 
 
-def solve_cost_table(model: CostTable) -> NDArray[np.int64]:
+def solve_cost_table(model: CostTable) -> tuple[NDArray[np.int64], None]:
     """The best division of v units: the v cheapest in the merged slopes, ties to the earlier child."""
     _need_convex(model)
     slope, child = model.slopes
     units = model.total - int(model.least.sum())
     taken = child[np.argsort(slope, kind="stable")[:units]]
-    return model.least + np.bincount(taken, minlength=model.least.size)
+    return model.least + np.bincount(taken, minlength=model.least.size), None
 
 
 def merged_table(model: CostTable) -> tuple[int, NDArray[Any]]:

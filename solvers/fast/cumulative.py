@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from models import CumulativeQIP
 
 
-def solve_cumulative(model: CumulativeQIP) -> NDArray[Any]:
+def solve_cumulative(model: CumulativeQIP) -> tuple[NDArray[Any], None]:
     """The relaxation's answer to its stated gap; or, over whole numbers, a feasible answer near it.
 
     The leaves' rows are rounded, which leaves them monotone, and their last cells are moved to fit the total;
@@ -22,7 +22,7 @@ def solve_cumulative(model: CumulativeQIP) -> NDArray[Any]:
     """
     _, _, _, real = model.projected
     if not model.integer:
-        return real.copy()
+        return real.copy(), None
     leaves = real[model.tree.leaves]
     whole = np.rint(leaves).astype(np.int64)
     missing = model.total - int(whole[:, -1].sum())
@@ -39,4 +39,4 @@ def solve_cumulative(model: CumulativeQIP) -> NDArray[Any]:
             leaf = int(np.argmax(whole[:, -1]))
             whole[leaf] = np.minimum(whole[leaf], whole[leaf, -1] - 1)
             missing += 1
-    return np.asarray(model.tree.sum_up(whole))
+    return np.asarray(model.tree.sum_up(whole)), None

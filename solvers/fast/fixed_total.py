@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from models import ControlledRounding, FixedSum, SimplexQP, exact
 
 
-def solve_simplex_qp(model: SimplexQP) -> NDArray[Any]:
+def solve_simplex_qp(model: SimplexQP) -> tuple[NDArray[Any], None]:
     """The nearest counts; over the integers, of units that cost the same the first entries' are taken."""
     y = np.asarray(model.noisy)
     w = None if model.weights is None else np.asarray(model.weights)
@@ -29,10 +29,10 @@ def solve_simplex_qp(model: SimplexQP) -> NDArray[Any]:
     if not model.integer:
         x = np.empty(y.size)
         _real(y, w, price, model.total, x)
-        return x
+        return x, None
     x = np.zeros(y.size, np.int64)
     if model.total == 0:
-        return x
+        return x, None
     # Prices as whole multiples of a power of two: sums with them are exact where the data are as coarse,
     # so that costs that are equal stay so. The price sought is within w of that over the reals.
     largest = abs(price) + 2 * (1 if w is None else float(w.max())) * (exact.reach(y) + 2)
@@ -43,10 +43,10 @@ def solve_simplex_qp(model: SimplexQP) -> NDArray[Any]:
         _whole(y, w, model.total, int(price), whole, 1, x)
     else:
         _whole(y, w, model.total, int(price / unit), unit, 2**20, x)
-    return x
+    return x, None
 
 
-def solve_fixed_sum(model: FixedSum) -> NDArray[np.int64]:
+def solve_fixed_sum(model: FixedSum) -> tuple[NDArray[np.int64], None]:
     """The answer nearest in squares, which is nearest in absolute changes too: one for both norms.
 
     Squares shift all entries in one direction, none past what the total asks for, and no unit of any such
@@ -55,19 +55,19 @@ def solve_fixed_sum(model: FixedSum) -> NDArray[np.int64]:
     noisy, totals, offsets = model.data
     x = np.empty(noisy.size, np.int64)
     _segments(noisy, totals, offsets, x)
-    return x
+    return x, None
 
 
-def solve_controlled_rounding(model: ControlledRounding) -> NDArray[np.int64]:
+def solve_controlled_rounding(model: ControlledRounding) -> tuple[NDArray[np.int64], None]:
     """The largest fractional parts go up; of equal ones, the first."""
     values = model.data
     if values.dtype == object:
         x = model.neighbours[0]
         x[np.argsort(x - values, kind="stable")[: model.ups]] += 1
-        return x
+        return x, None
     x = np.empty(values.size, np.int64)
     _largest_up(values, model.ups, x)
-    return x
+    return x, None
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]

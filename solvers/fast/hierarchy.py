@@ -24,7 +24,7 @@ from solvers.fast import NoFastPath
 from solvers.fast.hierarchy_relaxed import Relaxation, inner_nodes, real_answer, relaxed, shares
 
 
-def solve_hierarchy(model: HierarchyQIP) -> NDArray[Any] | None:
+def solve_hierarchy(model: HierarchyQIP) -> tuple[NDArray[Any] | None, None]:
     """The optimum of the (untruncated or windowed) QIP or of its relaxation; None if no answer exists."""
     layout = layout_of(model.tree)
     weight = model.node_weights[layout.order]
@@ -32,12 +32,12 @@ def solve_hierarchy(model: HierarchyQIP) -> NDArray[Any] | None:
         if model.window is not None:
             raise NoFastPath("HierarchyQIP: windows have a fast path over whole numbers only")
         noisy = by_size(model.counts.astype(np.float64), layout.order)
-        return by_node(real_answer(layout, weight, noisy, float(model.total)), layout.order)
+        return by_node(real_answer(layout, weight, noisy, float(model.total)), layout.order), None
     grid = model.on_grid()
     if grid is None:
         raise NoFastPath("HierarchyQIP: these counts, made whole, are beyond 64 bits")
     if model.why_infeasible():
-        return None
+        return None, None
     noisy, unit = by_size(grid[0], layout.order), grid[1]
     prices = relaxed(layout, weight, noisy, float(model.total * unit))
     windowed = model.window is not None
@@ -45,7 +45,7 @@ def solve_hierarchy(model: HierarchyQIP) -> NDArray[Any] | None:
     x = apportioned(layout, weight, noisy, prices, unit, model.total, *reach)
     lower, upper = _turned(model.domain, layout) if windowed else (None, None)
     exchange(layout, noisy, x, unit, lower, upper, weight)
-    return by_node(x, layout.order)
+    return by_node(x, layout.order), None
 
 
 def _turned(sides: tuple[NDArray[Any], NDArray[Any]], layout: Layout) -> tuple[Ints, Ints]:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from models import ConstrainedInference
 
 
-def solve_inference(model: ConstrainedInference) -> NDArray[Any]:
+def solve_inference(model: ConstrainedInference) -> tuple[NDArray[Any], None]:
     """The optimum in linear time; Fractions for noisy counts given as objects, else floats.
 
     Where nodes of infinite variance leave the answer open, what their parent's count leaves over is split
@@ -34,14 +34,14 @@ def solve_inference(model: ConstrainedInference) -> NDArray[Any]:
         exactly = [v if v == np.inf else Fraction(v) for v in variance.tolist()]
         variance = np.array([*exactly, None], dtype=object)[:-1]
     elif tree.branching is not None and model.level_variance is not None:
-        return _regular(model)
+        return _regular(model), None
     else:
         passes, zero = _two_passes, 0.0
         variance = np.ascontiguousarray(variance, np.float64)
     inner = int(tree.level_start[-2])
     x, error, below, spread = (np.full(n, zero) for n in (tree.size, tree.size, inner, inner))
     passes(tree.parent, noisy, variance, zero, x, error, below, spread)
-    return x
+    return x, None
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]

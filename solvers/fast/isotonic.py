@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from models import Isotonic, exact
 
 
-def solve_isotonic(model: Isotonic) -> NDArray[Any]:
+def solve_isotonic(model: Isotonic) -> tuple[NDArray[Any], None]:
     """An optimal answer in O(n) (p = 2) or O(n log n) (p = 1).
 
     Ties: for p = 2 over integers, a block whose mean lies half-way between two integers goes up; for p = 1
@@ -38,7 +38,7 @@ def solve_isotonic(model: Isotonic) -> NDArray[Any]:
     if upper is not None:
         highest = np.asarray(upper, x.dtype)
         x[np.searchsorted(free, highest) :] = highest  # and the pinned entry
-    return x.astype(np.int64) if model.integer and x.dtype == np.float64 else x
+    return x.astype(np.int64) if model.integer and x.dtype == np.float64 else x, None
 
 
 def _l2(y: NDArray[Any], w: NDArray[Any] | None, integer: bool, room: int) -> NDArray[Any]:

@@ -18,7 +18,7 @@ from models import GroupMatching
 from models.group_matching import PAIR
 
 
-def solve_group_matching(model: GroupMatching) -> NDArray[Any]:
+def solve_group_matching(model: GroupMatching) -> tuple[NDArray[Any], None]:
     """Alg. 2's matching, sparse (dtype `PAIR`), smallest sizes first.
 
     O(runs log runs), and the number of children that share a size for each size of the parent that shares
@@ -42,7 +42,7 @@ def solve_group_matching(model: GroupMatching) -> NDArray[Any]:
         runs[found[:, 1].astype(np.int64)],
     )
     pairs["count"] = found[:, 2]
-    return pairs
+    return pairs, None
 
 
 def _by_size(sizes: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -12,15 +12,15 @@ from models import Merging
 from models.merging import nearest
 
 
-def solve_merging(model: Merging) -> NDArray[Any]:
+def solve_merging(model: Merging) -> tuple[NDArray[Any], None]:
     """The optimum, in linear time: over the reals in floats, or Fractions where 64 bits do not hold the sums.
 
     Ties: whole answers half-way between two numbers go to the even one.
     """
     sums, mass = model.sums()
     if model.integer:
-        return nearest(sums, mass)
+        return nearest(sums, mass), None
     if sums.dtype == object:
         pairs = zip(sums.tolist(), mass.tolist(), strict=True)
-        return np.array([*(Fraction(s) / w for s, w in pairs), None], dtype=object)[:-1]
-    return sums.astype(np.float64) / mass.astype(np.float64)
+        return np.array([*(Fraction(s) / w for s, w in pairs), None], dtype=object)[:-1], None
+    return sums.astype(np.float64) / mass.astype(np.float64), None

@@ -21,13 +21,13 @@ from numpy.typing import NDArray
 from models import NonNegativeInference
 
 
-def solve_non_negative_inference(model: NonNegativeInference) -> NDArray[Any]:
+def solve_non_negative_inference(model: NonNegativeInference) -> tuple[NDArray[Any], None]:
     """The optimum, in floats or in whole numbers."""
     tree = model.tree
     leaves = np.maximum(relaxed(model)[tree.leaves], 0.0)
     if not model.integer:
-        return np.asarray(tree.sum_up(leaves))
-    return model.exchanged(np.asarray(tree.sum_up(np.rint(leaves).astype(np.int64))))
+        return np.asarray(tree.sum_up(leaves)), None
+    return model.exchanged(np.asarray(tree.sum_up(np.rint(leaves).astype(np.int64)))), None
 
 
 def relaxed(model: NonNegativeInference) -> NDArray[np.float64]:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from models import SparsestChebyshev
 
 
-def solve_sparsest_chebyshev(model: SparsestChebyshev) -> NDArray[np.int64]:
+def solve_sparsest_chebyshev(model: SparsestChebyshev) -> tuple[NDArray[np.int64], None]:
     """Keep the largest entries, as many as it takes, at their noisy counts; move these to the total in order.
 
     Ties: of equal entries the earlier one is kept; the earlier of the kept ones moves first.
@@ -21,4 +21,4 @@ def solve_sparsest_chebyshev(model: SparsestChebyshev) -> NDArray[np.int64]:
     room = upper[kept] - x[kept] if missing > 0 else x[kept] - lower[kept]
     taken = np.clip(abs(missing) - (np.cumsum(room) - room), 0, room)
     x[kept] += taken if missing > 0 else -taken
-    return x
+    return x, None

@@ -22,7 +22,7 @@ STEPS = 2_000
 """It ends there too, with what it has; the certificate then says how much it may miss."""
 
 
-def solve_strategy(model: StrategySDP) -> NDArray[np.float64]:
+def solve_strategy(model: StrategySDP) -> tuple[NDArray[np.float64], None]:
     """An X with a unit diagonal whose relative duality gap is `ENOUGH`, or what `STEPS` steps lead to."""
     gram = model.gram
     price = np.diag(gram).copy()
@@ -38,4 +38,4 @@ def solve_strategy(model: StrategySDP) -> NDArray[np.float64]:
         if cost - bound <= ENOUGH * cost:
             break
         price = m * m / price
-    return np.asarray(x)
+    return np.asarray(x), None

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from models import TreeChebyshev
 
 
-def solve_tree_chebyshev(model: TreeChebyshev) -> NDArray[np.int64]:
+def solve_tree_chebyshev(model: TreeChebyshev) -> tuple[NDArray[np.int64], None]:
     """An optimal answer; within the room that the least distance leaves, brothers change alike.
 
     Each family's noisy counts are moved by one amount, as far as each count's room allows, so that they sum
@@ -20,7 +20,7 @@ def solve_tree_chebyshev(model: TreeChebyshev) -> NDArray[np.int64]:
     spans = model.spans(model.least_distance())
     assert spans is not None, "the least distance admits an answer"
     start, child = model.tree.children
-    return np.asarray(_share_out(model.counts, model.total, *spans, start, child))
+    return np.asarray(_share_out(model.counts, model.total, *spans, start, child)), None
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]

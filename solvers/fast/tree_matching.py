@@ -13,7 +13,7 @@ from solvers.fast.matching import solve_group_matching
 Ints = NDArray[np.int64]
 
 
-def solve_tree_matching(model: TreeMatching) -> Ints:
+def solve_tree_matching(model: TreeMatching) -> tuple[Ints, None]:
     """Top-down matching's sizes, improved by `models.tree_matching_flow`, shared out by sorting below.
 
     Raises
@@ -25,10 +25,10 @@ def solve_tree_matching(model: TreeMatching) -> Ints:
     if tree.depth > 2:
         raise NoFastPath("TreeMatching has a fast path on up to three levels")
     if tree.depth == 0:
-        return model.estimates
+        return model.estimates, None
     x = top_down(model)
     improve(model.block(0, levels=3)[1], x)
-    return shared_out(model, x)
+    return shared_out(model, x), None
 
 
 def top_down(model: TreeMatching) -> Ints:
@@ -60,7 +60,7 @@ def matched(model: TreeMatching, above: Ints, nodes: Ints) -> Ints:
     """The sizes of one node's groups, dealt out to its children by Algorithm 2; all cumulative counts."""
     given = (model.points, np.diff(above, prepend=0))
     matching = GroupMatching(given, [(model.points, np.diff(model.estimates[c], prepend=0)) for c in nodes])
-    pairs = solve_group_matching(matching)
+    pairs, _ = solve_group_matching(matching)
     dealt = np.zeros((nodes.size, model.points.size), np.int64)
     np.add.at(dealt, (matching.children[2][pairs["child"]], pairs["parent"]), pairs["count"])
     return np.cumsum(dealt, axis=1)

@@ -9,7 +9,7 @@ import pytest
 from hierdp.matrix import kinds
 from models import Certificate, Isotonic, Program
 from models.certificate import judge
-from solvers import Solution, fast, prove, solve
+from solvers import fast, prove, solve
 
 KINDS = sorted(kinds())
 CONIC = {"BudgetSplit", "StrategySDP"}
@@ -49,11 +49,11 @@ def test_fast_answers_are_feasible_and_proved(name):
     for seed in range(8):
         model = instance(name, seed)
         try:
-            x = fast.answer(model)
+            x, witness = fast.answer(model)
         except fast.NoFastPath:
             continue
         assert model.violations(x) == []
-        proof = model.certificate(x)
+        proof = model.certificate(x, witness)
         assert proof.bound <= proof.objective
         assert proof.optimal or not fast.exact(model)
         assert prove(model, x).gap == proof.gap
@@ -67,7 +67,7 @@ def test_the_program_costs_what_the_model_does(name):
         found = solve(program, "highs", time_limit=20)
         assert found.status == "optimal"
         try:
-            best = model.objective(fast.answer(model))
+            best = model.objective(fast.answer(model)[0])
         except fast.NoFastPath:
             continue
         if fast.exact(model):
@@ -122,19 +122,18 @@ def test_gaps_come_from_the_better_proof(monkeypatch):
     model = Isotonic([9, 0, 0, 0], integer=True)
     assert prove(model, [3, 2, 1, 0]) == model.certificate([3, 2, 1, 0])  # not feasible: nothing to prove
 
+    given = [4, 4, 4, 4]
+
     def gap(own, best):
-        monkeypatch.setattr(Isotonic, "certificate", lambda *_: own)
-        monkeypatch.setattr(
-            "solvers.proof.solve", lambda _: Solution("fast", "1", "optimal", certificate=best)
-        )
-        return prove(model, [4, 4, 4, 4]).gap
+        monkeypatch.setattr(Isotonic, "certificate", lambda _, x, *__: own if x is given else best)
+        return prove(model, given).gap
 
     own = Certificate(False, 3.0, 2.0, 1.0)
     assert gap(own, Certificate(True, 2.5, 2.5, 0.0)) == 0.5
     assert gap(own, Certificate(True, 3.0, 3.0 + 1e-12, 0.0)) == 0
     assert gap(own, Certificate(True, 1.5, 1.5, 0.0)) == 1.0  # a bound under its own: floats at their worst
-    assert gap(own, Certificate(False, 2.6, 2.5, 0.1)) == 1.0
-    assert gap(own, None) == 1.0
+    assert gap(own, Certificate(False, 2.6, 2.5, 0.1)) == 0.5  # no optimum, but a bound all the same
+    assert gap(own, Certificate(False, 2.6, None, None)) == 1.0
 
 
 def test_an_objective_that_overflows_proves_nothing():

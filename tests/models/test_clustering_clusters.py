@@ -49,7 +49,7 @@ def test_every_tiny_instance(scale, arithmetic):
             for k in range(1, n + 1):
                 model = Clustering(values, scale, k)
                 best = min(cost for cut, cost in zip(cuts, costs, strict=True) if len(cut) == k)
-                x = fast.answer(model)
+                x = fast.answer(model)[0]
                 assert x.dtype == np.int64
                 assert x.sum() == k
                 assert float(model.objective(x) - best) == pytest.approx(0, abs=0 if exact else 1e-12)
@@ -98,7 +98,7 @@ def test_the_price_is_what_one_run_more_would_save():
     best = layered(values.tolist(), 2)
     for k in range(1, 20):
         model = Clustering(values, 2, k)
-        price = model.certificate(fast.answer(model)).witness["price"]
+        price = model.certificate(fast.answer(model)[0]).witness["price"]
         assert price == best[k - 1] - best[k]
     model = Clustering(values, 2, 20)
     assert model.certificate([1] * 20).witness == {}
@@ -111,7 +111,7 @@ def test_wrong_potentials_and_prices_prove_less_and_never_too_much(monkeypatch):
     for _ in range(100):
         n = int(rng.integers(3, 30))
         model = Clustering(np.sort(rng.integers(0, 60, n)), 3.0, int(rng.integers(1, n)))
-        x = fast.answer(model)
+        x = fast.answer(model)[0]
         cost = float(model.objective(x))
         other = runs.marks_of(np.append(0, rng.choice(np.arange(1, n), model.clusters - 1, replace=False)), n)
         noise, off = rng.normal(0, 5, n + 1) * (np.arange(n + 1) > 0), rng.normal(0, 20)
@@ -144,9 +144,9 @@ def test_an_optimal_answer_needs_no_search(monkeypatch):
             t % 3
         ]
         model = Clustering(np.sort(values), float(rng.choice([0, 0.5, 3, 40])), int(rng.integers(1, n)))
-        x = fast.answer(model)
+        x = fast.answer(model)[0]
         more = replace(model, clusters=model.clusters + 1)
-        least = float(model.objective(fast.answer(more)))
+        least = float(model.objective(fast.answer(more)[0]))
         found = monge.one_more(np.flatnonzero(x), float(model.noise), model.sums())
         assert found == pytest.approx(least, rel=1e-12, abs=1e-9)
         answers.append((model, x))
@@ -218,7 +218,7 @@ def test_few_prices_are_tried(monkeypatch):
         n = values.size
         for k in (2, 9, 70, n // 2, n - 1):
             tried.clear()
-            fast.answer(Clustering(np.sort(values), 1.0, k))
+            fast.answer(Clustering(np.sort(values), 1.0, k))[0]
             assert len(tried) <= (70 if n == 400 else 25)
 
 
@@ -252,7 +252,7 @@ def test_huge_counts_lose_no_digits_or_are_not_proved(monkeypatch, far):
         exactly = solve(model)
         assert (exactly.status, exactly.gap) == ("optimal", 0)
         monkeypatch.setattr(clustering, "EXACT_UP_TO", 0)
-        proof = model.certificate(fast.answer(model))
+        proof = model.certificate(fast.answer(model)[0])
         assert proof.bound <= exactly.objective
         assert proof.optimal == (far < 2**60)
         monkeypatch.undo()

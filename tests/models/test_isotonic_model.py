@@ -48,7 +48,7 @@ def test_every_tiny_whole_instance_is_solved_with_the_stated_ties(p, kind):
             weights = None if WEIGHTS[kind] is None else WEIGHTS[kind][:n]
             w = weights or (1,) * n
             model = Isotonic(y, p=p, weights=weights, integer=True, **bounds)
-            x = fast.answer(model)
+            x = fast.answer(model)[0]
             cost = costs(feasible[n], y, w, p)
             best = feasible[n][cost == cost.min()]
             assert x.dtype == np.int64
@@ -98,13 +98,13 @@ def test_every_tiny_real_instance_exactly_in_fractions_and_nearly_in_floats(p, k
             w = weights or (1,) * len(y)
             best = isotonic_real(y, w, p, **bounds)
             exactly = Isotonic(np.array(y, dtype=object), p=p, weights=weights, **bounds)
-            x = fast.answer(exactly)
+            x = fast.answer(exactly)[0]
             assert isotonic_cost(x, y, w, p) == best, exactly
             proof = exactly.certificate(x)
             assert proof.optimal, exactly
             assert proof.bound == proof.objective == best
             floats = Isotonic(y, p=p, weights=weights, **{k: float(v) for k, v in bounds.items()})
-            near = fast.answer(floats)
+            near = fast.answer(floats)[0]
             assert float(floats.objective(near)) == pytest.approx(float(best), abs=1e-9)
             assert floats.certificate(near).optimal, floats
 
@@ -132,7 +132,7 @@ def test_real_certificates_on_a_fine_grid_of_answers(p, kind):
                     assert proof.optimal == (isotonic_cost(x, y, w, p) == best), (model, x)
                     assert proof.bound == best
             if n == 2 and p == 2:
-                x = fast.answer(model)
+                x = fast.answer(model)[0]
                 for shift in (Fraction(1, 1000), Fraction(-1, 1000)):
                     for moved in ([x[0] + shift, x[1]], [x[0], x[1] + shift], x + shift):
                         moved = np.array(moved, dtype=object)
@@ -236,7 +236,7 @@ def test_ugly_whole_data_are_proved_and_perturbations_judged(y, p, data, weight,
     if pinned:
         bounds["last"] = data.draw(st.integers(-1, 10**13))
     model = Isotonic(y, p=p, weights=weights, integer=True, **bounds)
-    x = fast.answer(model)
+    x = fast.answer(model)[0]
     proof = model.certificate(x)
     assert proof.optimal, proof
     assert proof.gap == 0
@@ -278,7 +278,7 @@ def test_ugly_floats_are_proved_within_tolerance(y, p, integer, bounded, data):
         lower=-3 if bounded else None,
         last=50 if bounded else None,
     )
-    x = fast.answer(model)
+    x = fast.answer(model)[0]
     assert model.violations(x) == []
     proof = model.certificate(x)
     assert proof.optimal, (model, x, proof)
@@ -293,7 +293,7 @@ def test_fractions_as_whole_answers():
     y = np.array([Fraction(5, 2), Fraction(1, 3), Fraction(7, 2)], dtype=object)
     for p in (1, 2):
         model = Isotonic(y, p=p, integer=True)
-        x = fast.answer(model)
+        x = fast.answer(model)[0]
         best = min(isotonic_cost(z, y, (1, 1, 1), p) for z in monotone(3, -1, 5))
         proof = model.certificate(x)
         assert proof.optimal
@@ -382,7 +382,7 @@ def test_means_of_huge_sums_do_not_swap_by_rounding():
     # Sums 127403434263521688 of 4 and 95552575697641270 of 3: as floats their means come out in wrong order.
     y = np.array([31850858565880424, 31850858565880422, 31850858565880421, 31850858565880421])
     z = np.array([31850858565880425, 31850858565880423, 31850858565880422])
-    x = fast.answer(Isotonic(np.append(y, z)))
+    x = fast.answer(Isotonic(np.append(y, z)))[0]
     assert y.sum() / 4 > z.sum() / 3
     assert (np.diff(x) >= 0).all()
 
@@ -399,9 +399,9 @@ def test_block_means_are_compared_exactly_where_products_overflow(pairs, near, i
     y, w = [near[0] + value for value, _ in pairs], [near[1] - less for _, less in pairs]
     model = Isotonic(y, weights=w, integer=integer)
     exactly = Isotonic(np.array(y, dtype=object), weights=w, integer=integer)
-    assert exactly.certificate(fast.answer(exactly)).optimal
-    best = fast.answer(exactly).astype(float)
-    assert fast.answer(model).astype(float) == pytest.approx(best, rel=1e-15)
+    assert exactly.certificate(fast.answer(exactly)[0]).optimal
+    best = fast.answer(exactly)[0].astype(float)
+    assert fast.answer(model)[0].astype(float) == pytest.approx(best, rel=1e-15)
 
 
 @pytest.mark.parametrize("p", [1, 2])
@@ -409,21 +409,21 @@ def test_block_means_are_compared_exactly_where_products_overflow(pairs, near, i
 @pytest.mark.parametrize("kind", [int, float, object])
 def test_bounds_cut_off_the_ends_in_every_kind_of_array(p, integer, kind):
     y = np.array([9, -4, 1, 1, 3, 2, 8, 8, 7]).astype(kind)
-    free = fast.answer(Isotonic(y, p=p, integer=integer))
+    free = fast.answer(Isotonic(y, p=p, integer=integer))[0]
     for low, high in [(None, None), (1, None), (None, 3), (1, 3), (2, 2), (20, 30), (-9, -5), (0.5, 7.25)]:
         if integer and isinstance(low, float):
             continue
-        x = fast.answer(Isotonic(y, p=p, integer=integer, lower=low, upper=high))
+        x = fast.answer(Isotonic(y, p=p, integer=integer, lower=low, upper=high))[0]
         assert x.tolist() == (free.tolist() if low is high is None else np.clip(free, low, high).tolist())
         last = 3 if high is None else high
         model = Isotonic(y, p=p, integer=integer, lower=None if low == 20 else low, last=last)
-        x = fast.answer(model)
-        start = fast.answer(Isotonic(y[:-1], p=p, integer=integer))
+        x = fast.answer(model)[0]
+        start = fast.answer(Isotonic(y[:-1], p=p, integer=integer))[0]
         assert x.tolist() == [*np.clip(start, model.lower if model.lower is not None else -99, last), last]
         assert model.certificate(x).optimal
-    assert fast.answer(Isotonic(y[:1], p=p, integer=integer, last=3)).tolist() == [3]
+    assert fast.answer(Isotonic(y[:1], p=p, integer=integer, last=3))[0].tolist() == [3]
     if not integer:
-        third = fast.answer(Isotonic(y, p=p, lower=Fraction(1, 3), upper=Fraction(10, 3)))
+        third = fast.answer(Isotonic(y, p=p, lower=Fraction(1, 3), upper=Fraction(10, 3)))[0]
         assert [float(third[0]), float(third[-1])] == [free[0] if free[0] > 1 / 3 else 1 / 3, 10 / 3]
 
 

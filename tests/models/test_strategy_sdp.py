@@ -84,10 +84,10 @@ def test_every_bound_is_under_every_cost():
 
 def test_the_prices_are_a_witness():
     model = StrategySDP(ranges(6))
-    proof = model.certificate(fast.answer(model))
+    proof = model.certificate(fast.answer(model)[0])
     price = proof.witness["prices"]
     assert 2 * model.nuclear_norm(price) - price.sum() == pytest.approx(proof.bound, rel=1e-12)
-    worse = model.certificate(0.9 * fast.answer(model))
+    worse = model.certificate(0.9 * fast.answer(model)[0])
     assert worse.objective == pytest.approx(proof.objective / 0.9)
     assert worse.bound == pytest.approx(proof.bound)
     assert worse.witness["prices"] == pytest.approx(price, rel=1e-6)
