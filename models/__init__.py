@@ -27,6 +27,8 @@ from models.strategy_sdp import StrategySDP
 from models.tree import Tree
 from models.tree_chebyshev import TreeChebyshev
 from models.tree_matching import TreeMatching
+from models.witnesses.lagrangian import lagrangian_bound
+from models.witnesses.program_certificate import lagrangian_certificate
 
 __all__ = [
     "BudgetSplit",
@@ -52,4 +54,6 @@ __all__ = [
     "Tree",
     "TreeChebyshev",
     "TreeMatching",
+    "lagrangian_bound",
+    "lagrangian_certificate",
 ]

@@ -1,0 +1,154 @@
+"""The certificate of anybody's answer to anybody's program, by row prices."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from models import exact
+from models.certificate import FLOAT_TOLERANCE, Certificate, infeasible
+from models.exact import Number
+from models.model import FEASIBILITY_TOLERANCE
+from models.program import INFINITY, Program
+from models.witnesses.lagrangian import lagrangian_bound
+from models.witnesses.read import Side, entries, sides, tables, tabulated, terms
+from models.witnesses.scaled import Scaled, divided, finite, gathered, minus, numbers, scaled, times
+
+
+def lagrangian_certificate(program: Program, variables: ArrayLike, prices: ArrayLike) -> Certificate:
+    """Prove an answer to a program by prices of its rows, or say by how much it may miss the optimum.
+
+    Nothing is searched and nothing rounded: feasibility, objective and bound are worked out in whole numbers
+    and fractions. `solvers.prove` finds prices; those of any solver will do.
+
+    Parameters
+    ----------
+    program : Program
+    variables : array, shape (program.size,)
+        All variables, in order, the auxiliary ones included: int, Fraction or float. In floats, real
+        variables may break bounds and rows by `FEASIBILITY_TOLERANCE` of the largest; whole ones may not.
+    prices : array, shape (number of rows,)
+        See `lagrangian_bound`.
+
+    Returns
+    -------
+    Certificate
+        Its bound is that of `lagrangian_bound`. Optimal means a gap of 0; for a program with real variables
+        and an answer in floats, one of `FLOAT_TOLERANCE` of the objective at most.
+
+    Raises
+    ------
+    ValueError
+        If variables or prices are not real numbers in the right shape, or the program is malformed.
+
+    Examples
+    --------
+    >>> from models import SimplexQP, lagrangian_certificate
+    >>> program = SimplexQP([5, 3], total=4).program()
+    >>> lagrangian_certificate(program, [3, 1], prices=[-4]).optimal
+    True
+    >>> print(lagrangian_certificate(program, [4, 0], prices=[-4]).reason)
+    not proved: these prices leave a gap of 2
+    """
+    given = numbers("variables", variables, (program.size,))
+    wrong = np.flatnonzero(~finite(given))
+    if wrong.size:
+        raise ValueError(f"variable {wrong[0]} is {given[wrong[0]]}: it must be finite")
+    in_floats = bool(np.issubdtype(given.dtype, np.floating)) and not program.integer.all()
+    at, slack, tolerance = scaled([given]), Fraction(0), Fraction(0)
+    if in_floats:
+        slack = Fraction(FEASIBILITY_TOLERANCE) * max(Fraction(1), Fraction(exact.reach(at.number), at.unit))
+    bound, objective = lagrangian_bound(program, prices), _cost(program, at)
+    broken = list(_broken(program, at, slack))
+    if objective == INFINITY:
+        broken.append("tables: a variable has a value that its table has no cost for")
+    if broken:
+        return infeasible(objective, broken)
+    if in_floats:
+        tolerance = Fraction(FLOAT_TOLERANCE) * max(Fraction(1), abs(Fraction(objective)))
+    gap = max(objective - bound, 0)
+    witness = {"prices": np.asarray(prices)}
+    proved = "the prices prove it: no feasible answer is better"
+    if gap <= tolerance:
+        return Certificate(True, objective, objective - gap, gap, witness, proved)
+    reason = "not proved: these prices give no bound"
+    if gap < INFINITY:
+        reason = f"not proved: these prices leave a gap of {_shown(gap)}"
+    return Certificate(False, objective, objective - gap, gap, witness, reason)
+
+
+def _shown(gap: Number) -> str:
+    return f"{float(gap):.6g}" if gap < 10**300 else "more than 1e300"
+
+
+def _broken(program: Program, at: Scaled, slack: Fraction) -> Iterator[str]:
+    """What an answer breaks: wholeness, bounds, rows (up to `slack` of what the row adds up)."""
+    whole = times(divided(at.number, at.unit), at.unit) == at.number
+    for j in np.flatnonzero(program.integer & ~whole).tolist():
+        yield f"integer: {_variable(program, j)} = {at.value(j)}"
+    slacks = Scaled(np.where(program.integer, 0, slack.numerator), slack.denominator)
+    for j, limit in _outside(at, _both(program, "blocks"), slacks):
+        yield f"bounds: {_variable(program, j)} = {at.value(j)}, not {limit}"
+    row, variable, entry = entries(program)
+    count = program.matrix.shape[0]
+    held = Scaled(gathered(row, times(entry.number, at.number[variable]), count), entry.unit * at.unit)
+    size = gathered(row, np.abs(entry.number), count)
+    slacks = Scaled(times(np.maximum(size, entry.unit), slack.numerator), entry.unit * slack.denominator)
+    for i, limit in _outside(held, _both(program, "rows"), slacks):
+        yield f"{_row(program, i)}: {held.value(i)}, not {limit}"
+
+
+def _both(program: Program, of: str) -> tuple[Side, Side]:
+    return sides(program, of, "lower"), sides(program, of, "upper")
+
+
+def _outside(at: Scaled, limits: tuple[Side, Side], slack: Scaled) -> Iterator[tuple[int, str]]:
+    """Which numbers are below the lower side or above the upper one by more than the slack."""
+    unit = math.lcm(at.unit, slack.unit, *(side.at.unit for side in limits))
+    for (side, open_), sign, name in zip(limits, (1, -1), ("at least", "at most"), strict=True):
+        short = times(minus(side.over(unit), at.over(unit)), sign)
+        for i in np.flatnonzero(~open_ & (short > slack.over(unit))).tolist():
+            yield i, f"{name} {side.value(i)}"
+
+
+def _variable(program: Program, j: int) -> str:
+    """``x[2, 0]``."""
+    for block in program.blocks:
+        if j < block.size:
+            return f"{block.name}[{', '.join(map(str, np.unravel_index(j, block.shape)))}]"
+        j -= block.size
+    raise IndexError(j)
+
+
+def _row(program: Program, i: int) -> str:
+    for rows in program.rows:
+        if i < rows.matrix.shape[0]:
+            return f"{rows.name}, row {i}"
+        i -= rows.matrix.shape[0]
+    raise IndexError(i)
+
+
+def _cost(program: Program, at: Scaled) -> Number:
+    """The objective, exactly; infinite outside the domain of a table."""
+    found = Fraction(0)
+    for kind in ("linear", "quadratic", "absolute"):
+        index, weight, center = terms(program, kind)
+        unit = math.lcm(at.unit, center.unit)
+        here = at.over(unit)[index]
+        away = here if kind == "linear" else minus(here, center.over(unit))
+        cost = times(weight.number, away if kind == "linear" else np.abs(away))
+        power = 2 if kind == "quadratic" else 1
+        cost = times(cost, np.abs(away)) if kind == "quadratic" else cost
+        found += Fraction(int(exact.total(cost)), weight.unit * unit**power)
+    index, _, start = terms(program, "table")
+    costs = [table for term in tabulated(program) for table in tables(term)]
+    for i, (j, table) in enumerate(zip(index.tolist(), costs, strict=True)):
+        place = at.value(j) - start.value(i)
+        if place.denominator != 1 or not 0 <= place < table.size:
+            return INFINITY
+        found += scaled([table[int(place) :][:1]]).value(0)
+    return found.numerator if found.denominator == 1 else found

@@ -1,0 +1,152 @@
+"""Exact arithmetic on arrays of integers, fractions and floats: whole numbers over a common unit.
+
+A float is a whole number over a power of two, so nothing is rounded. Arrays stay in int64 for as long as
+their values provably fit, and go on as Python integers when they might not.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from models import exact
+
+LIMIT = 2**62
+"""What an int64 array may hold; twice as much still fits 64 bits."""
+
+
+class Scaled(NamedTuple):
+    """The numbers ``number / unit``; `number` is an int64 array or an array of Python integers."""
+
+    number: NDArray[Any]
+    unit: int
+
+    def over(self, unit: int) -> NDArray[Any]:
+        """The same numbers, as whole numbers over a multiple of the own unit."""
+        return times(self.number, unit // self.unit)
+
+    def value(self, place: int) -> Fraction:
+        """One of the numbers."""
+        return Fraction(int(self.number[place]), self.unit)
+
+
+def numbers(name: str, values: ArrayLike, shape: tuple[int, ...]) -> NDArray[Any]:
+    """Real numbers of any kind as an array of int64, float64 or Python numbers; infinities and NaN may be in.
+
+    Raises
+    ------
+    ValueError
+        If these are not numbers, or not of this shape.
+    """
+    try:
+        array = np.asarray(values)
+    except (ValueError, TypeError):
+        raise ValueError(f"{name} must be an array of numbers") from None
+    if array.shape != shape:
+        raise ValueError(f"{name} must have shape {shape}, not {array.shape}")
+    if array.dtype == object:
+        allowed = (int, float, Fraction, np.integer, np.floating, np.bool_)
+        wrong = next((type(v).__name__ for v in array.flat if not isinstance(v, allowed)), None)
+        if wrong is not None:
+            raise ValueError(f"{name} must be numbers, and holds a {wrong}")
+        return array
+    if np.issubdtype(array.dtype, np.floating):
+        return array.astype(np.float64) if array.dtype.itemsize <= 8 else array.astype(object)
+    if not (np.issubdtype(array.dtype, np.integer) or array.dtype == bool):
+        raise ValueError(f"{name} must be numbers, not of type {array.dtype}")
+    return exact.signed(array)
+
+
+def finite(array: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which entries are neither infinite nor NaN."""
+    if array.dtype == object:
+        flags = (not isinstance(v, float | np.floating) or math.isfinite(v) for v in array.flat)
+        return np.fromiter(flags, bool, array.size).reshape(array.shape)
+    return np.asarray(np.isfinite(array))
+
+
+def scaled(parts: Sequence[NDArray[Any]]) -> Scaled:
+    """Arrays of finite numbers, put end to end, over the least common unit."""
+    each = [_scaled(np.ravel(part)) for part in parts if part.size]
+    if not each:
+        return Scaled(np.empty(0, np.int64), 1)
+    unit = math.lcm(*(one.unit for one in each))
+    return Scaled(np.concatenate([one.over(unit) for one in each]), unit)
+
+
+def _scaled(array: NDArray[Any]) -> Scaled:
+    if array.dtype == object:
+        fractions = [Fraction(v.item() if isinstance(v, np.generic) else v) for v in array.tolist()]
+        unit = math.lcm(*{f.denominator for f in fractions})
+        whole = [f.numerator * (unit // f.denominator) for f in fractions]
+        return Scaled(np.array([*whole, None], dtype=object)[:-1], unit)  # the None keeps NumPy from guessing
+    if not np.issubdtype(array.dtype, np.floating):
+        return Scaled(exact.signed(array), 1)
+    part, power = np.frexp(array)
+    number, power = (part * 2.0**53).astype(np.int64), power - 53  # array = number * 2**power
+    even = np.where(number == 0, 1, number & -number)
+    spare = np.frexp(even.astype(np.float64))[1] - 1  # how often 2 divides the number
+    number, power = number >> spare, np.where(number == 0, 0, power + spare)
+    down = min(0, int(power.min()))
+    return Scaled(times(number, _powers(np.where(number == 0, 0, power - down))), 1 << -down)
+
+
+def _powers(exponent: NDArray[Any]) -> NDArray[Any]:
+    """Powers of 2."""
+    if exponent.max() < 62:
+        return np.left_shift(1, exponent.astype(np.int64))
+    return np.array([*(1 << e for e in exponent.tolist()), None], dtype=object)[:-1]
+
+
+def _fits(*arrays: NDArray[Any]) -> bool:
+    return all(array.dtype != object for array in arrays)
+
+
+def times(a: Any, b: Any) -> NDArray[Any]:
+    """``a * b``, exactly."""
+    a, b = np.asarray(a), np.asarray(b)
+    if _fits(a, b) and exact.reach(a) * exact.reach(b) < LIMIT:
+        return np.asarray(a * b)
+    return np.asarray(a.astype(object) * b.astype(object), dtype=object)
+
+
+def plus(a: Any, b: Any) -> NDArray[Any]:
+    """``a + b``, exactly."""
+    a, b = np.asarray(a), np.asarray(b)
+    if _fits(a, b) and exact.reach(a) + exact.reach(b) < LIMIT:
+        return np.asarray(a + b)
+    return np.asarray(a.astype(object) + b.astype(object), dtype=object)
+
+
+def minus(a: Any, b: Any) -> NDArray[Any]:
+    """``a - b``, exactly."""
+    return plus(a, times(b, -1))
+
+
+def gathered(index: NDArray[Any], values: NDArray[Any], size: int) -> NDArray[Any]:
+    """The sums of the values of each index, shape (size,), exactly."""
+    fits = _fits(values) and exact.reach(values) * values.size < LIMIT
+    held = np.zeros(size, np.int64 if fits else object)
+    np.add.at(held, index, values if fits else values.astype(object))
+    return held
+
+
+def running(values: NDArray[Any]) -> NDArray[Any]:
+    """The sums of the first values, exactly."""
+    fits = _fits(values) and exact.reach(values) * values.size < LIMIT
+    return np.asarray(np.cumsum(values if fits else values.astype(object)))
+
+
+def divided(a: NDArray[Any], unit: int) -> NDArray[Any]:
+    """``a / unit``, rounded down."""
+    return np.asarray((a if unit < LIMIT else a.astype(object)) // unit)
+
+
+def raised(a: NDArray[Any], unit: int) -> NDArray[Any]:
+    """``a / unit``, rounded up."""
+    return times(divided(times(a, -1), unit), -1)
