@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,10 @@ DELTA = 1e-8
 MAX_SIZE = 100
 """Flights of one aircraft to one airport; more count as so many. Public, and not chosen from the data."""
 UNKNOWN = "unknown"
+RELEASES = "group-sizes", "origin-destination"
+"""Their folders."""
+
+TIMETABLE = "airports of the year's public timetable"
 SAMPLE = 4
 """Of the many small models, so many are solved again by every backend."""
 
@@ -72,10 +76,10 @@ def read() -> tuple[GroupSizes, Flows]:
 def run(noise: Noise | None = None, time_limit: float = SECONDS) -> Demo:
     """Release both ways, verify by every installed backend, measure the errors."""
     true_sizes, true_flows = read()
-    sizes = _said(
-        m_c_dp(true_sizes, EPSILON, noise), which_groups="aircraft and airports of the public timetable"
+    sizes = m_c_dp(true_sizes, EPSILON, noise).taking_as_public(
+        regions=TIMETABLE, which_groups="aircraft and airports of the public timetable"
     )
-    flows = _said(inf_tda(true_flows, EPSILON, DELTA, noise))
+    flows = inf_tda(true_flows, EPSILON, DELTA, noise).taking_as_public(regions=TIMETABLE)
     checks = [verify(release, time_limit=time_limit, sample=SAMPLE) for release in (sizes, flows)]
     found = Verification(
         tuple(row for check in checks for row in check.rows), "; ".join(c.note for c in checks)
@@ -87,16 +91,10 @@ def run(noise: Noise | None = None, time_limit: float = SECONDS) -> Demo:
     return Demo(sizes, flows, found, size_errors, flow_errors)
 
 
-def _said(made: Release, **more: str) -> Release:
-    """The release with what it takes as public."""
-    where = "airports of the year's public timetable"
-    return replace(made, settings={**made.settings, "regions": where, **more})
-
-
 def write(demo: Demo, path: Path, overwrite: bool) -> None:
     """Both releases' tables and manifests, the verification, the report and its picture."""
     with folder.appearing(path, overwrite) as aside:
-        for release, name in ((demo.sizes, "group-sizes"), (demo.flows, "origin-destination")):
+        for release, name in zip((demo.sizes, demo.flows), RELEASES, strict=True):
             (aside / name).mkdir()
             write_proofs(release, aside / name)
             write_tables(release, aside / name)

@@ -108,6 +108,19 @@ def threshold(changes: Changes, epsilon: float, delta: float) -> int:
     return math.ceil(changes.largest + scale * UPWARDS * (math.log(changes.cells) - math.log(delta)))
 
 
+def miss_of(changes: Changes, scale: float, least: int) -> float:
+    """The δ of a threshold: Δ₀ times P(X ≥ least − Δ_∞), for X with P(X = k) ∝ exp(−|k|/scale).
+
+    It is what `threshold` bounds: none of the Δ₀ cells that only one of two neighbours has may be kept.
+
+    Examples
+    --------
+    >>> round(miss_of(Changes(2, 2, 1), scale=2.0, least=31), 9)
+    3.81e-07
+    """
+    return changes.cells * math.exp(-(least - changes.largest) / scale) / (1 + math.exp(-1 / scale))
+
+
 def double_geometric_variance(scale: float) -> float:
     """Of noise with P(X = k) ∝ exp(−|k|/scale): 1/(2 sinh²(1/2λ)), a little under the Laplace law's 2λ².
 
@@ -167,7 +180,10 @@ class ExactNoise:
     def stable(
         self, counts: Ints, query: str, changes: Changes, epsilon: float, delta: float
     ) -> tuple[Ints, NoisyCounts]:
-        """See `Noise.stable`; noise, threshold and both losses are of OpenDP's `make_laplace_threshold`."""
+        """See `Noise.stable`; noise, threshold and ε are of OpenDP's `make_laplace_threshold`.
+
+        So is δ where it is larger than `miss_of`: OpenDP's counts no noise that just reaches the threshold.
+        """
         dp = _opendp()
         scale = _scale(changes.in_all, epsilon) * UPWARDS
         least = threshold(changes, epsilon, delta)
@@ -180,6 +196,8 @@ class ExactNoise:
         if miss > delta:  # the map is in floats, and rounds up to multiples of 2⁻⁵²
             raise InputError(f"delta is {delta}: the stability histogram keeps account of {miss:.2g} or more")
 
+        miss = max(float(miss), miss_of(changes, scale, least))
+
         def draw(part: Ints) -> Ints:
             large = measure(dict(enumerate(part.tolist())))
             noisy = np.zeros(part.size, dtype=np.int64)
@@ -187,7 +205,7 @@ class ExactNoise:
             return noisy
 
         noisy = _draw(draw, counts, query)
-        spend = Spend(query, _named(least), changes.in_all, scale, float(loss), None, True, float(miss))
+        spend = Spend(query, _named(least), changes.in_all, scale, float(loss), None, True, miss)
         return _kept(noisy, spend)
 
     def choose(

@@ -206,6 +206,9 @@ class Release:
         Post-processing problems that were solved and proved, too, but are too large to be kept whole.
     regions : mapping of str to Hierarchy
         The regions, which are public, by axis; of a release with one hierarchy as "region".
+    taken_as_public : mapping of str to str
+        What the publisher says, in words, of where public facts such as the regions come from. Nothing in a
+        release depends on it.
     """
 
     mechanism: str
@@ -215,6 +218,7 @@ class Release:
     settings: Mapping[str, Any] = field(default_factory=dict)
     without_arrays: tuple[Proved, ...] = ()
     regions: Mapping[str, Hierarchy] = field(default_factory=dict)
+    taken_as_public: Mapping[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         """In a line: the tables are long."""
@@ -229,9 +233,9 @@ class Release:
         """A line a post-processing problem, kept whole or not."""
         return (*(step.proved for step in self.steps), *self.without_arrays)
 
-    def noting(self, **settings: Any) -> Self:
-        """The same release, with more public settings in its manifest."""
-        return replace(self, settings={**self.settings, **settings})
+    def taking_as_public(self, **words: str) -> Self:
+        """The same release, with more of what it takes as public in its manifest."""
+        return replace(self, taken_as_public={**self.taken_as_public, **words})
 
     def finest(self) -> DataFrame | None:
         """The counts of the last level, with a column for each level of regions, as the data may have them.
@@ -255,6 +259,7 @@ class Release:
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
             "budget": _with_deviations(self.ledger.as_dict(), self.ledger),
             "settings": dict(self.settings),
+            "taken_as_public": dict(self.taken_as_public),
             "holds": self.holds,
             "standard_errors": KNOWN if "standard_error" in self.table else NOT_KNOWN,
             "solved": [asdict(line) for line in self.proved],

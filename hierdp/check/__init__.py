@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -55,7 +56,7 @@ def check(path: str | Path, fingerprint: str | None = None) -> list[Found]:
     Raises
     ------
     InputError
-        If there is no release at that path.
+        If there is no release at that path, or the fingerprint is not one.
 
     Examples
     --------
@@ -73,7 +74,16 @@ def check(path: str | Path, fingerprint: str | None = None) -> list[Found]:
         raise InputError(f"there is no folder {folder}")
     if not (folder / files.MANIFEST).is_file():
         raise InputError(f"{folder} is no release: it has no {files.MANIFEST}")
-    return list(_checks(folder, fingerprint))
+    return list(_checks(folder, None if fingerprint is None else _digits(fingerprint)))
+
+
+def _digits(fingerprint: str) -> str:
+    """A whole fingerprint; part of one, or nothing, would prove little."""
+    digits = fingerprint.strip().lower()
+    if re.fullmatch("[0-9a-f]{64}", digits) is None:
+        why = "is not 64 hexadecimal digits; give all that were printed"
+        raise InputError(f"the fingerprint {fingerprint!r} {why}")
+    return digits
 
 
 def _checks(folder: Path, fingerprint: str | None) -> Iterator[Found]:
@@ -145,7 +155,7 @@ def _check_seal(folder: Path, fingerprint: str | None) -> Iterator[Found]:
     found = files.digest(sums)
     if fingerprint is None:
         yield Found("fingerprint", OPEN, f"{found}: compare it with the publisher's, or give --fingerprint")
-    elif found != fingerprint.strip().lower():
+    elif found != fingerprint:
         yield Found("fingerprint", FAILS, f"it is {found}: this is not the release that was published")
     else:
         yield Found("fingerprint", HOLDS, "as published")

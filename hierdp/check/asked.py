@@ -22,7 +22,7 @@ from hierdp.mechanisms.range_query.wavelet import sensitivity
 from hierdp.mechanisms.top_down import repairs as top_down_repairs
 from hierdp.mechanisms.top_down.levels import depths_of, finest_cells, level_name
 from hierdp.mechanisms.top_down.unit import root_of
-from hierdp.noise import threshold
+from hierdp.noise import miss_of, threshold
 from hierdp.record import KNOWN, NOT_KNOWN
 from hierdp.tables import Flows
 
@@ -36,13 +36,17 @@ GEOMETRIC, GAUSSIAN, CHOICE = "double-geometric", "discrete Gaussian", "permute-
 
 
 class Asked(NamedTuple):
-    """A line of a budget; `loss` is its part of ε or ρ, None where the release does not say which."""
+    """A line of a budget; `loss` is its part of ε or ρ, None where the release does not say which.
+
+    `delta` is what the line must claim of δ at least; None where it must claim none.
+    """
 
     query: str
     sensitivity: float
     loss: float | None
     noise: str = GEOMETRIC
     times: int = 1
+    delta: float | None = None
 
 
 Lines = tuple[str, list[Asked]]
@@ -89,6 +93,11 @@ def _differs(lines: list[Asked], told: list[Mapping[str, Any]]) -> str:
         loss = spend["rho"] if line.noise == GAUSSIAN else spend["epsilon"]
         if line.loss is not None and not math.isclose(loss, line.loss, rel_tol=CLOSE):
             return f"{line.query!r} has {line.loss:.9g} of the budget, and the manifest says {loss:.9g}"
+        miss = spend.get("delta")
+        if (miss is None) != (line.delta is None) or (
+            miss is not None and line.delta is not None and not miss >= line.delta * (1 - CLOSE)
+        ):
+            return f"{line.query!r} costs a δ of {line.delta or 0:.3g}, and the manifest says {miss}"
     return ""
 
 
@@ -132,8 +141,11 @@ def _top_down(_: DataFrame, manifest: Mapping[str, Any], regions: Regions) -> Li
     epsilon, delta = budget["epsilon"], budget["delta"]
     last = f"counts by {level_name(data, reached[-1])}"
     if manifest["mechanism"] == "SH":
-        kept = f"{GEOMETRIC}, under {threshold(unit.changes, epsilon, delta)} dropped"
-        return unit.neighbours, [Asked(last, unit.changes.in_all, epsilon, kept)]
+        changes = unit.changes
+        least = threshold(changes, epsilon, delta)
+        miss = miss_of(changes, budget["spends"][0]["scale"], least)
+        kept = f"{GEOMETRIC}, under {least} dropped"
+        return unit.neighbours, [Asked(last, changes.in_all, epsilon, kept, delta=miss)]
     rho = rho_of(epsilon, delta)
     if top_down_repairs.METHODS[manifest["mechanism"]].repair is None:
         return unit.neighbours, [Asked(last, root_of(unit.squared_sensitivity), rho, GAUSSIAN)]

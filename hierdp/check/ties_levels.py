@@ -16,7 +16,7 @@ from hierdp.mechanisms.top_down.levels import Children, Level, level_name, refin
 from hierdp.mechanisms.top_down.mechanism import settings_of, summed_up, table_of
 from hierdp.mechanisms.top_down.repairs import METHODS, ROUNDED, nearest_fractions
 from hierdp.mechanisms.top_down.unit import Unit
-from hierdp.noise import deviation_of
+from hierdp.noise import deviation_of, threshold
 from hierdp.tables import Flows
 from models import Chebyshev, FixedSum
 
@@ -46,6 +46,8 @@ def check_levels(replay: Replay, table: DataFrame, manifest: Mapping[str, Any], 
     top = int(table.loc[table["level"] == 0, "count"].sum())
     if method.repair is None:
         levels = _summed(data, order, table, settings, regions)
+        if method.name == "SH":
+            _check_threshold(levels[-1], unit_of(settings), manifest["budget"])
     else:
         levels = [root(data.axes, top)]
         for axis in order:
@@ -104,6 +106,14 @@ def _summed(
     """All levels from the last."""
     places, counts = cells_at(table, settings, regions, len(order))
     return summed_up(data, order, np.stack(places, axis=1), counts)
+
+
+def _check_threshold(finest: Level, unit: Unit, budget: Mapping[str, Any]) -> None:
+    """That no count was kept that is to be dropped."""
+    least = threshold(unit.changes, budget["epsilon"], budget["delta"])
+    under = finest.counts[finest.counts < least]
+    if under.size:
+        raise Differs(f"a count of the last level is {under.min()}, under the threshold of {least}")
 
 
 def _deviation(manifest: Mapping[str, Any]) -> float | None:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from hierdp.cli.common import console, grid
+
+if TYPE_CHECKING:
+    from hierdp.check.found import Found
 
 
 @click.command()
@@ -25,24 +29,41 @@ def check(release: Path, fingerprint: str | None) -> None:
     hierdp check released
     hierdp check released --fingerprint 3f2a…
     """
-    from rich.markup import escape
-
-    from hierdp.check import FAILS, OPEN
     from hierdp.check import check as look
 
-    found = look(release, fingerprint)
-    table = grid(f"{release}", "check", "verdict", "")
-    colours = {FAILS: "bold red", OPEN: "yellow"}
-    for line in found:
-        table.add_row(line.check, line.verdict, escape(line.why), style=colours.get(line.verdict))
-    screen = console()
-    screen.print(table)
-    failed = sum(line.verdict == FAILS for line in found)
+    sys.exit(0 if print_check(console(), release, look(release, fingerprint)) else 1)
+
+
+def print_check(screen: Any, release: Path, found: list[Found], brief: bool = False) -> bool:
+    """A line a check, and the verdict; returns whether all hold.
+
+    Parameters
+    ----------
+    screen : rich.console.Console
+    release : path
+        The folder, for the title.
+    found : list of Found
+    brief : bool
+        Only what fails, and the verdict after the folder's name.
+    """
+    from rich.markup import escape
+
+    from hierdp.check.found import FAILS, OPEN
+
+    failed = [line for line in found if line.verdict == FAILS]
+    if failed or not brief:
+        table = grid(f"{release}", "check", "verdict", "")
+        colours = {FAILS: "bold red", OPEN: "yellow"}
+        for line in failed if brief else found:
+            table.add_row(line.check, line.verdict, escape(line.why), style=colours.get(line.verdict))
+        screen.print(table)
+    where = f"{release}: " if brief else ""
     if failed:
-        screen.print(f"[bold red]{failed} of {len(found)} checks fail: do not rely on this release.[/]")
-    else:
-        left = sum(line.verdict == OPEN for line in found)
-        screen.print(f"All checks hold{f'; {left} could not be made' if left else ''}.")
-        if any(line.check == "privacy" and line.verdict == OPEN for line in found):
-            screen.print("[bold red]But the noise is simulated: this is NOT private. Do not publish it.[/]")
-    sys.exit(1 if failed else 0)
+        why = f"{len(failed)} of {len(found)} checks fail: do not rely on this release."
+        screen.print(f"{where}[bold red]{why}[/]")
+        return False
+    left = sum(line.verdict == OPEN for line in found)
+    screen.print(f"{where}All checks hold{f'; {left} could not be made' if left else ''}.")
+    if any(line.check == "privacy" and line.verdict == OPEN for line in found):
+        screen.print("[bold red]But the noise is simulated: this is NOT private. Do not publish it.[/]")
+    return True

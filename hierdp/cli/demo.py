@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from hierdp.cli.check import print_check
 from hierdp.cli.common import NOT_PRIVATE, SECONDS, console, noise, print_frame
 from hierdp.cli.engine import spread
 from hierdp.cli.verify import print_verification
@@ -32,10 +33,12 @@ def demo(out: Path, overwrite: bool, time_limit: float, simulate: int | None) ->
     """Release real flights two ways, and have every installed solver check each step.
 
     Takes the 2013 flights from New York that ship with hierdp: how many aircraft made how many flights to
-    each airport (M_c^dp), and how many flights there were from where to where (InfTDA).
+    each airport (M_c^dp), and how many flights there were from where to where (InfTDA). Then checks both
+    releases from their files alone, as `hierdp check` does.
     """
     from hierdp import demo as job
     from hierdp import folder
+    from hierdp.check import check
 
     if math.isnan(time_limit):  # which no range excludes
         raise click.UsageError("--time-limit is nan: give seconds")
@@ -57,5 +60,8 @@ def demo(out: Path, overwrite: bool, time_limit: float, simulate: int | None) ->
     screen.print(
         f"Written to {out}/ in {time.monotonic() - started:.0f} s; open {out}/report.html in a browser."
     )
+    checked = [print_check(screen, out / name, check(out / name), brief=True) for name in job.RELEASES]
+    if not all(checked):
+        raise click.ClickException("a release fails its own check: see above")
     if not made.found.agree:
         raise click.ClickException("a backend disagrees, or an answer is not proved: see the table")

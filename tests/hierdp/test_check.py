@@ -449,6 +449,22 @@ def test_a_name_in_the_sums_reaches_no_other_folder(sizes, tmp_path):
     assert why == "../secret is missing"
 
 
+@pytest.mark.parametrize("wrong", ["", " ", "3f2a", "0" * 63, "0" * 65, "x" * 64])
+def test_a_fingerprint_that_is_none(sizes, wrong):
+    with pytest.raises(InputError, match="not 64 hexadecimal digits"):
+        check(sizes, wrong)
+    done = run("check", sizes, "--fingerprint", wrong)
+    assert done.exit_code == 2
+    assert "not 64 hexadecimal digits" in " ".join(done.output.split())
+
+
+def test_a_fingerprint_but_for_its_end(sizes):
+    fingerprint = files.digest(sizes / files.SUMS)
+    other = fingerprint[:-1] + ("0" if fingerprint[-1] != "0" else "1")
+    assert verdicts(sizes, f" {fingerprint.upper()} ")["fingerprint"] == HOLDS
+    assert verdicts(sizes, other)["fingerprint"] == FAILS
+
+
 def test_the_digests_are_those_of_sha256sum(sizes):
     import subprocess
 

@@ -36,6 +36,7 @@ from hierdp.axes import Numbers
 from hierdp.check import FAILS, HOLDS, OPEN, check
 from hierdp.check.counts import holds
 from hierdp.cli import main
+from hierdp.noise import Changes, threshold
 from hierdp.record import Step
 from solvers import Solution
 
@@ -407,6 +408,45 @@ def a_line_less(manifest):
     told["spent"] -= told["spends"].pop()["epsilon"]
 
 
+def own_delta(manifest, delta):
+    """Of the only measurement, and so in all."""
+    manifest["budget"]["spends"][0]["delta"] = manifest["budget"]["spent_delta"] = delta
+
+
+def least_of(manifest):
+    """The threshold that goes with a budget's δ, in its line."""
+    (line,) = manifest["budget"]["spends"]
+    least = threshold(Changes(2, 2, 1), manifest["budget"]["epsilon"], manifest["budget"]["delta"])
+    line["noise"] = f"double-geometric, under {least} dropped"
+
+
+def smaller_delta(manifest):
+    """Of the budget and its only line, and the threshold renamed."""
+    manifest["budget"]["delta"] = 1e-12
+    manifest["budget"]["spent_delta"] = manifest["budget"]["spends"][0]["delta"] = 5e-13
+    least_of(manifest)
+
+
+def no_delta(manifest):
+    """As a measurement under zCDP has none."""
+    (line,) = manifest["budget"]["spends"]
+    line["delta"] = None
+
+
+def small_cell(folder, by):
+    """The first count of the last level changed, and those that it is part of."""
+    table = pd.read_parquet(folder / "released.parquet")
+    row = table.index[table["level"] == 3][0]
+    change = by - table["count"][row]
+    for level in table["level"].unique():
+        here = table[table["level"] == level]
+        inside = here[(here.o_level == "root") | (here.o == table.o[row][:2]) | (here.o == table.o[row])]
+        inside = inside[(inside.d_level == "root") | (inside.d == table.d[row])]
+        assert len(inside) == 1
+        table.loc[inside.index, "count"] += change
+    in_table(lambda _: table)(folder)
+
+
 def claims_that_fit(folder):
     table = pd.read_parquet(folder / "released.parquet")
     places = files.read_regions_of(folder / files.REGIONS)
@@ -427,6 +467,7 @@ G = {**SIZES, "max_size": 4}
 C = {**SIZES, "max_size": 9}
 T = {**FLOWS, "delta": 1e-6}
 ASKED = "budget: queries"
+SH = {**FLOWS, "delta": 1e-3, "method": "SH"}
 LABELS = {"axes": [Numbers("x", 0, 7)]}
 
 OTHERS = {
@@ -473,6 +514,18 @@ OTHERS = {
     "trips, no axes": ("top-down", T, no_axes, "shape"),
     "trips, no public total": ("top-down", T, no_public_total, ASKED),
     "trips, one solver's": ("top-down", T, setting(backend="highs"), TIE),
+    "trips kept, no δ to speak of": ("top-down", SH, spend(delta=1e-300), ASKED),
+    "trips kept, no δ and a sum that fits": (
+        "top-down",
+        SH,
+        manifest(lambda m: own_delta(m, 1e-300)),
+        ASKED,
+    ),
+    "trips kept, half the δ": ("top-down", SH, manifest(lambda m: own_delta(m, 2e-4)), ASKED),
+    "trips kept, none under zCDP": ("top-down", SH, manifest(no_delta), "budget: sum"),
+    "trips kept, a smaller δ": ("top-down", SH, manifest(smaller_delta), TIE),
+    "trips kept, a cell of 1": ("top-down", SH, lambda folder: small_cell(folder, 1), TIE),
+    "trips kept, a cell just under": ("top-down", SH, lambda folder: small_cell(folder, 16), TIE),
     "trips summed up, an error": (
         "top-down",
         {**T, "method": "VanillaGauss"},
@@ -527,6 +580,7 @@ def test_proofs_of_something_else(tmp_path, name):
     people = (
         pd.DataFrame({"x": [0, 0, 0, 1, 2, 5, 5, 6]}) if options.get("axes") == LABELS["axes"] else PEOPLE
     )
+    people = pd.concat([people] * 3) if options is SH else people
     made = release(people, mechanism, epsilon=1, noise=SimulatedNoise(7), **options)
     folder = made.write(tmp_path / "out", report=False)
     assert FAILS not in verdicts(folder).values()

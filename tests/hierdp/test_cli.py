@@ -122,7 +122,7 @@ def test_release_group_size(kind, command):
     assert manifest["budget"]["private"] is True
     assert manifest["budget"]["spent"] == pytest.approx(1)
     assert manifest["settings"]["groups"] == 4
-    assert ("table of regions" in manifest["settings"]["regions"]) == tabled
+    assert ("table of regions" in manifest["taken_as_public"]["regions"]) == tabled
     assert "ε = 1 spent" in done.output
     lines = {
         line.rsplit(maxsplit=1)[0].strip(): line.split()[-1] for line in done.output.splitlines() if line

@@ -84,7 +84,7 @@ def test_regions_that_nobody_lives_in_are_there():
     )
     done = run(f"{tabled} --group-budget 0.5")
     assert done.exit_code == 0, done.output
-    assert results()[1]["settings"]["regions"] == "from a table of regions"
+    assert results()[1]["taken_as_public"]["regions"] == "from a table of regions"
 
 
 @pytest.mark.parametrize(

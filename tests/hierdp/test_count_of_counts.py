@@ -380,9 +380,9 @@ def test_a_table_is_released():
         ["A", 1, 1], ["A", 6, 1], ["A", 70, 1], ["B", 2, 1],
     ]  # fmt: skip
     assert made.ledger.private
-    assert made.settings["which_groups"].endswith("public")
+    assert made.taken_as_public["which_groups"].endswith("public")
     hidden = release(rows, "count-of-counts", epsilon=1e6, group_budget=1e5, **options)
-    assert hidden.settings["which_groups"] == "those with a row in the data"
+    assert hidden.taken_as_public["which_groups"] == "those with a row in the data"
 
 
 # --- refusals --------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from hierdp import progress
 from hierdp.errors import InputError
 from hierdp.mechanisms.group_size import m_c_dp
 from hierdp.mechanisms.top_down import Unit
-from hierdp.noise import BLOCK, Changes, ExactNoise, NoisyCounts, SimulatedNoise, threshold
+from hierdp.noise import BLOCK, Changes, ExactNoise, NoisyCounts, SimulatedNoise, miss_of, threshold
 from hierdp.tables import GroupSizes
 
 DRAWS = 20_000
@@ -291,6 +291,20 @@ def test_a_failing_block_fails_the_draw():
 
 
 # --- the stability histogram -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0])
+@pytest.mark.parametrize("changes", [Changes(2, 2, 1), Changes(6, 6, 3), Changes(1, 1, 1)])
+def test_the_miss_of_a_threshold_is_its_tail(changes, epsilon):
+    """The δ on record is no less than the chance that a cell of one of two neighbours is kept."""
+    scale = changes.in_all / epsilon
+    least = threshold(changes, epsilon, 1e-4)
+    far = np.arange(least - changes.largest, least + int(60 * scale) + 60)
+    mass = np.exp(-far / scale) * math.tanh(0.5 / scale)
+    assert miss_of(changes, scale, least) == pytest.approx(changes.cells * mass.sum(), rel=1e-9)
+    assert miss_of(changes, scale, least) <= 1e-4
+    spend = ExactNoise().stable(np.array([5]), "q", changes, epsilon, 1e-4)[1].spend
+    assert miss_of(changes, spend.scale, least) <= spend.delta <= 1e-4
 
 
 def test_the_papers_threshold():

@@ -298,7 +298,7 @@ def test_through_the_front_door():
     named = release(
         people, "range-query", epsilon=50, axes=[("state", ["state"])], method="Flat", noise=SimulatedNoise(0)
     )
-    assert named.settings["regions"] == "as seen in the data, which makes them public"
+    assert named.taken_as_public["regions"] == "as seen in the data, which makes them public"
     assert named.range(0, 3).estimate == pytest.approx(5, abs=1)
     assert named.manifest()["warning"].startswith("SIMULATED NOISE")
     with pytest.raises(InputError, match="two axes have the same name"):

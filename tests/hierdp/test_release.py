@@ -114,16 +114,16 @@ def test_manifest_of_flows():
 def test_the_front_door_says_where_regions_come_from():
     rows = pd.DataFrame({"s": ["A", "B"], "g": [1, 2]})
     seen = release(rows, "group-size", epsilon=1, levels=["s"], group=["g"], max_size=2)
-    assert seen.settings["regions"] == "as seen in the data, which makes them public"
-    assert seen.settings["which_groups"] == "those with a row in the data, which makes them public"
+    assert seen.taken_as_public["regions"] == "as seen in the data, which makes them public"
+    assert seen.taken_as_public["which_groups"] == "those with a row in the data, which makes them public"
     places = hierarchy([[0, 0]])
     rows["s"] = places.names[1]
     told = release(rows, "group-size", epsilon=1, regions=places, region="s", group=["g"], max_size=2)
-    assert told.settings["regions"] == "from a table of regions"
+    assert told.taken_as_public["regions"] == "from a table of regions"
     both = release(rows, "top-down", epsilon=1, delta=1e-8, axes={"a": (places, "s"), "b": (places, "s")})
-    assert both.settings["regions"] == "from a table of regions"
+    assert both.taken_as_public["regions"] == "from a table of regions"
     one = release(rows, "top-down", epsilon=1, delta=1e-8, axes={"a": (places, "s"), "b": ["s"]})
-    assert one.settings["regions"] == "as seen in the data, which makes them public"
+    assert one.taken_as_public["regions"] == "as seen in the data, which makes them public"
 
 
 @pytest.mark.parametrize(

@@ -147,7 +147,7 @@ def from_table(
     data = histogram(source, axes, count=count, unknown=unknown, clip=clip)
     made = clustering(data, epsilon, noise, method, **options)
     named = [Regions.of(axis[1]).hierarchy for axis in axes if isinstance(axis, tuple)]
-    return made.noting(regions=regions_from(*named)) if named else made
+    return made.taking_as_public(regions=regions_from(*named)) if named else made
 
 
 def _table(data: Histogram, published: Published) -> DataFrame:

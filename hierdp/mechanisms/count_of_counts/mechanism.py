@@ -95,7 +95,7 @@ def from_table(
     )
     made = count_of_counts(data, epsilon, noise, method, **options)
     told = groups_from(groups, public=not group_budget)
-    return made.noting(regions=regions_from(regions), which_groups=told)
+    return made.taking_as_public(regions=regions_from(regions), which_groups=told)
 
 
 def count_of_counts(

@@ -60,7 +60,7 @@ def from_table(
         unknown=unknown,
     )
     told = {"regions": regions_from(regions), "which_groups": groups_from(groups)}
-    return group_size(data, epsilon, noise, method, how).noting(**told)
+    return group_size(data, epsilon, noise, method, how).taking_as_public(**told)
 
 
 def group_size(

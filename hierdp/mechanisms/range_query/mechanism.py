@@ -82,7 +82,7 @@ def from_table(
     made = range_query(data, epsilon, noise, method, branching=branching, budget=budget, repair=repair)
     named = [Regions.of(axis[1]).hierarchy for axis in axes if isinstance(axis, tuple)]
     if named:
-        made = made.noting(regions=regions_from(*named))
+        made = made.taking_as_public(regions=regions_from(*named))
     return made
 
 

@@ -72,7 +72,7 @@ def from_table(
     data = flows(source, axes=axes, count=count, unknown=unknown)
     public = [Axis.of(axis).hierarchy for axis in axes.values()]
     made = top_down(data, epsilon, delta, noise, method, unit, shares, first, how)
-    return made.noting(regions=regions_from(*public))
+    return made.taking_as_public(regions=regions_from(*public))
 
 
 def top_down(

@@ -1,0 +1,42 @@
+"""The demo ends by checking its own releases."""
+
+import pytest
+from click.testing import CliRunner
+
+import hierdp.check
+import hierdp.demo
+from hierdp.check.found import FAILS, HOLDS, Found
+from hierdp.cli import main
+from hierdp.verification import verify
+from models import Chebyshev
+
+
+@pytest.fixture
+def demo(monkeypatch, tmp_path):
+    """The demo, its steps not solved again by every backend."""
+    small = Chebyshev([5, 3, -2], total=4)
+    monkeypatch.setattr(hierdp.demo, "verify", lambda *_, **__: verify(small, backends=["highs"]))
+    return lambda: CliRunner().invoke(main, ["demo", "--simulate", "1", "--out", str(tmp_path / "d")])
+
+
+def test_both_releases_hold_from_their_files_alone(demo):
+    done = demo()
+    assert done.exit_code == 0, done.output
+    told = " ".join(done.output.split())
+    for name in ("group-sizes", "origin-destination"):
+        assert f"/d/{name}: All checks hold; 2 could not be made." in told  # fingerprint, simulated noise
+    assert told.count("this is NOT private. Do not publish it.") == 2
+
+
+@pytest.mark.parametrize("which", ["group-sizes", "origin-destination"])
+def test_a_release_that_fails_its_check_fails_the_demo(demo, monkeypatch, which):
+    def check(folder):
+        return [Found("counts", HOLDS, ""), Found("total", FAILS if folder.name == which else HOLDS, "no")]
+
+    monkeypatch.setattr(hierdp.check, "check", check)
+    done = demo()
+    assert done.exit_code == 1
+    told = " ".join(done.output.split())
+    assert f"/d/{which}: 1 of 2 checks fail: do not rely on this release." in told
+    assert told.count("All checks hold.") == 1
+    assert "a release fails its own check" in told
