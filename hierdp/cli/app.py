@@ -88,6 +88,7 @@ def stopping() -> Iterator[None]:
     """Let Ctrl-C end in a message, and SIGTERM likewise, as `kill`, `timeout` or a batch system sends it.
 
     Also where a library makes an error of its own of it, as DuckDB and extensions that are being loaded do.
+    A signal that the caller ignores stays ignored.
     """
     ours = threading.current_thread() is threading.main_thread()
     usual: dict[int, Any] = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
@@ -99,7 +100,7 @@ def stopping() -> Iterator[None]:
         raise KeyboardInterrupt
 
     try:
-        with heard():
+        with heard(told):
             for number in taken:
                 signal.signal(number, stop)
             yield
@@ -117,8 +118,11 @@ def stopping() -> Iterator[None]:
 
 
 @contextmanager
-def heard() -> Iterator[None]:
-    """Python drops an interrupt that comes in a callback from C, such as a compiler's: send it once more."""
+def heard(told: list[int]) -> Iterator[None]:
+    """Python drops an interrupt that comes in a callback from C, such as a compiler's: send it once more.
+
+    `told` holds the numbers of the signals that have come so far.
+    """
     before = sys.unraisablehook
     sending: list[threading.Timer] = []
 
@@ -127,7 +131,8 @@ def heard() -> Iterator[None]:
             before(lost)
             return
         main = threading.main_thread().ident
-        sending.append(threading.Timer(AGAIN, signal.pthread_kill, [main, signal.SIGINT]))
+        number = told[-1] if told else signal.SIGINT
+        sending.append(threading.Timer(AGAIN, signal.pthread_kill, [main, number]))
         sending[-1].start()
 
     sys.unraisablehook = again

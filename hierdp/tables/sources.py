@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import csv
 import re
+import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, wait
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,9 @@ from hierdp.errors import InputError
 from hierdp.tables.databases import Database, embedded
 
 FILES = (".parquet", ".csv")
+
+AGAIN_SECONDS = 0.1
+"""How long a query has to end after an interrupt, before the next one."""
 
 _RENAME = "if fields are separated by commas, semicolons, tabs or bars, rename it to .csv"
 _UNPACK = "unpack it first"
@@ -192,19 +196,31 @@ def run(expression: Table) -> Any:
         return quietly(expression.to_pyarrow)
 
     def rows() -> Any:
-        # Aside: DuckDB looks for Ctrl-C where it likes, and may not do so for minutes.
-        with ThreadPoolExecutor(1) as aside:
+        # In a thread of its own: DuckDB looks for Ctrl-C where it likes, and may not do so for minutes.
+        found: Future[Any] = Future()
+        query = threading.Thread(target=_fulfil, args=(found, expression.to_pyarrow))
+        try:
             try:
-                found = aside.submit(expression.to_pyarrow)
+                query.start()
             except RuntimeError:  # a thread takes memory, too
                 raise MemoryError("no thread can be started") from None
-            try:
-                return found.result()
-            except KeyboardInterrupt:
-                connection.con.interrupt()
-                raise
+            return found.result()
+        except KeyboardInterrupt:
+            while not (found.cancel() or found.done()):
+                connection.con.interrupt()  # without effect until the query has begun
+                wait([found], AGAIN_SECONDS)
+            raise
 
     return quietly(rows)
+
+
+def _fulfil(promise: Future[Any], action: Callable[[], Any]) -> None:
+    """Do an action unless it was cancelled before it began; its result or its failure is the promise's."""
+    if promise.set_running_or_notify_cancel():
+        try:
+            promise.set_result(action())
+        except BaseException as failure:
+            promise.set_exception(failure)
 
 
 def quietly(action: Callable[[], Any], path: Path | None = None) -> Any:

@@ -50,18 +50,19 @@ def server():
     )
     try:
         url = f"postgresql://ann:{PASSWORD}@127.0.0.1:{port}/postgres"
-        _wait(url)
+        _wait(url, running)
         yield url, PASSWORD
     finally:
         running.send_signal(signal.SIGINT)  # do not wait for clients
-        running.wait(timeout=20)
+        running.wait(timeout=300)
         shutil.rmtree(home, ignore_errors=True)
 
 
-def _wait(url):
+def _wait(url, running):
     import psycopg
 
-    for _ in range(100):
+    until = time.monotonic() + 300
+    while running.poll() is None and time.monotonic() < until:
         try:
             psycopg.connect(url).close()
             return

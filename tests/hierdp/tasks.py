@@ -32,7 +32,7 @@ def always_dies(x):
     return x
 
 
-def slow(x, seconds=60):
+def slow(x, seconds=3600):
     time.sleep(seconds)
     return x
 

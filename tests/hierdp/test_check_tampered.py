@@ -601,7 +601,7 @@ def test_what_is_no_file_is_not_read(made, tmp_path, what):
     makes.get(what, lambda p: os.symlink(tmp_path / "gone", p))(path)
     code = "import sys; from hierdp.cli import main; main()"
     done = subprocess.run(
-        [sys.executable, "-c", code, "check", str(folder)], capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", code, "check", str(folder)], capture_output=True, text=True, timeout=600
     )
     assert done.returncode == 1
     assert "'released.csv': a release holds files and nothing else" in done.stdout

@@ -8,8 +8,10 @@ import resource
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -23,6 +25,7 @@ from hierdp.mechanisms.group_size import group_size
 from hierdp.mechanisms.how import How
 from hierdp.mechanisms.top_down import top_down
 from hierdp.record import NotSolved
+from hierdp.tables import sources
 from solvers import capability, worker
 from tests.solvers.badly import told
 
@@ -127,10 +130,10 @@ def test_a_solver_does_not_outlive_who_asked():
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )
     solver = int(process.stdout.readline())
-    time.sleep(1)
+    time.sleep(1)  # it has begun by now, as a rule
     process.kill()
     process.communicate()
-    until = time.monotonic() + 30
+    until = time.monotonic() + 300
     while Path(f"/proc/{solver}").exists() and time.monotonic() < until:
         time.sleep(0.2)
     assert not Path(f"/proc/{solver}").exists()
@@ -238,8 +241,7 @@ def test_memory_that_runs_out():
 # --- killed and interrupted ------------------------------------------------------------------------------
 
 TALKING = """
-import signal, sys
-signal.signal(signal.SIGINT, signal.default_int_handler)
+import sys
 from hierdp.__main__ import run
 try:
     print("go", flush=True)
@@ -249,9 +251,9 @@ except KeyboardInterrupt:
 """
 
 
-def start(command):
+def start(command, script=TALKING):
     return subprocess.Popen(
-        [sys.executable, "-c", TALKING, *command],
+        [sys.executable, "-c", script, *command],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -271,7 +273,7 @@ def test_stopped_at_any_moment(how):
         assert process.stdout.readline() == "go\n"
         time.sleep(whole * part / 5)
         process.send_signal(how)
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=300)
         assert "Traceback" not in errors
         if Path(f"out{part}").exists():
             assert names(f"out{part}") == expected
@@ -298,17 +300,27 @@ def called(one, other):
 def sort():
     libc.qsort(cells, 2, 4, compare(called))
     print("not heard", flush=True)
-    time.sleep(60)
+    time.sleep(3600)
 app.main(["sort"])
 """
 
 
-@pytest.mark.parametrize(("how", "said"), [(signal.SIGINT, "interrupted"), (signal.SIGTERM, "terminated")])
-def test_stopped_in_a_callback_from_c(how, said):
+IGNORING = ["sh", "-c", 'trap "" INT; exec "$@"', "sh"]
+"""Runs a command that inherits Ctrl-C as ignored, like a job in the background."""
+
+
+@pytest.mark.parametrize(
+    ("before", "how", "said"),
+    [
+        ([], signal.SIGINT, "interrupted"),
+        ([], signal.SIGTERM, "terminated"),
+        (IGNORING, signal.SIGTERM, "terminated"),
+    ],
+)
+def test_stopped_in_a_callback_from_c(before, how, said):
     """Python prints "Exception ignored" there, and goes on: Ctrl-C while Numba compiled was lost."""
-    done = subprocess.run(
-        [sys.executable, "-c", LOST, str(int(how))], capture_output=True, text=True, timeout=50, check=False
-    )
+    command = [*before, sys.executable, "-c", LOST, str(int(how))]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert (done.returncode, done.stdout) == (128 + how, "not heard\n")
     assert done.stderr == f"Error: {said}; nothing is left half written\n"
 
@@ -329,6 +341,47 @@ def test_an_interrupt_that_a_library_makes_an_error_of(monkeypatch, error):
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+IGNORED = """
+import atexit, os, signal
+from solvers import process, worker
+
+pids, run = [os.getpid()], worker.run
+
+def interrupt():
+    for pid in pids:
+        os.kill(pid, signal.SIGINT)
+
+def interrupted(backend, *rest):
+    pids[1:] = [worker._worker(backend)._process.pid]
+    interrupt()
+    return run(backend, *rest)
+
+worker.run = interrupted
+atexit.register(interrupt)  # on the way out; the solvers are stopped after that
+from hierdp.__main__ import run as command
+command()
+"""
+
+
+def test_an_ignored_interrupt_stays_ignored():
+    """By the command to its very end, and by the solvers that it starts."""
+    command = [*IGNORING, sys.executable, "-c", IGNORED, *RELEASE.split(), "--method", "M_H"]
+    done = subprocess.run([*command, "--backend", "highs"], capture_output=True, text=True, check=False)
+    assert (done.returncode, names()) == (0, ["in.csv", "out"]), done.stderr
+    heard = subprocess.run([*command[len(IGNORING) :], "--overwrite"], capture_output=True, check=False)
+    assert heard.returncode == -signal.SIGINT  # where it is not ignored, the last one ends the process
+
+
+READING = """
+from hierdp.tables import sources
+from hierdp.__main__ import run
+quietly = sources.quietly
+def told(action, *rest):
+    print("reads", flush=True)
+    return quietly(action, *rest)
+sources.quietly = told
+run()
+"""
 LONG = "SELECT 'a' AS town, hash(range) % 7 AS home FROM range(1000000000000)"
 
 
@@ -336,13 +389,28 @@ LONG = "SELECT 'a' AS town, hash(range) % 7 AS home FROM range(1000000000000)"
 def test_stopped_while_the_table_is_read(how, said):
     """DuckDB by itself may look for Ctrl-C after minutes, or never."""
     options = "--levels town --group home --max-size 5 --epsilon 1 --out out"
-    process = start(["release", "group-size", "--query", LONG, *options.split()])
-    assert process.stdout.readline() == "go\n"
-    time.sleep(6)
+    process = start(["release", "group-size", "--query", LONG, *options.split()], READING)
+    assert process.stdout.readline() == "reads\n"
+    time.sleep(1)  # DuckDB is at it by now, as a rule
     process.send_signal(how)
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=300)
     assert (process.returncode, errors) == (128 + how, f"Error: {said}; nothing is left half written\n")
     assert names() == ["in.csv"]
+
+
+def test_an_interrupt_before_the_query_has_begun(monkeypatch):
+    """DuckDB takes no notice of it: it is sent until the query has ended."""
+    came = []
+
+    def query():
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+        while len(came) < 3:  # the first two come too early
+            time.sleep(0.01)
+
+    connection = SimpleNamespace(name="duckdb", con=SimpleNamespace(interrupt=lambda: came.append(1)))
+    monkeypatch.setattr(sources, "engine", lambda _: connection)
+    with pytest.raises(KeyboardInterrupt):
+        sources.run(SimpleNamespace(to_pyarrow=query))
 
 
 @pytest.mark.parametrize("workers", [None, 2])

@@ -22,12 +22,6 @@ def python(code, folder=None, **variables):
     )
 
 
-def test_import_takes_under_a_second(tmp_path):
-    code = "import time; t = time.perf_counter(); import hierdp; print(time.perf_counter() - t)"
-    seconds = [float(python(code, tmp_path).stdout) for _ in range(3)]
-    assert min(seconds) < 1
-
-
 @pytest.mark.parametrize("module", ["hierdp", "hierdp.cli", "hierdp.hierarchy", "hierdp.budget"])
 def test_import_is_light(tmp_path, module):
     done = python(f"import sys, {module}; print(*sorted({HEAVY} & set(sys.modules)))", tmp_path)

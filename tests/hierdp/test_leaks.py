@@ -272,7 +272,7 @@ def test_nothing_is_written_but_the_release(tmp_path):
     watched += ["-e", "trace=open,openat,openat2,creat,memfd_create,rename,renameat,renameat2,link,linkat"]
     # Compiled code goes to caches: that is none of the data, and was written before.
     program = [sys.executable, "-m", "hierdp", "release", mechanism, str(tmp_path / "in.csv"), *arguments]
-    done = subprocess.run([*watched, *program], capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run([*watched, *program], capture_output=True, text=True, check=False, timeout=600)
     if "ptrace" in done.stderr:
         pytest.skip("no process may be traced here")
     assert done.returncode == 0, done.stderr

@@ -246,7 +246,7 @@ def test_threads_draw_at_the_same_time():
     """Two blocks are in the making at once, or the barrier would never open."""
     import threading
 
-    inside = threading.Barrier(2, timeout=30)
+    inside = threading.Barrier(2, timeout=300)
 
     def measure(part):
         inside.wait()

@@ -96,7 +96,7 @@ assert made.ledger.private
 print(sorted(name for name in sys.modules if name.startswith("hierdp.reproduce")))
 """
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=600
     )
     assert done.stdout.strip() == "[]"
 

@@ -91,7 +91,7 @@ def test_files_read_back_give_the_same_optimum(name, suffix, tmp_path):
         capture_output=True,
         text=True,
         check=True,
-        timeout=120,
+        timeout=600,
     )
     optimal, objective = done.stdout.split()[-2:]
     best = solve(program, "highs", time_limit=20)

@@ -84,7 +84,7 @@ def test_an_answer_costs_the_same_in_every_reader(kind, reader, tmp_path):
         capture_output=True,
         text=True,
         check=True,
-        timeout=60,
+        timeout=600,
     )
     best = float(model.objective(x))
     assert json.loads(done.stdout.splitlines()[-1]) == pytest.approx([best, best], rel=1e-6, abs=1e-6)

@@ -30,7 +30,7 @@ class Session(capability.Session):
             os.kill(os.getpid(), signal.SIGSEGV)
         if self.how == "eat":
             raise MemoryError("no more")
-        time.sleep(120)
+        time.sleep(3600)
         return Answer("error")
 
 

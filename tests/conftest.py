@@ -1,0 +1,35 @@
+"""What every test may rely on, wherever the tests are started from."""
+
+import os
+import signal
+import threading
+
+import pytest
+
+SIGNALS = {
+    signal.SIGINT: signal.default_int_handler,
+    signal.SIGTERM: signal.SIG_DFL,
+    signal.SIGHUP: signal.SIG_DFL,
+}
+"""As in a terminal. A job in the background, `nohup` and some CI runners start programs with them ignored,
+and every program that a test starts would inherit that."""
+
+
+@pytest.fixture(autouse=True, scope="session")
+def usual_signals():
+    """Signals act as they do in a terminal."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # where a plugin runs the tests in another thread, signals cannot be set
+        return
+    before = {number: signal.signal(number, usual) for number, usual in SIGNALS.items()}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def usual_umask():
+    """New files are readable by everyone and written by their owner."""
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
