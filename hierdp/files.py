@@ -1,8 +1,7 @@
-"""The files of a release: their names, how they are written, and how they are sealed."""
+"""The files of a release: their names, and how they are written."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 TABLE, FINEST, REGIONS = "released", "finest", "regions.csv"
-MANIFEST, PROOFS, SUMS = "manifest.json", "proofs.zip", "SHA256SUMS"
+MANIFEST, PROOFS = "manifest.json", "proofs.zip"
 
 ALONE = "region"
 """What the one hierarchy of a release is called in its list of regions."""
@@ -91,16 +90,3 @@ def finest(table: DataFrame, regions: Mapping[str, Hierarchy]) -> DataFrame | No
             columns[level if alone else f"{axis}_{level}"] = spelt[at]
     made: DataFrame = last[values].reset_index(drop=True).assign(**columns)[[*columns, *values]]
     return made
-
-
-def seal(folder: Path) -> str:
-    """Write the digests of all files, in the form that `sha256sum --check` takes; returns the fingerprint."""
-    lines = [f"{digest(path)}  {path.name}\n" for path in sorted(folder.iterdir()) if path.name != SUMS]
-    (folder / SUMS).write_text("".join(lines), encoding="utf-8")
-    return digest(folder / SUMS)
-
-
-def digest(path: Path) -> str:
-    """SHA-256 of a file, in hexadecimal."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

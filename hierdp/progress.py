@@ -21,6 +21,12 @@ def show_on(console: Any) -> None:
     _console = console
 
 
+def say(text: str) -> None:
+    """A line for whoever watches; nothing where nobody does."""
+    if _console is not None:
+        _console.print(text, markup=False)
+
+
 def watch_compiler() -> None:
     """Say once, on a terminal, that Numba compiles: seconds in which nothing else moves."""
     global _watched

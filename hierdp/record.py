@@ -12,7 +12,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from hierdp import files, folder, progress
+from hierdp import files, folder, progress, seal
 from hierdp.budget import Ledger
 from hierdp.hierarchy import Hierarchy
 from hierdp.noise import deviation_of
@@ -295,14 +295,18 @@ class Release:
             If the disk is full or the like; nothing is left under the name.
         """
         with folder.appearing(Path(path), overwrite) as aside:
-            if report:
-                from hierdp.report import release_report
-
-                (aside / "report.html").write_text(release_report(self), encoding="utf-8")
-            if proofs:
-                write_proofs(self, aside)
-            write_tables(self, aside)
+            self.fill(aside, report, proofs)
         return Path(path)
+
+    def fill(self, into: Path, report: bool = True, proofs: bool = True) -> str:
+        """Write the files of `write` into a folder that exists, and seal it; returns its fingerprint."""
+        if report:
+            from hierdp.report import release_report
+
+            (into / "report.html").write_text(release_report(self), encoding="utf-8")
+        if proofs:
+            write_proofs(self, into)
+        return write_tables(self, into)
 
 
 KNOWN = "in the column standard_error"
@@ -317,8 +321,14 @@ def write_proofs(release: Release, into: Path) -> None:
         write(release.steps, into / files.PROOFS)
 
 
-def write_tables(release: Release, into: Path) -> None:
-    """The tables and the manifest of a release, into a folder that exists; all that is there is sealed."""
+def write_tables(release: Release, into: Path) -> str:
+    """The tables and the manifest of a release, into a folder that exists; all that is there is sealed.
+
+    Returns
+    -------
+    str
+        The fingerprint.
+    """
     files.write_frame(release.table, into, files.TABLE)
     last = release.finest()
     if last is not None:
@@ -326,7 +336,7 @@ def write_tables(release: Release, into: Path) -> None:
     files.write_regions(release.regions, into)
     text = json.dumps(release.manifest(), indent=2, ensure_ascii=False)
     (into / files.MANIFEST).write_text(text + "\n", encoding="utf-8")
-    files.seal(into)
+    return seal.seal(into)
 
 
 def _with_deviations(budget: dict[str, Any], ledger: Ledger) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hierdp import files
+from hierdp import files, seal
 from hierdp.check.asked import check_asked
 from hierdp.check.budget import check_budget
 from hierdp.check.counts import broken
@@ -136,23 +136,23 @@ def _ours() -> str:
 
 def _check_seal(folder: Path, fingerprint: str | None) -> Iterator[Found]:
     """The digests of the files, and of the digests."""
-    sums = folder / files.SUMS
+    sums = folder / seal.SUMS
     if not sums.is_file():
-        yield Found("files", FAILS, f"there is no {files.SUMS}")
+        yield Found("files", FAILS, f"there is no {seal.SUMS}")
         return
     wrong = []
-    known = {files.SUMS}
+    known = {seal.SUMS}
     for line in sums.read_text(encoding="utf-8", errors="replace").splitlines():
         told, _, name = line.partition("  ")
         known.add(name)
         file = folder / Path(name).name
         if not file.is_file():
             wrong.append(f"{name} is missing")
-        elif files.digest(file) != told:
+        elif seal.digest(file) != told:
             wrong.append(f"{name} is not the file that was released")
     wrong += [f"{file.name} was added" for file in sorted(folder.iterdir()) if file.name not in known]
     yield Found("files", FAILS if wrong else HOLDS, "; ".join(wrong) or f"{len(known) - 1} files as sealed")
-    found = files.digest(sums)
+    found = seal.digest(sums)
     if fingerprint is None:
         yield Found("fingerprint", OPEN, f"{found}: compare it with the publisher's, or give --fingerprint")
     elif found != fingerprint:

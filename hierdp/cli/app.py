@@ -9,7 +9,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -44,10 +44,35 @@ class Friendly(click.Group):
         except Exception as failure:
             if getattr(failure, "errno", None) == errno.EPIPE:  # whoever read our output has read enough
                 raise
+            drop_output()
             said = in_words(failure)
             if said is None and os.environ.get(DEBUG):
                 raise
             raise said or unforeseen(failure) from None
+
+
+@contextmanager
+def complete(folder: Path) -> Iterator[None]:
+    """A failure after a release is in place must not read as if there were none: its budget is spent."""
+    try:
+        yield
+        sys.stdout.flush()
+    except (*CLICKS, BrokenPipeError):
+        raise
+    except Exception as failure:
+        why = failure.strerror if isinstance(failure, OSError) else type(failure).__name__
+        drop_output()
+        said = f"the release in {folder} is complete; only its summary could not be printed ({why})"
+        raise Ended(said, os.EX_IOERR) from failure
+
+
+def drop_output() -> None:
+    """Drop what a full device refused to take: Python would try again at its exit, and fail again."""
+    try:
+        sys.stdout.flush()
+    except (OSError, ValueError):
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def in_words(failure: Exception) -> click.ClickException | None:

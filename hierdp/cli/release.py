@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from hierdp.cli.app import complete
 from hierdp.cli.common import NOT_PRIVATE, console, noise, number, print_frame
 from hierdp.cli.engine import spread
 from hierdp.cli.sources import from_tables
@@ -49,29 +50,39 @@ def run(
     simulate: int | None,
 ) -> None:
     """Release and write. `arguments` gives the mechanism's options; those that are None are left out."""
-    from hierdp import files, folder
+    from hierdp import folder
     from hierdp.budget import check_epsilon
     from hierdp.front import release as release_table
     from hierdp.report import budget_frame, budget_in_words
 
-    # All that can be refused is refused before any noise is drawn.
-    folder.check(out, overwrite)
-    budget = check_epsilon(number(epsilon))
-    options = {name: value for name, value in arguments().items() if value is not None}
-    screen = console()
-    if simulate is not None:
-        screen.print(NOT_PRIVATE)
-    made = release_table(table, mechanism, epsilon=budget, noise=noise(simulate), **options)
-    made.write(out, overwrite, proofs=not click.get_current_context().params["no_proofs"])
-    solved = made.proved
-    proved = sum(line.proved_optimal for line in solved)
-    spent = "ρ" if made.ledger.zcdp else "ε"
-    screen.print(
-        f"{made.mechanism}: {len(made.table):,} rows; {proved} of {len(solved)} post-processing problems "
-        f"proved optimal; {spent} = {made.ledger.spent:.6g} spent. Written to {out}/; open {out}/report.html."
-    )
-    print_frame(screen, f"Budget: {budget_in_words(made.ledger)}", budget_frame(made.ledger))
-    screen.print(f"Fingerprint: {files.digest(out / files.SUMS)} (for `hierdp check {out} --fingerprint …`)")
+    screen, given = console(), click.get_current_context().params
+    # The folder is made before any noise is drawn: whatever is wrong with it is found before that.
+    with folder.appearing(out, overwrite, _files(given)) as aside:
+        budget = check_epsilon(number(epsilon))
+        options = {name: value for name, value in arguments().items() if value is not None}
+        if simulate is not None:
+            screen.print(NOT_PRIVATE)
+        made = release_table(table, mechanism, epsilon=budget, noise=noise(simulate), **options)
+        fingerprint = made.fill(aside, proofs=not given["no_proofs"])
+    with complete(out):
+        solved = made.proved
+        proved = sum(line.proved_optimal for line in solved)
+        spent = "ρ" if made.ledger.zcdp else "ε"
+        screen.print(
+            f"{made.mechanism}: {len(made.table):,} rows; {proved} of {len(solved)} post-processing problems "
+            f"proved optimal; {spent} = {made.ledger.spent:.6g} spent. Written to {out}/; open "
+            f"{out}/report.html.",
+            markup=False,
+        )
+        print_frame(screen, f"Budget: {budget_in_words(made.ledger)}", budget_frame(made.ledger))
+        more = f"(for `hierdp check {out} --fingerprint …`)"
+        screen.print(f"Fingerprint: {fingerprint} {more}", markup=False)
+
+
+def _files(given: Mapping[str, Any]) -> list[Path]:
+    """The files that a command reads: a folder that holds one is not replaced."""
+    named = [given.get(name) for name in ("table", "regions", "groups", "database")]
+    return [Path(name) for name in named if name and "://" not in name and Path(name).exists()]
 
 
 def with_options(command: Callable[..., Any], *options: Callable[..., Any]) -> Callable[..., Any]:

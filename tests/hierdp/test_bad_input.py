@@ -152,7 +152,7 @@ COMMANDS = {
     "a folder of mine, overwritten": (
         SIZES.replace("--out out", "--out mine --overwrite"), "mine is not a release: its files are kept"
     ),
-    "here": (SIZES.replace("--out out", "--out . --overwrite"), ". is not a release: its files are kept"),
+    "here": (SIZES.replace("--out out", "--out . --overwrite"), ". is, or holds, the folder you are in"),
     "no folder": (SIZES.replace("--out out", ""), "Missing option '--out'"),
     "no such command": ("relese", "No such command 'relese'"),
     "no such mechanism": ("release group-sizes", "No such command 'group-sizes'"),

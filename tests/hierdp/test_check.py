@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 from doubles import hierarchy
 
-from hierdp import SimulatedNoise, files, proofs, release
+from hierdp import SimulatedNoise, files, proofs, release, seal
 from hierdp.check import FAILS, HOLDS, OPEN, UNCLAIMED, check
 from hierdp.check.budget import check_budget
 from hierdp.cli import main
@@ -335,11 +335,11 @@ def test_a_changed_release_is_caught_and_named(sizes, tmp_path, name):
     folder = shutil.copytree(sizes, tmp_path / "out")
     before = verdicts(folder)
     assert FAILS not in before.values()
-    fingerprint = files.digest(folder / files.SUMS)
+    fingerprint = seal.digest(folder / seal.SUMS)
     change, caught_by = SIZE_CHANGES[name]
     change(folder)
     assert "files" in failed(folder)  # whatever else: the digests
-    files.seal(folder)
+    seal.seal(folder)
     found = failed(folder)
     assert "files" not in found
     assert found & caught_by == caught_by, (found, caught_by)
@@ -363,7 +363,7 @@ def test_changed_trips_are_caught_and_named(trips, tmp_path, name):
     folder = shutil.copytree(trips, tmp_path / "out")
     change, caught_by = LEVEL_CHANGES[name]
     change(folder)
-    files.seal(folder)
+    seal.seal(folder)
     found = failed(folder)
     assert found & caught_by == caught_by, (found, caught_by)
 
@@ -409,7 +409,7 @@ def test_changed_counts_of_levels_matched_at_once_are_caught(tmp_path, where):
     folder = released("count-of-counts", tmp_path / "out", SimulatedNoise(5), **options)
     assert verdicts(folder)["table from steps"] == HOLDS
     change_cells(folder, where)
-    files.seal(folder)
+    seal.seal(folder)
     assert failed(folder) >= {"consistent", "table from steps"}
 
 
@@ -419,7 +419,7 @@ def test_changed_counts_of_counts_are_caught_and_named(tmp_path, name):
     assert FAILS not in verdicts(folder).values()
     change, caught_by = COUNT_CHANGES[name]
     change(folder)
-    files.seal(folder)
+    seal.seal(folder)
     found = failed(folder)
     assert found & caught_by == caught_by, (found, caught_by)
 
@@ -430,7 +430,7 @@ def test_files_missing_and_added(sizes, tmp_path):
     (folder / "more.txt").write_text("")
     why = next(line.why for line in check(folder) if line.check == "files")
     assert why == "finest.csv is missing; more.txt was added"
-    (folder / files.SUMS).unlink()
+    (folder / seal.SUMS).unlink()
     assert "files" in failed(folder)
     (folder / files.MANIFEST).unlink()
     with pytest.raises(InputError, match=r"is no release: it has no manifest\.json"):
@@ -441,8 +441,8 @@ def test_files_missing_and_added(sizes, tmp_path):
 
 def test_a_name_in_the_sums_reaches_no_other_folder(sizes, tmp_path):
     folder = shutil.copytree(sizes, tmp_path / "out")
-    with (folder / files.SUMS).open("a") as sums:
-        sums.write(f"{files.digest(folder / files.MANIFEST)}  ../out/manifest.json\n")
+    with (folder / seal.SUMS).open("a") as sums:
+        sums.write(f"{seal.digest(folder / files.MANIFEST)}  ../out/manifest.json\n")
         sums.write("0000  ../secret\n")
     (tmp_path / "secret").write_text("of somebody")
     why = next(line.why for line in check(folder) if line.check == "files")
@@ -468,7 +468,7 @@ def test_a_fingerprint_but_for_its_end(sizes):
 def test_the_digests_are_those_of_sha256sum(sizes):
     import subprocess
 
-    done = subprocess.run(["sha256sum", "--check", files.SUMS], cwd=sizes, capture_output=True, text=True)
+    done = subprocess.run(["sha256sum", "--check", seal.SUMS], cwd=sizes, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count(": OK") == len(list(sizes.iterdir())) - 1
 

@@ -31,7 +31,7 @@ from test_check import (
     verdicts,
 )
 
-from hierdp import SimulatedNoise, files, proofs, release
+from hierdp import SimulatedNoise, files, proofs, release, seal
 from hierdp.axes import Numbers
 from hierdp.check import FAILS, HOLDS, OPEN, check
 from hierdp.check.counts import holds
@@ -190,7 +190,7 @@ def test_a_change_is_caught_and_named(made, tmp_path, monkeypatch, kind, name):
     assert FAILS not in verdicts(folder).values()
     change, caught_by = ANY[name]
     change(folder)
-    files.seal(folder)
+    seal.seal(folder)
     found = failed(folder)
     assert found
     assert caught_by is None or caught_by in found, (found, caught_by)
@@ -209,7 +209,7 @@ def test_a_changed_table_of_sizes(made, tmp_path, change, caught_by):
     folder = shutil.copytree(made["group-size", 5], tmp_path / "out")
     shutil.copytree(made["group-size", 6], tmp_path / "other")
     change(folder)
-    files.seal(folder)
+    seal.seal(folder)
     assert caught_by in failed(folder)
 
 
@@ -328,7 +328,7 @@ def test_a_table_that_its_steps_do_not_give(tmp_path, name):
     folder = released(mechanism, tmp_path / "out", SimulatedNoise(7), **options)
     assert verdicts(folder)[TIE] == HOLDS
     change(folder)
-    files.seal(folder)
+    seal.seal(folder)
     assert TIE in failed(folder), [line for line in check(folder) if line.verdict == FAILS]
 
 
@@ -585,7 +585,7 @@ def test_proofs_of_something_else(tmp_path, name):
     folder = made.write(tmp_path / "out", report=False)
     assert FAILS not in verdicts(folder).values()
     change(folder)
-    files.seal(folder)
+    seal.seal(folder)
     assert caught_by in failed(folder), [line for line in check(folder) if line.verdict != HOLDS]
 
 
@@ -610,7 +610,7 @@ def test_what_is_no_file_is_not_read(made, tmp_path, what):
 def test_another_version_is_said(made, tmp_path):
     folder = shutil.copytree(made["group-size", 5], tmp_path / "out")
     change_manifest(folder, lambda manifest: manifest["versions"].update(hierdp="0.0.1"))
-    files.seal(folder)
+    seal.seal(folder)
     (line,) = [line for line in check(folder) if line.check == "version"]
     assert (line.verdict, line.why.split(",")[0]) == (OPEN, "made by hierdp 0.0.1")
     change_manifest(folder, lambda manifest: manifest.pop("versions"))

@@ -298,6 +298,7 @@ def test_demo(tmp_path):
     assert "DISAGREES" not in done.stdout
     out = tmp_path / "d"
     assert sorted(str(p.relative_to(out)) for p in out.rglob("*") if p.is_file()) == [
+        "SHA256SUMS",
         "demo.png",
         *(f"{folder}/{name}" for folder in ("group-sizes", "origin-destination") for name in RELEASED),
         "report.html",

@@ -1,0 +1,62 @@
+"""Renaming that never replaces by accident, and that swaps two folders in one step where Linux can."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+_HERE = -100  # AT_FDCWD: paths are relative to the working directory
+_NO_REPLACE, _EXCHANGE = 1, 2
+
+_UNABLE = (errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, errno.EPERM)
+"""What kernels, file systems and sandboxes without these renames answer."""
+
+
+def swap(one: Path, other: Path) -> bool:
+    """Exchange two folders atomically; False, and nothing done, where the system cannot.
+
+    Raises
+    ------
+    OSError
+        If it can, and fails.
+    """
+    return _renamed(one, other, _EXCHANGE)
+
+
+def rename_to_free_name(one: Path, name: Path) -> None:
+    """Rename a folder; never onto something that is there, not even onto an empty folder.
+
+    Raises
+    ------
+    FileExistsError
+        If something has that name.
+    """
+    if not _renamed(one, name, _NO_REPLACE):
+        if os.path.lexists(name):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(name))
+        one.rename(name)
+
+
+def _renamed(one: Path, other: Path, how: int) -> bool:
+    call = _system_call()
+    if call is None:
+        return False
+    if call(_HERE, os.fsencode(one), _HERE, os.fsencode(other), how) == 0:
+        return True
+    failure = ctypes.get_errno()
+    if failure in _UNABLE:
+        return False
+    raise OSError(failure, os.strerror(failure), str(one), None, str(other))
+
+
+@cache
+def _system_call() -> Any:
+    """``renameat2`` of the C library; None where it has none."""
+    try:
+        return ctypes.CDLL(None, use_errno=True).renameat2
+    except (OSError, AttributeError):
+        return None

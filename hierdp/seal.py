@@ -1,0 +1,69 @@
+"""Digests of all files of a folder, and of the digests: what shows that a folder is ours and unchanged."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+SUMS = "SHA256SUMS"
+
+MARKS = ("manifest.json", "report.html")
+"""A sealed folder of ours holds at least one of these."""
+
+
+def seal(folder: Path) -> str:
+    """Write the digests of all files, in the form that `sha256sum --check` takes.
+
+    Returns
+    -------
+    str
+        The fingerprint: the digest of the digests, in hexadecimal.
+    """
+    files = [name for name in sorted(_names(folder)) if name != SUMS and not (folder / name).is_dir()]
+    lines = [f"{digest(folder / name)}  {name}\n" for name in files]
+    (folder / SUMS).write_text("".join(lines), encoding="utf-8")
+    return digest(folder / SUMS)
+
+
+def digest(path: Path) -> str:
+    """SHA-256 of a file, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def why_not_ours(folder: Path) -> str:
+    """In words why a folder is not one that hierdp wrote, complete, unchanged and with nothing added.
+
+    Empty if it is one. Nothing else may be replaced.
+    """
+    sums = folder / SUMS
+    if sums.is_symlink() or not sums.is_file():
+        return f"it has no {SUMS}"
+    sealed = dict(_lines(sums))
+    there = set(_names(folder))
+    there -= {str(parent) for name in sealed for parent in PurePosixPath(name).parents}
+    if not set(MARKS) & sealed.keys():
+        return f"its {SUMS} lists no {' or '.join(MARKS)}"
+    for name in sorted((there | sealed.keys()) - {SUMS}):
+        if name not in sealed:
+            return f"{name!r} in it was not written by hierdp"
+        if name not in there:
+            return f"{name!r} is missing from it"
+        path = folder / name
+        if path.is_symlink() or not path.is_file() or digest(path) != sealed[name]:
+            return f"{name!r} in it has changed since it was written"
+    return ""
+
+
+def _lines(sums: Path) -> Iterator[tuple[str, str]]:
+    for line in sums.read_text(encoding="utf-8", errors="replace").splitlines():
+        told, _, name = line.partition("  ")
+        yield name, told
+
+
+def _names(folder: Path) -> Iterator[str]:
+    """All that is in a folder and its subfolders, by relative path; of folders only the empty ones."""
+    for path in folder.rglob("*"):
+        if path.is_symlink() or not path.is_dir() or not any(path.iterdir()):
+            yield path.relative_to(folder).as_posix()
