@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -140,7 +141,8 @@ class Hierarchy:
                 row = torn[0]
                 raise InputError(
                     f"region {found[order[region[row]]]!r} of level {level!r} has two parents, "
-                    f"{listed(sorted([names[-1][above[row]], names[-1][parent[region[row]]]]))}: make names "
+                    f"{listed(sorted([names[-1][above[row]], names[-1][parent[region[row]]]]))}: "
+                    f"{_wrong_order(columns, levels)}make names "
                     "unique, e.g. prefix each with its parent's (the state's code before the county's)"
                 )
             names.append(found[order])
@@ -240,6 +242,25 @@ class Hierarchy:
         """Levels and their numbers of regions."""
         sizes = zip(self.levels, self.tree.level_sizes, strict=True)
         return f"Hierarchy({', '.join(f'{level}: {size}' for level, size in sizes)})"
+
+
+def _wrong_order(columns: Any, levels: Sequence[str]) -> str:
+    """A question for whoever gave the levels, where another order of them makes a hierarchy; else nothing."""
+    codes = {level: factor(columns[level])[0] for level in levels if level in columns}
+    if len({column.size for column in codes.values()}) > 1 or any((c < 0).any() for c in codes.values()):
+        return ""  # these are faults of their own
+    order = sorted(codes, key=lambda level: int(codes[level].max()))  # by the number of regions
+    if all(_one_each(codes[below], codes[above]) for above, below in pairwise(order)):
+        fits = "reversed" if order == list(levels)[::-1] else "in another order"
+        return f"are the levels {fits}? From coarse to fine, {listed(order)} would fit. If not, "
+    return ""
+
+
+def _one_each(region: Ints, above: Ints) -> bool:
+    """Whether each region lies in one region above only."""
+    parent = np.empty(int(region.max()) + 1, dtype=np.int64)
+    parent[region] = above
+    return bool((parent[region] == above).all())
 
 
 def as_names(names: Sequence[str]) -> tuple[str, ...]:

@@ -25,7 +25,11 @@ def query(release: Path, ranges: tuple[str, ...], file: TextIO | None, as_csv: b
     """Ask RELEASE, a folder that `hierdp release range-query` made: counts of ranges and boxes.
 
     Ranges of numbers and dates go from LOW up to, and without, HIGH, and must consist of whole bins; those of
-    names hold both ends. The standard error is exact, from the noise that was drawn: nothing more is spent.
+    names hold both ends. Asking spends nothing more.
+
+    The standard error is exact: it follows from the law of the noise. Counts that were made non-negative or
+    whole (--repair) have none, for how far off they are depends on the true counts. It is then shown as
+    "not known", and left empty with --csv.
 
     \b
     hierdp query ages --range 18:65 --range :18 --range 65:
@@ -48,6 +52,9 @@ def query(release: Path, ranges: tuple[str, ...], file: TextIO | None, as_csv: b
     screen = console()
     if warning_of(release):
         screen.print(NOT_PRIVATE)
+    error = frame["standard_error"]
+    if error.isna().any():
+        frame["standard_error"] = error.astype(object).where(error.notna(), "not known")
     print_frame(screen, f"{release}", frame)
 
 

@@ -29,11 +29,12 @@ from hierdp.cli.release import common, run
     help="In place of --budget: the budget of a level in proportion; once a level, from the top.",
 )
 @click.option("--repair", metavar="NAME", help="Of consistent methods (^c and Quadtree): least squares "
-              "(default), non-negative, or whole (and non-negative).")  # fmt: skip
+              "(default), non-negative, or whole (and non-negative). Only least squares has standard "
+              "errors.")  # fmt: skip
 def range_query(
     table: Path, epsilon: str, out: Path, overwrite: bool, simulate: int | None, **given: Any
 ) -> None:
-    """A histogram that answers ranges, each answer with its standard error (ε-DP; H_b^c).
+    """A histogram that answers ranges, each with its standard error where that is known (ε-DP; H_b^c).
 
     TABLE is a Parquet or CSV file with a row a person, or with counts. One person more or less, in one bin,
     is protected. Which bins there are is public: choose them without looking at the data. Ask the release by

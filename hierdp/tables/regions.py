@@ -123,7 +123,11 @@ def _tree(
         if name == child[i - 1]:
             ends = (parent[i - 1], parent[i])
             what = f"parents, {listed(ends)}" if ends[0] != ends[1] else "levels"
-            raise InputError(f"region {name!r} has two {what}: each region has one row, and unique names")
+            advice = "each region has one row, and unique names"
+            ups = [up for up in parent if up is not None]
+            if ends[0] != ends[1] and len(set(ups)) == len(ups):  # the other way round each has one
+                advice += "; or are the columns of the region and of its parent swapped?"
+            raise InputError(f"region {name!r} has two {what}: {advice}")
     codes, names = factor([*child, *(p or child[0] for p in parent)])
     above = np.full(names.size, -1, dtype=np.int64)
     for i, up in enumerate(parent):

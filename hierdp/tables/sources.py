@@ -40,7 +40,9 @@ def read(source: Any, beside: Table | None = None) -> Table:
 
     Parameters
     ----------
-    source : path, Database, pandas.DataFrame, pyarrow.Table, pyspark DataFrame or ibis.Table
+    source : path, Database, pandas or Polars DataFrame, pyarrow.Table, pyspark DataFrame or ibis.Table
+        Also a Polars LazyFrame, which is collected, and a DuckDB relation (``connection.table("people")`` or
+        ``connection.sql("SELECT …")``), whose rows are fetched; a connection alone does not say which table.
         A file ends in ``.parquet`` or ``.csv``. A CSV is UTF-8 with a header, fields separated by a comma,
         semicolon, tab or bar; its columns are text, so that leading zeros stay.
     beside : ibis.Table, optional
@@ -49,7 +51,8 @@ def read(source: Any, beside: Table | None = None) -> Table:
     Raises
     ------
     InputError
-        If there is no such file, it cannot be read, or two columns have the same name.
+        If there is no such file, it cannot be read, it is a connection and not one of its tables, or two
+        columns have the same name.
     """
     import ibis
 
@@ -165,15 +168,37 @@ def _arrow(source: Any) -> Table:
                 raise InputError(f"column {name!r} mixes {what}; make it all text")
         _distinct(names)
         return pa.table(arrays, names=names)
+    _refuse_connection(source)
+    kind = type(source).__name__
+    if kind == "LazyFrame":
+        source = quietly(source.collect)
     try:
-        table = pa.table(source)
-    except (pa.ArrowException, TypeError, ValueError):
-        kind = type(source).__name__
-        raise InputError(
-            f"cannot read a table from {kind}: give a path, a DataFrame or an Arrow table"
-        ) from None
+        table = quietly(source.to_arrow_table) if kind == "DuckDBPyRelation" else pa.table(source)
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        known = "a path, a DataFrame, an Arrow or Ibis table, a DuckDB relation, or Database(url, table)"
+        raise InputError(f"cannot read a table from {kind}: give {known}") from None
     _distinct(table.column_names)
     return table
+
+
+def _refuse_connection(source: Any) -> None:
+    """A connection has many tables, or none yet: it does not say which rows are meant."""
+    import duckdb
+    import ibis
+
+    if isinstance(source, duckdb.DuckDBPyConnection | ibis.BaseBackend):
+        kind = "a DuckDB" if isinstance(source, duckdb.DuckDBPyConnection) else "an Ibis"
+        raise InputError(
+            f"{kind} connection does not say which table: give connection.table('people'), or the rows of a "
+            "query, connection.sql('SELECT …')"
+        )
+    if hasattr(source, "cursor"):  # of another database's library, by Python's DB API
+        raise InputError(
+            f"cannot read from a connection ({type(source).__module__}): give Database(url, table='people'), "
+            "or a DataFrame of the rows"
+        )
 
 
 def _distinct(names: Sequence[str]) -> None:

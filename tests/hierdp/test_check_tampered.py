@@ -288,7 +288,7 @@ TIED = {
     "ranges, a noisy count": ("range-query", TREE, cell("noisy", -1)),
     "ranges, a count moved to a sister": ("range-query", TREE, in_table(moved_below)),
     "ranges, a variance": ("range-query", TREE, cell("noise_variance", 1, 0.5)),
-    "ranges, an error": ("range-query", TREE, cell("standard_error", 1, 0.5)),
+    "ranges, an error": ("range-query", {**TREE, "repair": None}, cell("standard_error", 1, 0.5)),
     "ranges, another repair": ("range-query", TREE, setting(repair="non-negative")),
     "ranges, the first step": ("range-query", TREE, estimate(0)),
     "ranges without repair": ("range-query", {**TREE, "method": "H_tree", "repair": None}, cell("count", 2)),

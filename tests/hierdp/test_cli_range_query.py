@@ -32,10 +32,10 @@ def test_release_and_ask(people, tmp_path):
     out = tmp_path / "ages"
     made = run(
         "release", "range-query", people, "--numbers", "age=0:100:20", "--epsilon", 20, "--out", out,
-        "--repair", "whole", "--simulate", 1,
+        "--simulate", 1,
     )  # fmt: skip
     assert made.exit_code == 0, made.output
-    assert "2 of 2 post-processing problems proved optimal" in made.output
+    assert "1 of 1 post-processing problems proved optimal" in made.output
     asked = run("query", out, "--range", "20:65", "--range", ":20", "--range", "65:", "--csv")
     assert asked.exit_code == 0, asked.output
     rows = [line.split(",") for line in asked.output.splitlines()]
@@ -53,6 +53,24 @@ def test_release_and_ask(people, tmp_path):
     assert (
         run("query", out, "--file", lines, "--csv").output == "\n".join(asked.output.splitlines()[:3]) + "\n"
     )
+
+
+@pytest.mark.parametrize("repair", ["non-negative", "whole"])
+def test_a_standard_error_that_is_not_known_is_not_stated(people, tmp_path, repair):
+    out = tmp_path / "ages"
+    made = run(
+        "release", "range-query", people, "--numbers", "age=0:100:20", "--epsilon", 1, "--out", out,
+        "--repair", repair, "--simulate", 1,
+    )  # fmt: skip
+    assert made.exit_code == 0, made.output
+    asked = run("query", out, "--range", "20:65", "--csv").output.splitlines()
+    assert asked[1].startswith("20:65,")
+    assert asked[1].endswith(",")
+    assert "not known" in run("query", out, "--range", "20:65").output
+    assert "standard_error" not in pd.read_parquet(out / "released.parquet")
+    assert json.loads((out / "manifest.json").read_text())["standard_errors"].startswith("not known")
+    assert run("check", out).exit_code == 0
+    assert "with a standard error" not in (out / "report.html").read_text()
 
 
 def test_boxes_and_names(people, tmp_path):

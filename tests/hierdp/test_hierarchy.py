@@ -155,3 +155,30 @@ def test_two_parents_says_what_to_do():
 def test_parts_that_do_not_fit(levels, names, parents, message):
     with pytest.raises(InputError, match=message):
         Hierarchy(levels, names, Tree(parents))
+
+
+THREE = {"state": list("AAAB"), "county": ["1", "1", "2", "3"], "town": list("wxyz")}
+
+
+@pytest.mark.parametrize(
+    ("levels", "question"),
+    [
+        (["county", "state"], r"are the levels reversed\? From coarse to fine, 'state', 'county' would fit"),
+        (["town", "county", "state"], r"reversed\? From coarse to fine, 'state', 'county', 'town' would fit"),
+        (["state", "town", "county"], r"in another order\? From coarse to fine, 'state', 'county', 'town'"),
+    ],
+)
+def test_levels_in_the_wrong_order_are_asked_about(levels, question):
+    with pytest.raises(InputError, match=f"has two parents, .*{question}.*make names unique"):
+        Hierarchy.from_columns(THREE, levels)
+    assert Hierarchy.from_columns(THREE, ["state", "county", "town"]).tree.depth == 3
+
+
+def test_no_order_is_proposed_that_would_not_fit():
+    crossed = {"state": list("AABB"), "county": list("1212")}
+    for levels in (["state", "county"], ["county", "state"]):
+        with pytest.raises(InputError, match=r"has two parents, .*: make names unique"):
+            Hierarchy.from_columns(crossed, levels)
+    missing = THREE | {"town": ["w", None, "y", "z"]}
+    with pytest.raises(InputError, match=r"has two parents, .*: make names unique"):
+        Hierarchy.from_columns(missing, ["county", "state", "town"])

@@ -178,7 +178,12 @@ def test_the_table_says_what_asking_each_row_does():
         own = ~made.table.duplicated([f"{name}_{end}" for name in axes for end in ("first", "end")])
         asked, table = made.box(low[own], high[own]), made.table[own]
         np.testing.assert_allclose(asked.estimate, table["count"], rtol=1e-9, atol=1e-9)
-        np.testing.assert_allclose(asked.standard_error, table.standard_error, rtol=1e-9)
+        if made.settings.get("repair", "least squares") == "least squares":
+            np.testing.assert_allclose(asked.standard_error, table.standard_error, rtol=1e-9)
+        else:  # not linear in the noise: how far off it is depends on the true counts
+            assert "standard_error" not in table
+            assert np.isnan(asked.standard_error).all()
+            assert (made.box(low[own], low[own]).standard_error == 0).all()  # nothing in it, for sure
 
 
 def test_a_written_release_answers_the_same(tmp_path):
@@ -190,7 +195,7 @@ def test_a_written_release_answers_the_same(tmp_path):
         ours, theirs = made.box(*ends), back.box(*ends)
         assert np.array_equal(ours.estimate, theirs.estimate)
         assert ours.estimate.dtype == theirs.estimate.dtype
-        assert np.array_equal(ours.standard_error, theirs.standard_error)
+        assert np.array_equal(ours.standard_error, theirs.standard_error, equal_nan=True)
         assert [axis.labels for axis in back.axes] == [axis.labels for axis in made.answers.axes]
         if len(bins) == 1:
             assert np.array_equal(back.range(*ends[..., 0]).estimate, theirs.estimate)
@@ -236,8 +241,9 @@ def test_questions_that_make_no_sense_are_refused(low, high, message):
 
 def test_dimensions_must_fit():
     plane = range_query(Histogram.of(np.ones((2, 3), int)), 1.0, SimulatedNoise(0))
-    with pytest.raises(InputError, match="this histogram has 2 axes: ask for boxes"):
+    with pytest.raises(InputError, match=r"has 2 axes: ask box\(low, high\), .* box\(\[0, 0\], \[1, 1\]\)"):
         plane.range(0, 1)
+    assert plane.box([0, 0], [1, 1]).estimate == plane.table[plane.table.level > 0]["count"].iloc[0]
     with pytest.raises(InputError, match=r"a box is given by 2 number\(s\), one an axis"):
         plane.box([0, 0, 0], [1, 1, 1])
     with pytest.raises(InputError, match=r"a box is given by 2"):

@@ -1,8 +1,10 @@
 """Tables to counts: against a plain reference, on the shipped flights, and everything that rows get wrong."""
 
+import sqlite3
 from collections import Counter, defaultdict
 from pathlib import Path
 
+import duckdb
 import ibis
 import numpy as np
 import pandas as pd
@@ -441,6 +443,67 @@ def test_at_most_five_regions_are_listed():
     rows = pd.DataFrame({"c": [f"{i:02d}" for i in range(9)]})
     with pytest.raises(InputError, match=r"has 9 .*: '00', '01', '02', '03', '04' and 4 more"):
         flows(rows, axes={"c": (AB, "c")})
+
+
+# --- tables that are still to be computed, and what is no table yet --------------------------------------
+
+
+def test_a_relation_of_duckdb_is_a_table():
+    connection = duckdb.connect()
+    connection.execute("create table trips as select 'a' c, 2 n union all select 'b', 3")
+    for rows in (connection.table("trips"), connection.sql("select * from trips")):
+        table = flows(rows, axes={"c": (AB, "c")}, count="n")
+        assert table.counts.tolist() == [2, 3]
+    broken = connection.sql("select cast(c as int) c, n from trips")
+    with pytest.raises(InputError, match="cannot read the table: DuckDB says ConversionException") as refused:
+        read(broken)
+    assert refused.value.__cause__ is None  # it would quote the value
+    assert refused.value.__context__ is None
+
+
+@pytest.mark.parametrize(
+    ("connection", "message"),
+    [
+        (duckdb.connect, r"a DuckDB connection does not say which table: give connection.table\('people'\)"),
+        (ibis.duckdb.connect, "an Ibis connection does not say which table"),
+        (lambda: sqlite3.connect(":memory:"), r"from a connection \(sqlite3\): give Database\(url, table="),
+    ],
+)
+def test_a_connection_does_not_say_which_table(connection, message):
+    with pytest.raises(InputError, match=message):
+        read(connection())
+
+
+class LazyFrame:
+    """In place of that of Polars, which may not be installed."""
+
+    def __init__(self, rows):
+        self.rows = rows
+
+    def collect(self):
+        if self.rows is None:
+            raise LookupError("a value, quoted")
+        return self.rows
+
+
+def test_a_lazy_frame_is_collected():
+    rows = pa.table({"c": ["a", "b", "b"], "n": [1, 2, 3]})
+    table = flows(LazyFrame(rows), axes={"c": (AB, "c")}, count="n")
+    assert table.counts.tolist() == [1, 5]
+
+
+def test_a_lazy_frame_of_polars_is_collected():
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame({"c": ["a", "b", "b"], "n": [1, 2, 3]})
+    for rows in (frame, frame.lazy(), frame.lazy().filter(polars.col("n") > 0)):
+        assert flows(rows, axes={"c": (AB, "c")}, count="n").counts.tolist() == [1, 5]
+    with pytest.raises(InputError, match="polars says ColumnNotFoundError"):
+        read(frame.lazy().select("absent"))
+
+
+def test_what_is_no_table_at_all():
+    with pytest.raises(InputError, match=r"cannot read a table from int: give a path, .* Database\(url, ta"):
+        read(3)
 
 
 # --- the real ones ---------------------------------------------------------------------------------------

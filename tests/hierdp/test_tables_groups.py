@@ -272,6 +272,8 @@ def test_parents_say_the_same_as_levels(widths, random):
     [
         ([("a", "b"), ("a", "c")], "region 'a' has two parents, 'b', 'c'"),
         ([("a", "b"), ("a", None)], "region 'a' has two parents"),
+        ([("a", "b"), ("a", "c"), ("d", "e")], r"unique names; or are the columns .* swapped\?"),
+        ([("a", "b"), ("a", "c"), ("d", "b")], "has two parents, 'b', 'c': each region has .* unique names$"),
         ([("a", "b"), ("b", "a")], "region '[ab]' lies in itself, by way of its parents"),
         ([("a", "a")], "region 'a' lies in itself"),
         ([("a", "r"), ("b", "r"), ("c", "b")], r"no region lies in 'a', and others are 1 level\(s\) deeper"),

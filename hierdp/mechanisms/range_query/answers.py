@@ -34,8 +34,8 @@ class Answers(NamedTuple):
     estimate : int64 or float64 array
         Whole where the released counts are.
     standard_error : float64 array
-        The root of the exact variance that the noise gives the estimate. Where counts were made non-negative
-        or whole, it is that before: see `hierdp.mechanisms.range_query.range_query`.
+        The root of the exact variance that the noise gives the estimate. NaN where it is not known: where
+        counts were made non-negative or whole, which is not linear.
     """
 
     estimate: NDArray[Any]
@@ -49,7 +49,7 @@ class Source(Protocol):
         """Sums of the counts in the boxes."""
 
     def variances(self, low: Ints, high: Ints) -> Floats:
-        """Their variances."""
+        """Their variances; NaN where they are not known."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,11 +78,24 @@ class Covering:
 
 @dataclass(frozen=True, eq=False)
 class Consistent:
-    """Consistent counts: a query is the sum of its bins, whose noise is correlated."""
+    """Consistent counts: a query is the sum of its bins, whose noise is correlated.
+
+    Parameters
+    ----------
+    boxes : BoxTree
+    counts : array, shape (nodes,)
+        Of least squares, or of a further repair.
+    variance : float64 array, shape (nodes,)
+        Of each node's own noise; infinite where it was not measured.
+    linear : bool
+        Whether the counts are those of least squares, which is linear in the noise. Of other counts no
+        variance is known: it depends on the true counts (how many of them are near 0).
+    """
 
     boxes: BoxTree
     counts: NDArray[Any]
     variance: Floats
+    linear: bool = True
 
     @cached_property
     def noise(self) -> ConsistentVariance:
@@ -99,6 +112,8 @@ class Consistent:
 
     def variances(self, low: Ints, high: Ints) -> Floats:
         """See `Source`."""
+        if not self.linear:
+            return np.full(len(low), np.nan)
         if len(self.boxes.shape) == 1:
             return self.noise.of_ranges(low[:, 0], high[:, 0])
         return box_variances(self.boxes, self.noise, low, high)
@@ -129,7 +144,11 @@ class RangeAnswers:
             If the histogram has more axes, or a range is not within the bins.
         """
         if len(self.axes) != 1:
-            raise InputError(f"this histogram has {len(self.axes)} axes: ask for boxes")
+            zeros, ones = ([end] * len(self.axes) for end in (0, 1))
+            raise InputError(
+                f"this histogram has {len(self.axes)} axes: ask box(low, high), with a number an axis, such "
+                f"as box({zeros}, {ones}) for the first bin"
+            )
         low, high = np.broadcast_arrays(np.asarray(low), np.asarray(high))
         return self.box(low[..., None], high[..., None])
 

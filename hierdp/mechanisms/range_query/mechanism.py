@@ -21,7 +21,7 @@ from hierdp.budget import Ledger, check_epsilon
 from hierdp.mechanisms import PERSON
 from hierdp.mechanisms.range_query.answers import Answers, Consistent, Covering, RangeAnswers
 from hierdp.mechanisms.range_query.plan import Plan, chosen, plan_of
-from hierdp.mechanisms.range_query.repairs import Repaired, repaired
+from hierdp.mechanisms.range_query.repairs import LEAST_SQUARES, Repaired, repaired
 from hierdp.mechanisms.range_query.table import answers_of, bin_table, told, tree_table
 from hierdp.mechanisms.range_query.tree import BoxTree
 from hierdp.mechanisms.range_query.wavelet import Wavelet, coefficients, counts_of, sensitivity
@@ -117,7 +117,7 @@ def range_query(
     repair : str, optional
         Of consistent methods: "least squares" (default), "non-negative" or "whole" (and non-negative). The
         latter two are nearest to the noisy counts among counts of the total that least squares give; after
-        ", free total", among all. Standard errors are those of least squares, also then.
+        ", free total", among all. These repairs are not linear, so no standard error is known or stated.
 
     Returns
     -------
@@ -145,13 +145,13 @@ def range_query(
         return _wavelet(data, epsilon, noise)
     plan = plan_of(data.axes, epsilon, picked, branching, budget)
     measured = measure(data.counts, plan, noise)
-    found = post_process(measured, plan, repair or "least squares")
+    found = post_process(measured, plan, repair or LEAST_SQUARES)
     ledger = Ledger(epsilon, 0.0, PERSON, tuple(level.spend for level in measured))
     settings = {
         "range_query": told(data.axes, found.source),
         "levels_asked": len(plan.epsilons),
         **({} if plan.branching is None else {"branching": plan.branching}),
-        **({"repair": repair or "least squares"} if picked.consistent else {}),
+        **({"repair": repair or LEAST_SQUARES} if picked.consistent else {}),
         **_hierarchy(data),
     }
     noisy = np.concatenate([[0], *(level.counts for level in measured)])
@@ -179,7 +179,7 @@ class Found:
     steps: tuple[Any, ...]
 
 
-def post_process(measured: list[NoisyCounts], plan: Plan, repair: str = "least squares") -> Found:
+def post_process(measured: list[NoisyCounts], plan: Plan, repair: str = LEAST_SQUARES) -> Found:
     """The method's answers from what was measured; see `range_query` for the repairs."""
     noisy = np.concatenate([[0], *(level.counts for level in measured)])
     scales = [level.spend.scale for level in measured]
@@ -196,7 +196,7 @@ def found_from(
     if repair is None:
         return Found(Covering(boxes, noisy, variance), ())
     made: Repaired = repaired(boxes.tree, noisy, each, repair, solving)
-    return Found(Consistent(boxes, made.counts, variance), made.steps)
+    return Found(Consistent(boxes, made.counts, variance, repair == LEAST_SQUARES), made.steps)
 
 
 def _wavelet(data: Histogram, epsilon: float, noise: Noise) -> RangeRelease:

@@ -20,7 +20,9 @@ from models.exchange import NEVER
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-REPAIRS = ("least squares", "non-negative", "whole", "non-negative, free total", "whole, free total")
+LEAST_SQUARES = "least squares"
+
+REPAIRS = (LEAST_SQUARES, "non-negative", "whole", "non-negative, free total", "whole, free total")
 """Whole counts are non-negative, too."""
 
 FINENESS = 1_000
@@ -68,7 +70,7 @@ def repaired(
     if not repair.endswith("free total"):
         least = ConstrainedInference(tree, noisy, np.repeat(variance, tree.level_sizes))
         steps.append(solving("consistency of all levels", least))
-    if repair != "least squares":
+    if repair != LEAST_SQUARES:
         weights, whole = _whole_weights(noisy, variance), repair.startswith("whole")
         steps.append(solving(*_nearest(tree, noisy, weights, whole, steps)))
     counts = np.asarray(steps[-1].solution.x)

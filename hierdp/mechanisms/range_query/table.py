@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from hierdp.axes import Axis, Names, axis_of, tree_order
 from hierdp.mechanisms.range_query.answers import Consistent, Covering, RangeAnswers
+from hierdp.mechanisms.range_query.repairs import LEAST_SQUARES
 from hierdp.mechanisms.range_query.tree import tree_of_boxes
 from hierdp.mechanisms.range_query.wavelet import Wavelet
 
@@ -24,7 +25,7 @@ FIRST, END, FROM, TO = "first", "end", "from", "to"
 
 
 def tree_table(axes: Sequence[Axis], source: Covering | Consistent, noisy: Ints) -> DataFrame:
-    """A row a node, the root (which was not asked) first.
+    """A row a node, the root (which was not measured) first; with standard errors where they are known.
 
     Parameters
     ----------
@@ -44,7 +45,8 @@ def tree_table(axes: Sequence[Axis], source: Covering | Consistent, noisy: Ints)
     columns["noise_variance"] = np.where(asked, source.variance, np.nan)
     if isinstance(source, Consistent):
         columns["count"] = source.counts
-        columns["standard_error"] = np.sqrt(source.noise.of_nodes())
+        if source.linear:
+            columns["standard_error"] = np.sqrt(source.noise.of_nodes())
     else:
         top = boxes.tree.nodes_of(1)
         columns["count"] = np.concatenate([[noisy[top].sum()], noisy[1:]])
@@ -89,7 +91,8 @@ def answers_of(table: DataFrame, settings: Mapping[str, Any]) -> RangeAnswers:
     variance = table["noise_variance"].to_numpy(float, na_value=np.nan)
     variance = np.where(np.isnan(variance), np.inf, variance)
     if about["answers"] == "consistent":
-        return RangeAnswers(axes, Consistent(boxes, table["count"].to_numpy(), variance))
+        linear = settings.get("repair", LEAST_SQUARES) == LEAST_SQUARES
+        return RangeAnswers(axes, Consistent(boxes, table["count"].to_numpy(), variance, linear))
     return RangeAnswers(axes, Covering(boxes, table["noisy"].fillna(0).to_numpy(np.int64), variance))
 
 
