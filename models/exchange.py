@@ -32,6 +32,11 @@ _ENDLESS = 1 << 31
 _RANKED = 1
 """Stands in the free first place of a family's tournament once it has been played."""
 
+# Numba compiles a kernel anew for every Python constant in a call, but not for NumPy's.
+_FIRST, _NEXT = np.int64(0), np.int64(1)
+_LEAST, _MOST = np.int64(1), np.int64(-1)
+_UP, _DOWN = np.bool_(True), np.bool_(False)
+
 
 class State(NamedTuple):
     """What the kernels share. Arrays over the counts are flat: node i of size s is at ``s · nodes + i``.
@@ -171,8 +176,8 @@ def _replay(
 def _rank_family(t: State, place: int, members: int) -> None:
     """Play a family's tournaments, unless that has been done since the scan of the tree came by."""
     if members > 1 and t.dear[place] != _RANKED:
-        _rank(t.last, t.dear, place, 1, place, members, -1)
-        _rank(t.following, t.cheap, place, 1, place, members, 1)
+        _rank(t.last, t.dear, place, _NEXT, place, members, _MOST)
+        _rank(t.following, t.cheap, place, _NEXT, place, members, _LEAST)
         t.dear[place] = _RANKED
 
 
@@ -183,8 +188,8 @@ def _refresh(t: State, base: int, i: int, unit: int, step: int) -> None:
     members = t.degree[i]
     if members:
         place = base + t.first[i]
-        gives = _join(gives, t.last[place + _best(t.dear, place, members, 1)])
-        takes = _join(takes, t.following[place + _best(t.cheap, place, members, 1)])
+        gives = _join(gives, t.last[place + _best(t.dear, place, members, _NEXT)])
+        takes = _join(takes, t.following[place + _best(t.cheap, place, members, _NEXT)])
     t.last[base + i], t.following[base + i] = gives, takes
 
 
@@ -202,14 +207,14 @@ def _move(t: State, at: int, up: bool, unit: int, step: int, path: Any) -> None:
             break
         place, members = base + t.first[i], t.degree[i]
         _rank_family(t, place, members)
-        i = t.first[i] + _best(t.cheap if up else t.dear, place, members, 1)
+        i = t.first[i] + _best(t.cheap if up else t.dear, place, members, _NEXT)
     for k in range(length - 1, -1, -1):
         _refresh(t, base, path[k], unit, step)
         if k > 0:
             i = path[k - 1]
             place, j = base + t.first[i], path[k] - t.first[i]
-            _replay(t.last, t.dear, place, 1, place, t.degree[i], j, -1)
-            _replay(t.following, t.cheap, place, 1, place, t.degree[i], j, 1)
+            _replay(t.last, t.dear, place, _NEXT, place, t.degree[i], j, _MOST)
+            _replay(t.following, t.cheap, place, _NEXT, place, t.degree[i], j, _LEAST)
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
@@ -223,16 +228,16 @@ def _trade(
     not enough.
     """
     for _ in range(limit):
-        j, k = _best(dear, place, members, 1), _best(cheap, place, members, 1)
+        j, k = _best(dear, place, members, _NEXT), _best(cheap, place, members, _NEXT)
         gives, takes = t.last[begin + j * stride], t.following[begin + k * stride]
         if gives < takes or (gives == takes and (step > 1 or j <= k)) or gives == -NEVER or takes == NEVER:
             return True
-        _move(t, begin + j * stride, False, unit, step, path)
-        _replay(t.last, dear, begin, stride, place, members, j, -1)
-        _replay(t.following, cheap, begin, stride, place, members, j, 1)
-        _move(t, begin + k * stride, True, unit, step, path)
-        _replay(t.last, dear, begin, stride, place, members, k, -1)
-        _replay(t.following, cheap, begin, stride, place, members, k, 1)
+        _move(t, begin + j * stride, _DOWN, unit, step, path)
+        _replay(t.last, dear, begin, stride, place, members, j, _MOST)
+        _replay(t.following, cheap, begin, stride, place, members, j, _LEAST)
+        _move(t, begin + k * stride, _UP, unit, step, path)
+        _replay(t.last, dear, begin, stride, place, members, k, _MOST)
+        _replay(t.following, cheap, begin, stride, place, members, k, _LEAST)
     return False
 
 
@@ -266,8 +271,9 @@ def _settle(t: State, begin: int, end: int, unit: int, step: int, patience: int)
                 t.dear[place] = 0
                 if not _at_rest(last, following, dearest, cheapest, step):
                     _rank_family(t, place, last.size)
-                    limit = patience * last.size
-                    done &= _trade(t, t.dear, t.cheap, place, 1, place, last.size, unit, step, limit, path)
+                    size = last.size
+                    limit = patience * size
+                    done &= _trade(t, t.dear, t.cheap, place, _NEXT, place, size, unit, step, limit, path)
                     _refresh(t, base, i, unit, step)
                     continue
                 gives, takes = _join(gives, dearest), _join(takes, cheapest)
@@ -280,9 +286,9 @@ def _trade_sizes(t: State, dear: Any, cheap: Any, unit: int, step: int, patience
     """Exchange between the sizes."""
     n = t.first.size
     path = np.empty(_levels(t.parent), np.int64)
-    _rank(t.last, dear, 0, n, 0, dear.size, -1)
-    _rank(t.following, cheap, 0, n, 0, cheap.size, 1)
-    return _trade(t, dear, cheap, 0, n, 0, dear.size, unit, step, patience * dear.size, path)
+    _rank(t.last, dear, _FIRST, n, _FIRST, dear.size, _MOST)
+    _rank(t.following, cheap, _FIRST, n, _FIRST, cheap.size, _LEAST)
+    return _trade(t, dear, cheap, _FIRST, n, _FIRST, dear.size, unit, step, patience * dear.size, path)
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]

@@ -142,7 +142,8 @@ def _round_down(
         for i in inner:
             a, b = first[i], first[i] + degree[i]
             shares(y[s], degree, half, price[s], i, a, b, near)
-            near[a:b] /= unit
+            for k in range(a, b):
+                near[k] /= unit
             if lower is None or upper is None:
                 _apportion(near[a:b], x[s, i], None, None, x[s, a:b])
             else:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numba
 import numpy as np
+from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 from models import GroupMatching
@@ -52,6 +53,33 @@ def _by_size(sizes: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.
     return held if np.all(sizes[1:] >= sizes[:-1]) else held[np.argsort(sizes, kind="stable")]
 
 
+@register_jitable  # type: ignore[untyped-decorator]
+def _round_up(give: Any, below: Any, start: int, end: int, short: int, least: int) -> None:
+    """Add one to the `short` children with the smallest `below`, the earlier ones first at ties.
+
+    All of `below` is more than `least` and at most 0. The largest value that is rounded up is found by
+    bisection: Numba needs seconds to compile a sort.
+    """
+    low, high = least, 0
+    while high - low > 1:
+        middle = (low + high) // 2
+        under = 0
+        for c in range(start, end):
+            under += below[c] <= middle
+        if under >= short:
+            high = middle
+        else:
+            low = middle
+    for c in range(start, end):
+        if below[c] < high:
+            give[c] += 1
+            short -= 1
+    for c in range(start, end):
+        if short > 0 and below[c] == high:
+            give[c] += 1
+            short -= 1
+
+
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
 def _match(top_size: Any, top_count: Any, size: Any, count: Any, child: Any, pairs: Any) -> Any:
     """All pairs (parent run, child run, groups) of sorted runs; `pairs` is grown where it is too short."""
@@ -81,16 +109,15 @@ def _match(top_size: Any, top_count: Any, size: Any, count: Any, child: Any, pai
             while tops < remaining and last < top_size.size and top_size[last] == top_size[top]:
                 tops += top_count[last]
                 last += 1
-            give[start:end] = left[start:end]
+            for c in range(start, end):
+                give[c] = left[c]
             if tops < remaining and end - start > 1:  # in proportion; the largest fractional parts go up
                 short = tops
                 for c in range(start, end):
                     give[c] = tops * left[c] // remaining
                     below[c] = give[c] * remaining - tops * left[c]
                     short -= give[c]
-                order = np.argsort(below[start:end], kind="mergesort")
-                for k in range(short):
-                    give[start + order[k]] += 1
+                _round_up(give, below, start, end, short, -remaining)
             elif tops < remaining:
                 give[start] = tops
             for c in range(start, end):
@@ -102,7 +129,9 @@ def _match(top_size: Any, top_count: Any, size: Any, count: Any, child: Any, pai
                     pair = min(groups, rest[run], free)
                     if used == len(pairs):
                         longer = np.empty((2 * used, 3), pairs.dtype)
-                        longer[:used] = pairs
+                        for k in range(used):
+                            for column in range(3):
+                                longer[k, column] = pairs[k, column]
                         pairs = longer
                     pairs[used, 0], pairs[used, 1], pairs[used, 2] = top, run, pair
                     used += 1
