@@ -23,6 +23,7 @@ from hierdp.execution import using
 from hierdp.mechanisms import MECHANISMS
 from hierdp.noise import Changes, ExactNoise, NoisyCounts, SimulatedNoise
 from hierdp.reproduce.kuo2018.shared_seed import OneSeed
+from tests.marks import quick
 
 
 def case_of(mechanism, method, change=""):
@@ -203,6 +204,7 @@ def plain(make, change="", tables=(0, 1), claim=1.0, delta=0.0):
     return Case("plain", "plain", change, tables, ("i",), run)
 
 
+@pytest.mark.slow
 def test_the_runs_that_choose_have_no_say_in_the_bound():
     """What tells nothing of the table is found to lose something as rarely as the confidence has it."""
     dull = [plain(lambda _, rng: rng.normal(size=8), str(i)) for i in range(80)]
@@ -278,7 +280,10 @@ HALF = [
 """Cases whose runs take a few milliseconds. The others, with more runs: `python -m benchmarks.audit`."""
 
 
-@pytest.mark.parametrize(("mechanism", "method", "change", "runs"), HALF)
+@pytest.mark.parametrize(
+    ("mechanism", "method", "change", "runs"),
+    quick(HALF, slow=lambda case: case[1] not in ("Flat", "Laplace", "VanillaGauss")),
+)
 def test_half_the_noise_is_caught(mechanism, method, change, runs):
     case = case_of(mechanism, method, change)
     assert caught(case, runs, Half)
@@ -312,6 +317,7 @@ class TooLow(SimulatedNoise):
         return kept, replace(made, spend=replace(made.spend, delta=delta))
 
 
+@pytest.mark.slow
 def test_a_threshold_that_is_too_low_is_caught():
     """It is what hides that a cell is there at all: δ, and no less noise."""
     case = case_of("top-down", "SH", "only B-A")
@@ -327,6 +333,7 @@ def test_one_noise_for_two_nodes_is_caught(mechanism, method):
     assert caught(case_of(mechanism, method), 200, Shared)
 
 
+@pytest.mark.slow
 def test_one_seed_for_all_regions_is_caught():
     """As the published numbers of Kuo et al. 2018 had it: regions that are alike come out alike."""
     case = case_of("count-of-counts", "bottom-up")
@@ -367,6 +374,7 @@ def true_total(released, true):
     return released
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("case", "mend", "runs"),
     [

@@ -95,7 +95,10 @@ ALL = [
 
 
 @pytest.mark.parametrize(("mechanism", "options"), ALL, ids=lambda value: str(value)[:60])
-@pytest.mark.parametrize("noise", [None, 1], ids=["exact", "simulated"])
+@pytest.mark.parametrize(
+    "noise",
+    [pytest.param(None, id="exact"), pytest.param(1, id="simulated", marks=pytest.mark.slow)],
+)
 def test_every_release_holds(tmp_path, mechanism, options, noise):
     folder = released(mechanism, tmp_path / "out", noise and SimulatedNoise(noise), **options)
     found = verdicts(folder)

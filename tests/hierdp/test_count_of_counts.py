@@ -146,7 +146,13 @@ def test_sensitivity_of_every_neighbour(method, smallest):
 
 @pytest.mark.parametrize("method", EVERY)
 @pytest.mark.parametrize("smallest", [0, 1])
-@pytest.mark.parametrize("fixed", [(0, 0, 0), (1, 0, 0), (1, 2, 1), (2, 1, 4), (5, 5, 5)])
+@pytest.mark.parametrize(
+    "fixed",
+    [
+        (1, 2, 1),
+        *(pytest.param(k, marks=pytest.mark.slow) for k in [(0, 0, 0), (1, 0, 0), (2, 1, 4), (5, 5, 5)]),
+    ],
+)
 def test_sensitivity_with_private_groups(method, smallest, fixed):
     """Also of an entity that comes with a group of its own, and of a group without entities."""
     plan = plan_of(method, ["a", "b", "c"], smallest=smallest, group_budget=0.1, size_budget=0.1)
@@ -440,6 +446,7 @@ def test_the_error_of_a_single_region_is_the_published_one():
     assert np.mean(errors) == pytest.approx(2_800, abs=110)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not TAXI.exists(), reason=f"{TAXI} is not here")
 @pytest.mark.parametrize(
     ("method", "expected"), [("Hc", (10_029, 6_009, 2_424)), ("bottom-up", (8_169, 4_486, 774))]

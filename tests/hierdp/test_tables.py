@@ -18,6 +18,7 @@ from hierdp.data import AIRPORTS, FLIGHTS
 from hierdp.errors import InputError
 from hierdp.hierarchy import Hierarchy
 from hierdp.tables import Axis, flows, group_sizes, read, read_regions
+from tests.marks import quick
 
 COMMUTING = Path(__file__).parents[3] / "shared" / "data" / "us-commuting-2009-2013.parquet"
 
@@ -85,9 +86,10 @@ def group_rows(draw, missing):
     return draw(st.lists(st.one_of(row, lost) if missing else row, min_size=1, max_size=20))
 
 
+@pytest.mark.parametrize("target", quick([None, "t.csv", "t.parquet"]), indirect=True)
 @pytest.mark.parametrize("unknown", [None, "?"])
 @given(data=st.data(), max_size=st.integers(1, 6))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_group_sizes_match_plain_python(target, unknown, data, max_size):
     rows = data.draw(group_rows(missing=unknown is not None))
     frame = pd.DataFrame(rows, columns=["c", "g", "n"]).astype({"c": object, "g": object})
@@ -105,9 +107,10 @@ def test_group_sizes_match_plain_python(target, unknown, data, max_size):
     assert sizes.groups == expected[0, "all"].total()
 
 
+@pytest.mark.parametrize("target", quick([None, "t.csv", "t.parquet"]), indirect=True)
 @pytest.mark.parametrize("unknown", [None, "?"])
 @given(data=st.data())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_flows_match_plain_python(target, unknown, data):
     place = some(COUNTY, unknown is not None)
     rows = data.draw(st.lists(st.tuples(place, place, st.integers(0, 2**40)), min_size=1, max_size=20))
@@ -125,8 +128,9 @@ def test_flows_match_plain_python(target, unknown, data):
     assert table.axis_names == ("origin", "destination")
 
 
+@pytest.mark.parametrize("target", quick([None, "t.csv", "t.parquet"]), indirect=True)
 @given(rows=st.lists(st.tuples(COUNTY, COUNTY), min_size=1, max_size=20))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_regions_from_the_data(target, rows):
     frame = pd.DataFrame([(COUNTY_OF[o], o, d) for o, d in rows], columns=["s", "o", "d"])
     source = write(frame, target)
@@ -537,6 +541,7 @@ def test_flights_as_flows():
     assert np.unique(table.cells[:, 1]).size == 105 - 4 + 1
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not COMMUTING.exists(), reason=f"{COMMUTING} is not here")
 def test_commuting(tmp_path):
     axes = {"home": ["origin_state", "origin_county"], "work": ["dest_state", "dest_county"]}

@@ -38,7 +38,7 @@ def listed_groups(draw):
 
 @pytest.mark.parametrize("shape", ["rows", "counts"])
 @given(listed_groups(), st.integers(1, 5))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=8, deadline=None)
 def test_listed_groups_match_plain_python(shape, drawn, max_size):
     homes, rows = drawn
     sizes = Counter(dict.fromkeys(homes, 0))
@@ -248,6 +248,7 @@ def test_parents_with_several_regions_at_the_top():
     assert told.levels == ("root", "top", "town")
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(1, 3), min_size=1, max_size=4), st.randoms())
 @settings(max_examples=30, deadline=None)
 def test_parents_say_the_same_as_levels(widths, random):
@@ -406,6 +407,7 @@ def many(people, groups):
     return f"(SELECT (hash(range) % {groups})::BIGINT AS g FROM range({people}))"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("listed", [False, True])
 @pytest.mark.parametrize("kind", ["g", "g::VARCHAR AS g"])
 def test_what_does_not_fit_into_memory_is_done_in_parts(monkeypatch, listed, kind):
@@ -430,6 +432,7 @@ def test_what_does_not_fit_into_memory_is_done_in_parts(monkeypatch, listed, kin
     assert in_parts > 3
 
 
+@pytest.mark.slow
 def test_many_entities_in_little_memory(tmp_path):
     """Four million entities of 1.6 million groups: 100 million of 40 million take 25 times as much."""
     script = f"""

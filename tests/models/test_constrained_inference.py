@@ -267,7 +267,12 @@ def test_families_in_many_blocks(branching):
         swapped = moved(tree, moved(tree, x, leaf, 300.0), sibling, -300.0)
         assert model._at_once(swapped) is None
         slightly = moved(tree, moved(tree, x, leaf, 0.5), sibling, -0.5)
-        assert model._at_once(slightly).gap == pytest.approx(2 * 0.5**2 / levels[-1], rel=1e-6)
+        # Each addition to a family's sum may be off by a rounding, and the gap holds what that is worth at
+        # the family's price: 1e-6 to 1e-5 here, another amount on every kind of processor.
+        inner, size = tree.internal, np.diff(tree.children[0])[tree.internal]
+        rounding = (size * np.spacing(np.abs(slightly[inner]))) @ np.abs(ours.witness["prices"][inner])
+        assert rounding < 1e-4
+        assert model._at_once(slightly).gap == pytest.approx(2 * 0.5**2 / levels[-1], abs=2 * rounding)
 
 
 def test_regular_trees_are_told_from_others():

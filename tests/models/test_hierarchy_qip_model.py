@@ -377,6 +377,7 @@ def test_malformed_data_are_named(arguments, message):
         HierarchyQIP(Tree([[0, 0]]), **arguments)
 
 
+@pytest.mark.slow
 def test_a_million_cells_are_proved_the_same_twice_and_moves_rejected():
     rng = np.random.default_rng(4)
     tree = Tree([rng.integers(0, 1, 50), np.sort(rng.integers(0, 50, 1000)), rng.integers(0, 1000, 9000)])

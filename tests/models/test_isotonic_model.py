@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from models import Isotonic
 from solvers import fast, solve
 from tests.brute import isotonic_cost, isotonic_real, monotone
+from tests.marks import quick
 
 WEIGHTS = {"equal": None, "mixed": (1, 2, 3, 1), "heavy end": (3, 1, 1, 5)}
 BOUNDS = [
@@ -60,7 +61,7 @@ def test_every_tiny_whole_instance_is_solved_with_the_stated_ties(p, kind):
 
 
 @pytest.mark.parametrize("p", [1, 2])
-@pytest.mark.parametrize("kind", WEIGHTS)
+@pytest.mark.parametrize("kind", quick(WEIGHTS, slow=lambda kind: kind != "mixed"))
 def test_the_certificate_accepts_the_optimal_answers_and_no_other(p, kind):
     tiny = vectors(3, range(-1, 3)) + list(product(range(-1, 2), repeat=4))
     for bounds in BOUNDS:
@@ -83,7 +84,7 @@ def test_the_certificate_accepts_the_optimal_answers_and_no_other(p, kind):
 
 
 @pytest.mark.parametrize("p", [1, 2])
-@pytest.mark.parametrize("kind", WEIGHTS)
+@pytest.mark.parametrize("kind", quick(WEIGHTS, slow=lambda kind: kind != "mixed"))
 def test_every_tiny_real_instance_exactly_in_fractions_and_nearly_in_floats(p, kind):
     real_bounds = [
         {},
@@ -110,7 +111,7 @@ def test_every_tiny_real_instance_exactly_in_fractions_and_nearly_in_floats(p, k
 
 
 @pytest.mark.parametrize("p", [1, 2])
-@pytest.mark.parametrize("kind", WEIGHTS)
+@pytest.mark.parametrize("kind", quick(WEIGHTS, slow=lambda kind: kind != "mixed"))
 def test_real_certificates_on_a_fine_grid_of_answers(p, kind):
     for bounds in [{}, {"lower": 0}, {"upper": 1}, {"last": 1}]:
         for y in vectors(2, range(-1, 3)):
@@ -332,6 +333,7 @@ def test_means_beyond_64_bits():
     assert enormous.objective == 10**30 - 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("p", [1, 2])
 @pytest.mark.parametrize("integer", [True, False])
 def test_a_million_entries_proved_and_the_same_twice(p, integer):
@@ -360,6 +362,7 @@ def test_a_million_entries_proved_and_the_same_twice(p, integer):
                 assert model.certificate(moved).optimal == (cost == first.objective)
 
 
+@pytest.mark.slow
 def test_ten_million_entries():
     y = np.random.default_rng(0).integers(-50, 10**6, 10**7)
     y.partition(5 * 10**6)

@@ -159,6 +159,7 @@ def test_a_tiny_limit_gives_no_false_claim():
             assert solution.x is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["highs", "glop", "pdlp"])
 def test_an_unfinished_linear_program_has_no_bound(name):
     found = solve(Isotonic(np.random.default_rng(3).integers(0, 10**6, 30_000), p=1), name, time_limit=0.01)
