@@ -11,7 +11,7 @@ from hierdp.check.counts import Regions
 from hierdp.check.found import FAILS, HOLDS, Found
 from hierdp.check.shape import command_of
 from hierdp.check.ties_groups import plan_in
-from hierdp.check.ties_levels import unit_of
+from hierdp.check.ties_levels import no_flows, unit_of
 from hierdp.mechanisms import ENTITY, PERSON
 from hierdp.mechanisms.clustering import php, structure_first
 from hierdp.mechanisms.clustering.ahp_rules import RULES
@@ -20,11 +20,10 @@ from hierdp.mechanisms.count_of_counts.plan import Plan, budgets_of
 from hierdp.mechanisms.group_size.repairs import METHODS
 from hierdp.mechanisms.range_query.wavelet import sensitivity
 from hierdp.mechanisms.top_down import repairs as top_down_repairs
-from hierdp.mechanisms.top_down.levels import depths_of, finest_cells, level_name
+from hierdp.mechanisms.top_down.levels import depths_of, finest_places, level_name
 from hierdp.mechanisms.top_down.unit import root_of
 from hierdp.noise import miss_of, threshold
 from hierdp.record import KNOWN, NOT_KNOWN
-from hierdp.tables import Flows
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -133,34 +132,27 @@ def _of_levels(plan: Plan, levels: tuple[str, ...], epsilon: float) -> list[Aske
 
 def _top_down(_: DataFrame, manifest: Mapping[str, Any], regions: Regions) -> Lines:
     settings, budget = manifest["settings"], manifest["budget"]
-    unit, names = unit_of(settings), tuple(settings["axes"])
-    axes = tuple(regions[name] for name in names)
-    order = [names.index(name) for name in settings["order"]]
-    data = Flows(axes, names, *_no_cells(len(names)))
-    reached = depths_of(axes, order)[1:]
+    unit, data = unit_of(settings), no_flows(settings, regions)
+    order = [data.axis_names.index(name) for name in settings["order"]]
+    reached = depths_of(data.axes, order)[1:]
     epsilon, delta = budget["epsilon"], budget["delta"]
     last = f"counts by {level_name(data, reached[-1])}"
     if manifest["mechanism"] == "SH":
-        changes = unit.changes
+        changes = unit.changes_over(finest_places(data, reached[-1]))
         least = threshold(changes, epsilon, delta)
         miss = miss_of(changes, budget["spends"][0]["scale"], least)
         kept = f"{GEOMETRIC}, under {least} dropped"
         return unit.neighbours, [Asked(last, changes.in_all, epsilon, kept, delta=miss)]
     rho = rho_of(epsilon, delta)
     if top_down_repairs.METHODS[manifest["mechanism"]].repair is None:
-        return unit.neighbours, [Asked(last, root_of(unit.squared_sensitivity), rho, GAUSSIAN)]
+        squared = unit.squared_sensitivity_over(finest_places(data, reached[-1]))
+        return unit.neighbours, [Asked(last, root_of(squared), rho, GAUSSIAN)]
     shares = split(rho, len(order) + (not unit.bounded), settings.get("shares"))
     lines = [] if unit.bounded else [Asked("the total", float(unit.trips), shares[0], GAUSSIAN)]
     for depths, share in zip(reached, shares[-len(order) :], strict=True):
-        squared = unit.squared_sensitivity_over(finest_cells(axes, depths))
+        squared = unit.squared_sensitivity_over(finest_places(data, depths))
         lines.append(Asked(f"counts by {level_name(data, depths)}", root_of(squared), share, GAUSSIAN))
     return unit.neighbours, lines
-
-
-def _no_cells(axes: int) -> tuple[Any, Any]:
-    import numpy as np
-
-    return np.empty((0, axes), np.int64), np.empty(0, np.int64)
 
 
 def _range_query(table: DataFrame, manifest: Mapping[str, Any], _: Regions) -> Lines:

@@ -12,11 +12,11 @@ from hierdp.budget import Spend
 from hierdp.check.again import compare, compare_settings
 from hierdp.check.counts import Regions, cells_at
 from hierdp.check.replay import Differs, Replay
-from hierdp.mechanisms.top_down.levels import Children, Level, level_name, refinements, root
+from hierdp.mechanisms.top_down.levels import Children, Level, finest_places, level_name, refinements, root
 from hierdp.mechanisms.top_down.mechanism import settings_of, summed_up, table_of
 from hierdp.mechanisms.top_down.repairs import METHODS, ROUNDED, nearest_fractions
 from hierdp.mechanisms.top_down.unit import Unit
-from hierdp.noise import deviation_of, threshold
+from hierdp.noise import Changes, deviation_of, threshold
 from hierdp.tables import Flows
 from models import Chebyshev, FixedSum
 
@@ -39,7 +39,7 @@ def check_levels(replay: Replay, table: DataFrame, manifest: Mapping[str, Any], 
     """
     settings, method = manifest["settings"], METHODS[manifest["mechanism"]]
     names = tuple(settings["axes"])
-    data = Flows(tuple(regions[name] for name in names), names, np.empty((0, len(names)), np.int64), _none())
+    data = no_flows(settings, regions)
     order = [names.index(name) for name in settings["order"]]
     if not order or order != refinements(data, settings["order"][0]):
         raise Differs("the manifest's order does not refine the axes in turns")
@@ -47,7 +47,8 @@ def check_levels(replay: Replay, table: DataFrame, manifest: Mapping[str, Any], 
     if method.repair is None:
         levels = _summed(data, order, table, settings, regions)
         if method.name == "SH":
-            _check_threshold(levels[-1], unit_of(settings), manifest["budget"])
+            changes = unit_of(settings).changes_over(finest_places(data, levels[-1].depths))
+            _check_threshold(levels[-1], changes, manifest["budget"])
     else:
         levels = [root(data.axes, top)]
         for axis in order:
@@ -63,6 +64,21 @@ def check_levels(replay: Replay, table: DataFrame, manifest: Mapping[str, Any], 
     if method.repair is None:
         return "each level adds up the last, which is as it was measured"
     return "each level is its step's answer, below the level above"
+
+
+def no_flows(settings: Mapping[str, Any], regions: Regions) -> Flows:
+    """The axes that the settings tell of, and the unknown region; without counts.
+
+    Raises
+    ------
+    Differs
+        If an axis has no such region.
+    """
+    names, unknown = tuple(settings["axes"]), settings.get("unknown")
+    axes = tuple(regions[name] for name in names)
+    if unknown is not None and any((axis.positions([unknown]) < 0).any() for axis in axes):
+        raise Differs(f"an axis has no region {unknown!r} for unknown places")
+    return Flows(axes, names, np.empty((0, len(names)), np.int64), _none(), unknown)
 
 
 def unit_of(settings: Mapping[str, Any]) -> Unit:
@@ -108,9 +124,9 @@ def _summed(
     return summed_up(data, order, np.stack(places, axis=1), counts)
 
 
-def _check_threshold(finest: Level, unit: Unit, budget: Mapping[str, Any]) -> None:
+def _check_threshold(finest: Level, changes: Changes, budget: Mapping[str, Any]) -> None:
     """That no count was kept that is to be dropped."""
-    least = threshold(unit.changes, budget["epsilon"], budget["delta"])
+    least = threshold(changes, budget["epsilon"], budget["delta"])
     under = finest.counts[finest.counts < least]
     if under.size:
         raise Differs(f"a count of the last level is {under.min()}, under the threshold of {least}")

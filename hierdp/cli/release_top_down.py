@@ -31,8 +31,9 @@ from hierdp.cli.sources import levels_of
 @click.option("--trips", type=click.IntRange(min=1), metavar="NUMBER",
               help="Trips of one person in TABLE, to protect them all; with --unbounded, at most so many. "
                    "Default: 1. Noise grows with it.")  # fmt: skip
-@click.option("--distinct", is_flag=True, help="With --trips: one person's trips all lie in different cells. "
-              "Less noise; say so only if it is so.")  # fmt: skip
+@click.option("--distinct", is_flag=True, help="With --trips: one person's trips all go to different places "
+              "of TABLE. Less noise, but not with --unknown, whose cells many places share. Say so only if "
+              "it is so.")  # fmt: skip
 @click.option("--unbounded", is_flag=True, help="Protect, too, whether a person is in TABLE at all: then the "
               "total is noisy, not public.")  # fmt: skip
 @click.option("--share", "shares", multiple=True, type=float, metavar="NUMBER",

@@ -31,12 +31,16 @@ class Flows:
         Positions within the last levels; distinct, sorted lexicographically.
     counts : int64 array, shape (n,)
         Positive.
+    unknown : str, optional
+        A region of each axis that stands for all places without one of their own: trips to different places
+        may share its cells.
     """
 
     axes: tuple[Hierarchy, ...]
     axis_names: tuple[str, ...]
     cells: Ints
     counts: Ints
+    unknown: str | None = None
 
     @property
     def total(self) -> int:
@@ -104,4 +108,4 @@ def flows(
     positions = np.column_stack([cells[name].to_numpy() for name in at]).astype(np.int64)
     refuse_strangers(rows, each, positions < 0)
     counts = cells["n"].to_numpy().astype(np.int64)
-    return Flows(tuple(hierarchies), tuple(axes), positions[counts > 0], counts[counts > 0])
+    return Flows(tuple(hierarchies), tuple(axes), positions[counts > 0], counts[counts > 0], unknown)

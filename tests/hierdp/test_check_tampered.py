@@ -468,7 +468,13 @@ C = {**SIZES, "max_size": 9}
 T = {**FLOWS, "delta": 1e-6}
 ASKED = "budget: queries"
 SH = {**FLOWS, "delta": 1e-3, "method": "SH"}
+UNKNOWN = {**T, "trips": 2, "distinct": True, "unknown": "elsewhere"}
 LABELS = {"axes": [Numbers("x", 0, 7)]}
+
+
+def without_unknown(folder):
+    change_manifest(folder, lambda manifest: manifest["settings"].pop("unknown"))
+
 
 OTHERS = {
     **{
@@ -511,6 +517,16 @@ OTHERS = {
         in_table(lambda t: pd.concat([t, t[-1:].assign(level=9)])),
         TIE,
     ),
+    **{
+        f"trips, {method}, an unknown region {what}": (
+            "top-down",
+            UNKNOWN | {"method": method},
+            change,
+            ASKED,
+        )
+        for method in ("InfTDA", "VanillaGauss")
+        for what, change in (("kept quiet", without_unknown), ("that is none", setting(unknown="nowhere")))
+    },
     "trips, no axes": ("top-down", T, no_axes, "shape"),
     "trips, no public total": ("top-down", T, no_public_total, ASKED),
     "trips, one solver's": ("top-down", T, setting(backend="highs"), TIE),

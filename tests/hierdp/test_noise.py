@@ -318,7 +318,7 @@ def test_the_papers_threshold():
 @pytest.mark.parametrize("distinct", [True, False])
 @pytest.mark.parametrize("bounded", [True, False])
 def test_stable_costs_no_more_than_asked(epsilon, delta, trips, distinct, bounded):
-    changes = Unit(trips, distinct, bounded).changes
+    changes = Unit(trips, distinct, bounded).changes_over(1)
     _, noisy = ExactNoise().stable(np.array([5, 10**7]), "q", changes, epsilon, delta)
     spend = noisy.spend
     assert epsilon * (1 - 1e-9) <= spend.epsilon <= epsilon

@@ -4,19 +4,22 @@ import itertools
 import math
 from collections import Counter
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
+import pandas as pd
 import pytest
-from doubles import Double, hierarchy
+from doubles import Double, hierarchy, unrelated
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hierdp.budget import Spend
 from hierdp.errors import InputError
+from hierdp.hierarchy import Hierarchy
 from hierdp.mechanisms.top_down import METHODS, Unit, refinements, top_down
-from hierdp.mechanisms.top_down.levels import Children, depths_of, finest_cells, nodes_above, root
+from hierdp.mechanisms.top_down.levels import Children, depths_of, finest_places, nodes_above, root
 from hierdp.mechanisms.top_down.unit import root_of
-from hierdp.tables import Flows
+from hierdp.tables import Flows, flows
 
 AXES = (hierarchy([[0, 0], [0, 0, 1]], "o"), hierarchy([[0, 0]], "d"))
 CELLS = list(itertools.product(range(3), range(2)))
@@ -61,9 +64,9 @@ def worst(unit):
 
 @pytest.mark.parametrize("unit", UNITS, ids=str)
 def test_sensitivity_of_every_neighbour_at_every_level(unit):
-    depths = depths_of(AXES, [1, 0, 0])
-    assert [finest_cells(AXES, d) for d in depths] == [6, 3, 2, 1]
-    asked = [unit.squared_sensitivity_over(finest_cells(AXES, d)) for d in depths[1:]]
+    depths, nobody = depths_of(AXES, [1, 0, 0]), flows_of([])
+    assert [finest_places(nobody, d) for d in depths] == [6, 3, 2, 1]
+    asked = [unit.squared_sensitivity_over(finest_places(nobody, d)) for d in depths[1:]]
     assert worst(unit) == [0 if unit.bounded else unit.trips**2, *asked]
     assert asked[-1] == unit.squared_sensitivity
 
@@ -75,7 +78,7 @@ def test_changes_of_every_neighbour(unit):
     pairs = itertools.combinations(counts, 2) if unit.bounded else ((one, nobody) for one in counts)
     away = [np.abs(a - b) for a, b in pairs]
     found = tuple(max(int(f(d)) for d in away) for f in (np.count_nonzero, np.sum, np.max))
-    assert found == tuple(unit.changes)
+    assert found == tuple(unit.changes_over(1))
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=str)
@@ -83,7 +86,7 @@ def test_changes_of_every_neighbour(unit):
 def test_the_noise_is_asked_for_it(unit, method):
     class Stable(Double):
         def stable(self, counts, query, changes, epsilon, delta):
-            assert (changes, epsilon, delta) == (unit.changes, 1.0, 1e-6)
+            assert (changes, epsilon, delta) == (unit.changes_over(1), 1.0, 1e-6)
             spend = Spend(query, "double", changes.in_all, 0.0, epsilon, None, False, delta)
             return np.arange(counts.size), self._answer(counts, spend)
 
@@ -96,7 +99,7 @@ def test_the_noise_is_asked_for_it(unit, method):
     if method == "VanillaGauss":
         expected = [finest]
     if method == "SH":
-        expected = [unit.changes.in_all]
+        expected = [unit.changes_over(1).in_all]
     assert [spend.sensitivity for spend in noise.spends] == expected
     assert release.ledger.neighbours == unit.neighbours
     assert ("the total" in {spend.query for spend in noise.spends}) == (len(expected) == 4)
@@ -111,6 +114,82 @@ def test_the_papers_sensitivities_hold_for_the_finest_counts_only():
         ]
         assert squared == [2 * m, m, 2 * m**2, m**2]
     assert worst(Unit(2))[1] == 8 > 2 * 2
+
+
+# --- through the reader, with a region for unknown places ------------------------------------------------
+
+KNOWN = Hierarchy.from_columns({"state": ["S", "S"], "town": ["a", "b"]}, ["state", "town"])
+TRIPS = list(itertools.product(["a", "x", "y"], ["p", None]))
+"""From a known place or one of two unknown ones, to a known or a missing one."""
+
+WITH_UNKNOWN = [Unit(1), Unit(2), Unit(2, bounded=False), Unit(2, distinct=False)]
+
+
+@cache
+def read_trips(trips):
+    """A table with these trips and one of somebody else, read as a release reads it."""
+    table = pd.DataFrame([("b", "p"), *trips], columns=["from", "to"], dtype=object)
+    axes = {"from": (KNOWN, "from"), "to": (Hierarchy.flat("to", ["p"]), "to")}
+    return flows(table, axes=axes, unknown="elsewhere")
+
+
+def read_people(unit):
+    """The tables of all that one person's trips can be; of nobody's first, where that is a neighbour."""
+    sizes = [unit.trips] if unit.bounded else range(unit.trips + 1)
+    draw = itertools.combinations if unit.distinct else itertools.combinations_with_replacement
+    return [read_trips(trips) for size in sizes for trips in draw(TRIPS, size)]
+
+
+def neighbours_among(runs, unit):
+    return itertools.combinations(runs, 2) if unit.bounded else ((one, runs[0]) for one in runs)
+
+
+@pytest.mark.parametrize("unit", WITH_UNKNOWN, ids=str)
+@pytest.mark.parametrize("method", ["InfTDA", "VanillaGauss"])
+def test_sensitivity_through_the_reader_with_an_unknown_region(method, unit):
+    """Different trips to unknown places share a cell: all neighbours, in all that is measured."""
+    runs = []
+    for data in read_people(unit):
+        runs.append(unrelated(3, 4))
+        top_down(data, 1.0, 1e-6, runs[-1], method, unit)
+    worst = 0
+    for one, other in neighbours_among(runs, unit):
+        for a, b, spend in zip(one.true, other.true, one.spends, strict=True):
+            squared = int(((a - b) ** 2).sum())
+            assert squared <= spend.sensitivity**2 * (1 + 1e-12)
+            worst = max(worst, squared)
+    assert worst == unit.trips**2 * (2 if unit.bounded else 1)
+
+
+@pytest.mark.parametrize("unit", WITH_UNKNOWN, ids=str)
+def test_changes_through_the_reader_with_an_unknown_region(unit):
+    """What the stability histogram takes for granted: how many counts change, how much in all and at most."""
+
+    class Stable(Double):
+        def stable(self, counts, query, changes, epsilon, delta):
+            claimed.add(changes)
+            spend = Spend(query, "double", changes.in_all, 0.0, epsilon, None, False, delta)
+            return np.arange(counts.size), self._answer(counts, spend)
+
+    claimed, tables = set(), []
+    for data in read_people(unit):
+        top_down(data, 1.0, 1e-6, Stable(), "SH", unit)
+        dense = np.zeros([axis.names[-1].size for axis in data.axes], np.int64)
+        dense[tuple(data.cells.T)] = data.counts
+        tables.append(dense)
+    away = [np.abs(a - b) for a, b in neighbours_among(tables, unit)]
+    assert claimed == {tuple(max(int(f(d)) for d in away) for f in (np.count_nonzero, np.sum, np.max))}
+
+
+def test_without_an_unknown_region_different_trips_need_less_noise():
+    unit = Unit(2)
+    known, unknown = (flows(pd.DataFrame({"c": ["a"]}), axes={"c": ["c"]}, unknown=u) for u in (None, "z"))
+    spends = [
+        top_down(data, 1.0, 1e-6, Double(), "InfTDA", unit).ledger.spends[0] for data in (known, unknown)
+    ]
+    assert [round(spend.sensitivity**2) for spend in spends] == [4, 8]
+    made = top_down(unknown, 1.0, 1e-6, Double(), "InfTDA", unit)
+    assert made.settings["unknown"] == "z"
 
 
 def test_in_words():

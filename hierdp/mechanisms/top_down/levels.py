@@ -69,10 +69,28 @@ def depths_of(axes: Sequence[Hierarchy], order: Sequence[int]) -> list[tuple[int
     return reached
 
 
-def finest_cells(axes: Sequence[Hierarchy], depths: Sequence[int]) -> int:
-    """How many of the finest cells the largest node at these depths holds."""
+ANY_NUMBER = 2**31
+"""Of places: more than one person has trips; see `Unit.trips`."""
+
+
+def finest_places(data: Flows, depths: Sequence[int]) -> int:
+    """In how many different finest places trips may lie that share a node at these depths.
+
+    Without an unknown region, a place is a finest cell, and these are the finest cells that the largest node
+    holds. An unknown region stands for any number of places, and each level has one: its cells, the finest
+    ones too, have room for all the trips of a person, however different these are in the table.
+
+    Parameters
+    ----------
+    data : Flows
+        Of which only the axes, and the name of the unknown region, are looked at.
+    depths : sequence of int
+        The level reached on each axis.
+    """
+    if data.unknown is not None:
+        return ANY_NUMBER
     most = 1
-    for axis, depth in zip(axes, depths, strict=True):
+    for axis, depth in zip(data.axes, depths, strict=True):
         leaves = axis.tree.sum_up(np.ones(axis.tree.leaves.size, dtype=np.int64))
         most *= int(leaves[axis.tree.nodes_of(depth)].max())
     return most

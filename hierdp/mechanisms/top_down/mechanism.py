@@ -20,8 +20,8 @@ from hierdp.mechanisms.top_down.levels import (
     Children,
     Level,
     depths_of,
-    finest_cells,
     finest_cells_of,
+    finest_places,
     level_name,
     nodes_above,
     refinements,
@@ -152,10 +152,11 @@ def settings_of(
     shares: Sequence[float] | None,
     backend: str | None,
 ) -> dict[str, Any]:
-    """For the manifest; of `data` only the axes."""
+    """For the manifest; of `data` only the axes and the unknown region."""
     return {
         "axes": {name: list(axis.levels) for name, axis in zip(data.axis_names, data.axes, strict=True)},
         "order": [data.axis_names[axis] for axis in order],
+        **({} if data.unknown is None else {"unknown": data.unknown}),
         **({} if unit.trips == 1 else {"trips_a_person": unit.trips, "all_different": unit.distinct}),
         **({"total": total} if unit.bounded else {}),
         **({} if shares is None else {"shares": [float(share) for share in shares]}),
@@ -211,7 +212,7 @@ def _level_by_level(
         among = true.among(children, among)
         counts = np.zeros(children.size, dtype=np.int64)
         counts[among[among >= 0]] = true.level.counts[among >= 0]
-        squared = unit.squared_sensitivity_over(finest_cells(data.axes, children.depths))
+        squared = unit.squared_sensitivity_over(finest_places(data, children.depths))
         measured = noise.gaussian(counts, f"counts by {name}", root_of(squared), share)
         del counts
         spends.append(measured.spend)
@@ -235,8 +236,11 @@ def _stable(
     data: Flows, order: Sequence[int], epsilon: float, delta: float, noise: Noise, unit: Unit
 ) -> Found:
     """The stability histogram (Theorem 8) of the finest counts, summed up."""
-    name = level_name(data, depths_of(data.axes, order)[-1])
-    kept, measured = noise.stable(data.counts, f"counts by {name}", unit.changes, epsilon, delta)
+    finest = depths_of(data.axes, order)[-1]
+    changes = unit.changes_over(finest_places(data, finest))
+    kept, measured = noise.stable(
+        data.counts, f"counts by {level_name(data, finest)}", changes, epsilon, delta
+    )
     return summed_up(data, order, data.cells[kept], measured.counts), [], [measured.spend]
 
 
@@ -251,8 +255,9 @@ def _all_cells(data: Flows, order: Sequence[int], rho: float, noise: Noise, unit
         )
     counts = np.zeros(possible, dtype=np.int64)
     counts[np.ravel_multi_index(tuple(data.cells.T), shape)] = data.counts
-    name = level_name(data, depths_of(data.axes, order)[-1])
-    measured = noise.gaussian(counts, f"counts by {name}", root_of(unit.squared_sensitivity), rho)
+    finest = depths_of(data.axes, order)[-1]
+    sensitivity = root_of(unit.squared_sensitivity_over(finest_places(data, finest)))
+    measured = noise.gaussian(counts, f"counts by {level_name(data, finest)}", sensitivity, rho)
     there = np.flatnonzero(measured.counts)
     cells = np.stack(np.unravel_index(there, shape), axis=1).astype(np.int64)
     return summed_up(data, order, cells, measured.counts[there]), [], [measured.spend]

@@ -22,7 +22,8 @@ class Unit:
     trips : int
         m, how many trips a person has: just so many where `bounded`, else at most.
     distinct : bool
-        Whether one person's trips all lie in different finest cells.
+        Whether one person's trips all lie in different finest places of the table. Places without a region
+        of their own are different ones, too, though they share the cells of the unknown region.
     bounded : bool
         Neighbouring tables: one person in place of another (the total is public), or, if False, one person
         more or less (the total gets noise too).
@@ -36,7 +37,7 @@ class Unit:
     --------
     >>> Unit().squared_sensitivity, Unit(3).squared_sensitivity, Unit(3, distinct=False).squared_sensitivity
     (2, 6, 18)
-    >>> Unit(3).squared_sensitivity_over(cells=2)
+    >>> Unit(3).squared_sensitivity_over(places=2)
     10
     """
 
@@ -53,27 +54,35 @@ class Unit:
 
     @property
     def squared_sensitivity(self) -> int:
-        """Δ₂² of the finest counts: 2m bounded, m unbounded; 2m², m² where trips may repeat (§4.1)."""
+        """Δ₂² of counts of one place each: 2m bounded, m unbounded; 2m², m² where trips may repeat (§4.1)."""
         return self.squared_sensitivity_over(1)
 
-    def squared_sensitivity_over(self, cells: int) -> int:
-        """Δ₂² of counts each of which sums up to so many finest cells.
+    def squared_sensitivity_over(self, places: int) -> int:
+        """Δ₂² of counts each of which stands for so many finest places, or fewer.
 
-        The paper takes 2m (or m) at every level. But trips that differ in the finest cells may lie in one
-        cell of a coarser level: two trips to two counties of one state move the state's count by two. With
-        room for n of a person's trips in one count, the worst is ⌊m/n⌋ counts of n trips and one of the
-        rest; for two people, twice that, where their trips share no count.
+        The paper takes 2m (or m) at every level. But trips to different finest places may lie in one cell of
+        a coarser level: two trips to two counties of one state move the state's count by two. So they may in
+        a finest cell of an unknown region, which stands for all places without a region of their own.
+
+        Let a person move count v by k_v, Σ k_v = m. Different trips fit into it as far as it has places:
+        0 ≤ k_v ≤ n. Σ k_v² is convex, so its maximum is at a vertex: ⌊m/n⌋ counts move by n and one by the
+        rest. If one person replaces another, Σ (k_v − l_v)² ≤ Σ k_v² + Σ l_v², with equality where their
+        trips share no count: twice that. With n ≥ m (any coarse enough node, and every unknown region) that
+        is m² or 2m², as for trips that need not be different.
         """
-        most = min(cells, self.trips) if self.distinct else self.trips
+        most = self._largest(places)
         full, rest = divmod(self.trips, most)
         one = full * most**2 + rest**2
         return 2 * one if self.bounded else one
 
-    @property
-    def changes(self) -> Changes:
-        """What one person changes in the finest counts."""
+    def changes_over(self, places: int) -> Changes:
+        """What one person changes in counts each of which stands for so many finest places, or fewer."""
         trips = 2 * self.trips if self.bounded else self.trips
-        return Changes(trips, trips, 1 if self.distinct else self.trips)
+        return Changes(trips, trips, self._largest(places))
+
+    def _largest(self, places: int) -> int:
+        """The most trips of one person in one count."""
+        return min(places, self.trips) if self.distinct else self.trips
 
     @property
     def neighbours(self) -> str:
