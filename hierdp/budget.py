@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,12 @@ class Spend:
     private: bool
     delta: float | None = None
     times: int = 1
+
+
+def spends_of(told: Mapping[str, Any]) -> tuple[Spend, ...]:
+    """The measurements of a budget as a manifest has it; what it says beside them is left out."""
+    names = {field.name for field in fields(Spend)}
+    return tuple(Spend(**{k: v for k, v in line.items() if k in names}) for line in told["spends"])
 
 
 @dataclass(frozen=True)
@@ -99,6 +105,11 @@ class Ledger:
     def private(self) -> bool:
         """Whether all noise was drawn exactly, so that the guarantee holds."""
         return all(spend.private for spend in self.spends)
+
+    @classmethod
+    def from_dict(cls, told: Mapping[str, Any]) -> Ledger:
+        """What `as_dict` made, of which the sums are computed again."""
+        return cls(told["epsilon"], told["delta"], told["neighbouring_relation"], spends_of(told))
 
     def as_dict(self) -> dict[str, Any]:
         """For the manifest."""

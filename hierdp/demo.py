@@ -12,7 +12,7 @@ from hierdp.hierarchy import Hierarchy
 from hierdp.mechanisms.group_size import m_c_dp
 from hierdp.mechanisms.top_down import inf_tda, true_table
 from hierdp.noise import Noise
-from hierdp.record import Release, write_proofs, write_tables
+from hierdp.record import Release
 from hierdp.tables import Flows, GroupSizes
 from hierdp.verification import Verification, verify
 
@@ -24,8 +24,11 @@ DELTA = 1e-8
 MAX_SIZE = 100
 """Flights of one aircraft to one airport; more count as so many. Public, and not chosen from the data."""
 UNKNOWN = "unknown"
-RELEASES = "group-sizes", "origin-destination"
-"""Their folders."""
+RELEASES = {
+    "group-sizes": "Aircraft from New York by their flights to each airport, 2013",
+    "origin-destination": "Flights from New York by origin and destination, 2013",
+}
+"""Their folders and titles."""
 
 TIMETABLE = "airports of the year's public timetable"
 SAMPLE = 4
@@ -94,10 +97,9 @@ def run(noise: Noise | None = None, time_limit: float = SECONDS) -> Demo:
 def write(demo: Demo, path: Path, overwrite: bool) -> None:
     """Both releases' tables and manifests, the verification, the report and its picture."""
     with folder.appearing(path, overwrite) as aside:
-        for release, name in zip((demo.sizes, demo.flows), RELEASES, strict=True):
+        for release, (name, title) in zip((demo.sizes, demo.flows), RELEASES.items(), strict=True):
             (aside / name).mkdir()
-            write_proofs(release, aside / name)
-            write_tables(release, aside / name)
+            release.fill(aside / name, title=title)
         demo.found.frame().to_parquet(aside / "verification.parquet", index=False)
         picture(demo).savefig(aside / "demo.png", dpi=150)
         (aside / "report.html").write_text(page(demo), encoding="utf-8")
@@ -121,12 +123,14 @@ def page(demo: Demo) -> str:
         plots.svg(drawn),
         [demo.size_errors, demo.flow_errors],
     )
-    warnings = [text for release in (demo.sizes, demo.flows) if (text := release.manifest()["warning"])]
+    manifests = [release.manifest() for release in (demo.sizes, demo.flows)]
+    warnings = [text for manifest in manifests if (text := manifest["warning"])]
     sections = [
-        errors,
         report.verification_section(demo.found),
-        *(report.budget_section(release) for release in (demo.sizes, demo.flows)),
-        *(report.steps_section(release) for release in (demo.sizes, demo.flows)),
+        errors,
+        *(report.budget_section(manifest) for manifest in manifests),
+        *(report.steps_section(manifest) for manifest in manifests),
+        report.solves_section(demo.found),
     ]
     return report.page("hierdp: the flights from New York, 2013", sections, warnings[:1])
 

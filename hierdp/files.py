@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 TABLE, FINEST, REGIONS = "released", "finest", "regions.csv"
-MANIFEST, PROOFS = "manifest.json", "proofs.zip"
+MANIFEST, PROOFS, REPORT = "manifest.json", "proofs.zip", "report.html"
 
 ALONE = "region"
 """What the one hierarchy of a release is called in its list of regions."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from hierdp import files, folder, progress, seal
 from hierdp.budget import Ledger
+from hierdp.errors import InputError
 from hierdp.hierarchy import Hierarchy
 from hierdp.noise import deviation_of
 from models import Model
@@ -251,9 +252,15 @@ class Release:
 
         return holds(self.table, self.settings, self.regions)
 
-    def manifest(self) -> dict[str, Any]:
-        """What a reader needs to judge the release; JSON-ready, and safe to publish."""
+    def manifest(self, title: str | None = None, note: str | None = None) -> dict[str, Any]:
+        """What a reader needs to judge the release; JSON-ready, and safe to publish.
+
+        `title` and `note` are the publisher's own words, for the report.
+        """
+        check_words(title=title, note=note)
         return {
+            "title": title,
+            "note": note,
             "mechanism": self.mechanism,
             "warning": None if self.ledger.private else "SIMULATED NOISE: this release is NOT private",
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -268,7 +275,13 @@ class Release:
         }
 
     def write(
-        self, path: str | Path, overwrite: bool = False, report: bool = True, proofs: bool = True
+        self,
+        path: str | Path,
+        overwrite: bool = False,
+        report: bool = True,
+        proofs: bool = True,
+        title: str | None = None,
+        note: str | None = None,
     ) -> Path:
         """Write the tables, the manifest, the report, and what `hierdp check` needs to check them.
 
@@ -286,27 +299,56 @@ class Release:
             Whether to draw the report.
         proofs : bool
             Whether to keep the models and answers of all steps: noisy counts, safe to publish, but large.
+        title, note : str, optional
+            The publisher's own words, kept in the manifest: a title for the report, and what stands under it.
 
         Raises
         ------
         InputError
-            If the folder exists, or its parent does not.
+            If the folder exists, or its parent does not, or the title or note is not text.
         OSError
             If the disk is full or the like; nothing is left under the name.
         """
+        check_words(title=title, note=note)
         with folder.appearing(Path(path), overwrite) as aside:
-            self.fill(aside, report, proofs)
+            self.fill(aside, report, proofs, title, note)
         return Path(path)
 
-    def fill(self, into: Path, report: bool = True, proofs: bool = True) -> str:
+    def fill(
+        self,
+        into: Path,
+        report: bool = True,
+        proofs: bool = True,
+        title: str | None = None,
+        note: str | None = None,
+    ) -> str:
         """Write the files of `write` into a folder that exists, and seal it; returns its fingerprint."""
+        manifest = self.manifest(title, note)
         if report:
-            from hierdp.report import release_report
+            from hierdp.report_release import release_report
 
-            (into / "report.html").write_text(release_report(self), encoding="utf-8")
+            text = release_report(self.table, manifest)
+            (into / files.REPORT).write_text(text, encoding="utf-8", newline="\n")
         if proofs:
             write_proofs(self, into)
-        return write_tables(self, into)
+        return write_tables(self, manifest, into)
+
+
+def check_words(**words: str | None) -> None:
+    """That the publisher's words are text that can be written.
+
+    Raises
+    ------
+    InputError
+        Naming the first that is not.
+    """
+    for name, text in words.items():
+        if text is not None and not isinstance(text, str):
+            raise InputError(f"the {name} must be text, got {type(text).__name__}")
+        try:
+            (text or "").encode()
+        except UnicodeEncodeError:
+            raise InputError(f"the {name} is not valid Unicode text: write it in UTF-8") from None
 
 
 KNOWN = "in the column standard_error"
@@ -321,7 +363,7 @@ def write_proofs(release: Release, into: Path) -> None:
         write(release.steps, into / files.PROOFS)
 
 
-def write_tables(release: Release, into: Path) -> str:
+def write_tables(release: Release, manifest: Mapping[str, Any], into: Path) -> str:
     """The tables and the manifest of a release, into a folder that exists; all that is there is sealed.
 
     Returns
@@ -334,7 +376,7 @@ def write_tables(release: Release, into: Path) -> str:
     if last is not None:
         files.write_frame(last, into, files.FINEST)
     files.write_regions(release.regions, into)
-    text = json.dumps(release.manifest(), indent=2, ensure_ascii=False)
+    text = json.dumps(manifest, indent=2, ensure_ascii=False)
     (into / files.MANIFEST).write_text(text + "\n", encoding="utf-8")
     return seal.seal(into)
 

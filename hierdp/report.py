@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from hierdp.budget import Ledger
-from hierdp.record import Release
 from hierdp.verification import TOLERANCE, Verification
 
 if TYPE_CHECKING:
@@ -34,34 +33,20 @@ class Section:
         return [_cells(frame) for frame in self.frames]
 
 
-def page(title: str, sections: Sequence[Section], warnings: Sequence[str] = ()) -> str:
-    """A whole page."""
+def page(title: str, sections: Sequence[Section], warnings: Sequence[str] = (), note: str = "") -> str:
+    """A whole page; the note is shown as it is written, line by line."""
     import jinja2
 
     source = resources.files("hierdp").joinpath("report.html").read_text(encoding="utf-8")
     template = jinja2.Environment(autoescape=True, trim_blocks=True).from_string(source)
-    return template.render(title=title, sections=sections, warnings=warnings)
+    return template.render(title=title, sections=sections, warnings=warnings, note=note)
 
 
-def release_report(release: Release) -> str:
-    """What may be said of a release without the true counts: these, budget, settings, what was proved."""
-    from hierdp.report_release import counts_section, settings_section
-
-    manifest = release.manifest()
-    warning = manifest["warning"]
-    sections = [
-        counts_section(release, manifest),
-        budget_section(release),
-        settings_section(manifest),
-        steps_section(release),
-    ]
-    return page(f"A release by {release.mechanism}", sections, [warning] if warning else [])
-
-
-def budget_section(release: Release) -> Section:
+def budget_section(manifest: Mapping[str, Any]) -> Section:
     """The ledger."""
-    told = f"{release.mechanism}: {budget_in_words(release.ledger)}"
-    return Section("Budget", [told], frames=[budget_frame(release.ledger)])
+    ledger = Ledger.from_dict(manifest["budget"])
+    told = f"{manifest['mechanism']}: {budget_in_words(ledger)}"
+    return Section("Budget", [told], frames=[budget_frame(ledger)])
 
 
 def budget_in_words(ledger: Ledger) -> str:
@@ -91,11 +76,11 @@ def budget_frame(ledger: Ledger) -> DataFrame:
     return pd.DataFrame(rows).fillna("")
 
 
-def steps_section(release: Release) -> Section:
+def steps_section(manifest: Mapping[str, Any]) -> Section:
     """Every post-processing problem, and that its answer is proved optimal."""
     import pandas as pd
 
-    rows = release.manifest()["solved"]
+    rows = manifest["solved"]
     if not rows:
         return Section("Solved and proved", ["Nothing was to be solved: noise, and sums of it."])
     proved = sum(row["proved_optimal"] for row in rows)
@@ -121,15 +106,18 @@ def _short(number: str) -> str:
 
 
 def verification_section(found: Verification) -> Section:
-    """The cross-verification, with the times drawn."""
+    """The cross-verification's verdict, with the times drawn."""
     from hierdp import plots
 
     drawn, (axes,) = plots.figure(9, 4.2)
     plots.time_by_backend(axes, found.frame())
     verdict = "No backend disagrees." if not found.disagreements else f"{len(found.disagreements)} DISAGREE."
-    return Section(
-        "Verified by exact backends", [found.note, verdict], plots.svg(drawn), [verification_frame(found)]
-    )
+    return Section("Verified by exact backends", [verdict, found.note], plots.svg(drawn))
+
+
+def solves_section(found: Verification) -> Section:
+    """Every solve of the cross-verification."""
+    return Section("Every solve", frames=[verification_frame(found)])
 
 
 def verification_frame(found: Verification) -> DataFrame:

@@ -1,24 +1,23 @@
-"""What a release's report shows beside its budget: the counts drawn, what holds of them, the settings."""
+"""The report of a release, of its table and manifest alone: `hierdp check` makes it again and compares."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hierdp import figures
+from hierdp.budget import Ledger
 from hierdp.check.counts import is_cells, is_sizes
-from hierdp.record import Release
-from hierdp.report import Section
+from hierdp.report import Section, budget_section, page, steps_section
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 LARGEST = 15
 """Cells that are drawn of a table over several axes."""
-
-MANY = 2_000
-"""Points from which on a plot is an image: so many vectors would make a page slow."""
 
 PROPERTIES = {
     "whole": "whole numbers",
@@ -29,19 +28,81 @@ PROPERTIES = {
 ANSWERS = {True: "yes", False: "not claimed", None: "does not apply"}
 
 
-def counts_section(release: Release, manifest: Mapping[str, Any]) -> Section:
-    """The released counts, drawn, and what holds of all of them."""
+def release_report(table: DataFrame, manifest: Mapping[str, Any]) -> str:
+    """What may be said of a release without the true counts, verdicts first and long tables last.
+
+    Parameters
+    ----------
+    table : DataFrame
+        The released counts.
+    manifest : mapping
+        As `Release.manifest` makes it; nothing else, not even the time, goes into the report.
+
+    Returns
+    -------
+    str
+        A page in HTML.
+    """
+    about = about_section(table, manifest)
+    sections = [
+        about,
+        verdicts_section(manifest),
+        counts_section(table, manifest["settings"]),
+        budget_section(manifest),
+        settings_section(manifest),
+        steps_section(manifest),
+    ]
+    warning = manifest["warning"]
+    title = manifest["title"] or about.title
+    if title == about.title:
+        sections[0] = Section("What was released", about.texts)
+    return page(title, sections, [warning] if warning else [], manifest["note"] or "")
+
+
+def about_section(table: DataFrame, manifest: Mapping[str, Any]) -> Section:
+    """What was released and what is protected, in plain words, under a title of that."""
+    ledger = Ledger.from_dict(manifest["budget"])
+    what = _what(table, manifest["settings"])
+    repaired = "; the noisy counts were then made to fit together" if manifest["solved"] else ""
+    texts = [
+        f"{what}: {len(table):,} rows, in released.csv and released.parquet. {manifest['mechanism']} added "
+        f"random noise to the true counts{repaired}. No true count is in any of the files.",
+        f"Protected: {ledger.neighbours}. Whatever somebody concludes from this release, and whatever else "
+        f"they know, such a change makes it at most {_factor(ledger.epsilon)} times as likely"
+        + (f", but for a chance of {ledger.delta:g}" if ledger.delta else "")
+        + f" (ε = {ledger.epsilon:g}; the smaller ε, the stronger the protection and the larger the noise).",
+    ]
+    public = manifest["taken_as_public"]
+    if public:
+        told = "; ".join(f"{name.replace('_', ' ')}: {words}" for name, words in public.items())
+        texts.append(f"Taken as public, by the publisher's word: {told}.")
+    return Section(what, texts)
+
+
+def verdicts_section(manifest: Mapping[str, Any]) -> Section:
+    """What holds of counts, proofs, noise and budget, in a line each."""
     import pandas as pd
 
-    from hierdp import plots
+    ledger, solved = Ledger.from_dict(manifest["budget"]), manifest["solved"]
+    proved = sum(line["proved_optimal"] for line in solved)
+    steps = f"{proved:,} of {len(solved):,}" if solved else "nothing was to be solved"
+    rows = [
+        ("noise drawn exactly", "yes" if ledger.private else "no"),
+        ("budget spent", f"{ledger.spent:.6g} of {ledger.rho if ledger.zcdp else ledger.epsilon:.6g}"),
+        ("post-processing proved optimal", steps),
+        *((f"counts: {PROPERTIES[name]}", ANSWERS[holds]) for name, holds in manifest["holds"].items()),
+        ("standard errors", manifest["standard_errors"]),
+    ]
+    text = (
+        "Anybody can check this from the files alone: hierdp check FOLDER --fingerprint, with that published."
+    )
+    return Section("Verdicts", [text], frames=[pd.DataFrame(rows, columns=["claim", "verdict"])])
 
-    rows = [(PROPERTIES[name], ANSWERS[holds]) for name, holds in manifest["holds"].items()]
-    texts = [f"{len(release.table):,} rows, in released.csv and released.parquet. Of every count in it:"]
-    drawn, (axes,) = plots.figure(9, 3.2)
-    title = _draw(axes, release)
-    axes.set_title(title, loc="left", fontsize=10, fontweight="bold")
-    figure = plots.svg(drawn) if title else ""
-    return Section("Counts", texts, figure, [pd.DataFrame(rows, columns=["property", "holds"])])
+
+def counts_section(table: DataFrame, settings: Mapping[str, Any]) -> Section:
+    """The released counts, drawn."""
+    figure = _draw(table, settings)
+    return Section("Counts", [] if figure else ["There is nothing to draw."], figure)
 
 
 def settings_section(manifest: Mapping[str, Any]) -> Section:
@@ -55,6 +116,28 @@ def settings_section(manifest: Mapping[str, Any]) -> Section:
         f"Made {manifest['created'].replace('T', ' ').removesuffix('+00:00')} UTC by {made}.",
     ]
     return Section("Settings", texts, frames=[pd.DataFrame(rows, columns=["setting", "value"])])
+
+
+def _factor(epsilon: float) -> str:
+    """e^ε in few digits; ε may be beyond what a float's power holds."""
+    return f"{math.exp(epsilon):.3g}" if epsilon < 700 else f"e^{epsilon:g}"
+
+
+def _what(table: DataFrame, settings: Mapping[str, Any]) -> str:
+    """A title, for who gives none."""
+    if is_sizes(table):
+        return (
+            f"How many groups have each size, by {', '.join(settings['levels'][1:]) or settings['levels'][0]}"
+        )
+    if is_cells(settings, table):
+        return f"Counts by {' and '.join(settings['axes'])}"
+    axes = _axes(settings)
+    return f"Counts by {' and '.join(axis['name'] for axis in axes)}" if axes else "Private counts"
+
+
+def _axes(settings: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Of bins."""
+    return list(settings.get("range_query", settings).get("axes") or ())
 
 
 def _in_words(settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -77,43 +160,39 @@ def _plain(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-def _draw(axes: Any, release: Release) -> str:
-    """The counts, as suits their table; returns a title, empty if there is nothing to draw."""
-    table, settings = release.table, release.settings
+def _draw(table: DataFrame, settings: Mapping[str, Any]) -> str:
+    """The counts, as suits their table; empty if there is nothing to draw."""
     if table.empty:
         return ""
     if is_sizes(table):
-        return _sizes(axes, table, settings)
+        return _sizes(table, settings)
     if is_cells(settings, table):
-        return _cells(axes, table, list(settings["axes"]))
-    told = settings.get("range_query", settings).get("axes")
-    return "" if told is None else _bins(axes, table, [axis["name"] for axis in told])
+        return _cells(table, list(settings["axes"]))
+    axes = _axes(settings)
+    return _bins(table, [axis["name"] for axis in axes]) if axes else ""
 
 
-def _sizes(axes: Any, table: DataFrame, settings: Mapping[str, Any]) -> str:
+def _sizes(table: DataFrame, settings: Mapping[str, Any]) -> str:
     top = table[table["level"] == 0] if (table["level"] == 0).any() else table
     groups = top.groupby("size")["groups"].sum()
     groups = groups[groups > 0]
-    _points(axes, groups.index.to_numpy(), groups.to_numpy(), linestyle="none", marker="o", markersize=3)
-    axes.set_yscale("log")
+    if groups.empty:
+        return ""
     last = f" ({settings['max_size']} means this or more)" if "max_size" in settings else ""
-    axes.set(xlabel=f"entities in a group{last}", ylabel="groups")
-    return "Groups by size, all regions together"
+    x, y = groups.index.to_numpy(float), groups.to_numpy(float)
+    return figures.points(
+        x, y, "Groups by size, all regions together", f"entities in a group{last}", "groups"
+    )
 
 
-def _cells(axes: Any, table: DataFrame, names: list[str]) -> str:
+def _cells(table: DataFrame, names: list[str]) -> str:
     finest = table[table["level"] == table["level"].max()].nlargest(LARGEST, "count")
     labels = [" → ".join(map(str, row)) for row in finest[names].itertuples(index=False)]
-    places = np.arange(len(labels))
-    axes.barh(places, finest["count"], color=_colour(), height=0.7)
-    axes.set_yticks(places, labels, fontsize=7)
-    axes.invert_yaxis()
-    axes.grid(axis="y", visible=False)
-    axes.set_xlabel("count")
-    return f"The largest cells of the finest level ({' → '.join(names)})"
+    title = f"The largest cells of the finest level ({' → '.join(names)})"
+    return figures.bars(labels, finest["count"].tolist(), title, "count")
 
 
-def _bins(axes: Any, table: DataFrame, names: list[str]) -> str:
+def _bins(table: DataFrame, names: list[str]) -> str:
     """Of one axis as steps with their standard errors; of two as an image."""
     if "level" in table:
         table = table[table["level"] == table["level"].max()]
@@ -121,36 +200,12 @@ def _bins(axes: Any, table: DataFrame, names: list[str]) -> str:
     shape = [int(table[column].nunique()) for column in columns]
     counts = table["count"].to_numpy(float)
     if len(names) == 2 and counts.size == shape[0] * shape[1]:
-        image = axes.imshow(counts.reshape(shape).T, origin="lower", aspect="auto", cmap="cividis")
-        axes.figure.colorbar(image, ax=axes, label="count")
-        axes.grid(visible=False)
-        axes.set(xlabel=f"{names[0]}, bin", ylabel=f"{names[1]}, bin")
-        return "Counts by bin"
+        x, y = (f"{name}, bin" for name in names)
+        return figures.image(counts.reshape(shape), "Counts by bin", x, y)
     if len(names) != 1:
         return ""
-    at = np.arange(counts.size)
-    _points(axes, at, counts, drawstyle="steps-mid")
-    if "standard_error" in table:
-        off = table["standard_error"].to_numpy(float)
-        axes.fill_between(
-            at,
-            counts - off,
-            counts + off,
-            step="mid",
-            alpha=0.25,
-            color=_colour(),
-            linewidth=0,
-            rasterized=True,
-        )
-    axes.set(xlabel=f"{names[0]}, bin from 0 on", ylabel="count")
-    return "Counts by bin" + (", with a standard error to each side" if "standard_error" in table else "")
-
-
-def _points(axes: Any, x: Any, y: Any, **look: Any) -> None:
-    axes.plot(x, y, color=_colour(), linewidth=1, rasterized=len(x) > MANY, **look)
-
-
-def _colour() -> str:
-    from hierdp import plots
-
-    return plots.COLOURS[0]
+    errors = table["standard_error"].to_numpy(float) if "standard_error" in table else None
+    if errors is not None and not np.isfinite(errors).all():
+        errors = None
+    title = "Counts by bin" + ("" if errors is None else ", with a standard error to each side")
+    return figures.steps(counts, errors, title, f"{names[0]}, bin from 0 on", "count")

@@ -19,6 +19,7 @@ from hierdp.check.budget import check_budget
 from hierdp.check.counts import broken
 from hierdp.check.found import FAILS, HOLDS, OPEN, UNCLAIMED, Found
 from hierdp.check.proofs import check_proofs
+from hierdp.check.report import check_report
 from hierdp.check.shape import check_shape
 from hierdp.check.ties import tie_of
 from hierdp.errors import InputError, listed
@@ -109,6 +110,7 @@ def _checks(folder: Path, fingerprint: str | None) -> Iterator[Found]:
         ("counts", lambda: _check_counts(table, manifest, regions)),
         ("budget", lambda: check_budget(manifest)),
         ("budget: queries", lambda: check_asked(table, manifest, regions)),
+        ("report", lambda: check_report(folder, table, manifest)),
         ("certificates", lambda: check_proofs(folder, manifest, tie_of(table, manifest, regions))),
     ]
     for name, part in parts:

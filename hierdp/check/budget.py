@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import fields
 from typing import Any
 
-from hierdp.budget import Ledger, Spend, check_epsilon
+from hierdp.budget import Ledger, Spend, check_epsilon, spends_of
 from hierdp.check.found import FAILS, HOLDS, OPEN, Found
 from hierdp.errors import InputError
 from hierdp.noise import deviation_of
@@ -19,8 +18,7 @@ CLOSE = 1e-9
 def check_budget(manifest: Mapping[str, Any]) -> Iterator[Found]:
     """Each spend by the law of its noise, their sum by the composition named, and the sum under the claim."""
     told = manifest["budget"]
-    names = {field.name for field in fields(Spend)}
-    spends = tuple(Spend(**{k: v for k, v in line.items() if k in names}) for line in told["spends"])
+    spends = spends_of(told)
     wrong = [found for found in map(_against_its_law, spends) if found]
     unknown = [spend.noise for spend in spends if _loss(spend) is None]
     if wrong:
@@ -31,7 +29,7 @@ def check_budget(manifest: Mapping[str, Any]) -> Iterator[Found]:
         yield Found("budget: each loss", HOLDS, f"{len(spends)} measurements, by the laws of their noise")
     try:
         check_epsilon(told["epsilon"])
-        ledger = Ledger(told["epsilon"], told["delta"], told["neighbouring_relation"], spends)
+        ledger = Ledger.from_dict(told)
     except InputError as over:
         yield Found("budget: sum", FAILS, str(over))
         return

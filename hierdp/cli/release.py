@@ -32,6 +32,9 @@ def common(command: Callable[..., Any]) -> Callable[..., Any]:
                      help="Folder to make, for tables (Parquet, CSV), manifest.json, report.html and "
                           "what `hierdp check` needs."),
         click.option("--overwrite", is_flag=True, help="Replace that folder if it exists (else it is kept)."),
+        click.option("--title", metavar="TEXT", help="Title of the report; kept in manifest.json. Public."),
+        click.option("--note", metavar="TEXT", help="What stands under the title; kept in manifest.json. "
+                     "Public."),
         click.option("--no-proofs", is_flag=True, help="Leave out proofs.zip, the models and answers by "
                      "which `hierdp check` makes the certificates again; it may be large."),
         click.option("--simulate", type=click.IntRange(min=0), metavar="SEED",
@@ -53,9 +56,12 @@ def run(
     from hierdp import folder
     from hierdp.budget import check_epsilon
     from hierdp.front import release as release_table
+    from hierdp.record import check_words
     from hierdp.report import budget_frame, budget_in_words
 
     screen, given = console(), click.get_current_context().params
+    words = {"title": given["title"], "note": given["note"]}
+    check_words(**words)
     # The folder is made before any noise is drawn: whatever is wrong with it is found before that.
     with folder.appearing(out, overwrite, _files(given)) as aside:
         budget = check_epsilon(number(epsilon))
@@ -63,7 +69,7 @@ def run(
         if simulate is not None:
             screen.print(NOT_PRIVATE)
         made = release_table(table, mechanism, epsilon=budget, noise=noise(simulate), **options)
-        fingerprint = made.fill(aside, proofs=not given["no_proofs"])
+        fingerprint = made.fill(aside, proofs=not given["no_proofs"], **words)
     with complete(out):
         solved = made.proved
         proved = sum(line.proved_optimal for line in solved)

@@ -1,6 +1,7 @@
 """hierdp check: it holds for every release as it was written, and names what was changed in others."""
 
 import json
+import re
 import shutil
 from dataclasses import replace
 
@@ -38,7 +39,7 @@ FLOWS = {"axes": {"o": ["s", "c"], "d": ["c"]}}
 
 def released(mechanism, folder, noise=None, **options):
     made = release(PEOPLE, mechanism, epsilon=1, noise=noise, **options)
-    made.write(folder, overwrite=True, report=False)
+    made.write(folder, overwrite=True, title="Of <people>", note="A note")
     return folder
 
 
@@ -106,7 +107,7 @@ def test_every_release_holds(tmp_path, mechanism, options, noise):
     for name in ("files", "tables", "budget: each loss", "budget: sum", "certificates"):
         assert found[name] == HOLDS
     assert found["privacy"] == (OPEN if noise else HOLDS)
-    assert found["budget: queries"] == found["table from steps"] == HOLDS
+    assert found["budget: queries"] == found["table from steps"] == found["report"] == HOLDS
     consistent = found["consistent"]
     if mechanism in ("top-down", "count-of-counts") or options.get("method") in ("M_c^dp", "M_H^dp"):
         assert consistent == HOLDS
@@ -442,6 +443,55 @@ def test_files_missing_and_added(sizes, tmp_path):
         check(tmp_path / "nowhere")
 
 
+def report(change):
+    """The report's text changed."""
+
+    def changed(folder):
+        path = folder / files.REPORT
+        text = change(path.read_text(encoding="utf-8"))
+        assert text != path.read_text(encoding="utf-8")
+        path.write_text(text, encoding="utf-8")
+
+    return changed
+
+
+REPORT_CHANGES = {
+    "another report": report(lambda _: "<h1>All is well</h1>"),
+    "nothing": report(lambda _: ""),
+    "no warning": report(lambda text: re.sub('<p class="warning">.*?</p>', "", text)),
+    "another title": report(lambda text: text.replace("Of &lt;people&gt;", "Of all people")),
+    "a point moved": report(lambda text: re.sub(r'd="M\d', 'd="M9', text)),
+    "a byte more": report(lambda text: text + "\n"),
+    "other line ends": report(lambda text: text.replace("\n", "\r\n")),
+    "the manifest's title": entry(title="Of others"),
+    "the manifest's note": entry(note=None),
+    "a note that is no text": entry(note=["A note"]),
+    "no title": manifest(lambda m: m.pop("title")),
+    "when it was made": entry(created="2020-01-01T00:00:00+00:00"),
+    "where regions are from": entry(taken_as_public={"regions": "the census"}),
+    "words that are none": entry(taken_as_public={"regions": 7}),
+    "a version": manifest(lambda m: m["versions"].update(numpy="0.1")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REPORT_CHANGES)
+def test_a_report_that_the_rest_does_not_give_is_caught(sizes, tmp_path, name):
+    folder = shutil.copytree(sizes, tmp_path / "out")
+    REPORT_CHANGES[name](folder)
+    seal.seal(folder)
+    assert failed(folder) == {"report"}
+
+
+def test_a_report_of_another_version_is_not_compared(sizes, tmp_path):
+    folder = shutil.copytree(sizes, tmp_path / "out")
+    change_manifest(folder, lambda m: m["versions"].update(hierdp="0.0.1"))
+    seal.seal(folder)
+    assert verdicts(folder)["report"] == OPEN
+    (folder / files.REPORT).unlink()
+    seal.seal(folder)
+    assert "report" not in verdicts(folder)
+
+
 def test_a_name_in_the_sums_reaches_no_other_folder(sizes, tmp_path):
     folder = shutil.copytree(sizes, tmp_path / "out")
     with (folder / seal.SUMS).open("a") as sums:
@@ -462,7 +512,7 @@ def test_a_fingerprint_that_is_none(sizes, wrong):
 
 
 def test_a_fingerprint_but_for_its_end(sizes):
-    fingerprint = files.digest(sizes / files.SUMS)
+    fingerprint = seal.digest(sizes / seal.SUMS)
     other = fingerprint[:-1] + ("0" if fingerprint[-1] != "0" else "1")
     assert verdicts(sizes, f" {fingerprint.upper()} ")["fingerprint"] == HOLDS
     assert verdicts(sizes, other)["fingerprint"] == FAILS
@@ -503,7 +553,7 @@ def test_the_command(sizes, tmp_path):
     assert "All checks hold." in good.output
     bad = run("check", sizes, "--fingerprint", fingerprint)
     assert bad.exit_code == 1
-    assert "1 of 14 checks fail: do not rely on this release." in bad.output  # another fingerprint
+    assert "1 of 15 checks fail: do not rely on this release." in bad.output  # another fingerprint
     change_cells(tmp_path / "out")
     bad = run("check", tmp_path / "out")
     assert bad.exit_code == 1

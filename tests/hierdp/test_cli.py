@@ -278,6 +278,7 @@ RELEASED = (
     "regions.csv",
     "released.csv",
     "released.parquet",
+    "report.html",
 )
 
 

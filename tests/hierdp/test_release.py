@@ -329,8 +329,8 @@ def test_a_failure_half_way_leaves_nothing(made, tmp_path, monkeypatch, failure,
         before = everything_in(path)
     write = record.write_tables
 
-    def half(release, into):
-        write(release, into)
+    def half(release, manifest, into):
+        write(release, manifest, into)
         (into / "manifest.json").unlink()
         raise failure
 
@@ -363,10 +363,10 @@ def test_a_failure_of_the_last_rename_puts_the_old_one_back(made, tmp_path, monk
 
 
 def test_a_failure_while_drawing_the_report_leaves_nothing(made, tmp_path, monkeypatch):
-    def fails(_):
+    def fails(*_):
         raise RuntimeError("no ink")
 
-    monkeypatch.setattr("hierdp.report.release_report", fails)
+    monkeypatch.setattr("hierdp.report_release.release_report", fails)
     with pytest.raises(RuntimeError, match="no ink"):
         made.write(tmp_path / "out")
     assert names(tmp_path) == []
@@ -377,8 +377,8 @@ import time
 import hierdp.record as record
 from hierdp.cli import main
 write = record.write_tables
-def half(release, into):
-    write(release, into)
+def half(release, manifest, into):
+    write(release, manifest, into)
     print("half way", flush=True)
     time.sleep(3600)
 record.write_tables = half

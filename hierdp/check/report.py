@@ -1,0 +1,30 @@
+"""The report of a release, made again from its table and manifest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hierdp.check.found import FAILS, HOLDS, OPEN, Found
+from hierdp.files import REPORT
+from hierdp.record import check_words, versions
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+
+def check_report(folder: Path, table: DataFrame, manifest: Mapping[str, Any]) -> Iterator[Found]:
+    """That `report.html`, which people read first, says what the table and the manifest do, and no more."""
+    words = {name: manifest[name] for name in ("title", "note")}
+    check_words(**words, **manifest["taken_as_public"])
+    if not (folder / REPORT).is_file():
+        return
+    from hierdp.report_release import release_report
+
+    if (folder / REPORT).read_bytes() == release_report(table, manifest).encode():
+        yield Found("report", HOLDS, "it is what the table and the manifest give")
+    elif manifest["versions"]["hierdp"] != dict(versions())["hierdp"]:
+        yield Found("report", OPEN, "another version of hierdp drew it, perhaps in other words")
+    else:
+        yield Found("report", FAILS, f"{REPORT} is not what the table and the manifest give")

@@ -1,0 +1,269 @@
+"""Small SVG figures: the same bytes for the same numbers on any machine, drawn without a library.
+
+`hierdp check` draws a report again and compares, so a figure is text in fixed digits and nothing else.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+import struct
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+WIDTH, HEIGHT = 860, 300
+LEFT, RIGHT, TOP, BOTTOM = 72, 16, 34, 46
+BLUE = "#0072B2"
+
+LETTER = 6.2
+"""Width of a letter of a label, in pixels, near enough."""
+
+COLOURS = ((0, 34, 78), (67, 78, 108), (125, 124, 120), (188, 175, 111), (254, 232, 56))
+"""From low to high, even in lightness, and the same to the colour-blind (after cividis)."""
+
+SKEWED = 20
+"""Where the largest count is more than so many times the median positive one, colours are logarithmic."""
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Scale:
+    """From values to pixels, evenly or by logarithms."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+    log: bool = False
+
+    def __call__(self, value: float) -> float:
+        """The pixel of a value."""
+        low, high, value = (math.log10(v) if self.log else v for v in (self.low, self.high, value))
+        return self.start + (value - low) / (high - low) * (self.end - self.start)
+
+    def ticks(self, most: int = 7) -> list[float]:
+        """Round values between low and high."""
+        if self.log:
+            powers = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
+            steps = (1, 2, 5) if len(powers) <= 3 else (1,)
+            found = [step * 10.0**power for power in powers for step in steps]
+            return [v for v in found if self.low <= v <= self.high][:: max(1, len(found) // (2 * most))]
+        step = 10.0 ** math.floor(math.log10((self.high - self.low) / most))
+        step *= next(m for m in (1, 2, 5, 10) if (self.high - self.low) / (step * m) <= most)
+        first, last = math.ceil(self.low / step), math.floor(self.high / step)
+        return [k * step for k in range(first, last + 1)]
+
+
+def points(x: Floats, y: Floats, title: str, x_label: str, y_label: str) -> str:
+    """Dots; `y` is positive, on a logarithmic axis."""
+    across = _across(float(x.min()), float(x.max()))
+    up = Scale(*_decades(float(y.min()), float(y.max())), HEIGHT - BOTTOM, TOP, log=True)
+    places = dict.fromkeys(f"M{across(a):.1f} {up(b):.1f}h0" for a, b in zip(x, y, strict=True))
+    dots = f'<path d="{"".join(places)}" stroke="{BLUE}" stroke-width="5" stroke-linecap="round"/>'
+    return _figure(_axes(across, up, x_label, y_label) + dots, title)
+
+
+def bars(labels: Sequence[str], values: Sequence[float], title: str, x_label: str) -> str:
+    """Bars to the right, one below the other; long labels are cut, and whole in a tooltip."""
+    most = 46
+    left = 16 + LETTER * min(most, max(map(len, labels)))
+    height = TOP + BOTTOM + 18 * len(labels)
+    low, high = min(0.0, *values), max(0.0, *values)
+    across = Scale(low, high if high > low else low + 1, left, WIDTH - RIGHT)
+    drawn = _x_axis(across, height, x_label)
+    for i, (label, value) in enumerate(zip(labels, values, strict=True)):
+        y = TOP + 18 * i
+        short = label if len(label) <= most else label[: most - 1] + "…"
+        from_, to = sorted((across(0), across(value)))
+        drawn += (
+            f'<text x="{left - 8:.1f}" y="{y + 13}" text-anchor="end">{escape(short)}'
+            f"<title>{escape(label)}</title></text>"
+            f'<rect x="{from_:.1f}" y="{y + 2}" width="{to - from_:.1f}" height="14" fill="{BLUE}"/>'
+        )
+    return _figure(drawn, title, height)
+
+
+def steps(values: Floats, errors: Floats | None, title: str, x_label: str, y_label: str) -> str:
+    """A line of steps over bins from 0 on; `errors`: how far a band goes to each side of it.
+
+    More bins than pixels are drawn by the least and largest of each pixel's.
+    """
+    across = Scale(-0.5, values.size - 0.5, LEFT, WIDTH - RIGHT)
+    spread = np.zeros_like(values) if errors is None else errors
+    low, high = min(0.0, float((values - spread).min())), max(0.0, float((values + spread).max()))
+    up = Scale(low, high if high > low else low + 1, HEIGHT - BOTTOM, TOP)
+    starts = np.unique(np.arange(WIDTH) * values.size // WIDTH)
+    drawn = _axes(across, up, x_label, y_label)
+    if errors is not None:
+        band = np.minimum.reduceat(values - errors, starts), np.maximum.reduceat(values + errors, starts)
+        drawn += _band(across, up, starts, *band, values.size, f'fill="{BLUE}" fill-opacity="0.22"')
+    if starts.size < values.size:
+        line = np.minimum.reduceat(values, starts), np.maximum.reduceat(values, starts)
+        drawn += _band(across, up, starts, *line, values.size, f'fill="{BLUE}" stroke="{BLUE}"')
+    else:
+        at = f"M{LEFT} {up(values[0]):.1f}" + "".join(
+            f"V{up(value):.1f}H{across(i + 0.5):.1f}" for i, value in enumerate(values)
+        )
+        drawn += f'<path d="{at}" fill="none" stroke="{BLUE}"/>'
+    return _figure(drawn, title)
+
+
+def _band(across: Scale, up: Scale, starts: Any, low: Floats, high: Floats, size: int, look: str) -> str:
+    ends = [*starts[1:].tolist(), size]
+    there = [f"V{up(v):.1f}H{across(e - 0.5):.1f}" for v, e in zip(high, ends, strict=True)]
+    back = [
+        f"V{up(v):.1f}H{across(s - 0.5):.1f}" for v, s in zip(low[::-1], starts.tolist()[::-1], strict=True)
+    ]
+    return f'<path d="M{LEFT} {up(high[0]):.1f}{"".join(there)}{"".join(back)}Z" {look}/>'
+
+
+MOST_PIXELS = 400
+"""Bins a side of an image; of more, some are drawn by their mean."""
+
+
+def image(values: Floats, title: str, x_label: str, y_label: str) -> str:
+    """Counts of a grid as square cells, the second axis up; shape (bins along x, bins along y).
+
+    Colours are logarithmic where the counts are skewed; then what is not positive is white.
+    """
+    shape = values.shape
+    shown = _fewer(_fewer(values, 0), 1)
+    positive = shown[shown > 0]
+    log = positive.size > 0 and float(positive.max()) > SKEWED * float(np.median(positive))
+    if log:
+        high = float(positive.max())
+        colours = Scale(max(float(positive.min()), high / 1e6), high, 0, 254, log=True)
+    else:
+        low, high = float(shown.min()), float(shown.max())
+        colours = Scale(low, high if high > low else low + 1, 0, 254)
+    pixels = np.full(shown.shape, 255, dtype=np.uint8)  # the last colour is white
+    for at in zip(*np.nonzero(shown > 0 if log else np.isfinite(shown)), strict=True):
+        pixels[at] = round(colours(max(float(shown[at]), colours.low)))
+    side = min((WIDTH - LEFT - 130) / shape[0], 420 / shape[1])
+    width, height = side * shape[0], side * shape[1]
+    whole = max(150.0, height + TOP + BOTTOM)
+    across = Scale(0, shape[0], LEFT, LEFT + width)
+    up = Scale(0, shape[1], TOP + height, TOP)
+    png = base64.b64encode(_png(pixels.T[::-1])).decode()
+    drawn = (
+        f'<image x="{LEFT}" y="{TOP}" width="{width:.1f}" height="{height:.1f}" '
+        f'preserveAspectRatio="none" style="image-rendering:pixelated" href="data:image/png;base64,{png}"/>'
+        f'<rect x="{LEFT}" y="{TOP}" width="{width:.1f}" height="{height:.1f}" fill="none" stroke="#888"/>'
+        + _x_axis(across, TOP + height + BOTTOM, x_label, grid=False)
+        + _y_axis(up, y_label, grid=False, most=max(1, min(7, int(height / 18))))
+        + _key(colours, LEFT + width + 24, max(100.0, min(height, 240.0)))
+    )
+    words = "; colours by the logarithm of the count, white: none over 0" if log else ""
+    return _figure(drawn, title + words, whole)
+
+
+def _key(colours: Scale, x: float, height: float) -> str:
+    """Which colour is which count."""
+    parts = 48
+    each = height / parts
+    drawn = "".join(
+        f'<rect x="{x:.1f}" y="{TOP + height - each * (i + 1):.1f}" width="14" height="{each + 0.5:.1f}" '
+        f'fill="rgb({",".join(map(str, _colour(round(i * 254 / (parts - 1)))))})"/>'
+        for i in range(parts)
+    )
+    up = Scale(colours.low, colours.high, TOP + height, TOP, colours.log)
+    return drawn + "".join(
+        f'<text x="{x + 19:.1f}" y="{up(v) + 4:.1f}">{_short(v)}</text>' for v in up.ticks(5)
+    )
+
+
+def _fewer(values: Floats, axis: int) -> Floats:
+    size = values.shape[axis]
+    if size <= MOST_PIXELS:
+        return values
+    starts = np.unique(np.arange(MOST_PIXELS) * size // MOST_PIXELS)
+    shape = [-1 if i == axis else 1 for i in range(2)]
+    summed: Floats = np.add.reduceat(values, starts, axis=axis)
+    return summed / np.diff(np.append(starts, size)).reshape(shape)
+
+
+def _colour(index: int) -> tuple[int, int, int]:
+    at = index / 254 * (len(COLOURS) - 1)
+    low = min(int(at), len(COLOURS) - 2)
+    red, green, blue = (
+        round(a + (b - a) * (at - low)) for a, b in zip(COLOURS[low], COLOURS[low + 1], strict=True)
+    )
+    return red, green, blue
+
+
+def _png(pixels: NDArray[np.uint8]) -> bytes:
+    """Colour indices as a PNG that is not compressed: compressors differ."""
+    height, width = pixels.shape
+    palette = b"".join(bytes(_colour(i)) for i in range(255)) + b"\xff\xff\xff"
+    raw = b"".join(b"\0" + row.tobytes() for row in pixels)
+    blocks = [raw[i : i + 0xFFFF] for i in range(0, len(raw), 0xFFFF)]
+    stored = b"".join(
+        struct.pack("<BHH", i == len(blocks) - 1, len(block), 0xFFFF ^ len(block)) + block
+        for i, block in enumerate(blocks)
+    )
+    parts = (
+        (b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0)),
+        (b"PLTE", palette),
+        (b"IDAT", b"\x78\x01" + stored + struct.pack(">I", zlib.adler32(raw))),
+        (b"IEND", b""),
+    )
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+        for name, data in parts
+    )
+
+
+def _across(low: float, high: float) -> Scale:
+    room = max(0.5, 0.02 * (high - low))
+    return Scale(low - room, high + room, LEFT, WIDTH - RIGHT)
+
+
+def _decades(low: float, high: float) -> tuple[float, float]:
+    return low / 1.4, high * 1.4
+
+
+def _axes(across: Scale, up: Scale, x_label: str, y_label: str) -> str:
+    return _x_axis(across, HEIGHT, x_label) + _y_axis(up, y_label)
+
+
+def _x_axis(scale: Scale, height: float, label: str, grid: bool = True) -> str:
+    bottom = height - BOTTOM
+    middle = (scale.start + scale.end) / 2
+    drawn = f'<text x="{middle:.1f}" y="{bottom + 36:.1f}" text-anchor="middle">{escape(label)}</text>'
+    for value in scale.ticks(max(1, min(9, int((scale.end - scale.start) / 50)))):
+        x = scale(value)
+        if grid:
+            drawn += f'<path d="M{x:.1f} {TOP}V{bottom:.1f}" stroke="#ddd"/>'
+        drawn += f'<text x="{x:.1f}" y="{bottom + 17:.1f}" text-anchor="middle">{_short(value)}</text>'
+    return drawn
+
+
+def _y_axis(scale: Scale, label: str, grid: bool = True, most: int = 7) -> str:
+    middle = (scale.start + scale.end) / 2
+    place = f'transform="translate(14 {middle:.1f}) rotate(-90)" text-anchor="middle"'
+    drawn = f"<text {place}>{escape(label)}</text>"
+    for value in scale.ticks(most):
+        y = scale(value)
+        if grid:
+            drawn += f'<path d="M{LEFT} {y:.1f}H{WIDTH - RIGHT}" stroke="#ddd"/>'
+        drawn += f'<text x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{_short(value)}</text>'
+    return drawn
+
+
+def _short(value: float) -> str:
+    """A tick's number: 0.05, 20, 1,000, 3e+06."""
+    return f"{value:,.0f}" if value == round(value) and abs(value) < 1e6 else f"{value:.4g}"
+
+
+def _figure(drawn: str, title: str, height: float = HEIGHT) -> str:
+    return (
+        f'<svg viewBox="0 0 {WIDTH} {height:.0f}" width="{WIDTH}" role="img" font-size="11" fill="#222">'
+        f'<text x="0" y="16" font-size="13" font-weight="bold">{escape(title)}</text>{drawn}</svg>'
+    )
