@@ -110,9 +110,9 @@ def test_a_backends_word_is_no_proof(monkeypatch):
 
 def test_all_rows_of_a_problem_are_judged_by_its_proof(tmp_path):
     stuck, out = [Problem("stuck", STUCK, "random")], tmp_path / "r.parquet"
-    first = runs.run(stuck, "small", runs.Settings(time_limit=20), out, ["fast"])
+    first = runs.run(stuck, "small", runs.Settings(time_limit=300), out, ["fast"])
     assert not first["proved"].any()
-    rows = runs.run(stuck, "small", runs.Settings(time_limit=20), out, ["fast", "highs"])
+    rows = runs.run(stuck, "small", runs.Settings(time_limit=300), out, ["fast", "highs"])
     assert rows["proved"].tolist() == [False, True]  # what is there is not run again
     rows = metrics.settled(rows)
     assert rows["proved"].all()
@@ -210,7 +210,7 @@ def some():
 
 
 def test_runs_resume_and_grow(tmp_path, monkeypatch):
-    out, asked = tmp_path / "r.parquet", runs.Settings(time_limit=20)
+    out, asked = tmp_path / "r.parquet", runs.Settings(time_limit=300)
     first = runs.run(some(), "small", asked, out, ["fast", "highs"])
     assert len(first) == 8
     done = []
@@ -327,7 +327,7 @@ def test_a_file_that_is_no_result_is_left_alone(tmp_path):
 
 def test_the_report_says_what_the_rows_do(tmp_path):
     out = tmp_path / "r.parquet"
-    rows = runs.run(some(), "small", runs.Settings(time_limit=20), out, ["fast", "highs", "scs"])
+    rows = runs.run(some(), "small", runs.Settings(time_limit=300), out, ["fast", "highs", "scs"])
     lie = rows[rows["backend"] == "highs"].iloc[:1].assign(backend="liar", verdict="wrong", message="a lie")
     old = rows.assign(version=rows["version"].where(rows["backend"] != "scs", "0.1"))
     pd.concat([rows, old[old["backend"] == "scs"], lie], ignore_index=True).to_parquet(out)

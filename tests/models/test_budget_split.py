@@ -27,6 +27,7 @@ def test_cubes_are_split_exactly():
     assert solve(model).bound == pytest.approx(40)
 
 
+@pytest.mark.slow
 def test_no_split_of_a_fine_grid_is_better():
     steps = 24
     for weights in product([0.1, 1, 3, 50], repeat=3):

@@ -191,6 +191,7 @@ def test_nothing_at_all():
         assert (solution.status, solution.objective, solution.x.size) == ("optimal", 0, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("segments", [1, 2_000_000])
 def test_ten_million_counts_proved(segments):
     rng = np.random.default_rng(1)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from models import Clustering, clustering, monge
 from solvers import fast, solve
 from tests.brute import blocks
+from tests.marks import quick
 
 
 def run_cost(values, scale) -> Fraction:
@@ -50,7 +51,7 @@ def in_floats(monkeypatch):
 SCALES = [0, Fraction(1, 2), 1, 3]
 
 
-@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("scale", quick(SCALES, slow=lambda scale: scale in (0, 3)))
 def test_every_tiny_instance_exactly(scale):
     for n in range(1, 7):
         cuts = list(blocks(n))
@@ -73,7 +74,7 @@ def test_every_tiny_instance_exactly(scale):
                 assert proof.optimal == (cost == best)
 
 
-@pytest.mark.parametrize("scale", [0.0, 0.5, 1.0, 3.0])
+@pytest.mark.parametrize("scale", quick([0.5, 1.0, 0.0, 3.0], first=2))
 @pytest.mark.usefixtures("in_floats")
 def test_every_tiny_instance_in_floats(scale):
     for n in range(1, 7):
@@ -91,9 +92,9 @@ def test_every_tiny_instance_in_floats(scale):
 
 
 @pytest.mark.usefixtures("in_floats")
-def test_the_search_is_the_plain_program_on_thousands_of_instances():
+def test_the_search_is_the_plain_program_on_hundreds_of_instances():
     rng = np.random.default_rng(3)
-    for k in range(2000):
+    for k in range(500):
         n = int(rng.integers(1, 25 if k % 10 else 90))
         kinds = [
             rng.integers(0, 4, n),
@@ -212,7 +213,7 @@ def test_other_solvers_agree(backend):
         # Scale 0 and values whose costs are whole, for CP-SAT: pairs of equal values, far apart.
         values = np.sort(np.floor(rng.pareto(1, n).clip(0, 500) * 10).astype(np.int64))
         model = Clustering(values, 5.0)
-        theirs = solve(model, backend, time_limit=60)
+        theirs = solve(model, backend, time_limit=300)
         if backend == "cp-sat" and theirs.status == "unsupported":
             assert "whole numbers only" in theirs.message
             continue
@@ -223,7 +224,7 @@ def test_other_solvers_agree(backend):
 
 def test_the_relaxation_is_whole():
     model = Clustering(np.sort(np.random.default_rng(8).integers(0, 40, 30)), 4.0)
-    theirs = solve(model, "clarabel", time_limit=60)
+    theirs = solve(model, "clarabel", time_limit=300)
     assert theirs.bound == pytest.approx(float(solve(model).objective), rel=1e-6)
 
 
@@ -233,6 +234,7 @@ def test_a_program_is_stated_for_few_values_only():
     assert Clustering([1, 2, 4], 1).program().size == 3 + 6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [65_536, 1_048_576])
 def test_large_ones_are_proved(n):
     rng = np.random.default_rng(n)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from models import Clustering, clustering, monge, runs
 from solvers import fast, solve
 from tests.brute import blocks
+from tests.marks import quick
 from tests.models.test_clustering import marks, run_cost
 
 
@@ -39,7 +40,7 @@ def layered(values, scale) -> list[Fraction]:
     return found
 
 
-@pytest.mark.parametrize("scale", [0, Fraction(1, 2), 3])
+@pytest.mark.parametrize("scale", quick([Fraction(1, 2), 0, 3]))
 def test_every_tiny_instance(scale, arithmetic):
     exact = arithmetic == "fractions"
     for n in range(1, 6):
@@ -171,7 +172,7 @@ def test_other_solvers_agree(backend):
     rng = np.random.default_rng(7)
     for n, k in ((1, 1), (9, 3), (25, 7), (25, 20)):
         model = Clustering(np.sort(np.floor(rng.pareto(1, n).clip(0, 500) * 10)), 5.0, k)
-        theirs = solve(model, backend, time_limit=60)
+        theirs = solve(model, backend, time_limit=300)
         assert theirs.status == "optimal", theirs
         assert theirs.x.sum() == k
         assert float(theirs.objective) == pytest.approx(float(solve(model).objective), rel=1e-6)
@@ -181,10 +182,11 @@ def test_the_relaxation_costs_no_less():
     rng = np.random.default_rng(8)
     for k in (2, 7, 15):
         model = Clustering(np.sort(rng.integers(0, 40, 30)), 4.0, k)
-        theirs = solve(model.program().relaxed(), "highs", time_limit=60)
+        theirs = solve(model.program().relaxed(), "highs", time_limit=300)
         assert float(theirs.objective) == pytest.approx(float(solve(model).objective), rel=1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [4_096, 65_536])
 def test_large_ones_are_proved(n):
     rng = np.random.default_rng(n)

@@ -134,7 +134,7 @@ def test_other_solvers_agree(backend):
         if case == 0:
             variance[:] = INF
         model = ConstrainedInference(tree, rng.integers(-10, 100, tree.size), variance)
-        ours, theirs = solve(model), solve(model, backend, time_limit=60)
+        ours, theirs = solve(model), solve(model, backend, time_limit=300)
         assert ours.status == theirs.status == "optimal", theirs
         assert theirs.objective == pytest.approx(ours.objective, rel=1e-6, abs=1e-6)
         assert model.certificate(theirs.x).gap <= 1e-5 * max(1, ours.objective)
@@ -406,6 +406,7 @@ def normal_equations_hold(tree: Tree, noisy, variance, x) -> None:
     np.testing.assert_allclose(sums, x[tree.internal], rtol=1e-9, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_million_leaves_of_a_ragged_tree_by_the_normal_equations():
     rng = np.random.default_rng(0)
     tree = deep(rng, 2**20)
@@ -421,6 +422,7 @@ def test_a_million_leaves_of_a_ragged_tree_by_the_normal_equations():
     normal_equations_hold(tree, noisy, variance, np.asarray(solution.x))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("branching", [[2] * 21, [128, 128, 128], [3, 7, 1, 5, 2, 11, 13, 70]])
 def test_millions_of_leaves_a_variance_a_level_by_the_normal_equations(branching):
     rng = np.random.default_rng(1)

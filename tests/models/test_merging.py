@@ -62,7 +62,7 @@ def test_backends_find_the_same(backend):
     agreed = 0
     for seed in range(10):
         model = Merging.random(np.random.default_rng(seed), 10)
-        other = solve(model, backend, time_limit=20)
+        other = solve(model, backend, time_limit=300)
         if other.status in ("relaxed", "unsupported"):
             continue
         agreed += 1

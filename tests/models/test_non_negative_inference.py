@@ -97,7 +97,7 @@ def test_other_solvers_agree(backend):
         model = NonNegativeInference.random(rng, 60)
         if model.integer and backend == "clarabel":
             continue
-        ours, theirs = solve(model), solve(model, backend, time_limit=60)
+        ours, theirs = solve(model), solve(model, backend, time_limit=300)
         assert ours.status == "optimal"
         if theirs.status == "unsupported":
             continue

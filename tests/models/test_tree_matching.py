@@ -131,7 +131,7 @@ def test_backends_agree(backend):
     while seen < 25:
         model = TreeMatching.random(rng, int(rng.integers(1, 150)))
         if model.tree.depth <= 2:
-            found = solve(model, backend, time_limit=20)
+            found = solve(model, backend, time_limit=300)
             assert (found.status, found.objective) == ("optimal", solve(model).objective)
             seen += model.tree.depth == 2
 
