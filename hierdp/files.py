@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import csv
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,33 @@ ALONE = "region"
 def write_frame(frame: DataFrame, into: Path, name: str) -> None:
     """A table as Parquet and as CSV."""
     frame.to_parquet(into / f"{name}.parquet", index=False)
-    frame.to_csv(into / f"{name}.csv", index=False)
+    with (into / f"{name}.csv").open("wb") as file:
+        file.writelines(_csv_parts(frame))
+
+
+def is_csv_of(frame: DataFrame, path: Path) -> bool:
+    """Whether a file is, to the byte, what `write_frame` makes of a table as CSV."""
+    with path.open("rb") as file:
+        return all(file.read(len(part)) == part for part in _csv_parts(frame)) and not file.read(1)
+
+
+_ROWS = 100_000
+"""Rows of a table that are turned into text at once."""
+
+
+def _csv_parts(frame: DataFrame) -> Iterator[bytes]:
+    """A table as CSV. A field with a comma, a quote, a line feed or a carriage return is quoted."""
+    returns = any(frame[name].astype(str).str.contains("\r", regex=False).any() for name in _texts(frame))
+    quoting = csv.QUOTE_NONNUMERIC if returns else csv.QUOTE_MINIMAL  # which leaves carriage returns bare
+    for first in range(0, max(len(frame), 1), _ROWS):
+        part = frame.iloc[first : first + _ROWS]
+        yield part.to_csv(index=False, header=first == 0, quoting=quoting, lineterminator="\n").encode()
+
+
+def _texts(frame: DataFrame) -> list[str]:
+    from pandas.api.types import is_numeric_dtype
+
+    return [name for name in frame if not is_numeric_dtype(frame[name].dtype)]
 
 
 def write_regions(regions: Mapping[str, Hierarchy], into: Path) -> None:
@@ -33,7 +60,8 @@ def write_regions(regions: Mapping[str, Hierarchy], into: Path) -> None:
         return
     frames = [hierarchy.frame().assign(axis=name) for name, hierarchy in regions.items()]
     columns = ["axis", "level", "level_name", "region", "parent"]
-    pd.concat(frames)[columns].to_csv(into / REGIONS, index=False)
+    with (into / REGIONS).open("wb") as file:
+        file.writelines(_csv_parts(pd.concat(frames)[columns]))
 
 
 def read_regions_of(path: Path) -> dict[str, Hierarchy]:

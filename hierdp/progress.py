@@ -24,7 +24,7 @@ def show_on(console: Any) -> None:
 def say(text: str) -> None:
     """A line for whoever watches; nothing where nobody does."""
     if _console is not None:
-        _console.print(text, markup=False)
+        _console.print(text)
 
 
 def watch_compiler() -> None:
@@ -40,7 +40,7 @@ def watch_compiler() -> None:
         def on_start(self, event: Event) -> None:  # noqa: ARG002
             if not self.told and _console is not None:
                 self.told = True
-                _console.print("[dim]Compiling, once on this machine: this may take half a minute …[/]")
+                _console.print("Compiling, once on this machine: this may take half a minute …", style="dim")
 
         def on_end(self, event: Event) -> None:
             pass

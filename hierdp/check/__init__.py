@@ -6,14 +6,12 @@ once; against one who makes them all anew, keep the fingerprint that was printed
 
 from __future__ import annotations
 
-import io
-import json
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hierdp import files, seal
+from hierdp import files, seal, written
 from hierdp.check.asked import check_asked
 from hierdp.check.budget import check_budget
 from hierdp.check.counts import broken
@@ -22,13 +20,17 @@ from hierdp.check.proofs import check_proofs
 from hierdp.check.report import check_report
 from hierdp.check.shape import check_shape
 from hierdp.check.ties import tie_of
-from hierdp.errors import InputError, listed
+from hierdp.errors import InputError
 from hierdp.record import versions
+from hierdp.written import LIMIT, Unreadable
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 __all__ = ["FAILS", "HOLDS", "OPEN", "UNCLAIMED", "Found", "check"]
+
+_MOST_SUMS = 10_000
+"""Characters read of a list of digests: a release has nine files."""
 
 WORDS = {
     "whole": "whole numbers",
@@ -38,7 +40,7 @@ WORDS = {
 }
 
 
-def check(path: str | Path, fingerprint: str | None = None) -> list[Found]:
+def check(path: str | Path, fingerprint: str | None = None, limit: int = LIMIT) -> list[Found]:
     """Check a written release from its files alone.
 
     Parameters
@@ -48,6 +50,8 @@ def check(path: str | Path, fingerprint: str | None = None) -> list[Found]:
     fingerprint : str, optional
         What was printed when it was released; without it, one who changed it and sealed it anew is caught
         only by what no longer fits together.
+    limit : int
+        Bytes of memory that reading the release may take.
 
     Returns
     -------
@@ -57,7 +61,7 @@ def check(path: str | Path, fingerprint: str | None = None) -> list[Found]:
     Raises
     ------
     InputError
-        If there is no release at that path, or the fingerprint is not one.
+        If there is no release at that path, the fingerprint is not one, or it takes more memory than `limit`.
 
     Examples
     --------
@@ -70,12 +74,8 @@ def check(path: str | Path, fingerprint: str | None = None) -> list[Found]:
     >>> [line.check for line in found if line.verdict != "holds"]
     ['fingerprint']
     """
-    folder = Path(path)
-    if not folder.is_dir():
-        raise InputError(f"there is no folder {folder}")
-    if not (folder / files.MANIFEST).is_file():
-        raise InputError(f"{folder} is no release: it has no {files.MANIFEST}")
-    return list(_checks(folder, None if fingerprint is None else _digits(fingerprint)))
+    whole = None if fingerprint is None else _digits(fingerprint)
+    return list(_checks(Path(path), whole, limit))
 
 
 def _digits(fingerprint: str) -> str:
@@ -87,26 +87,26 @@ def _digits(fingerprint: str) -> str:
     return digits
 
 
-def _checks(folder: Path, fingerprint: str | None) -> Iterator[Found]:
-    import pandas as pd
-
-    strange = [entry.name for entry in sorted(folder.iterdir()) if not entry.is_file()]
-    if strange:  # to read a pipe waits forever, and a device has no end
-        yield Found("files", FAILS, f"{listed(strange)}: a release holds files and nothing else")
+def _checks(folder: Path, fingerprint: str | None, limit: int) -> Iterator[Found]:
+    try:
+        names = written.names_in(folder)
+    except Unreadable as strange:
+        yield Found("files", FAILS, str(strange))
         return
+    size = sum((folder / name).stat().st_size for name in names)
+    if size > limit:
+        raise written.TooLarge("its files", size, limit)
     yield from _check_seal(folder, fingerprint)
     try:
-        text = (folder / files.MANIFEST).read_text(encoding="utf-8")
-        manifest = json.loads(text, parse_constant=_no_number)
-        table = pd.read_parquet(folder / f"{files.TABLE}.parquet")
-        regions = files.read_regions_of(folder / files.REGIONS)
-    except Exception as error:  # whatever a broken file makes its reader raise
-        yield Found("readable", FAILS, f"a file cannot be read: {type(error).__name__}")
+        release = written.read(folder, limit)
+    except Unreadable as broken:
+        yield Found("readable", FAILS, str(broken))
         return
+    manifest, table, regions = release.manifest, release.table, release.regions
     yield from _check_version(manifest)
     parts: list[tuple[str, Callable[[], Iterator[Found]]]] = [
         ("shape", lambda: check_shape(table, manifest, regions)),
-        ("tables", lambda: _check_tables(folder, table, regions)),
+        ("tables", lambda: _check_tables(folder, table, regions, limit)),
         ("counts", lambda: _check_counts(table, manifest, regions)),
         ("budget", lambda: check_budget(manifest)),
         ("budget: queries", lambda: check_asked(table, manifest, regions)),
@@ -116,12 +116,10 @@ def _checks(folder: Path, fingerprint: str | None) -> Iterator[Found]:
     for name, part in parts:
         try:
             yield from part()
+        except written.TooLarge:
+            raise
         except Exception as error:  # an edited file may hold anything
             yield Found(name, FAILS, f"a file does not hold what it should: {type(error).__name__} {error}")
-
-
-def _no_number(name: str) -> float:
-    raise ValueError(f"{name} is no number")
 
 
 def _check_version(manifest: Any) -> Iterator[Found]:
@@ -144,7 +142,9 @@ def _check_seal(folder: Path, fingerprint: str | None) -> Iterator[Found]:
         return
     wrong = []
     known = {seal.SUMS}
-    for line in sums.read_text(encoding="utf-8", errors="replace").splitlines():
+    with sums.open(encoding="utf-8", errors="replace") as file:
+        lines = file.read(_MOST_SUMS).splitlines()
+    for line in lines:
         told, _, name = line.partition("  ")
         known.add(name)
         file = folder / Path(name).name
@@ -152,7 +152,8 @@ def _check_seal(folder: Path, fingerprint: str | None) -> Iterator[Found]:
             wrong.append(f"{name} is missing")
         elif seal.digest(file) != told:
             wrong.append(f"{name} is not the file that was released")
-    wrong += [f"{file.name} was added" for file in sorted(folder.iterdir()) if file.name not in known]
+    ours = known & {*written.NAMES}
+    wrong += [f"{file.name} was added" for file in sorted(folder.iterdir()) if file.name not in ours]
     yield Found("files", FAILS if wrong else HOLDS, "; ".join(wrong) or f"{len(known) - 1} files as sealed")
     found = seal.digest(sums)
     if fingerprint is None:
@@ -163,20 +164,16 @@ def _check_seal(folder: Path, fingerprint: str | None) -> Iterator[Found]:
         yield Found("fingerprint", HOLDS, "as published")
 
 
-def _check_tables(folder: Path, table: DataFrame, regions: dict[str, Any]) -> Iterator[Found]:
+def _check_tables(folder: Path, table: DataFrame, regions: dict[str, Any], limit: int) -> Iterator[Found]:
     """That Parquet, CSV and the finest level tell the same."""
-    import pandas as pd
-
     wrong = []
     last = files.finest(table, regions)
     for name, frame in ((files.TABLE, table), (files.FINEST, last)):
         if frame is None:
             continue
-        if name == files.FINEST and not frame.equals(pd.read_parquet(folder / f"{name}.parquet")):
+        if name == files.FINEST and not frame.equals(written.read_table(folder / f"{name}.parquet", limit)):
             wrong.append(f"{name}.parquet is not the last level of {files.TABLE}.parquet")
-        text = io.StringIO()
-        frame.to_csv(text, index=False)
-        if text.getvalue().encode() != (folder / f"{name}.csv").read_bytes():
+        if not files.is_csv_of(frame, folder / f"{name}.csv"):
             wrong.append(f"{name}.csv tells another story than {files.TABLE}.parquet")
     yield Found("tables", FAILS if wrong else HOLDS, "; ".join(wrong) or "Parquet, CSV and levels agree")
 

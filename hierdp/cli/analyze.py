@@ -72,7 +72,7 @@ def analyze(bins: str, epsilon: float, dimensions: int, matrix_mechanism: bool, 
             out, title, queries, rows, report.by_branching(queries, epsilon, tried), advice, overwrite
         )
         screen.print(f"Written to {out}/.")
-    screen.print(f"[dim]{time.monotonic() - started:.1f} s[/]")
+    screen.print(f"{time.monotonic() - started:.1f} s", style="dim")
 
 
 def _number(text: str) -> int:

@@ -15,7 +15,7 @@ from typing import Any
 
 import click
 
-from hierdp.cli.common import console
+from hierdp.cli.common import console, visible
 
 DEBUG = "HIERDP_DEBUG"
 """With this variable set, an unforeseen failure shows its traceback."""
@@ -39,16 +39,21 @@ class Friendly(click.Group):
         try:
             with stopping():
                 return super().invoke(ctx)
+        except click.ClickException as said:
+            said.message = visible(said.message)
+            raise
         except CLICKS:
             raise
         except Exception as failure:
             if getattr(failure, "errno", None) == errno.EPIPE:  # whoever read our output has read enough
                 raise
             drop_output()
-            said = in_words(failure)
-            if said is None and os.environ.get(DEBUG):
+            known = in_words(failure)
+            if known is None and os.environ.get(DEBUG):
                 raise
-            raise said or unforeseen(failure) from None
+            ended = known or unforeseen(failure)
+            ended.message = visible(ended.message)
+            raise ended from None
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hierdp.cli.common import console, grid
+from hierdp.cli.common import WARNING, console, grid
 from hierdp.cli.engine import spread
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def audit(
         f"{runs:,} runs a table ({kind} noise); all bounds hold together with confidence {confidence}."
     )
     if over:
-        screen.print(f"[bold red]{over} of {len(found)} lose more than they claim.[/]")
+        screen.print(f"{over} of {len(found)} lose more than they claim.", style=WARNING)
     else:
         screen.print("No bound exceeds its claim. That is no proof of privacy: see hierdp audit --help.")
     sys.exit(1 if over else 0)
@@ -138,11 +138,9 @@ def _plain(_: Any, line: Finding, first: bool) -> None:
 
 def _lines(screen: Any, line: Finding, first: bool) -> None:
     """A table of its own, as wide as those before and after it: it is there as soon as it is found."""
-    from rich.markup import escape
-
     cells, table = _cells(line), grid("", *HEADS)
     table.title, table.show_header, table.expand = None, first, True
     for column, share in zip(table.columns, HEADS.values(), strict=True):
         column.ratio = share
-    table.add_row(*(escape(cells[head]) for head in HEADS), style="bold red" if line.over else None)
+    table.add_row(*(cells[head] for head in HEADS), style="bold red" if line.over else None)
     screen.print(table)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hierdp.cli.common import console, grid
+from hierdp.cli.common import WARNING, console, gigabytes, grid, with_limit
 
 if TYPE_CHECKING:
     from hierdp.check.found import Found
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 @click.argument("release", type=click.Path(path_type=Path))
 @click.option("--fingerprint", metavar="HEX", help="What was printed when RELEASE was made, and perhaps "
               "published elsewhere: then it is this very release or it fails.")  # fmt: skip
-def check(release: Path, fingerprint: str | None) -> None:
+@with_limit
+def check(release: Path, fingerprint: str | None, limit: float) -> None:
     """Check a written RELEASE, a folder, from its files alone.
 
     Its counts (whole, not negative, adding up), its budget (each loss by the law of its noise, and their
@@ -31,7 +32,7 @@ def check(release: Path, fingerprint: str | None) -> None:
     """
     from hierdp.check import check as look
 
-    sys.exit(0 if print_check(console(), release, look(release, fingerprint)) else 1)
+    sys.exit(0 if print_check(console(), release, look(release, fingerprint, gigabytes(limit))) else 1)
 
 
 def print_check(screen: Any, release: Path, found: list[Found], brief: bool = False) -> bool:
@@ -46,8 +47,6 @@ def print_check(screen: Any, release: Path, found: list[Found], brief: bool = Fa
     brief : bool
         Only what fails, and the verdict after the folder's name.
     """
-    from rich.markup import escape
-
     from hierdp.check.found import FAILS, OPEN
 
     failed = [line for line in found if line.verdict == FAILS]
@@ -55,15 +54,15 @@ def print_check(screen: Any, release: Path, found: list[Found], brief: bool = Fa
         table = grid(f"{release}", "check", "verdict", "")
         colours = {FAILS: "bold red", OPEN: "yellow"}
         for line in failed if brief else found:
-            table.add_row(line.check, line.verdict, escape(line.why), style=colours.get(line.verdict))
+            table.add_row(line.check, line.verdict, line.why, style=colours.get(line.verdict))
         screen.print(table)
     where = f"{release}: " if brief else ""
     if failed:
         why = f"{len(failed)} of {len(found)} checks fail: do not rely on this release."
-        screen.print(f"{where}[bold red]{why}[/]")
+        screen.print(f"{where}{why}", style=WARNING)
         return False
     left = sum(line.verdict == OPEN for line in found)
     screen.print(f"{where}All checks hold{f'; {left} could not be made' if left else ''}.")
     if any(line.check == "privacy" and line.verdict == OPEN for line in found):
-        screen.print("[bold red]But the noise is simulated: this is NOT private. Do not publish it.[/]")
+        screen.print("But the noise is simulated: this is NOT private. Do not publish it.", style=WARNING)
     return True

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -9,7 +11,9 @@ import click
 if TYPE_CHECKING:
     from hierdp.noise import SimulatedNoise
 
-NOT_PRIVATE = "[bold red]SIMULATED NOISE: this is NOT private. For experiments only; do not publish.[/]"
+NOT_PRIVATE = "SIMULATED NOISE: this is NOT private. For experiments only; do not publish."
+WARNING = "bold red"
+"""The style of what must not be overlooked."""
 
 SECONDS = click.FloatRange(min=0, min_open=True, max=1e9)
 
@@ -38,10 +42,45 @@ def console(stderr: bool = False) -> Any:
     """Where to print."""
     from rich.console import Console
 
-    screen = Console(stderr=stderr, highlight=False)
+    class Screen(Console):
+        """Prints names as they are: no markup, and no character that a terminal would obey."""
+
+        def render_str(self, text: str, **more: Any) -> Any:
+            return super().render_str(visible(text), **more)
+
+    screen = Screen(stderr=stderr, highlight=False, markup=False, emoji=False)
     if not screen.is_terminal:  # a file or a pipe has no width to keep to
         screen.width = max(screen.width, 190)
     return screen
+
+
+def visible(text: str) -> str:
+    """A text with its control characters spelt out, but for line feeds and tabs.
+
+    Names come from files of others, and a terminal would obey them: move, recolour, overwrite.
+
+    Examples
+    --------
+    >>> print(visible("a\\x1b[2Kb"))
+    a\\x1b[2Kb
+    """
+    return _CONTROLS.sub(lambda found: ascii(found[0])[1:-1], text)
+
+
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Those of ASCII and Latin-1, line separators, changes of the writing direction, and what is not UTF-8."""
+
+
+def with_limit(command: Callable[..., Any]) -> Callable[..., Any]:
+    """--limit: how much memory reading a release may take."""
+    return click.option("--limit", type=click.FloatRange(min=0, min_open=True, max=1e6), default=1.0,
+                        show_default=True, metavar="GB", help="Memory that reading RELEASE may take. What "
+                        "would take more is not read.")(command)  # fmt: skip
+
+
+def gigabytes(limit: float) -> int:
+    """As bytes."""
+    return int(limit * 1e9)
 
 
 def grid(title: str, *heads: str) -> Any:

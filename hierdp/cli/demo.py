@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from hierdp.cli.check import print_check
-from hierdp.cli.common import NOT_PRIVATE, SECONDS, console, noise, print_frame
+from hierdp.cli.common import NOT_PRIVATE, SECONDS, WARNING, console, noise, print_frame
 from hierdp.cli.engine import spread
 from hierdp.cli.verify import print_verification
 
@@ -50,7 +50,7 @@ def demo(out: Path, overwrite: bool, time_limit: float, simulate: int | None) ->
         f"(ε = {job.EPSILON:g}, δ = {job.DELTA:g}), then solving each model again with every backend …"
     )
     if simulate is not None:
-        screen.print(NOT_PRIVATE)
+        screen.print(NOT_PRIVATE, style=WARNING)
     started = time.monotonic()
     made = job.run(noise(simulate), time_limit)
     print_verification(screen, made.found)

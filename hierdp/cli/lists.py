@@ -10,7 +10,6 @@ from hierdp.cli.common import console, grid
 @click.command()
 def solvers() -> None:
     """The backends: which are installed, what each takes natively, how to get the others."""
-    from rich.markup import escape
 
     from solvers import backends
     from solvers.capability import LEGEND
@@ -21,7 +20,7 @@ def solvers() -> None:
         if not backend.installed:
             note = f"not installed: {backend.install}"
         table.add_row(backend.name, backend.library, backend.version or "-", backend.licence,
-                      *backend.takes.values(), escape(note))  # fmt: skip
+                      *backend.takes.values(), note)  # fmt: skip
     screen = console()
     screen.print(table)
     screen.print(LEGEND)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
-from hierdp.cli.common import NOT_PRIVATE, console, print_frame
+from hierdp.cli.common import NOT_PRIVATE, WARNING, console, gigabytes, print_frame, with_limit
 
 if TYPE_CHECKING:
     from hierdp.mechanisms.range_query.answers import RangeAnswers
@@ -20,8 +20,9 @@ if TYPE_CHECKING:
               help="A question; repeat it for more. An end left out is the axis's own, so :HIGH is a prefix. "
                    "For a box, give several axes: age=18:65,income=0:1000.")  # fmt: skip
 @click.option("--file", type=click.File("r"), help="A file with a question a line; - for standard input.")
+@with_limit
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV, with all digits.")
-def query(release: Path, ranges: tuple[str, ...], file: TextIO | None, as_csv: bool) -> None:
+def query(release: Path, ranges: tuple[str, ...], file: TextIO | None, as_csv: bool, limit: float) -> None:
     """Ask RELEASE, a folder that `hierdp release range-query` made: counts of ranges and boxes.
 
     Ranges of numbers and dates go from LOW up to, and without, HIGH, and must consist of whole bins; those of
@@ -40,7 +41,7 @@ def query(release: Path, ranges: tuple[str, ...], file: TextIO | None, as_csv: b
     asked = [*ranges, *(line.strip() for line in file or () if line.strip())]
     if not asked:
         raise click.UsageError("ask something: --range LOW:HIGH, or --file")
-    answers = read_answers(release)
+    answers = read_answers(release, gigabytes(limit))
     spans = [_box(answers, text) for text in asked]
     frame = answers_frame(
         answers.box([[low for low, _ in box] for box in spans], [[high for _, high in box] for box in spans]),
@@ -51,7 +52,7 @@ def query(release: Path, ranges: tuple[str, ...], file: TextIO | None, as_csv: b
         return
     screen = console()
     if warning_of(release):
-        screen.print(NOT_PRIVATE)
+        screen.print(NOT_PRIVATE, style=WARNING)
     error = frame["standard_error"]
     if error.isna().any():
         frame["standard_error"] = error.astype(object).where(error.notna(), "not known")

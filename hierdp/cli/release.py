@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from hierdp.cli.app import complete
-from hierdp.cli.common import NOT_PRIVATE, console, noise, number, print_frame
+from hierdp.cli.common import NOT_PRIVATE, WARNING, console, noise, number, print_frame
 from hierdp.cli.engine import spread
 from hierdp.cli.sources import from_tables
 from hierdp.cli.sources import one_hierarchy as one_hierarchy
@@ -67,7 +67,7 @@ def run(
         budget = check_epsilon(number(epsilon))
         options = {name: value for name, value in arguments().items() if value is not None}
         if simulate is not None:
-            screen.print(NOT_PRIVATE)
+            screen.print(NOT_PRIVATE, style=WARNING)
         made = release_table(table, mechanism, epsilon=budget, noise=noise(simulate), **options)
         fingerprint = made.fill(aside, proofs=not given["no_proofs"], **words)
     with complete(out):
@@ -78,11 +78,10 @@ def run(
             f"{made.mechanism}: {len(made.table):,} rows; {proved} of {len(solved)} post-processing problems "
             f"proved optimal; {spent} = {made.ledger.spent:.6g} spent. Written to {out}/; open "
             f"{out}/report.html.",
-            markup=False,
         )
         print_frame(screen, f"Budget: {budget_in_words(made.ledger)}", budget_frame(made.ledger))
         more = f"(for `hierdp check {out} --fingerprint …`)"
-        screen.print(f"Fingerprint: {fingerprint} {more}", markup=False)
+        screen.print(f"Fingerprint: {fingerprint} {more}")
 
 
 def _files(given: Mapping[str, Any]) -> list[Path]:

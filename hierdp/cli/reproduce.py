@@ -62,7 +62,7 @@ def reproduce(paper: str | None, out: Path | None, overwrite: bool, quick: bool,
     settings = replace(settings, **given)
     screen = console()
     if not data.is_dir():
-        screen.print(f"[yellow]There is no folder {data}: data that do not ship are done without.[/]")
+        screen.print(f"There is no folder {data}: data that do not ship are done without.", style="yellow")
     started = time.monotonic()
     there = data.absolute() if data.is_dir() else None
     with resuming(resume or out.absolute().with_name(f".{out.absolute().name}.runs"), settings, seed, there):

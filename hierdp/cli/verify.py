@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hierdp.cli.common import SECONDS, columns, console, grid
+from hierdp.cli.common import SECONDS, WARNING, columns, console, grid
 from hierdp.cli.engine import resuming, spread
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def verify(models: Sequence[str], everything: bool, backends: str | None, save: 
             found.frame().to_parquet(aside, index=False)
         screen.print(f"Written to {out}.")
     for path in matrix.keep_disagreements(found, named, save):
-        screen.print(f"[bold red]Somebody disagrees. Again: hierdp verify --instance {path}[/]")
+        screen.print(f"Somebody disagrees. Again: hierdp verify --instance {path}", style=WARNING)
     sys.exit(0 if found.agree else 1)
 
 
@@ -96,7 +96,7 @@ def print_verification(screen: Any, found: Verification) -> None:
     screen.print(table)
     for bad in found.rows:
         if bad.verdict in ("DISAGREES", "failed"):
-            screen.print(f"[red]{bad.step} {bad.model} on {bad.backend}: {bad.status}: {bad.message}[/]")
+            screen.print(f"{bad.step} {bad.model} on {bad.backend}: {bad.status}: {bad.message}", style="red")
     if found.note:
         screen.print(f"Solved again: {found.note}.")
     screen.print(repr(found))

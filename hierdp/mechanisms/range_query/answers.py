@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,12 +11,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hierdp import files, written
 from hierdp.analysis.consistent import ConsistentVariance
 from hierdp.axes import Axis
 from hierdp.errors import InputError
 from hierdp.mechanisms.range_query.boxes import box_covers, box_variances, run_covers
 from hierdp.mechanisms.range_query.tree import BoxTree
 from hierdp.metrics_ranges import box_sums, prefix_sums
+from hierdp.written import LIMIT
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -196,26 +197,35 @@ class RangeAnswers:
         return tuple(axis.bins for axis in self.axes)
 
 
-def read_answers(path: str | Path) -> RangeAnswers:
-    """A written release, to be asked: from its ``released.parquet`` and ``manifest.json``.
+def read_answers(path: str | Path, limit: int = LIMIT) -> RangeAnswers:
+    """A written release, to be queried: from its ``released.parquet`` and ``manifest.json``.
+
+    Parameters
+    ----------
+    path : path
+    limit : int
+        Bytes of memory that reading it may take.
 
     Raises
     ------
     InputError
-        If the folder holds no release of range queries.
+        If the folder holds no release of range queries, a file is broken (by name), or takes more memory.
     """
-    import pandas as pd
-
     from hierdp.mechanisms.range_query.table import answers_of
 
     folder = Path(path)
-    table, manifest = folder / "released.parquet", folder / "manifest.json"
-    if not (table.is_file() and manifest.is_file()):
-        raise InputError(f"{folder} is no release: it has no released.parquet and manifest.json")
-    settings = json.loads(manifest.read_text(encoding="utf-8"))["settings"]
+    written.names_in(folder)
+    settings = written.read_manifest(folder, limit)["settings"]
     if "range_query" not in settings:
         raise InputError(f"{folder} is a release of another kind: only range-query releases answer ranges")
-    return answers_of(pd.read_parquet(table), settings)
+    table = written.read_table(folder / f"{files.TABLE}.parquet", limit)
+    try:
+        return answers_of(table, settings)
+    except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as broken:
+        why = str(broken) if isinstance(broken, InputError) else type(broken).__name__
+        raise written.Unreadable(
+            f"{folder} is broken: its table is not what its manifest says ({why}); see hierdp check"
+        ) from None
 
 
 def answers_frame(answers: Answers, named: Sequence[str]) -> DataFrame:
@@ -228,6 +238,5 @@ def answers_frame(answers: Answers, named: Sequence[str]) -> DataFrame:
 
 def warning_of(path: str | Path) -> str | None:
     """What the manifest of a release warns of."""
-    manifest = json.loads((Path(path) / "manifest.json").read_text(encoding="utf-8"))
-    warning: str | None = manifest["warning"]
+    warning: str | None = written.read_manifest(Path(path)).get("warning")
     return warning

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hierdp.axes import Axis, Names, axis_of, tree_order
+from hierdp.errors import InputError
 from hierdp.mechanisms.range_query.answers import Consistent, Covering, RangeAnswers
 from hierdp.mechanisms.range_query.repairs import LEAST_SQUARES
 from hierdp.mechanisms.range_query.tree import tree_of_boxes
@@ -80,6 +82,8 @@ def answers_of(table: DataFrame, settings: Mapping[str, Any]) -> RangeAnswers:
     last = table[table["level"] == table["level"].max()] if "level" in table else table
     axes = tuple(_axis(each, last, len(about["axes"])) for each in about["axes"])
     shape = tuple(axis.bins for axis in axes)
+    if math.prod(shape) != len(last):
+        raise InputError(f"it has {len(last)} rows of bins, not {' x '.join(map(str, shape))}")
     if about["answers"] == "wavelet":
         counts = table["count"].to_numpy(float).reshape(shape)
         return RangeAnswers(axes, Wavelet(counts, float(about["variance"])))

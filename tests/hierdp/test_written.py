@@ -1,0 +1,205 @@
+"""Releases from anywhere: read within a limit of memory, printed as they are, refused by a file's name."""
+
+import json
+import os
+import shutil
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+from hierdp import SimulatedNoise, files, release, seal, written
+from hierdp.axes import Numbers
+from hierdp.check import FAILS, check
+from hierdp.cli import main
+from hierdp.cli.common import visible
+
+NAMES = ["a\rb", "c\nd", 'e"f,g', "x\x1b[31m", "[bold]y[/bold]", "z", "\u202eright"]
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("kept")
+    homes = pd.DataFrame({"town": NAMES, "home": range(len(NAMES))})
+    made = release(homes, "group-size", epsilon=1, noise=SimulatedNoise(1), levels=["town"], group=["home"],
+                   max_size=3)  # fmt: skip
+    made.write(folder / "sizes", report=False)
+    ages = release(homes, "range-query", epsilon=1, noise=SimulatedNoise(1), axes=[Numbers("home", 0, 8)])
+    ages.write(folder / "ages", report=False)
+    return folder
+
+
+@pytest.fixture
+def folder(kept, tmp_path, monkeypatch):
+    shutil.copytree(kept, tmp_path / "made")
+    monkeypatch.chdir(tmp_path / "made")
+    return tmp_path / "made"
+
+
+def run(*command):
+    done = CliRunner().invoke(main, command)
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return done
+
+
+def failing(path):
+    return {line.check: line.why for line in check(path) if line.verdict == FAILS}
+
+
+# --- names ---------------------------------------------------------------------------------------------
+
+
+def test_names_with_every_special_character_of_csv(folder):
+    assert failing(folder / "sizes") == {}
+    for name in ("released", "finest"):
+        table = pd.read_csv(folder / "sizes" / f"{name}.csv", keep_default_na=False)
+        held = pd.read_parquet(folder / "sizes" / f"{name}.parquet")
+        held = held.fillna({"parent": ""}) if "parent" in held else held
+        pd.testing.assert_frame_equal(table, held, check_dtype=False)
+    listed = files.read_regions_of(folder / "sizes" / files.REGIONS)
+    assert set(listed["region"].names[1]) == set(NAMES)
+
+
+@pytest.mark.usefixtures("folder")
+def test_nothing_from_a_file_reaches_the_terminal_as_a_command():
+    """Escapes of terminals, changes of the writing direction, Rich's markup: in names, paths, errors."""
+    odd = "o\x1b[2J[red]x"
+    shutil.move("sizes", odd)
+    for done in (
+        run("check", odd),
+        run("check", odd + "!"),
+        run("query", odd, "--range", "1:2"),
+        run("release", "range-query", "none.csv", "--names", "a\x1b[0m", "--epsilon", "1", "--out", "o"),
+    ):
+        assert "\x1b" not in done.output
+        assert "Traceback" not in done.output
+    assert r"o\x1b[2J[red]x" in run("check", odd).output
+    assert visible("\u202eleft\x07\x9b") == "\\u202eleft\\x07\\x9b"
+    assert visible("a\nb\tç — ε²") == "a\nb\tç — ε²"
+
+
+# --- limits --------------------------------------------------------------------------------------------
+
+
+def test_a_release_within_the_limit_is_read_and_one_beyond_it_asked_about(folder):
+    assert written.read(folder / "sizes").table.equals(pd.read_parquet("sizes/released.parquet"))
+    done = run("check", "sizes", "--limit", "1e-6")
+    assert done.exit_code == 2
+    assert "--limit 0.1" in done.output
+    assert run("query", "ages", "--range", "1:3", "--limit", "1e-6").exit_code == 2
+    assert run("query", "ages", "--range", "1:3").exit_code == 0
+
+
+BOMBS = {
+    "many items": lambda: b"[" + b"[]," * 20_000_000 + b"[]]",
+    "deep": lambda: b"[" * 100_000 + b"]" * 100_000,
+    "a number that is none": lambda: b'{"a": NaN}',
+    "twice": lambda: b'{"budget": 1, "budget": 2}',
+    "a list": lambda: b"[]",
+    "null": lambda: b"null",
+    "empty": lambda: b"",
+    "binary": lambda: bytes(range(256)),
+}
+
+
+@pytest.mark.parametrize("bomb", BOMBS)
+def test_manifests_made_to_harm(folder, bomb):
+    for name in ("sizes", "ages"):
+        (folder / name / files.MANIFEST).write_bytes(BOMBS[bomb]())
+        seal.seal(folder / name)
+    checked, asked = run("check", "sizes"), run("query", "ages", "--range", "1:3")
+    assert checked.exit_code == (2 if bomb == "many items" else 1)
+    assert asked.exit_code == 2
+    for done in (checked, asked):
+        assert "manifest.json" in done.output
+        assert "unforeseen" not in done.output
+    if bomb == "twice":
+        assert "it holds 'budget' twice" in asked.output
+
+
+def wide(path):
+    pq.write_table(pa.table({f"c{i}": [1] for i in range(1_001)}), path)
+
+
+def tall(path):
+    """Sixty million rows in a few kilobytes."""
+    column = pa.array(np.zeros(1_000_000, np.int64))
+    table = pa.table({"level": column})
+    with pq.ParquetWriter(path, table.schema) as writer:
+        for _ in range(60):
+            writer.write_table(table)
+
+
+def long_names(path):
+    """A name of a megabyte, two thousand times."""
+    names = pa.DictionaryArray.from_arrays(np.zeros(2_000, np.int32), pa.array(["x" * 1_000_000]))
+    pq.write_table(pa.table({"region": names}), path)
+
+
+PARQUETS = {
+    "wide": (wide, "columns: no release has that many"),
+    "tall": (tall, "may take"),
+    "long names": (long_names, "may take"),
+    "broken": (lambda path: path.write_bytes(b"PAR1" + bytes(99) + b"PAR1"), "released.parquet is broken"),
+    "short": (lambda path: path.write_bytes(b"PAR"), "released.parquet is broken"),
+    "empty": (lambda path: path.write_bytes(b""), "released.parquet is broken"),
+    "not there": (lambda path: path.unlink(), "released.parquet is missing"),
+}
+
+
+@pytest.mark.parametrize("bomb", PARQUETS)
+def test_tables_made_to_harm(folder, bomb):
+    make, why = PARQUETS[bomb]
+    for name in ("sizes", "ages"):
+        make(folder / name / "released.parquet")
+        seal.seal(folder / name)
+    for done in (run("check", "sizes"), run("query", "ages", "--range", "1:3")):
+        assert done.exit_code in (1, 2)
+        assert why in " ".join(done.output.split())
+        assert "unforeseen" not in done.output
+
+
+def test_a_list_of_regions_made_to_harm(folder):
+    with (folder / "sizes" / files.REGIONS).open("a") as file:
+        file.writelines("," * 1_000_000 for _ in range(10))
+    seal.seal(folder / "sizes")
+    done = run("check", "sizes")
+    assert done.exit_code == 2
+    assert "to read regions.csv may take" in done.output
+
+
+@pytest.mark.parametrize("what", ["file", "pipe", "folder", "link out", "many"])
+def test_what_no_release_has(folder, what):
+    path = folder / "sizes" / "more.txt"
+    why = "'more.txt': a release holds files and nothing else"
+    if what == "file":
+        path.write_text("")
+        seal.seal(folder / "sizes")
+        why = "more.txt was added"
+    elif what == "pipe":
+        os.mkfifo(path)
+    elif what == "folder":
+        path.mkdir()
+    elif what == "link out":
+        path.symlink_to("/dev/zero")
+    else:
+        for i in range(9):
+            (folder / "sizes" / f"more{i}.txt").write_text("")
+        why = f"{folder / 'sizes'} holds more files than any release"
+    assert failing(folder / "sizes") == {"files": why}
+
+
+def test_a_table_that_its_manifest_does_not_describe(folder):
+    manifest = json.loads((folder / "ages" / files.MANIFEST).read_text())
+    manifest["settings"]["range_query"]["axes"][0]["bins"] = 10**12
+    (folder / "ages" / files.MANIFEST).write_text(json.dumps(manifest))
+    done = run("query", "ages", "--range", "1:3")
+    assert done.exit_code == 2
+    assert "ages is broken: its table is not what its manifest says" in done.output
+    manifest["settings"]["range_query"] = {}
+    (folder / "ages" / files.MANIFEST).write_text(json.dumps(manifest))
+    assert "see hierdp check" in run("query", "ages", "--range", "1:3").output
