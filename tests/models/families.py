@@ -1,0 +1,241 @@
+"""Families of tiny instances of each model; and their answers, where a program's bounds are infinite."""
+
+from fractions import Fraction
+from itertools import combinations_with_replacement, product
+
+import numpy as np
+
+import models
+from models import Tree
+from tests.brute import compositions, tiny_trees
+
+SHAPES = (
+    [],
+    [[0]],
+    [[0, 0]],
+    [[0, 0, 0]],
+    [[0, 0], [0, 0]],
+    [[0, 0], [0, 1]],
+    [[0, 0], [1, 0, 1]],
+    [[0], [0, 0]],
+)
+TREES = [Tree(shape) for shape in SHAPES]
+
+
+def vectors(values, most, least=1):
+    return [list(v) for n in range(least, most + 1) for v in product(values, repeat=n)]
+
+
+def weights(n, most=3):
+    return [
+        None,
+        *([a] * k + [b] * (n - k) for k in range(n) for a, b in product(range(1, most + 1), repeat=2)),
+    ]
+
+
+def simplex_qp():
+    for noisy in vectors((-2, 0, 1, 3), 3):
+        for total, integer in product(range(5), (True, False)):
+            for weight in weights(len(noisy)):
+                yield models.SimplexQP(noisy, total, weight, integer)
+    for noisy in vectors((-0.5, 0.25, 2.5), 3):
+        yield models.SimplexQP(noisy, 3, [1.5, 0.5, 1][: len(noisy)])
+
+
+def fixed_sum():
+    for noisy in vectors((-2, 0, 1, 3), 3):
+        for total, p in product(range(5), (1, 2)):
+            yield models.FixedSum(noisy, total, p)
+    for noisy in vectors((-1, 2), 4, 4):
+        for totals, p in product(product(range(3), repeat=2), (1, 2)):
+            yield models.FixedSum(noisy, totals, p, [0, 2, 4])
+
+
+def chebyshev():
+    for noisy in vectors((-2, 0, 1, 3), 3):
+        for total in range(5):
+            yield models.Chebyshev(noisy, total)
+    for noisy in vectors((-1, 2), 4, 4):
+        for totals in product(range(3), repeat=2):
+            yield models.Chebyshev(noisy, totals, [0, 2, 4])
+
+
+def sparsest_chebyshev():
+    for noisy in vectors((-2, 0, 1, 3), 4):
+        for total in range(6):
+            yield models.SparsestChebyshev(noisy, total)
+
+
+def controlled_rounding():
+    third, half = Fraction(1, 3), Fraction(1, 2)
+    for kind in (lambda v: np.array([*v, None])[:-1], lambda v: np.array(v, float)):
+        for values in vectors((Fraction(-3, 2), Fraction(0), third, half, 1 + third), 4):
+            floors = sum(v // 1 for v in values)
+            for total in range(floors, floors + sum(v % 1 != 0 for v in values) + 1):
+                yield models.ControlledRounding(kind(values), total)
+
+
+def cost_table(convex=True):
+    steps = {False: product((-2, 0, 1), repeat=2), True: combinations_with_replacement((-2, 0, 1, 3), 2)}
+    tables = [[5], [5, 7], *([4, 4 + a, 4 + a + b] for a, b in steps[convex])]
+    for one, two in product(tables, repeat=2):
+        three = [[0, 1, 3]] if convex else [[0, 2, 1]]
+        for total in range(-1, len(one) + len(two)):
+            yield models.CostTable([one, two, *three], total, [-1, 0, 0])
+
+
+def isotonic():
+    for noisy, p, integer in product(vectors((-1, 0, 2), 3), (1, 2), (True, False)):
+        for lower, upper, last in ((-2, 3, None), (0, 1, None), (0, 3, 3), (-2, 2, 1)):
+            for weight in weights(len(noisy))[:6]:
+                yield models.Isotonic(noisy, p, weight, lower, upper, last, integer)
+
+
+def isotonic_answers(model):
+    """Halves too, over the reals; the bounds are finite."""
+    step = Fraction(1) if model.integer else Fraction(1, 2)
+    grid = [model.lower + k * step for k in range(int((model.upper - model.lower) / step) + 1)]
+    for x in combinations_with_replacement(grid, len(model.noisy)):
+        found = np.array([int(v) for v in x]) if model.integer else np.array([*x, None])[:-1]
+        if not model.violations(found):
+            yield found
+
+
+def trees_with_counts(sizes):
+    for tree, total in product(TREES, range(3)):
+        rng = np.random.default_rng(tree.size)
+        for _ in range(12):
+            yield tree, rng.integers(-1, 4, size=(tree.size, sizes)), total
+
+
+def hierarchy_qip():
+    for sizes in (1, 2):
+        for k, (tree, noisy, total) in enumerate(trees_with_counts(sizes)):
+            levels = None if k % 3 else [1 + (k + i) % 3 for i in range(tree.depth + 1)]
+            model = models.HierarchyQIP(tree, noisy, total, k % 4 != 0, (None, None, 2)[k % 3], levels)
+            if not model.why_infeasible():
+                yield model
+
+
+def cumulative_qip(integer=True):
+    for sizes in (1, 2):
+        for tree, noisy, total in trees_with_counts(sizes):
+            yield models.CumulativeQIP(tree, noisy, total, integer)
+
+
+def tree_chebyshev():
+    for tree in TREES:
+        for noisy in vectors((0, 1, 4), tree.size, tree.size)[:80]:
+            for total in range(4):
+                yield models.TreeChebyshev(tree, noisy, total)
+
+
+def constrained_inference():
+    for tree in tiny_trees(6):
+        for k, seed in enumerate(range(5)):
+            rng = np.random.default_rng(seed)
+            variance = [
+                1,
+                rng.integers(1, 4, size=tree.size),
+                rng.choice([0.5, 1.0, np.inf], size=tree.size),
+            ][k % 3]
+            if np.ndim(variance):
+                variance[tree.leaves] = 2
+            yield models.ConstrainedInference(tree, rng.integers(-3, 6, size=tree.size), variance)
+
+
+def non_negative_inference():
+    for tree in tiny_trees(6):
+        for seed in range(6):
+            rng = np.random.default_rng(seed)
+            weight = None if seed % 3 == 0 else rng.integers(1, 4, size=tree.size)
+            noisy = rng.integers(-3, 5, size=tree.size)
+            yield models.NonNegativeInference(tree, noisy, weight, seed % 2 == 0)
+
+
+def leaf_answers(model):
+    """Whole counts of the leaves, added up: from −3 to 5, or of fewer kinds where there are many leaves."""
+    tree = model.tree
+    kinds = {1: range(-3, 6), 2: range(-3, 6), 3: (-1, 0, 1, 2), 4: (0, 1, 2)}.get(tree.leaves.size, (0, 1))
+    for held in product(kinds, repeat=tree.leaves.size):
+        x = tree.sum_up(np.array(held, np.int64))
+        if not model.violations(x):
+            yield x
+
+
+def group_matching():
+    for groups in (1, 2, 3):
+        for above in combinations_with_replacement((1, 2, 4), groups):
+            for below in combinations_with_replacement((0, 1, 3), groups):
+                for cut in range(groups + 1):
+                    yield models.GroupMatching(runs(above), [runs(below[:cut]), runs(below[cut:])])
+
+
+def runs(sizes):
+    found, counts = np.unique(np.array(sizes, np.int64), return_counts=True)
+    return found, counts
+
+
+def merging():
+    for y in vectors((-1, 0, 2), 4, 4):
+        for w, integer in product(((1, 1, 2, 3), (1, 2, 1, 2)), (True, False)):
+            yield models.Merging(np.reshape(y, (2, 2)), np.reshape(w, (2, 2)), integer)
+
+
+def merging_answers(model):
+    step = Fraction(1) if model.integer else Fraction(1, 2)
+    grid = [-1 + k * step for k in range(int(3 / step) + 1)]
+    for x in product(grid, repeat=2):
+        yield np.array([int(v) for v in x]) if model.integer else np.array([*x, None])[:-1]
+
+
+def tree_matching():
+    for tree in TREES:
+        rng = np.random.default_rng(tree.size)
+        for _ in range(10):
+            groups = tree.sum_up(rng.integers(0, 3, size=tree.leaves.size))
+            yield models.TreeMatching(tree, [runs(np.sort(rng.integers(0, 3, size=g))) for g in groups])
+
+
+def clustering():
+    for values in combinations_with_replacement((0, 1, 2, 5), 4):
+        for scale, clusters in product((0, 1, 2, 0.5), (None, 1, 2, 3)):
+            yield models.Clustering(values, scale, clusters)
+            if clusters is None:
+                yield models.Clustering(np.array(values, float), scale, clusters)
+
+
+def segmentation():
+    for values in vectors((0, 1, 4), 4, 4):
+        for price, clusters in product((0, 1, Fraction(1, 2)), (None, 1, 2, 3)):
+            yield models.Segmentation(values, clusters, price)
+    for values in vectors((0.0, 1.5, 4.0), 4, 4):
+        yield models.Segmentation(values, None, 1.0)
+
+
+def budget_split():
+    for weight in vectors((1, 2, 30), 3):
+        for epsilon in (1, 3):
+            yield models.BudgetSplit(weight, epsilon)
+
+
+def budget_answers(model):
+    """Shares in twelfths of the budget."""
+    n = len(model.weights)
+    for parts in compositions(12, n):
+        if min(parts) > 0:
+            yield np.array([*(Fraction(model.epsilon * p, 12) for p in parts), None])[:-1]
+
+
+def strategy_sdp():
+    yield models.StrategySDP([[1, 0], [0, 1], [1, 1]])
+    yield models.StrategySDP([[1]])
+    yield models.StrategySDP([[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 1]])
+    yield models.StrategySDP([[2, 0], [0, 1]])
+
+
+def strategy_answers(model):
+    """Diagonally dominant matrices."""
+    n = model.bins
+    for diagonal, beside in product((0.5, 1.0), (-0.2, 0.0, 0.2)):
+        yield np.full((n, n), beside) + (diagonal - beside) * np.eye(n)

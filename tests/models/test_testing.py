@@ -1,0 +1,244 @@
+"""`check_model` finds out every way to break the contract that we could think of."""
+
+import numpy as np
+import pytest
+
+from models import Certificate, FixedSum
+from models.certificate import judge
+from models.testing import bad_witnesses, check_model, shared_functions
+from solvers import fast
+
+TINY = [([3, -1, 0], 3), ([2, 2], 1), ([0, 1, 1], 4)]
+
+
+BOUND = f"{__name__}:Honest.bound"
+"""What the certificate and the fast path share here: the formula of the bound, not the search for a price."""
+
+
+class Honest(FixedSum):
+    """A model whose certificate does check its witness, a price a segment."""
+
+    def certificate(self, x, witness=None):
+        proof = super().certificate(x)
+        if witness is None or proof.bound is None:
+            return proof
+        try:
+            (price,) = np.ravel(witness["price"]).tolist()
+            price = int(price)
+        except (KeyError, IndexError, TypeError, OverflowError) as wrong:
+            raise ValueError(f"no price: {wrong}") from wrong
+        return judge(proof.objective, proof.objective - self.bound(price), True, {"price": price}, "")
+
+    def bound(self, price):
+        """The least cost of each count on its own, with so much earned for each unit."""
+        y, total = self.noisy.tolist(), int(self.data[1][0])
+        return sum(min(abs(z - v) ** self.p - price * z for z in range(total + 1)) for v in y) + price * total
+
+
+def prices(model):
+    """A fast path for it, and a price that proves its answer."""
+    x, _ = fast.answer(FixedSum(model.noisy, int(model.total[0]), model.p))
+    return x, {"price": max(range(-20, 20), key=model.bound)}
+
+
+def check(kind, fast=prices, **more):
+    instances = [kind(noisy, total, p) for noisy, total in TINY for p in (1, 2)]
+    return check_model(kind, fast=fast, tiny=instances, random=[], arithmetic=[BOUND], **more)
+
+
+def test_an_honest_model_passes():
+    assert check(Honest) > 1000
+    assert check(FixedSum, fast=None) > 1000
+
+
+class Stamp(Honest):
+    """Calls every answer optimal."""
+
+    def certificate(self, x, witness=None):  # noqa: ARG002
+        cost = self.objective(x)
+        return Certificate(True, cost, cost, 0)
+
+
+class StampsWitnesses(Honest):
+    """Tells the truth until it is given a witness."""
+
+    def certificate(self, x, witness=None):
+        return super().certificate(x) if witness is None else Stamp.certificate(self, x)
+
+
+class StampsForeignWitnesses(Honest):
+    """Believes any price that it cannot read."""
+
+    def certificate(self, x, witness=None):
+        try:
+            return super().certificate(x, witness)
+        except ValueError:
+            return Stamp.certificate(self, x)
+
+
+class StampsFeasibleOnes(Honest):
+    """Calls optimal what is nearly so."""
+
+    def certificate(self, x, witness=None):
+        proof = super().certificate(x, witness)
+        return Certificate(bool(proof.gap <= 2), proof.objective, proof.bound, proof.gap, proof.witness)
+
+
+class OneTooHigh(Honest):
+    """Its bound is a unit over the optimum."""
+
+    def bound(self, price):
+        return super().bound(price) + 1
+
+
+class OneTooHighForSomePrices(Honest):
+    """Its bound is wrong for prices that no fast path gives."""
+
+    def bound(self, price):
+        return super().bound(price) + (10 * price if price > 4 and self.p == 1 else 0)
+
+
+class BelievesTheBound(Honest):
+    """Takes the witness's word for the bound."""
+
+    def certificate(self, x, witness=None):
+        proof = super().certificate(x, witness)
+        claimed = (witness or {}).get("bound", proof.bound)
+        return Certificate(
+            bool(claimed >= proof.objective),
+            proof.objective,
+            claimed,
+            proof.objective - claimed,
+            {"bound": claimed, **proof.witness},
+        )
+
+
+class RaisesTypeError(Honest):
+    """Adds up whatever it is given."""
+
+    def certificate(self, x, witness=None):
+        return super().certificate(x, None if witness is None else {"price": witness["price"] + 0})
+
+
+class RaisesKeyError(Honest):
+    def certificate(self, x, witness=None):
+        return super().certificate(x, None if witness is None else {"price": witness["price"]})
+
+
+class NeverProves(Honest):
+    def certificate(self, x, witness=None):
+        proof = super().certificate(x, witness)
+        return Certificate(False, proof.objective, proof.bound, proof.gap, proof.witness)
+
+
+class LooseGap(Honest):
+    """Proves optima, and says too much of what others miss by."""
+
+    def certificate(self, x, witness=None):
+        proof = super().certificate(x, witness)
+        return proof if not proof.gap else judge(proof.objective, proof.gap + 1, True, proof.witness, "")
+
+
+class WrongCost(Honest):
+    def certificate(self, x, witness=None):
+        proof = super().certificate(x, witness)
+        return Certificate(proof.optimal, proof.objective + 1, proof.bound, proof.gap, proof.witness)
+
+
+class ForgetsItsWitness(Honest):
+    """What it hands out does not prove anything when it comes back."""
+
+    def certificate(self, x, witness=None):
+        proof = super().certificate(x, witness)
+        return Certificate(proof.optimal, proof.objective, proof.bound, proof.gap, {"price": -99})
+
+
+class NotANumber(Honest):
+    def certificate(self, x, witness=None):
+        proof = super().certificate(x, witness)
+        return proof if proof.optimal else Certificate(False, proof.objective, float("nan"), 0.0)
+
+
+BROKEN = [
+    Stamp,
+    StampsWitnesses,
+    StampsForeignWitnesses,
+    StampsFeasibleOnes,
+    OneTooHigh,
+    OneTooHighForSomePrices,
+    BelievesTheBound,
+    RaisesTypeError,
+    RaisesKeyError,
+    NeverProves,
+    LooseGap,
+    WrongCost,
+    ForgetsItsWitness,
+    NotANumber,
+]
+
+
+@pytest.mark.parametrize("kind", BROKEN)
+def test_a_broken_certificate_is_found_out(kind):
+    with pytest.raises(AssertionError, match=kind.__name__):
+        check(kind)
+
+
+def test_what_is_not_promised_is_not_asked():
+    assert check(NeverProves, complete=False) > 1000
+    assert check(LooseGap, exact_gap=False) > 1000
+
+
+def test_a_fast_path_whose_answer_is_not_feasible_is_found_out():
+    with pytest.raises(AssertionError, match="is not feasible"):
+        check(Honest, fast=lambda model: (np.full(len(model.noisy), 7), None))
+
+
+def test_a_fast_path_whose_witness_is_refused_is_found_out():
+    with pytest.raises(AssertionError, match="refuses the fast path's witness"):
+        check(Honest, fast=lambda model: (prices(model)[0], {"price": None}))
+
+
+def test_nothing_to_refuse_is_no_test():
+    with pytest.raises(AssertionError, match="no instance"):
+        check_model(FixedSum, tiny=[FixedSum([1], total=1)], random=[])
+
+
+def cheapest(model):
+    """A search that a fast path and a certificate may not share."""
+    return max(range(-20, 20), key=model.bound)
+
+
+class Circular(Honest):
+    def certificate(self, x, witness=None):
+        return super().certificate(
+            x, {"price": cheapest(self)} if isinstance(witness, dict | None) else witness
+        )
+
+
+def test_a_search_in_common_is_found_out():
+    def searching(model):
+        return prices(model)[0], {"price": cheapest(model)}
+
+    model = Circular([3, -1, 0], total=3)
+    name = f"{__name__}:cheapest"
+    assert name in shared_functions(model, searching)
+    assert shared_functions(model, searching, [name, BOUND]) == set()
+    assert name not in shared_functions(model, lambda model: (prices(model)[0], {"price": 1}))
+    with pytest.raises(AssertionError, match=r"both run .*cheapest"):
+        check(Circular, fast=searching)
+
+
+def test_bad_witnesses_are_of_many_kinds():
+    rng = np.random.default_rng(0)
+    found = list(bad_witnesses({"prices": np.array([1, 2, 3]), "bound": 7}, rng))
+    assert len(found) > 200
+    values = [w["prices"] for w in found if isinstance(w, dict) and "prices" in w]
+    assert any(isinstance(v, str) for v in values)
+    assert any(isinstance(v, np.ndarray) and v.shape == (2,) for v in values)
+    assert any(
+        isinstance(v, np.ndarray) and v.shape == (3,) and v.dtype == float and np.isnan(v).any()
+        for v in values
+    )
+    moved = [v for v in values if isinstance(v, np.ndarray) and v.shape == (3,) and v.dtype == np.int64]
+    assert {1, -1} <= {int(v.sum() - 6) for v in moved if np.count_nonzero(v - [1, 2, 3]) == 1}
+    assert any(isinstance(w, dict) and "prices" not in w for w in found)
