@@ -277,7 +277,7 @@ def _sound(case: _Case, x: Any, cost: Number, witness: Any, read: bool = False) 
     if proof.optimal:
         if not cost <= case.least + slack:
             raise broken(f"optimal at {cost}; another costs {case.least}")
-        if not (proof.bound is not None):
+        if proof.bound is None:
             raise broken("optimal, with no bound")
     return proof
 
