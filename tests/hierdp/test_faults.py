@@ -27,6 +27,7 @@ from hierdp.mechanisms.top_down import top_down
 from hierdp.record import NotSolved
 from hierdp.tables import sources
 from solvers import capability, worker
+from tests.marks import quick
 from tests.solvers.badly import told
 
 TABLE = "town,home\n" + "".join(f"town{i % 9},{i}\n" * (i % 4 + 1) for i in range(60))
@@ -95,7 +96,7 @@ def test_a_release_refuses_a_solver_that_behaves_badly(way):
     ],
     ids=["M_H", "M_H^r", "M_c", "M_dp^OP", "TDA_inf"],
 )
-@pytest.mark.parametrize("way", ["lie", "lie well"])
+@pytest.mark.parametrize("way", quick(["lie well", "lie"]))
 @pytest.mark.usefixtures("bad")
 def test_no_method_takes_a_lie(job, way):
     with pytest.raises(NotSolved):
@@ -224,6 +225,7 @@ print(run("out", 6).exit_code)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="asks Linux how large it is")
 def test_memory_that_runs_out():
     done = subprocess.run([sys.executable, "-c", STARVED], capture_output=True, text=True, check=False)
@@ -260,7 +262,7 @@ def start(command, script=TALKING):
     )
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("how", quick([signal.SIGINT, signal.SIGKILL, signal.SIGTERM]))
 def test_stopped_at_any_moment(how):
     """From the first line to the last: a release is there as a whole, or it is not there."""
     started = time.monotonic()
@@ -385,7 +387,9 @@ run()
 LONG = "SELECT 'a' AS town, hash(range) % 7 AS home FROM range(1000000000000)"
 
 
-@pytest.mark.parametrize(("how", "said"), [(signal.SIGINT, "interrupted"), (signal.SIGTERM, "terminated")])
+@pytest.mark.parametrize(
+    ("how", "said"), quick([(signal.SIGINT, "interrupted"), (signal.SIGTERM, "terminated")])
+)
 def test_stopped_while_the_table_is_read(how, said):
     """DuckDB by itself may look for Ctrl-C after minutes, or never."""
     options = "--levels town --group home --max-size 5 --epsilon 1 --out out"

@@ -28,6 +28,7 @@ from hierdp.mechanisms.group_size import m_c_dp
 from hierdp.mechanisms.top_down import inf_tda
 from hierdp.record import NotProved
 from hierdp.tables import Flows, GroupSizes
+from tests.marks import quick
 
 FILES = {
     *("released.parquet", "released.csv", "finest.parquet", "finest.csv", "regions.csv"),
@@ -393,7 +394,7 @@ def release_arguments(tmp_path):
     return ["release", "group-size", str(table), *options, "--out", str(tmp_path / "work" / "out")]
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("how", quick([signal.SIGINT, signal.SIGKILL, signal.SIGTERM]))
 def test_a_killed_process_leaves_no_release(tmp_path, how):
     work = tmp_path / "work"
     work.mkdir()

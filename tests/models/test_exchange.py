@@ -145,6 +145,7 @@ def test_blocks_cover_everything_once_in_order(length, cells, widths):
     assert len(blocks) == 1 or all(b - a >= min(widths[0], length) // 2 for a, b in blocks)
 
 
+@pytest.mark.slow
 def test_answers_do_not_depend_on_the_number_of_threads(monkeypatch):
     rng = np.random.default_rng(3)
     tree = Tree([np.repeat(0, 20), rng.integers(0, 20, 300)])

@@ -14,6 +14,7 @@ from solvers import fast
 from tests.brute import isotonic_cost, isotonic_real, monotone
 
 WEIGHTS = [None, (1, 2, 3, 1), (3, 1, 1, 5)]
+MOSTLY_SLOW = [(1, 2, 3, 1), *(pytest.param(w, marks=pytest.mark.slow) for w in (None, (3, 1, 1, 5)))]
 BOUNDS = [{}, {"lower": 0}, {"upper": 1}, {"lower": 0, "upper": 1}, {"last": 1}, {"lower": -1, "last": 0}]
 
 
@@ -50,10 +51,7 @@ def proves(model: Isotonic, prices) -> Fraction:
     return bound
 
 
-@pytest.mark.parametrize(
-    "weights",
-    [(1, 2, 3, 1), *(pytest.param(w, marks=pytest.mark.slow) for w in (None, (3, 1, 1, 5)))],
-)
+@pytest.mark.parametrize("weights", MOSTLY_SLOW)
 @pytest.mark.parametrize("p", [1, 2])
 def test_every_feasible_whole_answer_misses_by_exactly_its_gap(p, weights):
     tiny = [y for n in (1, 2, 3) for y in product(range(-1, 3), repeat=n)]
@@ -74,7 +72,7 @@ def test_every_feasible_whole_answer_misses_by_exactly_its_gap(p, weights):
             assert proves(model, proof.witness["prices"]) == least or (n == 1 and model.last is not None)
 
 
-@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize("weights", MOSTLY_SLOW)
 @pytest.mark.parametrize("p", [1, 2])
 def test_every_real_answer_on_a_grid_misses_by_exactly_its_gap(p, weights):
     tiny = [y for n in (1, 2) for y in product(range(-1, 2), repeat=n)]
@@ -145,6 +143,7 @@ values = st.one_of(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(values, min_size=1, max_size=12), st.data(), st.booleans(), st.sampled_from([1, 2]))
 @settings(max_examples=200, deadline=None, derandomize=True)
 def test_partitioning_agrees_with_the_fast_path_on_ugly_numbers(y, data, integer, p):
@@ -169,6 +168,7 @@ def test_partitioning_agrees_with_the_fast_path_on_ugly_numbers(y, data, integer
     assert proof.gap >= 0
 
 
+@pytest.mark.slow
 def test_skewed_data_split_in_few_rounds():
     rng = np.random.default_rng(8)
     for scale in (1, 20, 100):

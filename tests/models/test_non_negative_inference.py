@@ -176,6 +176,7 @@ def test_ugly_instances(seed, size):
                 assert cost >= solution.objective - 1e-7 * max(1, solution.objective)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("integer", [False, True])
 @pytest.mark.parametrize("b", [2, 32])
 def test_a_million_leaves(b, integer):

@@ -65,6 +65,7 @@ def test_every_tiny_instance(arithmetic):
                         assert proof.gap == pytest.approx(float(cost - best), abs=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("in_floats")
 def test_searches_are_the_plain_programs_on_hundreds_of_instances():
     rng = np.random.default_rng(3)
@@ -152,6 +153,7 @@ def test_wrong_potentials_prove_less_and_never_too_much(monkeypatch):
         assert model.certificate(x).bound == pytest.approx(cost, rel=1e-12, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_no_potentials_prove_too_much():
     """Whatever they are, and whatever answer they are checked along: thousands of small instances."""
     rng = np.random.default_rng(12)

@@ -13,6 +13,7 @@ from models.simplex_qp import _end_units
 from solvers import fast, solve
 from solvers.fast.fixed_total import _held, _units
 from tests.brute import compositions
+from tests.marks import quick
 
 
 def cost(x, y, w):
@@ -54,7 +55,7 @@ def cheapest_units(y, w, total):
 
 
 @pytest.mark.parametrize("kind", ["plain", "weights", "floats"])
-@pytest.mark.parametrize("n", [1, 2, 3])
+@pytest.mark.parametrize("n", quick([1, 2, 3], first=2))
 def test_every_tiny_instance(n, kind):
     weights = {
         "plain": [None],
@@ -83,7 +84,7 @@ def test_every_tiny_instance(n, kind):
                 assert type(proof.objective) is type(proof.gap) is int
 
 
-@pytest.mark.parametrize("n", [1, 2, 3])
+@pytest.mark.parametrize("n", quick([1, 2, 3], first=2))
 def test_every_tiny_instance_over_the_reals(n):
     for y, w, total in product(product(range(-1, 3), repeat=n), product([1, 3], repeat=n), [0, 4]):
         model = SimplexQP(y, total, None if set(w) == {1} else w, integer=False)
@@ -230,6 +231,7 @@ def test_backends_agree():
         assert other.x == pytest.approx(best.x, abs=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("integer", [True, False])
 def test_a_million_counts_proved(integer, weighted):

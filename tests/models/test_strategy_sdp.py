@@ -34,6 +34,7 @@ def test_closed_forms():
     assert two.x == pytest.approx(np.array([[1, 2 - np.sqrt(3)], [2 - np.sqrt(3), 1]]), abs=1e-4)
 
 
+@pytest.mark.slow
 def test_the_ascent_takes_whole_steps_and_as_many_as_it_needs(monkeypatch):
     steps, eigh = [], fast_strategy.la.eigh
     monkeypatch.setattr(fast_strategy.la, "eigh", lambda a: steps.append(a) or eigh(a))
@@ -44,6 +45,7 @@ def test_the_ascent_takes_whole_steps_and_as_many_as_it_needs(monkeypatch):
     assert (polynomials.status, len(steps) > 100) == ("optimal", True)
 
 
+@pytest.mark.slow
 def test_a_search_over_small_strategies_finds_nothing_better():
     rng = np.random.default_rng(0)
     for n in (2, 3):
@@ -65,6 +67,7 @@ def test_a_search_over_small_strategies_finds_nothing_better():
             assert solution.objective == pytest.approx(found, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_every_bound_is_under_every_cost():
     rng = np.random.default_rng(1)
     for _ in range(40):
