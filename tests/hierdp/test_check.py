@@ -437,7 +437,7 @@ def test_files_missing_and_added(sizes, tmp_path):
     (folder / seal.SUMS).unlink()
     assert "files" in failed(folder)
     (folder / files.MANIFEST).unlink()
-    with pytest.raises(InputError, match=r"is no release: it has no manifest\.json"):
+    with pytest.raises(InputError, match=r"is not a release: it has no manifest\.json"):
         check(folder)
     with pytest.raises(InputError, match="there is no folder"):
         check(tmp_path / "nowhere")

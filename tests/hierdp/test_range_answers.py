@@ -202,7 +202,7 @@ def test_a_written_release_answers_the_same(tmp_path):
 
 
 def test_what_is_no_release_of_ranges_is_refused(tmp_path):
-    with pytest.raises(InputError, match="is no release: it has no"):
+    with pytest.raises(InputError, match="is not a release: it has no"):
         read_answers(tmp_path)
     (tmp_path / "released.parquet").write_bytes(b"")
     (tmp_path / "manifest.json").write_text(json.dumps({"settings": {}}))
