@@ -42,6 +42,13 @@ LIBRARIES = (
 )
 
 
+ENTRIES = (
+    *("title", "note", "mechanism", "warning", "created", "budget", "settings", "taken_as_public", "holds"),
+    *("standard_errors", "solved", "all_proved_optimal", "versions"),
+)
+"""What every manifest has, and nothing else."""
+
+
 class NotProved(RuntimeError):
     """A fast path gave an answer that its certificate does not prove: a bug in hierdp, and no release."""
 

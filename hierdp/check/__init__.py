@@ -15,6 +15,7 @@ from hierdp import files, seal, written
 from hierdp.check.asked import check_asked
 from hierdp.check.budget import check_budget
 from hierdp.check.counts import broken
+from hierdp.check.entries import check_entries
 from hierdp.check.found import FAILS, HOLDS, OPEN, UNCLAIMED, Found
 from hierdp.check.proofs import check_proofs
 from hierdp.check.report import check_report
@@ -105,6 +106,7 @@ def _checks(folder: Path, fingerprint: str | None, limit: int) -> Iterator[Found
     manifest, table, regions = release.manifest, release.table, release.regions
     yield from _check_version(manifest)
     parts: list[tuple[str, Callable[[], Iterator[Found]]]] = [
+        ("manifest", lambda: check_entries(manifest) if _same_version(manifest) else iter(())),
         ("shape", lambda: check_shape(table, manifest, regions)),
         ("tables", lambda: _check_tables(folder, table, regions, limit)),
         ("counts", lambda: _check_counts(table, manifest, regions)),
@@ -120,6 +122,10 @@ def _checks(folder: Path, fingerprint: str | None, limit: int) -> Iterator[Found
             raise
         except Exception as error:  # an edited file may hold anything
             yield Found(name, FAILS, f"a file does not hold what it should: {type(error).__name__} {error}")
+
+
+def _same_version(manifest: dict[str, Any]) -> bool:
+    return bool(manifest["versions"]["hierdp"] == _ours())
 
 
 def _check_version(manifest: Any) -> Iterator[Found]:

@@ -479,7 +479,7 @@ def test_a_report_that_the_rest_does_not_give_is_caught(sizes, tmp_path, name):
     folder = shutil.copytree(sizes, tmp_path / "out")
     REPORT_CHANGES[name](folder)
     seal.seal(folder)
-    assert failed(folder) == {"report"}
+    assert "report" in failed(folder)
 
 
 def test_a_report_of_another_version_is_not_compared(sizes, tmp_path):

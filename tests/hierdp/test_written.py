@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
-from hierdp import SimulatedNoise, files, release, seal, written
+from hierdp import SimulatedNoise, files, record, release, seal, written
 from hierdp.axes import Numbers
 from hierdp.check import FAILS, check
 from hierdp.cli import main
@@ -203,3 +203,44 @@ def test_a_table_that_its_manifest_does_not_describe(folder):
     manifest["settings"]["range_query"] = {}
     (folder / "ages" / files.MANIFEST).write_text(json.dumps(manifest))
     assert "see hierdp check" in run("query", "ages", "--range", "1:3").output
+
+
+# --- entries that nobody checks --------------------------------------------------------------------------
+
+ADDED = {
+    "the manifest has 'endorsed_by'": lambda m: m.update(endorsed_by="the office"),
+    "the budget has 'epsilon_per_year'": lambda m: m["budget"].update(epsilon_per_year=0.1),
+    "a measurement of the budget, 'cumulative sizes by root', has 'note'": (
+        lambda m: m["budget"]["spends"][0].update(note="half")
+    ),
+    "'versions' has 'sampcert'": lambda m: m["versions"].update(sampcert="1.0"),
+    "'holds' has 'optimal'": lambda m: m["holds"].update(optimal=True),
+    "the manifest lacks 'warning'": lambda m: m.pop("warning"),
+    "a measurement of the budget, 'cumulative sizes by root', lacks 'times'": (
+        lambda m: m["budget"]["spends"][0].pop("times")
+    ),
+}
+
+
+@pytest.mark.parametrize("why", ADDED)
+def test_entries_added_and_sealed_anew(folder, why):
+    path = folder / "sizes" / files.MANIFEST
+    manifest = json.loads(path.read_text())
+    ADDED[why](manifest)
+    path.write_text(json.dumps(manifest, indent=2, ensure_ascii=False) + "\n")
+    seal.seal(folder / "sizes")
+    assert why in failing(folder / "sizes")["manifest"]
+
+
+def test_an_entry_added_to_a_step(folder):
+    path = folder / "sizes" / files.MANIFEST
+    manifest = json.loads(path.read_text())
+    manifest["solved"][-1]["by"] = "hand"
+    path.write_text(json.dumps(manifest))
+    seal.seal(folder / "sizes")
+    assert "has 'by', which no release has" in failing(folder / "sizes")["manifest"]
+
+
+def test_the_entries_are_those_of_a_release(folder):
+    manifest = json.loads((folder / "sizes" / files.MANIFEST).read_text())
+    assert tuple(manifest) == record.ENTRIES

@@ -1,0 +1,45 @@
+"""That a manifest has the entries of a release, and no others: what nobody checks must not look checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from typing import Any
+
+from hierdp.budget import Ledger, Spend
+from hierdp.check.found import FAILS, Found
+from hierdp.errors import InputError, listed
+from hierdp.record import ENTRIES, LIBRARIES, Proved
+
+HOLDS_OF = ("whole", "non_negative", "consistent", "total")
+
+
+def check_entries(manifest: Mapping[str, Any]) -> Iterator[Found]:
+    """What is missing from a manifest of this version, and what is in it that no release has."""
+    for where, told, ours in _parts(manifest):
+        if not isinstance(told, Mapping):
+            yield Found("manifest", FAILS, f"{where} is not a list of entries by name")
+            return
+        if strange := sorted(set(told) - set(ours)):
+            yield Found("manifest", FAILS, f"{where} has {listed(strange)}, which no release has")
+            return
+        if missing := sorted(set(ours) - set(told)):
+            yield Found("manifest", FAILS, f"{where} lacks {listed(missing)}")
+            return
+
+
+def _parts(manifest: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
+    """The name of each part, the part, and the entries that it has to have."""
+    yield "the manifest", manifest, ENTRIES
+    yield "'versions'", manifest["versions"], ("python", *LIBRARIES)
+    yield "'holds'", manifest["holds"], HOLDS_OF
+    budget = manifest["budget"]
+    spend = [*(field.name for field in fields(Spend)), "standard_deviation"]
+    for line in budget["spends"]:
+        yield f"a measurement of the budget, {line.get('query')!r},", line, spend
+    try:
+        yield "the budget", budget, Ledger.from_dict(budget).as_dict()
+    except InputError:  # `check_budget` says what is wrong
+        return
+    for line in manifest["solved"]:
+        yield f"the step {line.get('step')!r}", line, [field.name for field in fields(Proved)]
