@@ -68,9 +68,14 @@ def test_whole_answers_are_given_none():
     assert judged(model, "optimal", best + 1, float(best)) == "wrong"  # 1e-8 of it
     assert judged(model, "optimal", best + 1, float(best), tolerance=1e-3) == "solved"
     assert judged(model, "optimal", best + 1, float(best), tolerance=1e-9) == "wrong"
-    model = Chebyshev([10**8, 0], total=0)  # whole, though it has no option `integer`
-    best = solve(model).objective
-    assert judged(model, "optimal", best + 1, float(best)) == "wrong"
+    for model in (
+        Chebyshev([10**8, 0], total=0),  # whole, though it has no option `integer`
+        Isotonic([10**4, 0], integer=True),  # of squares
+        CostTable([[0, 10**8], [0, 10**8 + 5]], 1),
+    ):
+        best = solve(model).objective
+        assert best > 10**7
+        assert judged(model, "optimal", best + 1, float(best)) == "wrong"
 
 
 def test_problems_are_called_what_solver_people_call_them():

@@ -12,7 +12,7 @@ import solvers.capability as capability
 from models import BudgetSplit, Chebyshev, CostTable, HierarchyQIP, Isotonic, Program, Tree
 from models.program import Block, Term, rows_of
 from solvers import Solution, backends, fast, solve, worker
-from solvers.plan import Plan
+from solvers.plan import Plan, plan
 from solvers.solution import Answer
 
 NAMES = [backend.name for backend in backends() if backend.name != "fast" and backend.installed]
@@ -366,6 +366,23 @@ def test_a_solver_that_pyomo_fails_to_look_for_is_not_here(monkeypatch):
 
     monkeypatch.setattr(pyomo_any.pyo, "SolverFactory", fails)
     assert pyomo_any.available("nothing like it") is False
+
+
+@pytest.mark.parametrize("integer", [False, True])
+@pytest.mark.parametrize("quadratic", [False, True])
+@pytest.mark.parametrize("both", [False, True])
+def test_what_becomes_of_squares(integer, quadratic, both):
+    """The table says of squares, whole and real, what `plan` does with them."""
+    backend = capability.Backend(
+        "told", "x", "x", "x", "x", integer=integer, quadratic=quadratic, integer_quadratic=both
+    )
+    whole = plan(Isotonic([3, 1], integer=True).program(), backend)
+    real = plan(Isotonic([3.0, 1.0]).program(), backend)
+    word = backend.takes["integer QP"]
+    assert word == ("lines" if whole.piecewise else "relaxed" if whole.relaxed else "yes")
+    assert backend.takes["QP"] == ("-" if isinstance(real, str) else "yes")
+    assert backend.takes["MIP"] == ("relaxed" if whole.relaxed else "yes")
+    assert (word == "lines") == (not both if integer else not quadratic)
 
 
 def test_each_backend_says_what_becomes_of_each_kind():

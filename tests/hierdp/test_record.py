@@ -1,0 +1,60 @@
+"""What a release takes from a solver of choice."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from hierdp import record
+from hierdp.record import NotSolved, Step
+from models import Chebyshev, Isotonic
+from solvers import Solution, solve
+
+
+def claimed(model, x):
+    """A step whose solver calls the answer optimal."""
+    return Step("counts", model, Solution("told", "1", "optimal", x, model.objective(x)))
+
+
+@pytest.mark.parametrize("far", [4, 10**6])
+def test_a_solver_that_is_off_by_one_unit_is_refused(far):
+    """Exactly, however large the objective is: no tolerance of floats hides a unit."""
+    model = Chebyshev([3 * far, 3 * far], total=4 * far)  # at best, both move by as much
+    best = np.asarray(solve(model).x)
+    assert bool(record.upheld(claimed(model, best)).solution.certificate)
+    other = best + np.array([1, -1])
+    assert model.objective(other) == model.objective(best) + 1
+    with pytest.raises(NotSolved, match="told calls its answer optimal, and there are better ones"):
+        record.upheld(claimed(model, other))
+
+
+def test_squares_that_are_off_by_two_are_refused():
+    model = Isotonic([10**6, 0], integer=True)
+    other = np.array([500_001, 500_001])
+    assert model.objective(other) == model.objective(solve(model).x) + 2
+    with pytest.raises(NotSolved, match="better ones"):
+        record.upheld(claimed(model, other))
+
+
+@pytest.mark.parametrize(
+    ("better", "claimed", "under"),
+    [
+        (4, 5, True),
+        (5, 5, False),
+        (6, 5, False),
+        (10**18 - 1, 10**18, True),
+        (None, 5, False),
+        (1.0, 1.0 + 1.01e-4, True),
+        (1.0, 1.0 + 0.99e-4, False),
+        (0.0, 1.01e-4, True),
+        (0.0, 0.99e-4, False),
+        (-1e6, -1e6 + 101, True),
+        (-1e6, -1e6 + 99, False),
+        (1e6, 1e6 + 101, True),
+        (1e6, 1e6 + 99, False),
+        (Fraction(1, 2), 1, True),
+    ],
+)
+def test_one_objective_is_under_another(better, claimed, under):
+    """Exactly for whole numbers, else by more than a ten-thousandth."""
+    assert record._under(better, claimed) is under
