@@ -171,6 +171,7 @@ def test_the_papers_weights_are_least_squares_only_without_short_families():
         assert consistent(n, b, [2 * height(n, b) ** 2] * height(n, b)) < paper_weights.mean_variance(n, b)
 
 
+@pytest.mark.slow
 def test_the_matrix_mechanism_on_few_bins():
     for n, axis in ((1, RANGE), (2, RANGE), (8, RANGE), (16, RANGE), (12, PREFIX)):
         gram, count = axis.gram(n), axis.queries(n)
@@ -214,6 +215,7 @@ def test_eigen_weights_are_the_best_for_the_eigenvectors():
         assert matrix_mechanism.mean_variance(other, gram, 21) >= best * (1 - 1e-6)
 
 
+@pytest.mark.slow
 def test_the_table_of_methods():
     rows = {row.method: row for row in methods.analyse(Regular.ranges(1024), 1.0)}
     assert rows["F"].variance == 684
@@ -261,6 +263,7 @@ def test_branching_factors_tried():
     assert methods.branchings(Regular.ranges(300, 3)) == list(range(2, 301))
 
 
+@pytest.mark.slow
 def test_when_flat_is_best():
     assert methods.flat_is_best(60, Regular.ranges) == 42
     assert methods.flat_is_best(200, Regular.ranges, methods.plain_equal) == 187

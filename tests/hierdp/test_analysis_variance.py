@@ -148,6 +148,7 @@ def random_case(rng):
     return d, n, b, levels, [AXES[k] for k in rng.integers(0, 3, d)]
 
 
+@pytest.mark.slow
 def test_grids_of_any_shape_budget_and_workload():
     rng = np.random.default_rng(2)
     for _ in range(150):

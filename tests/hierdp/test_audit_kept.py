@@ -55,6 +55,7 @@ def facts(found):
     return [replace(line, case=line.case.name) for line in found]
 
 
+@pytest.mark.slow
 def test_what_is_kept_is_what_was_found(tmp_path):
     """To the last digit, and nothing is run again."""
     out, made = tmp_path / "a.parquet", []
@@ -132,6 +133,7 @@ OTHERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("other", OTHERS.values(), ids=OTHERS)
 def test_other_settings_add_rows(tmp_path, other):
     """And those that were there are found again."""
@@ -217,6 +219,7 @@ def killed(number, *options):
     )
 
 
+@pytest.mark.slow
 def test_a_kill_loses_the_case_it_was_at(tmp_path):
     """Of the output, too, though it goes to a pipe; and half a line in the journal does no harm."""
     out = tmp_path / "a.parquet"

@@ -282,6 +282,7 @@ RELEASED = (
 )
 
 
+@pytest.mark.slow
 def test_demo(tmp_path):
     """End to end, once, in a process of its own."""
     tmp_path = tmp_path / "demo"

@@ -34,6 +34,7 @@ def test_ranges_and_advice():
     assert (order[0], order[-2]) == ("H_b,o^c", "F")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given", [(), ("--range", "3:15", "--range", ":18", "--range", "5:20")])
 def test_the_options_told_release_what_was_promised(given, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

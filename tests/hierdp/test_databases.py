@@ -93,6 +93,7 @@ def database(request, tmp_path_factory):
 # --- the same counts as by plain Python ------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unknown", [None, "?"])
 @given(data=st.data(), max_size=st.integers(1, 6))
 @settings(max_examples=8, deadline=None)
@@ -114,6 +115,7 @@ def test_group_sizes_match_plain_python(database, unknown, data, max_size):
         assert {k: n for k, n in enumerate(row) if n} == expected[region]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unknown", [None, "?"])
 @given(data=st.data())
 @settings(max_examples=8, deadline=None)

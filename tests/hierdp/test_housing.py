@@ -11,6 +11,8 @@ from hierdp.data.housing import COUNTIES, GROUPS, MAX_SIZE, OUTLIERS, WEST_COAST
 from hierdp.errors import InputError
 from hierdp.size_runs import Runs
 
+pytestmark = pytest.mark.slow
+
 COMMUTING = Path(__file__).parents[3] / "shared" / "data" / "us-commuting-2009-2013.parquet"
 
 

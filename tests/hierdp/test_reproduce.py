@@ -14,6 +14,8 @@ from hierdp.reproduce import fioretto2019
 from hierdp.reproduce.fioretto2019 import experiments
 from hierdp.reproduce.fioretto2019.settings import TABLE_1
 
+pytestmark = pytest.mark.slow
+
 TINY = fioretto2019.Settings(
     runs=2,
     slow_runs=1,

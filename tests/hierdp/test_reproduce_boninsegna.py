@@ -20,6 +20,8 @@ from hierdp.reproduce.boninsegna2025 import authors, experiments, parts
 from hierdp.reproduce.boninsegna2025.planner import planner
 from models import Chebyshev, SparsestChebyshev
 
+pytestmark = pytest.mark.slow
+
 TINY = boninsegna2025.Settings(
     runs=2,
     epsilons=(1.0, 10.0),

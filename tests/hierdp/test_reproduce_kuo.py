@@ -21,6 +21,8 @@ from hierdp.reproduce.kuo2018.shared_seed import OneSeed, TheirDraws
 from hierdp.size_runs import SizeRuns, cumulative_of
 from models import Isotonic
 
+pytestmark = pytest.mark.slow
+
 TINY = kuo2018.Settings(
     runs=2,
     table_runs=2,

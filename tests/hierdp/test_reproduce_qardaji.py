@@ -9,6 +9,8 @@ from hierdp.reproduce import qardaji2013
 from hierdp.reproduce.qardaji2013 import QUICK, checks
 from hierdp.reproduce.qardaji2013.published import TABLE_1, TABLE_3
 
+pytestmark = pytest.mark.slow
+
 TINY = replace(QUICK, runs=1, matrix_bins=16, steps=20, sampled_bins=2**9, break_even_bins=45)
 
 

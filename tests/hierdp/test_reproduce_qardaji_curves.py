@@ -7,6 +7,8 @@ import pytest
 
 from hierdp.reproduce.qardaji2013 import curves, repairs
 
+pytestmark = pytest.mark.slow
+
 TINY = SimpleNamespace(runs=2, curve_queries=20, curve_sizes=3)
 
 

@@ -22,6 +22,8 @@ from hierdp.reproduce.zhang2014.data import drawn, histograms
 from hierdp.reproduce.zhang2014.finer import LARGEST, net_trace, search_log
 from hierdp.reproduce.zhang2014.settings import PUBLISHED_METHODS, TABLES
 
+pytestmark = pytest.mark.slow
+
 TINY = zhang2014.Settings(
     runs=2,
     epsilons=(1.0, 0.1),
