@@ -62,13 +62,17 @@ class Plan:
 
         def run(seconds: float | None) -> Answer:
             until = None if seconds is None else time.perf_counter() + seconds
-            answer = _refine(lines, session, rows, until)
-            if answer.variables is None or self.relaxed or is_whole(answer.variables, self.program):
-                return answer
-            whole = backend.open(lines.base, effort)
-            for batch in rows:
-                whole.add_rows(batch)
-            return _refine(lines, whole, rows, until)
+            answer = refine(lines, session, rows, until)
+            if (
+                answer.variables is not None
+                and not self.relaxed
+                and not is_whole(answer.variables, self.program)
+            ):
+                whole = backend.open(lines.base, effort)
+                for batch in rows:
+                    whole.add_rows(batch)
+                answer = refine(lines, whole, rows, until)
+            return replace(answer, prices=None)  # of the lines, not of the squares
 
         return run
 
@@ -101,7 +105,7 @@ def is_whole(variables: NDArray[Any], program: Program) -> bool:
     return bool(np.all(np.abs(whole - np.rint(whole)) <= WHOLE))
 
 
-def _refine(lines: Piecewise, session: Session, rows: list[Rows], until: float | None) -> Answer:
+def refine(lines: Piecewise, session: Session, rows: list[Rows], until: float | None) -> Answer:
     """Solve, add the lines that the answer lacks, and again, until it lacks none."""
     bound: float | None = None
     while True:
@@ -119,6 +123,6 @@ def _refine(lines: Piecewise, session: Session, rows: list[Rows], until: float |
         missing = np.flatnonzero(cost < true - 1e-6)
         more = lines.lines_near(at, reach=4, only=missing)
         if more.matrix.shape[0] == 0:
-            return replace(answer, prices=None)  # of the lines, not of the program
+            return answer
         session.add_rows(more)
         rows.append(more)

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 from typing import Any
 
-from models import Certificate, Model
+from models import Certificate, Model, Program
 from models.certificate import judge
 from solvers import fast
+from solvers.prove_program import prove_program
 
 
-def prove(model: Model, x: Any) -> Certificate:
+def prove(model: Model | Program, x: Any) -> Certificate:
     """Certify an answer, whoever found it.
 
     A certificate alone reads its witness off the answer, and that can fail where the answer is not optimal or
     where its proof needs more numbers than it holds. Then the fast path finds an optimum, and the witness
     that proves this optimum bounds the given answer, too.
 
+    For a bare `Program`, HiGHS finds prices of its rows; `solvers.prove_program.prove_program` takes other
+    backends, too.
+
     Parameters
     ----------
-    model : Model
+    model : Model or Program
     x : array, in the model's shape
+        For a program, all its variables.
 
     Returns
     -------
@@ -34,6 +39,8 @@ def prove(model: Model, x: Any) -> Certificate:
     >>> prove(model, [4, 4, 4, 4]).gap == model.objective([4, 4, 4, 4]) - model.objective([2, 2, 2, 2])
     True
     """
+    if isinstance(model, Program):
+        return prove_program(model, x)
     own = model.certificate(x)
     if own.optimal or own.bound is None:
         return own

@@ -90,7 +90,7 @@ def _broken(program: Program, at: Scaled, slack: Fraction) -> Iterator[str]:
     whole = times(divided(at.number, at.unit), at.unit) == at.number
     for j in np.flatnonzero(program.integer & ~whole).tolist():
         yield f"integer: {_variable(program, j)} = {at.value(j)}"
-    slacks = Scaled(np.where(program.integer, 0, slack.numerator), slack.denominator)
+    slacks = Scaled(times(~program.integer, slack.numerator), slack.denominator)
     for j, limit in _outside(at, _both(program, "blocks"), slacks):
         yield f"bounds: {_variable(program, j)} = {at.value(j)}, not {limit}"
     row, variable, entry = entries(program)

@@ -109,7 +109,7 @@ def _fits(*arrays: NDArray[Any]) -> bool:
 
 def times(a: Any, b: Any) -> NDArray[Any]:
     """``a * b``, exactly."""
-    a, b = np.asarray(a), np.asarray(b)
+    a, b = exact.signed(np.asarray(a)), exact.signed(np.asarray(b))
     if _fits(a, b) and exact.reach(a) * exact.reach(b) < LIMIT:
         return np.asarray(a * b)
     return np.asarray(a.astype(object) * b.astype(object), dtype=object)
@@ -117,7 +117,7 @@ def times(a: Any, b: Any) -> NDArray[Any]:
 
 def plus(a: Any, b: Any) -> NDArray[Any]:
     """``a + b``, exactly."""
-    a, b = np.asarray(a), np.asarray(b)
+    a, b = exact.signed(np.asarray(a)), exact.signed(np.asarray(b))
     if _fits(a, b) and exact.reach(a) + exact.reach(b) < LIMIT:
         return np.asarray(a + b)
     return np.asarray(a.astype(object) + b.astype(object), dtype=object)

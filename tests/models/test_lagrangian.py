@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from models import Program, SimplexQP, lagrangian_bound, lagrangian_certificate
 from models.program import Block, Rows, Term
+from models.witnesses.scaled import divided, minus, plus, raised, scaled, times
 
 INF = float("inf")
 
@@ -293,3 +294,21 @@ def test_the_cost_is_exact_and_a_value_without_one_is_no_answer():
             at = program.matrix @ np.array(v, float)
             lower, upper = program.row_bounds
             assert (found.bound is None) == bool(np.any((at < lower) | (at > upper)))
+
+
+@pytest.mark.parametrize("large", [2**31, 2**62, 2**63, 2**64 - 1, 2**64, -(2**63), 10**40])
+def test_no_product_and_no_sum_is_rounded(large):
+    for small in (0, 1, -3, 2**40 + 1):
+        array = np.array([small, 0])
+        assert times(array, large).tolist() == [small * large, 0]
+        assert plus(array, large).tolist() == [small + large, large]
+        assert minus(array, large).tolist() == [small - large, -large]
+    assert divided(np.array([-7, 7]), 2).tolist() == [-4, 3]
+    assert raised(np.array([-7, 7]), 2).tolist() == [-3, 4]
+    assert divided(np.array([-1, 1]), abs(large)).tolist() == [-1, 0]
+
+
+def test_floats_of_all_sizes_share_a_unit():
+    values = [0.0, 0.1, -3.0, 5e-324, 1.7e308, -(2.0**-1074) * 3, 2.0**62]
+    found = scaled([np.array(values), np.array([2**62, -1]), np.array([Fraction(1, 3), 7], object)])
+    assert [found.value(i) for i in range(10)] == [*map(Fraction, values), 2**62, -1, Fraction(1, 3)]
