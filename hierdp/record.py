@@ -65,8 +65,8 @@ class NotSolved(RuntimeError):
         return type(self), (self.status, str(self))
 
 
-def solved(name: str, found: Solution) -> Solution:
-    """What a solver of choice found.
+def solved(name: str, found: Solution, limit: float | None = None) -> Solution:
+    """What a solver of choice found, within a time limit in seconds.
 
     Raises
     ------
@@ -75,7 +75,8 @@ def solved(name: str, found: Solution) -> Solution:
     """
     if found.status != "optimal" or found.x is None:
         late = found.status in ("time_limit", "feasible")
-        more = "give it more time (time_limit, --time-limit), or take another backend" if late else ""
+        of = "" if limit is None else f"the step's time limit is {limit:g} s; "
+        more = f"{of}give it more time (time_limit, --time-limit), or take another backend" if late else ""
         why = [found.status, *filter(None, (found.message, more))]
         raise NotSolved(found.status, f"{name}: {found.backend}: {'; '.join(why)}")
     return found
@@ -123,10 +124,10 @@ class Step:
         )
 
 
-def upheld(step: Step) -> Step:
+def upheld(step: Step, fast: Callable[[Model], Solution] = solve) -> Step:
     """The step that a solver of choice calls optimal, with what the model's certificate says of it.
 
-    Where that is no proof, the fast path has to do no better.
+    If the certificate does not prove it, the answer is accepted when it costs no more than that of `fast`.
 
     Raises
     ------
@@ -136,7 +137,7 @@ def upheld(step: Step) -> Step:
     claimed = step.solution
     proof = step.model.certificate(claimed.x) if claimed.certificate is None else claimed.certificate
     if not proof:
-        better = solve(step.model)
+        better = fast(step.model)
         if better.x is not None and _under(better.objective, proof.objective):
             lie = f"{claimed.backend} calls its answer optimal, and there are better ones"
             raise NotSolved("error", f"{step.name}: {lie} ({proof.reason}); choose another solver")

@@ -55,7 +55,8 @@ def by_program(backend: str = "cp-sat", time_limit: float | None = None) -> Divi
             if left is not None and left <= 0:
                 raise NoAnswer("time_limit", f"stopped after {time_limit:g} s, between two cells of a table")
             # One thread: more cost a small program its whole time again, and may find another optimum.
-            solution = solve(CostTable(row.tables, v, row.start), backend, left, threads=1)
+            row_of = CostTable(row.tables, v, row.start)
+            solution = solve(row_of, backend, left, threads=1, stating_counts=True)
             if solution.status != "optimal" or solution.x is None:
                 raise NoAnswer(solution.status, f"a cell of a table: {solution.message}")
             found.append((int(solution.objective or 0), np.asarray(solution.x)))

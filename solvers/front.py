@@ -26,6 +26,7 @@ def solve(
     time_limit: float | None = None,
     threads: int | None = None,
     tolerance: float | None = None,
+    stating_counts: bool = False,
 ) -> Solution:
     """Solve a model (or a bare program) with a backend.
 
@@ -35,13 +36,15 @@ def solve(
     backend : str or Backend
         A name from `backends()`, or ``cvxpy:<solver>`` or ``pyomo:<solver>``; or a row of your own.
     time_limit : float, optional
-        Seconds for the solve, the statement of the program not counted; a backend that does not keep it
-        is stopped. The fast paths take no notice of it.
+        Seconds for the solve; a backend that does not keep it is stopped. The fast paths take no notice of
+        it.
     threads : int, optional
         Default: the backend's own choice.
     tolerance : float, optional
         How accurate the backend is to be; see `solvers.effort.Effort`. What is accepted as an answer does not
         depend on it.
+    stating_counts : bool
+        Whether the time limit also holds for stating the program. Default: only for the backend's solve.
 
     Returns
     -------
@@ -84,7 +87,12 @@ def solve(
     if isinstance(chosen_plan, str):
         return Solution(chosen.name, chosen.version, "unsupported", message=chosen_plan)
     stating = time.perf_counter() - started
-    answer, building, solving = worker.run(chosen, chosen_plan, effort, time_limit)
+    if time_limit is not None and stating_counts:
+        time_limit -= stating
+        if time_limit <= 0:
+            late = "stating the program took all of the time"
+            return Solution(chosen.name, chosen.version, "time_limit", build_seconds=stating, message=late)
+    answer, building, solving = worker.run(chosen, chosen_plan, effort, time_limit, stating_counts)
     return _checked(model, program, chosen_plan, answer, chosen, stating + building, solving)
 
 

@@ -22,6 +22,9 @@ from solvers.solution import Answer, NoAnswer
 GRACE_SECONDS = 5.0
 """How much longer than its time limit a backend may run before its process is killed."""
 
+STARTING_SECONDS = 30.0
+"""How long a process may take to start, beside what a limit gives it to state the program."""
+
 STATING_SECONDS = 300.0
 """How long a backend with a time limit may take to state the program, which its limit does not count."""
 
@@ -38,8 +41,12 @@ class Worker:
         """Whether the process still runs."""
         return self._process.poll() is None
 
-    def ask(self, question: tuple[Any, ...], seconds: float | None) -> tuple[Any, ...]:
+    def ask(
+        self, question: tuple[Any, ...], seconds: float | None, stating: float = STATING_SECONDS
+    ) -> tuple[Any, ...]:
         """Put a question and wait for the two parts of its answer: built, and done.
+
+        The first part may take `stating` seconds, the second one `seconds` and the grace.
 
         Raises
         ------
@@ -54,9 +61,9 @@ class Worker:
                 raise ChildProcessError("the solver's process was stopped while this question waited")
             try:
                 self._line.send(question)
-                if seconds is not None and not self._line.poll(STATING_SECONDS):
+                if seconds is not None and not self._line.poll(stating):
                     self.stop()
-                    raise TimeoutError(f"stopped: the program was not stated within {STATING_SECONDS:g} s")
+                    raise TimeoutError(f"stopped: the program was not stated within {stating:g} s")
                 built = self._line.recv()
                 if seconds is not None and not self._line.poll(seconds + GRACE_SECONDS):
                     self.stop()
@@ -98,11 +105,18 @@ def _stop_all() -> None:
             worker.stop()
 
 
-def run(backend: Any, plan: Any, effort: Effort, seconds: float | None) -> tuple[Answer, float, float]:
-    """Solve a plan in the backend's process: ``(answer, build seconds, solve seconds)``."""
+def run(
+    backend: Any, plan: Any, effort: Effort, seconds: float | None, stating_counts: bool = False
+) -> tuple[Answer, float, float]:
+    """Solve a plan in the backend's process: ``(answer, build seconds, solve seconds)``.
+
+    The limit is for the solve, or with `stating_counts` for stating the program, too.
+    """
     started = time.perf_counter()
+    question = "solve", backend, plan, effort, seconds, stating_counts
+    stating = STATING_SECONDS if seconds is None or not stating_counts else seconds + STARTING_SECONDS
     try:
-        built, (answer, solving) = _worker(backend).ask(("solve", backend, plan, effort, seconds), seconds)
+        built, (answer, solving) = _worker(backend).ask(question, seconds, stating)
         return answer, built, solving
     except TimeoutError as late:
         return Answer("time_limit", message=str(late)), 0.0, time.perf_counter() - started
@@ -129,7 +143,7 @@ def _serve(line: Connection) -> None:
             line.send(None)
             line.send(question[1].finds_solver())
             continue
-        _, backend, plan, effort, seconds = question
+        _, backend, plan, effort, seconds, stating_counts = question
         started = built = time.perf_counter()
         stated = False
         try:
@@ -137,6 +151,10 @@ def _serve(line: Connection) -> None:
             built = time.perf_counter()
             line.send(built - started)
             stated = True
+            if seconds is not None and stating_counts:
+                seconds -= built - started
+                if seconds <= 0:
+                    raise NoAnswer("time_limit", "stating the program took all of the time")
             answer = solve(seconds)
         except NoAnswer as refusal:
             answer = Answer(refusal.status, message=str(refusal))

@@ -35,7 +35,11 @@ from hierdp.cli.sources import with_groups
 @click.option("--backend", metavar="NAME", help="Solver of the methods that leave it open. Default: highs "
               "(M_H, M_c), cp-sat (M_dp^OP), fast (M_c^r; M_H^r, with --window clarabel). See `hierdp "
               "solvers`.")  # fmt: skip
-@click.option("--time-limit", type=SECONDS, help="Seconds for that solver; then nothing is released.")
+@click.option(
+    "--time-limit",
+    type=SECONDS,
+    help="Seconds for the whole step, all its solves together; when it is over, nothing is released.",
+)
 @click.option("--window", type=click.IntRange(min=0), help="Truncate domains to noisy count ± this many; "
               "default: none are.")  # fmt: skip
 def group_size(

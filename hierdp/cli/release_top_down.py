@@ -40,7 +40,11 @@ from hierdp.cli.sources import levels_of
               help="Budget of a level in proportion; once a level, from the top (with --unbounded, the "
                    "total first). Default: even.")  # fmt: skip
 @click.option("--backend", metavar="NAME", help="Solver of TDA_inf, TDA_L2 or TDA; see `hierdp solvers`.")
-@click.option("--time-limit", type=SECONDS, help="Seconds for each of its solves; then nothing is released.")
+@click.option(
+    "--time-limit",
+    type=SECONDS,
+    help="Seconds for each level, all its solves together; when it is over, nothing is released.",
+)
 def top_down(
     table: Path, epsilon: str, out: Path, overwrite: bool, simulate: int | None, **given: Any
 ) -> None:

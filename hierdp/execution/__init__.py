@@ -12,3 +12,4 @@ from hierdp.execution.engine import LostWorker as LostWorker
 from hierdp.execution.engine import chunks as chunks
 from hierdp.execution.engine import each as each
 from hierdp.execution.engine import using as using
+from hierdp.execution.engine import within as within

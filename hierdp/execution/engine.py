@@ -109,6 +109,21 @@ def each(
                 turn += 1
 
 
+def within(seconds: float, function: Callable[..., T], *item: Any) -> T:
+    """``function(*item)``, by a process of its own on this machine that is stopped after so many seconds.
+
+    Raises
+    ------
+    TimeoutError
+        If it is not done by then.
+    LostWorker
+        If the process dies.
+    """
+    from hierdp.execution.processes import alone
+
+    return alone(seconds, function, item)
+
+
 def chunks(length: int, most: int) -> list[slice]:
     """``range(length)`` in slices of at most so many: the same ones, however many work on them."""
     most = max(1, most)

@@ -77,6 +77,22 @@ class Processes:
             self._ended(self._idle.pop(), at_once=True)
 
 
+def alone(seconds: float, function: Callable[..., T], item: tuple[Any, ...]) -> T:
+    """See `hierdp.execution.within`."""
+    helper = _Helper(0, 1)
+    try:
+        helper.give(0, function, [item], ())
+        if not helper.line.poll(seconds):
+            raise TimeoutError(f"stopped after {seconds:g} s")
+        answer = helper.answer()
+        if answer is None:
+            raise LostWorker(f"a worker's process died ({helper.end()})")
+        result: T = _read(answer)
+        return result
+    finally:
+        helper.end(at_once=True)
+
+
 def cores(share: int, of: int) -> list[int]:
     """Every `of`-th core that this process may use, from that of the share on; one, where there are fewer."""
     if not hasattr(os, "sched_getaffinity"):

@@ -7,7 +7,6 @@ size, or cumulative ones) and in the program solved; ours let the solver of each
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -17,10 +16,9 @@ from numpy.typing import NDArray
 from hierdp import execution
 from hierdp.hierarchy import Hierarchy
 from hierdp.histogram import differences
-from hierdp.mechanisms.how import How
+from hierdp.mechanisms.how import Deadline, How
 from hierdp.record import Step, solved, upheld
 from models import CostTable, CumulativeQIP, HierarchyQIP, Isotonic, Model
-from solvers import solve
 from solvers.cost_tables import Divide, by_program, solve_by_tables
 
 Ints = NDArray[np.int64]
@@ -112,26 +110,26 @@ def m_dp_op(noisy: Ints, places: Hierarchy, groups: int, how: How) -> Repaired:
     The tables span the domains: without a window that is all of 0 … G, for tiny G only.
     """
     model = HierarchyQIP(places.tree, noisy, groups, window=how.window)
-    solution, _ = solve_by_tables(model, _by_programs(how.backend or "cp-sat", how.time_limit))
-    step = _kept(Step("consistency of all regions", model, solution))
+    deadline = Deadline.of("consistency of all regions", how.time_limit)
+    solution, _ = solve_by_tables(model, _by_programs(how.backend or "cp-sat", deadline))
+    step = Step(deadline.step, model, solved(deadline.step, solution, deadline.limit))
+    step = upheld(step, deadline.fast)
     return Repaired(_answer(step), (step,))
 
 
-def _by_programs(backend: str, time_limit: float | None) -> Divide:
+def _by_programs(backend: str, deadline: Deadline) -> Divide:
     """`by_program`, some cells a task."""
-    end = None if time_limit is None else time.perf_counter() + time_limit
 
     def divide(row: CostTable, values: range) -> list[tuple[int, Ints]]:
-        left = None if end is None else max(0.0, end - time.perf_counter())
         cuts = execution.chunks(len(values), CELLS_OF_A_TABLE)
-        tasks = [(row, values[cut], backend, left) for cut in cuts]
+        tasks = [(row, values[cut], backend, deadline) for cut in cuts]
         return [cell for part in execution.each(_cells, tasks, "a table of costs") for cell in part]
 
     return divide
 
 
-def _cells(row: CostTable, values: range, backend: str, left: float | None) -> list[tuple[int, Ints]]:
-    return by_program(backend, left)(row, values)
+def _cells(row: CostTable, values: range, backend: str, deadline: Deadline) -> list[tuple[int, Ints]]:
+    return by_program(backend, deadline.left())(row, values)  # what is left as the task begins
 
 
 def m_c(noisy: Ints, places: Hierarchy, groups: int, how: How) -> Repaired:
@@ -191,11 +189,12 @@ def _cumulative(noisy: Ints, places: Hierarchy, groups: int) -> CumulativeQIP:
 
 def _by(backend: str, name: str, model: Model, how: How) -> Step:
     """Solve by a backend of choice; its answer, too, goes before the model's certificate."""
-    return _kept(Step(name, model, solve(model, backend, how.time_limit)))
-
-
-def _kept(step: Step) -> Step:
-    return upheld(replace(step, solution=solved(step.name, step.solution)))
+    deadline = Deadline.of(name, how.time_limit)
+    if backend == "fast":
+        found = solved(name, deadline.fast(model), how.time_limit)
+    else:
+        found = deadline.solve(model, backend)
+    return upheld(Step(name, model, found), deadline.fast)
 
 
 def _answer(step: Step) -> NDArray[np.int64]:

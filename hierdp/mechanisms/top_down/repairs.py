@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hierdp import execution
-from hierdp.mechanisms.how import How
-from hierdp.record import NotSolved, Step, solved, upheld
+from hierdp.mechanisms.how import Deadline, How
+from hierdp.record import NotSolved, Step, upheld
 from models import Chebyshev, FixedSum, Model
 from models.segments import by_segment
-from solvers import Solution, solve
+from solvers import Solution
 from solvers.capability import find
 from solvers.solution import Status
 
@@ -64,16 +64,17 @@ def any_nearest(name: str, noisy: Ints, totals: Ints, offsets: Ints, how: How) -
     """TDA_∞: the nearest counts in the largest change, whichever a MIP solver finds; default HiGHS."""
     backend = how.backend or INTEGER
     parts = _batches(noisy, totals, offsets, MOST_WHOLE)
-    tasks = [(name, Chebyshev(*part), backend, how.time_limit) for part in parts]
+    deadline = Deadline.of(name, how.time_limit)
+    tasks = [(deadline, Chebyshev(*part), backend) for part in parts]
     found = list(execution.each(_nearest_of_some, tasks, f"solving: {name}"))
     x = np.concatenate([np.zeros(0, np.int64), *(np.asarray(part.x) for part in found)])
     build, spent = sum(part.build_seconds for part in found), sum(part.solve_seconds for part in found)
-    step = upheld(_judged(name, Chebyshev(noisy, totals, offsets), x, backend))
+    step = upheld(_judged(name, Chebyshev(noisy, totals, offsets), x, backend), deadline.fast)
     return replace(step, solution=replace(step.solution, build_seconds=build, solve_seconds=spent))
 
 
-def _nearest_of_some(name: str, model: Chebyshev, backend: str, time_limit: float | None) -> Solution:
-    return solved(name, solve(model, backend, time_limit))
+def _nearest_of_some(deadline: Deadline, model: Chebyshev, backend: str) -> Solution:
+    return deadline.solve(model, backend)
 
 
 def rounded(name: str, noisy: Ints, totals: Ints, offsets: Ints, how: How) -> Step:
@@ -142,16 +143,17 @@ def _nearest_real(name: str, noisy: Ints, totals: Ints, offsets: Ints, how: How)
     if how.backend is None or how.backend == "fast":
         return nearest_fractions(noisy, totals, offsets)
     parts = _batches(noisy, totals, offsets, MOST_REAL)
-    tasks = [(name, FixedSum(y, c, 2, cuts), how.backend, how.time_limit) for y, c, cuts in parts]
+    deadline = Deadline.of(name, how.time_limit)
+    tasks = [(deadline, FixedSum(y, c, 2, cuts), how.backend) for y, c, cuts in parts]
     v = np.concatenate([np.zeros(0), *execution.each(_real_of_some, tasks, f"solving: {name}")])
     near: Floats = np.round(np.maximum(v, 0), DIGITS).astype(np.float64)
     return np.floor(near).astype(np.int64), near - np.floor(near)
 
 
-def _real_of_some(name: str, model: FixedSum, backend: str, time_limit: float | None) -> Floats:
+def _real_of_some(deadline: Deadline, model: FixedSum, backend: str) -> Floats:
     whole = model.program()
     program = replace(whole, blocks=[replace(block, integer=False) for block in whole.blocks])
-    return np.asarray(solved(name, solve(program, backend, time_limit)).x)
+    return np.asarray(deadline.solve(program, backend).x)
 
 
 def nearest_fractions(noisy: Ints, totals: Ints, offsets: Ints) -> tuple[Ints, Floats]:
