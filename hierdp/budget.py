@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
+from decimal import Decimal, localcontext
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from hierdp.errors import InputError
 
-ROUNDING = 1e-9
-"""Relative slack of the sum of a ledger: floating-point sums of shares, nothing else."""
+DIGITS = 60
+"""Of ρ, before it is rounded down to a float."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ class Ledger:
     """The whole budget of a release and every spend from it.
 
     Sequential composition: losses add up, ε under pure differential privacy, ρ under zCDP. Where a
-    measurement is itself (ε, δ)-DP, both its ε and its δ do.
+    measurement is itself (ε, δ)-DP, both its ε and its δ do. Sums are compared exactly, as fractions.
 
     Attributes
     ----------
@@ -69,13 +71,17 @@ class Ledger:
     spends: tuple[Spend, ...]
 
     def __post_init__(self) -> None:
-        """Refuse to exceed the budget."""
-        spent, allowed = self.spent, self.rho if self.zcdp else self.epsilon
-        if spent > allowed * (1 + ROUNDING):
-            raise InputError(f"the measurements cost {spent:.12g}, more than the budget of {allowed:.12g}")
-        if self.spent_delta > self.delta * (1 + ROUNDING):
+        """Refuse to exceed the budget, be it by the last digit of a float."""
+        allowed = self.rho if self.zcdp else self.epsilon
+        over = _excess(self._losses, allowed)
+        if over > 0:
+            much = f"the measurements cost {self.spent:.12g}, more than the budget of {allowed:.12g}"
+            raise InputError(f"{much} (by {over:.3g})")
+        over = _excess([spend.delta or 0.0 for spend in self.spends], self.delta)
+        if over > 0:
             raise InputError(
-                f"the measurements cost a δ of {self.spent_delta:.12g}, more than that of {self.delta:.12g}"
+                f"the measurements cost a δ of {self.spent_delta:.12g}, more than that of {self.delta:.12g} "
+                f"(by {over:.3g})"
             )
 
     @property
@@ -96,10 +102,14 @@ class Ledger:
     @property
     def spent(self) -> float:
         """Sum of the losses: ρ under zCDP, else ε."""
+        return math.fsum(self._losses)
+
+    @property
+    def _losses(self) -> list[float]:
         losses = [s.rho if self.zcdp else s.epsilon for s in self.spends]
         if any(loss is None for loss in losses):
             raise InputError("a measurement's loss is of another kind than the budget's")
-        return math.fsum(loss for loss in losses if loss is not None)
+        return [loss for loss in losses if loss is not None]
 
     @property
     def private(self) -> bool:
@@ -187,14 +197,19 @@ def _number(name: str, value: Any) -> float:
 def rho_of(epsilon: float, delta: float) -> float:
     """The largest ρ such that ρ-zCDP gives (ε, δ)-DP: (√(ln(1/δ) + ε) − √ln(1/δ))² (Bun & Steinke 2016).
 
+    The largest float that is not over it.
+
     Examples
     --------
     >>> round(rho_of(1, 1e-8), 6)
     0.013215
     """
-    log = -math.log(delta)  # 1/δ overflows for the smallest
-    # (√(a + ε) − √a)² without the cancellation.
-    return float((epsilon / (math.sqrt(log + epsilon) + math.sqrt(log))) ** 2)
+    with localcontext() as context:
+        context.prec = DIGITS
+        log = -Decimal(delta).ln()
+        # (√(a + ε) − √a)² without the cancellation; less than it is by more than the digits' rounding.
+        rho = (Decimal(epsilon) / ((log + Decimal(epsilon)).sqrt() + log.sqrt())) ** 2
+        return below(Fraction(rho * (1 - Decimal(10) ** (10 - DIGITS))))
 
 
 def epsilon_of(rho: float, delta: float) -> float:
@@ -203,16 +218,46 @@ def epsilon_of(rho: float, delta: float) -> float:
 
 
 def split(budget: float, parts: int, shares: Sequence[float] | None = None) -> list[float]:
-    """Divide a budget over levels, evenly or by shares.
+    """Divide a budget over levels, evenly or by shares; each part is rounded down, so that they all fit.
 
     Raises
     ------
     InputError
         If there is not one positive finite share a part.
+
+    Examples
+    --------
+    >>> sum(split(0.7, 3)), sum(map(Fraction, split(0.7, 3))) <= Fraction(0.7)
+    (0.7, True)
     """
     if shares is None:
-        return [budget / parts] * parts
-    checked = [_positive(f"share {i}", share) for i, share in enumerate(shares)]
+        return [below(Fraction(budget) / parts)] * parts
+    checked = [Fraction(_positive(f"share {i}", share)) for i, share in enumerate(shares)]
     if len(checked) != parts:
         raise InputError(f"{len(checked)} shares for {parts} levels: give one a level")
-    return [budget * share / math.fsum(checked) for share in checked]
+    whole = sum(checked)
+    return [below(Fraction(budget) * share / whole) for share in checked]
+
+
+def rest_of(budget: float, *parts: float) -> float:
+    """What is left of a budget without some parts, rounded down."""
+    return below(Fraction(budget) - sum(map(Fraction, parts)))
+
+
+def sum_of(losses: Iterable[float]) -> float:
+    """What several losses add up to, rounded up."""
+    return -below(-sum(map(Fraction, losses), Fraction(0)))
+
+
+def below(number: Fraction) -> float:
+    """The largest float that is not over a number."""
+    near = float(number)
+    return near if Fraction(near) <= number else math.nextafter(near, -math.inf)
+
+
+def _excess(losses: Sequence[float], allowed: float) -> float:
+    """By how much losses exceed what is allowed: of the right sign, however little it is."""
+    if not all(map(math.isfinite, losses)):
+        return math.inf
+    over = sum(map(Fraction, losses), Fraction(0)) - Fraction(allowed)
+    return -below(-over)

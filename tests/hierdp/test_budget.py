@@ -1,5 +1,6 @@
 """Conversions between ε and ρ in high precision, splits, and a ledger that refuses to overspend."""
 
+import itertools
 import math
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -9,8 +10,30 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hierdp.budget import Ledger, Spend, check_delta, check_epsilon, epsilon_of, rho_of, split
+from hierdp.binning import Histogram
+from hierdp.budget import (
+    Ledger,
+    Spend,
+    below,
+    check_delta,
+    check_epsilon,
+    epsilon_of,
+    rest_of,
+    rho_of,
+    split,
+    sum_of,
+)
 from hierdp.errors import InputError
+from hierdp.hierarchy import Hierarchy
+from hierdp.mechanisms.clustering import METHODS as CLUSTERING
+from hierdp.mechanisms.clustering import clustering
+from hierdp.mechanisms.count_of_counts.plan import budgets_of
+from hierdp.mechanisms.count_of_counts.plan import plan_of as counts_plan_of
+from hierdp.mechanisms.range_query.plan import METHODS, plan_of
+from hierdp.mechanisms.top_down import Unit, top_down
+from hierdp.mechanisms.top_down.unit import root_of
+from hierdp.noise import ExactNoise, SimulatedNoise
+from hierdp.tables import Flows
 
 EPSILON = st.floats(1e-12, 1e9)
 DELTA = st.floats(5e-324, 0.999)
@@ -32,7 +55,9 @@ def spend(epsilon=None, rho=None, private=True):
 @settings(deadline=None)
 def test_rho_is_the_formula(epsilon, delta):
     exact = exact_rho(epsilon, delta)
-    assert abs(Decimal(rho_of(epsilon, delta)) - exact) <= exact * Decimal("1e-14")
+    rho = rho_of(epsilon, delta)
+    assert Decimal(rho) <= exact  # what it stands for is never more than ε
+    assert Decimal(math.nextafter(rho, math.inf)) >= exact * (1 - Decimal("1e-45"))
 
 
 @given(EPSILON, DELTA)
@@ -62,7 +87,8 @@ def test_even_split(budget, parts):
     shares = split(budget, parts)
     assert len(shares) == parts
     assert len(set(shares)) == 1
-    assert sum(map(Fraction, shares)) <= Fraction(budget) * (1 + Fraction(1, 10**12))
+    assert sum(map(Fraction, shares)) <= Fraction(budget)
+    assert Fraction(math.nextafter(shares[0], math.inf)) * parts > Fraction(budget)
 
 
 @given(st.floats(1e-6, 1e6), st.lists(st.floats(1e-3, 1e3), min_size=1, max_size=10))
@@ -70,6 +96,7 @@ def test_even_split(budget, parts):
 def test_split_by_shares(budget, shares):
     parts = split(budget, len(shares), shares)
     assert math.fsum(parts) == pytest.approx(budget, rel=1e-12)
+    assert sum(map(Fraction, parts)) <= Fraction(budget)
     for part, share in zip(parts, shares, strict=True):
         assert part / parts[0] == pytest.approx(share / shares[0], rel=1e-12)
 
@@ -106,6 +133,99 @@ def test_ledger_refuses_to_exceed_its_budget(excess):
     rho = rho_of(1.0, 1e-8)
     with pytest.raises(InputError, match="more than the budget"):
         Ledger(1.0, 1e-8, "n", (spend(rho=rho), spend(rho=rho * excess)))
+
+
+ODD = [0.1, 0.3, 1 / 3, 1e-3, 7.7]
+"""Values of ε whose parts are no floats."""
+
+
+@pytest.mark.parametrize("epsilon", ODD)
+def test_ledger_refuses_one_digit_too_much(epsilon):
+    """The last one of a float, though the sum in floats may hide it."""
+    for parts in range(1, 13):
+        shares = split(epsilon, parts)
+        Ledger(epsilon, 0.0, "n", tuple(map(spend, shares)))
+        over = [*shares[:-1], rest_of(epsilon, *shares[:-1])]
+        Ledger(epsilon, 0.0, "n", tuple(map(spend, over)))
+        over[-1] = math.nextafter(over[-1], math.inf)
+        with pytest.raises(InputError, match="more than the budget"):
+            Ledger(epsilon, 0.0, "n", tuple(map(spend, over)))
+    rho = rho_of(epsilon, 1e-8)
+    Ledger(epsilon, 1e-8, "n", (spend(rho=rho),))
+    with pytest.raises(InputError, match="more than the budget"):
+        Ledger(epsilon, 1e-8, "n", (spend(rho=math.nextafter(rho, math.inf)),))
+    with pytest.raises(InputError, match="a δ of"):
+        Ledger(epsilon, 1e-8, "n", (Spend("q", "n", 1, 1.0, epsilon, None, True, math.nextafter(1e-8, 1)),))
+
+
+def test_a_sum_in_floats_hides_what_fractions_show():
+    half = math.nextafter(0.5, 1)
+    assert 0.5 + half == 1.0
+    with pytest.raises(InputError, match=r"cost 1, more than the budget of 1 \(by 1\.11e-16\)"):
+        Ledger(1.0, 0.0, "n", (spend(0.5), spend(half)))
+    with pytest.raises(InputError, match=r"by inf"):
+        Ledger(1.0, 0.0, "n", (spend(math.inf),))
+
+
+@given(st.fractions())
+def test_rounding_is_down(number):
+    assert Fraction(below(number)) <= number < Fraction(math.nextafter(below(number), math.inf))
+
+
+@given(st.lists(st.floats(0, 1e3), max_size=9))
+def test_sums_of_losses_are_rounded_up_and_rests_down(losses):
+    total = sum(map(Fraction, losses), Fraction(0))
+    assert Fraction(math.nextafter(sum_of(losses), -math.inf)) < total <= Fraction(sum_of(losses))
+    assert Fraction(rest_of(1e4, *losses)) <= 10**4 - total
+
+
+def plans(epsilon):
+    """What each way to split a budget over up to 12 levels gives them."""
+    axes = Histogram.of(np.zeros(4096, int)).axes
+    for method, budget in itertools.product(("H_b^c", "H_b"), ("equal", "geometric", "optimized")):
+        yield plan_of(axes, epsilon, METHODS[method], 2, budget).epsilons
+    yield plan_of(axes, epsilon, METHODS["H_2"], None, [1 / 3, 0.1, 7, *range(1, 10)]).epsilons
+    for shares in (None, (0.1, 0.2, 0.3, 0.7)):
+        plan = counts_plan_of(
+            "Hc", list("abcd"), group_budget=epsilon / 7, size_budget=epsilon / 3, shares=shares
+        )
+        yield (epsilon / 7, epsilon / 3, *budgets_of(plan, epsilon))
+
+
+@pytest.mark.parametrize("epsilon", ODD)
+def test_exact_noise_on_every_split_stays_within_the_budget(epsilon):
+    """What OpenDP's map says of each level; nothing is granted for rounding."""
+    noise, zero = ExactNoise(), np.zeros(1, np.int64)
+    for shares in plans(epsilon):
+        spends = [noise.geometric(zero, "q", 1, share).spend for share in shares]
+        assert Ledger(epsilon, 0.0, "n", tuple(spends)).spent <= epsilon
+    for parts, squared in itertools.product((1, 2, 5, 12), (1, 2, 10)):
+        shares = split(rho_of(epsilon, 1e-6), parts)
+        spends = [noise.gaussian(zero, "q", root_of(squared), share).spend for share in shares]
+        ledger = Ledger(epsilon, 1e-6, "n", tuple(spends))
+        assert ledger.spent == pytest.approx(ledger.rho)
+
+
+CLUSTERED = [(name, {}) for name in CLUSTERING] + [
+    ("SF", {"clusters": 4, "share": 0.1}),
+    ("AHP", {"share": 0.3}),
+]
+
+
+@pytest.mark.parametrize("noise", [ExactNoise(), SimulatedNoise(0)], ids=["exact", "simulated"])
+def test_every_mechanism_stays_within_an_odd_budget(noise):
+    data = Histogram.of([3, 0, 2, 5, 0, 1, 9])
+    trips = Flows((Hierarchy.flat("o", ["a", "b"]), Hierarchy.flat("d", ["a", "b"])), ("o", "d"),
+                  np.array([[0, 0], [1, 1]]), np.array([400, 3]))  # fmt: skip
+    for epsilon in ODD:
+        for method, options in CLUSTERED:
+            made = clustering(data, epsilon, noise, method, **options)
+            assert made.ledger.spent == pytest.approx(epsilon)
+        for method, unit in itertools.product(
+            ("InfTDA", "VanillaGauss", "SH"), (Unit(), Unit(3, True, False))
+        ):
+            made = top_down(trips, epsilon, 1e-6, noise, method, unit)
+            assert made.ledger.spent == pytest.approx(made.ledger.rho if made.ledger.zcdp else epsilon)
 
 
 def test_ledger_refuses_many_small_spends():

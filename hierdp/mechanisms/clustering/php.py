@@ -73,11 +73,12 @@ def _bisected(
     cuts: list[int] = []
     costs = [int(cut_scores(counts, ends, penalty)[0][0])]
     spends = []
+    share = split(epsilon, rounds)[0]
     for number in range(1, rounds + 1):
         ends = [(first, end) for first, end in ends if end - first > 1]
         scores = cut_scores(counts, ends, penalty)
         query = f"where to cut each cluster, round {number}"
-        chosen, spend = noise.choose(scores, query, SENSITIVITY, epsilon / rounds)
+        chosen, spend = noise.choose(scores, query, SENSITIVITY, share)
         spends.append(spend)
         parts = []
         for (first, end), score, cut in zip(ends, scores, chosen.tolist(), strict=True):

@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hierdp.budget import Spend, check_share, split
+from hierdp.budget import Spend, check_share, split, sum_of
 from hierdp.errors import InputError
 from hierdp.mechanisms.clustering.published import Published, of_clusters
 from hierdp.noise import Noise
@@ -101,16 +101,17 @@ def boundaries(counts: Ints, clusters: int, largest: int, epsilon: float, noise:
     least = layers(clusters - 1, sums, True)
     step = sensitivity(bound)
     starts = np.zeros(clusters, dtype=np.int64)
+    share = split(epsilon, clusters - 1)[0]
     end, spent = n, []
     for r in range(clusters - 1, 0, -1):
         scores = np.empty(end - r)
         whole_column(sums, r, end, scores)
         scores += least[r, r:end]
-        chosen, spend = noise.choose([-scores.astype(np.int64)], "a boundary", step, epsilon / (clusters - 1))
+        chosen, spend = noise.choose([-scores.astype(np.int64)], "a boundary", step, share)
         starts[r] = end = r + int(chosen[0])
         spent.append(spend)
     one = spent[0]
-    loss = float(sum(spend.epsilon or 0 for spend in spent))
+    loss = sum_of(spend.epsilon or 0.0 for spend in spent)
     return starts, Spend(
         query_of(clusters), one.noise, one.sensitivity, one.scale, loss, None, one.private, times=len(spent)
     )

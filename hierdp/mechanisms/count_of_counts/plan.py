@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hierdp.budget import check_epsilon, split
+from hierdp.budget import check_epsilon, rest_of, split
 from hierdp.errors import InputError, listed
 from hierdp.mechanisms.count_of_counts.estimates import METHODS, Method
 from hierdp.mechanisms.count_of_counts.private import MOST_SIZES
@@ -182,7 +182,7 @@ def budgets_of(plan: Plan, epsilon: float) -> list[float]:
         if part is not None:
             if not (isinstance(part, int | float) and 0 < part < rest):
                 raise InputError(f"{name} is {part!r}: it must be a part of epsilon ({epsilon}), more than 0")
-            rest -= part
+            rest = rest_of(rest, part)
     if plan.bottom_up:
         return [rest]
     return split(rest, len(plan.methods), plan.shares)

@@ -200,4 +200,6 @@ def _budgets(
     else:
         best = iterated if method.consistent else closed_form
         shares = best(Regular.ranges(shape[0], len(shape)), b, epsilon).shares
-    return [float(share) for share in shares[::-1]]
+    asked = [float(share) for share in shares[::-1] if share > 0]
+    parts = iter(split(epsilon, len(asked), asked))  # the shares are floats, whose sum may be over ε
+    return [next(parts) if share > 0 else 0.0 for share in shares[::-1]]
