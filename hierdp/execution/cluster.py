@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import time
 import uuid
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from hierdp.errors import InputError, listed
@@ -17,6 +19,14 @@ T = TypeVar("T")
 
 PATIENCE_SECONDS = 10.0
 """How long a scheduler has to answer, and its first worker to be there."""
+
+BACK_SECONDS = 4.0
+"""How long a scheduler that was lost has to come back."""
+
+LOOK_SECONDS = 0.02
+"""From one look for finished tasks to the next."""
+
+GONE = "the Dask scheduler is gone: start it again, and the release anew (nothing of it was written)"
 
 TRIES = 3
 """Losses a task, on average, after which it is given up."""
@@ -105,23 +115,48 @@ class Cluster:
             threads = sum(client.nthreads().values())
             for place, item in itertools.islice(todo, AHEAD * max(1, threads)):
                 send(place, item)
-            for future in done:
+            for future in self._as_done(done):
                 place = places.pop(future.key)
                 try:
                     result = self._result(future)
                 except CancelledError:
                     # What the tasks share went with the only worker that had it; or the scheduler is gone.
                     losses += 1
-                    if client.status != "running" or losses > TRIES * len(items):
-                        raise LostWorker("the Dask scheduler, or what it held, was lost") from None
+                    if self._gone():
+                        raise LostWorker(GONE) from None
+                    if losses > TRIES * len(items):
+                        raise LostWorker("what the Dask scheduler held was lost again and again") from None
                     there = self._spread(shared)
                     send(place, items[place])
                     continue
                 for further, item in itertools.islice(todo, 1):
                     send(further, item)
                 yield place, result
+        except (OSError, RuntimeError) as broken:  # in Dask's words, of which it has many
+            if isinstance(broken, LostWorker) or not self._gone():
+                raise
+            raise LostWorker(GONE) from None
         finally:
-            client.cancel([*done.futures, *there], force=True)
+            if not self._gone():
+                client.cancel([*done.futures, *there], force=True)
+
+    def _gone(self) -> bool:
+        return bool(self._client.status != "running")
+
+    def _as_done(self, done: Any) -> Iterator[Any]:
+        """The futures of `as_completed`, as they are done, as long as the scheduler is there.
+
+        Dask by itself tries for half a minute to reach it again, and says nothing.
+        """
+        missed = 0.0
+        while not done.is_empty():
+            if done.has_ready():
+                yield from done.next_batch(block=False)
+                continue
+            missed = missed + LOOK_SECONDS if self._gone() else 0.0
+            if missed > BACK_SECONDS:
+                raise LostWorker(GONE)
+            time.sleep(LOOK_SECONDS)
 
     def _spread(self, shared: Shared) -> list[Any]:
         """What all tasks need, on every worker."""
@@ -129,12 +164,18 @@ class Cluster:
 
     def close(self) -> None:
         """Leave the scheduler and its workers as they were."""
-        self._client.close()
+        with suppress(*((OSError, RuntimeError) if self._gone() else ())):
+            self._client.close(timeout=BACK_SECONDS)
 
     def _result(self, future: Any) -> Any:
         """A task's result, which is fetched at once: a worker that is lost later does not take it along."""
         try:
-            return future.result()
+            while True:
+                try:
+                    return future.result(timeout=PATIENCE_SECONDS)
+                except TimeoutError:
+                    if self._gone():
+                        raise LostWorker(GONE) from None
         except self._dask.scheduler.KilledWorker as death:
             raise LostWorker(
                 f"a task took down each of the {death.allowed_failures + 1} workers it was given to"

@@ -6,6 +6,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import threading
 import time
 from contextlib import contextmanager
 from dataclasses import replace
@@ -242,6 +243,45 @@ def test_the_only_worker_of_a_cluster_is_lost_with_what_the_tasks_share(tmp_path
     ):
         cases = [(x, 2) for x in range(5)]
         assert list(execution.each(tasks.noted, cases, "squaring", (str(tmp_path),))) == SQUARES[:5]
+
+
+SCHEDULER = """
+import distributed, sys, time
+if __name__ == "__main__":
+    with distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0") as made:
+        print(made.scheduler_address, flush=True)
+        time.sleep(3600)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("after", [0, 2], ids=["while the first task runs", "after some results"])
+def test_a_scheduler_that_is_killed(tmp_path, after):
+    """Dask says "ConnectionPool closing", or nothing for half a minute."""
+    pytest.importorskip("distributed")
+    (tmp_path / "scheduler.py").write_text(SCHEDULER)
+    path = os.pathsep.join(sys.path)
+    process = subprocess.Popen(
+        [sys.executable, tmp_path / "scheduler.py"], stdout=subprocess.PIPE, text=True,
+        env={**os.environ, "PYTHONPATH": path},
+    )  # fmt: skip
+    items = [(x, 0.0) for x in range(after)] + [(9, 3600.0)]
+
+    def work():
+        if not after:
+            threading.Timer(2, process.kill).start()
+        for done, _ in enumerate(execution.each(tasks.slow, items, "sleeping")):
+            if done == after - 1:
+                process.kill()
+
+    try:
+        address = process.stdout.readline().strip()
+        with execution.using(scheduler=address):
+            with pytest.raises(execution.LostWorker, match="the Dask scheduler is gone"):
+                work()
+    finally:
+        process.kill()
+        process.wait()
 
 
 def test_a_task_that_kills_whoever_does_it(engines):
