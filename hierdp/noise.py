@@ -159,7 +159,7 @@ class ExactNoise:
 
     def geometric(self, counts: Ints, query: str, sensitivity: int, epsilon: float) -> NoisyCounts:
         """See `Noise.geometric`."""
-        dp = _opendp()
+        dp = _OpenDP()
         scale = _scale(sensitivity, epsilon) * UPWARDS
         space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
         measure = dp.m.make_laplace(*space, scale=scale)
@@ -169,7 +169,7 @@ class ExactNoise:
 
     def gaussian(self, counts: Ints, query: str, sensitivity: float, rho: float) -> NoisyCounts:
         """See `Noise.gaussian`."""
-        dp = _opendp()
+        dp = _OpenDP()
         scale = _scale(sensitivity, math.sqrt(2 * rho)) * UPWARDS
         space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T=float)
         measure = dp.m.make_gaussian(*space, scale=scale)
@@ -184,7 +184,7 @@ class ExactNoise:
 
         So is δ where it is larger than `miss_of`: OpenDP's counts no noise that just reaches the threshold.
         """
-        dp = _opendp()
+        dp = _OpenDP()
         scale = _scale(changes.in_all, epsilon) * UPWARDS
         least = threshold(changes, epsilon, delta)
         space = (
@@ -212,7 +212,7 @@ class ExactNoise:
         self, scores: Sequence[Ints], query: str, sensitivity: int, epsilon: float
     ) -> tuple[Ints, Spend]:
         """See `Noise.choose`; the law and its loss are of OpenDP's `make_noisy_max`."""
-        dp = _opendp()
+        dp = _OpenDP()
         scale = _scale(2 * sensitivity, epsilon) * UPWARDS
         space = dp.vector_domain(dp.atom_domain(T="i64")), dp.linf_distance(T="i64")
         measure = dp.m.make_noisy_max(*space, dp.max_divergence(), scale=scale)
@@ -291,11 +291,19 @@ def _scale(sensitivity: float, loss: float) -> float:
     return scale
 
 
-def _opendp() -> Any:
-    import opendp.prelude as dp
+class _OpenDP:
+    """The parts of OpenDP in use; its prelude would also load scikit-learn and `scipy.stats`."""
 
-    dp.enable_features("contrib")
-    return dp
+    def __init__(self) -> None:
+        from opendp import domains, measurements, measures, metrics, mod
+
+        mod.enable_features("contrib")
+        self.m = measurements
+        self.atom_domain, self.map_domain = domains.atom_domain, domains.map_domain
+        self.vector_domain, self.max_divergence = domains.vector_domain, measures.max_divergence
+        self.absolute_distance, self.l01inf_distance = metrics.absolute_distance, metrics.l01inf_distance
+        self.l1_distance, self.l2_distance = metrics.l1_distance, metrics.l2_distance
+        self.linf_distance = metrics.linf_distance
 
 
 def _draw(measure: Callable[[Ints], Any], counts: Ints, query: str) -> Ints:

@@ -4,31 +4,65 @@ Every model holds its data, and gives its `program()`, its exact `objective(x)`,
 answer, and a `certificate(x)` that proves an answer optimal or says by how much it may miss.
 """
 
-from models.budget_split import BudgetSplit
-from models.certificate import Certificate
-from models.chebyshev import Chebyshev
-from models.clustering import Clustering
-from models.constrained_inference import ConstrainedInference
-from models.controlled_rounding import ControlledRounding
-from models.cost_table import CostTable
-from models.cumulative_qip import CumulativeQIP
-from models.fixed_sum import FixedSum
-from models.group_matching import GroupMatching
-from models.hierarchy_qip import HierarchyQIP
-from models.isotonic import Isotonic
-from models.merging import Merging
-from models.model import Model
-from models.non_negative_inference import NonNegativeInference
-from models.program import Program
-from models.segmentation import Segmentation
-from models.simplex_qp import SimplexQP
-from models.sparsest_chebyshev import SparsestChebyshev
-from models.strategy_sdp import StrategySDP
-from models.tree import Tree
-from models.tree_chebyshev import TreeChebyshev
-from models.tree_matching import TreeMatching
-from models.witnesses.lagrangian import lagrangian_bound
-from models.witnesses.program_certificate import lagrangian_certificate
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from models.budget_split import BudgetSplit as BudgetSplit
+    from models.certificate import Certificate as Certificate
+    from models.chebyshev import Chebyshev as Chebyshev
+    from models.clustering import Clustering as Clustering
+    from models.constrained_inference import ConstrainedInference as ConstrainedInference
+    from models.controlled_rounding import ControlledRounding as ControlledRounding
+    from models.cost_table import CostTable as CostTable
+    from models.cumulative_qip import CumulativeQIP as CumulativeQIP
+    from models.fixed_sum import FixedSum as FixedSum
+    from models.group_matching import GroupMatching as GroupMatching
+    from models.hierarchy_qip import HierarchyQIP as HierarchyQIP
+    from models.isotonic import Isotonic as Isotonic
+    from models.merging import Merging as Merging
+    from models.model import Model as Model
+    from models.non_negative_inference import NonNegativeInference as NonNegativeInference
+    from models.program import Program as Program
+    from models.segmentation import Segmentation as Segmentation
+    from models.simplex_qp import SimplexQP as SimplexQP
+    from models.sparsest_chebyshev import SparsestChebyshev as SparsestChebyshev
+    from models.strategy_sdp import StrategySDP as StrategySDP
+    from models.tree import Tree as Tree
+    from models.tree_chebyshev import TreeChebyshev as TreeChebyshev
+    from models.tree_matching import TreeMatching as TreeMatching
+    from models.witnesses.lagrangian import lagrangian_bound as lagrangian_bound
+    from models.witnesses.program_certificate import lagrangian_certificate as lagrangian_certificate
+
+_WHERE = {
+    "BudgetSplit": "models.budget_split",
+    "Certificate": "models.certificate",
+    "Chebyshev": "models.chebyshev",
+    "Clustering": "models.clustering",
+    "ConstrainedInference": "models.constrained_inference",
+    "ControlledRounding": "models.controlled_rounding",
+    "CostTable": "models.cost_table",
+    "CumulativeQIP": "models.cumulative_qip",
+    "FixedSum": "models.fixed_sum",
+    "GroupMatching": "models.group_matching",
+    "HierarchyQIP": "models.hierarchy_qip",
+    "Isotonic": "models.isotonic",
+    "Merging": "models.merging",
+    "Model": "models.model",
+    "NonNegativeInference": "models.non_negative_inference",
+    "Program": "models.program",
+    "Segmentation": "models.segmentation",
+    "SimplexQP": "models.simplex_qp",
+    "SparsestChebyshev": "models.sparsest_chebyshev",
+    "StrategySDP": "models.strategy_sdp",
+    "Tree": "models.tree",
+    "TreeChebyshev": "models.tree_chebyshev",
+    "TreeMatching": "models.tree_matching",
+    "lagrangian_bound": "models.witnesses.lagrangian",
+    "lagrangian_certificate": "models.witnesses.program_certificate",
+}
 
 __all__ = [
     "BudgetSplit",
@@ -57,3 +91,10 @@ __all__ = [
     "lagrangian_bound",
     "lagrangian_certificate",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Load a model on first use: one model's kernels are no reason to load all the others'."""
+    if name in _WHERE:
+        return getattr(importlib.import_module(_WHERE[name]), name)
+    raise AttributeError(f"module 'models' has no attribute {name!r}")

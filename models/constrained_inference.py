@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numba
 import numpy as np
-import scipy.sparse as sp
+import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from models import exact
@@ -96,15 +96,17 @@ class ConstrainedInference:
         start, child = tree.children
         inner = tree.internal
         family = np.repeat(np.arange(inner.size), np.diff(start)[inner])
-        below = sp.csr_matrix((-np.ones(child.size), (family, child)), shape=(inner.size, tree.size))
-        above = sp.csr_matrix((np.ones(inner.size), (np.arange(inner.size), inner)), below.shape)
+        below = scipy.sparse.csr_matrix(
+            (-np.ones(child.size), (family, child)), shape=(inner.size, tree.size)
+        )
+        above = scipy.sparse.csr_matrix((np.ones(inner.size), (np.arange(inner.size), inner)), below.shape)
         asked = np.flatnonzero(variance != INFINITY)
         weight = 1 / variance[asked].astype(float)
         zero = np.zeros(inner.size)
         return Program(
             "ConstrainedInference",
             [Block("x", (tree.size,), -INFINITY, INFINITY)],
-            [Rows("consistency", sp.csr_matrix(above + below), zero, zero)],
+            [Rows("consistency", scipy.sparse.csr_matrix(above + below), zero, zero)],
             [Term("quadratic", asked, weight, noisy[asked])] if asked.size else [],
         )
 

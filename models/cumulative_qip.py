@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
+import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from models import exact
@@ -85,8 +85,8 @@ class CumulativeQIP:
         """(C1)–(C5), with ``x[r, i]`` = ĉ^r_i."""
         nodes, sizes = self.counts.shape
         consistency = HierarchyQIP(self.tree, self.counts, self.total, self.integer).program().rows[1]
-        step = sp.diags([-np.ones(sizes - 1), np.ones(sizes - 1)], [0, 1], shape=(sizes - 1, sizes))
-        rises = sp.kron(sp.identity(nodes), step, format="csr")
+        step = scipy.sparse.diags([-np.ones(sizes - 1), np.ones(sizes - 1)], [0, 1], shape=(sizes - 1, sizes))
+        rises = scipy.sparse.kron(scipy.sparse.identity(nodes), step, format="csr")
         upper = np.full((nodes, sizes), float(self.total))
         lower = np.zeros((nodes, sizes))
         lower[0, -1] = self.total

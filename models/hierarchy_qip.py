@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
+import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from models import exact
@@ -157,10 +157,14 @@ class HierarchyQIP:
         start, child = tree.children
         internal = tree.internal
         family = np.repeat(np.arange(internal.size), np.diff(start)[internal])
-        below = sp.csr_matrix((-np.ones(child.size), (family, child)), shape=(internal.size, nodes))
-        above = sp.csr_matrix((np.ones(internal.size), (np.arange(internal.size), internal)), below.shape)
-        consistency = sp.kron(above + below, sp.identity(sizes), format="csr")
-        at_root = sp.csr_matrix((np.ones(sizes), (np.zeros(sizes), np.arange(sizes))), (1, nodes * sizes))
+        below = scipy.sparse.csr_matrix((-np.ones(child.size), (family, child)), shape=(internal.size, nodes))
+        above = scipy.sparse.csr_matrix(
+            (np.ones(internal.size), (np.arange(internal.size), internal)), below.shape
+        )
+        consistency = scipy.sparse.kron(above + below, scipy.sparse.identity(sizes), format="csr")
+        at_root = scipy.sparse.csr_matrix(
+            (np.ones(sizes), (np.zeros(sizes), np.arange(sizes))), (1, nodes * sizes)
+        )
         lower, upper = self.domain
         zero = np.zeros(consistency.shape[0])
         return Program(

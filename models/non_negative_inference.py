@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
+import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from models import exact
@@ -111,14 +111,16 @@ class NonNegativeInference:
         start, child = tree.children
         inner = tree.internal
         family = np.repeat(np.arange(inner.size), np.diff(start)[inner])
-        below = sp.csr_matrix((-np.ones(child.size), (family, child)), shape=(inner.size, tree.size))
-        above = sp.csr_matrix((np.ones(inner.size), (np.arange(inner.size), inner)), below.shape)
+        below = scipy.sparse.csr_matrix(
+            (-np.ones(child.size), (family, child)), shape=(inner.size, tree.size)
+        )
+        above = scipy.sparse.csr_matrix((np.ones(inner.size), (np.arange(inner.size), inner)), below.shape)
         asked = np.flatnonzero(weights)
         zero = np.zeros(inner.size)
         return Program(
             "NonNegativeInference",
             [Block("x", (tree.size,), 0, INFINITY, self.integer)],
-            [Rows("consistency", sp.csr_matrix(above + below), zero, zero)],
+            [Rows("consistency", scipy.sparse.csr_matrix(above + below), zero, zero)],
             [Term("quadratic", asked, weights[asked], noisy[asked])],
         )
 

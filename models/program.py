@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import scipy.sparse as sp
+import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from models import exact
@@ -43,7 +43,7 @@ class Rows:
     """A named block of constraints ``lower ≤ A v ≤ upper`` over all variables v of the program."""
 
     name: str
-    matrix: sp.csr_matrix
+    matrix: scipy.sparse.csr_matrix
     lower: NDArray[Any]
     upper: NDArray[Any]
 
@@ -154,11 +154,11 @@ class Program:
         return np.repeat([b.integer for b in self.blocks], [b.size for b in self.blocks])
 
     @cached_property
-    def matrix(self) -> sp.csr_matrix:
+    def matrix(self) -> scipy.sparse.csr_matrix:
         """All rows, stacked; shape (number of rows, size)."""
         if not self.rows:
-            return sp.csr_matrix((0, self.size))
-        return sp.vstack([rows.matrix for rows in self.rows], format="csr")
+            return scipy.sparse.csr_matrix((0, self.size))
+        return scipy.sparse.vstack([rows.matrix for rows in self.rows], format="csr")
 
     @cached_property
     def row_bounds(self) -> tuple[Floats, Floats]:
@@ -230,6 +230,8 @@ def rows_of(
 ) -> Rows:
     """Rows from triplets (row, variable, coefficient); the bounds broadcast over the rows."""
     row, column, value = entries
-    matrix = sp.csr_matrix((np.asarray(value, float), (np.asarray(row), np.asarray(column))), shape=shape)
+    matrix = scipy.sparse.csr_matrix(
+        (np.asarray(value, float), (np.asarray(row), np.asarray(column))), shape=shape
+    )
     count = (shape[0],)
     return Rows(name, matrix, np.broadcast_to(lower, count), np.broadcast_to(upper, count))

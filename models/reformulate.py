@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import scipy.sparse as sp
+import scipy
 
 from models.program import INFINITY, Block, Floats, Ints, Program, Rows, Term
 
@@ -13,7 +13,7 @@ from models.program import INFINITY, Block, Floats, Ints, Program, Rows, Term
 def _with_block(program: Program, block: Block) -> tuple[list[Block], list[Rows], Ints]:
     """The program's blocks and rows, widened by a block of auxiliary variables; and their positions."""
     wide = [
-        replace(rows, matrix=sp.csr_matrix(
+        replace(rows, matrix=scipy.sparse.csr_matrix(
             (rows.matrix.data, rows.matrix.indices, rows.matrix.indptr),
             shape=(rows.matrix.shape[0], program.size + block.size),
         ))
@@ -31,11 +31,11 @@ def without_absolutes(program: Program) -> Program:
         count = term.index.size
         name = f"t{position}"
         blocks, rows, at = _with_block(program, Block(name, (count,)))
-        each, unit = np.arange(count), sp.csr_matrix
+        each, unit = np.arange(count), scipy.sparse.csr_matrix
         t = unit((np.ones(count), (each, at)), shape=(count, program.size + count))
         v = unit((np.ones(count), (each, term.index)), shape=(count, program.size + count))
-        rows.append(Rows(f"{name} above", sp.csr_matrix(t - v), -center, np.full(count, INFINITY)))
-        rows.append(Rows(f"{name} below", sp.csr_matrix(t + v), center, np.full(count, INFINITY)))
+        rows.append(Rows(f"{name} above", scipy.sparse.csr_matrix(t - v), -center, np.full(count, INFINITY)))
+        rows.append(Rows(f"{name} below", scipy.sparse.csr_matrix(t + v), center, np.full(count, INFINITY)))
         terms = list(program.objective)
         terms[position] = Term("linear", at, weight)
         return without_absolutes(replace(program, blocks=blocks, rows=rows, objective=terms))
@@ -55,12 +55,17 @@ def without_tables(program: Program) -> Program:
         blocks, rows, at = _with_block(program, Block(name, (which.size,), 0, 1, True))
         shape, ones = (lengths.size, program.size + which.size), np.ones(which.size)
         each = np.arange(lengths.size)
-        one = sp.csr_matrix((ones, (which, at)), shape=shape)
-        chosen = sp.csr_matrix((value, (which, at)), shape=shape)
-        itself = sp.csr_matrix((np.ones(each.size), (each, term.index)), shape=shape)
+        one = scipy.sparse.csr_matrix((ones, (which, at)), shape=shape)
+        chosen = scipy.sparse.csr_matrix((value, (which, at)), shape=shape)
+        itself = scipy.sparse.csr_matrix((np.ones(each.size), (each, term.index)), shape=shape)
         rows.append(Rows(f"{name} one", one, np.ones(each.size), np.ones(each.size)))
         rows.append(
-            Rows(f"{name} value", sp.csr_matrix(itself - chosen), np.zeros(each.size), np.zeros(each.size))
+            Rows(
+                f"{name} value",
+                scipy.sparse.csr_matrix(itself - chosen),
+                np.zeros(each.size),
+                np.zeros(each.size),
+            )
         )
         terms = list(program.objective)
         terms[position] = Term("linear", at, np.concatenate(term.tables))
@@ -127,7 +132,7 @@ class Piecewise:
         slope = weight * (2 * (k - center) + 1)
         intercept = weight * (k - center) ** 2 - slope * k
         each = np.arange(len(pairs))
-        matrix = sp.csr_matrix(
+        matrix = scipy.sparse.csr_matrix(
             (
                 np.concatenate([np.ones(len(pairs)), -slope]),
                 (np.concatenate([each, each]), np.concatenate([self.cost[which], self.index[which]])),

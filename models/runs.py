@@ -7,7 +7,7 @@ from typing import Any
 
 import numba
 import numpy as np
-import scipy.sparse as sp
+import scipy
 from numpy.typing import NDArray
 
 from models.exact import Number
@@ -84,14 +84,17 @@ def path_program(name: str, values: int, cost: Callable[[int, int], Number], clu
     marks = np.arange(n)
     ones = np.ones(first.size)
     shape = (n, n + first.size)
-    marked = sp.csr_matrix((-np.ones(n), (marks, marks)), shape=shape)
-    begins = marked + sp.csr_matrix((ones, (first, each)), shape=shape)
+    marked = scipy.sparse.csr_matrix((-np.ones(n), (marks, marks)), shape=shape)
+    begins = marked + scipy.sparse.csr_matrix((ones, (first, each)), shape=shape)
     # Row i is about what ends just before bin i; row 0 is given to the last bin instead.
     after = (last + 1) % n
-    ends = sp.csr_matrix((ones, (after, each)), shape=shape) + marked
+    ends = scipy.sparse.csr_matrix((ones, (after, each)), shape=shape) + marked
     costs = [float(cost(i, j + 1)) for i, j in zip(first.tolist(), last.tolist(), strict=True)]
     zero = np.zeros(n)
-    rows = [Rows("begins", sp.csr_matrix(begins), zero, zero), Rows("ends", sp.csr_matrix(ends), zero, zero)]
+    rows = [
+        Rows("begins", scipy.sparse.csr_matrix(begins), zero, zero),
+        Rows("ends", scipy.sparse.csr_matrix(ends), zero, zero),
+    ]
     if clusters is not None:
         entries = (np.zeros(n, np.int64), marks, np.ones(n))
         rows.append(rows_of("clusters", (1, n + first.size), entries, clusters, clusters))

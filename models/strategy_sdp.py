@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, NoReturn, Self
 
 import numpy as np
-import scipy.linalg as la
+import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from models import exact
@@ -112,7 +112,7 @@ class StrategySDP:
         lower = self._factor(x)
         if lower is None:
             return float("inf")
-        half = la.solve_triangular(lower, self.root.T, lower=True)
+        half = scipy.linalg.solve_triangular(lower, self.root.T, lower=True)
         return float(np.sum(half * half))
 
     def violations(self, x: Any) -> list[str]:
@@ -124,7 +124,7 @@ class StrategySDP:
         for i, j in np.argwhere(np.triu(np.abs(x - x.T) > slack)):
             found.append(f"symmetry: X[{i}, {j}] = {x[i, j]}, X[{j}, {i}] = {x[j, i]}")
         if lower is None:
-            found.append(f"positive definite: X has the eigenvalue {la.eigvalsh((x + x.T) / 2)[0]}")
+            found.append(f"positive definite: X has the eigenvalue {scipy.linalg.eigvalsh((x + x.T) / 2)[0]}")
         return found
 
     def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:  # noqa: ARG002
@@ -139,7 +139,7 @@ class StrategySDP:
         if broken:
             return infeasible(objective, broken)
         lower = self._factor(x)
-        half = la.cho_solve((lower, True), self.root.T)
+        half = scipy.linalg.cho_solve((lower, True), self.root.T)
         price = np.sum(half * half, axis=1)
         norm = self.nuclear_norm(price)
         bound = norm * norm / float(price.sum())

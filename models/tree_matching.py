@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
+import scipy
 from numpy.typing import NDArray
 
 from models import exact
@@ -144,9 +144,13 @@ class TreeMatching:
         lower[:, -1] = e[:, -1]
         rows, cost = [Rows("consistency", consistency.matrix, consistency.lower, consistency.upper)], []
         if sizes > 1:
-            step = sp.diags([-np.ones(sizes - 1), np.ones(sizes - 1)], [0, 1], shape=(sizes - 1, sizes))
+            step = scipy.sparse.diags(
+                [-np.ones(sizes - 1), np.ones(sizes - 1)], [0, 1], shape=(sizes - 1, sizes)
+            )
             at_leaf = (np.ones(leaves.size), (np.arange(leaves.size), leaves))
-            rises = sp.kron(sp.csr_matrix(at_leaf, (leaves.size, nodes)), step, format="csr")
+            rises = scipy.sparse.kron(
+                scipy.sparse.csr_matrix(at_leaf, (leaves.size, nodes)), step, format="csr"
+            )
             zero = np.zeros(rises.shape[0])
             rows.append(Rows("monotone", rises, zero, np.full(zero.size, INFINITY)))
             inner = np.arange(e.size).reshape(e.shape)[:, :-1].ravel()

@@ -21,8 +21,8 @@ import warnings
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 
 from hierdp.errors import InputError
 from models import StrategySDP
@@ -145,7 +145,9 @@ def _descended(start: Floats, gram: Floats, steps: int, signs: bool) -> Floats:
     unit = float(np.trace(gram))  # what asking single bins costs
     bounds = None if signs else [(0, None)] * start.size
     limits = {"maxiter": steps, "maxfun": 10 * steps, "maxcor": 20, "ftol": 1e-10, "gtol": 1e-8}
-    done = minimize(cost, start.ravel(), jac=True, method="L-BFGS-B", bounds=bounds, options=limits)
+    done = scipy.optimize.minimize(
+        cost, start.ravel(), jac=True, method="L-BFGS-B", bounds=bounds, options=limits
+    )
     raw = done.x.reshape(-1, n)
     return np.asarray(raw / np.abs(raw).sum(axis=0))
 

@@ -10,7 +10,11 @@ import models
 from models import HierarchyQIP, Isotonic, Tree
 from models.instances import load, save
 
-KINDS = [kind for kind in vars(models).values() if hasattr(kind, "random") and kind is not Tree]
+KINDS = [
+    kind
+    for kind in (getattr(models, name) for name in models.__all__)
+    if hasattr(kind, "random") and kind is not Tree
+]
 
 
 def same(a, b):
