@@ -8,9 +8,10 @@ BIN := $(VENV)/bin
 demo: $(VENV)/.installed
 	$(BIN)/hierdp demo --overwrite
 
-# Under 4 minutes on two cores, the compilation of every kernel included.
+# Under 4 minutes on two cores, the compilation of every kernel included: tests of a file share a process,
+# and so what it has compiled.
 test: $(VENV)/.installed-test
-	$(BIN)/python -m pytest -n 2 -m 'not slow and not notebooks and not spark'
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m 'not slow and not notebooks and not spark'
 
 # The quick tests, then the slow ones.
 test-all: test

@@ -9,13 +9,15 @@ import time
 from dataclasses import replace
 from importlib import metadata
 
+import numba
 import numpy as np
 import pytest
+from numba.core.event import TimingListener, install_listener
 
 import solvers.capability as capability
-from models import Chebyshev, HierarchyQIP, Isotonic, Program, Tree
+from models import Chebyshev, FixedSum, HierarchyQIP, Isotonic, Program, Tree
 from models.program import Block, Term, rows_of
-from solvers import backends, solve, worker
+from solvers import backends, fast, solve, worker
 from solvers.capability import find
 from solvers.effort import OPTIONS
 
@@ -356,23 +358,19 @@ def test_every_solver_takes_its_tolerances(name):
 
 def test_compiling_is_not_counted(monkeypatch):
     """Numba compiles a kernel at its first use on a machine: seconds that are not the solve's."""
-    import time
-
-    import numba
-
-    from models import FixedSum
-    from solvers import fast
-
-    took = []
+    compiling = []
 
     def answer(model):
-        started = time.perf_counter()
-        assert numba.njit(lambda x: sorted([x, 2, 3])[0])(1) == 1
-        took.append(time.perf_counter() - started)
+        with install_listener("numba:compile", TimingListener()) as listener:
+            assert numba.njit(lambda x: sorted([x, 2, 3])[0])(1) == 1
+        compiling.append(listener.duration)
         return before(model)
 
     before = fast.answer
+    solve(FixedSum([3, 1], 5))  # compiles all that is not yet there
     monkeypatch.setattr(fast, "answer", answer)
+    started = time.perf_counter()
     found = solve(FixedSum([3, 1], 5))
+    whole = time.perf_counter() - started
     assert found.status == "optimal"
-    assert found.solve_seconds < took[0] / 2
+    assert found.solve_seconds <= whole - compiling[0] + 1e-3
