@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -11,20 +11,14 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from models import exact
-from models.certificate import FLOAT_TOLERANCE, Certificate, Witness, infeasible
-from models.cumulative_steps import Steps, squared, times_difference
+from models.certificate import Certificate, Witness, infeasible, judge
 from models.exact import Number
 from models.hierarchy_qip import HierarchyQIP
 from models.model import answer_of, fractional, random_noisy, tolerance_for
 from models.program import INFINITY, Block, Program, Rows, Term
-from models.projections import Consistent, monotone
 from models.tree import Tree
-
-Floats = NDArray[np.float64]
-Projected = tuple[Floats, Floats, Floats, Floats]
-
-_BETWEEN = 10
-"""Rounds from one look at the gap to the next."""
+from models.witnesses.branches import least
+from models.witnesses.cumulative import Data, read_off
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,84 +117,49 @@ class CumulativeQIP:
             found.append(f"C2 total: x[0, {x.shape[1] - 1}] = {x[0, -1]}, not {self.total}")
         return found
 
-    def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:  # noqa: ARG002
-        """A lower bound from the relaxation's dual, and the gap to it.
+    def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:
+        """Check the bound that a witness proves, and hold the answer against it.
 
-        The dual prices come from `dykstra`, run until the relaxation's own gap, or that of x, is under half
-        of `FLOAT_TOLERANCE` of its objective (or 10,000 rounds), and are checked here in floats. Over
-        the reals the gap shows an answer optimal to that tolerance. Over whole numbers the same prices give a
-        higher bound, the Lagrangian's least whole value, but no fast exact algorithm is known and a true gap
-        may remain: it is reported, not hidden, and the answer is called optimal only where the bound, rounded
-        up to a whole number, meets the objective.
+        The witness is a mapping of arrays. `prices`, shape (internal nodes, sizes), are prices y of (C4).
+        Beside them is one of two:
+
+        - `rises`, bytes of shape (leaves, ⌈sizes/8⌉), packed bits: where the leaves' rows may rise. The
+          prices of (C3) follow from them in one pass. This is for the relaxation.
+        - `falls`, shape (nodes, sizes − 1): the prices μ ≥ 0 of (C3) themselves. This is for whole numbers.
+
+        With `branches`, a tree of cases (`models.witnesses.branches`), `prices` and `falls` have one more
+        axis in front, of sets of prices, and each case names its own.
+
+        For feasible x, Σ y·(children − parent) is 0 and Σ μ·(x_i − x_i+1) is at most 0. Adding both to (C1)
+        twice therefore gives no more than (C1), and the least of that, cell by cell, is at most the optimum
+        (`models.witnesses.cumulative`, in whole numbers). Over whole numbers the cells' least whole values
+        count, and the bound of whole data is rounded up.
+
+        Without a witness, prices and rises are read off the answer: those that an optimal answer of the
+        relaxation has.
+
+        Raises
+        ------
+        ValueError
+            If the answer or the witness is not of the right shape or type, or prices are not finite.
         """
         x = answer_of(x, self.counts.shape, self.integer)
         objective = self.objective(x)
         broken = self.violations(x)
         if broken:
             return infeasible(objective, broken)
-        real = np.asarray(x, dtype=np.float64)
-        known = self.integer or "projected" in self.__dict__
-        prices, nearest, consistent, _ = self.projected if known else self.dykstra(near=real)
-        miss = _gap(real, (prices, nearest, consistent))
-        rounding = FLOAT_TOLERANCE * max(1.0, abs(float(objective)))
-        gap: Number = max(miss, 0.0)
-        if self.integer and exact.is_exact(self.counts):
-            # `consistent` minimizes the Lagrangian over the reals; the nearest whole numbers over those.
-            miss -= float(np.sum((consistent - np.rint(consistent)) ** 2))
-            gap = max(0, int(np.floor(miss + rounding)))
-        optimal = gap == 0 if isinstance(gap, int) else gap <= rounding
-        why = "the dual meets it" if optimal else "the bound is a dual one: a gap remains"
-        return Certificate(bool(optimal), objective, objective - gap, gap, {"prices": prices}, why)
-
-    @cached_property
-    def projected(self) -> Projected:
-        """`dykstra`, for the answer and for its certificate: whoever ran it, the prices prove themselves."""
-        return self.dykstra()
-
-    def dykstra(self, rounds: int = 10_000, near: Floats | None = None) -> Projected:
-        """Project c̃ on the monotone and on the consistent counts in turns, with Dykstra's corrections.
-
-        Consistent counts being a subspace, a round is a step up the gradient of the dual; Nesterov's
-        momentum, dropped whenever it leads astray (O'Donoghue & Candès 2015), makes that some dozens of
-        rounds in place of tens of thousands. It ends when the relaxation's gap is under half of
-        `FLOAT_TOLERANCE` of its objective, or when the prices show as much of `near`, an answer of the
-        relaxation: of an optimal one they do so sooner.
-
-        Returns
-        -------
-        prices, monotone, consistent, feasible : float arrays, shape (nodes, sizes)
-            `prices` is normal to the monotone set at `monotone`; `consistent` is the projection of
-            ``noisy - prices``; `feasible` is an answer of the relaxation. The relaxation's duality gap is
-            ``‖feasible − consistent‖² + 2⟨prices, monotone − feasible⟩``.
-        """
-        noisy = self.counts.astype(np.float64)
-        tree = Consistent(self.tree)
-        steps = Steps(tree, noisy, float(self.total))
-        turn = 0
-        while True:
-            more = min(_BETWEEN, rounds - turn)
-            steps.go(more)
-            turn += more
-            point = tree.project(noisy - steps.prices)
-            dual = steps.prices, steps.nearest, point
-            if near is not None and _proved(near, noisy, dual):
-                return *dual, near
-            feasible = self._feasible(point)
-            if turn == rounds or _proved(feasible, noisy, dual):
-                return *dual, feasible
-
-    def _feasible(self, point: Floats) -> Floats:
-        """A feasible answer near a consistent one: its leaves made monotone, their last cells made to fit."""
-        leaves = monotone(np.concatenate([point[:1], point[self.tree.leaves]]), float(self.total))[1:]
-        before = leaves[:, -2].sum() if leaves.shape[1] > 1 else 0.0
-        if before > self.total:
-            leaves *= self.total / before
-            before = float(self.total)
-        rest, most = self.total - before, leaves[:, -1].sum() - before
-        lower = leaves[:, -2] if leaves.shape[1] > 1 else np.zeros(len(leaves))
-        room = leaves[:, -1] - lower
-        leaves[:, -1] = lower + (room * (rest / most) if most > 0 else rest / len(leaves))
-        return np.asarray(self.tree.sum_up(leaves))
+        if not exact.is_exact(self.counts) and not math.isfinite(objective):
+            return judge(objective, math.inf, False, {}, "the objective overflows")
+        data = Data(self.tree, self.counts, self.total, self.integer)
+        held = read_off(data, x) if witness is None else witness
+        proved = least(data, held)
+        exactly = self.integer and exact.is_exact(self.counts)
+        if exactly:
+            whole = self.counts.dtype != object or all(value == int(value) for value in self.counts.flat)
+            low: Number = math.ceil(proved) if whole else proved
+        else:
+            low = float(proved)
+        return judge(objective, max(objective - low, 0), exactly, held, "the prices leave a gap")
 
     @classmethod
     def random(cls, rng: np.random.Generator, size: int) -> Self:
@@ -210,17 +169,3 @@ class CumulativeQIP:
         true = np.cumsum(np.maximum(random_noisy(rng, (tree.leaves.size, sizes)), 0), axis=1)
         counts = np.asarray(tree.sum_up(true), dtype=np.int64)
         return cls(tree, counts + rng.integers(-3, 4, size=counts.shape), int(counts[0, -1]))
-
-
-def _gap(x: Floats, dual: tuple[Floats, Floats, Floats]) -> float:
-    """What prices leave open of a consistent x: with them, where they are normal, and what they lead to.
-
-    ‖x − b‖² + 2⟨p, a − x⟩: no large numbers are subtracted.
-    """
-    prices, nearest, point = dual
-    return float(squared(x, point) + 2 * times_difference(prices, nearest, x))
-
-
-def _proved(x: Floats, noisy: Floats, dual: tuple[Floats, Floats, Floats]) -> bool:
-    """Whether that is half of the tolerance, or less."""
-    return _gap(x, dual) <= 0.5 * FLOAT_TOLERANCE * max(1.0, float(squared(x, noisy)))

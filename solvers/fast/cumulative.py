@@ -1,8 +1,4 @@
-"""Cumulative hierarchies: the relaxation by Dykstra's projections; whole numbers by rounding it.
-
-For the integer problem no exact fast algorithm is known. What is given here is a feasible answer, and the
-model's certificate says how far it may be from the optimum.
-"""
+"""Cumulative hierarchies: the relaxation by Newton's method on its dual; whole numbers by rounding it."""
 
 from __future__ import annotations
 
@@ -12,17 +8,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models import CumulativeQIP
+from models.certificate import FLOAT_TOLERANCE, Witness
+from solvers.fast.cumulative_newton import relaxed
 
 
-def solve_cumulative(model: CumulativeQIP) -> tuple[NDArray[Any], None]:
-    """The relaxation's answer to its stated gap; or, over whole numbers, a feasible answer near it.
+def solve_cumulative(model: CumulativeQIP) -> tuple[NDArray[Any], Witness]:
+    """The relaxation's answer to its stated gap; or, over whole numbers, a feasible answer near it."""
+    absolute = 1e-3 if model.integer else np.inf
+    real = relaxed(model.tree, model.counts, model.total, FLOAT_TOLERANCE / 4, absolute)
+    witness = {"prices": real.prices, "rises": np.packbits(real.rises, axis=1)}
+    if not model.integer:
+        return real.x, witness
+    return _rounded(model, real.x), witness
+
+
+def _rounded(model: CumulativeQIP, real: NDArray[np.float64]) -> NDArray[Any]:
+    """A feasible answer near the relaxation's.
 
     The leaves' rows are rounded, which leaves them monotone, and their last cells are moved to fit the total;
     everything above is their sum.
     """
-    _, _, _, real = model.projected
-    if not model.integer:
-        return real.copy(), None
     leaves = real[model.tree.leaves]
     whole = np.rint(leaves).astype(np.int64)
     missing = model.total - int(whole[:, -1].sum())
@@ -39,4 +44,4 @@ def solve_cumulative(model: CumulativeQIP) -> tuple[NDArray[Any], None]:
             leaf = int(np.argmax(whole[:, -1]))
             whole[leaf] = np.minimum(whole[leaf], whole[leaf, -1] - 1)
             missing += 1
-    return np.asarray(model.tree.sum_up(whole)), None
+    return np.asarray(model.tree.sum_up(whole))

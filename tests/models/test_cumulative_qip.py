@@ -1,93 +1,222 @@
-"""CumulativeQIP: bounds that hold and gaps that are told, by enumeration and by exact backends."""
+"""CumulativeQIP: bounds that hold for every witness, and answers that they prove."""
 
 import itertools
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from models import CumulativeQIP, Tree
-from models.projections import Consistent, monotone
-from solvers import solve
+from models import CumulativeQIP, Tree, lagrangian_bound
+from models.witnesses.branches import least
+from models.witnesses.cumulative import Data
+from solvers import fast, solve
 
 
 def answers(model):
-    """All feasible whole answers of a one-level tree."""
+    """All feasible whole answers."""
     sizes = model.counts.shape[1]
     leaves = model.tree.leaves.size
     rows = [r for r in itertools.product(range(model.total + 1), repeat=sizes) if list(r) == sorted(r)]
     for chosen in itertools.product(rows, repeat=leaves):
-        x = np.vstack([np.sum(chosen, axis=0), chosen]) if model.tree.depth else np.array(chosen)
+        x = np.asarray(model.tree.sum_up(np.array(chosen)))
         if x[0, -1] == model.total:
             yield x
 
 
-def test_bounds_hold_on_all_tiny_instances():
-    proved = told = 0
-    for noisy in itertools.product((-1, 1, 2), repeat=6):
-        model = CumulativeQIP(Tree([[0, 0]]), np.reshape(noisy, (3, 2)), total=2)
-        feasible = list(answers(model))
-        best = min(model.objective(x) for x in feasible)
-        given = solve(model)
-        assert not model.violations(given.x)
-        assert given.bound <= best <= given.objective
-        assert given.status == ("optimal" if given.gap == 0 else "feasible")
-        assert given.gap == given.objective - given.bound
-        for x in feasible[::5]:
-            proof = model.certificate(x)
-            assert proof.bound <= best
-            assert not proof.optimal or model.objective(x) == best
-        proved += given.gap == 0
-        told += given.gap > 0
-    assert proved > 300
-    assert told  # gaps do occur
+def data_of(model):
+    return Data(model.tree, model.counts, model.total, model.integer)
 
 
-@pytest.mark.parametrize("seed", range(12))
-def test_relaxation_agrees_with_clarabel_and_highs_bounds_the_integer_answer(seed):
+def drawn(seed, size=60):
+    """Instances of all kinds: whole counts and floats, large and negative ones, totals far off."""
     rng = np.random.default_rng(seed)
-    model = CumulativeQIP.random(rng, int(rng.integers(1, 50)))
-    relaxed = replace(model, integer=False)
-    fast, other = solve(relaxed), solve(relaxed, "clarabel")
-    assert fast.status == other.status == "optimal"
-    assert fast.objective == pytest.approx(other.objective, rel=1e-5, abs=1e-5)
-    given, exact = solve(model), solve(model, "highs", time_limit=300)
-    assert given.bound <= exact.objective <= given.objective
-    assert fast.objective <= exact.objective * (1 + 1e-9) + 1e-6
-    assert given.bound >= np.ceil(fast.bound * (1 - 1e-6) - 1e-6)
+    model = CumulativeQIP.random(rng, int(rng.integers(1, size)))
+    changes = [
+        {},
+        {"noisy": model.counts + rng.normal(size=model.counts.shape)},
+        {"noisy": model.counts - 100},
+        {"noisy": model.counts * 1_000_000},
+        {"total": 0},
+        {"total": 10 * model.total + 1_000},
+        {"noisy": model.counts / 4 + 2.0**-20},
+    ]
+    return replace(model, **changes[seed % len(changes)])
 
 
-def test_the_bound_over_whole_numbers_proves_most_optima():
-    proved = 0
-    for seed in range(30):
-        model = replace(CumulativeQIP.random(np.random.default_rng(seed), 30), integer=True)
-        proved += model.certificate(solve(model, "highs").x).optimal
-    assert proved >= 20
+def row_prices(model, y, falls):
+    """A witness as prices of the program's rows: (C4), then (C3), twice each."""
+    first = model.program().rows[0].matrix[:1].toarray()
+    sign = -1 if first.size and first[0, 0] < 0 else 1
+    return np.concatenate([2 * sign * np.ravel(y), 2 * np.ravel(falls)])
 
 
-def test_projections_are_the_nearest_points():
-    rng = np.random.default_rng(5)
-    tree = Tree([[0, 0, 0], [2, 0, 0, 1]])
-    counts = rng.normal(size=(tree.size, 3))
-    inner = tree.internal
-    rows = np.zeros((inner.size, tree.size))
-    for k, r in enumerate(inner):
-        rows[k, r] = 1
-        rows[k, np.flatnonzero(tree.parent == r)] = -1
-    dense = counts - rows.T @ np.linalg.solve(rows @ rows.T, rows @ counts)
-    assert np.allclose(Consistent(tree).project(counts), dense)
+def level(model, y, rises):
+    """The prices of (C3) that rises stand for, in fractions, cell by cell."""
+    tree, counts = model.tree, model.counts
+    number = {int(r): k for k, r in enumerate(tree.internal)}
+    falls = np.zeros((counts.shape[0], counts.shape[1] - 1))
+    for k, r in enumerate(tree.leaves.tolist()):
+        above = [Fraction(v) for v in (y[number[int(tree.parent[r])]] if r else np.zeros(counts.shape[1]))]
+        wanted = [Fraction(c) - a for c, a in zip(counts[r].tolist(), above, strict=True)]
+        cuts = [0, *(np.flatnonzero(rises[k, 1:]) + 1).tolist(), counts.shape[1]]
+        for start, stop in itertools.pairwise(cuts):
+            value = min(max(sum(wanted[start:stop]) / (stop - start), 0), model.total)
+            if r == 0 and stop == counts.shape[1]:
+                value = model.total
+            held = Fraction(0)
+            for i in range(start, stop - 1):
+                held = max(held + wanted[i] - value, Fraction(0))
+                falls[r, i] = held
+    return falls
 
-    counts[0] = [0.4, 0.9, -0.1]  # the bound on the first row's end cuts into its blocks
-    for last in (1.0, 0.25, 0.0):
-        nearest = monotone(counts, last)
-        assert np.all(np.diff(nearest, axis=1) >= 0)
-        assert nearest.min() >= 0
-        assert nearest[0, -1] == last
-        for _ in range(200):  # no feasible point is nearer
-            other = np.sort(np.abs(rng.normal(size=counts.shape)), axis=1)
-            other[0] = np.minimum(other[0], last)
-            other[0, -1] = last
-            assert np.all(((counts - nearest) * (other - nearest)).sum(axis=1) <= 1e-12)
+
+def witness_of(rng, model, scale=8):
+    """Prices in eighths, which are exact, and the prices of monotonicity in both forms."""
+    shape = model.counts.shape
+    y = rng.integers(-30, 31, (model.tree.internal.size, shape[1])) / scale
+    falls = np.maximum(rng.integers(-20, 40, (shape[0], shape[1] - 1)), 0) / scale
+    rises = rng.random((model.tree.leaves.size, shape[1])) < 0.4
+    return y, falls, rises
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_bound_is_the_general_one_of_the_program(seed):
+    rng = np.random.default_rng(seed)
+    model = drawn(seed)
+    y, falls, rises = witness_of(rng, model)
+    for one in (model, replace(model, integer=not model.integer)):
+        given = least(data_of(one), {"prices": y, "falls": falls})
+        general = max(Fraction(lagrangian_bound(one.program(), row_prices(one, y, falls))), 0)
+        exactly = np.array_equal(model.counts, np.rint(model.counts))
+        assert given == general if exactly else general * (1 - Fraction(1, 10**9)) - 1 <= given <= general
+        marked = least(data_of(one), {"prices": y, "rises": np.packbits(rises, axis=1)})
+        general = max(lagrangian_bound(one.program(), row_prices(one, y, level(one, y, rises))), 0)
+        assert float(marked) == pytest.approx(float(general), rel=1e-9, abs=1e-3)
+
+
+@pytest.mark.parametrize("step", [13, pytest.param(1, marks=pytest.mark.slow)])
+def test_no_witness_lifts_the_bound_over_the_optimum_of_any_tiny_instance(step):
+    rng = np.random.default_rng(0)
+    for noisy in itertools.islice(itertools.product((-1, 1, 2), repeat=6), 0, None, step):
+        for integer in (True, False):
+            model = CumulativeQIP(Tree([[0, 0]]), np.reshape(noisy, (3, 2)), total=2, integer=integer)
+            feasible = list(answers(model))
+            best = min(model.objective(x) for x in feasible)
+            x, witness = fast.answer(model)
+            worst = max(feasible, key=model.objective)
+            prices = witness["prices"] + rng.integers(-1, 2, witness["prices"].shape)
+            other = {"prices": prices, "rises": np.packbits(rng.random((2, 2)) < 0.5, axis=1)}
+            for changed in (witness, other, None):
+                for answer in (x, worst):
+                    proof = model.certificate(answer, changed)
+                    assert proof.bound <= best + 1e-12
+                    assert not proof.optimal or proof.objective <= best + 1e-7
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_relaxed_answers_are_proved(seed):
+    model = replace(drawn(seed, 200), integer=False)
+    x, witness = fast.answer(model)
+    assert model.violations(x) == []
+    assert model.certificate(x, witness).optimal
+    worse = x.copy()
+    worse[:, :-1] *= 0.9
+    proof = model.certificate(worse, witness)
+    assert proof.optimal == (proof.objective <= model.objective(x) * (1 + 1e-7) + 1e-7)
+
+
+@pytest.mark.parametrize("seed", range(0, 21, 3))
+def test_relaxed_optima_agree_with_clarabel(seed):
+    model = replace(CumulativeQIP.random(np.random.default_rng(seed), 60), integer=False)
+    ours, other = solve(model), solve(model, "clarabel")
+    assert ours.status == other.status == "optimal"
+    assert ours.objective == pytest.approx(other.objective, rel=1e-5, abs=1e-5)
+
+
+HOSTILE = [
+    {"prices": np.full((3, 4), np.nan), "falls": np.zeros((6, 3))},
+    {"prices": np.full((3, 4), np.inf), "falls": np.zeros((6, 3))},
+    {"prices": np.full((3, 4), 1e300), "falls": np.zeros((6, 3))},
+    {"prices": np.full((3, 4), 1e15), "falls": np.full((6, 3), 1e17)},
+    {"prices": np.zeros((3, 4)), "falls": np.full((6, 3), -5)},
+    {"prices": np.zeros((3, 4)), "falls": np.full((6, 3), np.nan)},
+    {"prices": np.zeros((3, 4)), "falls": "none"},
+    {"prices": np.zeros((3, 4), complex), "falls": np.zeros((6, 3))},
+    {"prices": np.full((3, 4), 10**400, object), "falls": np.zeros((6, 3))},
+    {"prices": np.full((3, 4), Fraction(1, 3), object), "falls": np.zeros((6, 3), int)},
+    {"prices": np.zeros((4, 3)), "falls": np.zeros((6, 3))},
+    {"prices": np.zeros((3, 4)), "rises": np.zeros((4, 1))},
+    {"prices": np.zeros((3, 4)), "rises": np.full((4, 1), 255, np.uint8)},
+    {"prices": np.zeros((3, 4)), "rises": np.zeros((9, 9), np.uint8)},
+    {"prices": np.zeros((3, 4))},
+    {"prices": None},
+    {"prices": [[1], [1, 2]]},
+    {},
+    [1, 2],
+    "prices",
+]  # fmt: skip
+
+
+def branched(branches, sets=1):
+    return {"prices": np.zeros((sets, 3, 4)), "falls": np.zeros((sets, 6, 3)), "branches": np.array(branches)}
+
+
+BRANCHED = [
+    branched([[0, 0, 1, 1], [-1, 0, 0, 0]]),  # one case named twice
+    branched([[0, 0, 0, 1], [-1, 0, 0, 0]]),  # a case within itself
+    branched([[0, 0, 1, 2], [-1, 0, 0, 0]]),  # a case that is not there
+    branched([[0, 0, 1, 2], [-1, 0, 0, 0], [-1, 0, 0, 0], [-1, 0, 0, 0]]),  # one that nothing leads to
+    branched([[0, 0, 2, 1], [-1, 1, 0, 0], [-1, 0, 0, 0]]),  # prices that are not there
+    branched([[-1, -1, 0, 0]]),
+    branched([[99, 0, 1, 2], [-1, 0, 0, 0], [-1, 0, 0, 0]]),  # a cell that is not there
+    branched([[0, 2**62, 1, 2], [-1, 0, 0, 0], [-1, 0, 0, 0]]),
+    branched([[0.5, 0, 1, 2]]),
+    branched(np.zeros((0, 4), int)),
+    branched([-1, 0, 0, 0]),
+    {**branched([[-1, 0, 0, 0]]), "falls": None},
+    {**branched([[-1, 0, 0, 0]]), "prices": np.float64(3)},
+    branched([[0, -7, 1, 2], [-1, 0, 0, 0], [-1, 0, 0, 0]]),  # an empty case is fine
+    branched([[5, 1, 2, 1], [-1, 1, 0, 0], [-1, 0, 0, 0]], 2),
+]
+
+
+@pytest.mark.parametrize("witness", HOSTILE + BRANCHED)
+@pytest.mark.parametrize("integer", [True, False])
+def test_a_hostile_witness_proves_nothing_false(witness, integer):
+    tree = Tree([[0, 0], [0, 0, 1]])
+    model = CumulativeQIP(tree, np.arange(24).reshape(6, 4) % 7 - 1, total=5, integer=integer)
+    x = np.asarray(tree.sum_up(np.array([[0, 0, 1, 1], [0, 1, 2, 2], [1, 1, 1, 2]])))
+    best = solve(replace(model, integer=False)).bound
+    try:
+        proof = model.certificate(x, witness)
+    except ValueError as said:
+        assert str(said)  # noqa: PT017
+        return
+    assert proof.bound <= (best if not integer else solve(model, "highs").objective) + 1e-6
+    assert not proof.optimal
+
+
+def test_the_least_bound_of_the_cases_counts():
+    """The first child holds at most 2, and misses by 1, or at least 3, and the second misses by 1."""
+    model = CumulativeQIP(Tree([[0, 0]]), [[4], [3], [0]], total=4)
+    x, falls = [[4], [3], [1]], np.zeros((2, 3, 0))
+    cases = [[1, 2, 1, 2], [-1, 0, 0, 0], [-1, 1, 0, 0]]
+    bounds = [
+        model.certificate(x, {"prices": [[[a]], [[b]]], "falls": falls, "branches": cases}).bound
+        for a, b in ((0, 0), (0, -0.5), (-0.5, 0), (-0.5, -0.5))
+    ]
+    assert bounds == [0, 1, 0, 1]
+
+
+def test_counts_beyond_64_bits_are_exact():
+    model = CumulativeQIP(Tree([[0, 0]]), np.array([[2**61], [2**60], [2**60 - 3]]), total=2**61)
+    x = np.array([[2**61], [2**60 + 1], [2**60 - 1]])
+    assert model.certificate(x, {"prices": [[-1.5]], "falls": np.zeros((3, 0))}).bound == 5
+    assert model.certificate(x, {"prices": [[-1.5]], "falls": np.zeros((3, 0))}).gap == 0
+    thirds = CumulativeQIP(Tree([[0]]), np.array([[Fraction(1, 3)], [Fraction(2, 3)]], object), 1)
+    proof = thirds.certificate([[1], [1]], {"prices": [[0]], "falls": np.zeros((2, 0))})
+    assert 0 <= Fraction(5, 9) - proof.bound < Fraction(1, 10**12)
 
 
 def test_a_larger_relaxation_is_proved_to_its_stated_gap():
@@ -97,8 +226,25 @@ def test_a_larger_relaxation_is_proved_to_its_stated_gap():
     true = tree.sum_up(leaves)
     noisy = true + rng.integers(-9, 10, true.shape)
     model = CumulativeQIP(tree, noisy, int(true[0, -1]), integer=False)
-    assert solve(model).certificate.optimal
+    found = solve(model)
+    assert found.certificate.optimal
+    assert not model.certificate(true.astype(float), found.certificate.witness).optimal
     assert not model.certificate(true.astype(float)).optimal
+
+
+def test_a_broken_search_proves_nothing(monkeypatch):
+    """Whatever the fast path does wrong, its witness does not prove a worse answer."""
+    from solvers.fast import cumulative_newton
+
+    model = replace(drawn(14, 200), integer=False)
+    best = solve(model).objective
+    monkeypatch.setattr(cumulative_newton, "_newton", lambda left, *_: np.sign(left))
+    monkeypatch.setattr(cumulative_newton, "_STEPS", 3)
+    x, witness = fast.answer(model)
+    proof = model.certificate(x, witness)
+    assert proof.objective > best * (1 + 1e-6)
+    assert proof.bound <= best
+    assert not proof.optimal
 
 
 @pytest.mark.parametrize(
@@ -107,8 +253,6 @@ def test_a_larger_relaxation_is_proved_to_its_stated_gap():
         ([[1.4], [1.3], [0.3]], 3, [[2], [1], [0]]),  # a unit is missing: to the one rounded down furthest
         ([[1.6], [1.7], [0.7]], 4, [[1], [2], [1]]),  # one too many: from the one rounded up furthest
         ([[0, 1.6], [1.7, 1.7], [0, 0.7]], 4, [[0, 1], [2, 2], [0, 1]]),
-        ([[0.6, 0.6]] * 5, 3, [[0, 0]] * 2 + [[1, 1]] * 3),  # last cells alone cannot give: rows fall
-        ([[0, 1.6, 1.6], [0.7, 0.7, 0.7], [0.7, 0.7, 0.7]], 3, [[0, 1, 1], [1, 1, 1], [1, 1, 1]]),
     ],
 )
 def test_rounding_to_the_total(leaves, total, expected):

@@ -1,0 +1,386 @@
+"""Relaxed cumulative hierarchies: a semismooth Newton method on the prices of consistency.
+
+Given a price of each internal node's cells (C4), regions part: an internal node's best counts are its noisy
+ones and a difference of prices, a leaf's are the isotonic regression of its noisy counts less its parent's
+price. What the children hold beyond their parents is the gradient of the dual, a concave and piecewise
+quadratic function, so Newton's steps lead to its maximum (Qi & Sun 1993). The derivative of an isotonic
+regression averages over its runs: a product with the Hessian costs as much as there are runs, far less than
+there are cells. The step is found by conjugate gradients, to a tenth; their preconditioner keeps of each
+average the diagonal, which leaves a small tree for each size, solved by one pass up and one down.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from models.tree import Tree
+
+Floats = NDArray[np.float64]
+
+_STEPS = 200
+_PRODUCTS = 400
+_TRIALS = 60
+"""Most Newton steps, products with the Hessian in each, and lengths tried of each; rarely reached."""
+
+_DAMPING = 1e-9
+"""Added to the Hessian, which may be singular; its other eigenvalues are about 1 / nodes or more."""
+
+
+class Relaxed(NamedTuple):
+    """An answer over the reals with what proves it.
+
+    Attributes
+    ----------
+    x : array, shape (nodes, sizes)
+        It is feasible.
+    prices : array, shape (internal nodes, sizes)
+    rises : bool array, shape (leaves, sizes)
+        Where runs of the leaves' rows begin.
+    gap : float
+        About how much the prices leave open.
+    """
+
+    x: Floats
+    prices: Floats
+    rises: NDArray[np.bool_]
+    gap: float
+
+
+class _Runs(NamedTuple):
+    """The leaves' isotonic regressions: starts of their runs, the first one over 0, how many there are."""
+
+    start: NDArray[np.int32]
+    first: NDArray[np.int64]
+    many: NDArray[np.int64]
+
+
+def relaxed(tree: Tree, noisy: NDArray[Any], total: int, relative: float, absolute: float) -> Relaxed:
+    """The optimum over the reals of `CumulativeQIP`.
+
+    Parameters
+    ----------
+    tree, noisy, total
+        Of the model.
+    relative, absolute : float
+        It ends when the gap is under both, the first times the objective (or times 1, if that is more); or
+        when rounding lets it get no smaller.
+    """
+    noisy = noisy.astype(np.float64) if noisy.dtype == object else noisy
+    number = np.full(tree.size, -1)
+    number[tree.internal] = np.arange(tree.internal.size)
+    given = noisy, float(total), tree.parent, number
+    nodes = tree.parent, number
+    leaves, sizes = tree.leaves.size, noisy.shape[1]
+    runs = _Runs(np.empty((leaves, sizes), np.int32), np.empty(leaves, np.int64), np.empty(leaves, np.int64))
+    prices = np.zeros((tree.internal.size, sizes))
+    left = np.empty_like(prices)
+    cost = _left(*given, prices, *runs, left)
+    best, since = np.inf, 0
+    for _ in range(_STEPS):
+        gap = _gap(left, *nodes, total)
+        since = 0 if gap < 0.9 * best or gap == np.inf else since + 1
+        best = min(gap, best)
+        if gap <= min(absolute, relative * max(1.0, cost)) or (since > 20 and gap < 1e-3 * max(1.0, cost)):
+            break
+        step = _newton(left, runs, nodes)
+        cost = _search(given, prices, step, runs, left)
+    x = np.empty(noisy.shape)
+    _rows(*given, prices, *runs, x)
+    x = _feasible(tree, x, total)
+    rises = np.zeros((leaves, sizes), bool)
+    _mark(*runs, rises)
+    return Relaxed(x, prices, rises, gap)
+
+
+def _gap(left: Floats, parent: Any, number: Any, total: int) -> float:
+    """About what it costs to take the leaves' counts, scaled to the total, for those of all nodes."""
+    if not left.size:
+        return 0.0
+    moved = left.copy()
+    _sum_up(moved, parent, number)
+    if total > 0 and moved[0, -1] <= -total:
+        return np.inf  # the leaves hold nothing that could be scaled
+    return float((moved * moved).sum() + 4 * left.shape[1] * moved[0, -1] ** 2)
+
+
+def _newton(left: Floats, runs: _Runs, nodes: Any) -> Floats:
+    """Conjugate gradients for the Newton step."""
+    pivots, product, solved = np.empty_like(left), np.empty_like(left), np.empty_like(left)
+    sums, changes = (np.empty((left.shape[0], left.shape[1] + 1)) for _ in range(2))
+    _factor(*nodes, *runs, pivots)
+    step, rest = np.zeros_like(left), left.copy()
+    _solve(rest, pivots, *nodes, solved)
+    way = solved.copy()
+    size, enough = float((rest * solved).sum()), 0.01 * float((left * left).sum())
+    for _ in range(_PRODUCTS):
+        _times(way, *nodes, *runs, product, sums, changes)
+        along = size / float((way * product).sum())
+        step += along * way
+        product *= along
+        rest -= product
+        if float((rest * rest).sum()) <= enough:
+            break
+        _solve(rest, pivots, *nodes, solved)
+        size, before = float((rest * solved).sum()), size
+        way *= size / before
+        way += solved
+    return step
+
+
+def _search(given: Any, prices: Floats, step: Floats, runs: _Runs, left: Floats) -> float:
+    """Move the prices along the step to where the dual's slope is at most half of what it was.
+
+    The dual is concave: its slope falls along the step, and regula falsi (Illinois) finds where it is 0.
+    Values of the dual are not compared, whose differences drown in rounding.
+    """
+    slope = float((left * step).sum())
+    low, high, length = (0.0, slope), (np.inf, 0.0), 1.0
+    for _ in range(_TRIALS):
+        cost = float(_left(*given, prices + length * step, *runs, left))
+        here = float((left * step).sum())
+        if abs(here) <= 0.5 * slope:
+            break
+        if here > 0:
+            low, high = (length, here), (high[0], high[1] / 2)
+        else:
+            low, high = (low[0], low[1] / 2), (length, here)
+        if high[0] == np.inf:
+            length *= 4
+        else:
+            length = low[0] + (high[0] - low[0]) * low[1] / (low[1] - high[1])
+    prices += length * step
+    return cost
+
+
+def _feasible(tree: Tree, x: Floats, total: int) -> Floats:
+    """The leaves' rows scaled to the total, which keeps them monotone and their runs what they are."""
+    if not tree.depth:
+        return x
+    leaves = x[tree.leaves]
+    held = leaves[:, -1].sum()
+    if held > 0:
+        leaves *= total / held
+    else:
+        leaves[:, -1] = total / len(leaves)
+    return np.asarray(tree.sum_up(leaves))
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _pool(row: Any, start: Any, sums: Any) -> int:
+    """Pool adjacent violators: the runs of the nearest non-decreasing row, and how many there are."""
+    n, last, i = row.size, -1, 0
+    while i < n:
+        begin, held, count = i, row[i], 1.0
+        i += 1
+        while True:
+            while i < n and row[i] * count <= held:  # take in what does not rise
+                held += row[i]
+                count += 1.0
+                i += 1
+            if last < 0:
+                break
+            before = float(begin - start[last])
+            if sums[last] * count < held * before:
+                break
+            held += sums[last]
+            count += before
+            begin = start[last]
+            last -= 1
+        last += 1
+        start[last], sums[last] = begin, held
+    return last + 1
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _leaf(noisy: Any, r: int, prices: Any, p: int, total: float, row: Any, start: Any, sums: Any) -> Any:
+    """A leaf's runs at its parent's price: the first one that is over 0, and how many there are.
+
+    `sums` become the runs' values. A root without children ends at the total.
+    """
+    n = row.size
+    for i in range(n):
+        row[i] = noisy[r, i] - (prices[p, i] if p >= 0 else 0.0)
+    if p >= 0:
+        many = _pool(row, start, sums)
+    else:
+        many = _pool(row[:-1], start, sums)
+        start[many], sums[many] = n - 1, total
+        many += 1
+    stop, first = n, 0
+    for b in range(many - 1, -1, -1):
+        value = sums[b] / (stop - start[b])
+        stop = start[b]
+        if value <= 0.0:
+            first = b + 1
+            break
+        sums[b] = value if p >= 0 else min(value, total)
+    return first, many
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _left(
+    noisy: Any, total: float, parent: Any, number: Any,
+    prices: Any, start: Any, first: Any, many: Any, left: Any,
+) -> float:  # fmt: skip
+    """Work out the leaves' runs, and what children hold beyond each internal node's best counts.
+
+    Returns what the best counts at these prices cost.
+    """
+    n = noisy.shape[1]
+    row, value = np.empty(n), np.empty(n)
+    left[:] = 0.0
+    cost, k = 0.0, 0
+    for r in range(parent.size):
+        p, own = (number[parent[r]] if r > 0 else -1), number[r]
+        held = 0.0
+        if own < 0:
+            first[k], many[k] = _leaf(noisy, r, prices, p, total, row, start[k], value)
+            for i in range(start[k, first[k]] if first[k] < many[k] else n):
+                held += noisy[r, i] ** 2.0
+            for b in range(first[k], many[k]):
+                for i in range(start[k, b], start[k, b + 1] if b + 1 < many[k] else n):
+                    held += (value[b] - noisy[r, i]) ** 2
+                    if p >= 0:
+                        left[p, i] += value[b]
+            k += 1
+        else:
+            for i in range(n):
+                best = noisy[r, i] + prices[own, i]
+                if p >= 0:
+                    best -= prices[p, i]
+                elif i == n - 1:
+                    best = total
+                left[own, i] -= best
+                held += (best - noisy[r, i]) ** 2
+                if p >= 0:
+                    left[p, i] += best
+        cost += held
+    return cost
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _rows(
+    noisy: Any, total: float, parent: Any, number: Any, prices: Any, start: Any, first: Any, many: Any, x: Any
+) -> None:
+    """The leaves' rows at these prices."""
+    n = noisy.shape[1]
+    row, value = np.empty(n), np.empty(n)
+    k = 0
+    for r in range(parent.size):
+        if number[r] >= 0:
+            continue
+        p = number[parent[r]] if r > 0 else -1
+        first[k], many[k] = _leaf(noisy, r, prices, p, total, row, start[k], value)
+        x[r] = 0.0
+        for b in range(first[k], many[k]):
+            x[r, start[k, b] : start[k, b + 1] if b + 1 < many[k] else n] = value[b]
+        k += 1
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _mark(start: Any, first: Any, many: Any, rises: Any) -> None:
+    """Where runs begin; those at 0 are one."""
+    for k in range(many.size):
+        for b in range(first[k], many[k]):
+            rises[k, start[k, b]] = True
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _sum_up(values: Any, parent: Any, number: Any) -> None:
+    """Add to each internal node's row those of the internal nodes under it."""
+    for r in range(parent.size - 1, 0, -1):
+        if number[r] >= 0:
+            above, own = number[parent[r]], number[r]
+            for i in range(values.shape[1]):
+                values[above, i] += values[own, i]
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _times(
+    way: Any, parent: Any, number: Any, start: Any, first: Any, many: Any, out: Any, sums: Any, changes: Any
+) -> None:
+    """The Hessian times a direction; the last two are for scratch."""
+    inner, n = way.shape
+    for p in range(inner):
+        held = 0.0
+        for i in range(n):
+            sums[p, i], changes[p, i] = held, 0.0
+            held += way[p, i]
+            out[p, i] = _DAMPING * way[p, i]
+        sums[p, n], changes[p, n] = held, 0.0
+    k = 0
+    for r in range(parent.size):
+        p, own = (number[parent[r]] if r > 0 else -1), number[r]
+        if own < 0:
+            if p >= 0:
+                for b in range(first[k], many[k]):
+                    begin, stop = start[k, b], start[k, b + 1] if b + 1 < many[k] else n
+                    mean = (sums[p, stop] - sums[p, begin]) / (stop - begin)
+                    changes[p, begin] += mean
+                    changes[p, stop] -= mean
+            k += 1
+        elif p >= 0:
+            for i in range(n):
+                apart = way[own, i] - way[p, i]
+                out[own, i] += apart
+                out[p, i] -= apart
+        else:
+            for i in range(n - 1):
+                out[own, i] += way[own, i]
+    for p in range(inner):
+        held = 0.0
+        for i in range(n):
+            held += changes[p, i]
+            out[p, i] += held
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _factor(parent: Any, number: Any, start: Any, first: Any, many: Any, pivots: Any) -> None:
+    """The pivots of the preconditioner, size by size, from the leaves to the root."""
+    n = pivots.shape[1]
+    pivots[:] = _DAMPING
+    k = 0
+    for r in range(parent.size):
+        p, own = (number[parent[r]] if r > 0 else -1), number[r]
+        if own < 0:
+            if p >= 0:
+                for b in range(first[k], many[k]):
+                    begin, stop = start[k, b], start[k, b + 1] if b + 1 < many[k] else n
+                    for i in range(begin, stop):
+                        pivots[p, i] += 1.0 / (stop - begin)
+            k += 1
+        else:
+            for i in range(n):
+                if p >= 0:
+                    pivots[own, i] += 1.0
+                    pivots[p, i] += 1.0
+                elif i < n - 1:
+                    pivots[own, i] += 1.0
+    for r in range(parent.size - 1, 0, -1):
+        if number[r] >= 0:
+            for i in range(n):
+                pivots[number[parent[r]], i] -= 1.0 / pivots[number[r], i]
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _solve(rest: Any, pivots: Any, parent: Any, number: Any, out: Any) -> None:
+    """The preconditioner's answer: what is left goes up the tree, prices come down."""
+    n = rest.shape[1]
+    out[:] = rest
+    for r in range(parent.size - 1, 0, -1):
+        if number[r] >= 0:
+            own, p = number[r], number[parent[r]]
+            for i in range(n):
+                out[own, i] /= pivots[own, i]
+                out[p, i] += out[own, i]
+    for i in range(n):
+        out[0, i] /= pivots[0, i]
+    for r in range(1, parent.size):
+        if number[r] >= 0:
+            own, p = number[r], number[parent[r]]
+            for i in range(n):
+                out[own, i] += out[p, i] / pivots[own, i]
