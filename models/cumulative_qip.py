@@ -123,8 +123,8 @@ class CumulativeQIP:
         The witness is a mapping of arrays. `prices`, shape (internal nodes, sizes), are prices y of (C4).
         Beside them is one of two:
 
-        - `rises`, bytes of shape (leaves, ⌈sizes/8⌉), packed bits: where the leaves' rows may rise. The
-          prices of (C3) follow from them in one pass. This is for the relaxation.
+        - `rises`, integers, shape (leaves, sizes): 1 where the leaves' rows may rise. The prices of (C3)
+          follow from them in one pass. This is for the relaxation.
         - `falls`, shape (nodes, sizes − 1): the prices μ ≥ 0 of (C3) themselves. This is for whole numbers.
 
         With `branches`, a tree of cases (`models.witnesses.branches`), `prices` and `falls` have one more

@@ -347,6 +347,8 @@ def _damaged(value: Any, rng: np.random.Generator) -> Iterator[Any]:
         return
     if array.dtype.kind not in "biufO":
         return
+    if array.dtype.kind in "bui":
+        array = array.astype(np.int64)  # narrower ones do not hold what is tried below
     shape = array.shape
     reach = 1 + max((abs(float(v)) for v in array.ravel()[:1000].tolist() if v is not None), default=0.0)
     for number in (0, 1, -1, float("nan"), float("inf"), -float("inf"), *huge, None, "a", Fraction(1, 3), 1j):

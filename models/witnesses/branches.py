@@ -39,10 +39,10 @@ def least(data: Data, witness: Witness) -> Fraction:
         y = _reals("prices", prices, (inner, sizes))
         if "falls" in witness:
             return bound(data, y, None, _reals("falls", witness["falls"], (nodes, sizes - 1)))
-        packed = np.asarray(witness.get("rises", np.zeros((leaves, -(-sizes // 8)), np.uint8)))
-        if packed.dtype != np.uint8 or packed.shape != (leaves, -(-sizes // 8)):
-            raise ValueError(f"rises must be bytes of shape {(leaves, -(-sizes // 8))}")
-        return bound(data, y, packed, None)
+        rises = np.asarray(witness.get("rises", np.zeros((leaves, sizes), np.int8)))
+        if rises.dtype.kind not in "bi" or rises.shape != (leaves, sizes):
+            raise ValueError(f"rises must be integers of shape {(leaves, sizes)}")
+        return bound(data, y, rises, None)
     if not data.whole:
         raise ValueError("branches are for whole numbers")
     sets = len(prices) if prices.ndim else 0

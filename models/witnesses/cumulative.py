@@ -63,9 +63,9 @@ def bound(
     data : Data
     prices : float array, shape (internal nodes, sizes)
         y.
-    rises : packed bits, shape (leaves, ⌈sizes/8⌉), or None
-        Where each leaf's row may rise: between two such places its prices μ make all cells of the row ask for
-        the same value, as far as prices ≥ 0 can.
+    rises : integer array, shape (leaves, sizes), or None
+        1 where each leaf's row may rise: between two such places its prices μ make all cells of the row
+        ask for the same value, as far as prices ≥ 0 can.
     falls : float array, shape (nodes, sizes - 1), or None
         μ itself, in place of `rises`; negative ones count as 0.
     domain : Domain, optional
@@ -104,8 +104,7 @@ def bound(
             price[:, 1:] -= change
         elif rises is not None:
             ours = leaf[part]
-            marks = np.unpackbits(rises[ours[ours >= 0]], axis=1, count=sizes)
-            level(at, price, marks, ours >= 0, most, first == 0)
+            level(at, price, rises[ours[ours >= 0]], ours >= 0, most, first == 0)
         wanted = at - price
         if data.whole:
             low, high = (0, data.total) if domain is None else (domain.low[part], domain.high[part])
@@ -212,12 +211,12 @@ def read_off(data: Data, x: Array) -> dict[str, Array]:
         inner = np.flatnonzero(number[nodes] >= 0) + nodes.start
         prices[number[inner]] += prices[number[tree.parent[inner]]]
     leaves = x[tree.leaves]
-    rises = np.zeros(leaves.shape, bool)
-    np.greater(leaves[:, 1:], leaves[:, :-1], out=rises[:, 1:])
+    rises = np.zeros(leaves.shape, np.int8)
+    np.greater(leaves[:, 1:], leaves[:, :-1], out=rises[:, 1:], casting="unsafe")
     if tree.depth:
         asked, many = _asked(counts, leaves, prices, tree.leaves, number[tree.parent[tree.leaves]])
         prices[:, -1] += asked / many if many else 0.0
-    return {"prices": np.clip(prices, -(2.0**61), 2.0**61), "rises": np.packbits(rises, axis=1)}
+    return {"prices": np.clip(prices, -(2.0**61), 2.0**61), "rises": rises}
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]

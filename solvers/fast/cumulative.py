@@ -16,7 +16,7 @@ def solve_cumulative(model: CumulativeQIP) -> tuple[NDArray[Any], Witness]:
     """The relaxation's answer to its stated gap; or, over whole numbers, a feasible answer near it."""
     absolute = 1e-3 if model.integer else np.inf
     real = relaxed(model.tree, model.counts, model.total, FLOAT_TOLERANCE / 4, absolute)
-    witness = {"prices": real.prices, "rises": np.packbits(real.rises, axis=1)}
+    witness = {"prices": real.prices, "rises": real.rises}
     if not model.integer:
         return real.x, witness
     return _rounded(model, real.x), witness

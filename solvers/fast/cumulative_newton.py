@@ -38,15 +38,15 @@ class Relaxed(NamedTuple):
     x : array, shape (nodes, sizes)
         It is feasible.
     prices : array, shape (internal nodes, sizes)
-    rises : bool array, shape (leaves, sizes)
-        Where runs of the leaves' rows begin.
+    rises : int8 array, shape (leaves, sizes)
+        1 where runs of the leaves' rows begin.
     gap : float
         About how much the prices leave open.
     """
 
     x: Floats
     prices: Floats
-    rises: NDArray[np.bool_]
+    rises: NDArray[np.int8]
     gap: float
 
 
@@ -91,7 +91,7 @@ def relaxed(tree: Tree, noisy: NDArray[Any], total: int, relative: float, absolu
     x = np.empty(noisy.shape)
     _rows(*given, prices, *runs, x)
     x = _feasible(tree, x, total)
-    rises = np.zeros((leaves, sizes), bool)
+    rises = np.zeros((leaves, sizes), np.int8)
     _mark(*runs, rises)
     return Relaxed(x, prices, rises, gap)
 
@@ -286,7 +286,7 @@ def _mark(start: Any, first: Any, many: Any, rises: Any) -> None:
     """Where runs begin; those at 0 are one."""
     for k in range(many.size):
         for b in range(first[k], many[k]):
-            rises[k, start[k, b]] = True
+            rises[k, start[k, b]] = 1
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
