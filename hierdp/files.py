@@ -11,7 +11,7 @@ from hierdp.errors import InputError
 from hierdp.hierarchy import Hierarchy
 
 if TYPE_CHECKING:
-    from pandas import DataFrame
+    from pandas import DataFrame, Series
 
 TABLE, FINEST, REGIONS = "released", "finest", "regions.csv"
 MANIFEST, PROOFS, REPORT = "manifest.json", "proofs.zip", "report.html"
@@ -20,30 +20,46 @@ ALONE = "region"
 """What the one hierarchy of a release is called in its list of regions."""
 
 
-def write_frame(frame: DataFrame, into: Path, name: str) -> None:
-    """A table as Parquet and as CSV."""
+def write_frame(frame: DataFrame, into: Path, name: str, csv_safe: bool = False) -> None:
+    """A table as Parquet and as CSV; `csv_safe`: so that no spreadsheet runs a name as a formula."""
     frame.to_parquet(into / f"{name}.parquet", index=False)
     with (into / f"{name}.csv").open("wb") as file:
-        file.writelines(_csv_parts(frame))
+        file.writelines(_csv_parts(frame, csv_safe))
 
 
-def is_csv_of(frame: DataFrame, path: Path) -> bool:
+def is_csv_of(frame: DataFrame, path: Path, csv_safe: bool = False) -> bool:
     """Whether a file is, to the byte, what `write_frame` makes of a table as CSV."""
     with path.open("rb") as file:
-        return all(file.read(len(part)) == part for part in _csv_parts(frame)) and not file.read(1)
+        return all(file.read(len(part)) == part for part in _csv_parts(frame, csv_safe)) and not file.read(1)
 
 
 _ROWS = 100_000
 """Rows of a table that are turned into text at once."""
 
 
-def _csv_parts(frame: DataFrame) -> Iterator[bytes]:
-    """A table as CSV. A field with a comma, a quote, a line feed or a carriage return is quoted."""
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "'")
+"""What a text begins with that a spreadsheet runs; and the mark that keeps it from that."""
+
+
+def _csv_parts(frame: DataFrame, csv_safe: bool) -> Iterator[bytes]:
+    """A table as CSV. A field with a comma, a quote, a line feed or a carriage return is quoted.
+
+    With `csv_safe` a name that begins like a formula gets an apostrophe before it, as OWASP advises ("CSV
+    injection"); so does one that begins with an apostrophe, for names to stay apart.
+    """
+    if csv_safe:
+        texts = {name: _marked(frame[name]) for name in _texts(frame)}
+        frame = frame.assign(**texts).rename(
+            columns=lambda name: f"'{name}" if name.startswith(_FORMULA) else name
+        )
     returns = any(frame[name].astype(str).str.contains("\r", regex=False).any() for name in _texts(frame))
-    quoting = csv.QUOTE_NONNUMERIC if returns else csv.QUOTE_MINIMAL  # which leaves carriage returns bare
+    quoting: Any = (
+        csv.QUOTE_NONNUMERIC if returns else csv.QUOTE_MINIMAL
+    )  # which leaves carriage returns bare
     for first in range(0, max(len(frame), 1), _ROWS):
         part = frame.iloc[first : first + _ROWS]
-        yield part.to_csv(index=False, header=first == 0, quoting=quoting, lineterminator="\n").encode()
+        text: str = part.to_csv(None, index=False, header=first == 0, quoting=quoting, lineterminator="\n")
+        yield text.encode()
 
 
 def _texts(frame: DataFrame) -> list[str]:
@@ -52,7 +68,12 @@ def _texts(frame: DataFrame) -> list[str]:
     return [name for name in frame if not is_numeric_dtype(frame[name].dtype)]
 
 
-def write_regions(regions: Mapping[str, Hierarchy], into: Path) -> None:
+def _marked(texts: Series[Any]) -> Series[Any]:
+    marked: Series[Any] = texts.where(~texts.astype(str).str.startswith(_FORMULA), "'" + texts.astype(str))
+    return marked
+
+
+def write_regions(regions: Mapping[str, Hierarchy], into: Path, csv_safe: bool = False) -> None:
     """All regions, which are public, with what they lie in: a row each, by axis and level."""
     import pandas as pd
 
@@ -61,10 +82,10 @@ def write_regions(regions: Mapping[str, Hierarchy], into: Path) -> None:
     frames = [hierarchy.frame().assign(axis=name) for name, hierarchy in regions.items()]
     columns = ["axis", "level", "level_name", "region", "parent"]
     with (into / REGIONS).open("wb") as file:
-        file.writelines(_csv_parts(pd.concat(frames)[columns]))
+        file.writelines(_csv_parts(pd.concat(frames)[columns], csv_safe))
 
 
-def read_regions_of(path: Path) -> dict[str, Hierarchy]:
+def read_regions_of(path: Path, csv_safe: bool = False) -> dict[str, Hierarchy]:
     """What `write_regions` wrote.
 
     Raises
@@ -82,6 +103,8 @@ def read_regions_of(path: Path) -> dict[str, Hierarchy]:
     frame = pd.read_csv(path, dtype=str, keep_default_na=False)
     if list(frame.columns) != ["axis", "level", "level_name", "region", "parent"]:
         raise InputError(f"{path.name} is no list of regions: its columns are others")
+    if csv_safe:
+        frame = frame.apply(lambda column: column.str.removeprefix("'"))
     found = {}
     for axis, rows in frame.groupby("axis", sort=False):
         levels = [part for _, part in rows.groupby(rows["level"].astype(int))]

@@ -44,7 +44,7 @@ LIBRARIES = (
 
 ENTRIES = (
     *("title", "note", "mechanism", "warning", "created", "budget", "settings", "taken_as_public", "holds"),
-    *("standard_errors", "solved", "all_proved_optimal", "versions"),
+    *("standard_errors", "solved", "all_proved_optimal", "csv_safe", "versions"),
 )
 """What every manifest has, and nothing else."""
 
@@ -260,10 +260,13 @@ class Release:
 
         return holds(self.table, self.settings, self.regions)
 
-    def manifest(self, title: str | None = None, note: str | None = None) -> dict[str, Any]:
+    def manifest(
+        self, title: str | None = None, note: str | None = None, csv_safe: bool = False
+    ) -> dict[str, Any]:
         """What a reader needs to judge the release; JSON-ready, and safe to publish.
 
-        `title` and `note` are the publisher's own words, for the report.
+        `title` and `note` are the publisher's own words, for the report; `csv_safe` says how the CSVs are
+        written.
         """
         check_words(title=title, note=note)
         return {
@@ -279,6 +282,7 @@ class Release:
             "standard_errors": KNOWN if "standard_error" in self.table else NOT_KNOWN,
             "solved": [asdict(line) for line in self.proved],
             "all_proved_optimal": all(line.proved_optimal for line in self.proved),
+            "csv_safe": csv_safe,
             "versions": {"python": platform.python_version(), **dict(versions())},
         }
 
@@ -290,6 +294,7 @@ class Release:
         proofs: bool = True,
         title: str | None = None,
         note: str | None = None,
+        csv_safe: bool = False,
     ) -> Path:
         """Write the tables, the manifest, the report, and what `hierdp check` needs to check them.
 
@@ -309,6 +314,9 @@ class Release:
             Whether to keep the models and answers of all steps: noisy counts, safe to publish, but large.
         title, note : str, optional
             The publisher's own words, kept in the manifest: a title for the report, and what stands under it.
+        csv_safe : bool
+            Put an apostrophe before names in the CSVs that a spreadsheet would run as a formula, such as
+            ``=cmd|…`` or ``@SUM``. The Parquet files have the names as they are.
 
         Raises
         ------
@@ -319,7 +327,7 @@ class Release:
         """
         check_words(title=title, note=note)
         with folder.appearing(Path(path), overwrite) as aside:
-            self.fill(aside, report, proofs, title, note)
+            self.fill(aside, report, proofs, title, note, csv_safe)
         return Path(path)
 
     def fill(
@@ -329,9 +337,10 @@ class Release:
         proofs: bool = True,
         title: str | None = None,
         note: str | None = None,
+        csv_safe: bool = False,
     ) -> str:
         """Write the files of `write` into a folder that exists, and seal it; returns its fingerprint."""
-        manifest = self.manifest(title, note)
+        manifest = self.manifest(title, note, csv_safe)
         if report:
             from hierdp.report_release import release_report
 
@@ -379,11 +388,12 @@ def write_tables(release: Release, manifest: Mapping[str, Any], into: Path) -> s
     str
         The fingerprint.
     """
-    files.write_frame(release.table, into, files.TABLE)
+    safe = bool(manifest["csv_safe"])
+    files.write_frame(release.table, into, files.TABLE, safe)
     last = release.finest()
     if last is not None:
-        files.write_frame(last, into, files.FINEST)
-    files.write_regions(release.regions, into)
+        files.write_frame(last, into, files.FINEST, safe)
+    files.write_regions(release.regions, into, safe)
     text = json.dumps(manifest, indent=2, ensure_ascii=False)
     (into / files.MANIFEST).write_text(text + "\n", encoding="utf-8")
     return seal.seal(into)

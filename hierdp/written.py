@@ -108,7 +108,9 @@ def read(folder: Path, limit: int = LIMIT) -> Written:
     names_in(folder)
     manifest = read_manifest(folder, limit)
     table = read_table(folder / f"{files.TABLE}.parquet", limit)
-    return Written(manifest, table, _read(folder / files.REGIONS, limit, _regions))
+    safe = bool(manifest.get("csv_safe"))
+    regions = _read(folder / files.REGIONS, limit, lambda path, limit: _regions(path, limit, safe))
+    return Written(manifest, table, regions)
 
 
 def read_manifest(folder: Path, limit: int = LIMIT) -> dict[str, Any]:
@@ -244,13 +246,13 @@ def _is_number(kind: Any) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind))
 
 
-def _regions(path: Path, limit: int) -> dict[str, Hierarchy]:
+def _regions(path: Path, limit: int, csv_safe: bool) -> dict[str, Hierarchy]:
     if not path.is_file():
         return {}
     needed = 2 * path.stat().st_size + _CSV_CELL * sum(_cells(path))
     if needed > limit:
         raise TooLarge(path.name, needed, limit)
-    return files.read_regions_of(path)
+    return files.read_regions_of(path, csv_safe)
 
 
 def _cells(path: Path) -> Iterator[int]:

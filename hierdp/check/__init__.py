@@ -108,7 +108,7 @@ def _checks(folder: Path, fingerprint: str | None, limit: int) -> Iterator[Found
     parts: list[tuple[str, Callable[[], Iterator[Found]]]] = [
         ("manifest", lambda: check_entries(manifest) if _same_version(manifest) else iter(())),
         ("shape", lambda: check_shape(table, manifest, regions)),
-        ("tables", lambda: _check_tables(folder, table, regions, limit)),
+        ("tables", lambda: _check_tables(folder, release, limit)),
         ("counts", lambda: _check_counts(table, manifest, regions)),
         ("budget", lambda: check_budget(manifest)),
         ("budget: queries", lambda: check_asked(table, manifest, regions)),
@@ -148,8 +148,8 @@ def _check_seal(folder: Path, fingerprint: str | None) -> Iterator[Found]:
         return
     wrong = []
     known = {seal.SUMS}
-    with sums.open(encoding="utf-8", errors="replace") as file:
-        lines = file.read(_MOST_SUMS).splitlines()
+    with sums.open(encoding="utf-8", errors="replace") as text:
+        lines = text.read(_MOST_SUMS).splitlines()
     for line in lines:
         told, _, name = line.partition("  ")
         known.add(name)
@@ -170,16 +170,17 @@ def _check_seal(folder: Path, fingerprint: str | None) -> Iterator[Found]:
         yield Found("fingerprint", HOLDS, "as published")
 
 
-def _check_tables(folder: Path, table: DataFrame, regions: dict[str, Any], limit: int) -> Iterator[Found]:
+def _check_tables(folder: Path, release: written.Written, limit: int) -> Iterator[Found]:
     """That Parquet, CSV and the finest level tell the same."""
     wrong = []
-    last = files.finest(table, regions)
+    table, safe = release.table, bool(release.manifest.get("csv_safe"))
+    last = files.finest(table, release.regions)
     for name, frame in ((files.TABLE, table), (files.FINEST, last)):
         if frame is None:
             continue
         if name == files.FINEST and not frame.equals(written.read_table(folder / f"{name}.parquet", limit)):
             wrong.append(f"{name}.parquet is not the last level of {files.TABLE}.parquet")
-        if not files.is_csv_of(frame, folder / f"{name}.csv"):
+        if not files.is_csv_of(frame, folder / f"{name}.csv", safe):
             wrong.append(f"{name}.csv tells another story than {files.TABLE}.parquet")
     yield Found("tables", FAILS if wrong else HOLDS, "; ".join(wrong) or "Parquet, CSV and levels agree")
 

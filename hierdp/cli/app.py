@@ -40,7 +40,7 @@ class Friendly(click.Group):
             with stopping():
                 return super().invoke(ctx)
         except click.ClickException as said:
-            said.message = visible(said.message)
+            said.message = visible(said.message)  # type: ignore[misc]
             raise
         except CLICKS:
             raise
@@ -52,7 +52,7 @@ class Friendly(click.Group):
             if known is None and os.environ.get(DEBUG):
                 raise
             ended = known or unforeseen(failure)
-            ended.message = visible(ended.message)
+            ended.message = visible(ended.message)  # type: ignore[misc]
             raise ended from None
 
 

@@ -35,6 +35,8 @@ def common(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--title", metavar="TEXT", help="Title of the report; kept in manifest.json. Public."),
         click.option("--note", metavar="TEXT", help="What stands under the title; kept in manifest.json. "
                      "Public."),
+        click.option("--csv-safe", is_flag=True, help="Put an apostrophe before names in the CSVs that a "
+                     "spreadsheet would run as a formula (=cmd|…, @SUM). Parquet has them as they are."),
         click.option("--no-proofs", is_flag=True, help="Leave out proofs.zip, the models and answers by "
                      "which `hierdp check` makes the certificates again; it may be large."),
         click.option("--simulate", type=click.IntRange(min=0), metavar="SEED",
@@ -69,7 +71,7 @@ def run(
         if simulate is not None:
             screen.print(NOT_PRIVATE, style=WARNING)
         made = release_table(table, mechanism, epsilon=budget, noise=noise(simulate), **options)
-        fingerprint = made.fill(aside, proofs=not given["no_proofs"], **words)
+        fingerprint = made.fill(aside, proofs=not given["no_proofs"], csv_safe=given["csv_safe"], **words)
     with complete(out):
         solved = made.proved
         proved = sum(line.proved_optimal for line in solved)

@@ -277,9 +277,9 @@ def test_a_scheduler_that_is_killed(tmp_path, after):
 
     try:
         address = process.stdout.readline().strip()
-        with execution.using(scheduler=address):
-            with pytest.raises(execution.LostWorker, match="the Dask scheduler is gone"):
-                work()
+        gone = pytest.raises(execution.LostWorker, match="the Dask scheduler is gone")
+        with execution.using(scheduler=address), gone:
+            work()
     finally:
         process.kill()
         process.wait()

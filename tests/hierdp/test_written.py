@@ -244,3 +244,29 @@ def test_an_entry_added_to_a_step(folder):
 def test_the_entries_are_those_of_a_release(folder):
     manifest = json.loads((folder / "sizes" / files.MANIFEST).read_text())
     assert tuple(manifest) == record.ENTRIES
+
+
+# --- names that a spreadsheet would run --------------------------------------------------------------------
+
+FORMULAS = ["=cmd|' /C calc'!A0", "@SUM(1)", "+1", "-1", "'quoted", "plain", "\tx\ty"]
+
+
+@pytest.mark.parametrize("safe", [[], ["--csv-safe"]])
+def test_names_that_a_spreadsheet_would_run(tmp_path, monkeypatch, safe):
+    monkeypatch.chdir(tmp_path)
+    pd.DataFrame({"=town": FORMULAS[:-1], "home": range(6)}).to_parquet("in.parquet")
+    done = run("release", "group-size", "in.parquet", "--levels", "=town", "--group", "home", "--max-size",
+               "3", "--epsilon", "1", "--out", "out", *safe)  # fmt: skip
+    assert done.exit_code == 0, done.output
+    assert failing(tmp_path / "out") == {}
+    assert set(written.read(tmp_path / "out").regions["region"].names[1]) == set(FORMULAS[:-1])
+    for name in ("released.csv", "finest.csv", "regions.csv"):
+        frame = pd.read_csv(tmp_path / "out" / name, dtype=str, keep_default_na=False)
+        texts = {*frame.columns, *frame.to_numpy().ravel()}
+        run_by_a_spreadsheet = {text for text in texts if text[:1] in {"=", "+", "@", "-"}}
+        assert bool(run_by_a_spreadsheet) is not bool(safe)
+    if safe:  # said in the manifest, and so checked
+        manifest = json.loads((tmp_path / "out" / files.MANIFEST).read_text())
+        manifest["csv_safe"] = False
+        (tmp_path / "out" / files.MANIFEST).write_text(json.dumps(manifest))
+        assert "tables" in failing(tmp_path / "out")
