@@ -27,6 +27,19 @@ def usual_signals():
         signal.signal(number, handler)
 
 
+TOLD_TO_TERMINALS = ("COLUMNS", "LINES", "FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
+"""Variables that change how tables are printed, and so the output that tests read."""
+
+
+@pytest.fixture(autouse=True, scope="session")
+def usual_output():
+    """What is printed has the width and the lack of colours of a pipe."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in TOLD_TO_TERMINALS:
+            patch.delenv(name, raising=False)
+        yield
+
+
 @pytest.fixture(autouse=True, scope="session")
 def usual_umask():
     """New files are readable by everyone and written by their owner."""
