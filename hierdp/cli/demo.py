@@ -12,7 +12,10 @@ import click
 from hierdp.cli.check import print_check
 from hierdp.cli.common import NOT_PRIVATE, SECONDS, WARNING, console, noise, print_frame
 from hierdp.cli.engine import spread
-from hierdp.cli.verify import print_verification
+from hierdp.cli.matrix import print_matrix
+
+WIDEST = 120
+"""Characters of a line, also in a file."""
 
 
 @click.command()
@@ -44,6 +47,7 @@ def demo(out: Path, overwrite: bool, time_limit: float, simulate: int | None) ->
         raise click.UsageError("--time-limit is nan: give seconds")
     folder.check(out, overwrite)
     screen = console()
+    screen.width = min(screen.width, WIDEST)
     screen.print("Reading the flights that left New York in 2013 (336,776, public, CC0) through DuckDB …")
     screen.print(
         f"Releasing group sizes by M_c^dp (ε = {job.EPSILON:g}) and origin/destination counts by InfTDA "
@@ -53,15 +57,16 @@ def demo(out: Path, overwrite: bool, time_limit: float, simulate: int | None) ->
         screen.print(NOT_PRIVATE, style=WARNING)
     started = time.monotonic()
     made = job.run(noise(simulate), time_limit)
-    print_verification(screen, made.found)
+    print_matrix(screen, made.found)
     print_frame(screen, "Group sizes: error by level", made.size_errors)
     print_frame(screen, "Origin/destination: error by level", made.flow_errors)
     job.write(made, out, overwrite)
     screen.print(
-        f"Written to {out}/ in {time.monotonic() - started:.0f} s; open {out}/report.html in a browser."
+        f"Written to {out}/ in {time.monotonic() - started:.0f} s. Open {out}/report.html in a browser: "
+        "every solve, the budgets, the errors. Your own table: hierdp release --help."
     )
     checked = [print_check(screen, out / name, check(out / name), brief=True) for name in job.RELEASES]
     if not all(checked):
         raise click.ClickException("a release fails its own check: see above")
     if not made.found.agree:
-        raise click.ClickException("a backend disagrees, or an answer is not proved: see the table")
+        raise click.ClickException("a backend disagrees, or an answer is not proved: see above")
