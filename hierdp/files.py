@@ -49,13 +49,11 @@ def _csv_parts(frame: DataFrame, csv_safe: bool) -> Iterator[bytes]:
     """
     if csv_safe:
         texts = {name: _marked(frame[name]) for name in _texts(frame)}
-        frame = frame.assign(**texts).rename(
-            columns=lambda name: f"'{name}" if name.startswith(_FORMULA) else name
-        )
-    returns = any(frame[name].astype(str).str.contains("\r", regex=False).any() for name in _texts(frame))
-    quoting: Any = (
-        csv.QUOTE_NONNUMERIC if returns else csv.QUOTE_MINIMAL
-    )  # which leaves carriage returns bare
+        heads = {name: f"'{name}" for name in frame if str(name).startswith(_FORMULA)}
+        frame = frame.assign(**texts).rename(columns=heads)
+    # Python's writer leaves carriage returns bare, unless it quotes all texts.
+    returns = "\r" in "".join(map(str, frame)) or any(_has_returns(frame[name]) for name in _texts(frame))
+    quoting: Any = csv.QUOTE_NONNUMERIC if returns else csv.QUOTE_MINIMAL
     for first in range(0, max(len(frame), 1), _ROWS):
         part = frame.iloc[first : first + _ROWS]
         text: str = part.to_csv(None, index=False, header=first == 0, quoting=quoting, lineterminator="\n")
@@ -65,7 +63,11 @@ def _csv_parts(frame: DataFrame, csv_safe: bool) -> Iterator[bytes]:
 def _texts(frame: DataFrame) -> list[str]:
     from pandas.api.types import is_numeric_dtype
 
-    return [name for name in frame if not is_numeric_dtype(frame[name].dtype)]
+    return [str(name) for name in frame if not is_numeric_dtype(frame[name].dtype)]
+
+
+def _has_returns(texts: Series[Any]) -> bool:
+    return bool(texts.astype(str).str.contains("\r", regex=False).any())
 
 
 def _marked(texts: Series[Any]) -> Series[Any]:
