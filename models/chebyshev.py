@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, Self
 
 import numba
@@ -104,6 +105,27 @@ class Chebyshev:
             ],
             [Term("linear", n + np.arange(m))],
         )
+
+    def row_prices(self, witness: Witness) -> NDArray[Any]:
+        """The witness as prices of the program's rows: equal shares of what rules d − 1 out, in each segment.
+
+        The bound that they prove is each segment's without rounding: over d − 1, so that d is proved.
+        """
+        noisy, totals, offsets = self.data
+        below, above, total = (np.full(size, Fraction(0)) for size in (noisy.size, noisy.size, totals.size))
+        for j, d in enumerate(np.asarray(witness["least_distance"]).tolist()):
+            own = np.arange(offsets[j], offsets[j + 1])
+            y, e = noisy[own], d - 1
+            positive = own[y > e]
+            if d <= 0 or not own.size:
+                continue
+            if y.min() + e < 0:  # no count is negative
+                below[own[y.argmin()]] = Fraction(-1)
+            elif y.sum() + y.size * e < totals[j]:
+                below[own], total[j] = Fraction(-1, own.size), Fraction(1, own.size)
+            elif (noisy[positive] - e).sum() > totals[j]:
+                above[positive], total[j] = Fraction(1, positive.size), Fraction(-1, positive.size)
+        return np.concatenate([below, above, total])
 
     def objective(self, x: Any) -> int | float:
         """Σ over segments of the largest change; an `int` for integer answers."""

@@ -130,6 +130,10 @@ class Clustering:
         """Cost of the run of bins ``first … end − 1``; a `Fraction` for exact values."""
         return run_cost(self.data[0][first:end], self.noise)
 
+    def row_prices(self, witness: Witness) -> NDArray[Any]:
+        """The witness as prices of the program's rows, where the number of runs is free: the potentials."""
+        return runs.path_prices(witness["potentials"])
+
     def objective(self, x: Any) -> Number:
         """AE and LE of all runs; a `Fraction` for exact values (a float scale is one, too).
 

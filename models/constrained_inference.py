@@ -110,6 +110,10 @@ class ConstrainedInference:
             [Term("quadratic", asked, weight, noisy[asked])] if asked.size else [],
         )
 
+    def row_prices(self, witness: Witness) -> NDArray[Any]:
+        """The witness as prices of the program's rows: those of inner nodes, negative."""
+        return np.asarray(-np.asarray(witness["prices"])[self.tree.internal])
+
     def objective(self, x: Any) -> Number:
         """Σ (x − n)²/V; a `Fraction` where noisy counts and answer are exact (float variances are, too)."""
         noisy, levels = np.asarray(self.noisy), self.level_variance

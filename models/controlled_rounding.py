@@ -100,6 +100,10 @@ class ControlledRounding:
             [Term("absolute", each, 1, values)],
         )
 
+    def row_prices(self, witness: Witness) -> NDArray[Any]:
+        """The witness as prices of the program's rows: 1 − 2θ."""
+        return np.array([1 - 2 * Fraction(witness["threshold"])])
+
     def objective(self, x: Any) -> Number:
         """Σ |x − v|, exact (a `Fraction`) for exact values."""
         return distance(answer_of(x, self.data.shape, integer=True), self.data, 1)

@@ -108,6 +108,10 @@ class CostTable:
             [Term("table", each, center=self.least, tables=tables)],
         )
 
+    def row_prices(self, witness: Witness) -> NDArray[Any]:
+        """The witness as prices of the program's rows: λ."""
+        return np.array([witness["price"]])
+
     def objective(self, x: Any) -> Number:
         """Σ τ^c(x_c), an `int` for integer tables; infinite outside the domains."""
         x = answer_of(x, self.least.shape, integer=True)

@@ -85,6 +85,10 @@ class FixedSum:
             [Term("quadratic" if self.p == 2 else "absolute", each, 1, noisy)],
         )
 
+    def row_prices(self, witness: Witness) -> NDArray[Any]:
+        """The witness as prices of the program's rows: those of the segments."""
+        return np.asarray(witness["price"])
+
     def objective(self, x: Any) -> Number:
         """Σ |x − y|^p; an `int` for integer answers."""
         noisy = np.asarray(self.noisy)

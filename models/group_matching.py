@@ -128,6 +128,10 @@ class GroupMatching:
             [Term("linear", each, np.abs(sizes[i] - child_sizes[j]))],
         )
 
+    def row_prices(self, witness: Witness) -> NDArray[Any]:
+        """The witness as prices of the program's rows: the potentials, the children's negative."""
+        return np.concatenate([witness["parent_potential"], -np.asarray(witness["child_potential"])])
+
     def pairs(self, x: Any) -> tuple[Ints, Ints, NDArray[Any]]:
         """``(parent run, child run, count)`` of a dense or a sparse answer.
 

@@ -177,6 +177,11 @@ class HierarchyQIP:
             [Term("quadratic", np.arange(nodes * sizes), np.repeat(self.node_weights, sizes), noisy.ravel())],
         )
 
+    def row_prices(self, witness: Witness) -> NDArray[Any]:
+        """The witness as prices of the program's rows: the root's of H2, then those of H3, negative."""
+        below = np.asarray(witness["prices"])[self.tree.internal]
+        return np.concatenate([[witness["root_price"]], -below.ravel()])
+
     def objective(self, x: Any) -> Number:
         """Σ w·(n̂ − ñ)², an `int` for integer data, however large."""
         x = answer_of(x, self.counts.shape, self.integer)

@@ -134,6 +134,10 @@ class Isotonic:
             [Term("quadratic" if self.p == 2 else "absolute", np.arange(n), weights, noisy)],
         )
 
+    def row_prices(self, witness: Witness) -> NDArray[Any]:
+        """The witness as prices of the program's rows: those of the steps; bounds are no rows."""
+        return np.maximum(witness["prices"], 0)[1 : np.size(self.noisy)]
+
     def objective(self, x: Any) -> Number:
         """Σ w·|x − y|^p; exact where data and answer are (`Fraction` entries are allowed)."""
         return distance(answer_of(x, np.shape(self.noisy), self.integer), *self._terms)

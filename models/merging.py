@@ -96,6 +96,10 @@ class Merging:
         terms = [Term("quadratic", np.arange(n), weight, at) for weight, at in zip(w, y, strict=True)]
         return Program("Merging", [Block("x", (n,), lower, upper, self.integer)], [], terms)
 
+    def row_prices(self, witness: Witness) -> NDArray[Any]:  # noqa: ARG002
+        """The witness as prices of the program's rows: there are none."""
+        return np.empty(0, np.int64)
+
     def objective(self, x: Any) -> Number:
         """Σ w·(x − y)²; exact where data and answer are (`Fraction` entries are allowed)."""
         x, (y, w) = self._answer(x), self.data

@@ -17,7 +17,11 @@ FEASIBILITY_TOLERANCE = 1e-6
 
 
 class Model(Protocol):
-    """A post-processing step as an optimization problem; a frozen dataclass of arrays."""
+    """A post-processing step as an optimization problem; a frozen dataclass of arrays.
+
+    Optional, ``row_prices(witness) -> array``: what a certificate's witness says as prices of the rows of
+    `program`, one each. `models.lagrangian_bound` of these is the certificate's bound, or more.
+    """
 
     def program(self) -> Program:
         """The model as a neutral program; its first block is the answer, in the model's own order."""

@@ -124,6 +124,10 @@ class NonNegativeInference:
             [Term("quadratic", asked, weights[asked], noisy[asked])],
         )
 
+    def row_prices(self, witness: Witness) -> NDArray[Any]:
+        """The witness as prices of the program's rows: those of inner nodes, negative."""
+        return np.asarray(-np.asarray(witness["prices"])[self.tree.internal])
+
     def objective(self, x: Any) -> Number:
         """Σ w·(x − n)²; an `int` where all of it is whole."""
         noisy, weights = self.data

@@ -8,7 +8,7 @@ from typing import Any
 import numba
 import numpy as np
 import scipy
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from models.exact import Number
 from models.model import answer_of
@@ -100,6 +100,12 @@ def path_program(name: str, values: int, cost: Callable[[int, int], Number], clu
         rows.append(rows_of("clusters", (1, n + first.size), entries, clusters, clusters))
     blocks = [Block("x", (n,), np.where(marks == 0, 1, 0), 1, True), Block("run", (first.size,), 0, 1, True)]
     return Program(name, blocks, rows, [Term("linear", each, np.array(costs))])
+
+
+def path_prices(potentials: ArrayLike) -> NDArray[Any]:
+    """Potentials d[0 … n] as prices of the rows of `path_program`: −d where runs begin, d where they end."""
+    d = np.ravel(np.asarray(potentials))
+    return np.concatenate([-d[:-1], d[-1:], d[1:-1]])
 
 
 def walk(begins: Ints) -> Ints:

@@ -107,6 +107,10 @@ class Segmentation:
 
         return runs.path_program("Segmentation", values.size, cost, self.clusters)
 
+    def row_prices(self, witness: Witness) -> NDArray[Any]:
+        """The witness as prices of the program's rows, where the number of runs is free: the potentials."""
+        return runs.path_prices(witness["potentials"])
+
     def objective(self, x: Any) -> Number:
         """Squared error and price of all runs; a `Fraction` for exact values (a float price is one, too)."""
         values, price = self.data

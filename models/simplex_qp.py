@@ -112,6 +112,10 @@ class SimplexQP:
             [Term("quadratic", each, weights, noisy)],
         )
 
+    def row_prices(self, witness: Witness) -> NDArray[Any]:
+        """The witness as prices of the program's rows: λ."""
+        return np.array([witness["price"]])
+
     def objective(self, x: Any) -> Number:
         """Σ w·(x − y)²; exact where data and answer are (`Fraction` entries are allowed)."""
         return self._cost(answer_of(x, np.shape(self.noisy), self.integer))

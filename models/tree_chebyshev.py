@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, Self
 
 import numpy as np
@@ -88,6 +89,27 @@ class TreeChebyshev:
             ],
             [Term("linear", np.array([n]))],
         )
+
+    def row_prices(self, witness: Witness) -> NDArray[Any]:
+        """The witness as prices of the program's rows: shares of the nodes of A and B, added up along paths.
+
+        The bound that they prove is that of the two sets, before it is rounded up.
+        """
+        tree, y = self.tree, np.concatenate([[self.total], self.counts[1:]])
+        above, below, along = np.zeros((3, tree.size), np.int64)
+        above[np.asarray(witness.get("lower", []), np.int64)] = 1
+        below[np.asarray(witness.get("upper", []), np.int64)] = 1
+        moving, least = int((above + below)[1:].sum()), int(np.argmin(y))
+        if int(((above - below) * y).sum()) < -int(y[least]) * moving or not moving:
+            above[:] = below[:] = 0  # no count is negative: that alone says more
+            below[least], moving = int(y[least] < 0), 1
+        else:
+            along = below - above
+            for level in range(1, tree.depth + 1):
+                nodes = tree.nodes_of(level)
+                along[nodes] += along[tree.parent[nodes]]
+        prices = np.concatenate([-below[1:], above[1:], along[tree.internal]])
+        return np.array([Fraction(price, moving) for price in prices.tolist()])
 
     def objective(self, x: Any) -> int:
         """The largest change of a node below the root."""

@@ -157,6 +157,19 @@ class TreeMatching:
             cost.append(Term("absolute", inner, np.tile(self.steps, nodes), e[:, :-1].ravel()))
         return Program("TreeMatching", [Block("x", e.shape, lower, upper, True)], rows, cost)
 
+    def row_prices(self, witness: Witness) -> NDArray[Any]:
+        """The witness as prices of the program's rows: sums along paths, and the worth of a leaf's steps."""
+        tree = self.tree
+        together = np.clip(witness["prices"], -self.steps, self.steps)
+        for level in range(1, tree.depth + 1):
+            nodes = tree.nodes_of(level)
+            together[nodes] += together[tree.parent[nodes]]
+        rest = np.cumsum(together[tree.leaves][:, ::-1], axis=1)[:, ::-1]  # Σ of a leaf's prices from k on
+        after = np.concatenate([rest[:, 1:], np.zeros((len(rest), 1), rest.dtype)], axis=1)
+        least = np.minimum(rest.min(axis=1, initial=0), 0)
+        consistent = np.pad(together[tree.internal], ((0, 0), (0, 1)))
+        return np.concatenate([consistent.ravel(), (after - least[:, None]).ravel()])
+
     def objective(self, x: Any) -> exact.Number:
         """Σ_r Σ_k (v_{k+1} − v_k) · |x_rk − e_rk|, an `int` for whole answers."""
         x = answer_of(x, self.shape, integer=True)

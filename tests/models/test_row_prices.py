@@ -1,0 +1,78 @@
+"""A model's own fast bound is the one theorem's: its witness, read as row prices, proves the same."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import models
+from models import lagrangian_bound
+from models.certificate import FLOAT_TOLERANCE
+from models.testing import whole_answers
+from tests.models.test_contract import CONTRACTS, found, some, unless
+
+ROUNDED_UP = {"Chebyshev", "TreeChebyshev"}
+"""Distances are whole: the certificate rounds up what the prices prove."""
+
+LATER = {"NonNegativeInference", "TreeChebyshev", "TreeMatching"}
+"""Their witnesses are about to change to what `row_prices` reads."""
+
+NAMES = [name for name in CONTRACTS if hasattr(getattr(models, name.partition(",")[0]), "row_prices")]
+
+WITHOUT = {
+    "BudgetSplit": "no Program",
+    "StrategySDP": "no Program",
+    "SparsestChebyshev": "it counts positive entries; prices prove less, as in any relaxation of such counts",
+    "CumulativeQIP": "its witness may be branches, each with prices of its own",
+}
+
+
+def test_every_other_model_says_why_not():
+    kinds = {name.partition(",")[0] for name in CONTRACTS}
+    assert kinds - {name.partition(",")[0] for name in NAMES} == set(WITHOUT)
+
+
+def proved(model):
+    """The fast path's answer and witness; or any answer, of a model that it does not take."""
+    x, witness = found(model)
+    return (x, witness) if x is not None else (next(whole_answers(model), None), None)
+
+
+def agrees(model, x, witness):
+    """Compare the two bounds; False if the model's witness is not one of row prices."""
+    if x is None:
+        return False
+    proof = model.certificate(x, witness)
+    if getattr(model, "clusters", None) is not None or not math.isfinite(proof.bound):
+        return False
+    general = lagrangian_bound(model.program(), model.row_prices(proof.witness))
+    name, own = type(model).__name__, Fraction(proof.bound)
+    if isinstance(proof.bound, float) or name in (
+        "Clustering",
+        "Segmentation",
+    ):  # programs hold costs as floats
+        assert abs(float(general - own)) <= FLOAT_TOLERANCE * max(1, abs(own)), (model, proof, general)
+    elif name in ROUNDED_UP:
+        segments = len(np.ravel(model.total))
+        assert own - segments < general <= own, (model, proof, general)
+    else:
+        assert general == own, (model, proof, general)
+    return True
+
+
+@pytest.mark.parametrize("name", unless(LATER, NAMES))
+def test_the_bounds_are_the_same(name):
+    kind = getattr(models, name.partition(",")[0])
+    rng = np.random.default_rng(1)
+    medium = [kind.random(rng, size) for size in (20, 60)]
+    assert sum(agrees(model, *proved(model)) for model in [*some(name, 25, seed=4), *medium]) > 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", unless(LATER, NAMES))
+def test_the_bounds_are_the_same_on_many_instances(name):
+    kind = getattr(models, name.partition(",")[0])
+    rng = np.random.default_rng(2)
+    medium = [kind.random(rng, size) for size in (10, 30, 100, 100, 300)]
+    assert sum(agrees(model, *proved(model)) for model in [*some(name, 400, seed=5), *medium]) > 20
