@@ -136,7 +136,7 @@ class Isotonic:
 
     def row_prices(self, witness: Witness) -> NDArray[Any]:
         """The witness as prices of the program's rows: those of the steps; bounds are no rows."""
-        return np.maximum(witness["prices"], 0)[1 : np.size(self.noisy)]
+        return np.asarray(np.maximum(witness["prices"], 0))[1 : np.size(self.noisy)]
 
     def objective(self, x: Any) -> Number:
         """Σ w·|x − y|^p; exact where data and answer are (`Fraction` entries are allowed)."""

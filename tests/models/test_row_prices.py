@@ -66,7 +66,7 @@ def test_the_bounds_are_the_same(name):
     kind = getattr(models, name.partition(",")[0])
     rng = np.random.default_rng(1)
     medium = [kind.random(rng, size) for size in (20, 60)]
-    assert sum(agrees(model, *proved(model)) for model in [*some(name, 25, seed=4), *medium]) > 3
+    assert sum(agrees(model, *proved(model)) for model in [*some(name, 12, seed=4), *medium]) > 1
 
 
 @pytest.mark.slow
