@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from hierdp.check.found import FAILS, HOLDS, OPEN, TIE, Found
-from hierdp.check.replay import Differs, NotKept
+from hierdp.check.noise import Twice, check_noise
+from hierdp.check.replay import Differs, NotKept, Replay
 from hierdp.check.ties import Tie
 from hierdp.errors import listed
 from hierdp.files import PROOFS
@@ -35,9 +36,10 @@ def check_proofs(folder: Path, manifest: Mapping[str, Any], tie: Tie | None) -> 
         yield Found("certificates", FAILS, "the manifest's summary is not that of its steps")
     if not told:
         yield Found("certificates", HOLDS, "nothing was solved: the noisy counts are released as they are")
-        tied = None if tie is None else _tied(tie, iter(()))
+        tied, twice = (None, []) if tie is None else _tied(tie, iter(()))
         if tied is not None:
             yield Found(TIE, FAILS, str(tied)) if isinstance(tied, NotKept) else tied
+        yield from check_noise(twice)
     elif not path.is_file():
         yield Found(
             "certificates", OPEN, f"{PROOFS} was left out (--no-proofs), so they cannot be made again"
@@ -49,7 +51,7 @@ def check_proofs(folder: Path, manifest: Mapping[str, Any], tie: Tie | None) -> 
 
 def _check_each(proofs: _Proofs, told: list[Mapping[str, Any]], tie: Tie | None) -> Iterator[Found]:
     steps = iter(proofs)
-    tied = None if tie is None else _tied(tie, steps)
+    tied, twice = (None, []) if tie is None else _tied(tie, steps)
     for _ in steps:  # those that the tie left
         pass
     if proofs.foreign and tie is None:
@@ -78,18 +80,21 @@ def _check_each(proofs: _Proofs, told: list[Mapping[str, Any]], tie: Tie | None)
         yield Found(TIE, FAILS, f"the table is made without the step {left[0]['step']!r}")
     else:
         yield tied
+    yield from check_noise(twice)
 
 
-def _tied(tie: Tie, steps: Iterator[Kept]) -> Found | NotKept:
-    """Whether the steps give the table; or which is wanted and not there."""
+def _tied(tie: Tie, steps: Iterator[Kept]) -> tuple[Found | NotKept, list[Twice]]:
+    """Whether the steps give the table, or which is wanted and not there; and what was measured twice."""
     try:
-        return Found(TIE, HOLDS, tie(steps))
+        replay = Replay(steps)
+        return Found(TIE, HOLDS, tie(replay)), replay.twice
     except NotKept as missing:
-        return missing
+        return missing, []
     except Differs as differs:
-        return Found(TIE, FAILS, str(differs))
+        return Found(TIE, FAILS, str(differs)), []
     except Exception as error:  # an edited file may hold anything
-        return Found(TIE, FAILS, f"a file does not hold what it should: {type(error).__name__} {error}")
+        why = f"a file does not hold what it should: {type(error).__name__} {error}"
+        return Found(TIE, FAILS, why), []
 
 
 def _told(missing: NotKept, left: list[Mapping[str, Any]]) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from hierdp.check.noise import Twice
 from hierdp.proofs import Kept
 from hierdp.record import Step
 from models import Model, TreeMatching
@@ -38,9 +39,11 @@ class Replay:
     """Kept steps, one after the other, each taken only as the answer to the problem that comes up.
 
     What is done again with it ends in the released table, or `Differs`: the proofs are of other problems.
+    On the way it is noted, in `twice`, what was measured twice.
     """
 
     def __init__(self, steps: Iterator[Kept]) -> None:
+        self.twice: list[Twice] = []
         self._steps = steps
         self._next = next(steps, None)
 

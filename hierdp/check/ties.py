@@ -5,19 +5,18 @@ How answers become a table is the mechanism's own, so each has a tie of its own,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from hierdp.check.counts import Regions
 from hierdp.check.replay import Replay
 from hierdp.check.shape import command_of
-from hierdp.proofs import Kept
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-Tie = Callable[[Iterator[Kept]], str]
-"""From a release's steps, in order, to words on how they give the table; raises `Differs` if they do not."""
+Tie = Callable[[Replay], str]
+"""From a release's steps to words on how they give the table; raises `Differs` if they do not."""
 
 
 def tie_of(table: DataFrame, manifest: Mapping[str, Any], regions: Regions) -> Tie | None:
@@ -29,7 +28,7 @@ def tie_of(table: DataFrame, manifest: Mapping[str, Any], regions: Regions) -> T
 
     def alone(check: Callable[..., str]) -> Tie:
         (places,) = regions.values()
-        return lambda steps: check(Replay(steps), table, manifest, places)
+        return lambda replay: check(replay, table, manifest, places)
 
     command = command_of(manifest["mechanism"])
     if command == "group-size":
@@ -37,9 +36,9 @@ def tie_of(table: DataFrame, manifest: Mapping[str, Any], regions: Regions) -> T
     if command == "count-of-counts":
         return alone(check_groups)
     if command == "top-down":
-        return lambda steps: check_levels(Replay(steps), table, manifest, regions)
+        return lambda replay: check_levels(replay, table, manifest, regions)
     if command == "range-query":
-        return lambda steps: check_ranges(Replay(steps), table, manifest)
+        return lambda replay: check_ranges(replay, table, manifest)
     if command == "clustering":
-        return lambda steps: check_clusters(Replay(steps), table, manifest)
+        return lambda replay: check_clusters(replay, table, manifest)
     return None

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from hierdp.axes import Names, axis_of
 from hierdp.check.again import compare, compare_settings
+from hierdp.check.noise import Law, Twice, of_tree
 from hierdp.check.replay import Differs, Replay
 from hierdp.mechanisms.clustering import ahp, grouping_smoothing, noise_first
 from hierdp.mechanisms.clustering.ahp_rules import RULES
@@ -76,6 +77,8 @@ def check_ranges(replay: Replay, table: DataFrame, manifest: Mapping[str, Any]) 
         found = found_from(boxes, noisy, scales, repair, replay.solve)
         source = found.source
         again = tree_table(answers.axes, source, noisy)
+        laws = [None, *map(Law.of, manifest["budget"]["spends"])]
+        replay.twice += of_tree(boxes.tree, noisy, laws, "counts")
     replay.end()
     if "region" in table:
         again = _with_regions(table, again, answers.axes[0].name, settings)
@@ -153,6 +156,12 @@ def check_clusters(replay: Replay, table: DataFrame, manifest: Mapping[str, Any]
     if manifest["mechanism"] == "NF":
         sums = sums_of(table["noisy"].to_numpy(np.int64), clusters)
     known = (np.abs(sums) < EXACT)[clusters]
+    if manifest["mechanism"] in (*RULES, "GS") and known.all():
+        counted = np.bincount(clusters, weights=table["noisy"].to_numpy(float))
+        off = (counted - sums).astype(np.float64)
+        law_of_bins, law_of_sums = map(Law.of, manifest["budget"]["spends"])
+        ones = np.ones(sizes.size, dtype=np.int64)
+        replay.twice.append(Twice("sums of clusters", off, law_of_sums, ones, law_of_bins, chosen_of=0))
     if not np.array_equal(last[clusters], counts):
         raise Differs("the bins of a cluster have not one count")
     if not np.array_equal((sums / sizes)[clusters][known], counts[known]):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hierdp.check.again import compare, compare_settings
+from hierdp.check.noise import Law, Twice, of_tree
 from hierdp.check.replay import Differs, Replay
 from hierdp.hierarchy import Hierarchy
 from hierdp.mechanisms.count_of_counts.estimates import Sizes, name_of, numbers_of, problem_of, sizes_of
@@ -23,12 +24,14 @@ from hierdp.mechanisms.count_of_counts.plan import BOTTOM_UP, Plan, budgets_of, 
 from hierdp.mechanisms.count_of_counts.private import consistent_groups
 from hierdp.record import Steps
 from hierdp.size_runs import Runs
-from models import FixedSum, HierarchyQIP, Isotonic
+from models import FixedSum, HierarchyQIP, Isotonic, Tree
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 Ints = NDArray[np.int64]
+
+NUMBERS = "numbers of groups"
 
 
 def check_groups(replay: Replay, table: DataFrame, manifest: Mapping[str, Any], places: Hierarchy) -> str:
@@ -45,10 +48,12 @@ def check_groups(replay: Replay, table: DataFrame, manifest: Mapping[str, Any], 
         raise Differs(f"the mechanism is {manifest['mechanism']!r}, and the settings tell of {plan.name!r}")
     budgets = budgets_of(plan, manifest["budget"]["epsilon"])
     released = _released(table, places)
-    groups = released.groups
+    groups, spends = released.groups, manifest["budget"]["spends"]
     if plan.group_budget is not None:
-        groups = _groups(replay, places, groups)
-    runs = _estimates(replay, plan, places, groups, Sizes(settings["max_size"], plan.smallest))
+        groups = _groups(replay, places, groups, [s for s in spends if s["query"].startswith(NUMBERS)])
+    runs, noisy = _estimates(replay, plan, places, groups, Sizes(settings["max_size"], plan.smallest))
+    if plan.group_budget is None and noisy:  # else they were made to fit the noisy numbers of groups
+        replay.twice += _measured_twice(plan, tree, noisy, spends)
     weights = weights_of(runs, tree.level, plan, budgets)
     measured = Measured(runs, weights, groups, settings["max_size"], (), Steps())
     found = post_process(measured, places, plan, replay.solve)
@@ -69,13 +74,36 @@ def plan_in(settings: Mapping[str, Any]) -> Plan:
     return plan_of(named, settings["levels"], max_size=largest, smallest=smallest, **options)
 
 
-def _groups(replay: Replay, places: Hierarchy, released: Ints) -> Ints:
+def _measured_twice(
+    plan: Plan, tree: Tree, noisy: dict[int, Ints], spends: list[Mapping[str, Any]]
+) -> Iterator[Twice]:
+    """Groups by size of regions and of those below; a region without groups, which is public, has none."""
+    if plan.bottom_up:
+        return
+    spends = spends[-len(plan.methods) :]
+    for level in range(tree.depth):
+        form = plan.methods[level].form
+        if form == "Hg" or plan.methods[level + 1].form != form:
+            continue
+        laws = Law.of(spends[level]), Law.of(spends[level + 1])
+        above = [r for r in noisy if tree.level[r] == level]
+        start, child = tree.children
+        below = [[c for c in child[start[r] : start[r + 1]].tolist() if c in noisy] for r in above]
+        off = np.stack([noisy[r] - sum(noisy[c] for c in each) for r, each in zip(above, below, strict=True)])
+        counts = np.repeat([len(each) for each in below], off.shape[1])
+        what = f"sizes of levels {level} and {level + 1}"
+        yield Twice(what, off.ravel().astype(float), laws[1], counts, laws[0])
+
+
+def _groups(replay: Replay, places: Hierarchy, released: Ints, spends: list[Mapping[str, Any]]) -> Ints:
     """The numbers of groups that follow from the noisy ones, which must be those of the table."""
     first = replay.peek("numbers of groups", places.tree.size)
     if not isinstance(first.model, HierarchyQIP) or first.model.noisy.shape != (places.tree.size, 1):  # type: ignore[union-attr]
         raise Differs(f"step {first.step!r} is not of the numbers of groups")
+    noisy = np.asarray(first.model.noisy)[:, 0]
+    replay.twice += of_tree(places.tree, noisy, [Law.of(spend) for spend in spends], NUMBERS)
     again = Steps()
-    groups = consistent_groups(places.tree, np.asarray(first.model.noisy)[:, 0], again)
+    groups = consistent_groups(places.tree, noisy, again)
     for step in again.kept:
         if not np.array_equal(replay.solve(step.name, step.model).solution.x, step.solution.x):  # type: ignore[arg-type]
             raise Differs(f"step {step.name!r} has another answer than its problem")
@@ -84,10 +112,13 @@ def _groups(replay: Replay, places: Hierarchy, released: Ints) -> Ints:
     return groups
 
 
-def _estimates(replay: Replay, plan: Plan, places: Hierarchy, groups: Ints, domain: Sizes) -> Runs:
-    """What the kept repairs of single regions give; each starts from noisy numbers, which are its model's."""
+def _estimates(
+    replay: Replay, plan: Plan, places: Hierarchy, groups: Ints, domain: Sizes
+) -> tuple[Runs, dict[int, Ints]]:
+    """What the kept repairs of single regions give, and the noisy numbers that each starts from."""
     tree, names = places.tree, np.concatenate(places.names)
     found = [(np.empty(0, np.int64), np.empty(0, np.int64))] * tree.size
+    noisy: dict[int, Ints] = {}
     asked = np.flatnonzero(groups) if not plan.bottom_up else _last(tree.level, groups)
     for r in asked.tolist():
         level = int(tree.level[r])
@@ -100,9 +131,10 @@ def _estimates(replay: Replay, plan: Plan, places: Hierarchy, groups: Ints, doma
             raise Differs(f"step {name!r} is a {type(model).__name__}")
         if np.shape(model.noisy) != (numbers,):
             raise Differs(f"step {name!r} starts from other than {numbers} noisy numbers")
-        step = replay.solve(name, problem_of(np.asarray(model.noisy), count, method, domain))
+        noisy[r] = np.asarray(model.noisy)
+        step = replay.solve(name, problem_of(noisy[r], count, method, domain))
         found[r] = sizes_of(np.asarray(step.solution.x), count, method.form, domain.smallest)
-    return Runs.from_rows(found)
+    return Runs.from_rows(found), noisy
 
 
 def _last(level: Ints, groups: Ints) -> Ints:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from hierdp.budget import Spend
 from hierdp.check.again import compare, compare_settings
 from hierdp.check.counts import Regions, cells_at
+from hierdp.check.noise import Law, Twice
 from hierdp.check.replay import Differs, Replay
 from hierdp.mechanisms.top_down.levels import Children, Level, finest_places, level_name, refinements, root
 from hierdp.mechanisms.top_down.mechanism import settings_of, summed_up, table_of
@@ -51,8 +52,13 @@ def check_levels(replay: Replay, table: DataFrame, manifest: Mapping[str, Any], 
             _check_threshold(levels[-1], changes, manifest["budget"])
     else:
         levels = [root(data.axes, top)]
-        for axis in order:
-            levels.append(_below(replay, data, axis, levels[-1], method.name, "backend" in settings))
+        laws = [Law.of(spend) for spend in manifest["budget"]["spends"]]
+        unit = unit_of(settings)
+        above = _root(levels[0].counts, None if unit.bounded else laws[0])
+        for axis, law in zip(order, laws[-len(order) :], strict=True):
+            how = method.name, "backend" in settings
+            level, above = _below(replay, data, axis, levels[-1], *how, above, law)
+            levels.append(level)
     replay.end()
     deviation = _deviation(manifest) if method.name == "VanillaGauss" else None
     compare(table, table_of(data, levels, deviation))
@@ -87,14 +93,41 @@ def unit_of(settings: Mapping[str, Any]) -> Unit:
     return Unit(trips, distinct, "total" in settings)
 
 
-def _below(replay: Replay, data: Flows, axis: int, above: Level, method: str, by_solver: bool) -> Level:
-    """A step's answer, of all children of the level above."""
+class _Noisy(NamedTuple):
+    """Noisy counts of the cells that a level kept, their law, and of how many they were kept."""
+
+    counts: Ints
+    law: Law | None
+    of: int | None
+
+
+def _root(counts: Ints, law: Law | None) -> _Noisy:
+    """Of a public total, without a law; else of a noisy one, which is not known where it was negative."""
+    if law is None:
+        return _Noisy(counts, None, None)
+    return _Noisy(counts, law, 1 if (counts > 0).all() else 0)
+
+
+def _below(
+    replay: Replay,
+    data: Flows,
+    axis: int,
+    above: Level,
+    method: str,
+    by_solver: bool,
+    measured: _Noisy,
+    law: Law,
+) -> tuple[Level, _Noisy]:
+    """A step's answer, of all children of the level above; and what was measured of those it keeps."""
     children = Children(data.axes[axis].tree, above, axis)
     name = level_name(data, children.depths)
     noisy = np.asarray(getattr(replay.peek(name, children.size).model, "noisy", ()))
     if noisy.shape != (children.size,):
         raise Differs(f"step {name!r} is not over the children of the level above in the table")
     totals, offsets = above.counts, children.offsets
+    sums = np.diff(np.concatenate([[0], np.cumsum(noisy)])[offsets])
+    off = (measured.counts - sums).astype(float)
+    replay.twice.append(Twice(f"{name} and above", off, law, np.diff(offsets), measured.law, measured.of))
     rounding = ROUNDED.get(method)
     if rounding is None:
         answer = np.asarray(replay.solve(name, Chebyshev(noisy, totals, offsets)).solution.x)
@@ -107,7 +140,7 @@ def _below(replay: Replay, data: Flows, axis: int, above: Level, method: str, by
         ):
             raise Differs(f"step {name!r} has another answer than the nearest real one, rounded")
     kept = np.flatnonzero(answer)
-    return children.level(kept, answer[kept])
+    return children.level(kept, answer[kept]), _Noisy(noisy[kept], law, noisy.size)
 
 
 def _as_near(answer: Ints, nearest: Ints, real: NDArray[np.float64], noisy: Ints) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hierdp.check.again import compare, compare_settings
+from hierdp.check.noise import Law, of_tree
 from hierdp.check.replay import Differs, Replay
 from hierdp.hierarchy import Hierarchy
 from hierdp.histogram import differences
@@ -42,10 +43,12 @@ def check_sizes(replay: Replay, table: DataFrame, manifest: Mapping[str, Any], p
     fitted, cumulative = method.name == "M_c^dp", method.name in ("M_c", "M_c^r")
     name = (WHOLE if method.consistent else RELAXED)[cumulative]
     if fitted:
-        noisy = differences(np.stack(list(_fits(replay, places, groups, sizes))))
+        fits = list(_fits(replay, places, groups, sizes))
+        measured = np.stack([np.asarray(fit.model.noisy) for fit in fits])
+        noisy = differences(np.stack([np.asarray(fit.solution.x) for fit in fits]))
     else:
         first = replay.peek(name, places.size * sizes).model
-        noisy = np.asarray(getattr(first, "noisy", ()))
+        measured = noisy = np.asarray(getattr(first, "noisy", ()))
         if noisy.shape != (places.size, sizes):
             raise Differs(f"step {name!r} starts from other than {places.size} × {sizes} noisy counts")
     model: HierarchyQIP | CumulativeQIP
@@ -58,6 +61,8 @@ def check_sizes(replay: Replay, table: DataFrame, manifest: Mapping[str, Any], p
     counts = differences(answer) if cumulative else answer
     compare(table, table_of(places, counts))
     compare_settings(settings, settings_of(places, counts, groups, method, window))
+    laws = [Law.of(spend) for spend in manifest["budget"]["spends"]]
+    replay.twice += of_tree(places.tree, measured, laws, "sizes")
     return "it is the last step's answer"
 
 
@@ -69,4 +74,4 @@ def _fits(replay: Replay, places: Hierarchy, groups: int, sizes: int) -> Any:
         if np.shape(noisy) != (sizes,):
             raise Differs(f"step {name!r} starts from other than {sizes} noisy sizes")
         fit = Isotonic(np.asarray(noisy), p=2, lower=0, upper=groups, integer=True)
-        yield np.asarray(replay.solve(name, fit).solution.x)
+        yield replay.solve(name, fit)

@@ -1,0 +1,215 @@
+"""Noise of another scale than a budget claims is seen where counts and their sums were both measured."""
+
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from hierdp import SimulatedNoise, files, release, seal
+from hierdp.axes import Numbers
+from hierdp.budget import Spend, epsilon_of, rho_of
+from hierdp.check import FAILS, HOLDS, check
+from hierdp.check.noise import LITTLE, MUCH, Law, Twice, _little, _much, check_noise, of_tree
+from hierdp.noise import deviation_of
+from hierdp.report_release import release_report
+from models import Tree
+
+LAWS = [Law(gaussian, scale) for gaussian in (False, True) for scale in (0.6, 0.9, 3.0, 12.5)]
+
+
+def masses(law):
+    """The law itself: whole numbers and their probabilities."""
+    reach = math.ceil(12 * law.scale) + 2 if law.gaussian else math.ceil(60 * law.scale)
+    at = np.arange(-reach, reach + 1)
+    mass = np.exp(-(at**2) / (2 * law.scale**2) if law.gaussian else -np.abs(at) / law.scale)
+    return at, mass / mass.sum()
+
+
+def in_all(law, count, own=None):
+    """The law of a sum of so many, and of one more."""
+    _, mass = masses(law)
+    found = np.ones(1)
+    for _ in range(count):
+        found = np.convolve(found, mass)
+    if own is not None:
+        found = np.convolve(found, masses(own)[1])
+    return np.arange(found.size) - found.size // 2, found
+
+
+@pytest.mark.parametrize("law", LAWS, ids=str)
+def test_laws(law):
+    at, mass = masses(law)
+    for angle in (0.0, 0.3, 1.0, 3.1, 6.0, 20.0):
+        expected = (np.cos(angle * at) * mass).sum()
+        assert law.characteristic(np.array([angle]))[0] == pytest.approx(expected, abs=1e-12)
+    for s in (0.01 / law.scale, 0.5 / law.scale):
+        moment = math.log((np.exp(s * at) * mass).sum())
+        told = float(law.log_moment(np.array(s)))
+        assert told == pytest.approx(moment, rel=1e-9) or (law.gaussian and told > moment)
+    assert law.variance == pytest.approx((at**2 * mass).sum()) or (law.gaussian and law.scale < 1)
+
+
+@pytest.mark.parametrize("law", LAWS, ids=str)
+@pytest.mark.parametrize("own", [None, Law(False, 2.0), Law(True, 1.5)], ids=str)
+@pytest.mark.parametrize("count", [1, 3])
+def test_evidence_is_one_on_average_at_most(law, own, count):
+    """Computed from the laws, not sampled: then Markov's inequality bounds false alarms."""
+    at, mass = in_all(law, count, own)
+    counts = np.array([count])
+    twice = Twice("", np.zeros(1), law, counts, own)
+    variance = np.array([count * law.variance + (own.variance if own else 0)])
+    for c in LITTLE:
+        given = [_little(twice, np.array([d]), variance, counts, np.zeros(1, int), c) for d in (0.0, 1.0)]
+        rate, start = given[0] - given[1], given[0]
+        assert (np.exp(start - rate * at.astype(float) ** 2) * mass).sum() == pytest.approx(1, rel=1e-6)
+    for c in MUCH:
+        found = [_much(twice, np.array([float(d)]), counts, np.sqrt(variance), c) for d in at]
+        mean = (np.exp(found) * mass).sum()
+        assert mean <= 1 + 1e-9
+        if not law.gaussian and (own is None or not own.gaussian):
+            assert mean == pytest.approx(1, rel=1e-3)
+
+
+@pytest.mark.parametrize("law", LAWS, ids=str)
+@pytest.mark.parametrize("shift", [0, 1, 5])
+def test_no_constant_raises_the_evidence_of_too_little(law, shift):
+    """Parents chosen by their noisy counts: their own noise counts as a constant, whatever it be."""
+    at, mass = in_all(law, 2)
+    counts = np.array([2])
+    twice = Twice("", np.zeros(1), law, counts, Law(False, 50.0), chosen_of=0)
+    for c in LITTLE:
+        variance = np.array([2 * law.variance])
+        start = _little(twice, np.zeros(1), variance, counts, np.zeros(1, int), c)
+        found = start - c * (at + shift).astype(float) ** 2 / variance
+        assert (np.exp(found) * mass).sum() <= 1 + 1e-9
+
+
+def test_evidence_of_too_much_allows_for_the_choice_of_parents():
+    """Of the largest of many noisy zeros, each with a child: more would be too much, were they not chosen."""
+    rng, law = np.random.default_rng(1), Law(False, 5.0)
+    p = -math.expm1(-1 / law.scale)
+
+    def draw(n):
+        return (rng.geometric(p, n) - rng.geometric(p, n)).astype(float)
+
+    parents = np.sort(draw(3000))[-150:]
+    off, counts = parents - draw(150), np.ones(150, dtype=int)
+    chosen = Twice("", off, law, counts, law, chosen_of=3000)
+    assert [line.verdict for line in check_noise([chosen])] == [HOLDS]
+    assert [line.verdict for line in check_noise([chosen._replace(chosen_of=None)])] == [FAILS]
+
+
+@pytest.mark.parametrize("factor", [0.4, 1.0, 2.5])
+@pytest.mark.parametrize("gaussian", [False, True])
+def test_a_tree_of_noisy_counts(factor, gaussian):
+    rng = np.random.default_rng(3)
+    tree = Tree([[0] * 100, np.repeat(np.arange(100), 3)])
+    true = tree.sum_up(rng.integers(0, 9, (300, 2)))
+    noise = SimulatedNoise(5)
+    drawn = (
+        noise.gaussian(true, "q", 1, 1 / (2 * (4 * factor) ** 2)).counts
+        if gaussian
+        else noise.geometric(true, "q", 1, 1 / (4 * factor)).counts
+    )
+    law = Law(gaussian, 4.0)
+    (line,) = check_noise(of_tree(tree, drawn, [law] * 3, "counts"))
+    assert line.verdict == (HOLDS if factor == 1 else FAILS)
+    if factor != 1:
+        assert ("smaller" if factor < 1 else "larger") in line.why
+    assert not list(check_noise(of_tree(tree, drawn, [law, None, law], "counts")))
+
+
+# --- releases whose budget is made anew, with all that goes with it ----------------------------------------
+
+RNG = np.random.default_rng(7)
+PEOPLE = pd.DataFrame(
+    {
+        "x": np.minimum(RNG.gamma(2, 20, 2000), 127).astype(int),
+        "s": RNG.integers(0, 4, 2000).astype(str),
+        "g": RNG.integers(0, 300, 2000).astype(str),
+    }
+)
+PEOPLE["c"] = PEOPLE.s + RNG.choice(list("abcdef"), 2000)
+PEOPLE["t"] = PEOPLE.c + (PEOPLE.x % 4).astype(str)
+SIZES = {"levels": ["s", "c"], "group": ["c", "g"], "max_size": 40}
+MANY = {"levels": ["s", "c", "t"], "group": ["t", "g"], "max_size": 5}
+TRIPS = {"axes": {"o": ["s", "c"], "d": ["s", "c"]}, "delta": 1e-6}
+KINDS = {
+    "M_c^dp": ("group-size", SIZES),
+    "M_H^dp": ("group-size", {**SIZES, "method": "M_H^dp"}),
+    "Hc": ("count-of-counts", SIZES),
+    "naive": ("count-of-counts", {**SIZES, "method": "naive"}),
+    "InfTDA": ("top-down", TRIPS),
+    "two trips": ("top-down", {**TRIPS, "bounded": False, "trips": 2}),
+}
+
+
+def claim(manifest, factor):
+    """Noise so many times as large, and all that follows from that."""
+    told = manifest["budget"]
+    for line in told["spends"]:
+        line["scale"] *= factor
+        for loss, power in (("epsilon", 1), ("rho", 2)):
+            if line[loss] is not None:
+                line[loss] /= factor**power
+        spend = Spend(**{name: value for name, value in line.items() if name != "standard_deviation"})
+        line["standard_deviation"] = deviation_of(spend)
+    if told["delta"]:
+        told["epsilon"] = epsilon_of(told["rho"] / factor**2, told["delta"])
+        told["rho"] = rho_of(told["epsilon"], told["delta"])
+    else:
+        told["epsilon"] /= factor
+    told["spent"] /= factor ** (2 if told["delta"] else 1)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_scale_that_cannot_be_is_all_that_fails(tmp_path, kind):
+    mechanism, options = KINDS[kind]
+    made = release(PEOPLE, mechanism, epsilon=1, noise=SimulatedNoise(4), **options)
+    folder = made.write(tmp_path / "out")
+    before = {line.check: line.verdict for line in check(folder)}
+    assert FAILS not in before.values()
+    assert before["noise"] == HOLDS
+    told = (folder / files.MANIFEST).read_text()
+    for factor, word in ((6.0, "smaller"), (1 / 6, "larger")):
+        manifest = json.loads(told)
+        claim(manifest, factor)
+        (folder / files.MANIFEST).write_text(json.dumps(manifest, indent=2, ensure_ascii=False) + "\n")
+        (folder / files.REPORT).write_text(release_report(made.table, manifest))
+        seal.seal(folder)
+        (line,) = [line for line in check(folder) if line.verdict == FAILS]
+        assert line.check == "noise"
+        assert f"the noise is {word} than a scale of" in line.why
+
+
+class Quieter(SimulatedNoise):
+    """Says that it is as large as asked, and is a sixth of that."""
+
+    def geometric(self, counts, query, sensitivity, epsilon):
+        told = super().geometric(counts, query, sensitivity, epsilon).spend
+        return replace(super().geometric(counts, query, sensitivity, 6 * epsilon), spend=told)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "options"),
+    [
+        ("range-query", {"axes": [Numbers("x", 0, 128)], "branching": 2}),
+        ("range-query", {"axes": [Numbers("x", 0, 128)], "branching": 2, "method": "H_b"}),
+        ("count-of-counts", {**MANY, "group_budget": 0.5}),
+        ("clustering", {"axes": [Numbers("x", 0, 128)], "method": "GS", "width": 1}),
+    ],
+    ids=["H_b^c", "H_b", "numbers of groups", "GS"],
+)
+def test_a_source_of_too_little_noise_is_found(tmp_path, mechanism, options):
+    for noise, verdict in ((SimulatedNoise(4), HOLDS), (Quieter(4), FAILS)):
+        made = release(PEOPLE, mechanism, epsilon=1, noise=noise, **options)
+        folder = made.write(tmp_path / "out", overwrite=True, report=False)
+        assert {line.verdict for line in check(folder) if line.check == "noise"} == {verdict}
+
+
+def test_no_noise_to_speak_of_is_no_fault(tmp_path):
+    made = release(PEOPLE, "group-size", epsilon=1e4, noise=SimulatedNoise(4), **SIZES)
+    assert FAILS not in {line.verdict for line in check(made.write(tmp_path / "out", report=False))}
