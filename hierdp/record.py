@@ -273,7 +273,7 @@ class Release:
             "title": title,
             "note": note,
             "mechanism": self.mechanism,
-            "warning": None if self.ledger.private else "SIMULATED NOISE: this release is NOT private",
+            "warning": None if self.ledger.private else WARNING,
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
             "budget": _with_deviations(self.ledger.as_dict(), self.ledger),
             "settings": dict(self.settings),
@@ -367,6 +367,9 @@ def check_words(**words: str | None) -> None:
         except UnicodeEncodeError:
             raise InputError(f"the {name} is not valid Unicode text: write it in UTF-8") from None
 
+
+WARNING = "SIMULATED NOISE: this release is NOT private"
+"""Of a manifest, where not all noise was drawn exactly."""
 
 KNOWN = "in the column standard_error"
 NOT_KNOWN = "not known after post-processing; of each measurement, see standard_deviation in the budget"

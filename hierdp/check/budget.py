@@ -10,6 +10,7 @@ from hierdp.budget import Ledger, Spend, check_epsilon, spends_of
 from hierdp.check.found import FAILS, HOLDS, OPEN, Found
 from hierdp.errors import InputError
 from hierdp.noise import deviation_of
+from hierdp.record import WARNING
 
 CLOSE = 1e-9
 """Relative: what rounding may do to a sum, or to a loss."""
@@ -46,10 +47,11 @@ def check_budget(manifest: Mapping[str, Any]) -> Iterator[Found]:
 
 
 def _privacy(manifest: Mapping[str, Any], ledger: Ledger) -> Found:
-    warned = bool(manifest["warning"])
-    if ledger.private == warned:
+    if manifest["warning"] != (None if ledger.private else WARNING):
         return Found("privacy", FAILS, "the manifest's warning and its spends tell two stories")
-    if warned:
+    if len({spend.private for spend in ledger.spends}) > 1:
+        return Found("privacy", FAILS, "some noise is said to be exact and some not: a release has one source")
+    if not ledger.private:
         return Found("privacy", OPEN, "SIMULATED NOISE: this release is not private, and says so")
     return Found("privacy", HOLDS, f"all noise exact, as told; protected: {ledger.neighbours}")
 

@@ -83,7 +83,8 @@ class Law(NamedTuple):
         if self.gaussian:
             return np.asarray((s * self.scale) ** 2 / 2)
         rate = 1 / self.scale
-        return 2 * math.log(-math.expm1(-rate)) - np.log(-np.expm1(s - rate)) - np.log(-np.expm1(-s - rate))
+        below = np.log(-np.expm1(s - rate)) + np.log(-np.expm1(-s - rate))
+        return np.asarray(2 * math.log(-math.expm1(-rate)) - below)
 
 
 class Twice(NamedTuple):

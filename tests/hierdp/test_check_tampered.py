@@ -3,6 +3,7 @@
 import io
 import itertools
 import json
+import math
 import os
 import shutil
 import subprocess
@@ -33,10 +34,11 @@ from test_check import (
 
 from hierdp import SimulatedNoise, files, proofs, release, seal
 from hierdp.axes import Numbers
+from hierdp.budget import Spend
 from hierdp.check import FAILS, HOLDS, OPEN, check
 from hierdp.check.counts import holds
 from hierdp.cli import main
-from hierdp.noise import Changes, threshold
+from hierdp.noise import Changes, deviation_of, threshold
 from hierdp.record import Step
 from solvers import Solution
 
@@ -364,6 +366,72 @@ def worse_answer(steps, lines):
     return [*steps[:-1], proofs.Kept(kept.step, kept.model, x)], [*lines[:-1], {**lines[-1], **told}]
 
 
+def lying_answer(steps, lines):
+    """The same, and said to be proved."""
+    steps, lines = worse_answer(steps, lines)
+    return steps, [*lines[:-1], {**lines[-1], "proved_optimal": True}]
+
+
+def in_proofs_alone(change):
+    """The kept steps changed, and nothing in the manifest."""
+
+    def changed(folder):
+        steps = change(list(proofs.read(folder / files.PROOFS)))
+        again = [Step(step.step, step.model, Solution("", "", "optimal", step.x)) for step in steps]
+        proofs.write(again, folder / files.PROOFS)
+
+    return changed
+
+
+def move_a_unit(folder):
+    """From a cell of the last level to its sibling: in the table and in the answer that it came from."""
+    steps = list(proofs.read(folder / files.PROOFS))
+    kept = steps[-1]
+    x = np.array(kept.x)
+    offsets = np.asarray(kept.model.offsets)
+    family = next(i for i in range(offsets.size - 1) if (x[offsets[i] : offsets[i + 1]] > 1).sum() > 1)
+    here = np.flatnonzero(x[offsets[family] : offsets[family + 1]] > 1) + offsets[family]
+    x[here[:2]] += [1, -1]
+    steps[-1] = proofs.Kept(kept.step, kept.model, x)
+    in_proofs_alone(lambda _: steps)(folder)
+    proof = kept.model.certificate(x)
+    told = {"objective": str(proof.objective), "proved_optimal": bool(proof)}
+    change_manifest(folder, lambda m: m["solved"][-1].update(told))
+    change_manifest(folder, lambda m: m.update(all_proved_optimal=bool(proof)))
+    table = pd.read_parquet(folder / "released.parquet")
+    rows = table.index[table["level"] == table["level"].max()]
+    at = np.searchsorted(np.flatnonzero(x), here[:2])  # no count has come or gone
+    table.loc[rows[at], "count"] += [1, -1]
+    in_table(lambda _: table)(folder)
+
+
+def move_loss(from_, to, part=0.1):
+    """From one measurement to another, with the scales that go with it: every law and the sum still hold."""
+
+    def change(manifest):
+        spends = manifest["budget"]["spends"]
+        kind = "rho" if spends[from_]["rho"] is not None else "epsilon"
+        moved = part * spends[from_][kind]
+        for at, by in ((from_, -moved), (to, moved)):
+            line = spends[at]
+            line[kind] += by
+            ratio = math.sqrt(2 * line[kind]) if kind == "rho" else line[kind]
+            line["scale"] = line["sensitivity"] / ratio
+            spend = Spend(**{name: value for name, value in line.items() if name != "standard_deviation"})
+            line["standard_deviation"] = deviation_of(spend)
+
+    return manifest(change)
+
+
+def scaled_loss(factor):
+    """Of the first measurement, and not of its scale."""
+
+    def change(manifest):
+        manifest["budget"]["spends"][0]["epsilon"] *= factor
+
+    return manifest(change)
+
+
 def without(steps, lines):
     """Only the last step."""
     return steps[-1:], lines[-1:]
@@ -496,6 +564,51 @@ OTHERS = {
             ("a step too large", too_large, TIE),
         )
     },
+    **{
+        f"{kind} {options.get('method', '')}, an answer said to be proved": (
+            kind,
+            options,
+            other_steps(lying_answer),
+            "certificates",
+        )
+        for kind, options in (
+            ("group-size", {**G, "method": "M_c^dp"}),
+            ("top-down", T),
+            ("top-down", {**T, "method": "TDA"}),
+        )
+    },
+    **{
+        f"{kind}, the {which} step not in proofs.zip": (
+            kind,
+            options,
+            in_proofs_alone(lambda steps, at=at: steps[:at] + steps[at + 1 :]),
+            "certificates",
+        )
+        for kind, options in (("group-size", G), ("count-of-counts", C), ("top-down", T))
+        for which, at in (("first", 0), ("second", 1))
+    },
+    **{
+        f"{kind}, the last step not in proofs.zip": (
+            kind,
+            options,
+            in_proofs_alone(lambda steps: steps[:-1]),
+            "certificates",
+        )
+        for kind, options in (("group-size", G), ("count-of-counts", C), ("top-down", T))
+    },
+    **{
+        f"{kind}, loss moved from {from_} to {to}": (kind, options, move_loss(from_, to, part), ASKED)
+        for kind, options in (("group-size", G), ("count-of-counts", C), ("top-down", T))
+        for from_, to, part in ((0, 1, 0.1), (1, 0, 0.1), (0, 2, 1e-6))
+    },
+    "ranges, loss moved": ("range-query", {**LABELS, "branching": 2}, move_loss(0, 1), TIE),
+    "group-size, a loss a little off": ("group-size", G, scaled_loss(1 - 1e-7), "budget: each loss"),
+    "trips, a unit moved with its answer": ("top-down", T, move_a_unit, "certificates"),
+    "group-size, the warning erased": ("group-size", G, entry(warning=""), "privacy"),
+    "group-size, another warning": ("group-size", G, entry(warning="all is well"), "privacy"),
+    "group-size, a warning of nothing": ("group-size", G, entry(warning=False), "privacy"),
+    "trips, the warning erased": ("top-down", T, entry(warning=None), "privacy"),
+    "group-size, one spend said to be exact": ("group-size", G, spend(private=True), "privacy"),
     "group-size, no fits": ("group-size", G, other_steps(without), TIE),
     "group-size, a window": ("group-size", {**G, "method": "M_H^dp"}, other_steps(other_window), TIE),
     "group-size, a solver's method": ("group-size", {**G, "method": "M_H^dp"}, entry(mechanism="M_H^r"), TIE),
