@@ -50,7 +50,8 @@ def _privacy(manifest: Mapping[str, Any], ledger: Ledger) -> Found:
     if manifest["warning"] != (None if ledger.private else WARNING):
         return Found("privacy", FAILS, "the manifest's warning and its spends tell two stories")
     if len({spend.private for spend in ledger.spends}) > 1:
-        return Found("privacy", FAILS, "some noise is said to be exact and some not: a release has one source")
+        why = "some noise is said to be exact and some not: a release has one source"
+        return Found("privacy", FAILS, why)
     if not ledger.private:
         return Found("privacy", OPEN, "SIMULATED NOISE: this release is not private, and says so")
     return Found("privacy", HOLDS, f"all noise exact, as told; protected: {ledger.neighbours}")

@@ -147,6 +147,10 @@ KINDS = {
 }
 
 
+ROUNDING = 1 + 1e-12
+"""Of a budget, which must not be exceeded by the sum of rounded parts."""
+
+
 def claim(manifest, factor):
     """Noise so many times as large, and all that follows from that."""
     told = manifest["budget"]
@@ -158,10 +162,10 @@ def claim(manifest, factor):
         spend = Spend(**{name: value for name, value in line.items() if name != "standard_deviation"})
         line["standard_deviation"] = deviation_of(spend)
     if told["delta"]:
-        told["epsilon"] = epsilon_of(told["rho"] / factor**2, told["delta"])
+        told["epsilon"] = epsilon_of(told["rho"] / factor**2, told["delta"]) * ROUNDING
         told["rho"] = rho_of(told["epsilon"], told["delta"])
     else:
-        told["epsilon"] /= factor
+        told["epsilon"] *= ROUNDING / factor
     told["spent"] /= factor ** (2 if told["delta"] else 1)
 
 
