@@ -8,6 +8,7 @@ experiments only, and marked as not private in everything that comes of it.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -25,6 +26,12 @@ Ints = NDArray[np.int64]
 
 BLOCK = 2_000
 """Exact draws that a thread makes at once: some 20 ms of work, after which Ctrl-C is heeded."""
+
+MANY = 200_000
+"""So many exact draws are announced: they may take seconds."""
+
+SAMPLE = 1_000
+"""Draws by which the time is estimated."""
 
 LARGEST_SCALE = 1e12
 """Noise beyond this could leave 64-bit sums; so small a budget releases nothing but noise anyhow."""
@@ -306,6 +313,19 @@ class _OpenDP:
         self.linf_distance = metrics.linf_distance
 
 
+def announce(draws: int) -> None:
+    """Say beforehand how long many draws of exact noise will take, going by a few draws for zeros."""
+    if draws >= MANY:
+        noise, zeros = ExactNoise(), np.zeros(SAMPLE, dtype=np.int64)
+        noise.geometric(zeros[:1], "loads the library", 1, 1.0)
+        started = time.perf_counter()
+        noise.geometric(zeros, "time of a draw", 1, 1.0)
+        seconds = (time.perf_counter() - started) / SAMPLE * draws / processors()
+        if seconds >= progress.LONG_SECONDS:
+            about = progress.duration(seconds)
+            progress.tell(f"{draws:,} draws of exact noise will take about {about} on {processors()} cores")
+
+
 def _draw(measure: Callable[[Ints], Any], counts: Ints, query: str) -> Ints:
     """Exact noise, a block at a time, on all cores.
 
@@ -324,6 +344,7 @@ def _draw(measure: Callable[[Ints], Any], counts: Ints, query: str) -> Ints:
         for start in starts:
             block(start)
         return noisy.reshape(counts.shape)
+    announce(flat.size)
     pool = ThreadPoolExecutor(processors())
     try:
         done = pool.map(block, starts)

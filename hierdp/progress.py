@@ -10,6 +10,12 @@ T = TypeVar("T")
 
 PATIENCE_SECONDS = 1.0
 
+LONG_SECONDS = 5.0
+"""Work with less left to do goes without a line."""
+
+LONGEST_SECONDS = 60.0
+"""Between two lines."""
+
 _console: Any = None
 _live = False
 _watched = False
@@ -49,8 +55,60 @@ def watch_compiler() -> None:
     _watched = True
 
 
+def tell(line: str) -> None:
+    """A plain line, if a command line asks for them."""
+    if _console is not None:
+        _console.print(line, soft_wrap=True)
+
+
 def steps(items: Iterable[T], what: str, total: int) -> Iterator[T]:
-    """Iterate; after a second, show how far it is. A bar inside another's work stays hidden."""
+    """Iterate; after a second, show how far it is.
+
+    A terminal gets a bar; a file or a pipe gets lines, with the time that is left, if that is some seconds.
+    Work inside other work that is shown stays silent.
+    """
+    by_lines = _console is not None and not _console.is_terminal
+    return _lines(items, what, total) if by_lines else _bar(items, what, total)
+
+
+def _lines(items: Iterable[T], what: str, total: int) -> Iterator[T]:
+    """A line once it is known that this takes long, and then in ever longer intervals."""
+    global _live
+    if _live:
+        yield from items
+        return
+    _live, told = True, False
+    started, wait = time.monotonic(), PATIENCE_SECONDS
+    due = started + wait
+    try:
+        for done, item in enumerate(items):
+            now = time.monotonic()
+            if done and now >= due:
+                left = (now - started) / done * (total - done)
+                if told or left >= LONG_SECONDS:
+                    tell(f"{what}: {done:,} of {total:,} done, about {duration(left)} left")
+                    told, wait = True, min(max(2 * wait, LONG_SECONDS), LONGEST_SECONDS)
+                due = now + wait
+            yield item
+    finally:
+        _live = False
+
+
+def duration(seconds: float) -> str:
+    """A time in words.
+
+    Examples
+    --------
+    >>> duration(7.4), duration(89), duration(600), duration(9000)
+    ('7 s', '89 s', '10 minutes', '2.5 hours')
+    """
+    if seconds < 99.5:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} minutes" if seconds < 7200 else f"{seconds / 3600:.1f} hours"
+
+
+def _bar(items: Iterable[T], what: str, total: int) -> Iterator[T]:
+    """A bar that goes away at the end."""
     global _live
     started, bar, task = time.monotonic(), None, None
     try:

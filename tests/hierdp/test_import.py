@@ -79,3 +79,31 @@ def test_a_folder_without_code(tmp_path):
         assert done.stdout.strip().endswith("__init__.py")
     else:
         assert f"Python finds {tmp_path / 'models'} under that name" in done.stderr
+
+
+def loaded(tmp_path, code):
+    done = python(f"import sys\n{code}\nprint(*sorted(sys.modules))", tmp_path)
+    assert done.returncode == 0, done.stderr
+    return set(done.stdout.split())
+
+
+def test_a_model_loads_without_the_others(tmp_path):
+    found = loaded(tmp_path, "from models import Chebyshev")
+    assert "models.chebyshev" in found
+    assert not found & {"models.clustering", "models.isotonic", "models.tree_matching", "scipy.sparse"}
+
+
+def test_a_tree_needs_no_kernels(tmp_path):
+    assert "numba" not in loaded(tmp_path, "from models import Tree")
+
+
+def test_exact_noise_loads_opendp_without_its_extras(tmp_path):
+    code = (
+        "import numpy as np\nfrom hierdp.noise import ExactNoise\n"
+        "ExactNoise().geometric(np.ones(3, int), 'q', 1, 1.0)"
+    )
+    assert not loaded(tmp_path, code) & {"sklearn", "scipy.stats", "polars", "opendp.prelude"}
+
+
+def test_planning_range_queries_loads_no_optimizer(tmp_path):
+    assert "scipy.optimize" not in loaded(tmp_path, "import hierdp.mechanisms.range_query")

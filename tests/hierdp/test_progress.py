@@ -6,7 +6,7 @@ import numba
 import pytest
 from rich.console import Console
 
-from hierdp import progress
+from hierdp import noise, progress
 
 
 @pytest.mark.parametrize("terminal", [True, False])
@@ -22,3 +22,53 @@ def test_compiling_is_told_once_and_on_a_terminal(monkeypatch, terminal):
     finally:
         progress.show_on(None)
     assert screen.file.getvalue().count("Compiling, once on this machine") == terminal
+
+
+@pytest.fixture
+def lines(monkeypatch):
+    """What goes to a file while the clock goes on by so many seconds a step."""
+    clock, screen = [0.0], Console(file=io.StringIO(), force_terminal=False)
+    monkeypatch.setattr(progress.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(progress, "_console", screen)
+
+    def run(total, seconds, inside=lambda: None):
+        def items():
+            for k in range(total):
+                clock[0] += seconds
+                inside()
+                yield k
+
+        assert list(progress.steps(items(), "noise", total)) == list(range(total))
+        return screen.file.getvalue().splitlines()
+
+    return run
+
+
+def test_slow_work_is_told_in_lines_in_ever_longer_intervals(lines):
+    told = lines(221, 2.6)
+    assert told[0] == "noise: 1 of 221 done, about 19 minutes left"  # after the second of 221
+    assert all(line.startswith("noise: ") and line.endswith(" left") for line in told)
+    assert 8 <= len(told) <= 14
+
+
+def test_work_of_some_seconds_goes_without_a_line(lines):
+    assert lines(50, 0.1) == []
+
+
+def test_work_inside_other_work_is_silent(lines):
+    inner = lambda: list(progress.steps(iter(range(3)), "inner", 3))  # noqa: E731
+    assert all(line.startswith("noise: ") for line in lines(100, 2.0, inner))
+
+
+def test_nothing_is_told_to_nobody(lines, monkeypatch):
+    monkeypatch.setattr(progress, "_console", None)
+    assert lines(50, 10.0) == []
+
+
+@pytest.mark.parametrize(("draws", "told"), [(noise.MANY, 1), (noise.MANY - 1, 0)])
+def test_many_exact_draws_are_announced(monkeypatch, draws, told):
+    screen = Console(file=io.StringIO(), force_terminal=False)
+    monkeypatch.setattr(progress, "_console", screen)
+    monkeypatch.setattr(progress, "LONG_SECONDS", 0.0)
+    noise.announce(draws)
+    assert screen.file.getvalue().count(f"{draws:,} draws of exact noise will take about ") == told

@@ -21,7 +21,7 @@ from hierdp.files import ALONE
 from hierdp.hierarchy import Hierarchy
 from hierdp.mechanisms import ENTITY
 from hierdp.mechanisms.count_of_counts.at_once import at_once
-from hierdp.mechanisms.count_of_counts.estimates import Region, Sizes, estimates
+from hierdp.mechanisms.count_of_counts.estimates import Region, Sizes, estimates, numbers_of
 from hierdp.mechanisms.count_of_counts.plan import (
     AT_ONCE,
     MAX_SIZE,
@@ -32,10 +32,11 @@ from hierdp.mechanisms.count_of_counts.plan import (
 )
 from hierdp.mechanisms.count_of_counts.private import private_groups, private_size
 from hierdp.mechanisms.count_of_counts.top_down import bottom_up, top_down
-from hierdp.noise import ExactNoise, Noise
+from hierdp.noise import ExactNoise, Noise, announce
 from hierdp.record import Release, Solving, Step, Steps
 from hierdp.size_runs import Runs, SizeRuns, group_runs, resized
 from hierdp.tables import groups_from, regions_from
+from models.tree import Tree
 
 Ints = NDArray[np.int64]
 
@@ -205,7 +206,10 @@ def measure(data: SizeRuns, epsilon: float, noise: Noise, plan: Plan) -> Measure
         groups, paid = private_groups(places, groups, plan.group_budget, noise, steps)
         spends += paid
     true = true.capped(largest)
-    regions = _regions(places, true, groups, plan, Sizes(largest, plan.smallest), rest)
+    domain = Sizes(largest, plan.smallest)
+    if isinstance(noise, ExactNoise):
+        announce(_draws(tree, groups, plan, domain))
+    regions = _regions(places, true, groups, plan, domain, rest)
     found: list[tuple[Ints, Ints]] = []
     by_level: dict[tuple[int, Spend], None] = {}
     done = progress.steps(estimates(regions, noise), "noise and repair, region by region", tree.size)
@@ -217,6 +221,15 @@ def measure(data: SizeRuns, epsilon: float, noise: Noise, plan: Plan) -> Measure
     spends += [spend for _, spend in by_level]
     runs = Runs.from_rows(found)
     return Measured(runs, weights_of(runs, tree.level, plan, rest), groups, largest, tuple(spends), steps)
+
+
+def _draws(tree: Tree, groups: Ints, plan: Plan, domain: Sizes) -> int:
+    """How many numbers are drawn for all regions; bottom-up for those of the last level."""
+    first = int(tree.level_start[-2]) if plan.bottom_up else 0
+    at = [0 if plan.bottom_up else int(level) for level in tree.level[first:]]
+    return sum(
+        numbers_of(int(n), plan.methods[level], domain) for n, level in zip(groups[first:], at, strict=True)
+    )
 
 
 def _regions(
