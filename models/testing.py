@@ -38,7 +38,7 @@ def check_model(
     answers: Callable[[Any], Iterable[Any]] | None = None,
     exact_gap: bool = True,
     complete: bool = True,
-    witnesses: int | None = None,
+    witnesses: int | None = 100,
     arithmetic: Iterable[str] = (),
     seed: int = 0,
 ) -> int:
@@ -72,8 +72,8 @@ def check_model(
     complete : bool
         Whether the certificate promises to prove every optimal answer.
     witnesses : int, optional
-        How many bad witnesses to try on each of up to three answers of an instance, drawn at random. Default:
-        all of them, some hundreds.
+        How many bad witnesses to try on each of up to three answers of an instance, drawn at random from
+        some hundreds. None: all.
     arithmetic : iterable of str
         What `fast` and the certificate may share beyond `ARITHMETIC`; see `shared_functions`.
     seed : int
