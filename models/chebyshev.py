@@ -15,6 +15,7 @@ from models.certificate import Certificate, Witness, infeasible, judge
 from models.model import answer_of, random_noisy
 from models.program import INFINITY, Block, Program, Term, rows_of
 from models.segments import broken, by_segment, checked_segments
+from models.witnesses.arrays import whole_array
 
 Ints = NDArray[np.int64]
 
@@ -137,12 +138,22 @@ class Chebyshev:
         noisy, totals, offsets = self.data
         return broken(answer_of(x, noisy.shape, integer=True), totals, offsets)
 
-    def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:  # noqa: ARG002
-        """Distance d is least where no answer at d − 1 exists; linear time (times log n if x is not optimal).
+    def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:
+        """Distance d is least where no answer at d − 1 exists; linear time.
 
-        An answer at distance d exists just if d ≥ 0, every y + d ≥ 0 and
-        Σ max(0, y − d) ≤ c ≤ Σ (y + d). The witness is each segment's ``least_distance``: x shows that it
-        can be had, those three conditions that no smaller one can.
+        At distance e, entry i lies from max(0, y_i − e) to y_i + e. So there is an answer at e ≥ 0 if and
+        only if every y + e ≥ 0 and Σ max(0, y − e) ≤ c ≤ Σ (y + e) (Boninsegna & Silvestri 2025, Eq. 12).
+        Where a segment's d − 1 is negative or breaks one of these, none of its answers is nearer than d.
+
+        Without a witness, d is x's own distance, which proves x wherever x is optimal. Where d − 1 breaks
+        nothing, what is left are the bounds that can be read off at once: d ≥ −y_i, n·d ≥ c − Σ y, and
+        k·d ≥ Σ max(0, y) − c with k the number of positive y.
+
+        Parameters
+        ----------
+        x : int array, shape (n,)
+        witness : mapping, optional
+            ``least_distance``, the d of each segment, whole numbers.
         """
         noisy, totals, offsets = self.data
         x = answer_of(x, noisy.shape, integer=True)
@@ -152,19 +163,21 @@ class Chebyshev:
         if found:
             return infeasible(objective, found)
         distance = distance.astype(np.int64, copy=False)
-        least = self.least_distance(at_most=distance)
-        over = distance - least
+        claimed = whole_array(witness, "least_distance", distance.shape)
+        bound = np.zeros(distance.size, np.int64)
+        _ruled_out(noisy, totals, offsets, distance if claimed is None else claimed, bound)
+        over = distance - bound
         gap = exact.total(over)
         worst = int(np.argmax(over)) if over.size else 0
         reason = "" if gap == 0 else (
-            f"segment {worst} has an answer at distance {least[worst]}, this one is at {distance[worst]}"
+            f"segment {worst} may have an answer at distance {bound[worst]}, this one is at {distance[worst]}"
         )  # fmt: skip
-        return judge(objective, gap, True, {"least_distance": least}, reason)
+        return judge(objective, gap, True, {"least_distance": bound}, reason)
 
-    def least_distance(self, at_most: Ints) -> Ints:
-        """Each segment's optimal distance, by bisection below distances known to be possible."""
-        least = np.zeros(at_most.size, np.int64)
-        _least_distances(*self.data, at_most, least)
+    def least_distance(self) -> Ints:
+        """Each segment's optimal distance, shape (segments,), by bisection."""
+        least = np.zeros(self.data[1].size, np.int64)
+        _least_distances(*self.data, least)
         return least
 
     def _distances(self, x: NDArray[Any]) -> NDArray[Any]:
@@ -201,33 +214,40 @@ def _largest_changes(x: Any, noisy: Any, offsets: Any, distances: Any) -> bool:
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
-def _least_distances(noisy: Any, totals: Any, offsets: Any, at_most: Any, least: Any) -> None:
+def _ruled_out(noisy: Any, totals: Any, offsets: Any, claimed: Any, bound: Any) -> None:
+    """Put lower bounds on the segments' distances to `bound`: the claims that hold, or else less."""
     for j in range(totals.size):
-        if offsets[j + 1] > offsets[j]:
-            least[j] = _least_distance(noisy[offsets[j] : offsets[j + 1]], totals[j], at_most[j])
+        y, c, d = noisy[offsets[j] : offsets[j + 1]], totals[j], claimed[j]
+        smallest, held, positive, many, above, nearer = 0, 0, 0, 0, 0, max(0, d - 1)
+        for i in range(y.size):
+            smallest = min(smallest, y[i])
+            held += y[i]
+            positive += max(0, y[i])
+            many += y[i] > 0
+            above += max(0, y[i] - nearer)
+        bound[j] = -smallest
+        if y.size:
+            bound[j] = max(bound[j], -((held - c) // y.size))
+        if many:
+            bound[j] = max(bound[j], -((c - positive) // many))
+        # Unless d is a bound already, the first two conditions hold at d - 1; this is the third.
+        if d > bound[j] and above > c:
+            bound[j] = d
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
-def _least_distance(y: Any, c: int, at_most: int) -> Any:
-    """Least d ≥ 0 with y + d ≥ 0, Σ (y + d) ≥ c and Σ max(0, y − d) ≤ c; if it is `at_most`, in one pass."""
-    smallest, largest, held, above = y[0], y[0], 0, 0
-    for i in range(y.size):
-        smallest, largest = min(smallest, y[i]), max(largest, y[i])
-        held += y[i]
-        above += max(0, y[i] - (at_most - 1))
-    low = max(0, -smallest, -((held - c) // y.size))
-    if at_most <= low or above > c:
-        return at_most
-    if _above(y, low) <= c:
-        return low
-    high = min(at_most - 1, largest)  # there c is enough, at `low` it is not
-    while high - low > 1:
-        middle = (low + high) // 2
-        if _above(y, middle) <= c:
-            high = middle
-        else:
-            low = middle
-    return high
+def _least_distances(noisy: Any, totals: Any, offsets: Any, least: Any) -> None:
+    for j in range(totals.size):
+        y, c = noisy[offsets[j] : offsets[j + 1]], totals[j]
+        if y.size:
+            low, high = max(0, -y.min(), -((y.sum() - c) // y.size)), y.max()
+            while low < high:
+                middle = (low + high) // 2
+                if _above(y, middle) <= c:
+                    high = middle
+                else:
+                    low = middle + 1
+            least[j] = low
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]

@@ -9,18 +9,18 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from models import cuts, exact, exact_paths, monge, runs
+from models import exact, runs
 from models.certificate import Certificate, Witness, infeasible, judge
 from models.exact import Number
 from models.model import random_noisy
 from models.program import Program
-from models.run_costs import Sums, cost_of, rounding, run_cost, sums_of
+from models.run_costs import Sums, cost_of, run_cost, sums_error, sums_of
+from models.whole_sums import whole_sums
+from models.witnesses import few_runs, sorted_runs
+from models.witnesses.arrays import entry, number, real_array
 
 EXACT_UP_TO = 200
 """Number of values up to which whole (or `Fraction`) ones are clustered and judged exactly."""
-
-_ROUNDING = 1e-10
-"""Relative gap that rounding may leave: potentials that prove so little do not settle it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,89 +146,83 @@ class Clustering:
         """A first bin that begins no run, marks other than 0 and 1, a wrong number of runs."""
         return runs.broken(x, self.data[0].size, self.clusters)
 
-    def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:  # noqa: ARG002
-        """Potentials: the cost d[j] of the best partition of the first j bins, found from the data alone.
+    def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:
+        """Check potentials d, shape (n + 1,), and with `clusters` a price λ for each run.
 
-        If d[j] − d[i] ≤ w(i, j) for all i < j, every partition costs at least d[n] − d[0]. For exact values,
-        up to `EXACT_UP_TO` of them, that is exact for all pairs, and the bound is the least cost: see
-        `models.exact_paths`. Otherwise in floats, by divide and conquer in O(n log n), whatever d is: adding
-        d[i] to row i keeps w Monge (see the notes), so the rows of the column minima of d[i] + w(i, j) never
-        fall, and all other pairs are no better than these. What a d[j] exceeds its column's minimum by is
-        taken off the bound, once for each j, as a partition reaches each j at most once. So the bound holds
-        whatever d. Sums are kept to twice the precision of a float, and what is left of rounding is taken off
-        the bound, too.
+        If d[j] − d[i] ≤ w(i, j) + λ for all i < j, a partition into k runs costs at least d[n] − d[0] − k·λ:
+        add up the inequalities of its runs. That is weak duality of the shortest path (Ahuja, Magnanti &
+        Orlin 1993, §4.5); by the Monge property some λ leaves no gap (Aggarwal, Schieber & Tokuyama 1994).
+        Any d and any λ may be given: what they are over by is taken off the bound.
 
-        Floats are first tried with the d of partitions near x, in which the last run begins in the run of x
-        before: if x is optimal, they are the least costs already, and found much sooner.
+        For exact values, up to `EXACT_UP_TO` of them, all pairs are compared exactly; see
+        `models.witnesses.few_runs`. Otherwise the worst pairs are found in floats, in O(n log n), and what
+        rounding might hide is taken off, too; see `models.witnesses.sorted_runs`.
 
-        With `clusters`, w is a run's cost and a price λ, whichever it be, and every partition into k runs
-        costs at least d[n] − d[0] − k·λ. First tried is what one run more would save, near x.
-        """
-        broken = self.violations(x)
-        objective = self.objective(x)
-        if broken:
-            return infeasible(objective, broken)
-        if not self.in_fractions and self.clusters != self.data[0].size:
-            proof = self._near(objective, runs.starts_of(x, self.data[0].size))
-            if float(proof.gap or 0) <= _ROUNDING * max(1.0, float(objective)):
-                return proof
-        _, price, potentials = self.cut()
-        return self._judged(objective, price, potentials)
+        Without a witness one is read off x: the least costs of partitions near x, in which the last run
+        begins in the run of x before. With `clusters`, λ is what one run more would save, near x. If x is
+        optimal, these are the least costs, as far as floats can tell.
 
-    def _near(self, objective: Number, starts: NDArray[np.int64]) -> Certificate:
-        """What potentials of partitions near this one prove, at the price of one run more near it."""
-        noise, sums = float(self.noise), self.sums()
-        price = 0.0
-        if self.clusters is not None:
-            price = float(objective) - monge.one_more(starts, noise, sums)
-        return self._judged(objective, price, monge.along(starts, noise, price, sums))
-
-    def _judged(
-        self, objective: Number, price: Number | None, potentials: NDArray[Any] | None
-    ) -> Certificate:
-        """What potentials at a price prove of a partition that costs so much."""
-        reason = "another partition costs less"
-        if price is None or potentials is None:  # as many runs as values: there is no other
-            return judge(objective, 0 * objective, self.in_fractions, {}, reason)
-        witness = {"potentials": potentials, **({} if self.clusters is None else {"price": price})}
-        paid = price * (self.clusters or 0)
-        if self.in_fractions:
-            return judge(objective, objective - (potentials[-1] - paid), True, witness, reason)
-        sums = self.sums()
-        over = monge.excess(potentials, float(self.noise), float(price), sums)
-        bound = float(potentials[-1]) - over - float(paid) - rounding(self.data[0], sums)
-        return judge(objective, max(0.0, float(objective) - bound), False, witness, reason)
-
-    def potentials(self, price: Number = 0) -> tuple[NDArray[Any], NDArray[np.int64]]:
-        """Least costs d[j] of the first j bins, and where their last runs begin, at a price for each run.
-
-        Both of shape (n + 1,). Of equally good last runs it is the longest (in floats, as far as rounding
-        lets ties be seen). Where the model is `in_fractions`, see `models.exact_paths.least_costs`; else in
-        floats, bin by bin: of two places where the last run may begin, the later one, once it is better,
-        stays better (w is Monge), so the candidates queue up by the bin from which each is best;
-        O(n log n).
-        """
-        if self.in_fractions:
-            return exact_paths.least_costs(exact_paths.whole_sums(self.data[0]), self.noise, price)
-        return monge.least_costs(float(self.noise), float(price), self.sums())  # type: ignore[no-any-return]
-
-    def cut(self) -> tuple[NDArray[np.int64], Number | None, NDArray[Any] | None]:
-        """Where the runs of an optimal partition begin, the price of a run, and the potentials at it.
-
-        The price is 0 where the number of runs is free, and None where there are as many as values.
+        Parameters
+        ----------
+        x : array, shape (n,)
+        witness : mapping, optional
+            ``potentials``, and with `clusters` ``price``: floats, or int and `Fraction`.
         """
         values, _ = self.data
-        if self.clusters is None:
-            potentials, begins = self.potentials()
-            return runs.walk(begins), 0, potentials
-        if self.clusters == values.size:
-            return np.arange(values.size), None, None
+        objective, broken = self.objective(x), self.violations(x)
+        if broken:
+            return infeasible(objective, broken)
+        if self.clusters == values.size:  # there is no other partition
+            return judge(objective, 0 * objective, exact.is_exact(values), {}, "")
+        price = number(witness, "price") if self.clusters is not None else 0
+        if entry(witness, "potentials") is None:
+            price, potentials = self._near(objective, runs.starts_of(x, values.size))
+            witness = {"potentials": potentials, "price": price}
+        check = self._exact_bound if self.in_fractions else self._float_bound
+        bound = check(objective, price or 0, witness)
+        told = ["potentials"] if self.clusters is None else ["potentials", "price"]
+        proof = {name: entry(witness, name) for name in told}
+        gap = max(objective - bound, 0 * bound)  # of floats, rounded, it might be less
+        return judge(objective, gap, self.in_fractions, proof, "another partition may cost less")
+
+    def _exact_bound(self, _: Number, price: Number, witness: Witness | None) -> Number:
+        """What potentials prove, in Fractions."""
+        values, paid = self.data[0], Fraction(price)
+        rows = few_runs.exact_rows(witness, "potentials", (1, values.size + 1))
+        assert rows is not None
+        over = few_runs.excess(whole_sums(values), Fraction(self.noise), paid, rows)
+        held = Fraction(rows[0][-1]) - Fraction(rows[0][0])
+        return max(held - over - paid * (self.clusters or 0), Fraction(0))
+
+    def _float_bound(self, objective: Number, price: Number, witness: Witness | None) -> float:
+        """What potentials prove of partitions that cost no more than this one, in floats."""
+        values, noise, cost, paid = self.data[0], float(self.noise), float(objective), float(price)
+        potentials = real_array(witness, "potentials", (values.size + 1,))
+        assert potentials is not None
+        sums = self.sums()
+        most = float(self.clusters or sorted_runs.most_runs(cost, noise, values.size))
+        lost = sums_error(values, sums, cost)
+        over = sorted_runs.most_over(potentials, noise, paid, sums, cost, most, lost)
+        bound = float(potentials[-1]) - float(potentials[0]) - over - paid * (self.clusters or 0)
+        return bound if bound > 0 else 0.0
+
+    def _near(self, objective: Number, starts: NDArray[np.int64]) -> tuple[Number, NDArray[Any]]:
+        """A price, and potentials at it, of partitions near this one.
+
+        They are floats; exact models get them a little lower, but for the exact costs along this partition.
+        """
+        noise, sums = float(self.noise), self.sums()
+        price: Number = 0
+        if self.clusters is not None:
+            price = float(objective) - sorted_runs.one_more(starts, noise, sums)
+        potentials: NDArray[Any] = sorted_runs.along(starts, noise, float(price), sums)
         if self.in_fractions:
-            wholes = exact_paths.whole_sums(values)
-            pair, price, potentials = cuts.in_wholes(self.clusters, self.noise, wholes)
-        else:
-            pair, price, potentials = cuts.in_floats(self.clusters, float(self.noise), self.sums())
-        return cuts.spliced(pair, self.clusters, values.size), price, potentials
+            potentials = (potentials - 2.0**-40 * np.abs(potentials)).astype(object)
+            held = Fraction(0)
+            for first, end in zip(starts.tolist(), [*starts[1:].tolist(), potentials.size - 1], strict=True):
+                held += Fraction(self.run_cost(first, end)) + Fraction(price)
+                potentials[end] = held
+        return price, potentials
 
     def sums(self) -> Sums:
         """The sums of values and squares that costs in floats are made of."""

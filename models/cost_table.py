@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import Any, Self
 
@@ -15,6 +16,7 @@ from models.certificate import Certificate, Witness, infeasible, judge
 from models.exact import Number
 from models.model import answer_of, fractional
 from models.program import Block, Program, Term, rows_of
+from models.witnesses.arrays import number
 
 Ints = NDArray[np.int64]
 
@@ -131,37 +133,64 @@ class CostTable:
             found.append(f"d3 total: the values add up to {x.sum()}, not {self.total}")
         return found
 
-    def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:  # noqa: ARG002
-        """One price λ: Σ_c min_k (τ^c(k) − λ·k) + λ·v bounds every answer; O(n log n) for n table cells.
+    def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:
+        """One price λ: Σ_c min_k (τ^c(k) − λ·k) + λ·v bounds every answer; linear time.
 
-        λ is the cost of the last unit in the merged slopes of the tables' convex hulls. For convex tables
-        the bound is the optimum, so that the gap is exactly what x misses; for others a duality gap may
+        Any answer costs Σ_c (τ^c(x_c) − λ·x_c) + λ·v, and no term of that is under its least: the Lagrangian
+        dual (Everett 1963). If the tables are convex and x is optimal, every unit that x takes costs at most
+        some λ, and every next one at least λ: then the bound is what x costs. For others a duality gap may
         remain, and is reported.
+
+        Without a witness, λ is what the costliest unit of x costs.
+
+        Parameters
+        ----------
+        x : int array, shape (children,)
+        witness : mapping, optional
+            ``price``, a number.
         """
         x = answer_of(x, self.least.shape, integer=True)
         objective = self.objective(x)
         broken = self.violations(x)
         if broken:
             return infeasible(objective, broken)
-        price = self._price()
         values = np.concatenate([np.asarray(table) for table in self.tables])
-        cuts = np.concatenate([[0], np.cumsum(self.lengths)[:-1]])
-        places = np.arange(values.size) - np.repeat(cuts - self.least, self.lengths)
-        cheapest = np.minimum.reduceat(values - price * places, cuts)
-        bound = exact.total(cheapest) + price * self.total
         exactly = exact.is_exact(values)
+        price: Any = number(witness, "price")
+        if price is None:
+            price = self._costliest(x)
+        cuts = np.concatenate([[0], np.cumsum(self.lengths)[:-1]])
+        # Units are counted from x's on: then the least values add up to the bound at once.
+        steps = np.arange(values.size) - np.repeat(cuts + (x - self.least), self.lengths)
+        if not exactly:
+            price = float(price)
+        elif not isinstance(price, int) or exact.reach(values) + abs(price) * values.size >= 2**62:
+            price = price if isinstance(price, int) else Fraction(price)
+            values, steps = values.astype(object), steps.astype(object)
+        bound = exact.total(np.minimum.reduceat(values - price * steps, cuts))
         reason = "a unit moved from one child to another would cost less"
         if not self.convex:
             reason = "not proved: a table is not convex, and prices leave a duality gap"
-        return judge(objective, objective - bound, exactly, {"price": price}, reason)
+        return judge(objective, max(objective - bound, 0 * objective), exactly, {"price": price}, reason)
 
-    def _price(self) -> Any:
-        """The cost of the last of the v units in the merged slopes (of the convex hulls)."""
-        slopes = self.slopes[0] if self.convex else np.concatenate([_hull_slopes(t) for t in self.tables])
-        units = self.total - int(self.least.sum())
-        if slopes.size == 0:
-            return 0
-        return np.partition(slopes, max(units - 1, 0))[max(units - 1, 0)].item()
+    def _costliest(self, x: Ints) -> Any:
+        """What the costliest unit of an answer costs; if it takes none, what the cheapest costs.
+
+        In a table that is not convex it is the steepest way down to a lower value, rounded up to whole
+        numbers.
+        """
+        down, up = [], []
+        for given, k in zip(self.tables, (x - self.least).tolist(), strict=True):
+            table = np.asarray(given)
+            if k:
+                begin = k - 1 if self.convex else 0
+                falls = exact.difference(table[k : k + 1], table[begin:k])
+                widths = np.arange(k - begin, 0, -1)
+                whole = falls.dtype == np.int64
+                down.append((-(-falls // widths) if whole else falls / widths).max().item())
+            elif not down and table.size > 1:
+                up.append(exact.difference(table[1:2], table[:1])[0].item())
+        return max(down) if down else min(up, default=0)
 
     def _inside(self, x: NDArray[Any]) -> NDArray[np.bool_]:
         return np.asarray((x == np.rint(x)) & (x >= self.least) & (x < self.least + self.lengths))
@@ -178,20 +207,3 @@ class CostTable:
             start.append(int(rng.integers(-2, 5)))
         room = sum(len(table) - 1 for table in tables)
         return cls(tables, sum(start) + int(rng.integers(0, room + 1)), start)
-
-
-def _hull_slopes(table: ArrayLike) -> NDArray[Any]:
-    """Slopes of the greatest convex function below a table, unit by unit (possibly fractions as floats)."""
-    values = np.asarray(table)
-    kept: list[int] = []
-    for k in range(values.size):
-        while len(kept) > 1 and (values[kept[-1]] - values[kept[-2]]) * (k - kept[-1]) >= (
-            values[k] - values[kept[-1]]
-        ) * (kept[-1] - kept[-2]):
-            kept.pop()
-        kept.append(k)
-    lengths = np.diff(kept)
-    rises = np.diff(values[kept])
-    # Any price gives a true bound, so whole ones will do for whole tables.
-    slope = rises // lengths if np.issubdtype(values.dtype, np.integer) else rises / lengths
-    return np.repeat(slope, lengths)

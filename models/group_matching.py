@@ -14,6 +14,7 @@ from models import exact
 from models.certificate import Certificate, Witness, infeasible, judge
 from models.model import answer_of
 from models.program import Block, Program, Term, rows_of
+from models.witnesses.arrays import whole_array
 
 Ints = NDArray[np.int64]
 Table = ArrayLike | tuple[ArrayLike, ArrayLike]
@@ -175,37 +176,50 @@ class GroupMatching:
         return found
 
     def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:
-        """The L1 distance of the sorted sizes, as potentials that any reader can add up; O(runs log runs).
+        """A potential for each run, checked in order of size; O(runs log runs).
 
-        Let D(s) be how many more of the parent's groups than of the children's are no larger than s. A
-        matching carries D(s) groups, at least, across each step from s to s + 1. A potential that rises by
-        1 where D < 0 and falls by 1 where D > 0 differs by no more than |s − s′| between two sizes: so its
-        sum over the parent's groups less that over the children's bounds every matching, and is Σ |D|.
+        Let potentials differ by no more than the sizes do, |π(s) − π(s′)| ≤ |s − s′|. Then a matched pair
+        costs at least π(s) − π(s′), so a matching costs at least Σ π over the parent's groups less Σ π over
+        the children's (Kantorovich & Rubinstein 1958). Only neighbours in order of size need be compared.
+
+        Without a witness, potentials are read off the sizes. Let D(s) be how many more of the parent's groups
+        than of the children's are no larger than s. A matching carries at least |D(s)| groups across the step
+        from s to s + 1. The potential that rises by 1 where D < 0 and falls by 1 where D > 0 proves Σ |D|,
+        which is what matching in order costs.
+
+        Parameters
+        ----------
+        x : int array, shape (parent runs, child runs), or of the dtype `PAIR`
+        witness : mapping, optional
+            ``parent_potential`` and ``child_potential``, whole numbers, one for each run. If two neighbours
+            are further apart than their sizes, they prove nothing.
         """
         i, j, count = self.pairs(x)
         objective = exact.dot(np.abs(self.parent[0][i] - self.children[0][j]), count)
         broken = self.violations(x)
         if broken:
             return infeasible(objective, broken)
-        parent, child = self.potentials
-        bound = int(exact.dot(parent, self.parent[1])) - int(exact.dot(child, self.children[1]))
-        witness = {"parent_potential": parent, "child_potential": child}
-        reason = f"the sorted sizes are at distance {bound}: swapping partners would cost less"
-        return judge(objective, objective - bound, True, witness, reason)
-
-    @cached_property
-    def potentials(self) -> tuple[Ints, Ints]:
-        """A potential for each run of the parent and of the children; see `certificate`."""
         (sizes, counts), (child_sizes, child_counts, _) = self.parent, self.children
         both = np.concatenate([sizes, child_sizes])
         order = np.argsort(both, kind="stable")
-        more = np.cumsum(np.concatenate([counts, -child_counts])[order])
         steps = np.diff(both[order])
-        rising = np.zeros(both.size, dtype=np.int64)
-        rising[1:] = np.cumsum(-np.sign(more[:-1]) * steps)
-        potential = np.empty_like(rising)
-        potential[order] = rising
-        return potential[: sizes.size], potential[sizes.size :]
+        parent = whole_array(witness, "parent_potential", sizes.shape)
+        child = whole_array(witness, "child_potential", child_sizes.shape)
+        if parent is None or child is None:
+            more = np.cumsum(np.concatenate([counts, -child_counts])[order])
+            rising = np.zeros(order.size, dtype=np.int64)
+            np.cumsum(-np.sign(more[:-1]) * steps, out=rising[1:])
+            potential = np.empty_like(rising)
+            potential[order] = rising
+            parent, child = potential[: sizes.size], potential[sizes.size :]
+        else:
+            rising = np.concatenate([parent, child])[order]
+        bound = 0
+        if np.all(np.abs(np.diff(rising)) <= steps):
+            bound = max(0, int(exact.dot(parent, counts)) - int(exact.dot(child, child_counts)))
+        proof = {"parent_potential": parent, "child_potential": child}
+        reason = f"the sorted sizes are at distance {bound}: swapping partners would cost less"
+        return judge(objective, objective - bound, True, proof, reason)
 
     @classmethod
     def random(cls, rng: np.random.Generator, size: int) -> Self:

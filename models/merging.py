@@ -110,12 +110,17 @@ class Merging:
         return list(fractional(self._answer(x))) if self.integer else []
 
     def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:
-        """The normal equations, entry by entry: Σ_k w(x − y) = 0 for reals.
+        """The normal equations, entry by entry, with the mass W = Σ_k w and the residual R(x) = Σ_k w(x − y).
 
-        For whole numbers the cost of one up or down, W ± 2R with the mass W = Σ_k w and the residual
-        R = Σ_k w(x − y), must not be negative. Both gaps are closed forms, so any answer's is exact. The
-        witness holds ``residual`` (R) and ``mass`` (W), shape (n,).
+        An entry costs W·t² + 2R(x)·t more at x + t. So over the reals it misses by R²/W, and 0 if and only if
+        R = 0 (Gauss's normal equations). Over whole numbers it is best if and only if one up or down saves
+        nothing, W ± 2R ≥ 0, as the cost is convex. Where that holds of x, it misses by nothing; where it
+        holds of z, x less R/W rounded, by what z saves; and where it did not, by no more than R²/W.
+
+        No witness is needed: all is read off x in one pass. The certificate's own has ``residual`` (R) and
+        ``mass`` (W), shape (n,).
         """
+        del witness
         x = self._answer(x)
         objective = self.objective(x)
         broken = self.violations(x)
@@ -126,18 +131,26 @@ class Merging:
         if exactly and exact.reach(x) > exact.reach(np.asarray(self.estimates)):
             x, sums, mass = x.astype(object), sums.astype(object), mass.astype(object)
         residual = mass * x - sums
-        if self.integer:
-            best = nearest(sums, mass)
-            gap = max(exact.dot(x - best, mass * (x + best) - 2 * sums), 0)  # floats may round to below it
-        elif exactly:
-            pairs = zip(residual.tolist(), mass.tolist(), strict=True)
-            gap = sum((Fraction(r) * r / w for r, w in pairs), Fraction(0))
-        else:
-            gap = float(np.sum(residual.astype(float) ** 2 / mass.astype(float)))
-        witness = {"residual": residual, "mass": mass}
         off = np.flatnonzero(np.abs(2 * residual) > mass if self.integer else residual != 0)
         reason = f"the weighted residuals of x[{off[0]}] do not balance" if off.size else ""
-        return judge(objective, gap, exactly, witness, reason)
+        gap = self._missed(residual[off], mass[off], exactly)
+        return judge(objective, gap, exactly, {"residual": residual, "mass": mass}, reason)
+
+    def _missed(self, residual: NDArray[Any], mass: NDArray[Any], exactly: bool) -> Number:
+        """By how much these entries miss together, at most."""
+        saved: Number = 0
+        if self.integer:
+            step = _rounded(-residual, mass)
+            after = residual + mass * step
+            best = np.abs(2 * after) <= mass
+            # W·t² + 2R·t = t·(R(x) + R(z))
+            saved = max(-exact.dot(step[best], (residual + after)[best]), 0)  # floats may round to below 0
+            residual, mass = residual[~best], mass[~best]
+        if not exactly:
+            return saved + float(np.sum(residual.astype(float) ** 2 / mass.astype(float)))
+        return sum(
+            (Fraction(r) * r / w for r, w in zip(residual.tolist(), mass.tolist(), strict=True)), saved
+        )
 
     def _answer(self, x: Any) -> NDArray[Any]:
         return answer_of(x, self.data[0].shape[1:], self.integer)
@@ -150,10 +163,8 @@ class Merging:
         return cls(random_noisy(rng, shape), weights, integer=bool(rng.random() < 0.7))
 
 
-def nearest(sums: NDArray[Any], mass: NDArray[Any]) -> NDArray[Any]:
-    """The whole number nearest to each sums/mass, exact for exact data; half-way goes to the even one."""
-    if not (exact.is_exact(sums) and exact.is_exact(mass)):
-        return np.asarray(np.rint(sums / mass).astype(np.int64))
-    up = (2 * sums + mass) // (2 * mass)
-    tie = (2 * sums + mass == 2 * mass * up) & (up % 2 == 1)
-    return np.asarray(up - tie)
+def _rounded(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
+    """a/b rounded to a whole number, for b > 0; a tie goes up."""
+    if not (exact.is_exact(a) and exact.is_exact(b)):
+        return np.asarray(np.rint(a / b))
+    return np.asarray((2 * a + b) // (2 * b))

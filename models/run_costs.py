@@ -67,14 +67,18 @@ def sums_of(values: NDArray[Any]) -> Sums:
     return _sums(away.astype(np.float64))  # type: ignore[no-any-return]
 
 
-def rounding(values: NDArray[Any], sums: Sums) -> float:
-    """By how much the costs of all runs of any cut, in floats, may together be off.
+def sums_error(values: NDArray[Any], sums: Sums, cost: float) -> float:
+    """By how much the squares of a cut's runs, from `sums_of`, may together be off, if it costs so much.
 
-    Each is off by some three units of 2^-106 of the run's own Σ v², in the squared sum over the count. For
-    values in floats the running sums are rounded as well, at every value; whole ones they hold exactly.
+    Let q = Σ v². Where values and running sums are whole and small enough to be exact, a run's cost is off by
+    three units of 2^-106 of its own Σ v². Else each running sum is off by n units of 2^-105 of itself, which
+    adds up to less than 2^-103·n²·q along a cut. And each value is rounded to 2^-53 of itself, which moves
+    the root of a cut's cost by no more than 2^-53·√q.
     """
-    times = 1 if exact.is_exact(values) else values.size
-    return 2.0**-104 * times * float(sums[2][-1])
+    q = float(sums[2][-1])
+    if values.dtype == np.int64 and q < 2.0**52 * 2.0**52 and exact.reach(values) < 2**52:
+        return 2.0**-101 * q
+    return 2.0**-103 * float(values.size) ** 2 * q + 2.0**-51 * math.sqrt(max(cost, 0.0) * q)
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
@@ -136,6 +140,17 @@ def squares(sums: Any, i: int, j: int) -> Any:
     """Σ (v − mean)² over bins i … j − 1."""
     p, p_rest, q, q_rest = sums
     return spread(p[i], p_rest[i], q[i], q_rest[i], (p[j], p_rest[j], q[j], q_rest[j]), float(j - i))
+
+
+@numba.njit(**VECTORS)  # type: ignore[untyped-decorator]
+def run_column(sums: Any, low: int, j: int, costs: Any) -> None:
+    """Put w(low, j), w(low + 1, j), … to `costs`, as many as it holds: slices run on vectors."""
+    rows = slice(low, low + costs.size)
+    p, p_rest, q, q_rest = sums[0][rows], sums[1][rows], sums[2][rows], sums[3][rows]
+    to = (sums[0][j], sums[1][j], sums[2][j], sums[3][j])
+    longest = float(j - low)
+    for k in range(costs.size):
+        costs[k] = spread(p[k], p_rest[k], q[k], q_rest[k], to, longest - k)
 
 
 @numba.njit(**VECTORS)  # type: ignore[untyped-decorator]

@@ -9,12 +9,15 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from models import exact, exact_paths, runs, segment_paths
+from models import exact, runs
 from models.certificate import Certificate, Witness, infeasible, judge
 from models.exact import Number
 from models.model import random_noisy
 from models.program import Program
-from models.run_costs import Sums, cost_of, rounding, run_cost, sums_of
+from models.run_costs import Sums, cost_of, run_cost, sums_error, sums_of
+from models.whole_sums import whole_sums
+from models.witnesses import few_runs, ordered_runs
+from models.witnesses.arrays import entry, real_array
 
 EXACT_UP_TO = 100
 """Number of values up to which whole (or `Fraction`) ones are cut and judged exactly."""
@@ -122,55 +125,68 @@ class Segmentation:
         return runs.broken(x, self.data[0].size, self.clusters)
 
     def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:
-        """Potentials: least costs of the first j values, with `clusters` in each number r of runs.
+        """Check potentials d, shape (n + 1,), or with `clusters` (k + 1, n + 1).
 
-        If d[j] − d[i] ≤ w(i, j) + price for all i < j, all partitions cost at least d[n] − d[0]; likewise
-        d[r, j] − d[r − 1, i] ≤ w(i, j). For exact values, up to `EXACT_UP_TO` of them, that is exact for all
-        pairs, and the bound is the least cost: see `models.exact_paths`. Otherwise in floats, whatever d is,
-        and all it is over by, and what rounding might hide, is taken off the bound; see
-        `models.segment_paths.priced_excess` and `models.segment_paths.layers_excess`.
+        If d[j] − d[i] ≤ w(i, j) + price for all i < j, every partition costs at least d[n] − d[0]: add up the
+        inequalities of its runs. Likewise, if d[r, j] − d[r − 1, i] ≤ w(i, j), every partition into k runs
+        costs at least d[k, n] − d[0, 0] and k prices. That is weak duality of the shortest path (Ahuja,
+        Magnanti & Orlin 1993, §4.5), by values, or by values and numbers of runs. Any d may be given: what
+        it is over by is taken off the bound. Entries [r, j] with j < r, and [0, j] with j > 0, are not
+        read.
+
+        For exact values, up to `EXACT_UP_TO` of them, all runs are compared exactly; see
+        `models.witnesses.few_runs`. Otherwise the worst runs are found in floats, and what rounding might
+        hide is taken off, too; see `models.witnesses.ordered_runs`.
+
+        Without a witness, all that is said is that squares are not negative; see `solvers.prove`.
+
+        Parameters
+        ----------
+        x : array, shape (n,)
+        witness : mapping, optional
+            ``potentials``: floats, or int and `Fraction`.
         """
-        broken = self.violations(x)
-        objective = self.objective(x)
+        objective, broken = self.objective(x), self.violations(x)
         if broken:
             return infeasible(objective, broken)
-        reason = "another partition costs less"
-        potentials: Any = self.cut()[1]
         values, price = self.data
-        witness = {"potentials": potentials}
-        if self.in_fractions:
-            bound = potentials.flat[-1] + price * (self.clusters or 0)
-            return judge(objective, objective - bound, True, witness, reason)
+        paid = price * (self.clusters or 0)
+        bound: Number = price * (self.clusters or 1)
+        given = entry(witness, "potentials")
+        if given is not None:
+            check = self._exact_bound if self.in_fractions else self._float_bound
+            bound = max(check(objective - paid, witness, runs.starts_of(x, values.size)) + paid, bound)
+        proof = {} if given is None else {"potentials": given}
+        gap = max(objective - bound, 0 * bound)  # of floats, rounded, it might be less
+        return judge(objective, gap, self.in_fractions, proof, "another partition may cost less")
+
+    @property
+    def _layers(self) -> tuple[int, int]:
+        return 1 if self.clusters is None else self.clusters + 1, np.size(self.values) + 1
+
+    def _exact_bound(self, _: Number, witness: Witness | None, __: NDArray[np.int64]) -> Number:
+        """What potentials prove, in Fractions."""
+        values, price = self.data
+        rows = few_runs.exact_rows(witness, "potentials", self._layers)
+        assert rows is not None
+        each = Fraction(price) if self.clusters is None else Fraction(0)
+        over = few_runs.excess(whole_sums(values), Fraction(0), each, rows)
+        return Fraction(rows[-1][-1]) - Fraction(rows[0][0]) - over
+
+    def _float_bound(self, cost: Number, witness: Witness | None, starts: NDArray[np.int64]) -> float:
+        """What potentials prove of partitions that cost no more than this one, in floats."""
+        values, price = self.data
         sums = self.sums()
-        over = rounding(values, sums)
+        lost = sums_error(values, sums, float(cost))
         if self.clusters is None:
-            over += segment_paths.priced_excess(
-                potentials, float(price), sums, runs.starts_of(x, values.size)
+            d = real_array(witness, "potentials", self._layers[1:])
+            assert d is not None
+            return float(d[-1] - d[0]) - ordered_runs.most_over(
+                d, float(price), sums, starts, float(cost), lost
             )
-            bound = potentials[-1] - over
-        else:
-            over += segment_paths.layers_excess(potentials, sums)
-            bound = potentials[-1, -1] - over + float(price) * self.clusters
-        return judge(objective, max(0.0, float(objective) - float(bound)), False, witness, reason)
-
-    def cut(self) -> tuple[NDArray[np.int64], NDArray[Any]]:
-        """Where the runs of an optimal partition begin, and the potentials that prove it.
-
-        The potentials have shape (n + 1,), or with `clusters` (k + 1, n + 1), the price not included (inf
-        where there is no such cut): floats, or where the model is `in_fractions` those of
-        `models.exact_paths.least_costs`.
-        """
-        values, price = self.data
-        if self.in_fractions:
-            paid, layers = (price, 0) if self.clusters is None else (0, self.clusters)
-            least, begins = exact_paths.least_costs(exact_paths.whole_sums(values), 0, paid, layers)
-            return runs.walk(begins), least
-        sums = self.sums()
-        if self.clusters is None:
-            least, begins = segment_paths.priced(float(price), sums)
-            return runs.walk(begins), least
-        potentials = segment_paths.layers(self.clusters, sums)
-        return segment_paths.layered_starts(potentials, sums), potentials
+        d = real_array(witness, "potentials", self._layers)
+        assert d is not None
+        return float(d[-1, -1] - d[0, 0]) - ordered_runs.most_over_layers(d, sums, float(cost), lost)
 
     def sums(self) -> Sums:
         """The sums of values and squares that costs in floats are made of."""

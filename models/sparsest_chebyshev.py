@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -13,6 +14,7 @@ from models.certificate import Certificate, Witness, infeasible, judge
 from models.chebyshev import Chebyshev
 from models.model import answer_of
 from models.program import INFINITY, Block, Program, Term, rows_of
+from models.witnesses.arrays import whole_array
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,10 +57,10 @@ class SparsestChebyshev:
         """The noisy counts as an array."""
         return np.asarray(self.noisy)
 
-    @property
+    @cached_property
     def distance(self) -> int:
         """d*: the optimum of `Chebyshev`."""
-        return int(self._nearest.least_distance(np.array([2**62]))[0])
+        return int(self._nearest.least_distance()[0])
 
     @property
     def _nearest(self) -> Chebyshev:
@@ -110,37 +112,51 @@ class SparsestChebyshev:
             f"nearest: x[{i}] = {x[i]} is more than {self.distance} from its noisy count" for i in far
         ]
 
-    def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:  # noqa: ARG002
-        """The fewest positive entries k, and the least L1 change with k of them; O(n log n), the gap exact.
+    def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:
+        """A threshold σ of the noisy counts: with it, two sums bound the number and the change; linear time.
 
-        k: those that must be positive, and then the roomiest, until their upper bounds reach the total. L1:
-        with S the positive entries, the change is at least Σ y⁻ + Σ_{i ∉ S} y⁺ + |Σ_{i ∈ S} y⁺ − c|, which
-        only falls as Σ_{i ∈ S} y⁺ grows; the k largest entries make it least.
+        That d is the least distance, x and three sums show; see `Chebyshev.certificate`. At d, let S be the
+        positive entries: all those with y > d, and some others. For any τ > 0, the upper bounds u of these
+        others add up to at most τ for each of them and Σ max(0, u − τ) over all that may be in S. They must
+        reach the total with the rest, so S has at least some number k of entries. The change is at least
+        Σ_{i ∉ S} |y_i| + Σ_{i ∈ S} max(0, −y_i) + |h − c| with h = Σ_{i ∈ S} max(0, y_i), which does not
+        rise with h; if S has k entries, h ≤ k·σ + Σ max(0, y − σ), for any σ ≥ 0. With more, the objective
+        is at least M·(k + 1). Both sums are the linear programming dual of choosing the k largest numbers
+        (Ogryczak & Tamir 2003); at σ the k-th largest noisy count, and τ = σ + d, they are equalities.
+
+        Without a witness, σ is the least noisy count of a positive entry of x.
+
+        Parameters
+        ----------
+        x : int array, shape (n,)
+        witness : mapping, optional
+            ``threshold``, the whole number σ, shape ().
         """
         x = answer_of(x, self.counts.shape, integer=True)
-        objective = self.objective(x)
-        broken = self.violations(x)
-        if broken:
-            return infeasible(objective, broken)
-        fewest = self.fewest()
-        above = np.sort(np.maximum(self.counts, 0))
-        held = int(exact.total(above[above.size - fewest :]))
-        below = int(exact.total(np.maximum(-self.counts, 0)))
-        least = below + int(exact.total(above)) - held + abs(held - self.total)
-        gap = objective - (self.price * fewest + least)
-        reason = f"an answer has {fewest} positive entries and an L1 change of {least}"
-        return judge(objective, gap, True, {"fewest": fewest, "l1": least}, reason)
-
-    def fewest(self) -> int:
-        """The least number of positive entries that any Chebyshev-optimal answer has, exactly."""
-        lower, upper = self.box
-        must = lower > 0
-        room = int(exact.total(upper[must]))
-        optional = np.sort(upper[~must & (upper > 0)])[::-1]
-        if room >= self.total:
-            return int(must.sum())
-        reached = room + np.cumsum(optional)
-        return int(must.sum()) + int(np.searchsorted(reached, self.total)) + 1
+        nearest = self._nearest.certificate(x)
+        if not nearest.optimal:
+            return infeasible(self.objective(x), self.violations(x))
+        y, d = self.counts, int(nearest.objective)
+        price = int(y.size) * d + 1
+        positive = x > 0
+        objective = price * int(np.count_nonzero(positive)) + int(exact.total(np.abs(x - y)))
+        given: Any = whole_array(witness, "threshold", ())
+        if given is None:
+            given = y[positive].min() if positive.any() else y.max(initial=0)
+        threshold = int(given)
+        must, may = y > d, (y <= d) & (y + d > 0)
+        fewest = int(np.count_nonzero(must))
+        short = self.total - int(exact.total(y[must])) - fewest * d
+        each = threshold + d
+        if short > 0 and each > 0:
+            spare = int(exact.total(np.maximum(y[may] + (d - each), 0)))
+            fewest += max(0, -((spare - short) // each))
+        sigma = max(threshold, 0)
+        held = fewest * sigma + int(exact.total(np.maximum(y - sigma, 0)))
+        change = max(0, int(exact.total(np.abs(y))) - held + abs(held - self.total))
+        bound = min(price * fewest + change, price * (fewest + 1))
+        reason = f"{fewest} positive entries and an L1 change of {change} are not ruled out"
+        return judge(objective, objective - bound, True, {"threshold": np.array(threshold)}, reason)
 
     @classmethod
     def random(cls, rng: np.random.Generator, size: int) -> Self:

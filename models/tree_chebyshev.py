@@ -15,6 +15,7 @@ from models.hierarchy_qip import HierarchyQIP
 from models.model import answer_of, fractional, random_noisy
 from models.program import INFINITY, Block, Program, Rows, Term, rows_of
 from models.tree import Tree
+from models.witnesses.arrays import whole_array
 
 Ints = NDArray[np.int64]
 
@@ -45,8 +46,10 @@ class TreeChebyshev:
     Examples
     --------
     >>> model = TreeChebyshev(Tree([[0, 0], [0, 0, 1]]), [0, 6, 4, 9, 1, 2], total=10)
-    >>> model.least_distance(), model.objective([10, 7, 3, 7, 0, 3])
-    (2, 2)
+    >>> model.objective([10, 7, 3, 7, 0, 3])
+    2
+    >>> model.certificate([10, 7, 3, 7, 0, 3], {"node": 1, "lower": [3], "upper": [1]}).bound
+    2
     """
 
     tree: Tree
@@ -129,43 +132,62 @@ class TreeChebyshev:
             found.append(f"total: x[0] = {x[0]}, not {self.total}")
         return found
 
-    def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:  # noqa: ARG002
-        """No answer keeps all changes under the least distance; O(n log range), the gap exact."""
+    def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:
+        """Two sets of nodes that cannot both be right at a smaller distance; linear time.
+
+        Let r be a node, A nodes of its subtree none of which lies in another's, and B nodes that each leaf of
+        it lies below (or is) exactly one of. Then Σ_A x ≤ x_r = Σ_B x. At distance d, x_a ≥ y_a − d and
+        x_b ≤ y_b + d, but for the root's count c, which is exact. So (|A| + |B|)·d ≥ Σ_A y − Σ_B y, where the
+        root counts as c among the y's, and not among the numbers. Some such sets leave no gap: that is
+        Hoffman's circulation theorem (1960), on a tree.
+
+        Without a witness, all that is said is that no count is negative, d ≥ −y_r; see `solvers.prove`.
+
+        Parameters
+        ----------
+        x : int array, shape (nodes,)
+        witness : mapping, optional
+            ``node``, r, shape (), and ``lower`` and ``upper``, the nodes of A and B, int arrays. If they are
+            not such sets, they prove nothing.
+        """
         x = answer_of(x, self.counts.shape, integer=True)
         objective = self.objective(x)
         broken = self.violations(x)
         if broken:
             return infeasible(objective, broken)
-        least = self.least_distance()
-        reason = f"there is an answer with no change over {least}"
-        return judge(objective, objective - least, True, {"least_distance": least}, reason)
+        bound = max(0, -int(self.counts[1:].min(initial=0)))
+        node = whole_array(witness, "node", ())
+        lower, upper = (whole_array(witness, name, (-1,)) for name in ("lower", "upper"))
+        proof = {}
+        if node is not None and lower is not None and upper is not None:
+            bound = max(bound, self._clash(int(node), lower, upper))
+            proof = {"node": node, "lower": lower, "upper": upper}
+        reason = f"an answer with no change over {bound} is not ruled out"
+        return judge(objective, objective - bound, True, proof, reason)
 
-    def least_distance(self) -> int:
-        """The optimum, by bisection: at d, each subtree can hold just the counts in an interval."""
-        low, high = -1, exact.reach(self.counts) + self.total
-        while high - low > 1:
-            middle = (low + high) // 2
-            if self.spans(middle) is None:
-                low = middle
-            else:
-                high = middle
-        return high
-
-    def spans(self, distance: int) -> tuple[Ints, Ints] | None:
-        """What each subtree can hold at a distance, ``(least, most)``; None if that leaves no answer."""
-        tree, y = self.tree, self.counts
-        least, most = np.maximum(0, y - distance), np.minimum(self.total, y + distance)
-        least[0] = most[0] = self.total
-        start, child = tree.children
-        for level in range(tree.depth - 1, -1, -1):
-            nodes = np.arange(tree.size)[tree.nodes_of(level)]
-            nodes = nodes[np.diff(start)[nodes] > 0]
-            if nodes.size:
-                family = child[start[nodes[0]] : start[nodes[-1] + 1]]
-                cuts = start[nodes] - start[nodes[0]]
-                least[nodes] = np.maximum(least[nodes], np.add.reduceat(least[family], cuts))
-                most[nodes] = np.minimum(most[nodes], np.add.reduceat(most[family], cuts))
-        return None if np.any(least > most) else (least, most)
+    def _clash(self, node: int, lower: Ints, upper: Ints) -> int:
+        """The least distance that two sets of nodes below a node allow; 0 if they are not as they must be."""
+        tree, size = self.tree, self.tree.size
+        named = np.concatenate([[node], lower, upper])
+        if named.min() < 0 or named.max() >= size:
+            return 0
+        inside = np.zeros(size, np.int64)
+        inside[node] = 1
+        above, below = np.bincount(lower, minlength=size), np.bincount(upper, minlength=size)
+        for level in range(1, tree.depth + 1):
+            nodes = tree.nodes_of(level)
+            for marks in (inside, above, below):
+                marks[nodes] += marks[tree.parent[nodes]]
+        leaves = tree.leaves[inside[tree.leaves] > 0]
+        if above.max(initial=0) > 1 or not inside[lower].all() or not inside[upper].all():
+            return 0
+        if not np.all(below[leaves] == 1):
+            return 0
+        y = self.counts.copy()
+        y[0] = self.total
+        moving = int(np.count_nonzero(lower) + np.count_nonzero(upper))
+        away = int(exact.total(y[lower])) - int(exact.total(y[upper]))
+        return max(0, -(-away // moving)) if moving else 0
 
     @classmethod
     def random(cls, rng: np.random.Generator, size: int) -> Self:

@@ -19,7 +19,7 @@ from models.hierarchy_qip import HierarchyQIP
 from models.model import answer_of, fractional
 from models.program import INFINITY, Block, Program, Rows, Term
 from models.tree import Tree
-from models.tree_matching_flow import Chains, improve
+from models.witnesses.arrays import whole_array
 
 Ints = NDArray[np.int64]
 
@@ -59,7 +59,8 @@ class TreeMatching:
     gets, its leaves share it best by sorting, at the distance between it and their estimates taken together;
     what is left are two laminar families of sums. Three such families are not totally unimodular (as they
     stand in the program above; and without that way out on four levels): on more than three levels there is
-    no fast path, and the certificate's bound, that of blocks of up to three levels, may leave a gap.
+    no fast path, and the bound of the best prices known, those of blocks of up to three levels, may leave a
+    gap.
 
     Parameters
     ----------
@@ -193,21 +194,34 @@ class TreeMatching:
             found.append(f"consistency: node {r}, size {k}: children sum to {sums[i, k]}, not {x[r, k]}")
         return found
 
-    def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:  # noqa: ARG002
-        """Prices in each region for each step between sizes, no larger than the step is wide.
+    def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:
+        """Check prices in each region for each step between sizes, shape (nodes, sizes − 1).
 
-        With prices p, and P those of a leaf and all regions above it added up, the objective is at least
-        Σ_r Σ_k p_rk (x_rk − e_rk), whose least value over feasible x puts every leaf's groups at the one size
-        that is best for P. On up to three levels the prices are optimal: x's own where no cycle of its
-        residual network pays, else those of the optimum found from x, and the gap is exact. On more levels
-        they are the best for blocks of up to three levels, and the gap is only bounded.
+        A price p_rk is cut off at ± the step's width w_k, so that ``w_k·|x_rk − e_rk| ≥ p_rk (x_rk −
+        e_rk)``. So the objective is at least Σ_r Σ_k p_rk (x_rk − e_rk). With P those of a leaf and all
+        regions above it added up, the least that this can be over all feasible x puts each leaf's groups at
+        the one size that is best for P: see `bound`. That is the Lagrangian dual of the flow (Ahuja,
+        Magnanti & Orlin 1993, §16.2). On up to three levels there are prices that leave no gap, those of
+        the optimal flow.
+
+        Without a witness the slopes at x are tried, ``w_k·sign(x_rk − e_rk)``; see `solvers.prove` for
+        better.
+
+        Parameters
+        ----------
+        x : int array, shape (nodes, sizes)
+        witness : mapping, optional
+            ``prices``, whole numbers.
         """
         x = answer_of(x, self.shape, integer=True)
         objective = self.objective(x)
         broken = self.violations(x)
         if broken:
             return infeasible(objective, broken)
-        bound, prices = self._prices(x.astype(np.int64))
+        prices = whole_array(witness, "prices", (self.tree.size, self.points.size - 1))
+        if prices is None:
+            prices = self.steps * np.sign(x.astype(np.int64) - self.estimates)[:, :-1]
+        bound = max(self.bound(prices), 0)
         reason = f"sizes at a total distance of {bound} are not ruled out"
         return judge(objective, objective - bound, True, {"prices": prices}, reason)
 
@@ -222,55 +236,6 @@ class TreeMatching:
         least = np.minimum(above.min(axis=1, initial=0), 0)
         held = exact.dot(self.estimates[tree.leaves, -1], least)
         return int(held) - int(exact.dot(prices, self.estimates[:, :-1]))
-
-    def block(self, node: int, levels: int) -> tuple[Ints, Chains]:
-        """A node's children, and the flow of it, them and (on three levels) what they have below them."""
-        start, child = self.tree.children
-        family = child[start[node] : start[node + 1]]
-        own = self.estimates[family]
-        below, has_below = np.zeros_like(own), np.diff(start)[family] > 0
-        if levels < 3:
-            has_below = np.zeros(family.size, np.bool_)
-        for i in np.flatnonzero(has_below):
-            below[i] = self.estimates[child[start[family[i]] : start[family[i] + 1]]].sum(axis=0)
-        return family, Chains(self.estimates[node], own, below, has_below, self.steps)
-
-    def _prices(self, x: Ints) -> tuple[int, Ints]:
-        """The best bound from blocks of up to three levels, and its prices."""
-        levels = self.tree.depth + 1
-        if levels <= 3:
-            prices = self._of_blocks(0, levels, x)
-            return self.bound(prices), prices
-        best = [(0, np.zeros((self.tree.size, self.points.size - 1), np.int64))]
-        for end in range(1, levels + 1):
-            found = []
-            for deep in range(1, min(3, end) + 1):
-                prices = best[end - deep][1] + self._of_blocks(end - deep, deep, x)
-                found.append((self.bound(prices), prices))
-            best.append(max(found, key=lambda one: one[0]))
-        return best[-1]
-
-    def _of_blocks(self, first: int, levels: int, x: Ints) -> Ints:
-        """Optimal prices of all blocks of so many levels whose roots are at one level; 0 elsewhere."""
-        prices = np.zeros((self.tree.size, self.points.size - 1), np.int64)
-        start, child = self.tree.children
-        at_level = self.tree.nodes_of(first)
-        for node in range(at_level.start, at_level.stop):
-            family, data = self.block(node, levels)
-            if levels == 1 or not family.size:
-                continue
-            held = x[family]
-            top, label = improve(data, held)
-            prices[node] = top[:-1] - top[1:]
-            both = np.diff(label, axis=1)
-            # What the chain's price is made of: a slope of either cost at what passes.
-            highest = np.where(held >= data.own, 1, -1)[:, :-1] * self.steps
-            least = np.where(held > data.below, 1, -1)[:, :-1] * self.steps
-            split = np.minimum(highest, both - least)
-            prices[family] = np.where(data.has_below[:, None], split, both)
-            for i in np.flatnonzero(data.has_below):
-                prices[child[start[family[i]] : start[family[i] + 1]]] = both[i] - split[i]
-        return prices
 
     @classmethod
     def random(cls, rng: np.random.Generator, size: int) -> Self:

@@ -15,7 +15,8 @@ def prove(model: Model | Program, x: Any) -> Certificate:
 
     A certificate alone reads its witness off the answer, and that can fail where the answer is not optimal or
     where its proof needs more numbers than it holds. Then the fast path finds an optimum, and the witness
-    that proves this optimum bounds the given answer, too.
+    that proves this optimum bounds the given answer, too. Where there is no fast path, `fast.witness` may
+    know a search for a witness.
 
     For a bare `Program`, HiGHS finds prices of its rows; `solvers.prove_program.prove_program` takes other
     backends, too.
@@ -46,11 +47,10 @@ def prove(model: Model | Program, x: Any) -> Certificate:
         return own
     try:
         best, witness = fast.answer(model)
+        proof = own if best is None else model.certificate(best, witness)
     except fast.NoFastPath:
-        return own
-    if best is None:
-        return own
-    proof = model.certificate(best, witness)
+        witness = fast.witness(model, x)
+        proof = own if witness is None else model.certificate(x, witness)
     if proof.bound is None or proof.bound <= own.bound:
         return own
     gap = max(own.objective - proof.bound, 0)  # floats may round to just below

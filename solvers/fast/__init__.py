@@ -36,6 +36,10 @@ PATHS = {
 """Each model's algorithm. Loaded on use: a file compiles, or takes from Numba's cache, its own kernels."""
 
 
+WITNESSES = {"TreeMatching": "solvers.fast.tree_matching:bounding_prices"}
+"""Searches of a witness for a given answer, for models that have no fast path, or not always one."""
+
+
 class NoFastPath(Exception):
     """Says which model, or which of its options, has no specialised algorithm."""
 
@@ -53,9 +57,19 @@ def answer(model: Model) -> tuple[Any, Witness | None]:
     name = type(model).__name__
     if name not in PATHS:
         raise NoFastPath(f"{name} has no fast path")
-    module, function = PATHS[name].split(":")
-    found: tuple[Any, Witness | None] = getattr(importlib.import_module(module), function)(model)
+    found: tuple[Any, Witness | None] = _function(PATHS[name])(model)
     return found
+
+
+def witness(model: Model, x: Any) -> Witness | None:
+    """A witness for a feasible answer to a model without a fast path; None if there is no search for one."""
+    name = type(model).__name__
+    return _function(WITNESSES[name])(model, x) if name in WITNESSES else None
+
+
+def _function(place: str) -> Any:
+    module, name = place.split(":")
+    return getattr(importlib.import_module(module), name)
 
 
 def exact(model: Model) -> bool:

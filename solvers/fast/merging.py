@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from models import Merging
-from models.merging import nearest
+from models import Merging, exact
 
 
 def solve_merging(model: Merging) -> tuple[NDArray[Any], None]:
@@ -24,3 +23,12 @@ def solve_merging(model: Merging) -> tuple[NDArray[Any], None]:
         pairs = zip(sums.tolist(), mass.tolist(), strict=True)
         return np.array([*(Fraction(s) / w for s, w in pairs), None], dtype=object)[:-1], None
     return sums.astype(np.float64) / mass.astype(np.float64), None
+
+
+def nearest(sums: NDArray[Any], mass: NDArray[Any]) -> NDArray[Any]:
+    """The whole number nearest to each sums/mass, exact for exact data; half-way goes to the even one."""
+    if not (exact.is_exact(sums) and exact.is_exact(mass)):
+        return np.asarray(np.rint(sums / mass).astype(np.int64))
+    up = (2 * sums + mass) // (2 * mass)
+    tie = (2 * sums + mass == 2 * mass * up) & (up % 2 == 1)
+    return np.asarray(up - tie)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from models import SparsestChebyshev
+from models import SparsestChebyshev, exact
 
 
 def solve_sparsest_chebyshev(model: SparsestChebyshev) -> tuple[NDArray[np.int64], None]:
@@ -14,7 +14,7 @@ def solve_sparsest_chebyshev(model: SparsestChebyshev) -> tuple[NDArray[np.int64
     Ties: of equal entries the earlier one is kept; the earlier of the kept ones moves first.
     """
     lower, upper = model.box
-    kept = np.sort(np.argsort(-model.counts, kind="stable")[: model.fewest()])
+    kept = np.sort(np.argsort(-model.counts, kind="stable")[: fewest(model)])
     x = np.zeros(model.counts.size, dtype=np.int64)
     x[kept] = np.maximum(model.counts[kept], 0)
     missing = model.total - int(x.sum())
@@ -22,3 +22,15 @@ def solve_sparsest_chebyshev(model: SparsestChebyshev) -> tuple[NDArray[np.int64
     taken = np.clip(abs(missing) - (np.cumsum(room) - room), 0, room)
     x[kept] += taken if missing > 0 else -taken
     return x, None
+
+
+def fewest(model: SparsestChebyshev) -> int:
+    """The least number of positive entries that any Chebyshev-optimal answer has, exactly."""
+    lower, upper = model.box
+    must = lower > 0
+    room = int(exact.total(upper[must]))
+    optional = np.sort(upper[~must & (upper > 0)])[::-1]
+    if room >= model.total:
+        return int(must.sum())
+    reached = room + np.cumsum(optional)
+    return int(must.sum()) + int(np.searchsorted(reached, model.total)) + 1

@@ -8,19 +8,89 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from models import TreeChebyshev
+from models import Tree, TreeChebyshev, exact
+from models.certificate import Witness
+
+Ints = NDArray[np.int64]
 
 
-def solve_tree_chebyshev(model: TreeChebyshev) -> tuple[NDArray[np.int64], None]:
+def solve_tree_chebyshev(model: TreeChebyshev) -> tuple[Ints, Witness | None]:
     """An optimal answer; within the room that the least distance leaves, brothers change alike.
 
     Each family's noisy counts are moved by one amount, as far as each count's room allows, so that they sum
     to their parent's; what is left of a unit each goes to the earlier children.
     """
-    spans = model.spans(model.least_distance())
-    assert spans is not None, "the least distance admits an answer"
+    distance = least_distance(model)
+    least, most = spans(model, distance)
     start, child = model.tree.children
-    return np.asarray(_share_out(model.counts, model.total, *spans, start, child)), None
+    x = np.asarray(_share_out(model.counts, model.total, least, most, start, child))
+    return x, clash(model, distance - 1) if distance else None
+
+
+def least_distance(model: TreeChebyshev) -> int:
+    """The optimum, by bisection: at d, each subtree can hold just the counts in an interval."""
+    low, high = -1, exact.reach(model.counts) + model.total
+    while high - low > 1:
+        middle = (low + high) // 2
+        least, most = spans(model, middle)
+        if np.any(least > most):
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def spans(model: TreeChebyshev, distance: int) -> tuple[Ints, Ints]:
+    """What each subtree can hold at a distance, ``(least, most)``; no answer if a least is over its most."""
+    least, most = _own(model, distance)
+    most = np.minimum(model.total, most)
+    _narrow(model.tree, least, most)
+    return least, most
+
+
+def _narrow(tree: Tree, least: Ints, most: Ints) -> None:
+    """Narrow what each node can hold to what its children can, in place, from the leaves up."""
+    start, child = tree.children
+    for level in range(tree.depth - 1, -1, -1):
+        nodes = np.arange(tree.size)[tree.nodes_of(level)]
+        nodes = nodes[np.diff(start)[nodes] > 0]
+        if nodes.size:
+            family = child[start[nodes[0]] : start[nodes[-1] + 1]]
+            cuts = start[nodes] - start[nodes[0]]
+            least[nodes] = np.maximum(least[nodes], np.add.reduceat(least[family], cuts))
+            most[nodes] = np.minimum(most[nodes], np.add.reduceat(most[family], cuts))
+
+
+def clash(model: TreeChebyshev, distance: int) -> Witness:
+    """Why there is no answer at a distance: a node, and the nodes below it that make its interval empty."""
+    tree = model.tree
+    least, most = _own(model, distance)
+    own = (least.copy(), most.copy())
+    _narrow(tree, least, most)
+    node = int(np.flatnonzero(least > most)[-1])
+    lower, upper = (_makers(tree, node, side == mine) for side, mine in zip((least, most), own, strict=True))
+    return {"node": np.array(node), "lower": lower[own[0][lower] > 0], "upper": upper}
+
+
+def _own(model: TreeChebyshev, distance: int) -> tuple[Ints, Ints]:
+    """What each node can hold at a distance by its own noisy count, or, the root, by the total."""
+    least, most = np.maximum(0, model.counts - distance), model.counts + distance
+    least[0] = most[0] = model.total
+    return least, most
+
+
+def _makers(tree: Tree, node: int, own: NDArray[np.bool_]) -> Ints:
+    """The highest nodes at or below a node whose own side is the subtree's: its side is the sum of theirs."""
+    made = np.zeros(tree.size, np.bool_)
+    open_ = made.copy()
+    open_[node] = True
+    for level in range(int(tree.level[node]), tree.depth + 1):
+        nodes = tree.nodes_of(level)
+        if level > tree.level[node]:
+            parents = tree.parent[nodes]
+            open_[nodes] = open_[parents] & ~made[parents]
+        made[nodes] = open_[nodes] & own[nodes]
+    return np.flatnonzero(made)
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]

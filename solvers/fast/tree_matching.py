@@ -6,15 +6,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models import GroupMatching, TreeMatching
-from models.tree_matching_flow import improve
+from models.certificate import Witness
 from solvers.fast import NoFastPath
 from solvers.fast.matching import solve_group_matching
+from solvers.fast.tree_matching_flow import Chains, improve
 
 Ints = NDArray[np.int64]
 
 
-def solve_tree_matching(model: TreeMatching) -> tuple[Ints, None]:
-    """Top-down matching's sizes, improved by `models.tree_matching_flow`, shared out by sorting below.
+def solve_tree_matching(model: TreeMatching) -> tuple[Ints, Witness | None]:
+    """Top-down matching's sizes, improved by `tree_matching_flow`, shared out by sorting below; the prices.
 
     Raises
     ------
@@ -27,8 +28,9 @@ def solve_tree_matching(model: TreeMatching) -> tuple[Ints, None]:
     if tree.depth == 0:
         return model.estimates, None
     x = top_down(model)
-    improve(model.block(0, levels=3)[1], x)
-    return shared_out(model, x), None
+    prices = np.zeros((tree.size, model.points.size - 1), np.int64)
+    _price(model, 0, 3, x, prices)
+    return shared_out(model, x), {"prices": prices}
 
 
 def top_down(model: TreeMatching) -> Ints:
@@ -38,7 +40,7 @@ def top_down(model: TreeMatching) -> Ints:
     size alone, above and below: so all three sizes are in order, and the middle one's counts, cumulated, are
     the middle ones.
     """
-    family, data = model.block(0, levels=3)
+    family, data = block(model, 0, levels=3)
     above = matched(model, data.root, family)
     middle = np.sort(np.stack([above, data.own, data.below]), axis=0)[1]
     return np.where(data.has_below[:, None], middle, data.own)
@@ -46,7 +48,7 @@ def top_down(model: TreeMatching) -> Ints:
 
 def shared_out(model: TreeMatching, x: Ints) -> Ints:
     """The whole answer, from what the root's children get: theirs share it by sorting, which is best."""
-    family, data = model.block(0, levels=3)
+    family, data = block(model, 0, levels=3)
     every = np.zeros(model.shape, np.int64)
     every[family] = x
     start, child = model.tree.children
@@ -64,3 +66,56 @@ def matched(model: TreeMatching, above: Ints, nodes: Ints) -> Ints:
     dealt = np.zeros((nodes.size, model.points.size), np.int64)
     np.add.at(dealt, (matching.children[2][pairs["child"]], pairs["parent"]), pairs["count"])
     return np.cumsum(dealt, axis=1)
+
+
+def block(model: TreeMatching, node: int, levels: int) -> tuple[Ints, Chains]:
+    """A node's children, and the flow of it, them and (on three levels) what they have below them."""
+    start, child = model.tree.children
+    family = child[start[node] : start[node + 1]]
+    own = model.estimates[family]
+    below, has_below = np.zeros_like(own), np.diff(start)[family] > 0
+    if levels < 3:
+        has_below = np.zeros(family.size, np.bool_)
+    for i in np.flatnonzero(has_below):
+        below[i] = model.estimates[child[start[family[i]] : start[family[i] + 1]]].sum(axis=0)
+    return family, Chains(model.estimates[node], own, below, has_below, model.steps)
+
+
+def bounding_prices(model: TreeMatching, x: Ints) -> Witness:
+    """Prices for a tree of any depth, from any feasible answer: the best of blocks of up to three levels."""
+    x, levels = np.asarray(x).astype(np.int64), model.tree.depth + 1
+    best = [(0, np.zeros((model.tree.size, model.points.size - 1), np.int64))]
+    for end in range(1, levels + 1):
+        found = []
+        for deep in range(1, min(3, end) + 1):
+            prices = best[end - deep][1] + _of_blocks(model, end - deep, deep, x)
+            found.append((model.bound(prices), prices))
+        best.append(max(found, key=lambda one: one[0]))
+    return {"prices": best[-1][1]}
+
+
+def _of_blocks(model: TreeMatching, first: int, levels: int, x: Ints) -> Ints:
+    """Optimal prices of all blocks of so many levels whose roots are at one level; 0 elsewhere."""
+    prices = np.zeros((model.tree.size, model.points.size - 1), np.int64)
+    start, child = model.tree.children
+    at_level = model.tree.nodes_of(first)
+    for node in range(at_level.start, at_level.stop):
+        if levels > 1 and start[node] < start[node + 1]:
+            _price(model, node, levels, x[child[start[node] : start[node + 1]]], prices)
+    return prices
+
+
+def _price(model: TreeMatching, node: int, levels: int, held: Ints, prices: Ints) -> None:
+    """Make what a node's children get optimal for their block, in place, and put its prices to theirs."""
+    family, data = block(model, node, levels)
+    start, child = model.tree.children
+    top, label = improve(data, held)
+    prices[node] = top[:-1] - top[1:]
+    both = np.diff(label, axis=1)
+    # What the chain's price is made of: a slope of either cost at what passes.
+    highest = np.where(held >= data.own, 1, -1)[:, :-1] * model.steps
+    least = np.where(held > data.below, 1, -1)[:, :-1] * model.steps
+    split = np.minimum(highest, both - least)
+    prices[family] = np.where(data.has_below[:, None], split, both)
+    for i in np.flatnonzero(data.has_below):
+        prices[child[start[family[i]] : start[family[i] + 1]]] = both[i] - split[i]

@@ -24,7 +24,7 @@ from hierdp.mechanisms.clustering.noise_first import noise_first
 from hierdp.noise import ExactNoise, SimulatedNoise
 from models import Clustering
 from models.run_costs import sums_of
-from models.segment_paths import layers
+from solvers.fast.segment_paths import layers
 from tests.brute import blocks
 from tests.hierdp.doubles import Double, everything_in
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from models import Chebyshev, SparsestChebyshev, Tree, TreeChebyshev
-from solvers import solve
+from solvers import fast, prove, solve
+from solvers.fast.tree_chebyshev import least_distance
 
 
 def test_fewest_positives_on_all_tiny_instances():
@@ -24,7 +25,8 @@ def test_fewest_positives_on_all_tiny_instances():
                 assert answer.status == "optimal"
                 assert answer.objective == best
                 for x, cost in costs.items():
-                    proof = model.certificate(x)
+                    assert model.certificate(x).bound <= best
+                    proof = prove(model, x)
                     assert proof.gap == cost - best
                     assert proof.optimal == (cost == best)
                     checked += 1
@@ -46,10 +48,12 @@ def test_whole_tree_on_all_tiny_instances():
                 model = TreeChebyshev(tree, [0, *y], total)
                 costs = [(x, model.objective(x)) for x in tree_answers(model)]
                 best = min(cost for _, cost in costs)
-                assert model.least_distance() == best
+                assert least_distance(model) == best
                 assert solve(model).objective == best
+                witness = fast.answer(model)[1]
                 for x, cost in costs:
-                    assert model.certificate(x).gap == cost - best
+                    assert model.certificate(x, witness).gap == cost - best
+                    assert model.certificate(x).bound <= best
                     checked += 1
     assert checked > 3000
 

@@ -9,8 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models import Clustering, clustering, monge, runs
-from solvers import fast, solve
+from models import Clustering, clustering, runs
+from models.witnesses import sorted_runs
+from solvers import fast, prove, solve
+from solvers.fast import monge
+from solvers.fast.clustering import potentials as potentials_of
 from tests.brute import blocks
 from tests.marks import quick
 from tests.models.test_clustering import marks, run_cost
@@ -50,12 +53,12 @@ def test_every_tiny_instance(scale, arithmetic):
             for k in range(1, n + 1):
                 model = Clustering(values, scale, k)
                 best = min(cost for cut, cost in zip(cuts, costs, strict=True) if len(cut) == k)
-                x = fast.answer(model)[0]
+                x, witness = fast.answer(model)
                 assert x.dtype == np.int64
                 assert x.sum() == k
                 assert float(model.objective(x) - best) == pytest.approx(0, abs=0 if exact else 1e-12)
                 for cut, cost in list(zip(cuts, costs, strict=True))[:: 1 if n < 5 else 3]:
-                    proof = model.certificate(marks(cut, n))
+                    proof = model.certificate(marks(cut, n), witness)
                     assert proof.objective == cost
                     if len(cut) != k:
                         assert proof.bound is None
@@ -99,7 +102,7 @@ def test_the_price_is_what_one_run_more_would_save():
     best = layered(values.tolist(), 2)
     for k in range(1, 20):
         model = Clustering(values, 2, k)
-        price = model.certificate(fast.answer(model)[0]).witness["price"]
+        price = model.certificate(*fast.answer(model)).witness["price"]
         assert price == best[k - 1] - best[k]
     model = Clustering(values, 2, 20)
     assert model.certificate([1] * 20).witness == {}
@@ -108,37 +111,31 @@ def test_the_price_is_what_one_run_more_would_save():
 def test_wrong_potentials_and_prices_prove_less_and_never_too_much(monkeypatch):
     monkeypatch.setattr(clustering, "EXACT_UP_TO", 0)
     rng = np.random.default_rng(3)
-    true, along, one_more = Clustering.cut, monge.along, monge.one_more
+    along, one_more = sorted_runs.along, sorted_runs.one_more
     for _ in range(100):
         n = int(rng.integers(3, 30))
         model = Clustering(np.sort(rng.integers(0, 60, n)), 3.0, int(rng.integers(1, n)))
-        x = fast.answer(model)[0]
+        x, witness = fast.answer(model)
         cost = float(model.objective(x))
         other = runs.marks_of(np.append(0, rng.choice(np.arange(1, n), model.clusters - 1, replace=False)), n)
         noise, off = rng.normal(0, 5, n + 1) * (np.arange(n + 1) > 0), rng.normal(0, 20)
-
-        def wrong(self, noise=noise, off=off):
-            starts, price, potentials = true(self)
-            return starts, price + off, potentials + noise
-
-        monkeypatch.setattr(Clustering, "cut", wrong)
-        assert model.certificate(other).bound <= cost + 1e-9
-        monkeypatch.setattr(monge, "along", lambda *given, noise=noise: along(*given) + noise)
+        wrong = {"price": witness["price"] + off, "potentials": witness["potentials"] + noise}
+        for answer in (x, other):
+            assert model.certificate(answer, wrong).bound <= cost + 1e-9
+            assert model.certificate(answer, witness).bound == pytest.approx(cost, rel=1e-11)
+        monkeypatch.setattr(sorted_runs, "along", lambda *given, noise=noise: along(*given) + noise)
         assert model.certificate(x).bound <= cost + 1e-9
-        monkeypatch.setattr(monge, "along", along)
-        monkeypatch.setattr(monge, "one_more", lambda *given, off=off: one_more(*given) + off)
+        monkeypatch.setattr(sorted_runs, "along", along)
+        monkeypatch.setattr(sorted_runs, "one_more", lambda *given, off=off: one_more(*given) + off)
         assert model.certificate(x).bound <= cost + 1e-9
-        monkeypatch.setattr(monge, "one_more", one_more)
-        assert model.certificate(x).bound == pytest.approx(cost, rel=1e-12)
-        monkeypatch.setattr(Clustering, "cut", true)
-        assert model.certificate(other).bound == pytest.approx(cost, rel=1e-12)
+        monkeypatch.setattr(sorted_runs, "one_more", one_more)
+        assert model.certificate(x).bound == pytest.approx(cost, rel=1e-11)
 
 
 def test_an_optimal_answer_needs_no_search(monkeypatch):
     """What one run more saves is found beside the answer, and is the price that proves it."""
     monkeypatch.setattr(clustering, "EXACT_UP_TO", 0)
     rng = np.random.default_rng(4)
-    answers = []
     for t in range(300):
         n = int(rng.integers(2, 60))
         values = [rng.integers(0, 5, n), rng.integers(0, 900, n), np.floor(rng.pareto(0.7, n).clip(0, 1e9))][
@@ -148,11 +145,8 @@ def test_an_optimal_answer_needs_no_search(monkeypatch):
         x = fast.answer(model)[0]
         more = replace(model, clusters=model.clusters + 1)
         least = float(model.objective(fast.answer(more)[0]))
-        found = monge.one_more(np.flatnonzero(x), float(model.noise), model.sums())
+        found = sorted_runs.one_more(np.flatnonzero(x), float(model.noise), model.sums())
         assert found == pytest.approx(least, rel=1e-12, abs=1e-9)
-        answers.append((model, x))
-    monkeypatch.setattr(Clustering, "cut", None)
-    for model, x in answers:
         proof = model.certificate(x)
         assert proof.optimal
         assert proof.gap <= 1e-9 * max(1, proof.objective)
@@ -202,7 +196,7 @@ def test_large_ones_are_proved(n):
                 first = rng.choice(np.flatnonzero(other)[1:])
                 free = np.flatnonzero(other == 0)
                 other[first], other[rng.choice(free)] = 0, 1
-                proof = model.certificate(other)
+                proof = prove(model, other)
                 assert float(proof.bound) == pytest.approx(float(solution.objective), rel=1e-9)
 
 
@@ -254,7 +248,7 @@ def test_huge_counts_lose_no_digits_or_are_not_proved(monkeypatch, far):
         exactly = solve(model)
         assert (exactly.status, exactly.gap) == ("optimal", 0)
         monkeypatch.setattr(clustering, "EXACT_UP_TO", 0)
-        proof = model.certificate(fast.answer(model)[0])
+        proof = model.certificate(*fast.answer(model))
         assert proof.bound <= exactly.objective
         assert proof.optimal == (far < 2**60)
         monkeypatch.undo()
@@ -264,7 +258,7 @@ def test_a_price_is_paid_for_every_run():
     values = np.sort(np.random.default_rng(6).integers(0, 30, 12))
     model = Clustering(values, 2.0)
     for price in (Fraction(7, 3), Fraction(-5)):
-        exactly, begins = model.potentials(price)
+        exactly, begins = potentials_of(model, price)
         floats, begins_too = monge.least_costs(float(model.noise), float(price), model.sums())
         np.testing.assert_allclose(floats, exactly.astype(float), rtol=1e-12)
         starts = runs.walk(begins)

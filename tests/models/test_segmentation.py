@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models import Clustering, Segmentation, segment_paths, segmentation
+from models import Clustering, Segmentation, segmentation
+from models.witnesses import ordered_runs
 from solvers import fast, solve
+from solvers.fast import segment_paths
 from tests.brute import blocks
 from tests.models.test_clustering import marks, run_cost
 
@@ -48,12 +50,13 @@ def test_every_tiny_instance(arithmetic):
                 model = Segmentation(values, k, price)
                 costs = [c + price * len(cut) for cut, c in zip(cuts, squares, strict=True)]
                 best = min(c for cut, c in zip(cuts, costs, strict=True) if k in (None, len(cut)))
-                x = fast.answer(model)[0]
+                x, witness = fast.answer(model)
                 assert x.dtype == np.int64
                 assert model.violations(x) == []
                 assert float(model.objective(x) - best) == pytest.approx(0, abs=0 if exact else 1e-12)
                 for cut, cost in zip(cuts, costs, strict=True):
-                    proof = model.certificate(marks(cut, n))
+                    assert (model.certificate(marks(cut, n)).bound or 0) <= best + 1e-12
+                    proof = model.certificate(marks(cut, n), witness)
                     assert proof.objective == cost
                     if k not in (None, len(cut)):
                         assert proof.reason == f"not feasible: clusters: {len(cut)} runs, not {k}"
@@ -132,25 +135,21 @@ def test_whole_costs_are_rounded_down_exactly():
 
 
 @pytest.mark.usefixtures("in_floats")
-def test_wrong_potentials_prove_less_and_never_too_much(monkeypatch):
+def test_wrong_potentials_prove_less_and_never_too_much():
     rng = np.random.default_rng(9)
-    true = Segmentation.cut
     for t in range(200):
         n = int(rng.integers(2, 40))
         k = None if t % 2 else int(rng.integers(1, n + 1))
         model = Segmentation(kinds(rng, n)[t % 5], k, float(rng.choice([0, 2, 50])))
-        x = fast.answer(model)[0]
-        cost = float(model.objective(x))
-        _, potentials = true(model)
+        x, witness = fast.answer(model)
+        cost, potentials = float(model.objective(x)), witness["potentials"]
         off = rng.normal(0, rng.choice([0.1, 20]), potentials.shape)
         off[potentials == 0] = 0
-        monkeypatch.setattr(Segmentation, "cut", lambda self, off=off: (true(self)[0], true(self)[1] + off))
         starts = np.append(0, rng.choice(np.arange(1, n), (k or n // 2 or 1) - 1, replace=False))
         for answer in (x, np.isin(np.arange(n), starts).astype(int)):
-            proof = model.certificate(answer)
+            proof = model.certificate(answer, {"potentials": potentials + off})
             assert proof.bound <= cost + 1e-9 * max(1, cost)
-        monkeypatch.setattr(Segmentation, "cut", true)
-        assert model.certificate(x).bound == pytest.approx(cost, rel=1e-12, abs=1e-9)
+        assert model.certificate(x, witness).bound == pytest.approx(cost, rel=1e-12, abs=1e-9)
 
 
 @pytest.mark.slow
@@ -166,17 +165,17 @@ def test_no_potentials_prove_too_much():
         d = best + rng.uniform(-2, 2, n + 1) * (rng.random(n + 1) < 0.5)
         d[0] = 0
         starts = np.flatnonzero(np.append(True, rng.random(n - 1) < 0.4))
-        assert d[n] - segment_paths.priced_excess(d, price, sums, starts) <= best[n] + 1e-9
+        assert d[n] - ordered_runs.most_over(d, price, sums, starts, best[n], 0.0) <= best[n] + 1e-9
         k = int(rng.integers(1, n + 1))
         layer = segment_paths.layers(k, sums, False)
         d = layer + rng.uniform(-9, 9, layer.shape) * (rng.random(layer.shape) < 0.5)
-        found = segment_paths.layers_excess(d, sums)
-        assert d[k, n] - found <= layer[k, n] + 1e-9
+        found = ordered_runs.most_over_layers(d, sums, 1e3, 0.0)
+        assert d[k, n] - d[0, 0] - found <= layer[k, n] + 1e-9
         w = [
             [float(np.var(values[i:j]) * (j - i)) if i < j else np.inf for i in range(n)]
             for j in range(n + 1)
         ]
-        over = [max(0.0, d[0, 0])]
+        over = []
         for r in range(1, k + 1):
             least = [min(d[r - 1, i] + w[j][i] for i in range(r - 1, j)) for j in range(r, n + 1)]
             over.append(max(0.0, *(d[r, r:] - least)))
@@ -195,16 +194,17 @@ def test_all_that_potentials_are_over_is_found():
         j = int(rng.integers(1, n + 1))
         raised = d.copy()
         raised[j:] += 3.5
-        over = segment_paths.priced_excess(raised, 5.0, model.sums(), starts)
+        over = ordered_runs.most_over(raised, 5.0, model.sums(), starts, d[-1], 0.0)
         assert over >= 3.5 - 1e-9
-        assert segment_paths.priced_excess(d, 5.0, model.sums(), starts) <= 1e-9 * max(1.0, d[-1])
+        assert ordered_runs.most_over(d, 5.0, model.sums(), starts, d[-1], 0.0) <= 1e-9 * max(1.0, d[-1])
         k = int(rng.integers(1, n + 1))
         layer = segment_paths.layers(k, model.sums(), False)
-        r = int(rng.integers(0, k + 1))
+        r, cost = int(rng.integers(1, k + 1)), layer[k, n]
         raised = layer.copy()
         raised[r:] += 3.5
-        assert segment_paths.layers_excess(raised, model.sums()) == pytest.approx(3.5, rel=1e-6)
-        assert segment_paths.layers_excess(layer, model.sums()) <= 1e-9 * max(1.0, layer[k, n])
+        over = ordered_runs.most_over_layers(raised, model.sums(), cost, 0.0)
+        assert over == pytest.approx(3.5, abs=1e-6 + 1e-12 * cost)
+        assert ordered_runs.most_over_layers(layer, model.sums(), cost, 0.0) <= 1e-9 * max(1.0, cost)
 
 
 def test_sorted_values_are_those_of_a_clustering_without_noise():
@@ -267,7 +267,7 @@ def test_huge_counts_lose_no_digits_or_are_not_proved(monkeypatch, far):
         exactly = solve(model)
         assert (exactly.status, exactly.gap) == ("optimal", 0)
         monkeypatch.setattr(segmentation, "EXACT_UP_TO", 0)
-        proof = model.certificate(fast.answer(model)[0])
+        proof = model.certificate(*fast.answer(model))
         assert proof.bound <= exactly.objective
         assert proof.optimal == (far < 2**60)
         monkeypatch.undo()

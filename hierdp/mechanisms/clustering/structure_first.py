@@ -21,7 +21,7 @@ from hierdp.errors import InputError
 from hierdp.mechanisms.clustering.published import Published, of_clusters
 from hierdp.noise import Noise
 from models.run_costs import sums_of
-from models.segment_paths import layers, whole_column
+from solvers.fast.segment_paths import layers, whole_column
 
 Ints = NDArray[np.int64]
 

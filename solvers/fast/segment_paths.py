@@ -1,8 +1,8 @@
-"""Least-cost paths through values in any order (v-optimal), and their proof: O(n²) at worst a layer, pruned.
+"""Least-cost paths through values in any order (v-optimal): O(n²) at worst a layer, pruned.
 
 The cost of the run of values i … j − 1 is w(i, j) = Σ (v − mean)². Without an order it is not Monge. What is
 left to prune by: a longer run costs more, w(i, j) ≥ w(i′, j) for i < i′; and two runs cost less than one,
-w(i, j) ≥ w(i, k) + w(k, j). The kernels that prove take any potentials, and prove them by these two facts.
+w(i, j) ≥ w(i, k) + w(k, j). `models.witnesses.ordered_runs` checks the potentials that are found here.
 """
 
 from __future__ import annotations
@@ -12,27 +12,16 @@ from typing import Any
 import numba
 import numpy as np
 
-from models.run_costs import VECTORS, spread
+from models.run_costs import VECTORS, run_column, spread
 
 _BLOCK = 16
 """Columns whose costs are kept while all layers pass over them: they share what a layer reads."""
 
 
 @numba.njit(**VECTORS)  # type: ignore[untyped-decorator]
-def column(sums: Any, low: int, j: int, costs: Any) -> None:
-    """Put w(low, j), w(low + 1, j), … to `costs`, as many as it holds: slices run on vectors."""
-    rows = slice(low, low + costs.size)
-    p, p_rest, q, q_rest = sums[0][rows], sums[1][rows], sums[2][rows], sums[3][rows]
-    to = (sums[0][j], sums[1][j], sums[2][j], sums[3][j])
-    longest = float(j - low)
-    for k in range(costs.size):
-        costs[k] = spread(p[k], p_rest[k], q[k], q_rest[k], to, longest - k)
-
-
-@numba.njit(**VECTORS)  # type: ignore[untyped-decorator]
 def whole_column(sums: Any, low: int, j: int, costs: Any) -> None:
-    """`column`, rounded down: exact for whole values while w(low, j)·(j − low) < 2^53."""
-    column(sums, low, j, costs)
+    """`run_column`, rounded down: exact for whole values while w(low, j)·(j − low) < 2^53."""
+    run_column(sums, low, j, costs)
     for k in range(costs.size):
         costs[k] = np.floor(costs[k])
 
@@ -109,27 +98,6 @@ def priced(price: float, sums: Any) -> Any:
     return d, begin
 
 
-@numba.njit(**VECTORS)  # type: ignore[untyped-decorator]
-def priced_excess(d: Any, price: float, sums: Any, starts: Any) -> float:
-    """What d[n] may exceed the least cost by: Σ_j of what d[j] exceeds all d[i] + w(i, j) + price by.
-
-    For any d. Where a run of the answer begins, at s, the places i with d[i] + w(i, s) ≥ d[s] are done with:
-    for j > s, d[i] + w(i, j) ≥ d[i] + w(i, s) + w(s, j) ≥ d[s] + w(s, j), so that they prove no less than s.
-    """
-    n = d.size - 1
-    kept, costs, held = np.empty((6, n)), np.empty(n), 0
-    over = 0.0
-    for k in range(starts.size):
-        first, last = starts[k], starts[k + 1] if k + 1 < starts.size else n
-        held = _drop(kept, held, costs, d[first])  # the costs are those of j = first, the last looked at
-        for j in range(first + 1, last + 1):
-            _keep(kept, held, sums, d, j - 1)
-            held += 1
-            _through(kept, held, sums, j, costs)
-            over += max(0.0, d[j] - (_least(costs[:held]) + price))
-    return over
-
-
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
 def _first_under(costs: Any, bound: float) -> int:
     """The first place from which costs, which do not rise, are under the bound."""
@@ -163,7 +131,7 @@ def _columns(sums: Any, start: int, end: int, whole: bool, costs: Any) -> None:
         if whole:
             whole_column(sums, 0, j, costs[j - start, :j])
         else:
-            column(sums, 0, j, costs[j - start, :j])
+            run_column(sums, 0, j, costs[j - start, :j])
 
 
 @numba.njit(**VECTORS)  # type: ignore[untyped-decorator]
@@ -199,38 +167,13 @@ def layers(most: int, sums: Any, whole: bool = False) -> Any:
 
 
 @numba.njit(**VECTORS)  # type: ignore[untyped-decorator]
-def layers_excess(d: Any, sums: Any) -> float:
-    """What d[k, n] may exceed the least cost of k runs by: Σ_r of the most that layer r does; for any d."""
-    most, n = d.shape[0] - 1, d.shape[1] - 1
-    over, costs = np.zeros(most + 1), np.empty((_BLOCK, n))
-    lowest, rising = np.empty((most, n + 1)), np.ones(most, np.bool_)
-    for r in range(most):
-        lowest[r, r] = d[r, r]
-        for i in range(r + 1, n + 1):
-            lowest[r, i] = min(lowest[r, i - 1], d[r, i])
-            rising[r] &= d[r, i] >= d[r, i - 1]
-    over[0] = max(0.0, d[0, 0])
-    for start in range(1, n + 1, _BLOCK):
-        end = min(start + _BLOCK, n + 1)
-        _columns(sums, start, end, False, costs)
-        for r in range(1, min(most, end - 1) + 1):
-            above = d[r - 1]
-            for j in range(max(start, r), end):
-                w = costs[j - start, :j]
-                low = max(r - 1, _first_under(w, d[r, j] - lowest[r - 1, j - 1]))
-                high = r - 1 + _last_under(above[r - 1 : j], d[r, j]) if rising[r - 1] else j
-                over[r] = max(over[r], d[r, j] - _least_sum(above[low:high], w[low:high]))
-    return float(over.sum())
-
-
-@numba.njit(**VECTORS)  # type: ignore[untyped-decorator]
 def layered_starts(d: Any, sums: Any) -> Any:
     """Where the runs of the best cut into as many runs as there are layers begin; of equals, late."""
     most, j = d.shape[0] - 1, d.shape[1] - 1
     starts, costs = np.zeros(most, np.int64), np.empty(j)
     for r in range(most, 0, -1):
         w = costs[:j]
-        column(sums, 0, j, w)
+        run_column(sums, 0, j, w)
         at = r - 1
         for i in range(r - 1, j):
             if d[r - 1, i] + w[i] <= d[r - 1, at] + w[at]:

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from models import exact_paths, monge, runs
+from models import runs
 from models.exact import Number
-from models.exact_paths import WholeSums
 from models.run_costs import Sums, cost_in_floats
 from models.runs import Ints
+from models.whole_sums import WholeSums
+from solvers.fast import exact_paths, monge
 
 Pair = tuple[Ints, Ints]
 """The starts of a cut into few runs, no more than asked for, and of one into more."""

@@ -1,0 +1,118 @@
+"""Taking arrays and numbers out of a witness, or saying what is wrong with them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models.certificate import Witness
+from models.exact import Number
+
+LARGEST = 1e290
+"""Floats beyond it are refused: sums of them might not be finite."""
+
+WHOLE = 2**61
+"""Whole numbers of this size or more are refused: their differences might not fit 64 bits."""
+
+
+def entry(witness: Witness | None, name: str) -> Any:
+    """What a witness holds under a name; None if it is not there, or there is no witness.
+
+    Raises
+    ------
+    ValueError
+        If the witness is not a mapping.
+    """
+    if witness is None:
+        return None
+    if not isinstance(witness, Mapping):
+        raise ValueError(f"a witness must be a mapping of arrays by name, got a {type(witness).__name__}")
+    return witness.get(name)
+
+
+def whole_array(witness: Witness | None, name: str, shape: tuple[int, ...]) -> NDArray[np.int64] | None:
+    """An array of whole numbers, or None if the witness has none of this name; -1 in `shape` is any length.
+
+    Raises
+    ------
+    ValueError
+        If it has another shape, or holds anything but whole numbers under `WHOLE`.
+    """
+    value = entry(witness, name)
+    if value is None:
+        return None
+    array = _shaped(value, name, shape)
+    kind = array.dtype.kind
+    if kind == "O":
+        wrong = not all(isinstance(v, int | np.integer) and abs(int(v)) < WHOLE for v in array.flat)
+    elif kind == "f":
+        wrong = not bool(np.all(np.abs(array) < WHOLE) and np.all(array == np.rint(array)))
+    elif kind in "iub":
+        wrong = bool(array.size) and not -WHOLE < int(array.min()) <= int(array.max()) < WHOLE
+    else:
+        wrong = True
+    if wrong:
+        raise ValueError(f"the witness's {name!r} must hold whole numbers under 2^61")
+    return array.astype(np.int64)
+
+
+def real_array(witness: Witness | None, name: str, shape: tuple[int, ...]) -> NDArray[np.float64] | None:
+    """An array of floats, as `whole_array`; what is infinite or not a number is refused.
+
+    Raises
+    ------
+    ValueError
+        If it has another shape, or holds anything but numbers of up to `LARGEST`.
+    """
+    value = entry(witness, name)
+    if value is None:
+        return None
+    array = _shaped(value, name, shape)
+    try:
+        real = array.astype(np.float64) if array.dtype.kind in "iubfO" else None
+    except (TypeError, ValueError, OverflowError):
+        real = None
+    if real is None or not bool(np.all(np.abs(real) <= LARGEST)):
+        raise ValueError(f"the witness's {name!r} must hold finite numbers of up to {LARGEST:g}")
+    return real
+
+
+def number(witness: Witness | None, name: str) -> Number | None:
+    """A finite number, an `int`, a `Fraction` or a float; or None if the witness has none of this name.
+
+    Raises
+    ------
+    ValueError
+        If it is anything else.
+    """
+    value = entry(witness, name)
+    if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
+        value = value.item()
+    if value is None or is_finite(value):
+        return value  # type: ignore[no-any-return]
+    raise ValueError(f"the witness's {name!r} must be a finite number, got {value!r:.40}")
+
+
+def is_finite(value: Any) -> bool:
+    """Whether this is a number of up to `LARGEST`."""
+    if isinstance(value, bool) or not isinstance(value, int | float | Fraction):
+        return False
+    return abs(value) <= LARGEST and not (isinstance(value, float) and math.isnan(value))
+
+
+def _shaped(value: Any, name: str, shape: tuple[int, ...]) -> NDArray[Any]:
+    try:
+        array = np.asarray(value)
+    except (ValueError, TypeError, OverflowError):
+        raise ValueError(f"the witness's {name!r} is not an array of numbers") from None
+    fits = array.ndim == len(shape) and all(
+        want in (-1, got) for want, got in zip(shape, array.shape, strict=True)
+    )
+    if not fits:
+        raise ValueError(f"the witness's {name!r} has shape {array.shape}, expected {shape}")
+    return array

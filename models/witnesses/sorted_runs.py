@@ -1,0 +1,169 @@
+"""Potentials of sorted values cut into runs, in floats: read off a cut, or checked, in O(n log n).
+
+The cost w(i, j) of the run of bins i … j − 1 is Σ (v − mean)² + noise/(j − i) + price. For ascending values
+it is Monge: w(i, j) + w(i′, j′) ≤ w(i, j′) + w(i′, j) where i < i′ < j < j′; see `Clustering`. A number
+added to a row i or a column j changes nothing of that. So the rows of the column minima never fall, and
+divide and conquer over the columns finds them, whatever the potentials are.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from models.run_costs import VECTORS, Sums, spread
+
+
+def most_over(
+    d: NDArray[np.float64], noise: float, price: float, sums: Sums, cost: float, runs: float, lost: float
+) -> float:
+    """By how much ``d[n] − d[0]`` may exceed the cost, with prices, of a cut: rounding included.
+
+    Given are cuts into at most `runs` runs that cost at most `cost` without prices, and `lost`, by how much
+    the errors of `sums` may change such a cost; see `models.run_costs.sums_error`. The excess is the sum
+    over the ends j of the most by which ``d[j] − d[i]`` exceeds w(i, j), as a cut has each end at most
+    once; and what rounding may hide of it. With u = 2^-53, a slack ``d[i] − d[j] + w(i, j)`` is computed to
+    within 4u times ``|d[i] − d[j]| + w(i, j) + |price|``. A row is passed over in column j where another
+    one, of a smaller slack in some column searched before, is in its place; by the Monge property that is
+    right but for the errors of these two slacks. There are at most `columns` such columns, one after the
+    other. The errors in them are at most those of the run (i, j) itself, or of the best run in a column
+    searched, the largest of which is `widest`; a run within another one may cost more than that by its
+    noise alone. Along a cut, the former add up to the variation of d and the cut's cost.
+    """
+    n = d.size - 1
+    columns = math.log2(n) + 2
+    over, widest = _excess(d, noise, price, sums)
+    variation = float(np.abs(np.diff(d)).sum())
+    scale = variation + cost + runs * (widest + noise + abs(price))
+    return float(over) + 2 * columns * (2.0**-50 * scale + lost)
+
+
+def most_runs(cost: float, noise: float, values: int) -> float:
+    """How many runs a cut has at most that costs no more than so much: r runs cost noise·r²/n or more."""
+    return float(values) if cost * values >= noise * values**2 else math.sqrt(cost * values / noise) + 1.0
+
+
+@numba.njit(**VECTORS)  # type: ignore[untyped-decorator]
+def _excess(d: Any, noise: float, price: float, sums: Any) -> Any:
+    """Σ_j of what d[j] exceeds min_i d[i] + w(i, j) by; and the largest scale of a minimum's terms."""
+    n = d.size - 1
+    passed = np.zeros(n + 1)
+    for j in range(n):
+        passed[j + 1] = passed[j] + abs(d[j + 1] - d[j])
+    costs = np.empty(n)
+    over = widest = 0.0
+    stack = [(1, n, 0, n - 1)]
+    while len(stack) > 0:
+        first, last, low, high = stack.pop()
+        j = (first + last) // 2
+        part = costs[: min(high, j - 1) + 1 - low]
+        _column(d, d[j], noise, price, sums, low, j, part)
+        at = _first_least(part)
+        slack = part[at]
+        at += low
+        over += max(0.0, -slack)
+        widest = max(widest, 2.0 * (passed[j] - passed[at]) + abs(slack))
+        if first < j:
+            stack.append((first, j - 1, low, at))
+        if j < last:
+            stack.append((j + 1, last, at, high))
+    return over, widest
+
+
+@numba.njit(**VECTORS)  # type: ignore[untyped-decorator]
+def _column(d: Any, base: float, noise: float, price: float, sums: Any, low: int, j: int, costs: Any) -> None:
+    """Put d[i] − base + w(i, j), i = low, low + 1, …, to `costs`, as many as it holds, on vectors."""
+    rows = slice(low, low + costs.size)
+    d, p, p_rest, q, q_rest = d[rows], sums[0][rows], sums[1][rows], sums[2][rows], sums[3][rows]
+    to = (sums[0][j], sums[1][j], sums[2][j], sums[3][j])
+    longest = float(j - low)
+    for k in range(costs.size):
+        count = longest - k
+        cost = spread(p[k], p_rest[k], q[k], q_rest[k], to, count) + noise / count + price
+        costs[k] = (d[k] - base) + cost
+
+
+@numba.njit(cache=True, fastmath={"nnan", "nsz"})  # type: ignore[untyped-decorator]
+def _first_least(costs: Any) -> int:
+    """Where the least cost first stands."""
+    least = np.inf
+    for k in range(costs.size):
+        least = min(least, costs[k])
+    for k in range(costs.size):
+        if costs[k] <= least:
+            return k
+    return 0
+
+
+@numba.njit(**VECTORS)  # type: ignore[untyped-decorator]
+def minima(
+    d: Any,
+    noise: float,
+    price: float,
+    sums: Any,
+    first: int,
+    last: int,
+    low: int,
+    high: int,
+    costs: Any,
+    least: Any,
+) -> None:
+    """``least[j]`` = min over low ≤ i ≤ high, i < j of d[i] + w(i, j), for first ≤ j ≤ last.
+
+    By divide and conquer over the columns j: the rows i of their minima never fall. `costs` is for scratch.
+    """
+    stack = [(first, last, low, high)]
+    while len(stack) > 0:
+        first, last, low, high = stack.pop()
+        j = (first + last) // 2
+        part = costs[: min(high, j - 1) + 1 - low]
+        _column(d, 0.0, noise, price, sums, low, j, part)
+        at = _first_least(part)
+        least[j] = part[at]
+        at += low
+        if first < j:
+            stack.append((first, j - 1, low, at))
+        if j < last:
+            stack.append((j + 1, last, at, high))
+
+
+@numba.njit(**VECTORS)  # type: ignore[untyped-decorator]
+def along(starts: Any, noise: float, price: float, sums: Any) -> Any:
+    """Least costs d[j] of the first j bins by ways that stop in each run, or at its ends, of those given."""
+    n = sums[0].size - 1
+    d, costs = np.zeros(n + 1), np.empty(n + 1)
+    low = 0
+    for k in range(starts.size):
+        high = starts[k]
+        last = starts[k + 1] if k + 1 < starts.size else n
+        minima(d, noise, price, sums, high + 1, last, low, high, costs, d)
+        low = high
+    return d
+
+
+@numba.njit(**VECTORS)  # type: ignore[untyped-decorator]
+def one_more(starts: Any, noise: float, sums: Any) -> float:
+    """The least cost of a cut with one run more than the given one, each end of a run between two of its.
+
+    If the given cut is the cheapest of its number, that is the least cost of one run more: cheapest cuts into
+    k and k + 1 runs interlace, as the costs are Monge.
+    """
+    n, k = sums[0].size - 1, starts.size
+    ends = np.append(starts[1:], n)
+    above, here, costs = np.full(n + 1, np.inf), np.full(n + 1, np.inf), np.empty(n)
+    above[0] = 0.0
+    low = high = 0
+    for r in range(k + 1):  # the end of run r lies from end r - 1 of the given cut to its end r
+        first, last = max(ends[r - 1] if r > 0 else 1, low + 1), ends[min(r, k - 1)]
+        if r == k:
+            first = n
+        here[low : last + 1] = np.inf
+        if first <= last:
+            minima(above, noise, 0.0, sums, first, last, low, high, costs, here)
+        above, here = here, above
+        low, high = first, last
+    return above[n]  # type: ignore[no-any-return]

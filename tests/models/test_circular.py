@@ -1,0 +1,130 @@
+"""The search is broken on purpose: no certificate may call what it then finds optimal."""
+
+import numpy as np
+import pytest
+
+from models import (
+    Chebyshev,
+    Clustering,
+    CostTable,
+    Merging,
+    Segmentation,
+    SparsestChebyshev,
+    Tree,
+    TreeChebyshev,
+    TreeMatching,
+)
+from solvers import fast, solve
+
+
+def refused(model, best):
+    """Whether the broken fast path gives a worse answer, and its certificate claims no more than is true."""
+    found = solve(model)
+    assert found.objective > best
+    assert found.status == "feasible"
+    assert not found.certificate.optimal
+    assert found.bound <= best
+    return True
+
+
+def one_run(monkeypatch):
+    """Least costs claim that a single run is best, and that it costs what it does."""
+    from solvers.fast import exact_paths
+
+    honest = exact_paths.least_costs
+
+    def claims_one_run(given, noise, price=0, most=0):
+        potentials, begins = honest(given, noise, price, most)
+        n = potentials.shape[-1] - 1
+        potentials, begins = np.array(potentials, dtype=object), np.array(begins)
+        begins[..., n] = 0
+        potentials[..., n] = exact_paths.cost_of(given, noise, np.array([0])) + price
+        return potentials, begins
+
+    monkeypatch.setattr(exact_paths, "least_costs", claims_one_run)
+
+
+@pytest.mark.parametrize(
+    "model", [Clustering([1, 1, 3, 3, 4, 6, 7], noise_scale=2), Segmentation([1, 1, 9, 9, 4], None, 1)]
+)
+def test_potentials_that_claim_too_much(monkeypatch, model):
+    best = solve(model).objective
+    one_run(monkeypatch)
+    assert refused(model, best)
+
+
+def test_potentials_in_floats_that_claim_too_much(monkeypatch):
+    from solvers.fast import monge
+
+    model = Clustering(np.sort(np.random.default_rng(1).integers(0, 100, 300)), 5.0)
+    best = float(solve(model).objective)
+    honest = monge.least_costs
+
+    def claims_one_run(noise, price, sums):
+        d, begins = honest(noise, price, sums)
+        begins[-1], d[-1] = 0, float(model.objective([1] + [0] * 299))
+        return d, begins
+
+    monkeypatch.setattr(monge, "least_costs", claims_one_run)
+    assert refused(model, best)
+
+
+def test_layers_in_floats_that_claim_too_much(monkeypatch):
+    from solvers.fast import segment_paths
+
+    model = Segmentation(np.random.default_rng(1).integers(0, 100, 300), 2)
+    best = float(solve(model).objective)
+    monkeypatch.setattr(segment_paths, "layered_starts", lambda *_: np.array([0, 1]))
+    honest = segment_paths.layers
+
+    def claims_more(most, sums, whole=False):
+        d = honest(most, sums, whole)
+        d[-1, -1] = float(model.objective([1, 1] + [0] * 298))
+        return d
+
+    monkeypatch.setattr(segment_paths, "layers", claims_more)
+    assert refused(model, best)
+
+
+def test_averages_rounded_to_the_wrong_number(monkeypatch):
+    from solvers.fast import merging
+
+    model = Merging([[5, 9], [7, 1]], [[1, 1], [1, 1]], integer=True)
+    best = solve(model).objective
+    honest = merging.nearest
+    monkeypatch.setattr(merging, "nearest", lambda sums, mass: honest(sums, mass) + 3)
+    assert refused(model, best)
+
+
+def test_a_distance_that_is_not_the_least(monkeypatch):
+    from solvers.fast import tree_chebyshev
+
+    model = TreeChebyshev(Tree([[0, 0], [0, 0, 1]]), [0, 6, 4, 9, 1, 2], total=10)
+    best = solve(model).objective
+    worse = np.array([10, 10, 0, 10, 0, 0])
+    far = model.objective(worse)
+    honest = tree_chebyshev.clash(model, best - 1)
+    monkeypatch.setattr(tree_chebyshev, "least_distance", lambda _: far)
+    monkeypatch.setattr(tree_chebyshev, "clash", lambda *_: honest)
+    monkeypatch.setattr(tree_chebyshev, "_share_out", lambda *_: worse)
+    assert refused(model, best)
+
+
+WORSE = [
+    (Chebyshev([5, 3, -2], total=4), [0, 4, 0], {"least_distance": [5]}),
+    (SparsestChebyshev([5, 3, 1, -2], total=5), [3, 1, 1, 0], {"threshold": 1}),
+    (CostTable([[9, 4, 1, 0], [0, 1, 4]], total=4), [2, 2], {"price": 10**9}),
+    (
+        TreeMatching(Tree([[0, 0], [0, 1]]), [([0, 2], [1, 1]), *[([s], [1]) for s in (0, 1, 2, 0)]]),
+        [[1, 2, 2], [1, 1, 1], [0, 1, 1], [1, 1, 1], [0, 1, 1]],
+        {"prices": np.full((5, 2), 10**9)},
+    ),
+]
+
+
+@pytest.mark.parametrize(("model", "worse", "claim"), WORSE)
+def test_a_fast_path_that_lies(monkeypatch, model, worse, claim):
+    best = solve(model).objective
+    for witness in (None, claim):
+        monkeypatch.setattr(fast, "answer", lambda _, witness=witness: (np.array(worse), witness))
+        assert refused(model, best)
