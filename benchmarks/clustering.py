@@ -21,9 +21,8 @@ from numpy.typing import NDArray
 from benchmarks.fast_paths import interleaved
 from hierdp.mechanisms.clustering.ahp_rules import empirical, greedy
 from models import Clustering, Segmentation
-from models.monge import minima
-from models.run_costs import VECTORS, squares
-from models.segment_paths import column
+from models.run_costs import VECTORS, run_column, squares
+from models.witnesses.sorted_runs import minima
 from solvers import fast, solve
 
 SCALE = 10.0
@@ -133,7 +132,7 @@ def every_place(most: int, sums: Any) -> Any:
     d[0, 0] = 0.0
     costs = np.empty(n)
     for j in range(1, n + 1):
-        column(sums, 0, j, costs[:j])
+        run_column(sums, 0, j, costs[:j])
         for r in range(1, min(most, j) + 1):
             above, least = d[r - 1], np.inf
             for i in range(r - 1, j):

@@ -385,6 +385,7 @@ ARITHMETIC = (
     "models.tree",
     "models.tree_sums",
     "models.run_costs",
+    "models.whole_sums",
     "models.layout",
     "models.model",
     "models.program",

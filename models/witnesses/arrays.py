@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
@@ -102,7 +101,7 @@ def is_finite(value: Any) -> bool:
     """Whether this is a number of up to `LARGEST`."""
     if isinstance(value, bool) or not isinstance(value, int | float | Fraction):
         return False
-    return abs(value) <= LARGEST and not (isinstance(value, float) and math.isnan(value))
+    return bool(-LARGEST <= value <= LARGEST)  # false of what is not a number
 
 
 def _shaped(value: Any, name: str, shape: tuple[int, ...]) -> NDArray[Any]:

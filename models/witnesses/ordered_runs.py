@@ -53,7 +53,8 @@ def most_over_layers(d: NDArray[np.float64], sums: Sums, cost: float, lost: floa
     np.minimum(d, max(float(d[-1, -1]), float(d[0, 0]) + cost), out=d)
     largest = float(np.abs(d).max())
     d[0, 1:] = np.inf  # no values are left in no runs
-    return float(_layers_excess(d, sums)) + 2.0**-49 * runs * (largest + cost) + 2 * lost
+    rounded: float = 2.0**-49 * runs * (largest + cost) + 2 * lost
+    return float(_layers_excess(d, sums)) + rounded
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]

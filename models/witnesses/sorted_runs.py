@@ -39,7 +39,8 @@ def most_over(
     over, widest = _excess(d, noise, price, sums)
     variation = float(np.abs(np.diff(d)).sum())
     scale = variation + cost + runs * (widest + noise + abs(price))
-    return float(over) + 2 * columns * (2.0**-50 * scale + lost)
+    rounded: float = 2 * columns * (2.0**-50 * scale + lost)
+    return float(over) + rounded
 
 
 def most_runs(cost: float, noise: float, values: int) -> float:

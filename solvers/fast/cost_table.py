@@ -8,16 +8,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models import CostTable
+from models.certificate import Witness
 from solvers.fast import NoFastPath
 
 
-def solve_cost_table(model: CostTable) -> tuple[NDArray[np.int64], None]:
-    """The best division of v units: the v cheapest in the merged slopes, ties to the earlier child."""
+def solve_cost_table(model: CostTable) -> tuple[NDArray[np.int64], Witness | None]:
+    """The best division of v units: the v cheapest in the merged slopes, ties to the earlier child.
+
+    The price that proves it is what the costliest of them costs.
+    """
     _need_convex(model)
     slope, child = model.slopes
     units = model.total - int(model.least.sum())
-    taken = child[np.argsort(slope, kind="stable")[:units]]
-    return model.least + np.bincount(taken, minlength=model.least.size), None
+    order = np.argsort(slope, kind="stable")
+    taken = child[order[:units]]
+    x = model.least + np.bincount(taken, minlength=model.least.size)
+    return x, {"price": slope[order[units - 1]].item()} if units else None
 
 
 def merged_table(model: CostTable) -> tuple[int, NDArray[Any]]:

@@ -6,12 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models import SparsestChebyshev, exact
+from models.certificate import Witness
 
 
-def solve_sparsest_chebyshev(model: SparsestChebyshev) -> tuple[NDArray[np.int64], None]:
+def solve_sparsest_chebyshev(model: SparsestChebyshev) -> tuple[NDArray[np.int64], Witness | None]:
     """Keep the largest entries, as many as it takes, at their noisy counts; move these to the total in order.
 
-    Ties: of equal entries the earlier one is kept; the earlier of the kept ones moves first.
+    Ties: of equal entries the earlier one is kept; the earlier of the kept ones moves first. The threshold
+    that proves it is the least noisy count kept.
     """
     lower, upper = model.box
     kept = np.sort(np.argsort(-model.counts, kind="stable")[: fewest(model)])
@@ -21,7 +23,7 @@ def solve_sparsest_chebyshev(model: SparsestChebyshev) -> tuple[NDArray[np.int64
     room = upper[kept] - x[kept] if missing > 0 else x[kept] - lower[kept]
     taken = np.clip(abs(missing) - (np.cumsum(room) - room), 0, room)
     x[kept] += taken if missing > 0 else -taken
-    return x, None
+    return x, {"threshold": model.counts[kept].min()} if kept.size else None
 
 
 def fewest(model: SparsestChebyshev) -> int:
