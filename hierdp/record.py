@@ -19,7 +19,7 @@ from hierdp.hierarchy import Hierarchy
 from hierdp.noise import deviation_of
 from models import Model
 from models.exact import Number
-from solvers import Solution, solve
+from solvers import Solution, prove, solve
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -135,7 +135,7 @@ def upheld(step: Step, fast: Callable[[Model], Solution] = solve) -> Step:
         If it does: the solver's claim is false, and nothing is released.
     """
     claimed = step.solution
-    proof = step.model.certificate(claimed.x) if claimed.certificate is None else claimed.certificate
+    proof = prove(step.model, claimed.x) if claimed.certificate is None else claimed.certificate
     if not proof:
         better = fast(step.model)
         if better.x is not None and _under(better.objective, proof.objective):

@@ -17,7 +17,7 @@ from hierdp.mechanisms.top_down.repairs import ROUNDED
 from hierdp.proofs import Kept, read
 from hierdp.record import NotSolved, Step, Steps, upheld
 from models.instances import UnknownModel
-from solvers import Solution
+from solvers import Solution, prove
 
 CLOSE = 1e-9
 """Relative, of objectives that are no whole numbers: sums of floats may be taken in another order."""
@@ -153,7 +153,7 @@ def _wrong(kept: Kept, line: Mapping[str, Any], optimal: bool) -> str:
         return f"{where}, a {type(kept.model).__name__}: the manifest has {line['step']!r}, a {line['model']}"
     if kept.x.size != line["variables"]:
         return f"{where}: {kept.x.size} variables, the manifest says {line['variables']}"
-    proof = kept.model.certificate(kept.x)
+    proof = prove(kept.model, kept.x)
     if bool(proof) != line["proved_optimal"]:
         return f"{where}: {proof.reason}, and the manifest says proved_optimal is {line['proved_optimal']}"
     if not _same(str(proof.objective), line["objective"]):
