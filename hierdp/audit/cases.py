@@ -3,7 +3,9 @@
 Where a mechanism protects several kinds of neighbours there is a case of each. The tables, ε and the shares
 of a budget are such that as much as possible of what noise hides can be seen in the release: one region or
 one group where that keeps repairs from averaging noise away, counts far from 0, and most of the budget where
-the neighbour moves something. How many runs that takes: docs/privacy.md, and `python -m benchmarks.audit`.
+the neighbour moves something. For each method there is also a case of a count that is 0, and 1 on the other
+table: noise that zeros do not get shows there. How many runs that takes: docs/privacy.md, and
+`python -m benchmarks.audit`. What goes through the readers of tables is in `hierdp.audit.cases_read`.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from hierdp.audit.case import Case
+from hierdp.audit.cases_read import read_cases
 from hierdp.audit.events import Seen
 from hierdp.axes import Names
 from hierdp.binning import Histogram
@@ -47,6 +50,8 @@ def _places(*names: str) -> Hierarchy:
 
 
 ONE, TWO, FOUR, EIGHT = (_places(*"ABCDEFGH"[:number]) for number in (1, 2, 4, 8))
+FIRST_OF_SIZE_1 = "an entity joins a group of A, the first of size 1"
+
 PLACES = {1: ONE, 2: TWO, 8: EIGHT}
 
 
@@ -109,6 +114,8 @@ def _group_size_cases() -> Iterator[Case]:
     # In a square that large each noisy count shows by itself; among few, the sums that all must have hide it.
     held = [[9] * 8] * 8
     square = _group_sizes(*held), _group_sizes([8, 10, *held[0][2:]], *held[1:])
+    # Of so many sizes without groups, none gets much of what the public number of groups takes back.
+    empty = _group_sizes([20, *[0] * 15]), _group_sizes([19, 1, *[0] * 14])
     joins = "an entity joins a group of A"
     for method, about in GROUP_SIZE.items():
         run = partial(_run_group_size, method=method, epsilon=EPSILON if about.cumulative else LARGE)
@@ -120,6 +127,11 @@ def _group_size_cases() -> Iterator[Case]:
             yield case(method, f"{joins}; backend fast", square, run=partial(run, backend="fast"), fewer=10)
         else:
             yield case(method, joins, square, run=run)
+        if not about.cumulative:
+            backend = "fast" if "backend" in about.takes else None
+            run = partial(_run_group_size, method=method, epsilon=EPSILON, backend=backend)
+            slow = method == "M_dp^OP"
+            yield case(method, FIRST_OF_SIZE_1, empty, run=run, fewer=10 if slow else 1)
 
 
 def _count_of_counts_cases() -> Iterator[Case]:
@@ -132,6 +144,9 @@ def _count_of_counts_cases() -> Iterator[Case]:
         yield case(method, "an entity joins a group of A", two, run=run)
         if method not in ("Hc x Hg", "bottom-up"):
             yield case(method, "an entity joins the only group", alone, run=run)
+    empty = _size_runs([20, *[0] * 15]), _size_runs([19, 1, *[0] * 14])
+    run = partial(_run_count_of_counts, method="naive", epsilon=EPSILON, max_size=15)
+    yield case("naive", FIRST_OF_SIZE_1, empty, run=run)
     before = _size_runs([2, 1, 0])
     secret = "groups and largest size secret"
     changes = {
@@ -162,6 +177,14 @@ def _top_down_cases() -> Iterator[Case]:
     alone = _flows([(0, 1, 1)], usual=0), _flows([(1, 0, 1)], usual=0)
     run = partial(_run_top_down, method="SH", unit=Unit())
     yield case("SH", "the only trip A-B becomes the only B-A", alone, run=run)
+    # Among eight, a count that is 0 takes little of what the public total takes back.
+    first = Flows((EIGHT,), ("to",), np.array([[0]]), np.array([20]))
+    both = Flows((EIGHT,), ("to",), np.array([[0], [1]]), np.array([19, 1]))
+    for method in top_down.METHODS:
+        if method != "SH":  # it takes no zeros: that a count is there is what its threshold hides
+            run, slow = partial(_run_top_down, method=method, unit=Unit()), method == "TDA_inf"
+            change = "a trip to A becomes the first one to B"
+            yield case(method, change, (first, both), by=("level", "to"), run=run, fewer=4 if slow else 1)
 
 
 def _range_query_cases() -> Iterator[Case]:
@@ -169,18 +192,25 @@ def _range_query_cases() -> Iterator[Case]:
     line = Histogram.of([20, 20, 20, 20]), Histogram.of([21, 20, 20, 20])
     towns = _towns([20, 20]), _towns([21, 20])
     square = Histogram.of([[20, 20], [20, 20]]), Histogram.of([[21, 20], [20, 20]])
+    no_line = Histogram.of([0, 0, 20, 20]), Histogram.of([1, 0, 20, 20])
+    no_towns = _towns([0, 20]), _towns([1, 20])
+    no_square = Histogram.of([[0, 20], [0, 20]]), Histogram.of([[1, 20], [0, 20]])
     case = partial(Case, "range-query")
     for method in range_query.METHODS:
         if method == "Wavelet":
             continue
         tree, quad = method.startswith("H_tree"), method == "Quadtree"
         names = ("town_first",) if tree else ("bin1_first", "bin2_first") if quad else ("bin_first",)
-        tables = towns if tree else square if quad else line
-        yield case(method, change, tables, ("level", *names), partial(_run_range_query, method=method))
+        run = partial(_run_range_query, method=method)
+        tables, empty = (towns, no_towns) if tree else (square, no_square) if quad else (line, no_line)
+        yield case(method, change, tables, ("level", *names), run)
+        yield case(method, f"{change}, which is empty", empty, ("level", *names), run)
     run = partial(_run_range_query, method="H_2^c", budget="optimized", repair="whole")
     yield case("H_2^c", f"{change}; budget optimized, whole counts", line, ("level", "bin_first"), run)
     run = partial(_run_range_query, method="Wavelet")
-    yield case("Wavelet", change, line, ("bin_first",), run, also=partial(_coefficients, shape=(4,)))
+    also = partial(_coefficients, shape=(4,))
+    yield case("Wavelet", change, line, ("bin_first",), run, also=also)
+    yield case("Wavelet", f"{change}, which is empty", no_line, ("bin_first",), run, also=also)
     by = ("bin1_first", "bin2_first")
     yield case("Wavelet", f"{change} of a square", square, by, run, also=partial(_coefficients, shape=(2, 2)))
 
@@ -190,6 +220,9 @@ def _clustering_cases() -> Iterator[Case]:
     told: list[tuple[str, str, list[int], list[int], float, dict[str, Any]]] = [
         *((m, first, [2, 0], [3, 0], LARGE, {}) for m in ("AHP", "AHP-greedy")),
         ("AHP-empirical", first, [20, 0], [21, 0], EPSILON, {"share": 0.1}),
+        *((m, empty, [2, 0], [2, 1], LARGE, {}) for m in ("AHP", "AHP-greedy", "AHP-empirical")),
+        ("SF", empty, [20, 0, 0], [20, 1, 0], EPSILON, {"clusters": 2, "largest": 30, "share": 0.1}),
+        ("PHP", empty, [20, 0], [20, 1], EPSILON, {"share": 0.1}),
         ("NF", first, [6, 6, 1, 0], [7, 6, 1, 0], EPSILON, {}),
         ("NF", empty, [6, 6, 1, 0], [6, 6, 1, 1], EPSILON, {}),
         ("SF", first, [20, 0, 0], [21, 0, 0], EPSILON, {"clusters": 2, "largest": 30, "share": 0.1}),
@@ -212,4 +245,5 @@ CASES = (
     *_top_down_cases(),
     *_range_query_cases(),
     *_clustering_cases(),
+    *read_cases(),
 )

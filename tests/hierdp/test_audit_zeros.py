@@ -1,0 +1,89 @@
+"""Zeros get noise as other counts do: every mechanism asks for it, and an audit sees it where they do not."""
+
+import numpy as np
+import pytest
+
+from hierdp.audit import CASES, audit
+from hierdp.audit.known import Undisturbed
+from hierdp.noise import ExactNoise, NoisyCounts, SimulatedNoise
+from tests.marks import quick
+
+
+class SparesZeros(SimulatedNoise):
+    """Noise that leaves what is 0 at 0."""
+
+    def geometric(self, counts, query, sensitivity, epsilon):
+        made = super().geometric(counts, query, sensitivity, epsilon)
+        return NoisyCounts(np.where(counts == 0, 0, made.counts), made.spend)
+
+    def gaussian(self, counts, query, sensitivity, rho):
+        made = super().gaussian(counts, query, sensitivity, rho)
+        return NoisyCounts(np.where(counts == 0, 0, made.counts), made.spend)
+
+
+class OnZerosAlone(Undisturbed):
+    """Five more where there is nothing, and no noise elsewhere."""
+
+    def geometric(self, counts, query, sensitivity, epsilon):
+        made = super().geometric(counts, query, sensitivity, epsilon)
+        return NoisyCounts(counts + 5 * (counts == 0), made.spend)
+
+    def gaussian(self, counts, query, sensitivity, rho):
+        made = super().gaussian(counts, query, sensitivity, rho)
+        return NoisyCounts(counts + 5 * (counts == 0), made.spend)
+
+
+METHODS = sorted({(case.mechanism, case.method) for case in CASES} - {("top-down", "SH")})
+"""The stability histogram takes no zeros: that a count is there at all is what its threshold hides."""
+
+
+@pytest.mark.parametrize(("mechanism", "method"), METHODS)
+def test_every_method_asks_noise_for_its_zeros(mechanism, method):
+    """What the noise does to zeros alone shows in a release: the method does not pass them by."""
+    shown = 0
+    for case in CASES:
+        if (case.mechanism, case.method) == (mechanism, method) and case.fewer == 1:
+            for side in (0, 1):
+                with_it, without = (
+                    case.seen(case.release(side, noise())) for noise in (OnZerosAlone, Undisturbed)
+                )
+                shown += with_it != without
+        if shown:
+            return
+    assert shown or (mechanism, method) in SLOW_ONES
+
+
+SLOW_ONES = {("group-size", "M_dp^OP"), ("top-down", "TDA_inf")}
+"""Of a solver of their own; they measure what M_H and InfTDA do, by the same lines."""
+
+
+SPARED = [
+    ("range-query", "Flat", "bin, which is empty", 300),
+    ("top-down", "VanillaGauss", "first one to B", 800),
+    ("range-query", "H_b^c", "bin, which is empty", 400),
+    ("range-query", "H_tree^c", "unknown region, which is empty", 400),
+    ("top-down", "InfTDA", "first one to B", 1500),
+    ("clustering", "AHP", "empty bin", 400),
+    ("group-size", "M_H", "first of size 1", 1000),
+    ("count-of-counts", "Hc", "only group", 400),
+]
+
+
+@pytest.mark.parametrize(("mechanism", "method", "change", "runs"), quick(SPARED, first=2))
+def test_an_audit_sees_that_zeros_get_no_noise(mechanism, method, change, runs):
+    (case,) = (c for c in CASES if (c.mechanism, c.method) == (mechanism, method) and change in c.change)
+    (line,) = audit([case], runs, 0.999, SparesZeros)
+    assert line.over
+    (line,) = audit([case], 100, 0.999, SimulatedNoise)
+    assert not line.over
+
+
+@pytest.mark.parametrize("noise", [ExactNoise(), SimulatedNoise(1)], ids=["exact", "simulated"])
+def test_zeros_get_the_noise_of_other_counts(noise):
+    for drawn in (
+        lambda counts: noise.geometric(counts, "q", 1, 0.5),
+        lambda counts: noise.gaussian(counts, "q", 1.0, 0.125),
+    ):
+        zeros, others = drawn(np.zeros(2000, np.int64)).counts, drawn(np.full(2000, 50)).counts - 50
+        assert np.std(zeros) == pytest.approx(np.std(others), rel=0.3)
+        assert (zeros == 0).mean() == pytest.approx((others == 0).mean(), abs=0.08)  # five deviations
