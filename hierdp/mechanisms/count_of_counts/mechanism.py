@@ -212,8 +212,9 @@ def measure(data: SizeRuns, epsilon: float, noise: Noise, plan: Plan) -> Measure
     regions = _regions(places, true, groups, plan, domain, rest)
     found: list[tuple[Ints, Ints]] = []
     by_level: dict[tuple[int, Spend], None] = {}
-    done = progress.steps(estimates(regions, noise), "noise and repair, region by region", tree.size)
-    for level, got in zip(tree.level.tolist(), done, strict=True):
+    # Followed where regions go in: estimates come out in batches.
+    regions = progress.steps(regions, "noise and repair, region by region", tree.size)
+    for level, got in zip(tree.level.tolist(), estimates(regions, noise), strict=True):
         found.append((got.sizes, got.counts))
         if got.step is not None and got.spend is not None:
             steps.add(got.step)
