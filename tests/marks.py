@@ -3,8 +3,8 @@
 import pytest
 
 
-def quick(values, *, first=1, slow=None):
-    """The first cases stay quick; the others are marked slow.
+def quick(values, *, first=1, every=None, slow=None):
+    """The first cases stay quick, or every so many-th; the others are marked slow.
 
     Parameters
     ----------
@@ -12,12 +12,16 @@ def quick(values, *, first=1, slow=None):
         What `pytest.mark.parametrize` takes; a tuple holds an argument each.
     first : int
         How many cases stay quick.
+    every : int, optional
+        Of so many cases one stays quick, in place of the first.
     slow : callable, optional
         Whether a value is slow, in place of its position.
     """
     cases = []
     for place, value in enumerate(values):
-        late = place >= first if slow is None else slow(value)
+        late = place % every > 0 if every else place >= first
+        if slow is not None:
+            late = slow(value)
         given = value if isinstance(value, tuple) else (value,)
         cases.append(pytest.param(*given, marks=pytest.mark.slow) if late else value)
     return cases

@@ -41,6 +41,7 @@ from hierdp.cli import main
 from hierdp.noise import Changes, deviation_of, threshold
 from hierdp.record import Step
 from solvers import Solution
+from tests.marks import quick
 
 
 @pytest.fixture(scope="module")
@@ -183,7 +184,7 @@ ANY = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", ["group-size", "top-down", "count-of-counts"])
+@pytest.mark.parametrize("kind", quick(["top-down", "group-size", "count-of-counts"]))
 @pytest.mark.parametrize("name", ANY)
 def test_a_change_is_caught_and_named(made, tmp_path, monkeypatch, kind, name):
     monkeypatch.chdir(tmp_path)
@@ -323,7 +324,7 @@ TIED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", TIED)
+@pytest.mark.parametrize("name", quick(TIED, every=3))
 def test_a_table_that_its_steps_do_not_give(tmp_path, name):
     mechanism, options, change = TIED[name]
     options = {key: value for key, value in options.items() if value is not None}
@@ -703,7 +704,7 @@ OTHERS = {
 }
 
 
-@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize("name", quick(OTHERS, every=3))
 def test_proofs_of_something_else(tmp_path, name):
     mechanism, options, change, caught_by = OTHERS[name]
     people = (
