@@ -274,6 +274,7 @@ def test_on_a_terminal_the_lines_are_a_table(monkeypatch):
     """One head, and columns that stay where they are from one printed line to the next."""
     from rich.console import Console
 
+    monkeypatch.setenv("TERM", "xterm")  # a dumb terminal gets no table
     command = import_module("hierdp.cli.audit")  # the package has the command under the module's name
     screen = partial(Console, force_terminal=True, width=130, color_system=None)
     monkeypatch.setattr(command, "console", screen)
