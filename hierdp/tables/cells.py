@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,9 @@ from hierdp.tables.places import located, missing_regions, refuse_strangers
 from hierdp.tables.sources import read, run
 
 Ints = NDArray[np.int64]
+
+MOST_CELLS = 10**8
+"""Cells of a level that fit in memory: sums over them are taken in 64 bits."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,12 +101,19 @@ def flows(
     refuse(table, faults)
     if count is not None:
         total = table.aggregate(total=number.cast("decimal(38, 0)").sum())  # 10¹⁹ rows of 2⁶³ fit
-        if int(run(total)["total"][0].as_py()) > LARGEST:
+        held = int(run(total)["total"][0].as_py())
+        if held > LARGEST:
             raise InputError(
                 f"column {count!r}: the counts add up to more than 64 bits hold; use larger units"
             )
 
     rows, hierarchies = located(table, each, {"n": number}, unknown)
+    finest = math.prod(hierarchy.tree.leaves.size for hierarchy in hierarchies)
+    if count is not None and held * min(finest, MOST_CELLS) >= 2**60:
+        raise InputError(
+            f"column {count!r}: the counts are too large for exact sums over {finest:,} cells in 64 bits; "
+            "use larger units"
+        )
     at = [f"at{i}" for i in range(len(each))]
     cells = run(rows.group_by(at).agg(n=rows.n.sum()).order_by(at))
     positions = np.column_stack([cells[name].to_numpy() for name in at]).astype(np.int64)

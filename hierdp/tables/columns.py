@@ -67,9 +67,13 @@ def whole_of(table: Table, name: str | None) -> tuple[Column, list[Fault]]:
         }
     elif kind.is_integer() or kind.is_floating() or kind.is_decimal() or kind.is_null():
         value = column.cast("int64")
-        faults = {"missing": column.isnull() | column.isnan() if kind.is_floating() else column.isnull()}
+        faults = {"missing": column.isnull()}
+        if kind.is_floating() or kind.is_decimal():  # PostgreSQL's decimals may be NaN
+            faults["missing"] |= column.cast("float64").isnan()
         if not kind.is_null():
-            faults |= {"negative": column < 0, "too large for 64 bits": column >= 2.0**63}
+            faults["negative"] = column < 0
+            if not kind.is_integer() or kind.is_uint64():  # int64 compared with 2^63 would be rounded to it
+                faults["too large for 64 bits"] = column >= 2.0**63
         if kind.is_floating() or kind.is_decimal():
             faults |= {"fractional": column % 1 != 0}
     else:

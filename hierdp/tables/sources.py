@@ -14,7 +14,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-from hierdp.errors import InputError
+from hierdp.errors import InputError, listed
 from hierdp.tables.databases import Database, embedded
 
 FILES = (".parquet", ".csv")
@@ -125,11 +125,34 @@ def _literal(path: Path) -> str:
 _RECODE = 'save it as "CSV UTF-8", or recode it by iconv'
 
 
+_PACKED = {b"\x1f\x8b": "gzip", b"PK\x03\x04": "zip", b"BZh": "bzip2", b"\xfd7zXZ": "xz",
+           b"\x28\xb5\x2f\xfd": "zstd", b"PAR1": "Parquet: end its name in .parquet"}  # fmt: skip
+"""How files begin that are called .csv and are not."""
+
+
+def _line_ends(text: bytes) -> list[str]:
+    """How the lines end, those within quotes left out."""
+    plain = re.sub(rb'"[^"]*"', b"", text).removesuffix(b"\r")  # the next byte may be a line feed
+    both = plain.count(b"\r\n")
+    found = {"CR LF": both, "LF": plain.count(b"\n") - both, "CR": plain.count(b"\r") - both}
+    return [name for name, times in found.items() if times]
+
+
 def _csv_header(path: Path) -> tuple[str, list[str]]:
     """The delimiter of a CSV file, the one that splits its header most, and its column names."""
     try:
         with path.open("rb") as file:
             start = file.readline()
+            file.seek(0)
+            begin = file.read(1 << 20)
+        packed = next((name for mark, name in _PACKED.items() if start.startswith(mark)), None)
+        if packed:
+            raise InputError(f"{str(path)!r} is compressed ({packed}): unpack it first")
+        if len(ends := _line_ends(begin)) > 1:
+            raise InputError(
+                f"the lines of {str(path)!r} end in different ways ({listed(ends)}): make them alike, for "
+                "example by dos2unix"
+            )
         if start.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in start:
             raise InputError(f"{str(path)!r} is UTF-16, not UTF-8: {_RECODE} -f UTF-16 -t UTF-8")
         first = start.decode("utf-8-sig")
