@@ -1,4 +1,4 @@
-"""Cumulative hierarchies: the relaxation by Newton's method on its dual; whole numbers by rounding it."""
+"""Cumulative hierarchies: the relaxation by Newton's method on its dual; whole numbers by branch and bound."""
 
 from __future__ import annotations
 
@@ -9,17 +9,30 @@ from numpy.typing import NDArray
 
 from models import CumulativeQIP
 from models.certificate import FLOAT_TOLERANCE, Witness
+from models.exact import is_exact
+from solvers.fast.cumulative_branches import branched
 from solvers.fast.cumulative_newton import relaxed
 
 
 def solve_cumulative(model: CumulativeQIP) -> tuple[NDArray[Any], Witness]:
-    """The relaxation's answer to its stated gap; or, over whole numbers, a feasible answer near it."""
+    """An optimal answer: over the reals to `FLOAT_TOLERANCE`, over whole numbers wherever the search ends.
+
+    Over whole numbers, the relaxation's answer is rounded. Where that is not proved by the relaxation's own
+    prices, branch and bound goes on to the optimum, or to the limits of `solvers.fast.cumulative_branches`; then
+    the witness proves the best bound that it found, and a gap remains.
+    """
     absolute = 1e-3 if model.integer else np.inf
     real = relaxed(model.tree, model.counts, model.total, FLOAT_TOLERANCE / 4, absolute)
     witness = {"prices": real.prices, "rises": real.rises}
     if not model.integer:
         return real.x, witness
-    return _rounded(model, real.x), witness
+    best = _rounded(model, real.x)
+    # Whole numbers are at least so far from the relaxation's answer.
+    least = float(((real.x - model.counts) ** 2).sum() + ((real.x - np.rint(real.x)) ** 2).sum())
+    if is_exact(model.counts) and float(model.objective(best)) < least + 0.99 - 10 * real.gap:
+        return best, witness
+    found, proof = branched(model, real.x, best, lambda x: _rounded(model, x))
+    return found, witness if proof is None else proof
 
 
 def _rounded(model: CumulativeQIP, real: NDArray[np.float64]) -> NDArray[Any]:
