@@ -1,4 +1,4 @@
-"""Cumulative hierarchies: the relaxation by Newton's method on its dual; whole numbers by branch and bound."""
+"""Cumulative hierarchies: over the reals by Newton's method, over whole numbers by branch and bound."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def solve_cumulative(model: CumulativeQIP) -> tuple[NDArray[Any], Witness]:
     """An optimal answer: over the reals to `FLOAT_TOLERANCE`, over whole numbers wherever the search ends.
 
     Over whole numbers, the relaxation's answer is rounded. Where that is not proved by the relaxation's own
-    prices, branch and bound goes on to the optimum, or to the limits of `solvers.fast.cumulative_branches`; then
-    the witness proves the best bound that it found, and a gap remains.
+    prices, branch and bound goes on to the optimum, or to the limits of
+    `solvers.fast.cumulative_branches`; then the witness proves the best bound found, and a gap remains.
     """
     absolute = 1e-3 if model.integer else np.inf
     real = relaxed(model.tree, model.counts, model.total, FLOAT_TOLERANCE / 4, absolute)
@@ -38,11 +38,11 @@ def solve_cumulative(model: CumulativeQIP) -> tuple[NDArray[Any], Witness]:
 def _rounded(model: CumulativeQIP, real: NDArray[np.float64]) -> NDArray[Any]:
     """A feasible answer near the relaxation's.
 
-    The leaves' rows are rounded, which leaves them monotone, and their last cells are moved to fit the total;
-    everything above is their sum.
+    The leaves' rows are rounded (and made monotone again, where they are so only to rounding), and their last
+    cells are moved to fit the total; everything above is their sum.
     """
     leaves = real[model.tree.leaves]
-    whole = np.rint(leaves).astype(np.int64)
+    whole = np.maximum.accumulate(np.maximum(np.rint(leaves), 0.0), axis=1).astype(np.int64)
     missing = model.total - int(whole[:, -1].sum())
     floor = whole[:, -2] if whole.shape[1] > 1 else np.zeros(len(whole), np.int64)
     order = np.argsort((leaves[:, -1] - whole[:, -1]) * (-1 if missing > 0 else 1), kind="stable")

@@ -1,10 +1,11 @@
-"""Whole cumulative counts: branch and bound over the linear programs whose costs run straight between whole numbers.
+"""Whole cumulative counts: branch and bound over linear programs.
 
-A square, replaced by straight lines between whole numbers, costs the same at each of them, so the program over
-whole numbers is the same one. Over the reals its optimum is the best bound that row prices can prove over whole
-numbers (Geoffrion 1974). On trees of one level, and for one or two sizes, that optimum is whole (docs/cumulative.md);
-elsewhere a few branches close what is left. Lines are stated for a few whole numbers near the relaxation's
-answer; the outermost go on, which only lowers costs, and they are stated anew where an answer leaves them.
+A square, replaced by straight lines between whole numbers, costs the same at each of them, so the program
+over whole numbers stays the same. Over the reals its optimum is the best bound that row prices can prove over
+whole numbers (Geoffrion 1974). On trees of one level, and for one or two sizes, it is whole
+(docs/cumulative.md); elsewhere branches close what is left. Lines are stated for a few whole numbers near the
+relaxation's answer. The outermost go on, which only lowers costs, and all are stated anew where an answer
+leaves them.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ MOST_CELLS = 50_000
 """Larger instances are not branched on."""
 
 MOST_WORK = 1_000_000
-"""Cells of all linear programs together: so many, and no more, are stated. It does not depend on the machine."""
+"""Cells of all linear programs together. No more are stated, however fast or slow the machine is."""
 
 _REACH = 2
 """Whole numbers stated on either side."""
@@ -124,7 +125,7 @@ def branched(
         `witness` is None where nothing is proved: the instance is too large, or HiGHS fails.
     """
     nodes, sizes = model.counts.shape
-    if not MOST_CELLS >= nodes * sizes or model.total >= 2**52 or np.abs(near).max(initial=0) >= 2**52:
+    if nodes * sizes > MOST_CELLS or model.total >= 2**52 or np.abs(near).max(initial=0) >= 2**52:
         return best, None
     lines = _Lines(model)
     low, high = np.zeros(nodes * sizes), np.full(nodes * sizes, float(model.total))
@@ -148,12 +149,11 @@ def branched(
         enough = cost - 1 + 1e-6 if whole else cost - 0.4 * FLOAT_TOLERANCE * max(1.0, cost)
         apart = np.abs(case.x - np.rint(case.x))
         cell = int(np.argmax(apart))
-        if bound > enough or work + 2 * nodes * sizes > MOST_WORK or apart[cell] < 1e-6:
-            if bound > enough or work + 2 * nodes * sizes > MOST_WORK:
-                break  # the least bound of all: no other is less
-            heapq.heappop(waiting)
-            continue
+        if bound > enough or work + 2 * nodes * sizes > MOST_WORK:
+            break  # no other case has a lower bound
         heapq.heappop(waiting)
+        if apart[cell] < 1e-6:
+            continue  # the answer is whole, and no better one is in this case
         value = float(np.floor(case.x[cell]))
         less, more = case.high.copy(), case.low.copy()
         less[cell], more[cell] = value, value + 1

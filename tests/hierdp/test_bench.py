@@ -90,9 +90,16 @@ def test_problems_are_called_what_solver_people_call_them():
 
 
 STUCK = CumulativeQIP.random(np.random.default_rng([0, 30, 0]), 30)
-"""Its fast path stops at 62; 61 is the optimum, and the certificate proves it."""
+"""Where its fast path is made to stop, at 62, its prices prove 61, which is the optimum."""
 
 
+@pytest.fixture
+def stops(monkeypatch):
+    """Integer CumulativeQIP without branch and bound."""
+    monkeypatch.setattr("solvers.fast.cumulative.branched", lambda *given: (given[2], None))
+
+
+@pytest.mark.usefixtures("stops")
 def test_the_truth_is_the_best_answer_that_a_certificate_proves():
     alone = Truth.of(STUCK)
     assert (alone.optimum, alone.proved) == (62, False)
@@ -106,6 +113,7 @@ def test_the_truth_is_the_best_answer_that_a_certificate_proves():
     assert (best.optimum, best.proved) == (solve(table, "highs").objective, False)
 
 
+@pytest.mark.usefixtures("stops")
 def test_a_backends_word_is_no_proof(monkeypatch):
     lie = Solution("highs", "1", "optimal", solve(STUCK).x, 62, 62)
     real = solve
@@ -113,6 +121,7 @@ def test_a_backends_word_is_no_proof(monkeypatch):
     assert not Truth.of(STUCK, ["highs"]).proved
 
 
+@pytest.mark.usefixtures("stops")
 def test_all_rows_of_a_problem_are_judged_by_its_proof(tmp_path):
     stuck, out = [Problem("stuck", STUCK, "random")], tmp_path / "r.parquet"
     first = runs.run(stuck, "small", runs.Settings(time_limit=300), out, ["fast"])
@@ -405,6 +414,7 @@ def test_problems_are_the_same_everywhere_and_others_can_read_them(tmp_path):
         problems("tiny")
 
 
+@pytest.mark.usefixtures("stops")
 def test_what_is_written_says_what_is_proved_and_highs_solves_all_but_the_integer_qps(tmp_path):
     import highspy
 

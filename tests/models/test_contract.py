@@ -35,7 +35,7 @@ CONTRACTS = {
     "ControlledRounding": Contract(families.controlled_rounding),
     "CostTable": Contract(families.cost_table),
     "CostTable, not convex": Contract(lambda: families.cost_table(convex=False), BOUND_ONLY),
-    "CumulativeQIP": Contract(families.cumulative_qip, BOUND_ONLY),
+    "CumulativeQIP": Contract(families.cumulative_qip),
     "CumulativeQIP, relaxed": Contract(lambda: families.cumulative_qip(integer=False), {"exact_gap": False}),
     "FixedSum": Contract(families.fixed_sum),
     "GroupMatching": Contract(families.group_matching),
