@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from models import Program, SimplexQP, lagrangian_bound, lagrangian_certificate
 from models.program import Block, Rows, Term
-from models.witnesses.scaled import divided, minus, plus, raised, scaled, times
+from models.witnesses.scaled import divided, gathered, minus, plus, raised, running, scaled, times
 
 INF = float("inf")
 
@@ -300,12 +300,42 @@ def test_the_cost_is_exact_and_a_value_without_one_is_no_answer():
 def test_no_product_and_no_sum_is_rounded(large):
     for small in (0, 1, -3, 2**40 + 1):
         array = np.array([small, 0])
-        assert times(array, large).tolist() == [small * large, 0]
-        assert plus(array, large).tolist() == [small + large, large]
-        assert minus(array, large).tolist() == [small - large, -large]
+        for found, right in [
+            (times(array, large), [small * large, 0]),
+            (plus(array, large), [small + large, large]),
+            (minus(array, large), [small - large, -large]),
+        ]:
+            assert found.dtype.kind in "iO"
+            assert found.tolist() == right
     assert divided(np.array([-7, 7]), 2).tolist() == [-4, 3]
     assert raised(np.array([-7, 7]), 2).tolist() == [-3, 4]
     assert divided(np.array([-1, 1]), abs(large)).tolist() == [-1, 0]
+
+
+def test_no_sum_of_many_overflows():
+    values = np.full(6, 2**61)
+    assert gathered(np.array([0, 0, 0, 0, 1, 1]), values, 3).tolist() == [2**63, 2**62, 0]
+    assert running(values).tolist() == [2**61 * k for k in range(1, 7)]
+
+
+def test_two_tables_of_a_variable_have_a_domain_in_common():
+    at = np.array([0, 0])
+    tables = (np.array([9, 8, 5, 0]), np.array([0, 4]))  # of 1 … 4, and of 2 and 3
+    both = one([Term("table", at, 1, [1, 2], tables)], integer=True)
+    assert lagrangian_bound(both, []) == 8
+
+
+def test_the_lowest_point_of_a_parabola_may_be_anywhere_between_the_ends():
+    square = [Term("quadratic", np.array([0]), 1, Fraction(1, 2))]
+    assert lagrangian_bound(one(square, 0, 1), []) == 0
+    assert lagrangian_bound(one(square, 0, 1, integer=True), []) == Fraction(1, 4)
+    assert lagrangian_bound(one([Term("quadratic", np.array([0]), 1, Fraction(1, 10**9))], 0, 1), []) == 0
+
+
+def test_whole_answers_get_no_tolerance():
+    near = one([Term("absolute", np.array([0]), 1, 10**9)], 0, 5, True, [row(4, 4)])
+    assert lagrangian_certificate(near, [4], [0]).gap == 1
+    assert not lagrangian_certificate(near, [4], [0]).optimal
 
 
 def test_floats_of_all_sizes_share_a_unit():
