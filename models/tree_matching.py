@@ -166,7 +166,7 @@ class TreeMatching:
             nodes = tree.nodes_of(level)
             together[nodes] += together[tree.parent[nodes]]
         rest = np.cumsum(together[tree.leaves][:, ::-1], axis=1)[:, ::-1]  # Σ of a leaf's prices from k on
-        after = np.concatenate([rest[:, 1:], np.zeros((len(rest), 1), rest.dtype)], axis=1)
+        after = np.pad(rest, ((0, 0), (0, 1)))[:, 1:]
         least = np.minimum(rest.min(axis=1, initial=0), 0)
         consistent = np.pad(together[tree.internal], ((0, 0), (0, 1)))
         return np.concatenate([consistent.ravel(), (after - least[:, None]).ravel()])
