@@ -10,7 +10,7 @@ is feasible, and its duality gap is 0. On the way X is scaled to be feasible, an
 from __future__ import annotations
 
 import numpy as np
-import scipy
+import scipy.linalg as la
 from numpy.typing import NDArray
 
 from models import StrategySDP
@@ -28,7 +28,7 @@ def solve_strategy(model: StrategySDP) -> tuple[NDArray[np.float64], None]:
     price = np.diag(gram).copy()
     for _ in range(STEPS):
         s = np.sqrt(price)
-        values, vectors = scipy.linalg.eigh(gram * np.outer(s, s))
+        values, vectors = la.eigh(gram * np.outer(s, s))
         root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
         m = np.diag(root)
         # At the prices so far the bound is tr(root)²/Σμ; X is root over s·sᵀ, scaled to a unit diagonal.
