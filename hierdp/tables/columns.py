@@ -72,7 +72,10 @@ def whole_of(table: Table, name: str | None) -> tuple[Column, list[Fault]]:
             faults["missing"] |= column.cast("float64").isnan()
         if not kind.is_null():
             faults["negative"] = column < 0
-            if not kind.is_integer() or kind.is_uint64():  # int64 compared with 2^63 would be rounded to it
+            # A whole number compared with a float would be rounded to one: 2^63 − 1 to 2^63.
+            if kind.is_uint64():
+                faults["too large for 64 bits"] = column > ibis.literal(LARGEST, "uint64")
+            elif not kind.is_integer():
                 faults["too large for 64 bits"] = column >= 2.0**63
         if kind.is_floating() or kind.is_decimal():
             faults |= {"fractional": column % 1 != 0}

@@ -46,7 +46,7 @@ def test_a_file_that_is_not_plain_csv(place, content, why):
 @pytest.mark.parametrize("ends", [b"\n", b"\r\n", b"\r"])
 def test_all_kinds_of_line_ends(place, ends):
     (place / "in.csv").write_bytes(b'a,n\nx,1\n"y\n",2\n'.replace(b"\n", ends))
-    assert flows("in.csv", {"a": ["a"]}, "n").counts.tolist() == [1, 2]
+    assert flows("in.csv", axes={"a": ["a"]}, count="n").counts.tolist() == [1, 2]
 
 
 EXACT = "the counts are too large for exact sums over 2 cells in 64 bits"
