@@ -209,6 +209,8 @@ package.CASES = (*cases[:2], replace(cases[2], run=die), *cases[3:])
 main(["audit", "--runs", "12", *sys.argv[2:]])
 """
 
+KILLED_CASES = sum(case.method in ("Laplace", "Flat", "NF") for case in CASES)
+
 
 def killed(number, *options):
     return subprocess.run(
@@ -235,7 +237,7 @@ def test_a_kill_loses_the_case_it_was_at(tmp_path):
     done = CliRunner().invoke(main, args)
     assert done.exit_code == 0, done.output
     assert done.output.splitlines()[:3] == lines
-    assert done.output.count("under the claim") == 5 == len(pd.read_parquet(out))
+    assert done.output.count("under the claim") == KILLED_CASES == len(pd.read_parquet(out))
     assert [path.name for path in tmp_path.iterdir()] == ["a.parquet"]
 
 
@@ -243,12 +245,15 @@ def test_an_interrupt_leaves_what_was_found_on_the_screen(tmp_path):
     died = killed(signal.SIGINT)
     assert died.returncode == 130
     assert died.stdout.count("under the claim") == 2
-    assert "Stopped after 2 of 5 cases; begun again, it goes on from there only with" in died.stderr
+    assert (
+        f"Stopped after 2 of {KILLED_CASES} cases; begun again, it goes on from there only with"
+        in died.stderr
+    )
     assert "Traceback" not in died.stderr
     out = tmp_path / "a.parquet"
     died = killed(signal.SIGTERM, "--out", str(out))
     assert died.returncode == 143
-    assert "Stopped after 2 of 5 cases; begun again, it goes on from there." in died.stderr
+    assert f"Stopped after 2 of {KILLED_CASES} cases; begun again, it goes on from there." in died.stderr
     assert len(pd.read_parquet(out)) == 2
 
 
@@ -275,6 +280,7 @@ def test_on_a_terminal_the_lines_are_a_table(monkeypatch):
     from rich.console import Console
 
     monkeypatch.setenv("TERM", "xterm")  # a dumb terminal gets no table
+    monkeypatch.setattr("hierdp.progress.PATIENCE_SECONDS", 1e9)  # on a busy machine, bars come between
     command = import_module("hierdp.cli.audit")  # the package has the command under the module's name
     screen = partial(Console, force_terminal=True, width=130, color_system=None)
     monkeypatch.setattr(command, "console", screen)
@@ -283,5 +289,5 @@ def test_on_a_terminal_the_lines_are_a_table(monkeypatch):
     lines = done.output.splitlines()
     (head,) = [line for line in lines if "mechanism" in line]
     verdicts = [line for line in lines if "under the claim" in line]
-    assert len(verdicts) == 3
+    assert len(verdicts) == sum(case.method in ("Laplace", "Flat") for case in CASES)
     assert {line.index("under the claim") for line in verdicts} == {head.index("verdict")}
