@@ -69,6 +69,7 @@ FAMILIES = (
     Family("CostTable", i.cost_table, ("min-cost-flow", "cp-sat")),
     Family("HierarchyQIP", i.hierarchy, ("highs", "cp-sat")),
     Family("CumulativeQIP, relaxed", i.cumulative, ("highs", "clarabel")),
+    Family("CumulativeQIP, census", i.census_cumulative, ("highs", "clarabel")),
     Family("TreeMatching", i.tree_matching, ("highs", "glop")),
     Family("TreeChebyshev", i.tree_chebyshev, ("highs", "cp-sat")),
     Family("ConstrainedInference", i.inference, ("highs", "clarabel")),

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from hierdp.data.census import GROUPS, LEAVES, STATES, census
 from models import (
     BudgetSplit,
     Clustering,
@@ -175,6 +176,19 @@ def cumulative(rng: Any, n: int) -> CumulativeQIP:
     tree, true = _nation_counts(rng, n, min(1_000, max(5, int(n**0.5) // 2)))
     true = np.cumsum(true, axis=1)
     return CumulativeQIP(tree, true + noise(rng, true.shape), int(true[0, -1]), integer=False)
+
+
+def census_cumulative(rng: Any, n: int) -> CumulativeQIP:
+    """Cumulative households like the census's, by size, with the noise of ε = 1, over the reals.
+
+    Nearly all are of a few sizes, and most of a row is flat under its noise, which is harder than `cumulative`.
+    There are 10 sizes and 52 leaves at least; ten million elements are somewhat more than the whole census.
+    """
+    sizes = min(1_000, max(10, int(n**0.5) // 2))
+    leaves = max(STATES, n // (sizes + 1) - STATES - 1)
+    data = census(int(rng.integers(2**31)), GROUPS * leaves // LEAVES, leaves, sizes)
+    true = np.cumsum(data.counts, axis=1)
+    return CumulativeQIP(data.hierarchy.tree, true + noise(rng, true.shape, 3.0), data.groups, integer=False)
 
 
 def tree_matching(rng: Any, n: int) -> TreeMatching:
