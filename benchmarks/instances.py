@@ -181,7 +181,7 @@ def cumulative(rng: Any, n: int) -> CumulativeQIP:
 def census_cumulative(rng: Any, n: int) -> CumulativeQIP:
     """Cumulative households like the census's, by size, with the noise of ε = 1, over the reals.
 
-    Nearly all are of a few sizes, and most of a row is flat under its noise, which is harder than `cumulative`.
+    Nearly all are of a few sizes, and most of a row is flat under its noise: harder than `cumulative`.
     There are 10 sizes and 52 leaves at least; ten million elements are somewhat more than the whole census.
     """
     sizes = min(1_000, max(10, int(n**0.5) // 2))
