@@ -73,5 +73,5 @@ def _function(place: str) -> Any:
 
 
 def exact(model: Model) -> bool:
-    """Whether the fast path always proves the optimum: over whole numbers, CumulativeQIP's may end at a limit."""
+    """Whether the fast path always proves the optimum: integer CumulativeQIP's may end at a limit."""
     return not (type(model).__name__ == "CumulativeQIP" and getattr(model, "integer", False))
