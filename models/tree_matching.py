@@ -84,8 +84,9 @@ class TreeMatching:
     >>> model = TreeMatching(tree, [([0, 2], [1, 1]), ([0], [1]), ([1], [1]), ([2], [1]), ([0], [1])])
     >>> top_down = [[1, 2, 2], [1, 1, 1], [0, 1, 1], [1, 1, 1], [0, 1, 1]]
     >>> at_once = [[1, 1, 2], [0, 0, 1], [1, 1, 1], [0, 0, 1], [1, 1, 1]]
-    >>> model.objective(top_down), model.objective(at_once), model.certificate(at_once).optimal
-    (4, 3, True)
+    >>> prices = [[0, 1], [-1, -1], [1, 0], [1, 0], [-1, -1]]
+    >>> model.objective(top_down), model.certificate(at_once, {"prices": prices})
+    (4, Certificate(optimal=True, objective=3, bound=3, gap=0, ...))
     """
 
     tree: Tree
