@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from hierdp.record import Step, Steps
 from models import Model
-from models.instances import UnknownModel, packed, unpacked
+from models.certificate import Witness
+from models.instances import Instance, UnknownModel, packed, unpacked
 
 NAMES = "steps.json"
 
@@ -33,17 +34,25 @@ class Kept:
     step: str
     model: Model
     x: NDArray[Any]
+    witness: Witness | None = None
+    """What the certificate takes beside the answer; None where the answer is enough."""
+    witnessed: bool = True
+    """False in releases made before witnesses were kept."""
 
 
 def write(steps: Iterable[Step], path: Path) -> None:
-    """All steps that have an answer, as a zip file of `.npz` files; the same bytes for the same steps."""
+    """All steps that have an answer, with their witnesses, as a zip file of `.npz` files.
+
+    The same steps give the same bytes.
+    """
     names: list[str] = []
     with ZipFile(path, "w", ZIP_DEFLATED, compresslevel=1) as file:
         for step in steps:
-            if step.solution.x is None:
+            found = step.solution
+            if found.x is None:
                 continue
             member = io.BytesIO()
-            np.savez(member, allow_pickle=False, **packed(step.model, step.solution.x))
+            np.savez(member, allow_pickle=False, **packed(step.model, found.x, found.witness))
             file.writestr(_member(f"{len(names):06d}.npz"), member.getvalue())
             names.append(step.name)
         file.writestr(_member(NAMES), json.dumps(names, ensure_ascii=False))
@@ -64,10 +73,10 @@ def read(path: Path) -> Iterator[Kept]:
             if sorted(file.namelist()) != sorted([*members, NAMES]):
                 raise ValueError("it holds other files than its steps")
             for name, member in zip(names, members, strict=True):
-                model, x = _unpacked(file.read(_small(file.getinfo(member))))
-                if x is None:
+                kept = _unpacked(file.read(_small(file.getinfo(member))))
+                if kept.answer is None:
                     raise ValueError(f"{name} has no answer")
-                yield Kept(str(name), model, x)
+                yield Kept(str(name), kept.model, kept.answer, kept.witness, kept.witnessed)
     except UnknownModel:
         raise
     except ValueError as broken:
@@ -76,7 +85,7 @@ def read(path: Path) -> Iterator[Kept]:
         raise ValueError(f"{path.name} is broken: {type(broken).__name__}") from None
 
 
-def _unpacked(member: bytes) -> tuple[Model, NDArray[Any] | None]:
+def _unpacked(member: bytes) -> Instance:
     with ZipFile(io.BytesIO(member)) as inner:
         for info in inner.infolist():
             if info.compress_type != ZIP_STORED:  # as `write` stores them: what is in it is no larger than it

@@ -10,19 +10,23 @@ from datetime import UTC, datetime
 from functools import cached_property
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
+
+from numpy.typing import NDArray
 
 from hierdp import files, folder, progress, seal
 from hierdp.budget import Ledger
 from hierdp.errors import InputError
 from hierdp.hierarchy import Hierarchy
 from hierdp.noise import deviation_of
-from models import Model
+from models import Certificate, Model
+from models.certificate import Witness
 from models.exact import Number
-from solvers import Solution, prove, solve
 
 if TYPE_CHECKING:
     from pandas import DataFrame
+
+    from solvers import Solution
 
 LIBRARIES = (
     "hierdp",
@@ -47,6 +51,10 @@ ENTRIES = (
     *("standard_errors", "solved", "all_proved_optimal", "csv_safe", "versions"),
 )
 """What every manifest has, and nothing else."""
+
+
+ACCURACY = 1e-4
+"""Relative, beyond that of any solver in floats: a claimed optimum that costs so much too much is wrong."""
 
 
 class NotProved(RuntimeError):
@@ -82,13 +90,41 @@ def solved(name: str, found: Solution, limit: float | None = None) -> Solution:
     return found
 
 
+class Answered(Protocol):
+    """What is known of an answer: a `solvers.Solution`, or what a release kept of one."""
+
+    @property
+    def x(self) -> NDArray[Any] | None:
+        """The answer, in the model's own shape."""
+
+    @property
+    def objective(self) -> Number | None:
+        """The model's objective there."""
+
+    @property
+    def bound(self) -> Number | None:
+        """A lower bound on the optimum."""
+
+    @property
+    def certificate(self) -> Certificate | None:
+        """What the model says of it."""
+
+    @property
+    def witness(self) -> Witness | None:
+        """What the certificate takes beside the answer; None where the answer is enough."""
+
+    @property
+    def solve_seconds(self) -> float:
+        """How long it took to find."""
+
+
 @dataclass(frozen=True, eq=False)
 class Step:
     """One post-processing problem that a release met: a model of noisy counts, and its proved answer."""
 
     name: str
     model: Model
-    solution: Solution
+    solution: Answered
 
     @classmethod
     def solve(cls, name: str, model: Model) -> Step:
@@ -101,6 +137,8 @@ class Step:
         NotSolved
             If there is no answer.
         """
+        from solvers import solve
+
         progress.watch_compiler()
         solution = solve(model)
         if solution.status == "infeasible":
@@ -124,31 +162,38 @@ class Step:
         )
 
 
-def upheld(step: Step, fast: Callable[[Model], Solution] = solve) -> Step:
-    """The step that a solver of choice calls optimal, with what the model's certificate says of it.
+def upheld(
+    name: str, model: Model, claimed: Solution, fast: Callable[[Model], Solution] | None = None
+) -> Step:
+    """The step that a solver of choice calls optimal, with what is proved of its answer, and the witness.
 
-    If the certificate does not prove it, the answer is accepted when it costs no more than that of `fast`.
+    If that is no proof of optimality, the answer is accepted when it costs no more than that of `fast`.
 
     Raises
     ------
     NotSolved
-        If it does: the solver's claim is false, and nothing is released.
+        If it costs more: the solver's claim is false, and nothing is released.
     """
-    claimed = step.solution
-    proof = prove(step.model, claimed.x) if claimed.certificate is None else claimed.certificate
+    from solvers import prove, solve
+
+    proof, witness = claimed.certificate, claimed.witness
+    if proof is None:
+        alone = model.certificate(claimed.x)
+        proof = alone if alone else prove(model, claimed.x)
+        witness = None if proof.bound == alone.bound else proof.witness
     if not proof:
-        better = fast(step.model)
+        better = (fast or solve)(model)
         if better.x is not None and _under(better.objective, proof.objective):
             lie = f"{claimed.backend} calls its answer optimal, and there are better ones"
-            raise NotSolved("error", f"{step.name}: {lie} ({proof.reason}); choose another solver")
-    return replace(step, solution=replace(claimed, certificate=proof))
+            raise NotSolved("error", f"{name}: {lie} ({proof.reason}); choose another solver")
+    return Step(name, model, replace(claimed, certificate=proof, witness=witness))
 
 
 def _under(better: Number | None, claimed: Number) -> bool:
     """Whether the first is truly less: exactly for whole numbers, beyond any solver's accuracy for others."""
     if isinstance(better, int) and isinstance(claimed, int):
         return better < claimed
-    return better is not None and float(better) < float(claimed) - 1e-4 * max(1.0, abs(float(claimed)))
+    return better is not None and float(better) < float(claimed) - ACCURACY * max(1.0, abs(float(claimed)))
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,11 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from hierdp.budget import Ledger
-from hierdp.verification import TOLERANCE, Verification
 
 if TYPE_CHECKING:
     from pandas import DataFrame
+
+    from hierdp.verification import Verification
 
 MOST_ROWS = 40
 """Rows of a table of solved steps that a report prints; the manifest has them all."""
@@ -122,6 +123,8 @@ def solves_section(found: Verification) -> Section:
 
 def verification_frame(found: Verification) -> DataFrame:
     """The columns people read, in words and round numbers."""
+    from hierdp.verification import TOLERANCE
+
     frame = found.frame().drop(columns="message")
     frame["proved"] = ["yes" if proved else "no" for proved in frame["proved"]]
     # A backend's bound is a float: within its tolerance, a gap (of either sign) is none.

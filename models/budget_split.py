@@ -13,6 +13,7 @@ from models import exact
 from models.certificate import FLOAT_TOLERANCE, Certificate, Witness, infeasible, judge
 from models.exact import Number
 from models.model import FEASIBILITY_TOLERANCE, answer_of
+from models.witnesses.arrays import number
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,12 +119,20 @@ class BudgetSplit:
             found.append(f"total: the shares add up to {x.sum()}, not {self.epsilon}")
         return found
 
-    def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:  # noqa: ARG002
-        """One price λ for the budget, found from the data alone: 2·(Σ a^{1/3})³/ε³.
+    def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:
+        """One price λ ≥ 0 for the budget; linear time, in floats.
 
-        The Lagrangian dual at a price λ ≥ 0 is Σ_i min_t (a_i/t² + λt) − λε = 3·(λ/2)^{2/3}·Σ a^{1/3} − λε,
-        a bound whatever λ. At this λ it is the optimum. An answer is optimal if it is within a relative
-        1e-7 of the bound; weights may be as small or large as they like.
+            bound  =  Σ_i min over t > 0 of ( a_i/t² + λ t )  −  λ ε  =  3 (λ/2)^{2/3} Σ a^{1/3}  −  λ ε.
+
+        It holds whatever λ is (Lagrangian duality). At λ = 2 (Σ a^{1/3})³/ε³ it is the optimum, so the data
+        alone name the witness, and none is needed. An answer is optimal if it is within a relative 1e-7 of
+        the bound; weights may be as small or large as they like.
+
+        Parameters
+        ----------
+        x : array, shape (levels,)
+        witness : mapping, optional
+            ``price``: another λ.
         """
         x = answer_of(x, np.shape(self.weights), integer=False)
         objective = self.objective(x)
@@ -132,9 +141,10 @@ class BudgetSplit:
             return infeasible(objective, broken)
         weights, epsilon = self.data
         roots = float(np.cbrt(weights).sum())
-        price = 2 * (roots / epsilon) ** 3
+        given = number(witness, "price")
+        price = 2 * (roots / epsilon) ** 3 if given is None else max(float(given), 0.0)
         bound = 3 * float(np.cbrt(price / 2)) ** 2 * roots - price * epsilon
-        gap = max(0.0, float(objective) - bound)
+        gap = max(0.0, float(objective) - bound) if np.isfinite(bound) else float("inf")
         slope = 2 * weights / x.astype(float) ** 3
         worst = int(np.argmax(np.abs(slope - price)))
         reason = f"level {worst} would pay {slope[worst]:.6g} for more budget, the price is {price:.6g}"

@@ -155,16 +155,21 @@ class ConstrainedInference:
         return sums
 
     def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:  # noqa: ARG002
-        """The prices λ of the consistency rows, found from the data alone; linear time.
+        """A price λ[v] for the units of every node's children; linear time.
 
-        With g = 2(x − n)/V, the normal equations ask that g[v] + λ[v] equal the price of v's parent (0 for
-        the root; λ is 0 at leaves). The bound is the Lagrangian dual at λ, so it holds whatever the prices,
-        as long as a node of infinite variance has its parent's; for exact ones it is the optimum. The gap
-        is Σ V·(g + λ − λ[parent])²/4, a sum of squares: nothing cancels.
+        With λ = 0 at leaves and above the root, and s[v] = λ[v] − λ[parent of v],
 
-        Answers in floats break sums a little, at these prices; one that gains by it is not feasible.
-        Whole or `Fraction` answers to exact counts are judged in Fractions: slow for a million nodes.
-        Floats on a regular tree are first tried with prices read off x: if it is optimal, they prove it.
+            bound  =  Σ_v min over z of ( (z − n[v])²/V[v] + s[v] z )  =  Σ_v ( s[v] n[v] − V[v] s[v]²/4 ),
+
+        whatever the prices (Lagrangian duality), as long as s = 0 where V is infinite. The gap that they
+        leave is Σ V·(g + s)²/4 with g = 2(x − n)/V, a sum of squares: nothing cancels. Where all these are 0
+        (the normal equations), the bound is the optimum.
+
+        The normal equations are linear, and two passes over the data alone solve them, so no witness is
+        needed, and one that is given is not read: the gap is exact. Answers in floats break sums a little,
+        at these prices; one that gains by it is not feasible. Whole or `Fraction` answers to exact counts
+        are judged in Fractions: slow for a million nodes. Floats on a regular tree are first tried with
+        prices read off x: if it is optimal, they prove it.
         """
         x = np.asarray(x)
         at_once = self._at_once(x)

@@ -17,6 +17,7 @@ from models.distance import distance
 from models.exact import Number
 from models.model import answer_of, fractional
 from models.program import Block, Program, Term, rows_of
+from models.witnesses.arrays import number
 
 Ints = NDArray[np.int64]
 
@@ -130,34 +131,46 @@ class ControlledRounding:
             found.append(f"total: the entries add up to {held}, not {self.total}")
         return found
 
-    def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:  # noqa: ARG002
-        """One price θ, a fractional part: none rounded up is under it, none rounded down is over it.
+    def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:
+        """One price, told as a fractional part θ: none rounded up is under it, none rounded down is over it.
 
-        Rounding up rather than down costs 1 − 2f for a fractional part f. With k to go up, θ is the k-th
-        largest part, found without sorting; an entry on its wrong side costs 2·|f − θ|, and these add up to
-        the gap (weak duality at the price 1 − 2θ). Linear time.
+        Rounding up rather than down costs 1 − 2f for a fractional part f. At the price 1 − 2θ for a unit of
+        the total, an entry on its wrong side costs 2·|f − θ| more than on its right one. So
+
+            bound  =  Σ |x − v|  −  2 Σ of |f − θ| over the entries on their wrong side,
+
+        whatever θ is (Lagrangian duality over a choice of k out of n). Any θ between the largest part that an
+        optimal answer rounds down and the least that it rounds up reaches the optimum. Without a witness, θ
+        is read off x in the same way; if x is not optimal, the gap is an upper bound. Linear time.
+
+        Parameters
+        ----------
+        x : array, shape (n,)
+        witness : mapping, optional
+            ``threshold``: θ, a number.
         """
         values = self.data
         x = answer_of(x, values.shape, integer=True)
         objective = distance(x, values, 1)
         exactly = exact.is_exact(values)
+        threshold: Any = number(witness, "threshold")
         ends = self._ends(x)
         broken = self._broken(x) if ends is None else []
         if broken:
             return infeasible(objective, broken)
-        if ends is not None and ends[1] <= ends[0]:  # so the k-th largest part is the least that goes up
-            threshold: Any = ends[0] if self.ups else ends[1]
+        if threshold is None and ends is not None and ends[1] <= ends[0]:
+            threshold = ends[0] if self.ups else ends[1]
             return judge(objective, 0 if exactly else 0.0, exactly, {"threshold": threshold}, "")
         floor = self.neighbours[0]
         part, up = values - floor, x > floor
-        threshold = 0
-        if self.ups > 0:
-            threshold = np.partition(part, part.size - self.ups)[part.size - self.ups]
-        elif part.size:
-            threshold = part.max()
+        if threshold is None:
+            rise, fall = part[up], part[~up]
+            least, most = rise.min() if rise.size else 1, fall.max() if fall.size else 0
+            threshold = (least + most) / 2 if most > least else least if rise.size else most
+        threshold = Fraction(threshold) if exactly else float(threshold)
         away = np.where(up, threshold - part, part - threshold)
-        gap = 2 * exact.total(np.where(away > 0, away, 0 * away))
-        threshold = threshold.item() if isinstance(threshold, np.generic) else threshold
+        away = np.where((away > 0) & (values != floor), away, 0 * away)
+        gap = 2 * exact.total(away)
         reason = "rounding one up and another down, the other way round, would cost less"
         return judge(objective, gap, exactly, {"threshold": threshold}, reason)
 

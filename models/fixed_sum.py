@@ -17,6 +17,7 @@ from models.exact import Number
 from models.model import answer_of
 from models.program import Block, Program, Term, rows_of
 from models.segments import broken
+from models.witnesses.arrays import whole_array
 
 Ints = NDArray[np.int64]
 
@@ -99,12 +100,22 @@ class FixedSum:
         noisy, totals, offsets = self.data
         return broken(answer_of(x, noisy.shape, integer=True), totals, offsets)
 
-    def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:  # noqa: ARG002
-        """A price a segment: Σ_i min_{z ≥ 0} (|z − y|^p − λ·z) + λ·c bounds every answer; exact.
+    def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:
+        """A price λ for each segment's units, exact; linear time.
 
-        For p = 1 a unit costs 1 or −1, so λ is one of the two and linear time is enough. For p = 2 the
-        k-th unit costs 2(k − y) − 1; if no last unit of x costs more than any next one, λ lies between. If
-        not, bisection finds it in between. At these prices there is no duality gap.
+            bound  =  Σ over segments of  Σ_i min over whole z ≥ 0 of ( |z − y_i|^p − λ z )  +  λ c.
+
+        It holds whatever the prices are (Lagrangian duality), and some reach the optimum, for the costs are
+        convex and rise by more with every unit (Ibaraki & Katoh 1988, *Resource Allocation Problems*, ch. 4).
+        For p = 1 a unit costs 1 or −1: the better of these two prices needs no witness. For p = 2 the k-th
+        unit costs 2(k − y) − 1. If none of the last units of x costs more than any next one, a price in
+        between proves x optimal; if not, the gap is an upper bound.
+
+        Parameters
+        ----------
+        x : array, shape (n,)
+        witness : mapping, optional
+            ``price``, shape (segments,), whole; an even price for p = 2 is raised by one. Not read for p = 1.
         """
         noisy, totals, offsets = self.data
         x = answer_of(x, noisy.shape, integer=True)
@@ -120,14 +131,18 @@ class FixedSum:
             gap = objective - exact.total(np.maximum(fewer, more))
         else:
             x = x.astype(np.int64, copy=False)
-            shift = np.zeros(totals.size, np.int64)
-            optimal = _shifts(x, noisy, totals, offsets, shift)
+            given = whole_array(witness, "price", totals.shape)
+            shift, optimal = np.zeros(totals.size, np.int64), False
+            if given is None:
+                optimal = bool(_shifts(x, noisy, offsets, shift))
+            else:
+                shift = (given + 2) // 2
             price = 2 * shift - 1
             gap = 0 if optimal else self._miss(x, shift)
         return judge(objective, gap, True, {"price": price}, "a unit moved within a segment would cost less")
 
     def _miss(self, x: Ints, shift: Ints) -> Number:
-        """By how much Σ (x − y)² − λ·x exceeds the least that it can be, at these shifts' prices."""
+        """By how much Σ (x − y)² − λ·x exceeds the least that it can be, at these shifts' prices 2s − 1."""
         noisy, _, offsets = self.data
         free = noisy + np.repeat(shift, np.diff(offsets))
         z = np.maximum(0, free)
@@ -154,13 +169,14 @@ def _sums(noisy: Any, offsets: Any, sums: Any, sizes: Any) -> None:
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
-def _shifts(x: Any, noisy: Any, totals: Any, offsets: Any, shift: Any) -> bool:
-    """For each segment an s such that max(0, y + s), some entries one less, is optimal (p = 2).
+def _shifts(x: Any, noisy: Any, offsets: Any, shift: Any) -> bool:
+    """For each segment an s such that max(0, y + s), some entries one less, is optimal if x is (p = 2).
 
-    True if x is such an answer in all segments: then any shift from the last units' to the next ones' does.
+    Then any s from the costliest last unit's to the cheapest next one's does; if not, it is half-way.
+    True if x is such an answer in all segments.
     """
     optimal = True
-    for j in range(totals.size):
+    for j in range(shift.size):
         part, y = x[offsets[j] : offsets[j + 1]], noisy[offsets[j] : offsets[j + 1]]
         if y.size == 0:
             continue
@@ -171,25 +187,6 @@ def _shifts(x: Any, noisy: Any, totals: Any, offsets: Any, shift: Any) -> bool:
             last = max(last, away if part[i] > 0 else last)
         shift[j] = following
         if last > following:
-            shift[j] = _shift(y, totals[j], following - 1, last)
+            shift[j] = following + (last - following) // 2
             optimal = False
     return optimal
-
-
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
-def _shift(y: Any, c: int, low: int, high: int) -> int:
-    """Least s in (low, high] with Σ max(0, y + s) ≥ c."""
-    smallest = y[0]
-    for i in range(y.size):
-        smallest = min(smallest, y[i])
-    high = min(high, -smallest - (-c) // y.size)  # enough: every y + s is c/n or more, and the sums fit
-    while high - low > 1:
-        middle = (low + high) // 2
-        held = 0
-        for i in range(y.size):
-            held += max(0, y[i] + middle)
-        if held >= c:
-            high = middle
-        else:
-            low = middle
-    return high

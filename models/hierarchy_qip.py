@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, Self
 
 import numpy as np
@@ -15,13 +14,12 @@ from models import exact
 from models.certificate import Certificate, Witness, infeasible, judge
 from models.distance import distance
 from models.exact import Number
-from models.exchange import NEVER, exchange
-from models.layout import by_node, by_size, layout_of
 from models.model import answer_of, fractional, random_noisy, tolerance_for
-from models.node_prices import NodePrices, node_prices, rows_of_families
+from models.node_prices import NEVER, NodePrices, node_prices, rows_of_families
 from models.program import Block, Program, Rows, Term
 from models.tree import Tree
 from models.tree_sums import adds_up
+from models.witnesses.arrays import exact_array, real_array, whole_array
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +90,7 @@ class HierarchyQIP:
                 raise ValueError("weights must be whole numbers >= 1: scale them, only their ratios matter")
             object.__setattr__(self, "weights", weights)
         largest = (exact.reach(noisy) if noisy.dtype == np.int64 else 0) + self.total + (self.window or 0)
-        if noisy.dtype == np.int64 and 4 * largest * self._heaviest >= NEVER:
+        if noisy.dtype == np.int64 and 4 * largest * self.heaviest >= NEVER:
             raise ValueError(f"counts of up to {largest}: their unit costs along the tree pass 60 bits")
         object.__setattr__(self, "noisy", noisy)
 
@@ -109,7 +107,7 @@ class HierarchyQIP:
         return np.asarray(self.weights)[self.tree.level]
 
     @property
-    def _heaviest(self) -> int:
+    def heaviest(self) -> int:
         """The weights of a path from the root, added up."""
         return self.tree.depth + 1 if self.weights is None else sum(np.asarray(self.weights).tolist())
 
@@ -215,13 +213,27 @@ class HierarchyQIP:
             found.append(f"H2 total: the root's counts sum to {groups}, not {self.total}")
         return found
 
-    def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:  # noqa: ARG002
-        """A price at every node that agrees along the tree; linear time where x is optimal.
+    def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:
+        """A price λ[r, s] for the children of every region, and one for the root's counts; linear time.
 
-        The bound is the Lagrangian dual at these prices (multipliers of H2 and H3), so it holds whatever they
-        are. The counts themselves ask for prices, which agree just if they are optimal. Where they are not,
-        exchanges of units make them so, and the prices are those of the optimum: the gap is the true one,
-        exactly so over whole numbers. (Data too large for 64 bits: the gap is only bounded.)
+        With the prices as multipliers of H2 and H3, and s the children's price of a cell less its own,
+
+            bound  =  Σ min over z in D of ( w (z − ñ)² + s z )  +  root price · G.
+
+        It holds whatever the prices are (Lagrangian duality; `models.lagrangian_bound` is the same, slower).
+        Some prices reach the optimum: sums along a tree are a laminar family, so the program with its squares
+        as lines between whole numbers is a network flow, whose duals these prices are (Ahuja, Magnanti &
+        Orlin 1993, §14.4).
+
+        Without a witness, the counts are asked for prices: a region's price lies between the cost of its last
+        unit and of its next one. They agree if and only if the counts are optimal, so whole optimal counts
+        prove themselves. Otherwise the gap is only an upper bound; a better witness makes it smaller.
+
+        Parameters
+        ----------
+        x : array, shape (nodes, sizes)
+        witness : mapping, optional
+            ``prices``, shape (nodes, sizes), of which rows of leaves are not read, and ``root_price``.
         """
         noisy = self.counts
         x = answer_of(x, noisy.shape, self.integer)
@@ -231,21 +243,24 @@ class HierarchyQIP:
             return infeasible(objective, broken)
         exactly = exact.is_exact(x) and exact.is_exact(noisy) and self.integer
         x = x.astype(np.int64) if exactly else x
-        prices = self._prices(x)
-        reason = prices.clash or "the prices leave a gap"
-        gap: Number = 0 if exactly else self._dual_gap(x, prices, exactly)
-        if not (prices.agree if exactly else judge(objective, gap, exactly, {}, "").optimal):
-            best = self._exchanged(x)
-            if best is None:
-                gap = self._dual_gap(x, prices, exactly)
-            else:
-                prices = self._prices(best)
-                left = 0 if exactly and prices.agree else self._dual_gap(best, prices, exactly)
-                true = objective - self.objective(best) + left
-                gap = true if exactly else min(gap, max(true, 0.0))
+        prices = self._given(witness, exactly) or self._prices(x)
+        gap: Number = 0
+        if not (exactly and prices.agree):
+            gap = self._dual_gap(x, prices, exactly)
         below = np.zeros(noisy.shape, prices.below.dtype)
         below[self.tree.internal] = prices.below
+        reason = prices.clash or "the prices leave a gap"
         return judge(objective, gap, exactly, {"root_price": prices.root, "prices": below}, reason)
+
+    def _given(self, witness: Witness | None, exactly: bool) -> NodePrices | None:
+        """The prices of a witness, which need not be anybody's; None if it has none."""
+        take: Any = real_array
+        if exactly:
+            take = whole_array if self.counts.dtype == np.int64 else exact_array
+        below, root = take(witness, "prices", self.counts.shape), take(witness, "root_price", ())
+        if below is None or root is None:
+            return None
+        return NodePrices(False, root.item(), below[self.tree.internal], "")
 
     @property
     def _own_domain(self) -> tuple[NDArray[Any], NDArray[Any]] | tuple[None, None]:
@@ -278,54 +293,7 @@ class HierarchyQIP:
             return gap
         sums = self.tree.child_sums(x) if inner.size else x[:0]
         gap += exact.dot(prices.below, sums - x[inner]) + prices.root * (float(x[0].sum()) - self.total)
-        return max(gap, 0.0)
-
-    def on_grid(self) -> tuple[NDArray[np.int64], int] | None:
-        """``(y, unit)``: the noisy counts times a number, and that number, such that all costs fit 64 bits.
-
-        Fractions get a common denominator. Floats get a power of two, and are rounded; over the reals no
-        finer than 2⁻³⁰, which is enough for prices whose error counts squared. None: they do not fit.
-        """
-        noisy = self.counts
-        if noisy.dtype == np.int64 and self.integer:
-            return noisy, 1
-        room = NEVER // (4 * self._heaviest)
-        if noisy.dtype == object and self.integer:
-            unit = math.lcm(*(Fraction(v).denominator for v in noisy.flat))
-            largest = max(math.ceil(abs(v)) for v in noisy.flat) + self.total + (self.window or 0)
-            return ((noisy * unit).astype(np.int64), unit) if largest * unit < room else None
-        real = noisy.astype(np.float64)
-        largest = math.ceil(np.abs(real).max()) + self.total + (self.window or 0) + 1
-        bits = (room // largest).bit_length() - 1
-        if bits < 0:
-            return None
-        unit = 1 << (bits if self.integer else min(bits, 30))
-        return np.rint(real * unit).astype(np.int64), unit
-
-    def _exchanged(self, x: NDArray[Any]) -> NDArray[Any] | None:
-        """The optimum, by exchanges from x; over the reals on a fine grid. None: beyond 64 bits."""
-        grid = self.on_grid()
-        if grid is None:
-            return None
-        y, unit = grid
-        layout = layout_of(self.tree)
-        scale = 1 if self.integer else unit
-        bounds = [side if side is None else (side * scale).astype(np.int64) for side in self._own_domain]
-        if self.integer:
-            start = x.astype(np.int64)
-        else:
-            leaves = np.rint(x[self.tree.leaves] * scale).astype(np.int64)
-            floor = 0 if bounds[0] is None else bounds[0][self.tree.leaves]
-            leaves = np.maximum(leaves, floor)
-            largest = np.unravel_index(leaves.argmax(), leaves.shape)
-            leaves[largest] += self.total * scale - leaves.sum()
-            start = np.asarray(self.tree.sum_up(leaves))
-        held = by_size(start, layout.order)
-        sides = [side if side is None else by_size(side, layout.order) for side in bounds]
-        weights = self.node_weights[layout.order]
-        exchange(layout, by_size(y, layout.order), held, unit // scale, sides[0], sides[1], weights)
-        z = by_node(held, layout.order)
-        return z if self.integer else z / scale
+        return max(gap, 0.0) if math.isfinite(gap) else math.inf  # prices that floats cannot add up
 
     @classmethod
     def random(cls, rng: np.random.Generator, size: int) -> Self:

@@ -6,17 +6,38 @@ import json
 from dataclasses import fields
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
+from models.certificate import Witness
 from models.model import Model
 from models.tree import Tree
 
 ANSWER = "answer of the model"
-"""Under which an answer is kept; no field of a model has spaces in its name."""
+WITNESS = "witness of the answer"
+"""Under which an answer and its witness are kept; no field of a model has spaces in its name."""
+
+
+class Instance(NamedTuple):
+    """A model as it was kept, with its answer and the witness that proves it, if they were kept, too.
+
+    Attributes
+    ----------
+    model : Model
+    answer : array or None
+    witness : mapping or None
+        None if the answer needs none.
+    witnessed : bool
+        Whether a witness was kept with the answer if it needs one: releases before 0.2.0 kept none.
+    """
+
+    model: Model
+    answer: NDArray[Any] | None
+    witness: Witness | None
+    witnessed: bool
 
 
 class UnknownModel(ValueError):
@@ -42,13 +63,15 @@ def save(model: Model, path: str | Path) -> Path:
     return path
 
 
-def packed(model: Model, answer: Any = None) -> dict[str, Any]:
-    """A model's data, and an answer to it, as arrays by name: what NumPy saves without pickling.
+def packed(model: Model, answer: Any = None, witness: Witness | None = None) -> dict[str, Any]:
+    """A model's data, an answer to it and its witness, as arrays by name: what NumPy saves without pickling.
+
+    Whole numbers of a witness take as few bytes each as hold them all.
 
     Raises
     ------
     ValueError
-        If the model holds something that is no data.
+        If the model or the witness holds something that is no data.
     """
     shapes: dict[str, Any] = {}
     arrays: dict[str, Any] = {}
@@ -58,8 +81,26 @@ def packed(model: Model, answer: Any = None) -> dict[str, Any]:
     about: dict[str, Any] = {"model": type(model).__name__, "fields": shapes}
     if answer is not None:
         about["answer"] = _put(np.asarray(answer), ANSWER, arrays)
+        parts = {name: _narrowed(part) for name, part in (witness or {}).items()}
+        about["witness"] = {name: _put(part, f"{WITNESS}.{name}", arrays) for name, part in parts.items()}
     arrays["about.json"] = np.array(json.dumps(about))
     return arrays
+
+
+def _narrowed(value: Any) -> Any:
+    if isinstance(value, tuple | list):
+        return tuple(_narrowed(part) for part in value)
+    if not isinstance(value, np.ndarray) or value.dtype.kind not in "iu" or not value.size:
+        return value
+    ends = (value.min(), value.max())
+    return value.astype(np.result_type(*(np.min_scalar_type(end) for end in ends)), copy=False)
+
+
+def _widened(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple(_widened(part) for part in value)
+    narrow = isinstance(value, np.ndarray) and value.dtype.kind in "iu" and value.dtype != np.uint64
+    return value.astype(np.int64, copy=False) if narrow else value
 
 
 def load(path: str | Path) -> Model:
@@ -72,13 +113,13 @@ def load(path: str | Path) -> Model:
     """
     try:
         with np.load(path, allow_pickle=False) as arrays:
-            return unpacked(arrays)[0]
+            return unpacked(arrays).model
     except (TypeError, EOFError, BadZipFile, ValueError) as failure:
         raise ValueError(f"{path} holds no instance of a model of this version: {failure}") from None
 
 
-def unpacked(arrays: Any) -> tuple[Model, NDArray[Any] | None]:
-    """The model, and the answer if there was one, that `packed` made arrays of.
+def unpacked(arrays: Any) -> Instance:
+    """The model, and the answer and witness if there were any, that `packed` made arrays of.
 
     Raises
     ------
@@ -94,9 +135,11 @@ def unpacked(arrays: Any) -> tuple[Model, NDArray[Any] | None]:
             raise UnknownModel(about["model"])
         made: Model = getattr(models, about["model"])(**values)
         answer = _get(about["answer"], ANSWER, arrays) if "answer" in about else None
+        kept = dict(about.get("witness") or {})
+        witness = {name: _widened(_get(shape, f"{WITNESS}.{name}", arrays)) for name, shape in kept.items()}
     except (KeyError, AttributeError, TypeError, EOFError, BadZipFile, json.JSONDecodeError) as failure:
         raise ValueError(f"no instance of a model of this version: {failure}") from None
-    return made, answer
+    return Instance(made, answer, witness or None, "witness" in about)
 
 
 def _put(value: Any, name: str, arrays: dict[str, Any]) -> Any:

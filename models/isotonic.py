@@ -16,6 +16,9 @@ from models.exact import Number
 from models.isotonic_prices import Chain
 from models.model import answer_of, fractional, random_noisy, tolerance_for
 from models.program import INFINITY, Block, Program, Term, rows_of
+from models.witnesses.arrays import exact_array, real_array
+
+LEFT = "the prices leave a gap"
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,16 +149,29 @@ class Isotonic:
         """Falls, entries beyond the bounds, a wrong last entry, fractions where whole numbers are asked."""
         return self._broken(answer_of(x, np.shape(self.noisy), self.integer))
 
-    def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:  # noqa: ARG002
-        """Prices λ ≥ 0 on the steps of the chain, propagated as intervals along it; linear time.
+    def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:
+        """Prices λ ≥ 0 on the steps of the chain; linear time.
 
-        The bound is the Lagrangian dual at λ, and the gap is how far the answer truly misses the optimum:
-        to rounding in floats, otherwise exactly (a `Fraction` for reals). An optimal answer yields its own
-        prices. For any other they come from an optimal one, which `isotonic_split` finds in O(n log range);
-        of reals with p = 2 it consists of Fractions, so that millions of whole entries take minutes.
+        With a price λ_i on each step x_{i−1} ≤ x_i, λ_0 on the lower bound and λ_n on the upper one,
 
-        The witness ``prices``, shape (n + 1,), has the price of the step to entry i at i, that of the lower
-        bound first and that of the upper one (or of the pinned entry, which is left out) last.
+            bound  =  Σ_i min over z of ( w_i |z − y_i|^p + (λ_{i+1} − λ_i) z )  +  λ_0 lower − λ_n upper,
+
+        z between the bounds (or the least and the largest of y, which some optimal answer keeps).
+
+        It holds whatever the prices are (Lagrangian duality); a negative one counts as 0. Some reach the
+        optimum: the costs are convex, and the chain's matrix is totally unimodular, so this is so over whole
+        numbers, too (Ahuja & Orlin 2001). Without a witness, prices are read off x: they fall from step to
+        step by the cost of its next and last units, and are 0 wherever x rises. Optimal answers prove
+        themselves (in floats: to rounding); for others the gap is an upper bound.
+
+        The witness has one price for each entry's step, and a last one:
+
+        Parameters
+        ----------
+        x : array, shape (n,)
+        witness : mapping, optional
+            ``prices``, shape (n + 1,): that of the step to entry i at i, that of the lower bound first, and
+            that of the upper one, or of the pinned entry, which is left out (then n), last.
         """
         x = answer_of(x, np.shape(self.noisy), self.integer)
         objective = distance(x, *self._terms)
@@ -168,10 +184,14 @@ class Isotonic:
             if x.size == 1:
                 return judge(objective, 0, True, {"prices": np.zeros(2, np.int64)}, "")
             x, y, w, upper = x[:-1], y[:-1], None if w is None else w[:-1], self.last
-        if all(exact.is_exact(part) for part in (x, y, w) if part is not None):
-            return _exactly(Chain(y, w, self.p, self.integer, self.lower, upper), x, objective)
+        exactly = all(exact.is_exact(part) for part in (x, y, w) if part is not None)
+        given = (exact_array if exactly else real_array)(witness, "prices", (x.size + 1,))
+        if exactly:
+            return _exactly(
+                Chain(y, w, self.p, self.integer, self.lower, upper), x, objective, self.box, given
+            )
         x, y, w = _plain(x), _plain(y), None if w is None else _plain(w)
-        return _nearly(Chain(y, w, self.p, self.integer, self.lower, upper), x, objective, self.box)
+        return _nearly(Chain(y, w, self.p, self.integer, self.lower, upper), x, objective, self.box, given)
 
     @property
     def _terms(self) -> tuple[NDArray[Any], Literal[1, 2], NDArray[Any] | None]:
@@ -237,24 +257,28 @@ def _plain(array: NDArray[Any]) -> NDArray[Any]:
     return array.astype(np.float64) if array.dtype == object else array
 
 
-def _exactly(chain: Chain, x: NDArray[Any], objective: Number) -> Certificate:
+def _exactly(
+    chain: Chain, x: NDArray[Any], objective: Number, box: tuple[Number, Number], given: NDArray[Any] | None
+) -> Certificate:
+    """In whole numbers and Fractions."""
+    if given is not None:
+        return judge(objective, chain.exact_gap(x, given, box), True, {"prices": given}, LEFT)
     prices, broke = chain.prices(x)
-    if broke < 0:
-        return judge(objective, 0, True, {"prices": prices}, "")
-    best = chain.optimum(exactly=True)
-    prices, fails = chain.prices(best)
-    assert fails < 0, "the optimum's own prices prove it"
-    gap = chain.cost(x) - chain.cost(best)
+    gap = 0 if broke < 0 else chain.exact_gap(x, prices, box)
     return judge(objective, gap, True, {"prices": prices}, f"the chain of costs breaks at x[{broke}]")
 
 
-def _nearly(chain: Chain, x: NDArray[Any], objective: Number, box: tuple[Number, Number]) -> Certificate:
-    """In floats: the best of the prices of x itself, of x read with a tolerance, and of an optimal answer."""
+def _nearly(
+    chain: Chain, x: NDArray[Any], objective: Number, box: tuple[Number, Number], given: NDArray[Any] | None
+) -> Certificate:
+    """In floats: the given prices, or the better of those of x itself and of x read with a tolerance."""
 
-    def judged(prices: NDArray[Any], broke: int) -> Certificate:
-        reason = f"the chain of costs breaks at x[{max(broke, 0)}]"
+    def judged(prices: NDArray[Any], broke: int | None) -> Certificate:
+        reason = LEFT if broke is None else f"the chain of costs breaks at x[{max(broke, 0)}]"
         return judge(objective, chain.gap(x, prices, box), False, {"prices": prices}, reason)
 
+    if given is not None:
+        return judged(np.maximum(given, 0), None)
     prices, broke = chain.prices(x)
     own = judged(prices, broke)
     if own.optimal:
@@ -262,7 +286,4 @@ def _nearly(chain: Chain, x: NDArray[Any], objective: Number, box: tuple[Number,
     # Answers of float solvers lie near their bends and bounds: read them so, if that proves more.
     near, broke_near = chain.prices(x, tolerance_for(np.asarray(x, float), np.asarray(chain.y, float)))
     read = judged(near, broke_near if broke_near >= 0 else broke)
-    if read.optimal:
-        return read
-    best, _ = chain.prices(chain.optimum(exactly=False))
-    return min((judged(best, broke), read, own), key=lambda proof: proof.gap or 0)
+    return min((read, own), key=lambda proof: proof.gap or 0)

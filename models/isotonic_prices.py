@@ -8,7 +8,6 @@ answer, whatever the prices; the best prices reach the optimum.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 import numba
@@ -16,10 +15,11 @@ import numpy as np
 from numba.extending import register_jitable
 from numpy.typing import NDArray
 
-from models import exact, isotonic_split
+from models import exact
 from models.distance import distance
 from models.exact import Number
-from models.program import INFINITY
+from models.program import INFINITY, Block, Program, Term, rows_of
+from models.witnesses.lagrangian import lagrangian_bound
 
 _FREE = 1 << 61
 """Stands for an unbounded price in int64 arithmetic; beyond `_overflows` Python integers are used."""
@@ -70,14 +70,16 @@ class Chain:
         # Rounding aside, no term is negative.
         return max(float(_gap(x, self.y, self.w, self.p, self.integer, low, high, prices)), 0.0)
 
-    def optimum(self, exactly: bool) -> NDArray[Any]:
-        """The least of all optimal answers; in Fractions where it has to be and is asked for."""
-        z = isotonic_split.optimum(self.y, self.w, self.p, self.integer, exactly)
-        ends: list[Any] = [self.lower, self.upper]
-        if not all(isinstance(end, int | None) for end in ends) or not exactly:
-            ends = [None if end is None else Fraction(end) if exactly else float(end) for end in ends]
-        # Costs are separable and convex: cut off at the bounds, an optimal answer stays optimal.
-        return z if ends == [None, None] else np.asarray(np.clip(z, *ends))
+    def exact_gap(self, x: NDArray[Any], prices: NDArray[Any], box: tuple[Any, Any]) -> Number:
+        """The same in whole numbers and Fractions, by the general theorem; negative prices count as 0."""
+        n, steps = self.y.size, np.arange(self.y.size - 1)
+        entries = np.tile(steps, 2), np.concatenate([steps, steps + 1]), np.repeat([-1.0, 1.0], n - 1)
+        increasing = rows_of("increasing", (n - 1, n), entries, 0.0, INFINITY)
+        weights = 1 if self.w is None else self.w
+        term = Term("quadratic" if self.p == 2 else "absolute", np.arange(n), weights, self.y)
+        chain = Program("chain", [Block("x", (n,), *box, self.integer)], [increasing], [term])
+        # The box holds the bounds: their prices are not needed.
+        return self.cost(x) - lagrangian_bound(chain, np.maximum(prices[1:-1], 0))
 
 
 def _overflows(x: NDArray[Any], y: NDArray[Any], w: NDArray[Any] | None) -> bool:

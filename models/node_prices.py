@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.exact import Number
-from models.exchange import NEVER
 from models.layout import ROWS, in_blocks
 from models.tree import Tree
+
+NEVER = 1 << 60
+"""Stands for an infinite cost; true costs must stay under it."""
 
 
 class NodePrices(NamedTuple):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -14,13 +14,12 @@ from models import exact
 from models.certificate import Certificate, Witness, infeasible, judge
 from models.distance import distance
 from models.exact import Number
-from models.exchange import NEVER, exchange
-from models.layout import by_node, by_size, layout_of
 from models.model import answer_of, fractional, random_noisy, tolerance_for
-from models.node_prices import node_prices
-from models.non_negative_prices import named_prices
+from models.node_prices import NEVER
+from models.non_negative_prices import charges, named_prices, named_whole_prices
 from models.program import INFINITY, Block, Program, Rows, Term
 from models.tree import Tree
+from models.witnesses.arrays import real_array, whole_array
 
 Ints = NDArray[np.int64]
 
@@ -147,13 +146,29 @@ class NonNegativeInference:
             found.append(f"consistency: node {v}: children sum to {sums[i]}, not {x[v]}")
         return found
 
-    def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:  # noqa: ARG002
-        """A price for each family that agrees with its members' counts; linear time where x is optimal.
+    def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:
+        """A price λ[v] for the units of every node's children; linear time.
 
-        A unit of a node that holds some costs, at the margin, 2w(x − n) and the price of its children's
-        units; it must be the price of its own family, which at the root is 0. The bound is the Lagrangian
-        dual at the prices that x names. Over whole numbers a last and a next unit name an interval each; if
-        these do not agree, exchanges make x optimal, and the gap is what they save: exact.
+        With the prices as multipliers of the consistency rows, λ = 0 for leaves and above the root, and the
+        charge s[v] = λ[v] − λ[parent of v] on each unit of v,
+
+            bound  =  Σ_v min over z ≥ 0 (whole if `integer`) of ( w[v] (z − n[v])² + s[v] z ).
+
+        It holds whatever the prices are (Lagrangian duality), if nodes of weight 0 have s ≥ 0; prices are
+        raised where they do not. Over the reals some prices reach the optimum, as for any convex program.
+        Over whole numbers, too: sums along a tree are a laminar family, so its matrix is totally unimodular.
+        With the squares as lines between whole numbers, the linear program has whole optima, and its duals
+        are such prices (Schrijver 1986, §19.3; Murota 2003, ch. 6).
+
+        Without a witness, x is asked for prices: a node's lies between the cost of its children's last units
+        and of their next ones. Optimal whole counts prove themselves; for other counts the gap is an upper
+        bound.
+
+        Parameters
+        ----------
+        x : array, shape (nodes,)
+        witness : mapping, optional
+            ``prices``, shape (nodes,): λ; what it holds for leaves is not read.
         """
         noisy, weights = self.data
         x = answer_of(x, noisy.shape, self.integer)
@@ -163,43 +178,44 @@ class NonNegativeInference:
             return infeasible(objective, broken)
         if self.integer:
             x = x.astype(np.int64)
-            prices = self._whole_prices(x)
-            gap = 0 if prices.agree else objective - self.objective(self.exchanged(x))
-            below = prices.below[1:, 0]
-            return judge(objective, gap, True, {"prices": below}, prices.clash or "the prices leave a gap")
-        price = np.zeros(noisy.size)
-        given = (np.ascontiguousarray(part, float) for part in (x, noisy, weights))
-        gap, worst, most = named_prices(self.tree.parent, *given, tolerance_for(x.astype(float)), price)
-        reason = f"a unit of node {worst} costs {most:.6g} off its price"
-        return judge(objective, max(gap, 0.0), False, {"prices": price}, reason)
+            price: Any = whole_array(witness, "prices", x.shape)
+            if price is None:
+                price = np.zeros(x.size, np.int64)
+                named_whole_prices(self.tree.parent, x, noisy, weights, NEVER, price)
+            gap: Number = self._gap(x, price)
+            return judge(objective, gap, True, {"prices": price}, "the prices leave a gap")
+        given = [np.ascontiguousarray(part, float) for part in (x, noisy, weights)]
+        price = real_array(witness, "prices", x.shape)
+        if price is None:
+            price = np.zeros(noisy.size)
+            near = tolerance_for(x.astype(float))
+            gap, worst, most = named_prices(self.tree.parent, *given, near, price)
+            gap += self._broken_sums(given[0], price)
+            reason = f"a unit of node {worst} costs {most:.6g} off its price"
+        else:
+            gap = self._gap(given[0], price) + self._broken_sums(given[0], price)
+            reason = "the prices leave a gap"
+        gap = max(gap, 0.0) if math.isfinite(gap) else math.inf
+        return judge(objective, gap, False, {"prices": price}, reason)
 
-    def exchanged(self, x: Ints) -> Ints:
-        """The optimum over whole numbers, by exchanges of units from feasible whole counts.
-
-        Units come from, and go to, a leaf beside the root that holds plenty and costs nothing.
-        """
-        tree, weights, plenty = self._with_plenty
-        noisy = np.concatenate([[0, self.data[0][0], 0], self.data[0][1:]])
-        held = np.concatenate([[x[0] + plenty, x[0], plenty], x[1:]])[:, None]
-        layout = layout_of(tree)
-        moved = by_size(held, layout.order)
-        exchange(layout, by_size(noisy[:, None], layout.order), moved, 1, None, None, weights[layout.order])
-        found = by_node(moved, layout.order)[:, 0]
-        return np.concatenate([found[1:2], found[3:]])
-
-    @cached_property
-    def _with_plenty(self) -> tuple[Tree, Ints, int]:
-        """The tree under one node more, beside a leaf of this many free units; and the nodes' weights."""
-        levels = [np.array([0, 0]), *self.tree.levels]
+    def _gap(self, x: NDArray[Any], price: NDArray[Any]) -> Number:
+        """Objective less the bound at these prices, which are mended: 0 at leaves, s ≥ 0 at weight 0."""
         noisy, weights = self.data
-        plenty = 2 * (int(exact.total(np.abs(noisy))) + noisy.size)
-        return Tree(levels), np.concatenate([[0, weights[0], 0], weights[1:]]), plenty
+        z: Any
+        price[self.tree.leaves] = 0
+        charge = np.empty_like(price)
+        charges(self.tree.parent, weights, price, charge)
+        w: Any = np.maximum(weights, 1) if self.integer else np.where(weights > 0, weights, 1.0)
+        z = noisy - charge / (2 * w) if not self.integer else (2 * w * noisy - charge + w) // (2 * w)
+        z = np.where(weights > 0, np.maximum(z, 0), 0)
+        return exact.dot(x - z, weights * (x + z - 2 * noisy) + charge)
 
-    def _whole_prices(self, x: Ints) -> Any:
-        tree, weights, plenty = self._with_plenty
-        held = np.concatenate([[x[0] + plenty, x[0], plenty], x[1:]])[:, None]
-        noisy = np.concatenate([[0, self.data[0][0], 0], self.data[0][1:]])[:, None]
-        return node_prices(tree, held, noisy, weights, (None, None), True, 0)
+    def _broken_sums(self, x: NDArray[np.float64], price: NDArray[np.float64]) -> float:
+        """What x gains at these prices by sums that floats break; 0 for counts that add up."""
+        inner = self.tree.internal
+        if not inner.size:
+            return 0.0
+        return float(exact.dot(price[inner], self.tree.child_sums(x) - x[inner]))
 
     @classmethod
     def random(cls, rng: np.random.Generator, size: int) -> Self:

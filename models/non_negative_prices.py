@@ -56,3 +56,45 @@ def named_prices(parent: Any, x: Any, noisy: Any, weight: Any, near: float, pric
         if abs(off) > most:
             worst, most = i, abs(off)
     return gap, worst, most
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def named_whole_prices(parent: Any, x: Any, noisy: Any, weight: Any, never: int, price: Any) -> None:
+    """The prices that whole counts x name, written to `price` for each node's children.
+
+    Up the tree: the cost of each subtree's last unit and of its next one, the costliest and the cheapest
+    among siblings. Down it: a price between these two that suits the node's own last and next unit as well;
+    if there is none, one near. True costs are under `never`, which stands for infinity.
+    """
+    n = parent.size
+    last, following = np.full(n, -never), np.full(n, never)
+    for i in range(n - 1, 0, -1):
+        slope, p = 2 * weight[i] * (x[i] - noisy[i]), parent[i]
+        dear, cheap = slope - weight[i], slope + weight[i]
+        if following[i] < never:
+            dear, cheap = max(dear + last[i], -never), cheap + following[i]
+        if x[i] > 0:
+            last[p] = max(last[p], dear)
+        following[p] = min(following[p], cheap)
+    for i in range(n):
+        if following[i] == never:
+            continue  # a leaf
+        above = price[parent[i]] if i > 0 else 0
+        slope = 2 * weight[i] * (x[i] - noisy[i])
+        low, high = max(last[i], above - slope - weight[i]), following[i]
+        if x[i] > 0:
+            high = min(high, above - slope + weight[i])
+        price[i] = max(min(max(above, low), high), above if weight[i] == 0 else -never)
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def charges(parent: Any, weight: Any, price: Any, charge: Any) -> None:
+    """What a unit of each node pays: the price of its children's family less that of its own, to `charge`.
+
+    A node that costs nothing itself must not be paid for its units: its family's price is raised to that.
+    """
+    for i in range(parent.size):
+        above = price[parent[i]] if i > 0 else 0
+        if weight[i] == 0 and price[i] < above:
+            price[i] = above
+        charge[i] = price[i] - above

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Self
@@ -11,12 +12,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from models import exact
-from models.certificate import FLOAT_TOLERANCE, Certificate, Witness, infeasible, judge
+from models.certificate import Certificate, Witness, infeasible, judge
 from models.distance import distance
 from models.exact import Number
 from models.model import FEASIBILITY_TOLERANCE, answer_of, fractional, random_noisy, tolerance_for
 from models.program import Block, Program, Term, rows_of
 from models.segments import adds_up
+from models.witnesses.arrays import number, whole_number
+from models.witnesses.lagrangian import lagrangian_bound
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,14 +145,25 @@ class SimplexQP:
             found.append(f"total: the counts add up to {held}, not {self.total}")
         return found
 
-    def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:  # noqa: ARG002
-        """One price λ: Σ_i min_{z ≥ 0} (w(z − y)² − λ·z) + λ·G bounds every answer.
+    def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:
+        """One price λ for every unit, at which no entry wants more or fewer; linear time.
 
-        Whole answers: x is optimal just if no entry's last unit costs more than any entry's next one; then
-        λ lies between, and one look at the entries is the proof. If not, an optimal λ lies between the
-        two the other way round, and bisection finds it. Real answers: λ is the slope at any positive entry;
-        where that proves too little, λ by dropping, again and again, the entries that it leaves at 0. At
-        that λ there is no duality gap, so the gap is just what x misses.
+            bound  =  Σ_i min over z ≥ 0 (whole if `integer`) of ( w_i (z − H̃[i])² − λ z )  +  λ G.
+
+        It holds whatever λ is (Lagrangian duality). The k-th whole unit of an entry costs w(2(k − H̃) − 1),
+        more than the one before: the best answer takes the G cheapest units, and the cost of the last is a
+        λ that reaches the optimum (Ibaraki & Katoh 1988, *Resource Allocation Problems*, ch. 4). Over the
+        reals, λ is the slope of every positive entry.
+
+        Without a witness, λ is read off x: between its costliest last unit and its cheapest next one, or the
+        slope of its largest entry. Optimal whole answers prove themselves; otherwise the gap is an upper
+        bound.
+
+        Parameters
+        ----------
+        x : array, shape (n,)
+        witness : mapping, optional
+            ``price``: λ, a number; whole over whole numbers.
         """
         noisy, weights = self.data
         x = answer_of(x, noisy.shape, self.integer)
@@ -158,80 +172,41 @@ class SimplexQP:
         if broken:
             return infeasible(objective, broken)
         exactly = all(map(exact.is_exact, (x, noisy, weights)))
-        price: Any
-        gap: Number
+        price: Any = whole_number(witness, "price") if self.integer and exactly else number(witness, "price")
+        price = price if price is None or exactly else float(price)
+        gap: Number = 0
         if x.size == 0:
-            price, gap = 0, 0
+            price = 0
         elif self.integer:
-            price, gap = self._proof_over_integers(x.astype(np.int64, copy=False), noisy, weights)
+            x = x.astype(np.int64, copy=False)
+            if price is None:
+                price, proved = self._named(x, exactly)
+            else:
+                proved = False
+            if not proved:
+                with np.errstate(over="ignore", invalid="ignore"):
+                    z = _units(price, noisy, weights)
+                    gap = exact.dot(x - z, weights * (x + z - 2 * noisy) - price)
         elif exactly:
-            price, bound = self._bound_over_fractions(noisy, weights)
-            gap = objective - bound
+            price = _slope(x, noisy, weights) if price is None else price
+            gap = objective - lagrangian_bound(self.program(), np.array([Fraction(price)], object))
         else:
             x = x.astype(float, copy=False)
-            price, gap = self._proof_over_floats(x, noisy, weights, float(objective))
-        gap = gap if exactly else max(float(gap), 0.0)  # rounding of a sum of terms none of them negative
+            price = float(_slope(x, noisy, weights)) if price is None else price
+            gap = _real_gap(x, noisy, self._given, price, self.total)
+        if not exactly:  # rounding of a sum of terms none of them negative
+            gap = max(float(gap), 0.0) if math.isfinite(gap) else math.inf
         reason = "a unit moved from one count to another would cost less"
         return judge(objective, gap, exactly, {"price": price}, reason)
 
-    def _proof_over_integers(
-        self, x: NDArray[np.int64], y: NDArray[Any], w: NDArray[Any]
-    ) -> tuple[Any, Number]:
-        whole = exact.is_exact(y) and exact.is_exact(w)
-        cheapest, dearest = _end_units(x, y, self._given, -(2**62) if whole else -np.inf)
-        if self.total == 0:
-            dearest = cheapest
-        if dearest <= cheapest:
-            return dearest, 0
-        # At `dearest` all that x takes is taken, or more; under `cheapest` no more than x takes.
-        low, high = cheapest - 1 if whole else cheapest, dearest
-        while high - low > (1 if whole else 0):
-            middle = (low + high) // 2 if whole else low + (high - low) / 2
-            if not low < middle < high:
-                break
-            if _reaches(middle, y, self._given, self.total):
-                high = middle
-            else:
-                low = middle
-        z = _units(high, y, w)
-        return high, exact.dot(x - z, w * (x + z - 2 * y) - high)
-
-    def _bound_over_fractions(self, y: NDArray[Any], w: NDArray[Any]) -> tuple[Fraction, Fraction]:
-        """The price and the least objective over the reals, both exact; fast where weights repeat."""
-        kinds, kind = np.unique(w, return_inverse=True)
-        inside = np.ones(y.size, dtype=bool)
-        while True:
-            count = np.bincount(kind[inside], minlength=kinds.size)
-            spread = sum((Fraction(int(n), int(k)) for n, k in zip(count, kinds, strict=True)), Fraction(0))
-            held = int(exact.total(y[inside]))
-            price = 2 * (self.total - held) / spread
-            # y + price/2w > 0, in whole numbers.
-            floor = np.array([int(-price / (2 * int(k)) // 1) for k in kinds], dtype=np.int64)
-            still = inside & (y > floor[kind])
-            if np.array_equal(still, inside) or not still.any():
-                break
-            inside = still
-        outside = ~inside
-        bound = price * (self.total - held) - price**2 * spread / 4
-        return price, bound + int(exact.weighted_squares(w[outside], y[outside]))
-
-    def _proof_over_floats(
-        self, x: NDArray[np.float64], y: NDArray[Any], w: NDArray[Any], objective: float
-    ) -> tuple[float, float]:
-        # Where x is optimal, its price is that of each positive entry; if that proves it, no search is due.
-        most = int(np.argmax(x[:10_000]))
-        price = float(2 * w[most] * (x[most] - y[most]))
-        gap = _real_gap(x, y, self._given, price, self.total)
-        if gap <= FLOAT_TOLERANCE * max(1.0, objective):
-            return price, gap
-        at, spread = y.astype(float), 0.5 / w
-        while True:
-            price = float((self.total - at.sum()) / spread.sum())
-            inside = at + price * spread > 0
-            if inside.all() or not inside.any():
-                break
-            at, spread = at[inside], spread[inside]
-        return price, _real_gap(x, y, self._given, price, self.total)
+    def _named(self, x: NDArray[np.int64], exactly: bool) -> tuple[Any, bool]:
+        """A price between the last units of x and the next ones, or near; whether that proves x optimal."""
+        cheapest, costliest = _end_units(
+            x, np.asarray(self.noisy), self._given, -(2**62) if exactly else -np.inf
+        )
+        if self.total == 0 or costliest <= cheapest:
+            return cheapest, True
+        return (cheapest + costliest) // 2 if exactly else (cheapest + costliest) / 2, False
 
     @classmethod
     def random(cls, rng: np.random.Generator, size: int) -> Self:
@@ -252,6 +227,15 @@ def _plain(name: str, values: ArrayLike) -> NDArray[Any]:
     if array.dtype == object:
         raise ValueError(f"{name} must be int64 or float64, not Python objects")
     return array
+
+
+def _slope(x: NDArray[Any], y: NDArray[Any], w: NDArray[Any]) -> Any:
+    """The cost of a little more of the first large entry; where all are 0, the least cost of any."""
+    most = int(np.argmax(x[:10_000]))
+    most = most if x[most] > 0 else int(np.argmax(x))
+    if not x[most] > 0:
+        most = int(np.argmin(-(w * y)))
+    return 2 * w[most].item() * (x[most] - y[most].item())
 
 
 def _units(price: Any, y: NDArray[Any], w: NDArray[Any]) -> NDArray[Any]:
@@ -280,18 +264,6 @@ def _end_units(x: Any, y: Any, w: Any, none: Any) -> Any:
         cheapest = min(cheapest, slope + m)
         dearest = max(dearest, slope - m if x[i] > 0 else none)
     return cheapest, dearest
-
-
-@numba.njit(cache=True, error_model="numpy")  # type: ignore[untyped-decorator]
-def _reaches(price: Any, y: Any, w: Any, total: int) -> bool:
-    """Whether the units that cost no more than the price are as many as the total."""
-    held = 0
-    for i in range(y.size):
-        m = 1 if w is None else w[i]
-        held += max(0, (price + m * (2 * y[i] + 1)) // (2 * m))
-        if held >= total:
-            return True
-    return False
 
 
 @numba.njit(cache=True, error_model="numpy", fastmath={"reassoc"})  # type: ignore[untyped-decorator]

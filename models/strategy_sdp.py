@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from models import exact
 from models.certificate import FLOAT_TOLERANCE, Certificate, Witness, infeasible, judge
 from models.model import FEASIBILITY_TOLERANCE, answer_of
+from models.witnesses.arrays import real_array
 
 Floats = NDArray[np.float64]
 
@@ -127,23 +128,39 @@ class StrategySDP:
             found.append(f"positive definite: X has the eigenvalue {scipy.linalg.eigvalsh((x + x.T) / 2)[0]}")
         return found
 
-    def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:  # noqa: ARG002
-        """Prices μ ≥ 0 of the diagonal, read off X: the diagonal of X⁻¹WᵀWX⁻¹; O(bins³), in floats.
+    def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:
+        """Prices μ ≥ 0 of the diagonal; O(bins³), in floats.
 
-        The Lagrangian dual at μ, D = diag(μ), is min_X tr(WᵀW X⁻¹) + tr(DX) − Σμ = ``2‖W D^½‖_*`` − Σμ (the
-        nuclear norm, the sum of the singular values): a bound whatever μ, and at its best when μ is scaled
-        to ``‖W D^½‖_*²`` / Σμ. At an optimal X it is tight; elsewhere the gap is an upper bound of the miss.
+        With D = diag(μ), the Lagrangian dual is
+
+            bound  =  min over X of ( tr(WᵀW X⁻¹) + tr(D X) )  −  Σμ  =  ``2‖W D^½‖_*``  −  Σμ,
+
+        the nuclear norm being the sum of the singular values. It holds whatever the prices are; it is largest
+        for prices scaled to ``Σμ = ‖W D^½‖_*``: then it is ``‖W D^½‖_*² / Σμ`` of the prices before. The
+        diagonal of X⁻¹WᵀWX⁻¹ for an optimal X reaches the optimum (strong duality holds, for X = I/2 is
+        strictly feasible: Boyd & Vandenberghe 2004, §5.9). Without a witness it is taken of x; elsewhere
+        the gap is an upper bound of the miss.
+
+        Parameters
+        ----------
+        x : array, shape (bins, bins)
+        witness : mapping, optional
+            ``prices``, shape (bins,): μ; a negative one counts as 0.
         """
         objective = self.objective(x)
         broken = self.violations(x)
         if broken:
             return infeasible(objective, broken)
-        lower = self._factor(x)
-        half = scipy.linalg.cho_solve((lower, True), self.root.T)
-        price = np.sum(half * half, axis=1)
+        price = real_array(witness, "prices", (self.bins,))
+        if price is None:
+            lower = self._factor(x)
+            half = scipy.linalg.cho_solve((lower, True), self.root.T)
+            price = np.sum(half * half, axis=1)
+        price = np.maximum(price, 0)
+        price = price / (price.max() or 1.0)
         norm = self.nuclear_norm(price)
-        bound = norm * norm / float(price.sum())
-        price = price * (norm / float(price.sum())) ** 2
+        bound = norm * norm / (float(price.sum()) or 1.0)
+        price = price * (norm / (float(price.sum()) or 1.0)) ** 2
         gap = max(0.0, objective - bound)
         # No allowance beyond the relative one, which `judge` would make for objectives under 1.
         beyond = gap > FLOAT_TOLERANCE * objective

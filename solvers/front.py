@@ -154,6 +154,7 @@ def _fast(model: Model | Program, chosen: Backend) -> Solution:
         solve_seconds=seconds,
         message="" if proof.optimal else proof.reason,
         certificate=proof,
+        witness=witness,
     )
 
 

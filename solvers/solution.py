@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from numpy.typing import NDArray
 
-from models.certificate import Certificate
+from models.certificate import Certificate, Witness
 from models.exact import Number
 
 Status = Literal[
@@ -73,6 +73,8 @@ class Solution:
         The most by which its prices fail to prove it; of continuous programs, where the backend tells them.
     certificate : Certificate or None
         The proof, where the backend is `fast`; for others call ``prove(model, solution.x)``.
+    witness : mapping or None
+        What the certificate takes beside the answer; None where it reads its numbers off the answer.
     """
 
     backend: str
@@ -87,6 +89,7 @@ class Solution:
     primal_residual: float | None = None
     dual_residual: float | None = None
     certificate: Certificate | None = None
+    witness: Witness | None = None
 
     @property
     def gap(self) -> Number | None:

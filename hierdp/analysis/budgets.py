@@ -17,7 +17,6 @@ from hierdp.analysis.shape import height
 from hierdp.budget import check_epsilon
 from models import BudgetSplit
 from models.certificate import Certificate
-from solvers import solve
 
 Floats = NDArray[np.float64]
 
@@ -140,6 +139,8 @@ def iterated(queries: Queries, branching: int, epsilon: float, start: ArrayLike 
 
 def _settled(weights: Floats, epsilon: float, rounds: int, shares: Floats | None = None) -> Split:
     """The split for these weights (or the given one), judged by the convex program."""
+    from solvers import solve
+
     asked = weights > 0 if shares is None else shares > 0
     model = BudgetSplit(weights[asked], epsilon)
     found = solve(model).x if shares is None else np.asarray(shares)[asked]

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hierdp.check.noise import Twice
 from hierdp.proofs import Kept
 from hierdp.record import Step
 from models import Model, TreeMatching
+from models.certificate import Certificate, Witness
+from models.exact import Number
 from models.instances import packed
-from solvers import Solution
 
 
 class Differs(Exception):
@@ -33,6 +37,18 @@ class NotKept(Differs):
         there = f"there is no step {name!r}"
         super().__init__(there if found is None else f"step {found.step!r} is where {name!r} should be")
         self.name, self.most = name, most
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """A kept answer, in place of a solver's solution; its certificate is checked elsewhere."""
+
+    x: NDArray[Any]
+    objective: Number
+    bound: Number | None = None
+    certificate: Certificate | None = None
+    witness: Witness | None = None
+    solve_seconds: float = 0.0
 
 
 class Replay:
@@ -61,7 +77,7 @@ class Replay:
         if not same(kept.model, model):
             raise Differs(f"step {name!r} is of another problem than what comes before it leads to")
         self._next = next(self._steps, None)
-        return Step(name, model, Solution("kept", "", "optimal", kept.x, model.objective(kept.x)))
+        return Step(name, model, Answer(kept.x, model.objective(kept.x)))
 
     def end(self) -> None:
         """That there are no more."""

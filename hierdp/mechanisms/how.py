@@ -5,14 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from hierdp import execution
 from hierdp.errors import InputError, listed
 from hierdp.record import NotSolved, solved
 from models import Model, Program
-from solvers import Solution, solve
-from solvers.capability import find
+
+if TYPE_CHECKING:
+    from solvers import Solution
 
 
 @dataclass(frozen=True)
@@ -88,6 +89,8 @@ class Deadline:
         NotSolved
             If no time is left, or there is no optimal answer in it.
         """
+        from solvers import solve
+
         found = solve(model, backend, self.left(), stating_counts=True)
         return solved(self.step, found, self.limit)
 
@@ -99,6 +102,8 @@ class Deadline:
         NotSolved
             If it is not there in time.
         """
+        from solvers import solve
+
         left = self.left()
         if left is None:
             return solve(model)
@@ -146,6 +151,8 @@ def checked(name: str, how: How, methods: Mapping[str, M]) -> M:
     if how.time_limit is not None and not how.time_limit > 0:
         raise InputError(f"time_limit is {how.time_limit}: give seconds, more than 0")
     if how.backend is not None:
+        from solvers.capability import find
+
         try:
             find(how.backend)
         except ValueError as unknown:

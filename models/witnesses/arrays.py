@@ -81,6 +81,28 @@ def real_array(witness: Witness | None, name: str, shape: tuple[int, ...]) -> ND
     return real
 
 
+def exact_array(witness: Witness | None, name: str, shape: tuple[int, ...]) -> NDArray[Any] | None:
+    """An array of Python numbers, ints and Fractions, as `whole_array`; a float is the fraction that it is.
+
+    Raises
+    ------
+    ValueError
+        If it has another shape, or holds anything but finite numbers.
+    """
+    value = entry(witness, name)
+    if value is None:
+        return None
+    array = _shaped(value, name, shape)
+    if array.dtype.kind not in "iubfO":
+        raise ValueError(f"the witness's {name!r} must hold numbers")
+    exactly = np.empty(array.shape, object)
+    for place, each in enumerate(array.ravel().tolist()):
+        if not is_finite(each):
+            raise ValueError(f"the witness's {name!r} must hold finite numbers of up to {LARGEST:g}")
+        exactly.flat[place] = Fraction(each) if isinstance(each, float) else each
+    return exactly
+
+
 def number(witness: Witness | None, name: str) -> Number | None:
     """A finite number, an `int`, a `Fraction` or a float; or None if the witness has none of this name.
 
@@ -95,6 +117,18 @@ def number(witness: Witness | None, name: str) -> Number | None:
     if value is None or is_finite(value):
         return value  # type: ignore[no-any-return]
     raise ValueError(f"the witness's {name!r} must be a finite number, got {value!r:.40}")
+
+
+def whole_number(witness: Witness | None, name: str) -> int | None:
+    """A whole number under `WHOLE`; or None if the witness has none of this name.
+
+    Raises
+    ------
+    ValueError
+        If it is anything else.
+    """
+    array = whole_array(witness, name, ())
+    return None if array is None else int(array)
 
 
 def is_finite(value: Any) -> bool:

@@ -39,6 +39,13 @@ PATHS = {
 WITNESSES = {"TreeMatching": "solvers.fast.tree_matching:bounding_prices"}
 """Searches of a witness for a given answer, for models that have no fast path, or not always one."""
 
+SEARCHES = {
+    "HierarchyQIP": "solvers.fast.hierarchy:search_prices",
+    "Isotonic": "solvers.fast.isotonic_split:search",
+    "SimplexQP": "solvers.fast.fixed_total:search_simplex_price",
+}
+"""The same for models whose fast path finds an optimum in floats, which may prove too little."""
+
 
 class NoFastPath(Exception):
     """Says which model, or which of its options, has no specialised algorithm."""
@@ -65,6 +72,12 @@ def witness(model: Model, x: Any) -> Witness | None:
     """A witness for a feasible answer to a model without a fast path; None if there is no search for one."""
     name = type(model).__name__
     return _function(WITNESSES[name])(model, x) if name in WITNESSES else None
+
+
+def search(model: Model, x: Any) -> Witness | None:
+    """A witness for a feasible answer that somebody found; None if the fast path's own is as good."""
+    name = type(model).__name__
+    return _function(SEARCHES[name])(model, x) if name in SEARCHES else None
 
 
 def _function(place: str) -> Any:

@@ -10,6 +10,7 @@ more find it, exactly and without a sort.
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any
 
 import numba
@@ -17,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models import ControlledRounding, FixedSum, SimplexQP, exact
+from models.certificate import Witness
 
 
 def solve_simplex_qp(model: SimplexQP) -> tuple[NDArray[Any], None]:
@@ -44,6 +46,28 @@ def solve_simplex_qp(model: SimplexQP) -> tuple[NDArray[Any], None]:
     else:
         _whole(y, w, model.total, int(price / unit), unit, 2**20, x)
     return x, None
+
+
+def search_simplex_price(model: SimplexQP, x: NDArray[Any]) -> Witness | None:
+    """The best price over the reals in Fractions, for exact answers to exact data; None for others.
+
+    Entries that the price leaves at 0 are dropped, again and again; fast where weights repeat.
+    """
+    y, w = model.data
+    if model.integer or y.size == 0 or not all(map(exact.is_exact, (np.asarray(x), y, w))):
+        return None
+    kinds, kind = np.unique(w, return_inverse=True)
+    inside = np.ones(y.size, dtype=bool)
+    while True:
+        count = np.bincount(kind[inside], minlength=kinds.size)
+        spread = sum((Fraction(int(n), int(k)) for n, k in zip(count, kinds, strict=True)), Fraction(0))
+        price = 2 * (model.total - int(exact.total(y[inside]))) / spread
+        # y + price/2w > 0, in whole numbers.
+        floor = np.array([int(-price / (2 * int(k)) // 1) for k in kinds], dtype=np.int64)
+        still = inside & (y > floor[kind])
+        if np.array_equal(still, inside) or not still.any():
+            return {"price": price}
+        inside = still
 
 
 def solve_fixed_sum(model: FixedSum) -> tuple[NDArray[np.int64], None]:

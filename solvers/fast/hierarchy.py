@@ -2,7 +2,7 @@
 
 The relaxation's prices give each region its share of its parent's count. Over the integers the shares are
 rounded down and the rest handed out in order; then units move between brothers, and between sizes, as long
-as one given up saves more than the one taken costs (`models.exchange`). The relaxation, in floats, only
+as one given up saves more than the one taken costs (`solvers.fast.exchange`). The relaxation, in floats, only
 makes the exchanges few; exactness comes from the exchanges, in whole numbers, so counts may be as large as
 the model takes them.
 
@@ -11,6 +11,8 @@ Ties: of equally cheap units the one of the earlier size, and then of the earlie
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
 from typing import Any
 
 import numba
@@ -18,9 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models import HierarchyQIP
-from models.exchange import exchange
+from models.certificate import Witness
 from models.layout import Ints, Layout, by_node, by_size, in_blocks, layout_of
+from models.node_prices import NEVER
 from solvers.fast import NoFastPath
+from solvers.fast.exchange import exchange
 from solvers.fast.hierarchy_relaxed import Relaxation, inner_nodes, real_answer, relaxed, shares
 
 
@@ -33,7 +37,7 @@ def solve_hierarchy(model: HierarchyQIP) -> tuple[NDArray[Any] | None, None]:
             raise NoFastPath("HierarchyQIP: windows have a fast path over whole numbers only")
         noisy = by_size(model.counts.astype(np.float64), layout.order)
         return by_node(real_answer(layout, weight, noisy, float(model.total)), layout.order), None
-    grid = model.on_grid()
+    grid = on_grid(model)
     if grid is None:
         raise NoFastPath("HierarchyQIP: these counts, made whole, are beyond 64 bits")
     if model.why_infeasible():
@@ -46,6 +50,64 @@ def solve_hierarchy(model: HierarchyQIP) -> tuple[NDArray[Any] | None, None]:
     lower, upper = _turned(model.domain, layout) if windowed else (None, None)
     exchange(layout, noisy, x, unit, lower, upper, weight)
     return by_node(x, layout.order), None
+
+
+def search_prices(model: HierarchyQIP, x: NDArray[Any]) -> Witness | None:
+    """The prices of the relaxation's optimum, windows included; None over whole numbers."""
+    best = None if model.integer else exchanged(model, x)
+    return None if best is None else model.certificate(best).witness
+
+
+def exchanged(model: HierarchyQIP, x: NDArray[Any]) -> NDArray[Any] | None:
+    """The optimum, by exchanges from feasible counts; over the reals on a fine grid. None: beyond 64 bits.
+
+    Over the reals it takes windows, too; its answer is as far from the optimum as the grid is wide.
+    """
+    grid = on_grid(model)
+    if grid is None:
+        return None
+    y, unit = grid
+    layout = layout_of(model.tree)
+    scale = 1 if model.integer else unit
+    bounds: list[NDArray[Any] | None] = [None, None]
+    if model.window is not None:
+        bounds = [(side * scale).astype(np.int64) for side in model.domain]
+    start = np.asarray(x)
+    if not model.integer:
+        leaves = np.rint(start[model.tree.leaves].astype(float) * scale).astype(np.int64)
+        leaves = np.maximum(leaves, 0 if bounds[0] is None else bounds[0][model.tree.leaves])
+        largest = np.unravel_index(leaves.argmax(), leaves.shape)
+        leaves[largest] += model.total * scale - leaves.sum()
+        start = np.asarray(model.tree.sum_up(leaves))
+    held = by_size(start.astype(np.int64), layout.order)
+    lower, upper = (side if side is None else by_size(side, layout.order) for side in bounds)
+    weight = model.node_weights[layout.order]
+    exchange(layout, by_size(y, layout.order), held, unit // scale, lower, upper, weight)
+    z = by_node(held, layout.order)
+    return z if model.integer else z / scale
+
+
+def on_grid(model: HierarchyQIP) -> tuple[Ints, int] | None:
+    """``(y, unit)``: the noisy counts times a number, and that number, such that all costs fit 64 bits.
+
+    Fractions get a common denominator. Floats get a power of two, and are rounded; over the reals no
+    finer than 2⁻³⁰, which is enough for prices whose error counts squared. None: they do not fit.
+    """
+    noisy, window = model.counts, model.window or 0
+    if noisy.dtype == np.int64 and model.integer:
+        return noisy, 1
+    room = NEVER // (4 * model.heaviest)
+    if noisy.dtype == object and model.integer:
+        unit = math.lcm(*(Fraction(v).denominator for v in noisy.flat))
+        largest = max(math.ceil(abs(v)) for v in noisy.flat) + model.total + window
+        return ((noisy * unit).astype(np.int64), unit) if largest * unit < room else None
+    real = noisy.astype(np.float64)
+    largest = math.ceil(np.abs(real).max()) + model.total + window + 1
+    bits = (room // largest).bit_length() - 1
+    if bits < 0:
+        return None
+    unit = 1 << (bits if model.integer else min(bits, 30))
+    return np.rint(real * unit).astype(np.int64), unit
 
 
 def _turned(sides: tuple[NDArray[Any], NDArray[Any]], layout: Layout) -> tuple[Ints, Ints]:

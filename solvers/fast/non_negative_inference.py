@@ -7,7 +7,8 @@ counts. Leaves that come out negative are dropped, and all is done again. What i
 its subtree holds at a price, so prices only fall, and no leaf returns: the rounds end at the optimum, as
 Newton's iteration for a convex function does (cf. `solvers.fast.hierarchy_relaxed`), after some ten.
 
-Over whole numbers, the relaxed counts are rounded and units exchanged until none saves (`models.exchange`).
+Over whole numbers, the relaxed counts are rounded, and units exchanged until none saves
+(`solvers.fast.exchange`).
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from models import NonNegativeInference
+from models import NonNegativeInference, Tree, exact
+from models.layout import by_node, by_size, layout_of
+from solvers.fast.exchange import exchange
 
 
 def solve_non_negative_inference(model: NonNegativeInference) -> tuple[NDArray[Any], None]:
@@ -27,7 +30,25 @@ def solve_non_negative_inference(model: NonNegativeInference) -> tuple[NDArray[A
     leaves = np.maximum(relaxed(model)[tree.leaves], 0.0)
     if not model.integer:
         return np.asarray(tree.sum_up(leaves)), None
-    return model.exchanged(np.asarray(tree.sum_up(np.rint(leaves).astype(np.int64)))), None
+    return exchanged(model, np.asarray(tree.sum_up(np.rint(leaves).astype(np.int64)))), None
+
+
+def exchanged(model: NonNegativeInference, x: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The optimum over whole numbers, by exchanges of units from feasible whole counts.
+
+    Units come from, and go to, a leaf beside the root that holds plenty and costs nothing.
+    """
+    tree = Tree([np.array([0, 0]), *model.tree.levels])
+    noisy, weights = model.data
+    plenty = 2 * (int(exact.total(np.abs(noisy))) + noisy.size)
+    weights = np.concatenate([[0, weights[0], 0], weights[1:]])
+    noisy = np.concatenate([[0, noisy[0], 0], noisy[1:]])
+    held = np.concatenate([[x[0] + plenty, x[0], plenty], x[1:]])[:, None]
+    layout = layout_of(tree)
+    moved = by_size(held, layout.order)
+    exchange(layout, by_size(noisy[:, None], layout.order), moved, 1, None, None, weights[layout.order])
+    found = by_node(moved, layout.order)[:, 0]
+    return np.concatenate([found[1:2], found[3:]])
 
 
 def relaxed(model: NonNegativeInference) -> NDArray[np.float64]:

@@ -110,7 +110,7 @@ def everything_in(folder) -> str:
             texts.append(pd.read_parquet(file).to_csv(index=False))
         elif file.suffix == ".zip":
             for kept in proofs.read(file):
-                arrays = packed(kept.model, kept.x).values()
+                arrays = packed(kept.model, kept.x, kept.witness).values()
                 texts.append(f"{kept.step} {[array.tolist() for array in arrays]}")
         elif file.suffix == ".json":
             texts.append(json.dumps(json.loads(file.read_text()), ensure_ascii=False))

@@ -200,6 +200,10 @@ def change_csv(folder):
     path.write_bytes(path.read_bytes().replace(b"\n", b"\n\n", 1))
 
 
+def as_it_was(kept):
+    return Step(kept.step, kept.model, Solution("", "", "optimal", kept.x, witness=kept.witness))
+
+
 def change_model(folder, at=-1, both=False):
     """Another model in place of a step's; `both`: and the answer that is the best one there."""
     steps = list(proofs.read(folder / files.PROOFS))
@@ -212,7 +216,7 @@ def change_model(folder, at=-1, both=False):
     else:
         raise AssertionError("another seed: no turn of the noisy counts changes the answer")
     found = solve(model) if both else Solution("", "", "optimal", kept.x)
-    again = [Step(step.step, step.model, Solution("", "", "optimal", step.x)) for step in steps]
+    again = [as_it_was(step) for step in steps]
     again[at] = Step(kept.step, model, found)
     proofs.write(again, folder / files.PROOFS)
     if both:
@@ -225,10 +229,7 @@ def change_model(folder, at=-1, both=False):
 
 
 def swap_steps(folder):
-    steps = [
-        Step(kept.step, kept.model, type("S", (), {"x": kept.x})())
-        for kept in proofs.read(folder / files.PROOFS)
-    ]
+    steps = [as_it_was(kept) for kept in proofs.read(folder / files.PROOFS)]
     steps[0], steps[1] = steps[1], steps[0]
     proofs.write(steps, folder / files.PROOFS)
 
@@ -382,7 +383,7 @@ def change_merging(folder, name):
 def change_step(folder, at, model):
     steps = list(proofs.read(folder / files.PROOFS))
     found = solve(model)
-    again = [Step(step.step, step.model, Solution("", "", "optimal", step.x)) for step in steps]
+    again = [as_it_was(step) for step in steps]
     again[at] = Step(steps[at].step, model, found)
     proofs.write(again, folder / files.PROOFS)
     line = {"objective": str(found.objective), "bound": str(found.bound)}
@@ -392,7 +393,7 @@ def change_step(folder, at, model):
 def leave_out_a_matching(folder, name="matching: groups of 02 with those below"):
     steps = list(proofs.read(folder / files.PROOFS))
     at = [kept.step for kept in steps].index(name)
-    again = [Step(step.step, step.model, Solution("", "", "optimal", step.x)) for step in steps]
+    again = [as_it_was(step) for step in steps]
     del again[at]
     proofs.write(again, folder / files.PROOFS)
     change_manifest(folder, lambda manifest: manifest["solved"].pop(at))

@@ -18,6 +18,7 @@ from test_check import (
     FLOWS,
     PEOPLE,
     SIZES,
+    as_it_was,
     budget,
     change_manifest,
     change_model,
@@ -119,7 +120,7 @@ def another_answer(folder):
     steps = list(proofs.read(folder / files.PROOFS))
     other = list(proofs.read(folder.parent / "other" / files.PROOFS))[-1]
     assert not steps[-1].model.violations(other.x)
-    again = [Step(step.step, step.model, Solution("", "", "optimal", step.x)) for step in steps]
+    again = [as_it_was(step) for step in steps]
     again[-1] = Step(steps[-1].step, steps[-1].model, Solution("", "", "optimal", other.x))
     proofs.write(again, folder / files.PROOFS)
 
@@ -344,7 +345,7 @@ def other_steps(change):
     def changed(folder):
         lines = json.loads((folder / files.MANIFEST).read_text())["solved"]
         steps, lines = change(list(proofs.read(folder / files.PROOFS)), lines)
-        again = [Step(step.step, step.model, Solution("", "", "optimal", step.x)) for step in steps]
+        again = [as_it_was(step) for step in steps]
         proofs.write(again, folder / files.PROOFS)
         proved = all(line["proved_optimal"] for line in lines)
         change_manifest(folder, lambda m: m.update(solved=lines, all_proved_optimal=proved))

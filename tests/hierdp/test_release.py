@@ -21,6 +21,7 @@ from click.testing import CliRunner
 from doubles import Double, everything_in, hierarchy
 
 import hierdp.record as record
+import solvers
 from hierdp import SimulatedNoise, exchange, folder, release
 from hierdp.cli import main
 from hierdp.errors import InputError
@@ -168,14 +169,14 @@ def test_files(made, tmp_path):
 
 
 def test_an_answer_that_is_not_proved_is_no_release(monkeypatch):
-    good = record.solve
+    good = solvers.solve
 
     def lies(model):
         from dataclasses import replace
 
         return replace(good(model), status="feasible", message="a gap of 1")
 
-    monkeypatch.setattr(record, "solve", lies)
+    monkeypatch.setattr(solvers, "solve", lies)
     with pytest.raises(NotProved, match=r"root all: feasible; a gap of 1\. Please report this"):
         m_c_dp(small_sizes(), 1.0, SimulatedNoise(1))
 
@@ -376,6 +377,7 @@ def test_a_failure_while_drawing_the_report_leaves_nothing(made, tmp_path, monke
 SLOW = """
 import time
 import hierdp.record as record
+import solvers
 from hierdp.cli import main
 write = record.write_tables
 def half(release, manifest, into):

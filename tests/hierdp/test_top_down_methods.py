@@ -13,11 +13,12 @@ from doubles import Double, added, flows, hierarchy
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+import solvers
 from hierdp.budget import rho_of
 from hierdp.cli import main
 from hierdp.errors import InputError
 from hierdp.front import release
-from hierdp.mechanisms import MECHANISMS, how
+from hierdp.mechanisms import MECHANISMS
 from hierdp.mechanisms.how import How
 from hierdp.mechanisms.top_down import METHODS, Unit, mechanism, refinements, top_down, true_table
 from hierdp.mechanisms.top_down import repairs as top_down_repairs
@@ -242,7 +243,7 @@ def test_a_solvers_last_digits_do_not_matter(repair, monkeypatch):
             status, message, backend = "optimal", "", "clarabel"
             x = np.array([0.5, 0.5, 4.5, 5.5]) + (np.array(signs) - 0.5) * 1e-7
 
-        monkeypatch.setattr(how, "solve", lambda *_, near=Near, **__: near())
+        monkeypatch.setattr(solvers, "solve", lambda *_, near=Near, **__: near())
         assert repair("q", noisy, totals, offsets, How("clarabel")).solution.x.tolist() == exact
 
 
@@ -251,7 +252,7 @@ def test_floats_too_far_off_are_not_released(monkeypatch):
         status, message, backend = "optimal", "", "clarabel"
         x = np.array([9.5, 4.0])
 
-    monkeypatch.setattr(how, "solve", lambda *_, **__: Off())
+    monkeypatch.setattr(solvers, "solve", lambda *_, **__: Off())
     with pytest.raises(NotSolved, match="q: clarabel: numerical; not feasible: total"):
         two_phases("q", np.array([3, 4]), np.array([7]), np.array([0, 2]), How("clarabel"))
 

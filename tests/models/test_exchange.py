@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from models import HierarchyQIP, Tree, layout
-from models.exchange import exchange
 from models.layout import by_node, by_size, in_blocks, layout_of
 from solvers import fast
+from solvers.fast.exchange import exchange
 
 
 def exchanged(model: HierarchyQIP, x: np.ndarray) -> np.ndarray:

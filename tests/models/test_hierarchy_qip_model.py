@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from models import HierarchyQIP, Tree
 from models.tree_sums import adds_up
-from solvers import fast, solve
+from solvers import fast, prove, solve
 from tests.brute import all_answers, compositions, tiny_trees, top_down_key
 
 TREES = tiny_trees(5)
@@ -46,7 +46,7 @@ def judge_all(tree: Tree, sizes: int, total: int, noisy_values, window=None, cer
         if number % certify:
             continue
         for k, answer in enumerate(answers):
-            proof = model.certificate(answer)
+            proof = prove(model, answer)
             if not inside[k]:
                 assert proof.bound is None
                 assert "H4" in proof.reason
@@ -117,7 +117,7 @@ def test_random_trees_are_proved_and_moves_judged(seed, scale):
     for _ in range(5):
         moved = feasible_move(rng, model.tree, solution.x)
         cost = exact_cost(model, moved)
-        proof = model.certificate(moved)
+        proof = prove(model, moved)
         assert proof.optimal == (cost == solution.objective)
         assert proof.bound == solution.objective
         assert proof.gap == cost - proof.bound
@@ -203,7 +203,7 @@ def test_fractions_are_solved_and_judged_exactly(window):
             least = min(cost for cost, fits in zip(costs, inside, strict=True) if fits)
             assert model.objective(x) == least
             for answer, cost, fits in zip(answers, costs, inside, strict=True):
-                proof = model.certificate(answer)
+                proof = prove(model, answer)
                 assert proof.gap == (cost - least if fits else None)
                 assert proof.optimal == (fits and cost == least)
 
@@ -214,7 +214,7 @@ def test_numbers_beyond_64_bits_have_a_bound_but_no_fast_path():
     assert solve(model).status == "unsupported"
     assert "beyond 64 bits" in solve(model).message
     costs = [model.objective([[6], [a], [6 - a]]) for a in range(7)]
-    proofs = [model.certificate([[6], [a], [6 - a]]) for a in range(7)]
+    proofs = [prove(model, [[6], [a], [6 - a]]) for a in range(7)]
     assert [proof.optimal for proof in proofs] == [cost == min(costs) for cost in costs]
     assert all(proof.bound <= min(costs) for proof in proofs)
     assert type(proofs[0].gap) is int
@@ -238,15 +238,15 @@ def test_gaps_of_floats_are_tight(seed):
         far = shape.tree.sum_up(leaves.reshape(-1, noisy.shape[1]))
         model = HierarchyQIP(shape.tree, noisy, total, integer=integer)
         best = model.objective(fast.answer(model)[0])
-        proof = model.certificate(far if integer else far.astype(float))
+        proof = prove(model, far if integer else far.astype(float))
         near = 1e-7 * max(1.0, abs(best))
         assert proof.bound == pytest.approx(best, abs=near)
         assert proof.gap == pytest.approx(proof.objective - best, abs=2 * near)
         windowed = HierarchyQIP(shape.tree, noisy, total, integer=integer, window=int(20 * scale))
         if not windowed.violations(far):
-            proof = windowed.certificate(far if integer else far.astype(float))
+            proof = prove(windowed, far if integer else far.astype(float))
             assert best - near <= proof.bound <= proof.objective
-            assert windowed.certificate(far).bound == pytest.approx(proof.bound, abs=near)
+            assert prove(windowed, far).bound == pytest.approx(proof.bound, abs=near)
 
 
 def test_whole_answers_of_large_float_counts_are_not_taken_for_zeros():
@@ -254,7 +254,7 @@ def test_whole_answers_of_large_float_counts_are_not_taken_for_zeros():
     model = HierarchyQIP(Tree([[0, 0]]), [[1e9], [1e9], [-40.25]], 10**9)
     assert not model.certificate([[10**9], [10**9 - 1], [1]]).optimal
     assert model.certificate([[10**9], [10**9], [0]]).optimal
-    gap = model.certificate([[10**9], [10**9 - 1], [1]]).gap
+    gap = prove(model, [[10**9], [10**9 - 1], [1]]).gap
     assert gap == pytest.approx(1 + 41.25**2 - 40.25**2, rel=1e-6)
     beside = HierarchyQIP(Tree([[0, 0]]), [[1e9 - 10], [1e9 - 1], [0.6]], 10**9)
     assert beside.certificate([[10**9], [10**9 - 1], [1]]).optimal
@@ -263,7 +263,7 @@ def test_whole_answers_of_large_float_counts_are_not_taken_for_zeros():
 def test_bounds_are_for_the_true_total_not_for_the_answers():
     """An answer in floats may miss the total by its tolerance; its bound may not."""
     model = HierarchyQIP(Tree([[0, 0]]), [[1e6, 1e6], [5e5, 5e5], [5e5, 5e5]], 2 * 10**6, integer=False)
-    proof = model.certificate([[1e6 + 0.9] * 2, [5e5 + 0.45] * 2, [5e5 + 0.45] * 2])
+    proof = prove(model, [[1e6 + 0.9] * 2, [5e5 + 0.45] * 2, [5e5 + 0.45] * 2])
     assert proof.bound == pytest.approx(0, abs=1e-6)
     assert proof.gap == pytest.approx(2 * 0.9**2 + 4 * 0.45**2)
 

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from models import Isotonic
-from models.isotonic_split import optimum
-from solvers import fast
+from solvers import fast, prove
+from solvers.fast.isotonic_split import optimum
 from tests.brute import isotonic_cost, isotonic_real, monotone
 
 WEIGHTS = [None, (1, 2, 3, 1), (3, 1, 1, 5)]
@@ -64,7 +64,7 @@ def test_every_feasible_whole_answer_misses_by_exactly_its_gap(p, weights):
             costs = {tuple(map(int, x)): isotonic_cost(x, y, w, p) for x in halves(n, bounds, 1)}
             least = min(costs.values())
             for x, cost in costs.items():
-                proof = model.certificate(x)
+                proof = prove(model, x)
                 assert (proof.objective, proof.bound, proof.gap) == (cost, least, cost - least), (model, x)
                 assert type(proof.gap) is int
                 assert proof.optimal == (cost == least)
@@ -87,14 +87,14 @@ def test_every_real_answer_on_a_grid_misses_by_exactly_its_gap(p, weights):
             floats = Isotonic(np.array(y, float), p=p, weights=weights and w, **bounds)
             for x in halves(n, bounds)[:: 1 if n < 3 else 3]:
                 gap = isotonic_cost(x, y, w, p) - least
-                proof = exactly.certificate(np.array(x, dtype=object))
+                proof = prove(exactly, np.array(x, dtype=object))
                 assert (proof.bound, proof.gap, proof.optimal) == (least, gap, gap == 0), (exactly, x)
                 if all(value.denominator == 1 for value in x):
-                    proof = whole.certificate(np.array(x, int))  # whole numbers, but the optimum may not be
+                    proof = prove(whole, np.array(x, int))  # whole numbers, but the optimum may not be
                     assert (proof.bound, proof.gap, proof.optimal) == (least, gap, gap == 0), (whole, x)
                     assert not isinstance(proof.gap, float)
                 for model in (whole, floats, exactly):
-                    near = model.certificate(np.array(x, float))
+                    near = prove(model, np.array(x, float))
                     assert float(near.gap) == pytest.approx(float(gap), abs=1e-12), (model, x)
                     assert near.optimal == (gap == 0)
             assert proves(exactly, proof.witness["prices"]) == least or (n == 1 and "last" in bounds)
@@ -108,14 +108,14 @@ def test_bounds_that_are_no_integers_keep_the_gap_exact():
             least = isotonic_real([2, -1, 0, 3], (1,) * 4, p, lower=low, upper=high)
             for x in ([1, 1, 1, 2], [1, 1, 2, 2], [low, low, low, high], [low, 1, 1, high]):
                 x = np.array(x, dtype=int if x[0] == 1 else object)
-                proof = model.certificate(x)
+                proof = prove(model, x)
                 gap = isotonic_cost(x.tolist(), [2, -1, 0, 3], (1,) * 4, p) - least
                 assert (proof.gap, proof.optimal) == (gap, gap == 0), (model, x)
             above = np.array([low + Fraction(1, 10**30)] * 3 + [high], dtype=object)
             best = np.array([low] * 3 + [high], dtype=object)
             away = Isotonic(np.array([-1, -1, -1, 3], dtype=kind), p=p, lower=bound, upper=bound + 2)
             assert away.certificate(best).optimal
-            assert 0 < away.certificate(above).gap < Fraction(1, 10**28)
+            assert 0 < prove(away, above).gap < Fraction(1, 10**28)
 
 
 @pytest.mark.parametrize("p", [1, 2])
@@ -161,7 +161,7 @@ def test_partitioning_agrees_with_the_fast_path_on_ugly_numbers(y, data, integer
         assert (z[1:] >= z[:-1]).all()
         assert isotonic_cost(z.tolist(), y.tolist(), (1,) * len(y) if w is None else w.tolist(), p) == best
     x = np.full(y.size, int(data.draw(st.integers(-10, 10))), dtype=object)
-    proof = model.certificate(x)
+    proof = prove(model, x)
     assert (
         proof.gap == isotonic_cost(x, y.tolist(), (1,) * len(y) if w is None else w.tolist(), p) - proof.bound
     )
@@ -195,7 +195,7 @@ def test_gaps_in_floats_are_exact_to_rounding(y, p, integer, bounded, data):
     x = np.sort(data.draw(st.lists(st.integers(-3, 50), **sizes)))
     if not integer:
         x = np.clip(x + data.draw(st.floats(0, 0.5)), -3, 50.5)
-    proof = model.certificate(x)
+    proof = prove(model, x)
     best = model.objective(fast.answer(model)[0])
     tolerance = 1e-9 * max(1.0, float(proof.objective))
     assert proof.gap == pytest.approx(float(proof.objective - best), abs=tolerance)
@@ -215,13 +215,13 @@ def test_gaps_of_a_hundred_thousand_entries():
         best = fast.answer(model)[0]
         x = np.minimum(best + np.arange(n) // 1000, 9 * 10**8)
         x[-1] = 10**9 if model.last is not None else x[-1]
-        proof = model.certificate(x)
+        proof = prove(model, x)
         assert type(proof.gap) is int
         assert proof.gap == model.objective(x) - model.objective(best) > 0
     real = Isotonic(y, weights=w, lower=0)
     best = fast.answer(real)[0]
     x = best + np.arange(n) * 1000
-    assert real.certificate(x).gap == pytest.approx(real.objective(x) - real.objective(best), rel=1e-9)
+    assert prove(real, x).gap == pytest.approx(real.objective(x) - real.objective(best), rel=1e-9)
 
 
 def test_huge_whole_data_and_answers_in_floats():
@@ -229,16 +229,16 @@ def test_huge_whole_data_and_answers_in_floats():
     best = fast.answer(model)[0]
     assert model.certificate(best).optimal
     assert model.certificate(best.astype(float)).optimal
-    off = model.certificate(best + 2.0**50)
+    off = prove(model, best + 2.0**50)
     assert off.gap == pytest.approx(float(model.objective(best + 2**50) - model.objective(best)))
     wide = Isotonic([0.5, 0.25], lower=-1e30, upper=1e30)
     assert wide.certificate(fast.answer(wide)[0]).optimal
-    assert wide.certificate([0.0, 1e30]).gap == pytest.approx(1e60)
+    assert prove(wide, [0.0, 1e30]).gap == pytest.approx(1e60)
     assert Isotonic([0.5, -1e25], p=1, integer=True).certificate([0, 0]).optimal
 
 
 def test_a_whole_answer_that_rounding_makes_look_best_is_not():
-    proof = Isotonic([2**60, 2**60 - 1]).certificate([2**60, 2**60])
+    proof = prove(Isotonic([2**60, 2**60 - 1]), [2**60, 2**60])
     assert (proof.optimal, proof.objective, proof.bound, proof.gap) == (
         False,
         1,
@@ -255,7 +255,7 @@ def test_answers_are_read_through_any_strides():
     wide[::2] = x
     assert model.certificate(wide[::2]).optimal
     wide[2::2] += 1
-    assert model.certificate(wide[::2]).gap == model.objective(wide[::2]) - model.objective(x)
+    assert prove(model, wide[::2]).gap == model.objective(wide[::2]) - model.objective(x)
 
 
 def test_partitioning_of_whole_numbers_beyond_64_bits():

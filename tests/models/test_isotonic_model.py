@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from models import Isotonic
-from solvers import fast, solve
+from solvers import fast, prove, solve
 from tests.brute import isotonic_cost, isotonic_real, monotone
 from tests.marks import quick
 
@@ -73,7 +73,7 @@ def test_the_certificate_accepts_the_optimal_answers_and_no_other(p, kind):
             cost = costs(feasible[n], y, weights or (1,) * n, p).tolist()
             least = min(cost)
             for x, own in zip(feasible[n][:: 1 if n < 4 else 3], cost[:: 1 if n < 4 else 3], strict=True):
-                proof = model.certificate(x)
+                proof = prove(model, x)
                 assert proof.optimal == (own == least), (model, x)
                 assert proof.objective == own
                 assert type(proof.objective) is int
@@ -122,7 +122,7 @@ def test_real_certificates_on_a_fine_grid_of_answers(p, kind):
             best = isotonic_real(y, w, p, **bounds)
             for steps in monotone(n, -3, 5):
                 x = np.array([Fraction(k, 2) for k in steps])
-                proof = model.certificate(x)
+                proof = prove(model, x)
                 inside = (
                     x[0] >= bounds.get("lower", -9)
                     and x[-1] <= bounds.get("upper", 9)
@@ -137,7 +137,7 @@ def test_real_certificates_on_a_fine_grid_of_answers(p, kind):
                 for shift in (Fraction(1, 1000), Fraction(-1, 1000)):
                     for moved in ([x[0] + shift, x[1]], [x[0], x[1] + shift], x + shift):
                         moved = np.array(moved, dtype=object)
-                        proof = model.certificate(moved)
+                        proof = prove(model, moved)
                         assert not proof.optimal or isotonic_cost(moved, y, w, p) == best
 
 
@@ -238,7 +238,7 @@ def test_ugly_whole_data_are_proved_and_perturbations_judged(y, p, data, weight,
         bounds["last"] = data.draw(st.integers(-1, 10**13))
     model = Isotonic(y, p=p, weights=weights, integer=True, **bounds)
     x = fast.answer(model)[0]
-    proof = model.certificate(x)
+    proof = prove(model, x)
     assert proof.optimal, proof
     assert proof.gap == 0
     assert proof.objective == exact_cost(model, x)
@@ -248,7 +248,7 @@ def test_ugly_whole_data_are_proved_and_perturbations_judged(y, p, data, weight,
         j = data.draw(st.integers(i + 1, len(y)))
         moved = x.copy()
         moved[i:j] += data.draw(st.sampled_from([-1, 1, 10**6, -(10**13)]))
-        judged = model.certificate(moved)
+        judged = prove(model, moved)
         if model.violations(moved):
             assert not judged
             assert judged.bound is None
@@ -281,7 +281,7 @@ def test_ugly_floats_are_proved_within_tolerance(y, p, integer, bounded, data):
     )
     x = fast.answer(model)[0]
     assert model.violations(x) == []
-    proof = model.certificate(x)
+    proof = prove(model, x)
     assert proof.optimal, (model, x, proof)
     if integer:
         assert x.dtype == np.int64
@@ -296,7 +296,7 @@ def test_fractions_as_whole_answers():
         model = Isotonic(y, p=p, integer=True)
         x = fast.answer(model)[0]
         best = min(isotonic_cost(z, y, (1, 1, 1), p) for z in monotone(3, -1, 5))
-        proof = model.certificate(x)
+        proof = prove(model, x)
         assert proof.optimal
         assert proof.objective == best
         assert isinstance(proof.objective, Fraction)
@@ -304,12 +304,12 @@ def test_fractions_as_whole_answers():
 
 def test_a_gap_beyond_64_bits_is_exact():
     model = Isotonic(np.arange(0, 10**9, 10**5)[::-1], integer=True)
-    proof = model.certificate(np.full(10**4, -(10**9)))
+    proof = prove(model, np.full(10**4, -(10**9)))
     assert not proof.optimal
     assert proof.gap > 2**63
     assert proof.objective == exact_cost(model, np.full(10**4, -(10**9)))
     far = Isotonic([0, 5] * 500, p=1, upper=10**15, weights=[10**6] * 1000, integer=True)
-    proof = far.certificate(np.arange(1000))
+    proof = prove(far, np.arange(1000))
     assert proof.bound <= solve(far).objective
 
 
@@ -440,7 +440,7 @@ def test_each_bound_alone_is_kept():
 
 def test_whole_answers_get_no_tolerance():
     model = Isotonic([10**9, 0], integer=True)
-    proof = model.certificate([5 * 10**8, 5 * 10**8 + 1])
+    proof = prove(model, [5 * 10**8, 5 * 10**8 + 1])
     assert (proof.optimal, proof.gap) == (False, 10**9 + 1)
 
 

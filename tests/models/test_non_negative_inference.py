@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from models import ConstrainedInference, HierarchyQIP, NonNegativeInference, Tree
-from solvers import fast, solve
+from solvers import fast, prove, solve
 from tests.brute import tiny_trees
 
 
@@ -36,7 +36,7 @@ def test_every_tiny_tree_over_whole_numbers():
             assert model.objective(x) == min(costs), (tree, noisy, weights)
             assert model.certificate(x).optimal
             for other in whole_answers(tree, 2):
-                proof = model.certificate(other)
+                proof = prove(model, other)
                 assert proof.gap == model.objective(other) - min(costs)
                 assert proof.optimal == (proof.gap == 0)
                 assert proof.bound == min(costs)
@@ -82,7 +82,7 @@ def test_every_tiny_tree_over_the_reals():
             assert model.objective(x) == pytest.approx(best, rel=1e-9, abs=1e-9), (tree, noisy, weights)
             assert model.certificate(x).optimal
             for other in whole_answers(tree, 2):
-                proof = model.certificate(other.astype(float))
+                proof = prove(model, other.astype(float))
                 assert proof.bound <= best + 1e-9
                 assert proof.optimal == (model.objective(other) <= best + 1e-9)
 
@@ -158,7 +158,7 @@ def test_ugly_instances(seed, size):
     leaves = np.asarray(solution.x)[model.tree.leaves].copy()
     leaves[rng.integers(leaves.size)] += 10 * (1 + np.abs(noisy).max())
     other = np.asarray(model.tree.sum_up(leaves))
-    proof = model.certificate(other)
+    proof = prove(model, other)
     miss = model.objective(other) - solution.objective
     assert proof.bound <= solution.objective + 1e-7 * max(1, solution.objective)
     assert proof.gap >= miss - 1e-7 * max(1, abs(miss))
@@ -191,7 +191,7 @@ def test_a_million_leaves(b, integer):
     assert solution.status == "optimal"
     leaves = np.asarray(solution.x)[tree.leaves].copy()
     leaves[7] += 50
-    worse = model.certificate(np.asarray(tree.sum_up(leaves)))
+    worse = prove(model, np.asarray(tree.sum_up(leaves)))
     assert not worse
     if integer:
         assert worse.bound == solution.objective
@@ -232,7 +232,7 @@ def test_infeasible_answers_are_refused_by_name():
     assert real.violations([3.0, 1.0, 2.0, 1.0, 1.0 + 1e-8]) == []
     assert real.violations([3.0, 1.0, 2.0, 1.0, 1.001])
     assert real.certificate([-1e-3, -1e-3, 0.0, 0.0, 0.0]).bound is None
-    proof = NonNegativeInference(tree, [0, 5, 1, 3, -1]).certificate([5.0, 5.0, 0.0, 0.0, 0.0])
+    proof = prove(NonNegativeInference(tree, [0, 5, 1, 3, -1]), [5.0, 5.0, 0.0, 0.0, 0.0])
     assert not proof
     assert "off its price" in proof.reason
 

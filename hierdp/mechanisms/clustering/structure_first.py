@@ -21,7 +21,6 @@ from hierdp.errors import InputError
 from hierdp.mechanisms.clustering.published import Published, of_clusters
 from hierdp.noise import Noise
 from models.run_costs import sums_of
-from solvers.fast.segment_paths import layers, whole_column
 
 Ints = NDArray[np.int64]
 
@@ -95,6 +94,8 @@ def boundaries(counts: Ints, clusters: int, largest: int, epsilon: float, noise:
     costs its SSE rounded down. The counts are taken at F at most, and, where n·F is so large that squares
     would not be exact, in units of several people, which move by one at most where the count does.
     """
+    from solvers.fast.segment_paths import layers, whole_column
+
     n = counts.size
     unit, bound = bound_of(n, largest)
     sums = sums_of(np.minimum(counts // unit, bound))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hierdp.budget import Spend, split
 from hierdp.hierarchy import Hierarchy
 from hierdp.noise import Noise
-from hierdp.record import Step, Steps
+from hierdp.record import Solving, Step, Steps
 from hierdp.size_runs import Runs
 from models import HierarchyQIP, Tree
 
@@ -51,16 +51,13 @@ def private_groups(
 def consistent_groups(tree: Tree, noisy: Ints, steps: Steps) -> Ints:
     """Whole non-negative numbers that add up along the tree, nearest in squares to noisy ones.
 
-    It is the hierarchy QIP with one size, whose root count is free, too. What it costs with the root's
-    count fixed is convex in that count; so the optimum is where neither one more nor one less costs less,
-    and those three are what is kept as proof.
+    It is the hierarchy QIP with one size, whose root count is free, too. Its cost with the root's count fixed
+    is convex in that count, so bisection finds the best one; what proves it is kept, see `groups_of`.
     """
 
-    def at(total: int) -> Step:
-        return Step.solve(f"numbers of groups, {total} in all", HierarchyQIP(tree, noisy[:, None], total))
-
     def falls(total: int) -> bool:
-        return _cost(at(total + 1)) < _cost(at(total))
+        more, less = (Step.solve(*_problem(tree, noisy, at)) for at in (total + 1, total))
+        return _cost(more) < _cost(less)
 
     low, high = 0, 1
     while falls(high):
@@ -68,11 +65,25 @@ def consistent_groups(tree: Tree, noisy: Ints, steps: Steps) -> Ints:
     while low < high:
         middle = (low + high) // 2
         low, high = (middle + 1, high) if falls(middle) else (low, middle)
-    beside = [at(total) for total in (low - 1, low, low + 1) if total >= 0]
-    best = min(beside, key=_cost)
-    for step in beside:
-        steps.add(step)
+    found = groups_of(tree, noisy, low, steps.solve)
+    assert found is not None, "bisection ends at the optimum of a convex function"
+    return found
+
+
+def groups_of(tree: Tree, noisy: Ints, total: int, solving: Solving) -> Ints | None:
+    """The nearest numbers with that total; None if another total is as near or nearer.
+
+    Convexity makes the two totals beside it enough: one less must cost more, and one more no less.
+    """
+    beside = [solving(*_problem(tree, noisy, at)) for at in (total - 1, total, total + 1) if at >= 0]
+    *less, best, more = beside
+    if any(_cost(step) <= _cost(best) for step in less) or _cost(more) < _cost(best):
+        return None
     return np.asarray(best.solution.x)[:, 0]
+
+
+def _problem(tree: Tree, noisy: Ints, total: int) -> tuple[str, HierarchyQIP]:
+    return f"numbers of groups, {total} in all", HierarchyQIP(tree, noisy[:, None], total)
 
 
 def _cost(step: Step) -> int:

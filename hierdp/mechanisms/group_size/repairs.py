@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,9 @@ from hierdp.histogram import differences
 from hierdp.mechanisms.how import Deadline, How
 from hierdp.record import Step, solved, upheld
 from models import CostTable, CumulativeQIP, HierarchyQIP, Isotonic, Model
-from solvers.cost_tables import Divide, by_program, solve_by_tables
+
+if TYPE_CHECKING:
+    from solvers.cost_tables import Divide
 
 Ints = NDArray[np.int64]
 
@@ -109,11 +112,13 @@ def m_dp_op(noisy: Ints, places: Hierarchy, groups: int, how: How) -> Repaired:
 
     The tables span the domains: without a window that is all of 0 … G, for tiny G only.
     """
+    from solvers.cost_tables import solve_by_tables
+
     model = HierarchyQIP(places.tree, noisy, groups, window=how.window)
     deadline = Deadline.of("consistency of all regions", how.time_limit)
     solution, _ = solve_by_tables(model, _by_programs(how.backend or "cp-sat", deadline))
-    step = Step(deadline.step, model, solved(deadline.step, solution, deadline.limit))
-    step = upheld(step, deadline.fast)
+    found = solved(deadline.step, solution, deadline.limit)
+    step = upheld(deadline.step, model, found, deadline.fast)
     return Repaired(_answer(step), (step,))
 
 
@@ -129,6 +134,8 @@ def _by_programs(backend: str, deadline: Deadline) -> Divide:
 
 
 def _cells(row: CostTable, values: range, backend: str, deadline: Deadline) -> list[tuple[int, Ints]]:
+    from solvers.cost_tables import by_program
+
     return by_program(backend, deadline.left())(row, values)  # what is left as the task begins
 
 
@@ -194,7 +201,7 @@ def _by(backend: str, name: str, model: Model, how: How) -> Step:
         found = solved(name, deadline.fast(model), how.time_limit)
     else:
         found = deadline.solve(model, backend)
-    return upheld(Step(name, model, found), deadline.fast)
+    return upheld(name, model, found, deadline.fast)
 
 
 def _answer(step: Step) -> NDArray[np.int64]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from hierdp.record import NotSolved, Solving, Step
 from models import ConstrainedInference, HierarchyQIP, Model, NonNegativeInference, Tree
-from models.exchange import NEVER
+from models.node_prices import NEVER
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +18,9 @@ from hierdp.mechanisms.how import Deadline, How
 from hierdp.record import NotSolved, Step, upheld
 from models import Chebyshev, FixedSum, Model
 from models.segments import by_segment
-from solvers import Solution
-from solvers.capability import find
-from solvers.solution import Status
+
+if TYPE_CHECKING:
+    from solvers import Solution
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -69,8 +70,9 @@ def any_nearest(name: str, noisy: Ints, totals: Ints, offsets: Ints, how: How) -
     found = list(execution.each(_nearest_of_some, tasks, f"solving: {name}"))
     x = np.concatenate([np.zeros(0, np.int64), *(np.asarray(part.x) for part in found)])
     build, spent = sum(part.build_seconds for part in found), sum(part.solve_seconds for part in found)
-    step = upheld(_judged(name, Chebyshev(noisy, totals, offsets), x, backend), deadline.fast)
-    return replace(step, solution=replace(step.solution, build_seconds=build, solve_seconds=spent))
+    model = Chebyshev(noisy, totals, offsets)
+    claimed = replace(_judged(name, model, x, backend), build_seconds=build, solve_seconds=spent)
+    return upheld(name, model, claimed, deadline.fast)
 
 
 def _nearest_of_some(deadline: Deadline, model: Chebyshev, backend: str) -> Solution:
@@ -86,7 +88,8 @@ def rounded(name: str, noisy: Ints, totals: Ints, offsets: Ints, how: How) -> St
     in floats.
     """
     x = rounded_from(*_nearest_real(name, noisy, totals, offsets, how), noisy, totals, offsets)
-    return _judged(name, FixedSum(noisy, totals, 2, offsets), x, how.backend or "fast")
+    model = FixedSum(noisy, totals, 2, offsets)
+    return Step(name, model, _judged(name, model, x, how.backend or "fast"))
 
 
 def rounded_from(floor: Ints, part: Floats, noisy: Ints, totals: Ints, offsets: Ints) -> Ints:
@@ -109,7 +112,8 @@ def two_phases(name: str, noisy: Ints, totals: Ints, offsets: Ints, how: How) ->
     is the choice among equals that tells this method from `rounded`.
     """
     x = handed_out(*_nearest_real(name, noisy, totals, offsets, how), noisy, totals, offsets)
-    return _judged(name, FixedSum(noisy, totals, 2, offsets), x, how.backend or "fast")
+    model = FixedSum(noisy, totals, 2, offsets)
+    return Step(name, model, _judged(name, model, x, how.backend or "fast"))
 
 
 def handed_out(floor: Ints, part: Floats, noisy: Ints, totals: Ints, offsets: Ints) -> Ints:  # noqa: ARG001
@@ -199,12 +203,21 @@ def _batches(noisy: Ints, totals: Ints, offsets: Ints, most: int) -> Iterator[tu
         first = end
 
 
-def _judged(name: str, model: Model, x: Ints, backend: str) -> Step:
-    """The step with what the model's certificate says of its answer: a proof, or by how much it may miss."""
-    proof = model.certificate(x)
+def _judged(name: str, model: Model, x: Ints, backend: str) -> Solution:
+    """An answer with what is proved of it: that it is optimal, or by how much it may miss."""
+    from solvers import Solution, prove
+    from solvers.capability import find
+
+    proof = prove(model, x)
     if proof.bound is None:  # a solver's floats were too far off to be rounded to a right total
         raise NotSolved("numerical", f"{name}: {backend}: numerical; {proof.reason}")
-    status: Status = "optimal" if proof.optimal else "feasible"
-    message = "" if proof.optimal else proof.reason
-    found = Solution(backend, find(backend).version, status, x, proof.objective, proof.bound)
-    return Step(name, model, replace(found, message=message, certificate=proof))
+    return Solution(
+        backend,
+        find(backend).version,
+        "optimal" if proof.optimal else "feasible",
+        x,
+        proof.objective,
+        proof.bound,
+        message="" if proof.optimal else proof.reason,
+        certificate=proof,
+    )

@@ -20,9 +20,7 @@ import numba
 import numpy as np
 
 from models.layout import Ints, Layout, in_blocks
-
-NEVER = 1 << 60
-"""Stands for an infinite cost; true costs must stay under it."""
+from models.node_prices import NEVER
 
 _PATIENCE = 2
 """Exchanges for each member of a family before x counts as far from the optimum."""

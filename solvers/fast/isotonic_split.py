@@ -1,4 +1,4 @@
-"""An optimal non-decreasing vector by threshold partitioning: how far an answer misses, without solvers.
+"""An optimal non-decreasing vector by threshold partitioning: prices that say how far any answer misses.
 
 At a threshold m the costs split the entries in two: those before some position are best at m or below, all
 others above m; the position is the one that makes the sum of cost differences f_i(m + 1) − f_i(m) (over
@@ -15,6 +15,28 @@ from typing import Any
 import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from models import Isotonic, exact
+from models.certificate import Witness
+
+
+def search(model: Isotonic, x: NDArray[Any]) -> Witness:
+    """The prices of an optimal answer: of exact data and exact x in Fractions where they have to be."""
+    y, w = np.asarray(model.noisy), None if model.weights is None else np.asarray(model.weights)
+    exactly = all(exact.is_exact(part) for part in (np.asarray(x), y, w) if part is not None)
+    free, weights, upper = y, w, model.upper
+    if model.last is not None:
+        free, weights, upper = y[:-1], None if w is None else w[:-1], model.last
+    best = optimum(free, weights, model.p, model.integer, exactly) if free.size else free
+    ends: list[Any] = [model.lower, upper]
+    if not all(isinstance(end, int | None) for end in ends) or not exactly:
+        ends = [None if end is None else Fraction(end) if exactly else float(end) for end in ends]
+    # Costs are separable and convex: cut off at the bounds, an optimal answer stays optimal.
+    best = best if ends == [None, None] else np.asarray(np.clip(best, *ends))
+    if model.last is not None:
+        kind = object if best.dtype == object else np.result_type(best, np.asarray(model.last))
+        best = np.concatenate([best.astype(kind), np.array([model.last], kind)])
+    return model.certificate(best).witness
 
 
 def optimum(
