@@ -201,12 +201,12 @@ class NonNegativeInference:
     def _gap(self, x: NDArray[Any], price: NDArray[Any]) -> Number:
         """Objective less the bound at these prices, which are mended: 0 at leaves, s ≥ 0 at weight 0."""
         noisy, weights = self.data
-        z: Any
+        noisy = noisy if self.integer else noisy.astype(float)
         price[self.tree.leaves] = 0
         charge = np.empty_like(price)
         charges(self.tree.parent, weights, price, charge)
         w: Any = np.maximum(weights, 1) if self.integer else np.where(weights > 0, weights, 1.0)
-        z = noisy - charge / (2 * w) if not self.integer else (2 * w * noisy - charge + w) // (2 * w)
+        z: Any = noisy - charge / (2 * w) if not self.integer else (2 * w * noisy - charge + w) // (2 * w)
         z = np.where(weights > 0, np.maximum(z, 0), 0)
         return exact.dot(x - z, weights * (x + z - 2 * noisy) + charge)
 
