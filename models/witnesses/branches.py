@@ -71,7 +71,10 @@ def _cases(data: Data, branches: Array, prices: Array, falls: Array) -> Fraction
 
 
 def _tree(values: Any, sets: int, cells: int) -> Array:
-    """Branches that are a tree: every case but the first is named once, by an earlier one."""
+    """Branches of which each case but the first is named once.
+
+    Then what the first case leads to is a tree: a way back into it would name a case twice.
+    """
     cases = np.asarray(values)
     whole = np.issubdtype(cases.dtype, np.signedinteger)
     if cases.ndim != 2 or cases.shape[1] != 4 or not len(cases) or not whole:
@@ -79,9 +82,8 @@ def _tree(values: Any, sets: int, cells: int) -> Array:
     cases = cases.astype(np.int64)
     splits = cases[:, 0] >= 0
     named = cases[splits, 2:].ravel()
-    earlier = np.repeat(np.flatnonzero(splits), 2)
-    if not np.array_equal(np.sort(named), np.arange(1, len(cases))) or np.any(named <= earlier):
-        raise ValueError("branches must be a tree, each case after the one that splits into it")
+    if not np.array_equal(np.sort(named), np.arange(1, len(cases))):
+        raise ValueError("branches must be a tree: each case but the first is named once")
     if np.any(cases[:, 0] >= cells) or np.any(np.abs(cases[splits, 1]) >= 2**62):
         raise ValueError("branches must split cells of the model, at values under 2**62")
     priced = cases[~splits, 1]
