@@ -1,13 +1,16 @@
 """The report of a release: its counts drawn, what holds of them, its settings."""
 
+import json
 import re
 
 import numpy as np
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 
 from hierdp import SimulatedNoise, release
 from hierdp.axes import Numbers
+from hierdp.cli import main
 from hierdp.errors import InputError
 from hierdp.report_release import release_report as drawn
 
@@ -102,3 +105,17 @@ def test_words_that_are_no_text(tmp_path, words):
     with pytest.raises(InputError, match=f"the {next(iter(words))} (must be text|is not valid Unicode)"):
         made.write(tmp_path / "out", **words)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_title_and_note_on_the_command_line(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    PEOPLE.to_csv("in.csv", index=False)
+    asked = ["release", "range-query", "in.csv", "--numbers", "age=0:100", "--epsilon", "1", "--out", "out"]
+    done = CliRunner().invoke(main, [*asked, "--title", "Ages & more", "--note", "Of <2020>"])
+    assert done.exit_code == 0, done.output
+    manifest = json.loads((tmp_path / "out/manifest.json").read_text())
+    assert (manifest["title"], manifest["note"]) == ("Ages & more", "Of <2020>")
+    assert "<h1>Ages &amp; more</h1>" in (tmp_path / "out/report.html").read_text()
+    done = CliRunner().invoke(main, [*asked, "--overwrite", "--title", "\udcff"])
+    assert done.exit_code == 2
+    assert "the title is not valid Unicode text" in done.output
