@@ -111,7 +111,7 @@ def test_the_contract(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", unless(NOT_YET))
 def test_the_contract_on_many_instances(name):
-    assert check(name, some(name, 150, seed=1), witnesses=200) > 1000
+    assert check(name, some(name, 60, seed=1), witnesses=100) > 1000
 
 
 def all_shared(names, number):
