@@ -241,6 +241,7 @@ def test_a_kill_loses_the_case_it_was_at(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["a.parquet"]
 
 
+@pytest.mark.slow
 def test_an_interrupt_leaves_what_was_found_on_the_screen(tmp_path):
     died = killed(signal.SIGINT)
     stopped = f"Stopped after 2 of {KILLED_CASES} cases; begun again, it goes on from there"

@@ -25,6 +25,7 @@ from hierdp.mechanisms.top_down.repairs import METHODS as LEVEL_METHODS
 from hierdp.record import Proved, Step, Steps
 from models import Chebyshev
 from solvers import Solution, solve
+from tests.marks import quick
 
 PEOPLE = pd.DataFrame(
     {
@@ -95,7 +96,7 @@ ALL = [
 ]
 
 
-@pytest.mark.parametrize(("mechanism", "options"), ALL, ids=lambda value: str(value)[:60])
+@pytest.mark.parametrize(("mechanism", "options"), quick(ALL, every=3), ids=lambda value: str(value)[:60])
 @pytest.mark.parametrize(
     "noise",
     [pytest.param(None, id="exact"), pytest.param(1, id="simulated", marks=pytest.mark.slow)],
@@ -335,7 +336,7 @@ SIZE_CHANGES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", SIZE_CHANGES)
+@pytest.mark.parametrize("name", quick(SIZE_CHANGES, every=3))
 def test_a_changed_release_is_caught_and_named(sizes, tmp_path, name):
     folder = shutil.copytree(sizes, tmp_path / "out")
     before = verdicts(folder)

@@ -229,6 +229,7 @@ def shell(command, folder, **variables):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not HIERDP.exists(), reason="hierdp is not installed as a command")
 def test_as_a_command(place):
     done = shell(SIZES, place)

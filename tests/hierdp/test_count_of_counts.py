@@ -22,6 +22,7 @@ from hierdp.metrics_runs import earth_movers_runs, size_run_errors
 from hierdp.noise import ExactNoise, SimulatedNoise
 from hierdp.record import Steps
 from hierdp.size_runs import Runs, SizeRuns
+from tests.marks import quick
 
 TAXI = Path(__file__).parents[3] / "shared" / "data" / "taxi"
 quiet = settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=40)
@@ -122,7 +123,7 @@ LEAVES = (0, 0, 2)
 
 
 @pytest.mark.parametrize("method", [*EVERY, "bottom-up", "bottom-up Hg"])
-@pytest.mark.parametrize("smallest", [0, 1])
+@pytest.mark.parametrize("smallest", quick([0, 1]))
 def test_sensitivity_of_every_neighbour(method, smallest):
     """One entity more in any group of any table, sizes beyond K included."""
     plan = plan_of(method, ["a", "b", "c"], max_size=K, smallest=smallest)

@@ -181,6 +181,7 @@ def test_the_cores_are_shared_out(monkeypatch, ours, number):
         assert max(alike) - min(alike) <= 1
 
 
+@pytest.mark.slow
 @linux
 def test_each_worker_keeps_to_its_cores_and_leaves_ours_alone():
     ours = os.sched_getaffinity(0)

@@ -342,6 +342,7 @@ COUNTS = [
 ]
 
 
+@pytest.mark.parametrize("target", quick([None, "t.csv", "t.parquet"]), indirect=True)
 @pytest.mark.parametrize("call", ["flows", "group_sizes"])
 @pytest.mark.parametrize(("value", "message"), COUNTS)
 def test_bad_counts(target, call, value, message):
@@ -403,6 +404,7 @@ BAD_ROWS = [
 ]  # fmt: skip
 
 
+@pytest.mark.parametrize("target", quick([None, "t.csv", "t.parquet"]), indirect=True)
 @pytest.mark.parametrize(("call", "rows", "options", "message"), BAD_ROWS)
 def test_bad_rows(target, call, rows, options, message):
     refused(target, rows, call, message, **options)
