@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-all test-spark test-notebooks notebooks lint docs bench clean
+.PHONY: demo test test-all test-attack test-spark test-notebooks notebooks lint docs bench clean
 
 demo: $(VENV)/.installed
 	$(BIN)/hierdp demo --overwrite
@@ -11,11 +11,16 @@ demo: $(VENV)/.installed
 # Under 4 minutes on two cores, the compilation of every kernel included: tests of a file share a process,
 # and so what it has compiled.
 test: $(VENV)/.installed-test
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m 'not slow and not notebooks and not spark'
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m 'not slow and not attack and not notebooks and not spark'
 
-# The quick tests, then the slow ones.
+# The quick tests, then the slow ones, then the attacks.
 test-all: test
-	$(BIN)/python -m pytest -n 2 -m 'slow and not notebooks and not spark'
+	$(BIN)/python -m pytest -n 2 -m 'slow and not attack and not notebooks and not spark'
+	$(MAKE) test-attack
+
+# Kills, hostile tables and releases, limits; prints its figures. One process, and all on this machine.
+test-attack: $(VENV)/.installed-test
+	$(BIN)/python -m pytest -m attack tests
 
 # In their quick settings; `make notebooks` runs them in full and keeps their outputs.
 test-notebooks: $(VENV)/.installed-test $(VENV)/.installed-notebooks

@@ -256,7 +256,7 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.slow
+@pytest.mark.attack
 @pytest.mark.parametrize("after", [0, 2], ids=["while the first task runs", "after some results"])
 def test_a_scheduler_that_is_killed(tmp_path, after):
     """Dask says "ConnectionPool closing", or nothing for half a minute."""

@@ -1,0 +1,68 @@
+"""What the attacks share: releases of every mechanism to attack, and processes whose memory is measured."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+TABLE = "town,home,n\n" + "".join(f"town{i % 5},{i},{i % 7}\n" for i in range(40))
+
+MECHANISMS = {
+    "group-size": "--levels town --group home --max-size 5 --epsilon 1",
+    "count-of-counts": "--levels town --group home --epsilon 1 --max-size 9",
+    "top-down": "--axis place=town --count n --epsilon 1 --delta 1e-8",
+    "range-query": "--numbers n=0:8 --epsilon 1",
+    "clustering": "--numbers n=0:8 --epsilon 1",
+}
+
+GIGABYTE = 1_000_000_000
+
+FIGURES: dict[str, int] = {}
+"""What the suite did, for `docs/reliability.md`: printed at its end."""
+
+
+def counted(what, more=1):
+    """Add to a figure."""
+    FIGURES[what] = FIGURES.get(what, 0) + more
+
+
+def largest(what, value):
+    """Keep the largest value of a figure."""
+    FIGURES[what] = max(FIGURES.get(what, 0), value)
+
+
+def releasing(mechanism, out, seed, table="in.csv", more=()):
+    """The arguments of `hierdp` for a release."""
+    chosen = MECHANISMS[mechanism].split()
+    return ["release", mechanism, str(table), *chosen, "--simulate", str(seed), "--out", str(out), *more]
+
+
+def hierdp(*arguments):
+    """The command line of a process of its own."""
+    return [sys.executable, "-m", "hierdp", *map(str, arguments)]
+
+
+def assert_no_traceback(said):
+    """A message of hierdp's, and not of a bug's."""
+    assert "Traceback" not in said, said
+    assert "unforeseen" not in said, said
+    counted("commands whose output was searched for tracebacks")
+
+
+MEASURE = """
+import resource, subprocess, sys
+code = subprocess.call(sys.argv[2:])
+peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+open(sys.argv[1], "w").write(f"{code} {peak * (1 if sys.platform == 'darwin' else 1024)}")
+"""
+"""A small process in between: a process's peak includes that of whoever started it."""
+
+
+def measured(*arguments):
+    """Exit status, output and peak memory in bytes of `hierdp` with these arguments."""
+    kept = Path("measured.txt").absolute()
+    done = subprocess.run(
+        [sys.executable, "-c", MEASURE, str(kept), *hierdp(*arguments)], capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    code, peak = map(int, kept.read_text().split())
+    return code, done.stdout + done.stderr, peak
