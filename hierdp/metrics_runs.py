@@ -6,12 +6,12 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from hierdp.budget import split
 from hierdp.size_runs import Runs
+from models.kernels import kernel
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -50,7 +50,7 @@ def earth_movers_runs(true: Runs, released: Runs) -> NDArray[Any]:
     return out
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _distances(at: Any, sizes: Any, counts: Any, at2: Any, sizes2: Any, counts2: Any, out: Any) -> None:
     """From the largest size down: how many more groups one side has that are larger, over each gap."""
     for row in range(out.size):

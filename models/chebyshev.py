@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Self
 
-import numba
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from models import exact
 from models.certificate import Certificate, Witness, infeasible, judge
+from models.kernels import kernel
 from models.model import answer_of, random_noisy
 from models.program import INFINITY, Block, Program, Term, rows_of
 from models.segments import broken, by_segment, checked_segments
@@ -198,7 +198,7 @@ class Chebyshev:
         return cls(noisy, np.where(np.diff(offsets) == 0, 0, totals), offsets)
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _largest_changes(x: Any, noisy: Any, offsets: Any, distances: Any) -> bool:
     """Each segment's largest |x − y|; False where an x is so large that a difference might not fit."""
     for j in range(distances.size):
@@ -213,7 +213,7 @@ def _largest_changes(x: Any, noisy: Any, offsets: Any, distances: Any) -> bool:
     return True
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _ruled_out(noisy: Any, totals: Any, offsets: Any, claimed: Any, bound: Any) -> None:
     """Put lower bounds on the segments' distances to `bound`: the claims that hold, or else less."""
     for j in range(totals.size):
@@ -235,7 +235,7 @@ def _ruled_out(noisy: Any, totals: Any, offsets: Any, claimed: Any, bound: Any) 
             bound[j] = d
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _least_distances(noisy: Any, totals: Any, offsets: Any, least: Any) -> None:
     for j in range(totals.size):
         y, c = noisy[offsets[j] : offsets[j + 1]], totals[j]
@@ -250,7 +250,7 @@ def _least_distances(noisy: Any, totals: Any, offsets: Any, least: Any) -> None:
             least[j] = low
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _above(y: Any, d: int) -> Any:
     """Σ max(0, y − d)."""
     total = 0

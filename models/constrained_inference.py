@@ -7,7 +7,6 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, Self
 
-import numba
 import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
@@ -16,6 +15,7 @@ from models import exact
 from models.certificate import FLOAT_TOLERANCE, Certificate, Witness, infeasible, judge
 from models.distance import distance
 from models.exact import Number
+from models.kernels import kernel
 from models.model import FEASIBILITY_TOLERANCE, answer_of, random_noisy, tolerance_for
 from models.program import INFINITY, Block, Program, Rows, Term
 from models.tree import Tree
@@ -290,7 +290,7 @@ def _fractions(values: NDArray[Any]) -> NDArray[Any]:
     ]
 
 
-@numba.njit(cache=True, fastmath={"reassoc"})  # type: ignore[untyped-decorator]
+@kernel(fastmath={"reassoc"})
 def _cost(x: Any, noisy: Any, variance: Any) -> float:
     """Σ (x − n)²/V; nothing for infinite V."""
     cost = 0.0
@@ -300,7 +300,7 @@ def _cost(x: Any, noisy: Any, variance: Any) -> float:
     return cost
 
 
-@numba.njit(cache=True, fastmath={"reassoc"})  # type: ignore[untyped-decorator]
+@kernel(fastmath={"reassoc"})
 def _families(
     x: Any, noisy: Any, price: Any, slope: float, b: int, priced: bool, above: Any, named: Any
 ) -> Any:
@@ -355,7 +355,7 @@ def _families(
     return cost, apart, gained, broken
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _prices(
     parent: Any, x: Any, noisy: Any, variance: Any, price: Any, below: Any, spread: Any, held: Any, zero: Any
 ) -> Any:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Self
 
-import numba
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -15,6 +14,7 @@ from models import exact
 from models.certificate import Certificate, Witness, infeasible, judge
 from models.distance import distance
 from models.exact import Number
+from models.kernels import kernel
 from models.model import answer_of, fractional
 from models.program import Block, Program, Term, rows_of
 from models.witnesses.arrays import number
@@ -187,7 +187,7 @@ class ControlledRounding:
         return cls(values, int(sum(floor)) + int(rng.integers(0, sum(values != floor) + 1)))
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _ups_and_downs(x: Any, values: Any) -> Any:
     """How many go up (−1 if some x is no neighbour), the least part that does, the greatest that does not."""
     ups, least_up, most_down, wrong = 0, 1.0, 0.0, False

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from models import exact
 from models.exact import Number
+from models.kernels import kernel
 
 _BLOCK = 1 << 14
 _SAFE = 48
@@ -48,7 +48,7 @@ def distance(x: NDArray[Any], y: NDArray[Any], p: int, weights: NDArray[Any] | N
     return exact.dot(w, np.abs(away)) if p == 1 else exact.weighted_squares(w, away)
 
 
-@numba.njit(cache=True, inline="always")  # type: ignore[untyped-decorator]
+@kernel(inline="always")
 def _bits(magnitude: int) -> int:
     """Bits of a number ≥ 0 (of the one whose absolute value is negative: all)."""
     bits = 0 if magnitude >= 0 else 64
@@ -58,7 +58,7 @@ def _bits(magnitude: int) -> int:
     return bits
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _integers(x: Any, y: Any, w: Any, p: int) -> Any:
     """``(high, low, True)`` with the sum ``high · 2³² + low``; False where some product is too large.
 
@@ -89,7 +89,7 @@ def _integers(x: Any, y: Any, w: Any, p: int) -> Any:
     return high, low, True
 
 
-@numba.njit(cache=True, fastmath={"reassoc"})  # type: ignore[untyped-decorator]
+@kernel(fastmath={"reassoc"})
 def _floats(x: Any, y: Any, w: Any, p: int) -> float:
     """The sum in floats, block by block, so that rounding grows with the blocks only."""
     held = 0.0

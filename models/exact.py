@@ -9,9 +9,10 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from models.kernels import kernel
 
 Number = int | float | Fraction
 
@@ -60,7 +61,7 @@ def dot(a: NDArray[Any], b: NDArray[Any]) -> Number:
     return (int(dot(a >> half, b)) << half) + int(dot(a & ((1 << half) - 1), b))
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _dot(a: Any, b: Any) -> Any:
     """Σ a·b as ``(high, low)`` (``high · 2³² + low``); each block's sum must fit. Slices run on vectors."""
     high, low = 0, 0
@@ -74,7 +75,7 @@ def _dot(a: Any, b: Any) -> Any:
     return high, low
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _total(a: Any) -> Any:
     """Σ a as ``(high, low)``, worth ``high · 2³² + low``."""
     high, low = 0, 0

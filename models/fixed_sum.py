@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
-import numba
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -14,6 +13,7 @@ from models.certificate import Certificate, Witness, infeasible, judge
 from models.chebyshev import Chebyshev
 from models.distance import distance
 from models.exact import Number
+from models.kernels import kernel
 from models.model import answer_of
 from models.program import Block, Program, Term, rows_of
 from models.segments import broken
@@ -156,7 +156,7 @@ class FixedSum:
         return cls(noisy, totals, 1 if rng.random() < 0.5 else 2, offsets)
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _sums(noisy: Any, offsets: Any, sums: Any, sizes: Any) -> None:
     """Each segment's Σ y and Σ |y|."""
     for j in range(sums.size):
@@ -168,7 +168,7 @@ def _sums(noisy: Any, offsets: Any, sums: Any, sizes: Any) -> None:
         sums[j], sizes[j] = held, size
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _shifts(x: Any, noisy: Any, offsets: Any, shift: Any) -> bool:
     """For each segment an s such that max(0, y + s), some entries one less, is optimal if x is (p = 2).
 

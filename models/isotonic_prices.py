@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numba
 import numpy as np
 from numba.extending import register_jitable
 from numpy.typing import NDArray
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 from models import exact
 from models.distance import distance
 from models.exact import Number
+from models.kernels import kernel
 from models.program import INFINITY, Block, Program, Term, rows_of
 from models.witnesses.lagrangian import lagrangian_bound
 
@@ -102,7 +102,7 @@ def _costs(x: Any, y: Any, w: Any, p: int, integer: bool, near: Any) -> Any:
     return (w if x > y + near else -w), (-w if x < y - near else w)
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _prices(
     x: Any, y: Any, w: Any, p: int, integer: bool, near: float, at_low: bool, at_high: bool, free: Any,
     prices: Any,
@@ -162,7 +162,7 @@ def _excess(x: Any, y: Any, w: Any, c: Any, p: int, integer: bool, low: float, h
     return w * abs(x - y) + c * x - least
 
 
-@numba.njit(cache=True, fastmath={"reassoc"})  # type: ignore[untyped-decorator]
+@kernel(fastmath={"reassoc"})
 def _gap(x: Any, y: Any, w: Any, p: int, integer: bool, low: float, high: float, prices: Any) -> Any:
     """Σ of each step's price times its rise and of each entry's `_excess`, added up in blocks."""
     held = prices[0] * (x[0] - low) + prices[-1] * (high - x[-1])

@@ -8,10 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from models.kernels import kernel
 from models.tree import Tree
 
 Ints = NDArray[np.int64]
@@ -45,7 +45,7 @@ def layout_of(tree: Tree) -> Layout:
     return Layout(*_lay_out(*tree.children))
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _lay_out(start: Any, child: Any) -> Any:
     n = start.size - 1
     order, first, degree = np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n, np.int64)
@@ -75,7 +75,7 @@ def by_node(columns: NDArray[Any], order: Ints) -> NDArray[Any]:
     return out
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel(nogil=True)
 def _turn(rows: Any, order: Any, out: Any, begin: int, end: int) -> None:
     for s in range(begin, end, _TILE):
         for i in range(0, order.size, _TILE):
@@ -85,7 +85,7 @@ def _turn(rows: Any, order: Any, out: Any, begin: int, end: int) -> None:
                     out[t, k] = row[t]
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel(nogil=True)
 def _turn_back(columns: Any, order: Any, out: Any, begin: int, end: int) -> None:
     for s in range(begin, end, _TILE):
         for i in range(0, order.size, _TILE):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from models.exact import Number
+from models.kernels import kernel
 from models.layout import ROWS, in_blocks
 from models.tree import Tree
 
@@ -103,7 +103,7 @@ def _nearest(wanted: Any, low: Any, high: Any) -> Any:
     return low + (high - low) // 2 if isinstance(low, int | np.integer) else (low + high) / 2
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel(nogil=True)
 def _up(
     x: Any, y: Any, w: Any, lower: Any, upper: Any, whole: int, near: float, own: Any, home: Any, last: Any,
     following: Any, never: Any, begin: int, end: int,
@@ -132,7 +132,7 @@ def _up(
             dearest[s], cheapest[s] = max(dearest[s], gives), min(cheapest[s], takes)
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel(nogil=True)
 def _down(
     x: Any, y: Any, w: Any, lower: Any, upper: Any, whole: int, near: float, own: Any, home: Any, last: Any,
     following: Any, price: Any, begin: int, end: int,

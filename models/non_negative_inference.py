@@ -215,7 +215,8 @@ class NonNegativeInference:
         inner = self.tree.internal
         if not inner.size:
             return 0.0
-        return float(exact.dot(price[inner], self.tree.child_sums(x) - x[inner]))
+        sums: NDArray[Any] = self.tree.child_sums(x) - np.asarray(x[inner])
+        return float(exact.dot(price[inner], sums))
 
     @classmethod
     def random(cls, rng: np.random.Generator, size: int) -> Self:

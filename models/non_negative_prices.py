@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 
+from models.kernels import kernel
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+
+@kernel()
 def named_prices(parent: Any, x: Any, noisy: Any, weight: Any, near: float, price: Any) -> Any:
     """The prices that x names, written to `price` for each node's children; the gap they leave.
 
@@ -58,7 +59,7 @@ def named_prices(parent: Any, x: Any, noisy: Any, weight: Any, near: float, pric
     return gap, worst, most
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel()
 def named_whole_prices(parent: Any, x: Any, noisy: Any, weight: Any, never: int, price: Any) -> None:
     """The prices that whole counts x name, written to `price` for each node's children.
 
@@ -87,7 +88,7 @@ def named_whole_prices(parent: Any, x: Any, noisy: Any, weight: Any, never: int,
         price[i] = max(min(max(above, low), high), above if weight[i] == 0 else -never)
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel()
 def charges(parent: Any, weight: Any, price: Any, charge: Any) -> None:
     """What a unit of each node pays: the price of its children's family less that of its own, to `charge`.
 

@@ -6,14 +6,14 @@ import math
 from fractions import Fraction
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from models import exact
 from models.exact import Number
+from models.kernels import kernel
 
-VECTORS: Any = {"cache": True, "error_model": "numpy"}
+VECTORS: Any = {"error_model": "numpy"}
 """Division by zero is not looked for: loops over divisions run on vectors, and searches twice as fast."""
 
 Sums = tuple[NDArray[np.float64], ...]
@@ -81,7 +81,7 @@ def sums_error(values: NDArray[Any], sums: Sums, cost: float) -> float:
     return 2.0**-103 * float(values.size) ** 2 * q + 2.0**-51 * math.sqrt(max(cost, 0.0) * q)
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _product(a: float, b: float) -> Any:
     """``a·b`` as a float and what it lacks (Dekker)."""
     high = a * b
@@ -94,7 +94,7 @@ def _product(a: float, b: float) -> Any:
     return high, ((a1 * b1 - high) + a1 * b2 + a2 * b1) + a2 * b2
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _add(sums: Any, rest: Any, i: int, high: float, low: float) -> None:
     """Put ``sums[i] + (high, low)`` into ``sums[i + 1]``, to twice the precision (Knuth)."""
     total = sums[i] + high
@@ -104,7 +104,7 @@ def _add(sums: Any, rest: Any, i: int, high: float, low: float) -> None:
     rest[i + 1] = lost - (sums[i + 1] - total)
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _sums(v: Any) -> Any:
     """Running sums of v and of its squares, each as a float and what it lacks; shape (n + 1,) each."""
     n = v.size
@@ -116,7 +116,7 @@ def _sums(v: Any) -> Any:
     return p, p_rest, q, q_rest
 
 
-@numba.njit(**VECTORS)  # type: ignore[untyped-decorator]
+@kernel(**VECTORS)
 def spread(p: float, p_rest: float, q: float, q_rest: float, to: Any, count: float) -> Any:
     """Σ (v − mean)² over `count` bins: Σ v² less (Σ v)²/count, to twice the precision of a float.
 
@@ -135,14 +135,14 @@ def spread(p: float, p_rest: float, q: float, q_rest: float, to: Any, count: flo
     return max(0.0, (whole - mean) + (whole_rest - mean_rest))
 
 
-@numba.njit(**VECTORS)  # type: ignore[untyped-decorator]
+@kernel(**VECTORS)
 def squares(sums: Any, i: int, j: int) -> Any:
     """Σ (v − mean)² over bins i … j − 1."""
     p, p_rest, q, q_rest = sums
     return spread(p[i], p_rest[i], q[i], q_rest[i], (p[j], p_rest[j], q[j], q_rest[j]), float(j - i))
 
 
-@numba.njit(**VECTORS)  # type: ignore[untyped-decorator]
+@kernel(**VECTORS)
 def run_column(sums: Any, low: int, j: int, costs: Any) -> None:
     """Put w(low, j), w(low + 1, j), … to `costs`, as many as it holds: slices run on vectors."""
     rows = slice(low, low + costs.size)
@@ -153,7 +153,7 @@ def run_column(sums: Any, low: int, j: int, costs: Any) -> None:
         costs[k] = spread(p[k], p_rest[k], q[k], q_rest[k], to, longest - k)
 
 
-@numba.njit(**VECTORS)  # type: ignore[untyped-decorator]
+@kernel(**VECTORS)
 def _all_squares(sums: Any, starts: Any, ends: Any) -> Any:
     found = np.empty(starts.size)
     for k in range(starts.size):

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numba
 import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from models.exact import Number
+from models.kernels import kernel
 from models.model import answer_of
 from models.program import Block, Program, Rows, Term, rows_of
 
@@ -116,7 +116,7 @@ def walk(begins: Ints) -> Ints:
     return np.asarray(_walk(np.atleast_2d(begins)))
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _walk(begins: Any) -> Any:
     row, end = begins.shape[0] - 1, begins.shape[1] - 1
     starts = np.empty(end, np.int64)

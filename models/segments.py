@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from models import exact
+from models.kernels import kernel
 from models.model import fractional
 
 Ints = NDArray[np.int64]
@@ -56,7 +56,7 @@ def broken(x: NDArray[Any], totals: Ints, offsets: Ints) -> list[str]:
     return found
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel()
 def adds_up(x: Any, totals: Any, offsets: Any) -> bool:
     """True proves that no int64 is negative and that every segment has its total; False proves nothing.
 

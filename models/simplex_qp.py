@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Self
 
-import numba
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -15,6 +14,7 @@ from models import exact
 from models.certificate import Certificate, Witness, infeasible, judge
 from models.distance import distance
 from models.exact import Number
+from models.kernels import kernel
 from models.model import FEASIBILITY_TOLERANCE, answer_of, fractional, random_noisy, tolerance_for
 from models.program import Block, Program, Term, rows_of
 from models.segments import adds_up
@@ -243,7 +243,7 @@ def _units(price: Any, y: NDArray[Any], w: NDArray[Any]) -> NDArray[Any]:
     return np.asarray(np.maximum(0, (price + w * (2 * y + 1)) // (2 * w)))
 
 
-@numba.njit(cache=True, fastmath={"reassoc"})  # type: ignore[untyped-decorator]
+@kernel(fastmath={"reassoc"})
 def _negatives(x: Any, total: int) -> Any:
     """Sum of the entries below 0, and how far all are from their total."""
     below, held = 0.0, 0.0
@@ -253,7 +253,7 @@ def _negatives(x: Any, total: int) -> Any:
     return below, held - total
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _end_units(x: Any, y: Any, w: Any, none: Any) -> Any:
     """Cost of the cheapest next unit of any entry, and of the dearest last one (`none` where x is all 0)."""
     m = 1 if w is None else w[0]
@@ -266,7 +266,7 @@ def _end_units(x: Any, y: Any, w: Any, none: Any) -> Any:
     return cheapest, dearest
 
 
-@numba.njit(cache=True, error_model="numpy", fastmath={"reassoc"})  # type: ignore[untyped-decorator]
+@kernel(error_model="numpy", fastmath={"reassoc"})
 def _real_gap(x: Any, y: Any, w: Any, price: float, total: int) -> float:
     """Σ w(x − y)², less the bound at this price."""
     gap, held = 0.0, 0.0

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from models import exact
+from models.kernels import kernel
 from models.layout import ROWS, in_blocks
 from models.node_prices import rows_of_families
 from models.tree import Tree
@@ -33,7 +33,7 @@ def adds_up(tree: Tree, x: NDArray[np.int64], total: int, domain: Any) -> bool:
     return all(fits) and exact.total(x[0]) == total
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel(nogil=True)
 def _fit(
     x: Any, lower: Any, upper: Any, total: int, own: Any, home: Any, sums: Any, begin: int, end: int
 ) -> bool:

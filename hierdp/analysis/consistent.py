@@ -28,11 +28,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from models import ConstrainedInference, Tree
+from models.kernels import kernel
 
 Floats = NDArray[np.float64]
 
@@ -134,7 +134,7 @@ class ConsistentVariance:
         return tree.leaves
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _up(parent: Any, error: Any, spread: Any, before: Any) -> None:
     """e over the nodes' own variances, S, and the sum of e over the earlier children of the same parent."""
     for i in range(parent.size - 1, 0, -1):
@@ -150,7 +150,7 @@ def _up(parent: Any, error: Any, spread: Any, before: Any) -> None:
         so_far[parent[i]] += error[i]
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _mean(parent: Any, error: Any, spread: Any, n: int, apart: float, off: float) -> float:
     """The sum over all queries: of a family, apart · (S D − Σ e D) − off · Σ e (m − m)².
 
@@ -195,7 +195,7 @@ def _mean(parent: Any, error: Any, spread: Any, n: int, apart: float, off: float
     return float(total + error[0] * (n + 1 - m - d / 2))
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _ranges(
     parent: Any, error: Any, spread: Any, before: Any, first: int, low: Any, high: Any, found: Any
 ) -> None:
@@ -233,7 +233,7 @@ def _ranges(
         found[r] = total + error[0] * left * left
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _query(parent: Any, error: Any, spread: Any, mean: Any) -> float:
     """The variance of the query whose weights `mean` holds at the leaves; it gets q̄ elsewhere."""
     total = 0.0
@@ -246,7 +246,7 @@ def _query(parent: Any, error: Any, spread: Any, mean: Any) -> float:
     return float(total + error[0] * mean[0] * mean[0])
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _down(parent: Any, error: Any, spread: Any, found: Any) -> None:
     """T: of the root e, of a child e − e²/S + (e/S)² T of its parent."""
     found[0] = error[0]

@@ -8,6 +8,7 @@ import signal
 import sys
 import threading
 import traceback
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -37,7 +38,7 @@ class Friendly(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""
         try:
-            with stopping():
+            with stopping(), plain_warnings():
                 return super().invoke(ctx)
         except click.ClickException as said:
             said.message = visible(said.message)  # type: ignore[misc]
@@ -54,6 +55,24 @@ class Friendly(click.Group):
             ended = known or unforeseen(failure)
             ended.message = visible(ended.message)  # type: ignore[misc]
             raise ended from None
+
+
+@contextmanager
+def plain_warnings() -> Iterator[None]:
+    """Show our own warnings as a line each, without the source code that raised them."""
+    usual = warnings.showwarning
+
+    def show(message: Warning | str, category: type[Warning], *where: Any) -> None:
+        if category.__module__.startswith("models."):
+            click.echo(f"Warning: {visible(str(message))}", err=True)
+        else:
+            usual(message, category, *where)
+
+    warnings.showwarning = show
+    try:
+        yield
+    finally:
+        warnings.showwarning = usual
 
 
 @contextmanager

@@ -21,11 +21,11 @@ import math
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from models import exact
+from models.kernels import kernel
 from models.tree import Tree
 
 Array = NDArray[Any]
@@ -161,7 +161,7 @@ def _less(least: int, cells: int, digits: int) -> Fraction:
     return Fraction(max(root, 0) ** 2, 1 << 2 * (digits + more))
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _level(at: Any, price: Any, rises: Any, is_leaf: Any, most: Any, with_root: bool) -> None:
     """Add to the prices of leaves those of monotonicity, which level what the cells of a run ask for.
 
@@ -219,7 +219,7 @@ def read_off(data: Data, x: Array) -> dict[str, Array]:
     return {"prices": np.clip(prices, -(2.0**61), 2.0**61), "rises": rises}
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _asked(counts: Any, x: Any, prices: Any, leaves: Any, above: Any) -> Any:
     """The sum of the prices of the total that the leaves' last runs ask for, and how many do."""
     asked, many = 0.0, 0

@@ -11,11 +11,11 @@ import math
 from fractions import Fraction
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from models.certificate import Witness
+from models.kernels import kernel
 from models.run_costs import VECTORS, spread
 from models.whole_sums import WholeSums
 from models.witnesses.arrays import entry, is_finite
@@ -85,7 +85,7 @@ def excess(given: WholeSums, noise: Fraction, price: Fraction, rows: list[Exact]
     return over
 
 
-@numba.njit(**VECTORS)  # type: ignore[untyped-decorator]
+@kernel(**VECTORS)
 def _lowest(sums: Any, noise: float, price: float, lost: float, lows: Any) -> None:
     """Put lower bounds on w(i, j) to ``lows[j, i]``."""
     for j in range(1, lows.shape[0]):
@@ -98,7 +98,7 @@ def _lowest(sums: Any, noise: float, price: float, lost: float, lows: Any) -> No
             row[i] = (cost + price) - (_NEAR * (cost + abs(price)) + lost)
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _doubtful(lows: Any, above: Any, here: Any, low: int, stop: int, pairs: Any) -> int:
     """List the runs (i, j), low ≤ i < stop, of which floats do not prove here[j] − above[i] ≤ w(i, j)."""
     count = 0

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from models.kernels import kernel
 from models.run_costs import VECTORS, Sums, run_column, spread
 
 _BLOCK = 16
@@ -57,7 +57,7 @@ def most_over_layers(d: NDArray[np.float64], sums: Sums, cost: float, lost: floa
     return float(_layers_excess(d, sums)) + rounded
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _add(kept: Any, held: int, sums: Any, d: Any, i: int) -> None:
     """Put place i, its sums and d[i] after the `held` places kept."""
     for row in range(4):
@@ -65,7 +65,7 @@ def _add(kept: Any, held: int, sums: Any, d: Any, i: int) -> None:
     kept[4, held], kept[5, held] = i, d[i]
 
 
-@numba.njit(**VECTORS)  # type: ignore[untyped-decorator]
+@kernel(**VECTORS)
 def _slacks(kept: Any, held: int, sums: Any, base: float, j: int, costs: Any) -> None:
     """Put d[i] − base + w(i, j) to `costs`, for the places kept."""
     to = (sums[0][j], sums[1][j], sums[2][j], sums[3][j])
@@ -75,7 +75,7 @@ def _slacks(kept: Any, held: int, sums: Any, base: float, j: int, costs: Any) ->
         costs[k] = (d[k] - base) + spread(p[k], p_rest[k], q[k], q_rest[k], to, end - at[k])
 
 
-@numba.njit(cache=True, fastmath={"nnan", "nsz"})  # type: ignore[untyped-decorator]
+@kernel(fastmath={"nnan", "nsz"})
 def _lowest(costs: Any) -> float:
     least = np.inf
     for k in range(costs.size):
@@ -83,7 +83,7 @@ def _lowest(costs: Any) -> float:
     return least
 
 
-@numba.njit(cache=True, fastmath={"nnan", "nsz"})  # type: ignore[untyped-decorator]
+@kernel(fastmath={"nnan", "nsz"})
 def _lowest_sum(d: Any, costs: Any) -> float:
     """min d + costs; inf if there are none."""
     least = np.inf
@@ -92,7 +92,7 @@ def _lowest_sum(d: Any, costs: Any) -> float:
     return least
 
 
-@numba.njit(**VECTORS)  # type: ignore[untyped-decorator]
+@kernel(**VECTORS)
 def _excess(d: Any, price: float, sums: Any, starts: Any) -> float:
     """Σ_j of what d[j] exceeds all d[i] + w(i, j) + price by."""
     n = d.size - 1
@@ -116,7 +116,7 @@ def _excess(d: Any, price: float, sums: Any, starts: Any) -> float:
     return over
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _first_below(costs: Any, bound: float) -> int:
     """The first place from which costs, which do not rise, are under the bound."""
     low, high = 0, costs.size
@@ -129,7 +129,7 @@ def _first_below(costs: Any, bound: float) -> int:
     return low
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _end_below(d: Any, bound: float) -> int:
     """One past the last place to which d, which does not fall, is under the bound."""
     low, high = 0, d.size
@@ -142,7 +142,7 @@ def _end_below(d: Any, bound: float) -> int:
     return low
 
 
-@numba.njit(**VECTORS)  # type: ignore[untyped-decorator]
+@kernel(**VECTORS)
 def _layers_excess(d: Any, sums: Any) -> float:
     """Σ_r of the most by which d[r, j] exceeds a d[r − 1, i] + w(i, j)."""
     most, n = d.shape[0] - 1, d.shape[1] - 1

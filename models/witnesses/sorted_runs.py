@@ -11,10 +11,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from models.kernels import kernel
 from models.run_costs import VECTORS, Sums, spread
 
 
@@ -48,7 +48,7 @@ def most_runs(cost: float, noise: float, values: int) -> float:
     return float(values) if cost * values >= noise * values**2 else math.sqrt(cost * values / noise) + 1.0
 
 
-@numba.njit(**VECTORS)  # type: ignore[untyped-decorator]
+@kernel(**VECTORS)
 def _excess(d: Any, noise: float, price: float, sums: Any) -> Any:
     """Σ_j of what d[j] exceeds min_i d[i] + w(i, j) by; and the largest scale of a minimum's terms."""
     n = d.size - 1
@@ -75,7 +75,7 @@ def _excess(d: Any, noise: float, price: float, sums: Any) -> Any:
     return over, widest
 
 
-@numba.njit(**VECTORS)  # type: ignore[untyped-decorator]
+@kernel(**VECTORS)
 def _column(d: Any, base: float, noise: float, price: float, sums: Any, low: int, j: int, costs: Any) -> None:
     """Put d[i] − base + w(i, j), i = low, low + 1, …, to `costs`, as many as it holds, on vectors."""
     rows = slice(low, low + costs.size)
@@ -88,7 +88,7 @@ def _column(d: Any, base: float, noise: float, price: float, sums: Any, low: int
         costs[k] = (d[k] - base) + cost
 
 
-@numba.njit(cache=True, fastmath={"nnan", "nsz"})  # type: ignore[untyped-decorator]
+@kernel(fastmath={"nnan", "nsz"})
 def _first_least(costs: Any) -> int:
     """Where the least cost first stands."""
     least = np.inf
@@ -100,7 +100,7 @@ def _first_least(costs: Any) -> int:
     return 0
 
 
-@numba.njit(**VECTORS)  # type: ignore[untyped-decorator]
+@kernel(**VECTORS)
 def minima(
     d: Any,
     noise: float,
@@ -132,7 +132,7 @@ def minima(
             stack.append((j + 1, last, at, high))
 
 
-@numba.njit(**VECTORS)  # type: ignore[untyped-decorator]
+@kernel(**VECTORS)
 def along(starts: Any, noise: float, price: float, sums: Any) -> Any:
     """Least costs d[j] of the first j bins by ways that stop in each run, or at its ends, of those given."""
     n = sums[0].size - 1
@@ -146,7 +146,7 @@ def along(starts: Any, noise: float, price: float, sums: Any) -> Any:
     return d
 
 
-@numba.njit(**VECTORS)  # type: ignore[untyped-decorator]
+@kernel(**VECTORS)
 def one_more(starts: Any, noise: float, sums: Any) -> float:
     """The least cost of a cut with one run more than the given one, each end of a run between two of its.
 

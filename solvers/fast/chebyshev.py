@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from models import Chebyshev
+from models.kernels import kernel
 
 
 def solve_chebyshev(model: Chebyshev) -> tuple[NDArray[np.int64], None]:
@@ -24,7 +24,7 @@ def solve_chebyshev(model: Chebyshev) -> tuple[NDArray[np.int64], None]:
     return np.asarray(_segments(noisy, totals, offsets)), None
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _segments(noisy: Any, totals: Any, offsets: Any) -> Any:
     x = np.empty(noisy.size, np.int64)
     for j in range(totals.size):
@@ -34,7 +34,7 @@ def _segments(noisy: Any, totals: Any, offsets: Any) -> Any:
     return x
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _one(y: Any, c: int, x: Any) -> None:
     n = y.size
     smallest, largest, held = y[0], y[0], 0
@@ -83,7 +83,7 @@ def _one(y: Any, c: int, x: Any) -> None:
         x[i] = y[i] + z
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _above(y: Any, d: int) -> int:
     """Σ max(0, y − d)."""
     total = 0
@@ -92,7 +92,7 @@ def _above(y: Any, d: int) -> int:
     return total
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _falls(y: Any, start: int, limit: int, threshold: int) -> int:
     """How far all entries up to the threshold can fall, together."""
     total = 0

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from models.kernels import kernel
 from models.tree import Tree
 
 Floats = NDArray[np.float64]
@@ -169,7 +169,7 @@ def _feasible(tree: Tree, x: Floats, total: int) -> Floats:
     return np.asarray(tree.sum_up(leaves))
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _pool(row: Any, start: Any, sums: Any) -> int:
     """Pool adjacent violators: the runs of the nearest non-decreasing row, and how many there are."""
     n, last, i = row.size, -1, 0
@@ -195,7 +195,7 @@ def _pool(row: Any, start: Any, sums: Any) -> int:
     return last + 1
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _leaf(noisy: Any, r: int, prices: Any, p: int, total: float, row: Any, start: Any, sums: Any) -> Any:
     """A leaf's runs at its parent's price: the first one that is over 0, and how many there are.
 
@@ -221,7 +221,7 @@ def _leaf(noisy: Any, r: int, prices: Any, p: int, total: float, row: Any, start
     return first, many
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _left(
     noisy: Any, total: float, parent: Any, number: Any,
     prices: Any, start: Any, first: Any, many: Any, left: Any,
@@ -262,7 +262,7 @@ def _left(
     return cost
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _rows(
     noisy: Any, total: float, parent: Any, number: Any, prices: Any, start: Any, first: Any, many: Any, x: Any
 ) -> None:
@@ -281,7 +281,7 @@ def _rows(
         k += 1
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _mark(start: Any, first: Any, many: Any, rises: Any) -> None:
     """Where runs begin; those at 0 are one."""
     for k in range(many.size):
@@ -289,7 +289,7 @@ def _mark(start: Any, first: Any, many: Any, rises: Any) -> None:
             rises[k, start[k, b]] = 1
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _sum_up(values: Any, parent: Any, number: Any) -> None:
     """Add to each internal node's row those of the internal nodes under it."""
     for r in range(parent.size - 1, 0, -1):
@@ -299,7 +299,7 @@ def _sum_up(values: Any, parent: Any, number: Any) -> None:
                 values[above, i] += values[own, i]
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _times(
     way: Any, parent: Any, number: Any, start: Any, first: Any, many: Any, out: Any, sums: Any, changes: Any
 ) -> None:
@@ -338,7 +338,7 @@ def _times(
             out[p, i] += held
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _factor(parent: Any, number: Any, start: Any, first: Any, many: Any, pivots: Any) -> None:
     """The pivots of the preconditioner, size by size, from the leaves to the root."""
     n = pivots.shape[1]
@@ -366,7 +366,7 @@ def _factor(parent: Any, number: Any, start: Any, first: Any, many: Any, pivots:
                 pivots[number[parent[r]], i] -= 1.0 / pivots[number[r], i]
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _solve(rest: Any, pivots: Any, parent: Any, number: Any, out: Any) -> None:
     """The preconditioner's answer: what is left goes up the tree, prices come down."""
     n = rest.shape[1]

@@ -15,11 +15,11 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from models.exact import Number
+from models.kernels import kernel
 from models.run_costs import VECTORS, spread
 from models.whole_sums import NEAR, WholeSums
 
@@ -83,7 +83,7 @@ def _whole_costs(
     return costs, unit
 
 
-@numba.njit(**VECTORS)  # type: ignore[untyped-decorator]
+@kernel(**VECTORS)
 def _costs(sums: Any, noise: float, price: float, lost: float, j: int, low: Any, high: Any) -> None:
     """Put what w(0, j), w(1, j), … are no less than to `low`, and what they are no more than to `high`."""
     p, p_rest, q, q_rest = sums[0][:j], sums[1][:j], sums[2][:j], sums[3][:j]
@@ -95,7 +95,7 @@ def _costs(sums: Any, noise: float, price: float, lost: float, j: int, low: Any,
         low[i], high[i] = (cost + price) - off, (cost + price) + off
 
 
-@numba.njit(cache=True, fastmath={"nnan", "nsz"})  # type: ignore[untyped-decorator]
+@kernel(fastmath={"nnan", "nsz"})
 def _first_least(d: Any, costs: Any) -> Any:
     """Where d + costs is least, and how much that is."""
     least = np.inf
@@ -107,7 +107,7 @@ def _first_least(d: Any, costs: Any) -> Any:
     return at, least
 
 
-@numba.njit(**VECTORS)  # type: ignore[untyped-decorator]
+@kernel(**VECTORS)
 def _enclosed(sums: Any, noise: float, price: float, lost: float, most: int) -> Any:
     """Least costs from below, and where last runs may begin: ``begins[places[r, j, 0]:places[r, j, 1]]``.
 
@@ -139,7 +139,7 @@ def _enclosed(sums: Any, noise: float, price: float, lost: float, most: int) -> 
     return lowest, places, begins[: max(held, 1)]
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _passed(places: Any, begins: Any) -> Any:
     """Which places [r, j], but for the first, a best cut may pass; and the lengths of its runs, as flags."""
     passed = np.zeros(places.shape[:2], np.bool_)

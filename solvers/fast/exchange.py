@@ -16,9 +16,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 
+from models.kernels import kernel
 from models.layout import Ints, Layout, in_blocks
 from models.node_prices import NEVER
 
@@ -94,19 +94,19 @@ def exchange(
         settle(1 << bits, _ENDLESS)
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _room_below(x: int, lower: Any, at: int) -> int:
     """How far a count may fall."""
     return x if lower is None else x - lower[at]
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _room_above(x: int, upper: Any, at: int) -> int:
     """How far a count may rise."""
     return NEVER if upper is None else upper[at] - x
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _own(t: State, base: int, i: int, unit: int, step: int) -> Any:
     """A node's own cost, a unit, of its last step and of its next one; ∓NEVER at the ends of its domain."""
     at, w = base + i, t.weight[i]
@@ -117,7 +117,7 @@ def _own(t: State, base: int, i: int, unit: int, step: int) -> Any:
     return gives, takes
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel(nogil=True)
 def _join(own: int, below: int) -> int:
     """The cost of a step that passes a node: never, where the node or all below it refuse."""
     if abs(own) == NEVER or abs(below) == NEVER:
@@ -125,7 +125,7 @@ def _join(own: int, below: int) -> int:
     return own + below
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel(nogil=True)
 def _extremes(last: Any, following: Any) -> Any:
     """A family's dearest last and cheapest next step."""
     dearest, cheapest = -NEVER, NEVER
@@ -134,20 +134,20 @@ def _extremes(last: Any, following: Any) -> Any:
     return dearest, cheapest
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel(nogil=True)
 def _best(winners: Any, place: int, members: int, k: int) -> int:
     """Who comes out of node k of a tournament: nodes ``members … 2·members − 1`` are the members."""
     return k - members if k >= members else winners[place + k]
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel(nogil=True)
 def _ahead(values: Any, begin: int, stride: int, j: int, k: int, sign: int) -> int:
     """Of two members the one of less cost, the earlier at ties; with sign −1 of more, the later at ties."""
     less = sign * (values[begin + k * stride] - values[begin + j * stride])
     return j if less > 0 or (less == 0 and sign * (k - j) > 0) else k
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel(nogil=True)
 def _rank(values: Any, winners: Any, begin: int, stride: int, place: int, members: int, sign: int) -> None:
     """Play a family's tournament; `place` is where its winners are kept."""
     for k in range(members - 1, 0, -1):
@@ -155,7 +155,7 @@ def _rank(values: Any, winners: Any, begin: int, stride: int, place: int, member
         winners[place + k] = _ahead(values, begin, stride, left, right, sign)
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel(nogil=True)
 def _replay(
     values: Any, winners: Any, begin: int, stride: int, place: int, members: int, j: int, sign: int
 ) -> None:
@@ -170,7 +170,7 @@ def _replay(
         k >>= 1
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel(nogil=True)
 def _rank_family(t: State, place: int, members: int) -> None:
     """Play a family's tournaments, unless that has been done since the scan of the tree came by."""
     if members > 1 and t.dear[place] != _RANKED:
@@ -179,7 +179,7 @@ def _rank_family(t: State, place: int, members: int) -> None:
         t.dear[place] = _RANKED
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel(nogil=True)
 def _refresh(t: State, base: int, i: int, unit: int, step: int) -> None:
     """The costs of node i's subtree, from its own count and its children's tournaments."""
     gives, takes = _own(t, base, i, unit, step)
@@ -191,7 +191,7 @@ def _refresh(t: State, base: int, i: int, unit: int, step: int) -> None:
     t.last[base + i], t.following[base + i] = gives, takes
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel(nogil=True)
 def _move(t: State, at: int, up: bool, unit: int, step: int, path: Any) -> None:
     """Give a subtree its cheapest next step, or take away its dearest last one."""
     n = t.first.size
@@ -215,7 +215,7 @@ def _move(t: State, at: int, up: bool, unit: int, step: int, path: Any) -> None:
             _replay(t.following, t.cheap, place, _NEXT, place, t.degree[i], j, _LEAST)
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel(nogil=True)
 def _trade(
     t: State, dear: Any, cheap: Any, begin: int, stride: int, place: int, members: int, unit: int, step: int,
     limit: int, path: Any,
@@ -239,7 +239,7 @@ def _trade(
     return False
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel(nogil=True)
 def _at_rest(last: Any, following: Any, dearest: int, cheapest: int, step: int) -> Any:
     """Whether a family with these extremes has nothing to exchange; a quick look, without tournaments."""
     if dearest != cheapest or step > 1:
@@ -252,7 +252,7 @@ def _at_rest(last: Any, following: Any, dearest: int, cheapest: int, step: int) 
     return j <= k
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel(nogil=True)
 def _settle(t: State, begin: int, end: int, unit: int, step: int, patience: int) -> Any:
     """Make each of some sizes optimal, on the grid of this step, for what its root holds; see `_trade`."""
     n, done = t.first.size, True
@@ -279,7 +279,7 @@ def _settle(t: State, begin: int, end: int, unit: int, step: int, patience: int)
     return done
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _trade_sizes(t: State, dear: Any, cheap: Any, unit: int, step: int, patience: int) -> Any:
     """Exchange between the sizes."""
     n = t.first.size
@@ -289,7 +289,7 @@ def _trade_sizes(t: State, dear: Any, cheap: Any, unit: int, step: int, patience
     return _trade(t, dear, cheap, _FIRST, n, _FIRST, dear.size, unit, step, patience * dear.size, path)
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel(nogil=True)
 def _levels(parent: Any) -> int:
     """Levels of the tree; the last node is on the deepest."""
     levels, i = 1, parent.size - 1

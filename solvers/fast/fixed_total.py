@@ -13,12 +13,12 @@ import math
 from fractions import Fraction
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from models import ControlledRounding, FixedSum, SimplexQP, exact
 from models.certificate import Witness
+from models.kernels import kernel
 
 
 def solve_simplex_qp(model: SimplexQP) -> tuple[NDArray[Any], None]:
@@ -94,7 +94,7 @@ def solve_controlled_rounding(model: ControlledRounding) -> tuple[NDArray[np.int
     return x, None
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _largest_up(values: Any, ups: int, x: Any) -> None:
     """Round up the values with the largest fractional parts, the rest down.
 
@@ -130,7 +130,7 @@ def _largest_up(values: Any, ups: int, x: Any) -> None:
         x[i] = floor + up
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _segments(noisy: Any, totals: Any, offsets: Any, x: Any) -> None:
     for j in range(totals.size):
         y, part = noisy[offsets[j] : offsets[j + 1]], x[offsets[j] : offsets[j + 1]]
@@ -140,7 +140,7 @@ def _segments(noisy: Any, totals: Any, offsets: Any, x: Any) -> None:
             part[:] = 0
 
 
-@numba.njit(cache=True, error_model="numpy", fastmath={"reassoc"})  # type: ignore[untyped-decorator]
+@kernel(error_model="numpy", fastmath={"reassoc"})
 def _price(y: Any, w: Any, total: int, price: float) -> float:
     """The λ with Σ max(0, y + λ/2w) = total, by Newton's steps from a guess.
 
@@ -163,7 +163,7 @@ def _price(y: Any, w: Any, total: int, price: float) -> float:
             price, before = (total - held) / spread, inside
 
 
-@numba.njit(cache=True, error_model="numpy", fastmath={"reassoc"})  # type: ignore[untyped-decorator]
+@kernel(error_model="numpy", fastmath={"reassoc"})
 def _real(y: Any, w: Any, price: float, total: int, x: Any) -> None:
     held, spread = 0.0, 0.0
     for i in range(y.size):
@@ -179,7 +179,7 @@ def _real(y: Any, w: Any, price: float, total: int, x: Any) -> None:
             x[i] = max(0.0, x[i] + price * half) if x[i] > 0 else 0.0
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _whole(y: Any, w: Any, total: int, start: int, unit: Any, step: int, x: Any) -> None:
     """Fill x at the least price at which `total` units can be had; prices are counted in `unit`, or 1."""
     low = high = start
@@ -216,7 +216,7 @@ def _whole(y: Any, w: Any, total: int, start: int, unit: Any, step: int, x: Any)
         missing -= more
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _held(y: Any, w: Any, total: int, price: int, unit: Any) -> int:
     """How many units cost no more than the price; where they might not fit, just whether above the total."""
     held = 0
@@ -231,7 +231,7 @@ def _held(y: Any, w: Any, total: int, price: int, unit: Any) -> int:
     return held
 
 
-@numba.njit(cache=True, error_model="numpy")  # type: ignore[untyped-decorator]
+@kernel(error_model="numpy")
 def _units(y: Any, m: Any, total: int, price: int, unit: Any) -> int:
     """How many units of one entry cost no more than the price (as whole units), at most the total."""
     if unit is None:

@@ -15,12 +15,12 @@ import math
 from fractions import Fraction
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from models import HierarchyQIP
 from models.certificate import Witness
+from models.kernels import kernel
 from models.layout import Ints, Layout, by_node, by_size, in_blocks, layout_of
 from models.node_prices import NEVER
 from solvers.fast import NoFastPath
@@ -145,7 +145,7 @@ def apportioned(
     return x
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel(nogil=True)
 def _apportion(shares: Any, total: int, lower: Any, upper: Any, out: Any) -> None:
     """Whole numbers within bounds (None: 0 and no bound) that sum to the total, near the shares.
 
@@ -192,7 +192,7 @@ def _apportion(shares: Any, total: int, lower: Any, upper: Any, out: Any) -> Non
             left -= step
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel(nogil=True)
 def _round_down(
     first: Any, degree: Any, inner: Any, half: Any, y: Any, price: Any, unit: int, roots: Any, lower: Any,
     upper: Any, x: Any, begin: int, end: int,

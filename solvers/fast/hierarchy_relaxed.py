@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from models.kernels import kernel
 from models.layout import Ints, Layout, in_blocks
 
 _ROUNDS = 200
@@ -77,7 +77,7 @@ def real_answer(layout: Layout, weight: Ints, y: NDArray[np.float64], total: flo
     return x * (total / found) if found > 0 else x  # where counts dwarf the total, prices miss some digits
 
 
-@numba.njit(cache=True, nogil=True, fastmath={"reassoc"})  # type: ignore[untyped-decorator]
+@kernel(nogil=True, fastmath={"reassoc"})
 def _held_at(y: Any, more: float) -> Any:
     """``(Σ y, number)`` of the leaves that hold more than 0, when a price makes each hold so much more."""
     held, number = 0.0, 0
@@ -88,7 +88,7 @@ def _held_at(y: Any, more: float) -> Any:
     return held, number
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel(nogil=True)
 def _round(
     first: Any, degree: Any, parent: Any, inner: Any, leafy: Any, half: Any, y: Any, price: Any, held: Any,
     growth: Any, root: float, begin: int, end: int,
@@ -126,7 +126,7 @@ def _round(
     return moved
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel(nogil=True)
 def shares(y: Any, degree: Any, half: Any, price: Any, i: int, begin: int, end: int, out: Any) -> None:
     """What the children ``begin … end - 1`` of node i hold over the reals, by one size's prices.
 
@@ -140,7 +140,7 @@ def shares(y: Any, degree: Any, half: Any, price: Any, i: int, begin: int, end: 
             out[c] = max(0.0, y[c] + half[c] * (price[i] - price[c]))
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel(nogil=True)
 def _fill(
     first: Any, degree: Any, inner: Any, half: Any, y: Any, price: Any, x: Any, begin: int, end: int
 ) -> None:

@@ -12,11 +12,11 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from models import ConstrainedInference
+from models.kernels import kernel
 
 
 def solve_inference(model: ConstrainedInference) -> tuple[NDArray[Any], None]:
@@ -44,7 +44,7 @@ def solve_inference(model: ConstrainedInference) -> tuple[NDArray[Any], None]:
     return x, None
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _two_passes(
     parent: Any, noisy: Any, variance: Any, zero: Any, x: Any, error: Any, below: Any, spread: Any
 ) -> None:
@@ -116,7 +116,7 @@ def _regular(model: ConstrainedInference) -> NDArray[np.float64]:
     return x
 
 
-@numba.njit(cache=True, fastmath={"reassoc"})  # type: ignore[untyped-decorator]
+@kernel(fastmath={"reassoc"})
 def _up(children: Any, noisy: Any, share: float, b: int, x: Any) -> None:
     """Estimates of nodes from those of their children, b each; families of two, the paper's, on vectors."""
     if b == 2:
@@ -131,7 +131,7 @@ def _up(children: Any, noisy: Any, share: float, b: int, x: Any) -> None:
             x[p] = below + share * (noisy[p] - below)
 
 
-@numba.njit(cache=True, fastmath={"reassoc"})  # type: ignore[untyped-decorator]
+@kernel(fastmath={"reassoc"})
 def _down(x: Any, b: int, children: Any) -> None:
     """What counts exceed their children's estimates by, split evenly among these."""
     if b == 2:

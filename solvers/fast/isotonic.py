@@ -9,12 +9,12 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-import numba
 import numpy as np
 from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 from models import Isotonic, exact
+from models.kernels import kernel
 
 
 def solve_isotonic(model: Isotonic) -> tuple[NDArray[Any], None]:
@@ -80,7 +80,7 @@ def _below(s: Any, m: Any, t: Any, k: Any, fits: Any) -> Any:
     return q < r or (q == r and (s - q * m) * k < (t - r * k) * m)
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _pool(y: Any, w: Any, start: Any, sums: Any, mass: Any, out: Any, fits: Any, integer: bool) -> None:
     """Pool adjacent violators; block means are compared exactly, whole data being whole sums.
 
@@ -146,7 +146,7 @@ def _l1(y: NDArray[Any], w: NDArray[Any] | None, integer: bool, room: int) -> ND
     return best
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _unit_slopes(y: Any, best: Any) -> None:
     """`_slopes` without weights: every bend is 1, so y goes in twice and the largest point comes out once."""
     point = np.empty_like(y)
@@ -174,7 +174,7 @@ def _unit_slopes(y: Any, best: Any) -> None:
         best[i] = min(best[i], best[i + 1])
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _slopes(first: Any, second: Any, bend_first: Any, bend_second: Any, w: Any, best: Any) -> None:
     """Slope trick: a max-heap of the points where the best cost so far, as a function of x_i, bends."""
     n = first.size

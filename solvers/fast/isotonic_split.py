@@ -12,12 +12,12 @@ import math
 from fractions import Fraction
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from models import Isotonic, exact
 from models.certificate import Witness
+from models.kernels import kernel
 
 
 def search(model: Isotonic, x: NDArray[Any]) -> Witness:
@@ -78,7 +78,7 @@ def _integers(y: NDArray[Any], w: NDArray[Any] | None, p: int) -> NDArray[Any]:
     return out
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _split_integers(y: Any, w: Any, p: int, lows: Any, highs: Any, out: Any) -> None:
     """Halve the range of values of each block, from ``lows[0] … highs[0]`` for all, until it is one value.
 
@@ -114,7 +114,7 @@ def _split_integers(y: Any, w: Any, p: int, lows: Any, highs: Any, out: Any) -> 
             stops[top], lows[top], highs[top] = start + cut, low, m
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _split_reals(y: Any, w: Any, lows: Any, highs: Any, out: Any) -> None:
     """Squares over reals: split each block at its mean, until that gains nothing and the mean is its value.
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 from models import GroupMatching
 from models.group_matching import PAIR
+from models.kernels import kernel
 
 
 def solve_group_matching(model: GroupMatching) -> tuple[NDArray[Any], None]:
@@ -80,7 +80,7 @@ def _round_up(give: Any, below: Any, start: int, end: int, short: int, least: in
             short -= 1
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _match(top_size: Any, top_count: Any, size: Any, count: Any, child: Any, pairs: Any) -> Any:
     """All pairs (parent run, child run, groups) of sorted runs; `pairs` is grown where it is too short."""
     used, top, free = 0, 0, 0

@@ -9,19 +9,19 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 
+from models.kernels import kernel
 from models.run_costs import VECTORS, squares
 
 
-@numba.njit(**VECTORS)  # type: ignore[untyped-decorator]
+@kernel(**VECTORS)
 def _through(d: Any, noise: float, price: float, sums: Any, i: int, j: int) -> Any:
     """Cost of the first j bins with a last run that begins at bin i."""
     return d[i] + (squares(sums, i, j) + noise / (j - i) + price)
 
 
-@numba.njit(**VECTORS)  # type: ignore[untyped-decorator]
+@kernel(**VECTORS)
 def least_costs(noise: float, price: float, sums: Any) -> Any:
     """Least cost d[j] of the first j bins; from bin ``since[k]`` on, ``queue[k]`` begins the last run."""
     n = sums[0].size - 1

@@ -15,11 +15,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from models import NonNegativeInference, Tree, exact
+from models.kernels import kernel
 from models.layout import by_node, by_size, layout_of
 from solvers.fast.exchange import exchange
 
@@ -63,7 +63,7 @@ def relaxed(model: NonNegativeInference) -> NDArray[np.float64]:
     return x
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _round(
     parent: Any, leaf: Any, noisy: Any, weight: Any, x: Any, held: Any, growth: Any, price: Any
 ) -> bool:

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 
+from models.kernels import kernel
 from models.run_costs import VECTORS, run_column, spread
 
 _BLOCK = 16
 """Columns whose costs are kept while all layers pass over them: they share what a layer reads."""
 
 
-@numba.njit(**VECTORS)  # type: ignore[untyped-decorator]
+@kernel(**VECTORS)
 def whole_column(sums: Any, low: int, j: int, costs: Any) -> None:
     """`run_column`, rounded down: exact for whole values while w(low, j)·(j − low) < 2^53."""
     run_column(sums, low, j, costs)
@@ -26,7 +26,7 @@ def whole_column(sums: Any, low: int, j: int, costs: Any) -> None:
         costs[k] = np.floor(costs[k])
 
 
-@numba.njit(cache=True, fastmath={"nnan", "nsz"})  # type: ignore[untyped-decorator]
+@kernel(fastmath={"nnan", "nsz"})
 def _least(costs: Any) -> float:
     least = np.inf
     for k in range(costs.size):
@@ -34,7 +34,7 @@ def _least(costs: Any) -> float:
     return least
 
 
-@numba.njit(cache=True, fastmath={"nnan", "nsz"})  # type: ignore[untyped-decorator]
+@kernel(fastmath={"nnan", "nsz"})
 def _least_sum(d: Any, costs: Any) -> float:
     """min d + costs; inf if there are none."""
     least = np.inf
@@ -43,7 +43,7 @@ def _least_sum(d: Any, costs: Any) -> float:
     return least
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _keep(kept: Any, held: int, sums: Any, d: Any, i: int) -> None:
     """Put place i, its sums and d[i] after the `held` places kept."""
     for row in range(4):
@@ -51,7 +51,7 @@ def _keep(kept: Any, held: int, sums: Any, d: Any, i: int) -> None:
     kept[4, held], kept[5, held] = i, d[i]
 
 
-@numba.njit(**VECTORS)  # type: ignore[untyped-decorator]
+@kernel(**VECTORS)
 def _through(kept: Any, held: int, sums: Any, j: int, costs: Any) -> None:
     """Put d[i] + w(i, j) to `costs`, for the places kept."""
     to = (sums[0][j], sums[1][j], sums[2][j], sums[3][j])
@@ -61,7 +61,7 @@ def _through(kept: Any, held: int, sums: Any, j: int, costs: Any) -> None:
         costs[k] = d[k] + spread(p[k], p_rest[k], q[k], q_rest[k], to, end - at[k])
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _drop(kept: Any, held: int, costs: Any, bound: float) -> int:
     """Keep the places whose costs are under the bound; returns how many."""
     staying = 0
@@ -74,7 +74,7 @@ def _drop(kept: Any, held: int, costs: Any, bound: float) -> int:
     return staying
 
 
-@numba.njit(**VECTORS)  # type: ignore[untyped-decorator]
+@kernel(**VECTORS)
 def priced(price: float, sums: Any) -> Any:
     """Least costs d[j] of the first j values at a price for each run, and where last runs begin.
 
@@ -98,7 +98,7 @@ def priced(price: float, sums: Any) -> Any:
     return d, begin
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _first_under(costs: Any, bound: float) -> int:
     """The first place from which costs, which do not rise, are under the bound."""
     low, high = 0, costs.size
@@ -111,7 +111,7 @@ def _first_under(costs: Any, bound: float) -> int:
     return low
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _last_under(d: Any, bound: float) -> int:
     """One past the last place to which d, which does not fall, is under the bound."""
     low, high = 0, d.size
@@ -124,7 +124,7 @@ def _last_under(d: Any, bound: float) -> int:
     return low
 
 
-@numba.njit(**VECTORS)  # type: ignore[untyped-decorator]
+@kernel(**VECTORS)
 def _columns(sums: Any, start: int, end: int, whole: bool, costs: Any) -> None:
     """Put w(0, j), w(1, j), … to ``costs[j - start]``, for start ≤ j < end; if `whole`, rounded down."""
     for j in range(start, end):
@@ -134,7 +134,7 @@ def _columns(sums: Any, start: int, end: int, whole: bool, costs: Any) -> None:
             run_column(sums, 0, j, costs[j - start, :j])
 
 
-@numba.njit(**VECTORS)  # type: ignore[untyped-decorator]
+@kernel(**VECTORS)
 def layers(most: int, sums: Any, whole: bool = False) -> Any:
     """d[r, j]: the least cost of the first j values in r runs (inf: no such cut), for r up to `most`.
 
@@ -166,7 +166,7 @@ def layers(most: int, sums: Any, whole: bool = False) -> Any:
     return d
 
 
-@numba.njit(**VECTORS)  # type: ignore[untyped-decorator]
+@kernel(**VECTORS)
 def layered_starts(d: Any, sums: Any) -> Any:
     """Where the runs of the best cut into as many runs as there are layers begin; of equals, late."""
     most, j = d.shape[0] - 1, d.shape[1] - 1

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from models import Tree, TreeChebyshev, exact
 from models.certificate import Witness
+from models.kernels import kernel
 
 Ints = NDArray[np.int64]
 
@@ -93,7 +93,7 @@ def _makers(tree: Tree, node: int, own: NDArray[np.bool_]) -> Ints:
     return np.flatnonzero(made)
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _share_out(y: Any, total: int, least: Any, most: Any, start: Any, child: Any) -> Any:
     x = least.copy()
     x[0] = total
@@ -120,7 +120,7 @@ def _share_out(y: Any, total: int, least: Any, most: Any, start: Any, child: Any
     return x
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _held(y: Any, least: Any, most: Any, family: Any, change: int) -> int:
     held = 0
     for c in family:

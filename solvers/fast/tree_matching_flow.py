@@ -15,9 +15,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from models.kernels import kernel
 
 Ints = NDArray[np.int64]
 
@@ -68,7 +69,7 @@ def improve(data: Chains, x: Ints) -> tuple[Ints, Ints]:
     return root, child
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _slope(x: int, own: int, below: int, has_below: bool) -> int:
     """What one more would cost here, in widths of the step."""
     slope = 1 if x >= own else -1
@@ -77,7 +78,7 @@ def _slope(x: int, own: int, below: int, has_below: bool) -> int:
     return slope
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _room(x: int, sign: int, own: int, below: int, has_below: bool) -> int:
     """How many more (sign 1) or fewer (−1) there can be at this slope."""
     room = 1 << 62
@@ -88,7 +89,7 @@ def _room(x: int, sign: int, own: int, below: int, has_below: bool) -> int:
     return room
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _improve(
     root: Any, own: Any, below: Any, has: Any, steps: Any, x: Any, total: Any, top: Any, label: Any
 ) -> None:
@@ -107,7 +108,7 @@ def _improve(
                 label[:] = 0
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _sweep(
     root: Any, own: Any, below: Any, has: Any, steps: Any, x: Any, total: Any, top: Any, label: Any,
     from_top: Any, from_chain: Any, giver: Any,
@@ -143,7 +144,7 @@ def _sweep(
     return fell
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _before(c: int, k: int, from_top: Any, from_chain: Any, giver: Any) -> tuple[int, int]:
     """The place that gave this one its label; chain −1 is the root's, (−2, 0) is nobody."""
     came = from_top[k] if c < 0 else from_chain[c, k]
@@ -156,7 +157,7 @@ def _before(c: int, k: int, from_top: Any, from_chain: Any, giver: Any) -> tuple
     return (giver[k], k) if c < 0 else (-1, k)
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _cancel(
     root: Any, own: Any, below: Any, has: Any, x: Any, total: Any, from_top: Any, from_chain: Any,
     giver: Any, seen: Any,
@@ -180,7 +181,7 @@ def _cancel(
     return cycles
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _around(
     c: int, k: int, root: Any, own: Any, below: Any, has: Any, x: Any, total: Any, from_top: Any,
     from_chain: Any, giver: Any,

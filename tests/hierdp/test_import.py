@@ -107,3 +107,32 @@ def test_exact_noise_loads_opendp_without_its_extras(tmp_path):
 
 def test_planning_range_queries_loads_no_optimizer(tmp_path):
     assert "scipy.optimize" not in loaded(tmp_path, "import hierdp.mechanisms.range_query")
+
+
+UNKEPT = """
+import os, sys
+os.environ.pop("NUMBA_CACHE_DIR", None)
+import numba.core.caching as caching
+class Nowhere(caching._CacheLocator):
+    @classmethod
+    def from_function(cls, py_func, py_file):
+        return None
+caching.CacheImpl._locator_classes = [Nowhere]
+caching.CompileResultCacheImpl._locator_classes = [Nowhere]
+from hierdp.cli import main
+main(sys.argv[1:])
+"""
+
+
+def test_code_that_cannot_be_kept_is_compiled_anew(tmp_path):
+    """A read-only installation under a user without a home, as in a container: a line, not a traceback."""
+    (tmp_path / "in.csv").write_text("town,home\na,1\na,1\nb,2\n")
+    options = ["--levels", "town", "--group", "home", "--max-size", "3", "--epsilon", "1", "--out", "out"]
+    done = subprocess.run(
+        [sys.executable, "-c", UNKEPT, "release", "group-size", "in.csv", *options],
+        capture_output=True, text=True, cwd=tmp_path, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("compiled code cannot be kept") == 1
+    assert "Traceback" not in done.stderr
+    assert (tmp_path / "out" / "manifest.json").exists()

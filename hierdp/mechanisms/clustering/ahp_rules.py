@@ -6,12 +6,12 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from hierdp.record import Solving, Step
 from models import Clustering
+from models.kernels import kernel
 
 Ints = NDArray[np.int64]
 
@@ -67,7 +67,7 @@ def rules_of_thumb(values: Ints) -> dict[str, int]:
     return {name: min(n, math.ceil(k)) for name, k in wanted.items()}
 
 
-@numba.njit(cache=True, error_model="numpy")  # type: ignore[untyped-decorator]
+@kernel(error_model="numpy")
 def _greedy(values: Any, noise: float) -> Any:
     """Marks of Algorithm 3; `noise` is 2/ε₂². Sums are of what values exceed their cluster's first by."""
     n = values.size
@@ -87,7 +87,7 @@ def _greedy(values: Any, noise: float) -> Any:
     return marks
 
 
-@numba.njit(cache=True, error_model="numpy")  # type: ignore[untyped-decorator]
+@kernel(error_model="numpy")
 def _least_alone(values: Any, j: int, noise: float) -> float:
     """err*: the least that bin j may cost in a cluster that begins with it.
 

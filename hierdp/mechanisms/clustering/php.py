@@ -13,13 +13,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from hierdp.budget import Spend, check_share, split
 from hierdp.mechanisms.clustering.published import Published, of_clusters
 from hierdp.noise import LARGEST_SCALE, Noise
+from models.kernels import kernel
 
 Ints = NDArray[np.int64]
 
@@ -107,7 +107,7 @@ def cut_scores(counts: Ints, clusters: list[tuple[int, int]], penalty: int) -> l
     ]
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _deviations(counts: Any, values: Any, ranks: Any, firsts: Any, ends: Any) -> Any:
     """⌈Σ|H_j − mean|⌉, exact, of each cluster's bins up to every bin of it.
 
@@ -136,7 +136,7 @@ def _deviations(counts: Any, values: Any, ranks: Any, firsts: Any, ends: Any) ->
     return found
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _put(many: Any, held: Any, rank: int, one: int, count: int) -> None:
     """Add a bin to the partial sums of its rank."""
     k = rank + 1

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from hierdp.analysis.consistent import ConsistentVariance
 from hierdp.mechanisms.range_query.tree import BoxTree
+from models.kernels import kernel
 
 Ints = NDArray[np.int64]
 
@@ -74,7 +74,7 @@ def run_covers(boxes: BoxTree, values: NDArray[Any], low: Ints, high: Ints) -> N
     return out
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _meets(low: Any, high: Any, begin: Any, end: Any) -> int:
     """How a node meets a box: 0 not at all, 1 in part, 2 it lies in it."""
     inside = 2
@@ -86,7 +86,7 @@ def _meets(low: Any, high: Any, begin: Any, end: Any) -> int:
     return inside
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _variances(
     start: Any, child: Any, low: Any, high: Any, depth: int, own: Any, below: Any, begins: Any, ends: Any,
     out: Any,
@@ -123,7 +123,7 @@ def _variances(
             squares[k] += share * share * own[v]
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _covers(
     start: Any, child: Any, low: Any, high: Any, depth: int, values: Any, begins: Any, ends: Any, out: Any
 ) -> None:
