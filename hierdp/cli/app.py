@@ -60,15 +60,15 @@ class Friendly(click.Group):
 @contextmanager
 def plain_warnings() -> Iterator[None]:
     """Show our own warnings as a line each, without the source code that raised them."""
-    usual = warnings.showwarning
+    usual: Any = warnings.showwarning
 
-    def show(message: Warning | str, category: type[Warning], *where: Any) -> None:
+    def show(message: Any, category: Any, *where: Any, **more: Any) -> None:
         if category.__module__.startswith("models."):
             click.echo(f"Warning: {visible(str(message))}", err=True)
         else:
-            usual(message, category, *where)
+            usual(message, category, *where, **more)
 
-    warnings.showwarning = show
+    warnings.showwarning = show  # type: ignore[assignment]
     try:
         yield
     finally:
