@@ -68,7 +68,7 @@ def plain_warnings() -> Iterator[None]:
         else:
             usual(message, category, *where, **more)
 
-    warnings.showwarning = show  # type: ignore[assignment]
+    warnings.showwarning = show
     try:
         yield
     finally:
