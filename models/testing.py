@@ -46,8 +46,9 @@ def check_model(
 
     1. For every feasible answer of every tiny instance: the objective is what `objective` says; an answer
        that the certificate calls optimal has the least cost; the gap is at least what the answer misses.
-       With the witness that `fast` finds (or, without it, the one that the certificate reads off the answer),
-       every answer of least cost is called optimal and, if `exact_gap`, every gap is what the answer misses.
+       With the witness that `fast` finds (or, without it, the one that the certificate reads off the best
+       answer), every answer of least cost is called optimal and, if `exact_gap`, every gap is what the answer
+       misses. If `fast` finds no witness, an answer of least cost is called optimal without one, too.
     2. For any witness (random, off by one, of another instance, of a wrong shape or type, not finite, huge,
        with entries missing or too many) the bound is at most the least cost, no worse answer is called
        optimal, and no exception is raised but ValueError.
@@ -223,6 +224,9 @@ def _check_answers(case: _Case, exact_gap: bool, complete: bool) -> int:
         if broken:
             raise case.broken(f"the fast path's answer {_short(x)} is not feasible: {broken}")
     promised = case.sought is None or x is not None
+    reads = good is None  # off the answer
+    if reads and complete and promised:
+        good = case.genuine()
     for x, cost in zip(case.answers, case.costs, strict=True):
         own = _sound(case, x, cost, None, read=True)
         proof = own if good is None else _sound(case, x, cost, good)
@@ -230,8 +234,9 @@ def _check_answers(case: _Case, exact_gap: bool, complete: bool) -> int:
             raise case.broken(f"the certificate refuses the fast path's witness {_short(good)}")
         misses: Any = cost - case.least
         slack = case.slack(cost, proof.bound)
-        if complete and promised and misses <= slack and not proof.optimal:
-            raise case.broken(f"{_short(x)} has the least cost {cost}, and is not proved: {proof}")
+        optimal = proof.optimal and (own.optimal or not reads)
+        if complete and promised and misses <= slack and not optimal:
+            raise case.broken(f"{_short(x)} has the least cost {cost}, and is not proved: {own}, {proof}")
         if exact_gap and promised and proof.gap is not None:
             off = abs(proof.gap - misses)
             if not off <= slack:

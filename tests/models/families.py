@@ -92,8 +92,8 @@ def isotonic():
 
 
 def isotonic_answers(model):
-    """Halves too, over the reals; the bounds are finite."""
-    step = Fraction(1) if model.integer else Fraction(1, 2)
+    """Halves too, over the reals, of up to two entries; the bounds are finite."""
+    step = Fraction(1) if model.integer or len(model.noisy) > 2 else Fraction(1, 2)
     grid = [model.lower + k * step for k in range(int((model.upper - model.lower) / step) + 1)]
     for x in combinations_with_replacement(grid, len(model.noisy)):
         found = np.array([int(v) for v in x]) if model.integer else np.array([*x, None])[:-1]

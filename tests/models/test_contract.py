@@ -28,29 +28,25 @@ class Contract:
 
 BOUND_ONLY = {"exact_gap": False, "complete": False}
 CONTRACTS = {
-    "BudgetSplit": Contract(families.budget_split, {"answers": families.budget_answers, "exact_gap": False}),
+    "BudgetSplit": Contract(families.budget_split, {"answers": families.budget_answers}),
     "Chebyshev": Contract(families.chebyshev),
     "Clustering": Contract(families.clustering),
     "ConstrainedInference": Contract(families.constrained_inference, {"answers": families.leaf_answers}),
-    "ControlledRounding": Contract(families.controlled_rounding, {"exact_gap": False}),
+    "ControlledRounding": Contract(families.controlled_rounding),
     "CostTable": Contract(families.cost_table),
     "CostTable, not convex": Contract(lambda: families.cost_table(convex=False), BOUND_ONLY),
     "CumulativeQIP": Contract(families.cumulative_qip),
-    "CumulativeQIP, relaxed": Contract(lambda: families.cumulative_qip(integer=False), {"exact_gap": False}),
-    "FixedSum": Contract(families.fixed_sum, {"exact_gap": False}),
+    "CumulativeQIP, relaxed": Contract(lambda: families.cumulative_qip(integer=False)),
+    "FixedSum": Contract(families.fixed_sum),
     "GroupMatching": Contract(families.group_matching),
-    "HierarchyQIP": Contract(families.hierarchy_qip, {"exact_gap": False}),
-    "Isotonic": Contract(families.isotonic, {"exact_gap": False, "answers": families.isotonic_answers}),
+    "HierarchyQIP": Contract(families.hierarchy_qip),
+    "Isotonic": Contract(families.isotonic, {"answers": families.isotonic_answers}),
     "Merging": Contract(families.merging, {"answers": families.merging_answers}),
-    "NonNegativeInference": Contract(
-        families.non_negative_inference, {"exact_gap": False, "answers": families.leaf_answers}
-    ),
+    "NonNegativeInference": Contract(families.non_negative_inference, {"answers": families.leaf_answers}),
     "Segmentation": Contract(families.segmentation),
-    "SimplexQP": Contract(families.simplex_qp, {"exact_gap": False}),
+    "SimplexQP": Contract(families.simplex_qp),
     "SparsestChebyshev": Contract(families.sparsest_chebyshev),
-    "StrategySDP": Contract(
-        families.strategy_sdp, {"answers": families.strategy_answers, "exact_gap": False}
-    ),
+    "StrategySDP": Contract(families.strategy_sdp, {"answers": families.strategy_answers}),
     "TreeChebyshev": Contract(families.tree_chebyshev),
     "TreeMatching": Contract(families.tree_matching),
 }

@@ -195,6 +195,22 @@ def test_a_fast_path_whose_answer_is_not_feasible_is_found_out():
         check(Honest, fast=lambda model: (np.full(len(model.noisy), 7), None))
 
 
+class OnlyByWitness(Honest):
+    """Proves nothing of its own accord."""
+
+    def certificate(self, x, witness=None):
+        proof = super().certificate(x, witness)
+        if witness is not None or proof.bound is None:
+            return proof
+        return judge(proof.objective, proof.objective - proof.bound + 1, True, proof.witness, "")
+
+
+def test_a_certificate_that_needs_a_witness_is_found_out_if_the_fast_path_has_none():
+    assert check(OnlyByWitness) > 1000
+    with pytest.raises(AssertionError, match="is not proved"):
+        check(OnlyByWitness, fast=lambda model: (prices(model)[0], None))
+
+
 def test_a_fast_path_whose_witness_is_refused_is_found_out():
     with pytest.raises(AssertionError, match="refuses the fast path's witness"):
         check(Honest, fast=lambda model: (prices(model)[0], {"price": None}))
