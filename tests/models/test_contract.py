@@ -52,23 +52,12 @@ CONTRACTS = {
 }
 
 
-SEARCH_STILL_SHARED: set[str] = set()
-"""Models whose certificate still searches. The tests notice each that does so no longer: take it out here."""
-
-NOT_YET = {*SEARCH_STILL_SHARED}
-
 SUMS = {
     "Clustering": ["models.clustering:Clustering.sums"],
     "Merging": ["models.merging:Merging.sums"],
     "Segmentation": ["models.segmentation:Segmentation.sums"],
 }
 """Sums of a model's own data that its fast path and its certificate may share."""
-
-
-def unless(missing, names=CONTRACTS):
-    """All contracts; those of models that are missing are expected to fail."""
-    later = pytest.mark.xfail(strict=True, reason="its certificate still searches")
-    return [pytest.param(name, marks=later if name in missing else ()) for name in names]
 
 
 def found(model):
@@ -99,13 +88,13 @@ def test_there_is_a_family_for_every_model():
     assert kinds == {name.partition(",")[0] for name in CONTRACTS}
 
 
-@pytest.mark.parametrize("name", unless(NOT_YET))
+@pytest.mark.parametrize("name", CONTRACTS)
 def test_the_contract(name):
     assert check(name, some(name, 6, seed=0), witnesses=30) > 100
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", unless(NOT_YET))
+@pytest.mark.parametrize("name", CONTRACTS)
 def test_the_contract_on_many_instances(name):
     assert check(name, some(name, 60, seed=1), witnesses=100) > 1000
 
@@ -137,12 +126,12 @@ def shared():
     return json.loads(done.stdout)
 
 
-@pytest.mark.parametrize("name", unless(SEARCH_STILL_SHARED))
+@pytest.mark.parametrize("name", CONTRACTS)
 def test_a_fast_path_and_its_certificate_share_only_arithmetic(name, shared):
     assert shared[name] == []
 
 
-@pytest.mark.parametrize("name", unless(set()))
+@pytest.mark.parametrize("name", CONTRACTS)
 def test_a_fast_path_that_is_wrong_is_found_out(name, monkeypatch):
     """Whatever it answers, and whichever witness it gives: the optimum's, none, or an empty one."""
     contract, tried = CONTRACTS[name], 0

@@ -10,13 +10,10 @@ import models
 from models import lagrangian_bound
 from models.certificate import FLOAT_TOLERANCE
 from models.testing import whole_answers
-from tests.models.test_contract import CONTRACTS, found, some, unless
+from tests.models.test_contract import CONTRACTS, found, some
 
 ROUNDED_UP = {"Chebyshev", "TreeChebyshev"}
 """Distances are whole: the certificate rounds up what the prices prove."""
-
-LATER: set[str] = set()
-"""Their witnesses are about to change to what `row_prices` reads."""
 
 NAMES = [name for name in CONTRACTS if hasattr(getattr(models, name.partition(",")[0]), "row_prices")]
 
@@ -61,7 +58,7 @@ def agrees(model, x, witness):
     return True
 
 
-@pytest.mark.parametrize("name", unless(LATER, NAMES))
+@pytest.mark.parametrize("name", NAMES)
 def test_the_bounds_are_the_same(name):
     kind = getattr(models, name.partition(",")[0])
     rng = np.random.default_rng(1)
@@ -70,7 +67,7 @@ def test_the_bounds_are_the_same(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", unless(LATER, NAMES))
+@pytest.mark.parametrize("name", NAMES)
 def test_the_bounds_are_the_same_on_many_instances(name):
     kind = getattr(models, name.partition(",")[0])
     rng = np.random.default_rng(2)
