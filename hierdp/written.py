@@ -150,14 +150,18 @@ def parsed(text: bytes, name: str, limit: int) -> Any:
     ------
     TooLarge, Unreadable
     """
-    needed = 2 * len(text) + _JSON_ITEM * sum(text.count(mark) for mark in (b",", b"[", b"{"))
-    if needed > limit:
+    if (needed := json_bytes(text)) > limit:
         raise TooLarge(name, needed, limit)
     try:
         return json.loads(text, parse_constant=_not_a_number, object_pairs_hook=_once)
     except (ValueError, RecursionError) as broken:
         said = str(broken) if isinstance(broken, _Refused) else "not JSON"
         raise Unreadable(f"{name} is broken: {said}") from None
+
+
+def json_bytes(text: bytes) -> int:
+    """Bytes of memory that parsing a JSON text may take: an upper bound."""
+    return 2 * len(text) + _JSON_ITEM * sum(text.count(mark) for mark in (b",", b"[", b"{"))
 
 
 class _Refused(ValueError):

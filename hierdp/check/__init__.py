@@ -113,7 +113,7 @@ def _checks(folder: Path, fingerprint: str | None, limit: int) -> Iterator[Found
         ("budget", lambda: check_budget(manifest)),
         ("budget: queries", lambda: check_asked(table, manifest, regions)),
         ("report", lambda: check_report(folder, table, manifest)),
-        ("certificates", lambda: check_proofs(folder, manifest, tie_of(table, manifest, regions))),
+        ("certificates", lambda: check_proofs(folder, manifest, tie_of(table, manifest, regions), limit)),
     ]
     for name, part in parts:
         try:

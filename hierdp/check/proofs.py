@@ -17,6 +17,7 @@ from hierdp.files import PROOFS
 from hierdp.mechanisms.top_down.repairs import ROUNDED
 from hierdp.proofs import Kept, read
 from hierdp.record import ACCURACY, Steps
+from hierdp.written import LIMIT, TooLarge
 from models import Certificate, CumulativeQIP
 from models.instances import UnknownModel
 
@@ -28,7 +29,9 @@ BOUND = 1e-7
 """Relative, of bounds in floats: a certificate asks no more of them, and other prices give others."""
 
 
-def check_proofs(folder: Path, manifest: Mapping[str, Any], tie: Tie | None) -> Iterator[Found]:
+def check_proofs(
+    folder: Path, manifest: Mapping[str, Any], tie: Tie | None, limit: int = LIMIT
+) -> Iterator[Found]:
     """Each step: the problem that the manifest names, its objective and certificate; then the tie."""
     told = list(manifest["solved"])
     path = folder / PROOFS
@@ -47,7 +50,7 @@ def check_proofs(folder: Path, manifest: Mapping[str, Any], tie: Tie | None) -> 
         )
     else:
         optimal = tie is not None and manifest["mechanism"] not in ROUNDED
-        yield from _check_each(_Proofs(path, told, optimal), told, tie)
+        yield from _check_each(_Proofs(path, told, optimal, limit), told, tie)
 
 
 def _check_each(proofs: _Proofs, told: list[Mapping[str, Any]], tie: Tie | None) -> Iterator[Found]:
@@ -97,6 +100,8 @@ def _tied(tie: Tie, steps: Iterator[Kept]) -> tuple[Found | NotKept, list[Twice]
         return missing, []
     except Differs as differs:
         return Found(TIE, FAILS, str(differs)), []
+    except TooLarge:
+        raise
     except Exception as error:  # an edited file may hold anything
         why = f"a file does not hold what it should: {type(error).__name__} {error}"
         return Found(TIE, FAILS, why), []
@@ -113,9 +118,9 @@ def _told(missing: NotKept, left: list[Mapping[str, Any]]) -> bool:
 class _Proofs:
     """The kept steps one after the other, each checked on its way, in one reading of the file."""
 
-    def __init__(self, path: Path, told: list[Mapping[str, Any]], optimal: bool) -> None:
+    def __init__(self, path: Path, told: list[Mapping[str, Any]], optimal: bool, limit: int) -> None:
         """`optimal`: that all answers are meant to be optimal."""
-        self.path, self.told, self.optimal = path, told, optimal
+        self.path, self.told, self.optimal, self.limit = path, told, optimal, limit
         self.seen = self.proved = self.unwitnessed = 0
         self.wrong: list[str] = []
         self.foreign, self.broken = "", False
@@ -123,7 +128,7 @@ class _Proofs:
     def __iter__(self) -> Iterator[Kept]:
         """Up to the first that cannot be read; what is wrong with any is in `wrong`."""
         try:
-            for kept in read(self.path):
+            for kept in read(self.path, self.told, self.limit):
                 if self.seen == len(self.told):
                     self.wrong.append(f"{PROOFS} has more steps than the manifest")
                     return
@@ -137,6 +142,8 @@ class _Proofs:
             else:
                 self.wrong.insert(0, f"{unknown}, nor does the manifest name it")
                 self.broken = True
+        except TooLarge:
+            raise
         except ValueError as broken:
             self.wrong.insert(0, str(broken))
             self.broken = True

@@ -29,6 +29,9 @@ AGAIN = 0.05
 
 CLICKS = (click.ClickException, click.Abort, click.exceptions.Exit)
 
+NO_MEMORY = ("cannot allocate memory", "failed to map segment", "can't start new thread")
+"""What the system's loader and Python say of it."""
+
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -101,7 +104,7 @@ def drop_output() -> None:
 
 def in_words(failure: Exception) -> click.ClickException | None:
     """What a foreseen failure ends in."""
-    if isinstance(failure, MemoryError):
+    if isinstance(failure, MemoryError) or _no_memory(failure):
         return click.ClickException(f"out of memory; {WHOLE}")
     if isinstance(failure, OSError):
         why = "the disk is full" if failure.errno in FULL else str(failure)
@@ -115,6 +118,13 @@ def in_words(failure: Exception) -> click.ClickException | None:
     if isinstance(failure, NotProved | NotSolved | LostWorker):
         return click.ClickException(f"nothing was released: {failure}")
     return None
+
+
+def _no_memory(failure: Exception) -> bool:
+    """Whether a library could not be loaded, or a thread not be started, for want of memory."""
+    return isinstance(failure, ImportError | RuntimeError | OSError) and any(
+        said in str(failure).lower() for said in NO_MEMORY
+    )
 
 
 def unforeseen(failure: Exception) -> click.ClickException:

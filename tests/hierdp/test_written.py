@@ -1,8 +1,10 @@
 """Releases from anywhere: read within a limit of memory, printed as they are, refused by a file's name."""
 
+import io
 import json
 import os
 import shutil
+import zipfile
 
 import numpy as np
 import pandas as pd
@@ -11,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
-from hierdp import SimulatedNoise, files, record, release, seal, written
+from hierdp import SimulatedNoise, files, record, release, seal, written, zips
 from hierdp.axes import Numbers
 from hierdp.check import FAILS, check
 from hierdp.cli import main
@@ -170,6 +172,77 @@ def test_a_list_of_regions_made_to_harm(folder):
     done = run("check", "sizes")
     assert done.exit_code == 2
     assert "to read regions.csv may take" in done.output
+
+
+def rewritten(path, change):
+    """The file of proofs with its members changed."""
+    with zipfile.ZipFile(path) as file:
+        members = {info.filename: file.read(info) for info in file.infolist()}
+    change(members)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, content in members.items():
+            file.writestr(name, content)
+
+
+def claiming(path, name, size):
+    """Change what the file says a member unpacks to."""
+    with zipfile.ZipFile(path) as file:
+        told = file.getinfo(name).file_size
+    content = path.read_bytes()
+    at = content.rindex(name.encode()) - 46 + 24  # in the directory, which is last
+    assert int.from_bytes(content[at : at + 4], "little") == told
+    path.write_bytes(content[:at] + size.to_bytes(4, "little") + content[at + 4 :])
+
+
+PROOFS = {
+    "names": (
+        lambda path: rewritten(path, lambda held: held.update({"steps.json": b"[" + b"[]," * 999 + b"[]]"})),
+        "steps.json is longer than the names of the manifest's steps",
+    ),
+    "a member": (
+        lambda path: rewritten(path, lambda held: held.update({"000000.npz": bytes(101_000_000)})),
+        "000000.npz is too large for a step of ",
+    ),
+    "many": (
+        lambda path: rewritten(path, lambda held: held.update({f"{i:06d}.npz": b"" for i in range(99)})),
+        "files are expected",
+    ),
+    "claims less": (lambda path: claiming(path, "000000.npz", 100), "proofs.zip is broken"),
+    "claims more": (
+        lambda path: claiming(path, "000000.npz", 90_000_000),
+        "000000.npz is shorter than it says",
+    ),
+    "a comment": (lambda path: path.write_bytes(path.read_bytes() + b"!"), "it is not a zip file"),
+    "cut": (lambda path: path.write_bytes(path.read_bytes()[:-30]), "it is not a zip file"),
+    "empty": (lambda path: path.write_bytes(b""), "it is not a zip file"),
+}
+
+
+@pytest.mark.parametrize("bomb", PROOFS)
+def test_proofs_made_to_harm(folder, bomb):
+    make, why = PROOFS[bomb]
+    make(folder / "sizes" / files.PROOFS)
+    seal.seal(folder / "sizes")
+    assert why in failing(folder / "sizes")["certificates"]
+
+
+def test_proofs_that_take_more_than_the_limit(folder):
+    rewritten(folder / "sizes" / files.PROOFS, lambda held: held.update({"000000.npz": bytes(50_000_000)}))
+    seal.seal(folder / "sizes")
+    done = run("check", "sizes", "--limit", "0.1")
+    assert done.exit_code == 2
+    assert "to read proofs.zip may take" in done.output
+
+
+@pytest.mark.parametrize("number", [0, 3, 66_000])
+def test_a_directory_of_a_zip_file_is_measured(number):
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as made:
+        for i in range(number):
+            made.writestr(zipfile.ZipInfo(f"{i:06d}.npz"), b"")
+    zips.check_entries(file, number)
+    with pytest.raises(ValueError, match="files are expected"):
+        zips.check_entries(file, number // 3 - 1)
 
 
 @pytest.mark.parametrize("what", ["file", "pipe", "folder", "link out", "many"])

@@ -1,0 +1,76 @@
+"""Memory, file sizes, open files and disks that end: one message each, and nothing half written."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from attacked import assert_no_traceback, counted, hierdp, releasing
+
+from hierdp import seal
+
+pytestmark = pytest.mark.attack
+
+LIMITED = """
+import resource, sys
+which, value = getattr(resource, sys.argv[1]), int(sys.argv[2])
+del sys.argv[1:3]
+resource.setrlimit(which, (value, resource.getrlimit(which)[1]))
+from hierdp.__main__ import run
+run()
+"""
+"""As under `ulimit`: the imports count too."""
+
+MEGABYTE = 1 << 20
+
+
+def limited(which, value, more=()):
+    command = [sys.executable, "-c", LIMITED, which, str(value)]
+    done = subprocess.run(
+        [*command, *releasing("group-size", "out", 1, more=more)], capture_output=True, text=True, check=False
+    )
+    counted("runs under a limit")
+    return done
+
+
+def assert_whole_or_nothing(done, before=("in.csv",)):
+    assert_no_traceback(done.stderr)
+    if done.returncode == 0:
+        assert seal.why_not_ours(Path("out")) == ""
+    else:
+        assert sorted(os.listdir()) == list(before)
+        assert done.stderr.count("Error: ") == 1
+
+
+@pytest.mark.parametrize("size", [0, 1, 1000, 3000, 20_000])
+def test_files_of_a_size_at_most(size):
+    done = limited("RLIMIT_FSIZE", size)
+    assert_whole_or_nothing(done)
+    if done.returncode:
+        assert "the disk is full" in done.stderr
+
+
+@pytest.mark.parametrize("number", [20, 40])
+def test_few_open_files(number):
+    assert_whole_or_nothing(limited("RLIMIT_NOFILE", number))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a limit of addresses means something else elsewhere")
+@pytest.mark.parametrize("megabytes", [400, 1000])
+def test_little_memory(megabytes):
+    done = limited("RLIMIT_AS", megabytes * MEGABYTE)
+    assert_whole_or_nothing(done)
+    if done.returncode:
+        assert "out of memory" in done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root writes everywhere")
+def test_a_folder_that_is_read_only():
+    Path("shut").mkdir(mode=0o555)
+    done = subprocess.run(
+        hierdp(*releasing("range-query", "shut/out", 1)), capture_output=True, text=True, check=False
+    )
+    assert_no_traceback(done.stderr)
+    assert "cannot be written to" in done.stderr
+    assert os.listdir("shut") == []
