@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -15,6 +16,8 @@ LONG_SECONDS = 5.0
 
 LONGEST_SECONDS = 60.0
 """Between two lines."""
+
+COMPILING = "Compiling kernels for the first run on this machine: this may take half a minute …"
 
 _console: Any = None
 _live = False
@@ -34,9 +37,12 @@ def say(text: str) -> None:
 
 
 def watch_compiler() -> None:
-    """Say once, on a terminal, that Numba compiles: seconds in which nothing else moves."""
+    """Say once that Numba compiles: seconds in which nothing else moves. Loading a compiled kernel is silent.
+
+    Nothing is said where no command line asks for it, and a line that cannot be printed is dropped.
+    """
     global _watched
-    if _watched or _console is None or not _console.is_terminal:
+    if _watched or _console is None:
         return
     from numba.core.event import Event, Listener, register
 
@@ -46,7 +52,8 @@ def watch_compiler() -> None:
         def on_start(self, event: Event) -> None:  # noqa: ARG002
             if not self.told and _console is not None:
                 self.told = True
-                _console.print("Compiling, once on this machine: this may take half a minute …", style="dim")
+                with suppress(OSError):
+                    tell(COMPILING)
 
         def on_end(self, event: Event) -> None:
             pass

@@ -58,6 +58,8 @@ class Backend:
         The solver behind a library that reaches several.
     asked : bool
         Whether only the library can tell if that solver is here.
+    needs : str
+        Package of the solver behind the library. Where it is known, it is looked for, and nobody is asked.
     """
 
     name: str
@@ -77,6 +79,7 @@ class Backend:
     extra: str = ""
     argument: str = ""
     asked: bool = False
+    needs: str = ""
 
     @property
     def version(self) -> str:
@@ -86,7 +89,9 @@ class Backend:
     @property
     def installed(self) -> bool:
         """Whether the library (and, through cvxpy or Pyomo, the solver behind it) is here."""
-        return bool(self.version) and (not self.asked or _behind(self))
+        if not self.version or not self.asked:
+            return bool(self.version)
+        return bool(_version(self.needs)) if self.needs else _behind(self)
 
     @property
     def install(self) -> str:
@@ -263,6 +268,10 @@ _LINEAR = {"glpk", "glpk_mi", "cbc", "scipy", "glop", "clp", "appsi_cbc"}
 """Solvers that take no squares, whoever reaches them."""
 
 
+_PACKAGES = {"highs": "highspy"}
+"""Of solvers that both libraries find if and only if the package is installed."""
+
+
 def _through_cvxpy(solver: str) -> Backend:
     return Backend(
         f"cvxpy:{solver}",
@@ -276,6 +285,7 @@ def _through_cvxpy(solver: str) -> Backend:
         tolerant=solver.upper() in ("HIGHS", "GUROBI"),
         argument=solver,
         asked=True,
+        needs=_PACKAGES.get(solver.lower(), ""),
     )
 
 
@@ -291,6 +301,7 @@ def _through_pyomo(solver: str) -> Backend:
         tolerant=solver.lower() == "highs",
         argument=solver,
         asked=True,
+        needs=_PACKAGES.get(solver.lower(), ""),
     )
 
 

@@ -6,6 +6,8 @@ import threading
 
 import pytest
 
+from hierdp import progress
+
 SIGNALS = {
     signal.SIGINT: signal.default_int_handler,
     signal.SIGTERM: signal.SIG_DFL,
@@ -37,6 +39,14 @@ def usual_output():
     with pytest.MonkeyPatch.context() as patch:
         for name in TOLD_TO_TERMINALS:
             patch.delenv(name, raising=False)
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def compiled_before():
+    """Command lines run in this process do not say that kernels are compiled, compiled or not."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(progress, "_watched", True)
         yield
 
 

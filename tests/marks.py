@@ -1,6 +1,8 @@
-"""Which cases of a test `make test` leaves out."""
+"""Which cases of a test `make test` leaves out; and what a first run says more than others."""
 
 import pytest
+
+from hierdp import progress
 
 
 def quick(values, *, first=1, every=None, slow=None):
@@ -25,3 +27,8 @@ def quick(values, *, first=1, every=None, slow=None):
         given = value if isinstance(value, tuple) else (value,)
         cases.append(pytest.param(*given, marks=pytest.mark.slow) if late else value)
     return cases
+
+
+def but_for_compiling(output):
+    """What a process of its own printed, the same on a machine where no kernel is compiled yet."""
+    return output.replace(f"{progress.COMPILING}\n", "")

@@ -8,6 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from hierdp import progress
 from hierdp.check.found import FAILS, HOLDS, OPEN, TIE, Found
 from hierdp.check.noise import Twice, check_noise
 from hierdp.check.replay import Differs, NotKept, Replay
@@ -152,6 +153,7 @@ class _Proofs:
         """Check a step; what is wrong is added to `wrong`."""
         why = _differs(kept, line)
         if not why:
+            progress.watch_compiler()
             proof = kept.model.certificate(kept.x, kept.witness)
             if line["proved_optimal"] and not proof and not kept.witnessed and proof.bound is not None:
                 self.unwitnessed += 1

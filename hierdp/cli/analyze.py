@@ -47,7 +47,7 @@ def analyze(bins: str, epsilon: float, dimensions: int, matrix_mechanism: bool, 
     hierdp analyze 100 --dimensions 2 --epsilon 0.5 --workload 1-way --out places
     hierdp analyze 120 --epsilon 1 --range 18:65 --range :18 --range 65:
     """
-    from hierdp import folder
+    from hierdp import folder, progress
     from hierdp.analysis import methods, report
     from hierdp.budget import check_epsilon
 
@@ -56,6 +56,7 @@ def analyze(bins: str, epsilon: float, dimensions: int, matrix_mechanism: bool, 
         folder.check(out, overwrite)
     queries = _queries(_number(bins), dimensions, given)
     tried = _branchings(given["branching"])
+    progress.watch_compiler()
     started = time.monotonic()
     rows = methods.analyse(queries, epsilon, tried)
     if matrix_mechanism:

@@ -36,11 +36,13 @@ def query(release: Path, ranges: tuple[str, ...], file: TextIO | None, as_csv: b
     hierdp query ages --range 18:65 --range :18 --range 65:
     hierdp query places --range x=-10:40,y=35:70
     """
+    from hierdp import progress
     from hierdp.mechanisms.range_query.answers import answers_frame, read_answers, warning_of
 
     asked = [*ranges, *(line.strip() for line in file or () if line.strip())]
     if not asked:
         raise click.UsageError("ask something: --range LOW:HIGH, or --file")
+    progress.watch_compiler()
     answers = read_answers(release, gigabytes(limit))
     spans = [_box(answers, text) for text in asked]
     frame = answers_frame(

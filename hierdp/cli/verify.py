@@ -48,11 +48,12 @@ def verify(models: Sequence[str], everything: bool, backends: str | None, save: 
     hierdp verify Isotonic Chebyshev --size 10 --size 1000 --instances 20
     hierdp verify --all --out verification.parquet
     """
-    from hierdp import folder, matrix
+    from hierdp import folder, matrix, progress
 
     if out is not None and not out.absolute().parent.is_dir():
         raise click.UsageError(f"there is no folder {out.absolute().parent} to put {out.name} in")
     sizes = matrix.SIZES if everything else drawn["sizes"] or (30,)
+    progress.watch_compiler()
     try:
         if drawn["replayed"]:
             named = matrix.saved(drawn["replayed"])

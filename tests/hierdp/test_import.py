@@ -106,7 +106,7 @@ def test_exact_noise_loads_opendp_without_its_extras(tmp_path):
 
 
 def test_planning_range_queries_loads_no_optimizer(tmp_path):
-    assert "scipy.optimize" not in loaded(tmp_path, "import hierdp.mechanisms.range_query")
+    assert "scipy.optimize" not in loaded(tmp_path, "import hierdp.mechanisms.range_query.mechanism")
 
 
 UNKEPT = """
@@ -136,3 +136,18 @@ def test_code_that_cannot_be_kept_is_compiled_anew(tmp_path):
     assert done.stderr.count("compiled code cannot be kept") == 1
     assert "Traceback" not in done.stderr
     assert (tmp_path / "out" / "manifest.json").exists()
+
+
+def test_answers_are_read_without_what_made_the_release(tmp_path):
+    found = loaded(
+        tmp_path, "import hierdp.mechanisms.range_query.answers, hierdp.mechanisms.range_query.table"
+    )
+    assert not found & {"solvers", "hierdp.record", "hierdp.noise", "hierdp.mechanisms.range_query.mechanism"}
+
+
+def test_listing_the_solvers_loads_none(tmp_path):
+    code = (
+        "from solvers import backends, worker\nprint(*[b.name for b in backends() if b.installed])\n"
+        "assert not worker._workers"
+    )
+    assert not loaded(tmp_path, code) & {"cvxpy", "pyomo", "highspy", "ortools"}

@@ -13,14 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hierdp.mechanisms.range_query.table import LEAST_SQUARES
 from hierdp.record import NotSolved, Solving, Step
 from models import ConstrainedInference, HierarchyQIP, Model, NonNegativeInference, Tree
 from models.node_prices import NEVER
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
-
-LEAST_SQUARES = "least squares"
 
 REPAIRS = (LEAST_SQUARES, "non-negative", "whole", "non-negative, free total", "whole, free total")
 """Whole counts are non-negative, too."""

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from hierdp.axes import Axis, Names, axis_of, tree_order
 from hierdp.errors import InputError
 from hierdp.mechanisms.range_query.answers import Consistent, Covering, RangeAnswers
-from hierdp.mechanisms.range_query.repairs import LEAST_SQUARES
 from hierdp.mechanisms.range_query.tree import tree_of_boxes
 from hierdp.mechanisms.range_query.wavelet import Wavelet
 
@@ -24,6 +23,9 @@ Floats = NDArray[np.float64]
 
 FIRST, END, FROM, TO = "first", "end", "from", "to"
 """After an axis's name: the bins of a node, as numbers (the end not in it), and as people call them."""
+
+LEAST_SQUARES = "least squares"
+"""The repair whose counts have known standard errors; see `repairs` for the others."""
 
 
 def tree_table(axes: Sequence[Axis], source: Covering | Consistent, noisy: Ints) -> DataFrame:

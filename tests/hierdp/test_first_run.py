@@ -1,0 +1,96 @@
+"""The first run on a machine: it compiles what the command needs, once, and says so."""
+
+import os
+import shlex
+import subprocess
+import sys
+
+HOMES = "state,county,home,n\nA,a,1,2\nA,a,2,0\nA,a2,4,1\nB,b,3,5\nB,b,5,5\nB,c,6,3\n"
+TRIPS = "o_state,o,d,n\nA,a,x,30\nA,a,y,2\nB,b,x,10\n"
+AGES = "age\n" + "".join(f"{7 * k % 60}\n" for k in range(90))
+
+RUN = """
+import atexit, sys
+from numba.core.event import Listener, register
+from hierdp.cli import main
+
+class Kernels(Listener):
+    def on_start(self, event):
+        kernel = event.data["dispatcher"].py_func
+        if kernel.__module__.partition(".")[0] in ("models", "solvers", "hierdp"):
+            found.append(f"{kernel.__module__}.{kernel.__qualname__}")
+    def on_end(self, event):
+        pass
+
+found = []
+register("numba:compile", Kernels())
+atexit.register(lambda: print("\\nkernels", *found))
+main(prog_name="hierdp")
+"""
+
+HOUSES = "homes.csv --levels state,county --group home --entities n"
+COMMANDS = {
+    "group-size": (
+        f"{HOUSES} --max-size 20",
+        40,  # the exchange of units over a tree alone has 17
+        {"solvers.fast.exchange", "solvers.fast.hierarchy", "solvers.fast.hierarchy_relaxed"}
+        | {"solvers.fast.isotonic", "models.isotonic_prices", "models.node_prices", "models.tree_sums"},
+    ),
+    "count-of-counts": (
+        f"{HOUSES} --max-size 200",
+        15,
+        {"solvers.fast.isotonic", "solvers.fast.matching", "models.isotonic_prices"},
+    ),
+    "top-down": (
+        "trips.csv --axis origin=o_state,o --axis to=d --count n --delta 1e-8",
+        12,
+        {"solvers.fast.chebyshev", "models.chebyshev", "models.segments"},
+    ),
+    "range-query": (
+        "ages.csv --numbers age=0:120",
+        8,
+        {"solvers.fast.inference", "models.constrained_inference", "hierdp.analysis.consistent"},
+    ),
+    "clustering": (
+        "ages.csv --numbers age=0:120",
+        24,  # which of the exact searches runs depends on the noisy counts
+        {"solvers.fast.exact_paths", "solvers.fast.clustering", "solvers.fast.segment_paths"}
+        | {"models.run_costs", "models.witnesses.few_runs", "models.witnesses.sorted_runs"}
+        | {"models.witnesses.ordered_runs", "models.clustering", "hierdp.mechanisms.clustering.ahp_rules"},
+    ),
+}
+"""Arguments; how many kernels at most, somewhat over what a run compiled when this was written (34, 10, 8, 4
+and 15), for noise changes which are called; and the modules that they come from."""
+
+SHARED = {"models.exact", "models.distance", "models.layout", "models.runs"}
+"""Arithmetic and layout that all models use."""
+
+
+def ran(command):
+    """Standard error, and the kernels that were compiled."""
+    arguments = [sys.executable, "-c", RUN, *shlex.split(command)]
+    done = subprocess.run(
+        arguments,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "NUMBA_CACHE_DIR": "kernels"},
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stderr, done.stdout.splitlines()[-1].split()[1:]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mechanism", COMMANDS)
+def test_a_first_run_compiles_what_it_needs_and_says_so_once(tmp_path, monkeypatch, mechanism):
+    monkeypatch.chdir(tmp_path)
+    for name, text in {"homes.csv": HOMES, "trips.csv": TRIPS, "ages.csv": AGES}.items():
+        (tmp_path / name).write_text(text)
+    arguments, most, modules = COMMANDS[mechanism]
+    command = f"release {mechanism} {arguments} --epsilon 1 --simulate 1 --out out --overwrite"
+    said, kernels = ran(command)
+    assert said.splitlines().count(progress.COMPILING) == 1
+    assert 0 < len(kernels) <= most
+    assert {kernel.rpartition(".")[0] for kernel in kernels} <= modules | SHARED
+    said, kernels = ran(command)  # loads what the first run compiled
+    assert (progress.COMPILING in said, kernels) == (False, [])
