@@ -191,7 +191,7 @@ def _tidy(path: Path) -> bool:
             if not path.exists() and (left / path.name).is_dir():
                 (left / path.name).rename(path)
                 back = True
-                progress.say(f"{path} is back: an earlier run was killed while it replaced that folder.")
+                progress.tell(f"{path} is back: an earlier run was killed while it replaced that folder.")
         if path.exists():
             shutil.rmtree(left, ignore_errors=True)
     return back

@@ -30,12 +30,6 @@ def show_on(console: Any) -> None:
     _console = console
 
 
-def say(text: str) -> None:
-    """A line for whoever watches; nothing where nobody does."""
-    if _console is not None:
-        _console.print(text)
-
-
 def watch_compiler() -> None:
     """Say once that Numba compiles: seconds in which nothing else moves. Loading a compiled kernel is silent.
 

@@ -206,7 +206,7 @@ def test_what_a_killed_run_was_replacing_comes_back(monkeypatch):
     Path(".out.replaced-abcd_123").mkdir()
     Path("out").rename(".out.replaced-abcd_123/out")
     said = []
-    monkeypatch.setattr(progress, "say", said.append)
+    monkeypatch.setattr(progress, "tell", said.append)
     with pytest.raises(InputError, match="exists and is kept"), folder.appearing(Path("out")):
         pass
     assert (names(), text_of("out")) == (["in.csv", "out"], "from before")
