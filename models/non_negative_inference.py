@@ -200,6 +200,7 @@ class NonNegativeInference:
 
     def _gap(self, x: NDArray[Any], price: NDArray[Any]) -> Number:
         """Objective less the bound at these prices, which are mended: 0 at leaves, s ≥ 0 at weight 0."""
+        weights: Any
         noisy, weights = self.data
         noisy = noisy if self.integer else noisy.astype(float)
         price[self.tree.leaves] = 0
