@@ -8,6 +8,7 @@ answer, whatever the prices; the best prices reach the optimum.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,7 @@ from models import exact
 from models.distance import distance
 from models.exact import Number
 from models.kernels import kernel
-from models.program import INFINITY, Block, Program, Term, rows_of
-from models.witnesses.lagrangian import lagrangian_bound
+from models.program import INFINITY
 
 _FREE = 1 << 61
 """Stands for an unbounded price in int64 arithmetic; beyond `_overflows` Python integers are used."""
@@ -71,15 +71,25 @@ class Chain:
         return max(float(_gap(x, self.y, self.w, self.p, self.integer, low, high, prices)), 0.0)
 
     def exact_gap(self, x: NDArray[Any], prices: NDArray[Any], box: tuple[Any, Any]) -> Number:
-        """The same in whole numbers and Fractions, by the general theorem; negative prices count as 0."""
-        n, steps = self.y.size, np.arange(self.y.size - 1)
-        entries = np.tile(steps, 2), np.concatenate([steps, steps + 1]), np.repeat([-1.0, 1.0], n - 1)
-        increasing = rows_of("increasing", (n - 1, n), entries, 0.0, INFINITY)
-        weights = 1 if self.w is None else self.w
-        term = Term("quadratic" if self.p == 2 else "absolute", np.arange(n), weights, self.y)
-        chain = Program("chain", [Block("x", (n,), *box, self.integer)], [increasing], [term])
-        # The box holds the bounds: their prices are not needed.
-        return self.cost(x) - lagrangian_bound(chain, np.maximum(prices[1:-1], 0))
+        """The same in whole numbers and Fractions; negative prices count as 0.
+
+        The box holds the bounds, so their prices are not needed: each entry's least cost is that in the box.
+        """
+        low, high = (Fraction(end) if isinstance(end, float) else end for end in box)
+        steps = [0, *(max(price, 0) for price in prices[1:-1].tolist()), 0]
+        weights = [1] * self.y.size if self.w is None else self.w.tolist()
+        bound: Number = 0
+        for y, w, before, after in zip(self.y.tolist(), weights, steps, steps[1:], strict=False):
+            charge = after - before
+            if self.p == 1:
+                places = [y // 1, -(-y // 1), low, high] if self.integer else [y, low, high]
+            elif self.integer:
+                places = [(2 * w * y - charge + w) // (2 * w)]
+            else:
+                places = [y - Fraction(charge) / (2 * w)]
+            inside = (min(max(z, low), high) for z in places)
+            bound += min(w * abs(z - y) ** self.p + charge * z for z in inside)
+        return self.cost(x) - bound
 
 
 def _overflows(x: NDArray[Any], y: NDArray[Any], w: NDArray[Any] | None) -> bool:

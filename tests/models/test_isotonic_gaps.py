@@ -26,7 +26,7 @@ def halves(n: int, bounds: dict, step: int = 2) -> list[list[Fraction]]:
 
 
 def proves(model: Isotonic, prices) -> Fraction:
-    """The bound that a witness proves: its Lagrangian, minimized entry by entry over a fine grid and y."""
+    """The bound that a witness proves: its Lagrangian, minimized entry by entry in the box."""
     y, w = model.data
     upper = model.upper if model.last is None else model.last
     if model.last is not None:
@@ -36,15 +36,16 @@ def proves(model: Isotonic, prices) -> Fraction:
     assert prices[0] == 0 or model.lower is not None
     assert prices[-1] == 0 or upper is not None
     bound = (model.lower or 0) * prices[0] - (upper or 0) * prices[-1]
+    low, high = (Fraction(end) for end in model.box)
     for a, weight, before, after in zip(y.tolist(), w.tolist(), prices, prices[1:], strict=False):
         c = after - before
         if model.p == 2:
             best = Fraction(a) - c / (2 * weight)
             places = [best] if not model.integer else [best.__floor__(), best.__ceil__()]
         else:
-            assert abs(c) <= weight
             places = [a]
-        bound += min(weight * abs(z - a) ** model.p + c * z for z in places)
+        inside = [min(max(z, low), high) for z in [*places, low, high]]
+        bound += min(weight * abs(z - a) ** model.p + c * z for z in inside)
     if model.last is not None:
         last, weight = np.asarray(model.noisy)[-1], model.data[1][-1]
         bound += int(weight) * abs(Fraction(model.last) - Fraction(int(last))) ** model.p
