@@ -243,7 +243,7 @@ def test_what_is_made_of_an_answer(monkeypatch, model, backend, told, x, bound, 
 
 
 def test_a_fast_answer_that_breaks_a_constraint_is_an_error(monkeypatch):
-    monkeypatch.setattr(fast, "answer", lambda _: np.array([3, 1, 4]))
+    monkeypatch.setattr(fast, "answer", lambda _: (np.array([3, 1, 4]), None))
     found = solve(WHOLE)
     assert (found.status, found.bound) == ("error", None)
     assert "increasing" in found.message
