@@ -92,8 +92,11 @@ def _narrowed(value: Any) -> Any:
         return tuple(_narrowed(part) for part in value)
     if not isinstance(value, np.ndarray) or value.dtype.kind not in "iu" or not value.size:
         return value
-    ends = (value.min(), value.max())
-    return value.astype(np.result_type(*(np.min_scalar_type(end) for end in ends)), copy=False)
+    low, high = int(value.min()), int(value.max())
+    sign = "i" if low < 0 else "u"
+    sizes = (np.dtype(f"{sign}{size}") for size in (1, 2, 4, 8))
+    smallest = next(kind for kind in sizes if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max)
+    return value.astype(smallest, copy=False)
 
 
 def _widened(value: Any) -> Any:

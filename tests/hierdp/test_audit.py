@@ -493,7 +493,7 @@ def test_bad_parameters(runs, confidence, words):
 def test_the_command_says_what_was_found_and_what_that_is_worth():
     done = CliRunner().invoke(main, ["audit", "Laplace", "Flat", "--runs", "20"])
     assert done.exit_code == 0, done.output
-    assert done.output.count("under the claim") == 3
+    assert done.output.count("under the claim") == 5
     assert "no proof of privacy" in done.output
 
 

@@ -108,7 +108,7 @@ def test_the_truth_is_the_best_answer_that_a_certificate_proves():
     late = verdict(solve(STUCK), truth, None)
     assert (late.verdict, late.optimum, late.proved) == ("inaccurate", 61, True)
     assert late.relative_gap == pytest.approx(1 / 61)
-    table = CostTable([[0, 5, 1], [0, 3, 4], [0, 0, 9]], 3)  # no fast path, and prices leave a gap
+    table = CostTable([[0, 50, 80], [0, 50, 80], [0, 50, 40]], 3)  # no fast path, and prices leave a gap
     best = Truth.of(table, ["highs"], 20)
     assert (best.optimum, best.proved) == (solve(table, "highs").objective, False)
 
@@ -233,7 +233,7 @@ def test_runs_resume_and_grow(tmp_path, monkeypatch):
     assert done == []
     pd.testing.assert_frame_equal(again, first)
     more = runs.run(
-        some(), "small", runs.Settings(("default", "low"), 20), out, ["fast", "highs", "clarabel"]
+        some(), "small", runs.Settings(("default", "low"), 300), out, ["fast", "highs", "clarabel"]
     )
     assert done == [n for _ in range(4) for n in ("highs", "clarabel", "clarabel")]
     assert len(more) == 8 + 12
@@ -420,7 +420,7 @@ def test_what_is_written_says_what_is_proved_and_highs_solves_all_but_the_intege
 
     stuck = Problem("stuck", STUCK, "random")
     whole = Problem("whole", Isotonic([9, 2, 5, 1], integer=True), "random")
-    dented = Problem("dented", CostTable([[0, 5, 1], [0, 3, 4], [0, 0, 9]], 3), "random")
+    dented = Problem("dented", CostTable([[0, 50, 80], [0, 50, 80], [0, 50, 40]], 3), "random")
     real = Problem("real", REAL, "random")
     paths = write([*some(), stuck, whole, dented, real], tmp_path)
     assert paths[-1].name == "optima.csv"

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from test_check import ALL, as_it_was, change_manifest, failed, released, verdicts
 
-from hierdp import SimulatedNoise, files, proofs
+from hierdp import SimulatedNoise, files, proofs, seal
 from hierdp.check import FAILS, HOLDS, OPEN, check
 from models.instances import packed, unpacked
 
@@ -48,7 +48,7 @@ def as_before(folder):
         for name, content in members.items():
             zipped.writestr(name, content if name == proofs.NAMES else _without_witness(content))
     change_manifest(folder, lambda manifest: manifest["versions"].update(hierdp="0.1.0"))
-    files.seal(folder)
+    seal.seal(folder)
 
 
 def _without_witness(content):
@@ -87,7 +87,7 @@ def test_a_witness_left_out_of_a_release_of_today_is_a_fault(tmp_path):
         if any(kept.witness and not kept.model.certificate(kept.x) for kept in steps):
             bare = [proofs.Kept(kept.step, kept.model, kept.x) for kept in steps]
             proofs.write(map(as_it_was, bare), folder / files.PROOFS)
-            files.seal(folder)
+            seal.seal(folder)
             assert "certificates" in failed(folder)
             return
     raise AssertionError("no release needs a witness")

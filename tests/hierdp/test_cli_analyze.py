@@ -99,6 +99,7 @@ def test_the_folder(tmp_path):
     done = run("100", "--epsilon", "1", "--branching", "2,5,10", "--out", str(out))
     assert done.exit_code == 0, done.output
     assert {path.name for path in out.iterdir()} == {
+        "SHA256SUMS",
         "report.html",
         "methods.csv",
         "branching.csv",

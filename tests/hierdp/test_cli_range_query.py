@@ -153,7 +153,7 @@ def test_questions_that_make_no_sense_are_explained(people, tmp_path, words, mes
     asked = run("query", out, *words)
     assert asked.exit_code == 2
     assert message in asked.output.replace("\n", " ")
-    assert "is no release" in run("query", tmp_path / "nowhere", "--range", ":").output
+    assert "there is no folder" in run("query", tmp_path / "nowhere", "--range", ":").output
 
 
 def test_a_box_must_name_its_axes(people, tmp_path):

@@ -205,7 +205,9 @@ def test_what_is_no_release_of_ranges_is_refused(tmp_path):
     with pytest.raises(InputError, match="is not a release: it has no"):
         read_answers(tmp_path)
     (tmp_path / "released.parquet").write_bytes(b"")
-    (tmp_path / "manifest.json").write_text(json.dumps({"settings": {}}))
+    (tmp_path / "manifest.json").write_text(
+        json.dumps({"mechanism": "M_c^dp", "settings": {}, "budget": {}, "solved": []})
+    )
     with pytest.raises(InputError, match="a release of another kind"):
         read_answers(tmp_path)
 

@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 
 from hierdp import record
-from hierdp.record import NotSolved, Step
+from hierdp.record import NotSolved
 from models import Chebyshev, Isotonic
 from solvers import Solution, solve
 
 
-def claimed(model, x):
+def upheld(model, x):
     """A step whose solver calls the answer optimal."""
-    return Step("counts", model, Solution("told", "1", "optimal", x, model.objective(x)))
+    claimed = Solution("told", "1", "optimal", x, model.objective(x))
+    return record.upheld("counts", model, claimed)
 
 
 @pytest.mark.parametrize("far", [4, 10**6])
@@ -21,11 +22,11 @@ def test_a_solver_that_is_off_by_one_unit_is_refused(far):
     """Exactly, however large the objective is: no tolerance of floats hides a unit."""
     model = Chebyshev([3 * far, 3 * far], total=4 * far)  # at best, both move by as much
     best = np.asarray(solve(model).x)
-    assert bool(record.upheld(claimed(model, best)).solution.certificate)
+    assert bool(upheld(model, best).solution.certificate)
     other = best + np.array([1, -1])
     assert model.objective(other) == model.objective(best) + 1
     with pytest.raises(NotSolved, match="told calls its answer optimal, and there are better ones"):
-        record.upheld(claimed(model, other))
+        upheld(model, other)
 
 
 def test_squares_that_are_off_by_two_are_refused():
@@ -33,7 +34,7 @@ def test_squares_that_are_off_by_two_are_refused():
     other = np.array([500_001, 500_001])
     assert model.objective(other) == model.objective(solve(model).x) + 2
     with pytest.raises(NotSolved, match="better ones"):
-        record.upheld(claimed(model, other))
+        upheld(model, other)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import pytest
 from doubles import hierarchy
 from tasks import square
 
+import solvers
 from hierdp import execution
 from hierdp.execution import processes
 from hierdp.hierarchy import Hierarchy
@@ -54,7 +55,7 @@ def slow(monkeypatch):
         return solve(model, "clarabel" if backend == "clarabel" else "fast")
 
     monkeypatch.setattr(how, "clock", lambda: now[0])
-    for module in (how, cost_tables):
+    for module in (solvers, cost_tables):
         monkeypatch.setattr(module, "solve", slowly)
     monkeypatch.setattr(execution, "within", lambda seconds, _, model: slowly(model, "fast", seconds))
     monkeypatch.setattr(group_size_repairs, "CELLS_OF_A_TABLE", 1)

@@ -32,7 +32,7 @@ def test_a_cell_has_one_thread(monkeypatch):
     """Several cost a small program as much time again; and which of equal answers they find is chance."""
     asked = []
 
-    def noted(model, *_, threads=None):
+    def noted(model, *_, threads=None, **__):
         asked.append(threads)
         return solve(model, "fast")
 

@@ -32,7 +32,7 @@ from hierdp.mechanisms.count_of_counts.plan import (
 )
 from hierdp.mechanisms.count_of_counts.private import private_groups, private_size
 from hierdp.mechanisms.count_of_counts.top_down import bottom_up, top_down
-from hierdp.noise import ExactNoise, Noise, announce
+from hierdp.noise import ExactNoise, Noise, SimulatedNoise, announce
 from hierdp.record import Release, Solving, Step, Steps
 from hierdp.size_runs import Runs, SizeRuns, group_runs, resized
 from hierdp.tables import groups_from, regions_from
@@ -207,7 +207,7 @@ def measure(data: SizeRuns, epsilon: float, noise: Noise, plan: Plan) -> Measure
         spends += paid
     true = true.capped(largest)
     domain = Sizes(largest, plan.smallest)
-    if isinstance(noise, ExactNoise):
+    if not isinstance(noise, SimulatedNoise):
         announce(_draws(tree, groups, plan, domain))
     regions = _regions(places, true, groups, plan, domain, rest)
     found: list[tuple[Ints, Ints]] = []
