@@ -114,7 +114,12 @@ def test_the_folder(tmp_path):
     assert "--overwrite" in refused.output
     again = run("1", "--epsilon", "1", "--out", str(out), "--overwrite")
     assert again.exit_code == 0, again.output
-    assert {path.name for path in out.iterdir()} == {"report.html", "methods.csv", "branching.csv"}
+    assert {path.name for path in out.iterdir()} == {
+        "SHA256SUMS",
+        "report.html",
+        "methods.csv",
+        "branching.csv",
+    }
     assert "nothing but the flat method" in (out / "report.html").read_text()
 
 
