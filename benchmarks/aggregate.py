@@ -24,7 +24,7 @@ from typing import Any
 import duckdb
 import numpy as np
 
-from hierdp.size_runs import group_runs
+from hierdp.counts.size_runs import group_runs
 from hierdp.tables import Prefixes, flows, group_sizes
 from hierdp.tables.databases import embedded
 

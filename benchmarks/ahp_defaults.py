@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from hierdp.mechanisms.clustering.ahp import ETA, SHARE, ahp
 from hierdp.mechanisms.clustering.ahp_rules import optimal
-from hierdp.noise import SimulatedNoise
+from hierdp.privacy.noise import SimulatedNoise
 
 SHARES = (0.1, 0.3, 0.5, 0.7, 0.85, 0.95)
 ETAS = (0.0, 0.1, 0.35, 0.6, 1.0, 1.5)

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from hierdp.audit import CASES, Case, audit
 from hierdp.audit.bound import at_least, at_most, least_epsilon
-from hierdp.budget import Spend
-from hierdp.noise import NoisyCounts, SimulatedNoise
+from hierdp.privacy.budget import Spend
+from hierdp.privacy.noise import NoisyCounts, SimulatedNoise
 
 Ints = NDArray[np.int64]
 

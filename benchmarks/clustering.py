@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from benchmarks.fast_paths import interleaved
 from hierdp.mechanisms.clustering.ahp_rules import empirical, greedy
 from models import Clustering, Segmentation
-from models.run_costs import VECTORS, run_column, squares
+from models.arithmetic.run_costs import VECTORS, run_column, squares
 from models.witnesses.sorted_runs import minima
 from solvers import fast, solve
 

@@ -28,12 +28,12 @@ from typing import Any
 
 import numpy as np
 
+from hierdp.counts.size_runs import Runs, cumulative_of, runs_of_cumulative
 from hierdp.data.housing import GROUPS, WEST_COAST, housing
 from hierdp.mechanisms.count_of_counts import measure, post_process
 from hierdp.mechanisms.count_of_counts.plan import plan_of
-from hierdp.metrics_runs import size_run_errors
-from hierdp.noise import ExactNoise, SimulatedNoise
-from hierdp.size_runs import Runs, cumulative_of, runs_of_cumulative
+from hierdp.metrics.runs import size_run_errors
+from hierdp.privacy.noise import ExactNoise, SimulatedNoise
 from models import GroupMatching, Merging
 from solvers import fast
 

@@ -20,18 +20,18 @@ from typing import Any
 import numpy as np
 
 from hierdp import execution
+from hierdp.counts.hierarchy import Hierarchy
 from hierdp.data.census import census
 from hierdp.data.trips import published
 from hierdp.execution import engine
-from hierdp.hierarchy import Hierarchy
 from hierdp.mechanisms.group_size import group_size, measure
 from hierdp.mechanisms.group_size import repairs as group_size_repairs
 from hierdp.mechanisms.how import How
 from hierdp.mechanisms.top_down import top_down
-from hierdp.noise import ExactNoise, SimulatedNoise
+from hierdp.privacy.noise import ExactNoise, SimulatedNoise
 from hierdp.reproduce.fioretto2019 import QUICK, experiments
 from hierdp.tables import GroupSizes
-from hierdp.verification import verify
+from hierdp.verification.judge import verify
 from models import Chebyshev, FixedSum, HierarchyQIP, Isotonic
 from solvers import solve
 

@@ -25,8 +25,8 @@ import numpy as np
 
 from benchmarks import instances as i
 from benchmarks import measuring
-from hierdp import store
 from hierdp.bench.problems import fresh
+from hierdp.execution import store
 from models import Chebyshev, FixedSum, SimplexQP
 
 if TYPE_CHECKING:

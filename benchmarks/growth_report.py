@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.measuring import ratio_in_words, seconds_in_words
-from hierdp import plots
+from hierdp.reports import plots
 from hierdp.reproduce.study import table_lines
 
 if TYPE_CHECKING:

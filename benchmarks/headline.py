@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 from benchmarks import growth, growth_report
 from benchmarks.measuring import ratio_in_words, seconds_in_words
 from benchmarks.peers import __main__ as peers
-from hierdp import store
 from hierdp.bench import metrics, runs
 from hierdp.bench.report import rounded, study, told_apart
+from hierdp.execution import store
 from hierdp.reproduce.study import table_lines
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from models.layout import processors
+from models.programs.layout import processors
 
 EPSILON, DELTA = 1.0, 1e-8
 DATA = Path("../shared/data/us-commuting-2009-2013.parquet")
@@ -55,7 +55,7 @@ def ours(path: Path) -> dict[str, Any]:
     started, used = time.perf_counter(), time.process_time()
     from hierdp import tables
     from hierdp.mechanisms.top_down import top_down
-    from hierdp.noise import ExactNoise
+    from hierdp.privacy.noise import ExactNoise
 
     imported = time.perf_counter()
     data = tables.flows(path, axes=AXES, count="workers")

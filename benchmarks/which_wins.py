@@ -15,18 +15,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hierdp import plots, tables
+from hierdp import tables
+from hierdp.counts.hierarchy import Hierarchy
+from hierdp.counts.size_runs import Runs, SizeRuns
 from hierdp.data.census import census
 from hierdp.data.taxi import taxi
 from hierdp.demo import read
-from hierdp.hierarchy import Hierarchy
 from hierdp.mechanisms import count_of_counts, group_size
 from hierdp.mechanisms.count_of_counts.plan import plan_of
 from hierdp.mechanisms.group_size.repairs import METHODS
-from hierdp.metrics_runs import earth_movers_runs
+from hierdp.metrics.runs import earth_movers_runs
+from hierdp.reports import plots
 from hierdp.reproduce.runs import noise_for
 from hierdp.reproduce.study import table_lines
-from hierdp.size_runs import Runs, SizeRuns
 from hierdp.tables import GroupSizes
 
 if TYPE_CHECKING:

@@ -11,26 +11,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hierdp.axes import Dates as Dates
-    from hierdp.axes import Names as Names
-    from hierdp.axes import Numbers as Numbers
+    from hierdp.counts.axes import Dates as Dates
+    from hierdp.counts.axes import Names as Names
+    from hierdp.counts.axes import Numbers as Numbers
+    from hierdp.counts.hierarchy import Hierarchy as Hierarchy
     from hierdp.errors import InputError as InputError
     from hierdp.front import release as release
-    from hierdp.hierarchy import Hierarchy as Hierarchy
-    from hierdp.noise import SimulatedNoise as SimulatedNoise
-    from hierdp.record import Release as Release
-    from hierdp.verification import verify as verify
+    from hierdp.privacy.noise import SimulatedNoise as SimulatedNoise
+    from hierdp.record.release import Release as Release
+    from hierdp.verification.judge import verify as verify
 
 _WHERE = {
-    "Dates": "hierdp.axes",
-    "Hierarchy": "hierdp.hierarchy",
+    "Dates": "hierdp.counts.axes",
+    "Hierarchy": "hierdp.counts.hierarchy",
     "InputError": "hierdp.errors",
-    "Names": "hierdp.axes",
-    "Numbers": "hierdp.axes",
-    "Release": "hierdp.record",
-    "SimulatedNoise": "hierdp.noise",
+    "Names": "hierdp.counts.axes",
+    "Numbers": "hierdp.counts.axes",
+    "Release": "hierdp.record.release",
+    "SimulatedNoise": "hierdp.privacy.noise",
     "release": "hierdp.front",
-    "verify": "hierdp.verification",
+    "verify": "hierdp.verification.judge",
 }
 __all__ = [
     "Dates",
@@ -47,7 +47,7 @@ __all__ = [
 
 def _refuse_shadows() -> None:
     """Two of our three packages have common names; say so where another's got in the way."""
-    for package, ours in (("models", "certificate"), ("solvers", "capability")):
+    for package, ours in (("models", "certificate"), ("solvers", "residuals")):
         found = importlib.util.find_spec(package)
         inside = list(found.submodule_search_locations or ()) if found is not None else []
         if any(Path(folder, f"{ours}.py").exists() for folder in inside):

@@ -6,15 +6,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hierdp import folder, metrics, plots, report, tables
+from hierdp import tables
+from hierdp.counts.hierarchy import Hierarchy
 from hierdp.data import AIRPORTS, FLIGHTS
-from hierdp.hierarchy import Hierarchy
+from hierdp.execution import folder
 from hierdp.mechanisms.group_size import m_c_dp
 from hierdp.mechanisms.top_down import inf_tda, true_table
-from hierdp.noise import Noise
-from hierdp.record import Release
+from hierdp.metrics import group_sizes as metrics
+from hierdp.privacy.noise import Noise
+from hierdp.record.release import Release
+from hierdp.reports import page as report
+from hierdp.reports import plots
 from hierdp.tables import Flows, GroupSizes
-from hierdp.verification import Verification, verify
+from hierdp.verification.judge import Verification, verify
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -6,12 +6,12 @@ from importlib import import_module
 from inspect import Parameter, signature
 from typing import Any
 
-from hierdp.budget import check_epsilon
 from hierdp.errors import InputError, listed
-from hierdp.kinds import check_options
 from hierdp.mechanisms import FRONTS
-from hierdp.noise import Noise, check_noise
-from hierdp.record import Release
+from hierdp.mechanisms.kinds import check_options
+from hierdp.privacy.budget import check_epsilon
+from hierdp.privacy.noise import Noise, check_noise
+from hierdp.record.release import Release
 
 
 def release(

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from models.merging import Merging as Merging
     from models.model import Model as Model
     from models.non_negative_inference import NonNegativeInference as NonNegativeInference
-    from models.program import Program as Program
+    from models.programs.program import Program as Program
     from models.segmentation import Segmentation as Segmentation
     from models.simplex_qp import SimplexQP as SimplexQP
     from models.sparsest_chebyshev import SparsestChebyshev as SparsestChebyshev
@@ -52,7 +52,7 @@ _WHERE = {
     "Merging": "models.merging",
     "Model": "models.model",
     "NonNegativeInference": "models.non_negative_inference",
-    "Program": "models.program",
+    "Program": "models.programs.program",
     "Segmentation": "models.segmentation",
     "SimplexQP": "models.simplex_qp",
     "SparsestChebyshev": "models.sparsest_chebyshev",

@@ -9,9 +9,9 @@ from typing import Any, NoReturn, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from models import exact
+from models.arithmetic import exact
+from models.arithmetic.exact import Number
 from models.certificate import FLOAT_TOLERANCE, Certificate, Witness, infeasible, judge
-from models.exact import Number
 from models.model import FEASIBILITY_TOLERANCE, answer_of
 from models.witnesses.arrays import number
 

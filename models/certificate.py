@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from models.exact import Number
+from models.arithmetic.exact import Number
 
 Witness = Mapping[str, Any]
 """Arrays and numbers by name that prove a bound; each model's docstring says which ones."""

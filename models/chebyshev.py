@@ -9,12 +9,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from models import exact
+from models.arithmetic import exact
+from models.arithmetic.kernels import kernel
+from models.arithmetic.segments import broken, by_segment, checked_segments
 from models.certificate import Certificate, Witness, infeasible, judge
-from models.kernels import kernel
 from models.model import answer_of, random_noisy
-from models.program import INFINITY, Block, Program, Term, rows_of
-from models.segments import broken, by_segment, checked_segments
+from models.programs.program import INFINITY, Block, Program, Term, rows_of
 from models.witnesses.arrays import whole_array
 
 Ints = NDArray[np.int64]

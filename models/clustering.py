@@ -9,13 +9,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from models import exact, runs
+from models.arithmetic import exact, runs
+from models.arithmetic.exact import Number
+from models.arithmetic.run_costs import Sums, cost_of, run_cost, sums_error, sums_of
+from models.arithmetic.whole_sums import whole_sums
 from models.certificate import Certificate, Witness, infeasible, judge
-from models.exact import Number
 from models.model import random_noisy
-from models.program import Program
-from models.run_costs import Sums, cost_of, run_cost, sums_error, sums_of
-from models.whole_sums import whole_sums
+from models.programs.program import Program
 from models.witnesses import few_runs, sorted_runs
 from models.witnesses.arrays import entry, number, real_array
 
@@ -114,7 +114,7 @@ class Clustering:
         return exact.is_exact(values) and values.size <= EXACT_UP_TO
 
     def program(self) -> Program:
-        """The shortest path through the bins; see `models.runs.path_program`.
+        """The shortest path through the bins; see `models.arithmetic.runs.path_program`.
 
         With `clusters`, its relaxation may mix cuts into more and fewer runs, of the same cost: the least
         cost is convex in the number of runs.
@@ -122,7 +122,7 @@ class Clustering:
         Raises
         ------
         ValueError
-            If there are more than `models.runs.PROGRAM_UP_TO` values.
+            If there are more than `models.arithmetic.runs.PROGRAM_UP_TO` values.
         """
         return runs.path_program("Clustering", self.data[0].size, self.run_cost, self.clusters)
 

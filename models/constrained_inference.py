@@ -11,13 +11,13 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from models import exact
+from models.arithmetic import exact
+from models.arithmetic.distance import distance
+from models.arithmetic.exact import Number
+from models.arithmetic.kernels import kernel
 from models.certificate import FLOAT_TOLERANCE, Certificate, Witness, infeasible, judge
-from models.distance import distance
-from models.exact import Number
-from models.kernels import kernel
 from models.model import FEASIBILITY_TOLERANCE, answer_of, random_noisy, tolerance_for
-from models.program import INFINITY, Block, Program, Rows, Term
+from models.programs.program import INFINITY, Block, Program, Rows, Term
 from models.tree import Tree
 
 _BLOCK = 1 << 10

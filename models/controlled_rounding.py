@@ -10,13 +10,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from models import exact
+from models.arithmetic import exact
+from models.arithmetic.distance import distance
+from models.arithmetic.exact import Number
+from models.arithmetic.kernels import kernel
 from models.certificate import Certificate, Witness, infeasible, judge
-from models.distance import distance
-from models.exact import Number
-from models.kernels import kernel
 from models.model import answer_of, fractional
-from models.program import Block, Program, Term, rows_of
+from models.programs.program import Block, Program, Term, rows_of
 from models.witnesses.arrays import number
 
 Ints = NDArray[np.int64]

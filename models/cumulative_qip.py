@@ -10,12 +10,12 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from models import exact
+from models.arithmetic import exact
+from models.arithmetic.exact import Number
 from models.certificate import Certificate, Witness, infeasible, judge
-from models.exact import Number
 from models.hierarchy_qip import HierarchyQIP
 from models.model import answer_of, fractional, random_noisy, tolerance_for
-from models.program import INFINITY, Block, Program, Rows, Term
+from models.programs.program import INFINITY, Block, Program, Rows, Term
 from models.tree import Tree
 from models.witnesses.branches import least
 from models.witnesses.cumulative import Data, read_off

@@ -10,10 +10,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from models import exact
+from models.arithmetic import exact
 from models.certificate import Certificate, Witness, infeasible, judge
 from models.model import answer_of
-from models.program import Block, Program, Term, rows_of
+from models.programs.program import Block, Program, Term, rows_of
 from models.witnesses.arrays import whole_array
 
 Ints = NDArray[np.int64]

@@ -10,16 +10,16 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from models import exact
+from models.arithmetic import exact
+from models.arithmetic.distance import distance
+from models.arithmetic.exact import Number
+from models.arithmetic.tree_sums import adds_up
 from models.certificate import Certificate, Witness, infeasible, judge
-from models.distance import distance
-from models.exact import Number
 from models.model import answer_of, fractional, random_noisy, tolerance_for
-from models.node_prices import NEVER, NodePrices, node_prices, rows_of_families
-from models.program import Block, Program, Rows, Term
+from models.programs.program import Block, Program, Rows, Term
 from models.tree import Tree
-from models.tree_sums import adds_up
 from models.witnesses.arrays import exact_array, real_array, whole_array
+from models.witnesses.node_prices import NEVER, NodePrices, node_prices, rows_of_families
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,14 +9,14 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from models import exact
+from models.arithmetic import exact
+from models.arithmetic.distance import distance
+from models.arithmetic.exact import Number
 from models.certificate import Certificate, Witness, infeasible, judge
-from models.distance import distance
-from models.exact import Number
-from models.isotonic_prices import Chain
 from models.model import answer_of, fractional, random_noisy, tolerance_for
-from models.program import INFINITY, Block, Program, Term, rows_of
+from models.programs.program import INFINITY, Block, Program, Term, rows_of
 from models.witnesses.arrays import exact_array, real_array
+from models.witnesses.isotonic_prices import Chain
 
 LEFT = "the prices leave a gap"
 

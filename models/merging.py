@@ -9,12 +9,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from models import exact
+from models.arithmetic import exact
+from models.arithmetic.distance import distance
+from models.arithmetic.exact import Number
 from models.certificate import Certificate, Witness, infeasible, judge
-from models.distance import distance
-from models.exact import Number
 from models.model import answer_of, fractional, random_noisy
-from models.program import INFINITY, Block, Program, Term
+from models.programs.program import INFINITY, Block, Program, Term
 
 
 @dataclass(frozen=True, eq=False)

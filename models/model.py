@@ -8,9 +8,9 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from models.arithmetic.exact import Number
 from models.certificate import Certificate, Witness
-from models.exact import Number
-from models.program import Program
+from models.programs.program import Program
 
 FEASIBILITY_TOLERANCE = 1e-6
 """Relative amount by which an answer in floats may break a constraint; integer answers get none."""

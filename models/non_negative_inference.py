@@ -10,16 +10,16 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from models import exact
+from models.arithmetic import exact
+from models.arithmetic.distance import distance
+from models.arithmetic.exact import Number
 from models.certificate import Certificate, Witness, infeasible, judge
-from models.distance import distance
-from models.exact import Number
 from models.model import answer_of, fractional, random_noisy, tolerance_for
-from models.node_prices import NEVER
-from models.non_negative_prices import charges, named_prices, named_whole_prices
-from models.program import INFINITY, Block, Program, Rows, Term
+from models.programs.program import INFINITY, Block, Program, Rows, Term
 from models.tree import Tree
 from models.witnesses.arrays import real_array, whole_array
+from models.witnesses.node_prices import NEVER
+from models.witnesses.non_negative_prices import charges, named_prices, named_whole_prices
 
 Ints = NDArray[np.int64]
 

@@ -9,13 +9,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from models import exact, runs
+from models.arithmetic import exact, runs
+from models.arithmetic.exact import Number
+from models.arithmetic.run_costs import Sums, cost_of, run_cost, sums_error, sums_of
+from models.arithmetic.whole_sums import whole_sums
 from models.certificate import Certificate, Witness, infeasible, judge
-from models.exact import Number
 from models.model import random_noisy
-from models.program import Program
-from models.run_costs import Sums, cost_of, run_cost, sums_error, sums_of
-from models.whole_sums import whole_sums
+from models.programs.program import Program
 from models.witnesses import few_runs, ordered_runs
 from models.witnesses.arrays import entry, real_array
 
@@ -96,12 +96,12 @@ class Segmentation:
         return exact.is_exact(values) and values.size <= EXACT_UP_TO
 
     def program(self) -> Program:
-        """The shortest path through the values; see `models.runs.path_program`.
+        """The shortest path through the values; see `models.arithmetic.runs.path_program`.
 
         Raises
         ------
         ValueError
-            If there are more than `models.runs.PROGRAM_UP_TO` values.
+            If there are more than `models.arithmetic.runs.PROGRAM_UP_TO` values.
         """
         values, price = self.data
 

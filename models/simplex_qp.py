@@ -10,14 +10,14 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from models import exact
+from models.arithmetic import exact
+from models.arithmetic.distance import distance
+from models.arithmetic.exact import Number
+from models.arithmetic.kernels import kernel
+from models.arithmetic.segments import adds_up
 from models.certificate import Certificate, Witness, infeasible, judge
-from models.distance import distance
-from models.exact import Number
-from models.kernels import kernel
 from models.model import FEASIBILITY_TOLERANCE, answer_of, fractional, random_noisy, tolerance_for
-from models.program import Block, Program, Term, rows_of
-from models.segments import adds_up
+from models.programs.program import Block, Program, Term, rows_of
 from models.witnesses.arrays import number, whole_number
 from models.witnesses.lagrangian import lagrangian_bound
 

@@ -9,11 +9,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from models import exact
+from models.arithmetic import exact
 from models.certificate import Certificate, Witness, infeasible, judge
 from models.chebyshev import Chebyshev
 from models.model import answer_of
-from models.program import INFINITY, Block, Program, Term, rows_of
+from models.programs.program import INFINITY, Block, Program, Term, rows_of
 from models.witnesses.arrays import whole_array
 
 

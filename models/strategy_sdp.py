@@ -10,7 +10,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from models import exact
+from models.arithmetic import exact
 from models.certificate import FLOAT_TOLERANCE, Certificate, Witness, infeasible, judge
 from models.model import FEASIBILITY_TOLERANCE, answer_of
 from models.witnesses.arrays import real_array

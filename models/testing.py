@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from models.arithmetic.exact import Number
 from models.certificate import FLOAT_TOLERANCE, Certificate, Witness
-from models.exact import Number
-from models.program import INFINITY, Program
+from models.programs.program import INFINITY, Program
 
 Found = tuple[Any, Witness | None]
 """An answer, and the witness that proves it; None if the certificate reads it off the answer."""
@@ -384,16 +384,16 @@ def _damaged(value: Any, rng: np.random.Generator) -> Iterator[Any]:
 
 
 ARITHMETIC = (
-    "models.exact",
-    "models.distance",
-    "models.segments",
+    "models.arithmetic.exact",
+    "models.arithmetic.distance",
+    "models.arithmetic.segments",
     "models.tree",
-    "models.tree_sums",
-    "models.run_costs",
-    "models.whole_sums",
-    "models.layout",
+    "models.arithmetic.tree_sums",
+    "models.arithmetic.run_costs",
+    "models.arithmetic.whole_sums",
+    "models.programs.layout",
     "models.model",
-    "models.program",
+    "models.programs.program",
     "models.certificate",
     "models.witnesses.scaled",
 )

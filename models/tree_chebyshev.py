@@ -9,11 +9,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from models import exact
+from models.arithmetic import exact
 from models.certificate import Certificate, Witness, infeasible, judge
 from models.hierarchy_qip import HierarchyQIP
 from models.model import answer_of, fractional, random_noisy
-from models.program import INFINITY, Block, Program, Rows, Term, rows_of
+from models.programs.program import INFINITY, Block, Program, Rows, Term, rows_of
 from models.tree import Tree
 from models.witnesses.arrays import whole_array
 

@@ -11,13 +11,13 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from models import exact
+from models.arithmetic import exact
+from models.arithmetic.distance import distance
 from models.certificate import Certificate, Witness, infeasible, judge
-from models.distance import distance
 from models.group_matching import Table, as_runs
 from models.hierarchy_qip import HierarchyQIP
 from models.model import answer_of, fractional
-from models.program import INFINITY, Block, Program, Rows, Term
+from models.programs.program import INFINITY, Block, Program, Rows, Term
 from models.tree import Tree
 from models.witnesses.arrays import whole_array
 

@@ -5,9 +5,9 @@
 array([3, 1, 0])
 """
 
-from solvers.capability import Backend, backends
-from solvers.front import solve
+from solvers.backends.table import Backend, backends
 from solvers.prove import prove
 from solvers.solution import Solution
+from solvers.solve import solve
 
 __all__ = ["Backend", "Solution", "backends", "prove", "solve"]

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models import Program
-from models.program import Rows
-from models.reformulate import Piecewise, without_absolutes, without_tables
-from solvers.capability import Backend, Session
+from models.programs.program import Rows
+from models.programs.reformulate import Piecewise, without_absolutes, without_tables
+from solvers.backends.table import Backend, Session
 from solvers.effort import Effort
 from solvers.residuals import measured
 from solvers.solution import Answer

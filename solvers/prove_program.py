@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models import Certificate, Program, lagrangian_bound, lagrangian_certificate
-from models.program import Term
-from models.reformulate import Piecewise, without_absolutes, without_tables
+from models.programs.program import Term
+from models.programs.reformulate import Piecewise, without_absolutes, without_tables
 from solvers import worker
-from solvers.capability import Backend, find
+from solvers.backends.table import Backend, find
 from solvers.effort import Effort
 from solvers.plan import refine
 from solvers.solution import Answer

@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from numpy.typing import NDArray
 
+from models.arithmetic.exact import Number
 from models.certificate import Certificate, Witness
-from models.exact import Number
 
 Status = Literal[
     "optimal",

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from hierdp import progress
+from hierdp.execution import progress
 
 SIGNALS = {
     signal.SIGINT: signal.default_int_handler,

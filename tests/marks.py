@@ -2,7 +2,7 @@
 
 import pytest
 
-from hierdp import progress
+from hierdp.execution import progress
 
 
 def quick(values, *, first=1, every=None, slow=None):

@@ -10,8 +10,8 @@ from cvxpy.error import SolverError
 from benchmarks import growth, growth_report, headline, instances, measuring
 from benchmarks.peers import __main__ as peers
 from benchmarks.peers.contests import CONTESTS, OURS
-from hierdp import store
 from hierdp.bench import runs
+from hierdp.execution import store
 from solvers import solve
 
 ROOT = Path(__file__).parents[1]

@@ -25,8 +25,8 @@ from benchmarks import measuring
 from benchmarks.instances import elements, read
 from benchmarks.measuring import ratio_in_words, seconds_in_words
 from benchmarks.peers.contests import CONTESTS, Contest
-from hierdp import store
 from hierdp.bench.problems import fresh
+from hierdp.execution import store
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hierdp.analysis.queries import Queries
 from hierdp.analysis.shape import height
-from hierdp.budget import check_epsilon
+from hierdp.privacy.budget import check_epsilon
 from models import BudgetSplit
 from models.certificate import Certificate
 

@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from models import ConstrainedInference, Tree
-from models.kernels import kernel
+from models.arithmetic.kernels import kernel
 
 Floats = NDArray[np.float64]
 

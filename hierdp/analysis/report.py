@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hierdp import folder, plots
 from hierdp.analysis.budgets import closed_form, iterated
 from hierdp.analysis.methods import (
     Row,
@@ -20,7 +19,9 @@ from hierdp.analysis.methods import (
     plain_variance,
 )
 from hierdp.analysis.queries import Queries, Regular
-from hierdp.report import Section, page
+from hierdp.execution import folder
+from hierdp.reports import plots
+from hierdp.reports.page import Section, page
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -25,7 +25,7 @@ from hierdp.audit.finding import Finding as Finding
 from hierdp.audit.kept import findings, settings
 from hierdp.audit.known import Undisturbed, all_over, direction, moves
 from hierdp.errors import InputError
-from hierdp.noise import ExactNoise, Noise, SimulatedNoise
+from hierdp.privacy.noise import ExactNoise, Noise, SimulatedNoise
 
 Source = Callable[[int], Noise]
 """Noise from a seed."""

@@ -9,8 +9,8 @@ from typing import Any
 from pandas import NA
 
 from hierdp.audit.events import Seen
-from hierdp.noise import Noise
-from hierdp.record import Release
+from hierdp.privacy.noise import Noise
+from hierdp.record.release import Release
 
 VALUES = ("groups", "count", "noisy", "cluster")
 """Columns of a release that come of its noise."""

@@ -20,17 +20,17 @@ import numpy as np
 from hierdp.audit.case import Case
 from hierdp.audit.cases_read import read_cases
 from hierdp.audit.events import Seen
-from hierdp.axes import Names
-from hierdp.binning import Histogram
-from hierdp.hierarchy import Hierarchy
+from hierdp.counts.axes import Names
+from hierdp.counts.binning import Histogram
+from hierdp.counts.hierarchy import Hierarchy
+from hierdp.counts.size_runs import Runs, SizeRuns
 from hierdp.mechanisms import clustering, count_of_counts, group_size, range_query, top_down
 from hierdp.mechanisms.group_size.repairs import METHODS as GROUP_SIZE
 from hierdp.mechanisms.how import How
 from hierdp.mechanisms.range_query.wavelet import coefficients
 from hierdp.mechanisms.top_down.unit import Unit
-from hierdp.noise import Noise
-from hierdp.record import Release
-from hierdp.size_runs import Runs, SizeRuns
+from hierdp.privacy.noise import Noise
+from hierdp.record.release import Release
 from hierdp.tables import Flows, GroupSizes
 
 EPSILON = 2.0

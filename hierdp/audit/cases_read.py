@@ -10,11 +10,11 @@ from functools import cache, partial
 from typing import Any
 
 from hierdp.audit.case import Case
-from hierdp.hierarchy import Hierarchy
+from hierdp.counts.hierarchy import Hierarchy
 from hierdp.mechanisms import count_of_counts, group_size, range_query, top_down
 from hierdp.mechanisms.top_down.unit import Unit
-from hierdp.noise import Noise
-from hierdp.record import Release
+from hierdp.privacy.noise import Noise
+from hierdp.record.release import Release
 
 EPSILON, ZCDP, DELTA = 2.0, 5.0, 0.01
 """As in `hierdp.audit.cases`."""
@@ -42,7 +42,7 @@ def _trips(rows: Rows) -> Any:
 @cache
 def _homes(rows: Rows, runs: bool) -> Any:
     """People in homes, two of which there are; as sizes of groups, or as runs of equal ones."""
-    from hierdp.size_runs import group_runs
+    from hierdp.counts.size_runs import group_runs
     from hierdp.tables import group_sizes
 
     homes = _frame((("h1", "A"), ("h2", "A")), "home", "town")
@@ -53,7 +53,7 @@ def _homes(rows: Rows, runs: bool) -> Any:
 
 @cache
 def _people(rows: Rows) -> Any:
-    from hierdp.binning import histogram
+    from hierdp.counts.binning import histogram
 
     return histogram(_frame(rows, "town", "people"), [("town", (TOWNS, "town"))], "people", UNKNOWN)
 

@@ -14,12 +14,12 @@ from math import isnan
 from pathlib import Path
 from typing import Any
 
-from hierdp import store
 from hierdp.audit.case import Case
 from hierdp.audit.events import Claim, Condition, Event
 from hierdp.audit.finding import Finding
 from hierdp.errors import InputError
-from hierdp.source import fingerprint
+from hierdp.execution import store
+from hierdp.versions import fingerprint
 
 KEY = ["mechanism", "method", "change", "runs", "miss", "noise", "seed", "code"]
 """What makes a finding the same as another. `miss` is how often its bound may be wrong, so the confidence and
@@ -41,7 +41,7 @@ def findings(
     Parameters
     ----------
     results : path
-        A Parquet file; see `hierdp.store`.
+        A Parquet file; see `hierdp.execution.store`.
     asked : sequence of (Case, dict)
         With the settings of its finding; see `settings`.
     make : callable

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hierdp.audit.events import Condition, Event, Seen, whole
-from hierdp.budget import Spend
-from hierdp.noise import Changes, NoisyCounts, SimulatedNoise, threshold
+from hierdp.privacy.budget import Spend
+from hierdp.privacy.noise import Changes, NoisyCounts, SimulatedNoise, threshold
 
 Ints = NDArray[np.int64]
 

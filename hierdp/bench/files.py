@@ -6,12 +6,12 @@ import csv
 from collections.abc import Iterable
 from pathlib import Path
 
-from hierdp import folder as folders
 from hierdp.bench.problems import Problem, program_of
 from hierdp.bench.verdicts import Truth
-from models.exact import Number
+from hierdp.execution import folder as folders
+from models.arithmetic.exact import Number
 from models.instances import save
-from models.write import write as write_program
+from models.programs.write import write as write_program
 
 OPTIMA = "optima.csv"
 

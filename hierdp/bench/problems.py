@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from hierdp import matrix
+from hierdp.verification import matrix
 from models import Isotonic, Model, Program
-from solvers.conic import is_conic
+from solvers.backends.conic import is_conic
 
 SETS = {"small": (10, 30), "medium": (300, 1_000), "large": (30_000, 300_000)}
 """Cells of the random instances of each test set, about; steps of real releases are sorted in among them."""
@@ -124,7 +124,7 @@ def _real(data: Path | None) -> Iterator[Problem]:
     from hierdp import demo
     from hierdp.mechanisms.group_size import group_size
     from hierdp.mechanisms.top_down import inf_tda, top_down
-    from hierdp.noise import SimulatedNoise
+    from hierdp.privacy.noise import SimulatedNoise
 
     sizes, flows = demo.read()
     releases = [

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hierdp import plots
 from hierdp.bench import metrics
 from hierdp.bench.runs import TOLERANCES, read
 from hierdp.errors import InputError
+from hierdp.reports import plots
 from hierdp.reproduce.study import Part, Study
 
 if TYPE_CHECKING:

@@ -11,13 +11,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hierdp import progress, store
 from hierdp.bench.problems import Problem, fresh
 from hierdp.bench.verdicts import Truth, verdict
 from hierdp.errors import InputError
-from models.layout import processors
+from hierdp.execution import progress, store
+from models.programs.layout import processors
 from solvers import Solution, backends, solve
-from solvers.capability import Backend, find
+from solvers.backends.table import Backend, find
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -71,7 +71,7 @@ def run(
         The name of their test set, for the table.
     settings : Settings
     results : path
-        A Parquet file; see `hierdp.store`. Stop when you like: what is killed loses one run at most.
+        A Parquet file; see `hierdp.execution.store`. A run that is killed loses one result at most.
     chosen : sequence of str, optional
         Names of backends. Default: the fast path and every exact backend that is installed.
     minutes : float, optional

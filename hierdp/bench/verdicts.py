@@ -10,10 +10,10 @@ from typing import Any, Literal
 import numpy as np
 
 from hierdp.bench.problems import fresh, program_of
-from models.exact import Number
-from models.program import Program
+from models.arithmetic.exact import Number
+from models.programs.program import Program
 from solvers import Solution, prove, solve
-from solvers.conic import is_conic
+from solvers.backends.conic import is_conic
 
 ACCURACY = 1e-6
 """Relative gap within which an answer in floats counts as solved, unless a looser one was asked for."""

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hierdp import files, seal, written
 from hierdp.check.asked import check_asked
 from hierdp.check.budget import check_budget
 from hierdp.check.counts import broken
@@ -22,8 +21,10 @@ from hierdp.check.report import check_report
 from hierdp.check.shape import check_shape
 from hierdp.check.ties import tie_of
 from hierdp.errors import InputError
-from hierdp.record import versions
-from hierdp.written import LIMIT, Unreadable
+from hierdp.execution import seal
+from hierdp.record import files, written
+from hierdp.record.written import LIMIT, Unreadable
+from hierdp.versions import versions
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hierdp.budget import rho_of, split
 from hierdp.check.counts import Regions
 from hierdp.check.found import FAILS, HOLDS, Found
 from hierdp.check.shape import command_of
@@ -22,8 +21,9 @@ from hierdp.mechanisms.range_query.wavelet import sensitivity
 from hierdp.mechanisms.top_down import repairs as top_down_repairs
 from hierdp.mechanisms.top_down.levels import depths_of, finest_places, level_name
 from hierdp.mechanisms.top_down.unit import root_of
-from hierdp.noise import miss_of, threshold
-from hierdp.record import KNOWN, NOT_KNOWN
+from hierdp.privacy.budget import rho_of, split
+from hierdp.privacy.noise import miss_of, threshold
+from hierdp.record.release import KNOWN, NOT_KNOWN
 
 if TYPE_CHECKING:
     from pandas import DataFrame

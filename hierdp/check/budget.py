@@ -6,11 +6,11 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from hierdp.budget import Ledger, Spend, check_epsilon, spends_of
 from hierdp.check.found import FAILS, HOLDS, OPEN, Found
 from hierdp.errors import InputError
-from hierdp.noise import deviation_of
-from hierdp.record import WARNING
+from hierdp.privacy.budget import Ledger, Spend, check_epsilon, spends_of
+from hierdp.privacy.noise import deviation_of
+from hierdp.record.release import WARNING
 
 CLOSE = 1e-9
 """Relative: what rounding may do to a sum, or to a loss."""

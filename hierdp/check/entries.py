@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from typing import Any
 
-from hierdp.budget import Ledger, Spend
 from hierdp.check.found import FAILS, Found
 from hierdp.errors import InputError, listed
-from hierdp.record import ENTRIES, LIBRARIES, Proved
+from hierdp.privacy.budget import Ledger, Spend
+from hierdp.record.release import ENTRIES, Proved
+from hierdp.versions import LIBRARIES
 
 HOLDS_OF = ("whole", "non_negative", "consistent", "total")
 

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hierdp.check.found import FAILS, HOLDS, Found
-from hierdp.noise import double_geometric_variance
+from hierdp.privacy.noise import double_geometric_variance
 from models import Tree
 
 Floats = NDArray[np.floating[Any]]

@@ -8,17 +8,17 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from hierdp import progress
 from hierdp.check.found import FAILS, HOLDS, OPEN, TIE, Found
 from hierdp.check.noise import Twice, check_noise
 from hierdp.check.replay import Differs, NotKept, Replay
 from hierdp.check.ties import Tie
 from hierdp.errors import listed
-from hierdp.files import PROOFS
+from hierdp.execution import progress
 from hierdp.mechanisms.top_down.repairs import ROUNDED
-from hierdp.proofs import Kept, read
-from hierdp.record import ACCURACY, Steps
-from hierdp.written import LIMIT, TooLarge
+from hierdp.record.files import PROOFS
+from hierdp.record.proofs import Kept, read
+from hierdp.record.release import ACCURACY, Steps
+from hierdp.record.written import LIMIT, TooLarge
 from models import Certificate, CumulativeQIP
 from models.instances import UnknownModel
 

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hierdp.check.noise import Twice
-from hierdp.proofs import Kept
-from hierdp.record import Step
+from hierdp.record.proofs import Kept
+from hierdp.record.release import Step
 from models import Model, TreeMatching
+from models.arithmetic.exact import Number
 from models.certificate import Certificate, Witness
-from models.exact import Number
 from models.instances import packed
 
 

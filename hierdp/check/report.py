@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hierdp.check.found import FAILS, HOLDS, OPEN, Found
-from hierdp.files import REPORT
-from hierdp.record import check_words, versions
+from hierdp.record.files import REPORT
+from hierdp.record.release import check_words
+from hierdp.versions import versions
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -20,7 +21,7 @@ def check_report(folder: Path, table: DataFrame, manifest: Mapping[str, Any]) ->
     check_words(**words, **manifest["taken_as_public"])
     if not (folder / REPORT).is_file():
         return
-    from hierdp.report_release import release_report
+    from hierdp.reports.release import release_report
 
     if (folder / REPORT).read_bytes() == release_report(table, manifest).encode():
         yield Found("report", HOLDS, "it is what the table and the manifest give")

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from hierdp.check.counts import Regions, is_cells, is_sizes
 from hierdp.check.found import FAILS, HOLDS, Found
-from hierdp.files import REGIONS
-from hierdp.hierarchy import Hierarchy
+from hierdp.counts.hierarchy import Hierarchy
 from hierdp.mechanisms.count_of_counts.plan import BOTTOM_UP
+from hierdp.record.files import REGIONS
 
 if TYPE_CHECKING:
     from pandas import DataFrame

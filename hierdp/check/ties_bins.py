@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hierdp.axes import Names, axis_of
 from hierdp.check.again import compare, compare_settings
 from hierdp.check.noise import Law, Twice, of_tree
 from hierdp.check.replay import Differs, Replay
+from hierdp.counts.axes import Names, axis_of
 from hierdp.mechanisms.clustering import ahp, grouping_smoothing, noise_first
 from hierdp.mechanisms.clustering.ahp_rules import RULES
 from hierdp.mechanisms.clustering.published import sums_of
@@ -23,7 +23,7 @@ from hierdp.mechanisms.range_query.repairs import REPAIRS
 from hierdp.mechanisms.range_query.table import FROM, answers_of, bin_table, told, tree_table
 from hierdp.mechanisms.range_query.tree import BoxTree, grid_tree
 from hierdp.mechanisms.range_query.wavelet import Wavelet, coefficients, counts_of
-from hierdp.noise import double_geometric_variance
+from hierdp.privacy.noise import double_geometric_variance
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from hierdp.check.again import compare, compare_settings
 from hierdp.check.noise import Law, Twice, of_tree
 from hierdp.check.replay import Differs, Replay
-from hierdp.hierarchy import Hierarchy
+from hierdp.counts.hierarchy import Hierarchy
+from hierdp.counts.size_runs import Runs
 from hierdp.mechanisms.count_of_counts.estimates import Sizes, name_of, numbers_of, problem_of, sizes_of
 from hierdp.mechanisms.count_of_counts.mechanism import (
     Measured,
@@ -22,8 +23,7 @@ from hierdp.mechanisms.count_of_counts.mechanism import (
 )
 from hierdp.mechanisms.count_of_counts.plan import BOTTOM_UP, Plan, budgets_of, plan_of
 from hierdp.mechanisms.count_of_counts.private import groups_of
-from hierdp.record import Steps
-from hierdp.size_runs import Runs
+from hierdp.record.release import Steps
 from models import FixedSum, HierarchyQIP, Isotonic, Tree
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hierdp.budget import Spend
 from hierdp.check.again import compare, compare_settings
 from hierdp.check.counts import Regions, cells_at
 from hierdp.check.noise import Law, Twice
@@ -17,7 +16,8 @@ from hierdp.mechanisms.top_down.levels import Children, Level, finest_places, le
 from hierdp.mechanisms.top_down.mechanism import settings_of, summed_up, table_of
 from hierdp.mechanisms.top_down.repairs import METHODS, ROUNDED, nearest_fractions
 from hierdp.mechanisms.top_down.unit import Unit
-from hierdp.noise import Changes, deviation_of, threshold
+from hierdp.privacy.budget import Spend
+from hierdp.privacy.noise import Changes, deviation_of, threshold
 from hierdp.tables import Flows
 from models import Chebyshev, FixedSum
 

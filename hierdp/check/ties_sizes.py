@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from hierdp.check.again import compare, compare_settings
 from hierdp.check.noise import Law, of_tree
 from hierdp.check.replay import Differs, Replay
-from hierdp.hierarchy import Hierarchy
-from hierdp.histogram import differences
+from hierdp.counts.hierarchy import Hierarchy
+from hierdp.counts.histogram import differences
 from hierdp.mechanisms.group_size.mechanism import settings_of, table_of
 from hierdp.mechanisms.group_size.repairs import METHODS
 from models import CumulativeQIP, HierarchyQIP, Isotonic

@@ -47,9 +47,9 @@ def analyze(bins: str, epsilon: float, dimensions: int, matrix_mechanism: bool, 
     hierdp analyze 100 --dimensions 2 --epsilon 0.5 --workload 1-way --out places
     hierdp analyze 120 --epsilon 1 --range 18:65 --range :18 --range 65:
     """
-    from hierdp import folder, progress
     from hierdp.analysis import methods, report
-    from hierdp.budget import check_epsilon
+    from hierdp.execution import folder, progress
+    from hierdp.privacy.budget import check_epsilon
 
     check_epsilon(epsilon)
     if out is not None:

@@ -111,7 +111,7 @@ def in_words(failure: Exception) -> click.ClickException | None:
         return click.ClickException(f"{why}; {WHOLE}")
     from hierdp.errors import InputError
     from hierdp.execution import LostWorker
-    from hierdp.record import NotProved, NotSolved
+    from hierdp.record.release import NotProved, NotSolved
 
     if isinstance(failure, InputError):
         return click.UsageError(str(failure))
@@ -218,6 +218,6 @@ def main() -> None:
     Start with `hierdp demo`; then see `hierdp release group-size --help` and `hierdp release top-down --help`
     for your own tables.
     """
-    from hierdp import progress
+    from hierdp.execution import progress
 
     progress.show_on(console(stderr=True))

@@ -63,10 +63,10 @@ def audit(
     hierdp audit top-down --runs 20000 --workers 2
     hierdp audit --workers 2 --out audit.parquet
     """
-    from hierdp import progress
     from hierdp.audit import audit as look
     from hierdp.audit import exactly
-    from hierdp.noise import SimulatedNoise
+    from hierdp.execution import progress
+    from hierdp.privacy.noise import SimulatedNoise
 
     cases = _named(mechanisms)
     each = look(cases, runs, confidence, exactly if exact else SimulatedNoise, seed, out)

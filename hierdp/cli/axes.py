@@ -12,7 +12,7 @@ from hierdp.cli.release import regions, with_options, with_regions
 from hierdp.cli.sources import levels_of
 
 if TYPE_CHECKING:
-    from hierdp.axes import Numbers
+    from hierdp.counts.axes import Numbers
 
 MOST_TOLD = 100_000
 """Numbers of bins that are looked through for one to advise."""
@@ -40,8 +40,8 @@ def with_axes(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def axes_of(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of `hierdp.binning.histogram`: dimensions are numbers first, then dates, then names."""
-    from hierdp.axes import Dates, Numbers
+    """The arguments of `hierdp.counts.binning.histogram`: numbers, then dates, then names."""
+    from hierdp.counts.axes import Dates, Numbers
 
     axes: list[Any] = []
     for text in given["numbers"]:

@@ -102,8 +102,8 @@ def run(sets: tuple[str, ...], out: Path, backends: str | None, models: str | No
 @click.option("--overwrite", is_flag=True, help="Replace that folder if it exists.")
 def report(results: Path, out: Path, overwrite: bool) -> None:
     """Tables, performance profiles and wrong answers from RESULTS of `hierdp bench run`."""
-    from hierdp import folder
     from hierdp.bench.report import study
+    from hierdp.execution import folder
 
     folder.check(out, overwrite)
     study(results).write(out, overwrite)

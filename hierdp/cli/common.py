@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from hierdp.noise import SimulatedNoise
+    from hierdp.privacy.noise import SimulatedNoise
 
 NOT_PRIVATE = "SIMULATED NOISE: this is NOT private. For experiments only; do not publish."
 WARNING = "bold red"
@@ -20,7 +20,7 @@ SECONDS = click.FloatRange(min=0, min_open=True, max=1e9)
 
 def noise(seed: int | None) -> SimulatedNoise | None:
     """What --simulate asks for; None is exact noise."""
-    from hierdp.noise import SimulatedNoise
+    from hierdp.privacy.noise import SimulatedNoise
 
     return None if seed is None else SimulatedNoise(seed)
 

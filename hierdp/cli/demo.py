@@ -40,8 +40,8 @@ def demo(out: Path, overwrite: bool, time_limit: float, simulate: int | None) ->
     releases from their files alone, as `hierdp check` does.
     """
     from hierdp import demo as job
-    from hierdp import folder
     from hierdp.check import check
+    from hierdp.execution import folder
 
     if math.isnan(time_limit):  # which no range excludes
         raise click.UsageError("--time-limit is nan: give seconds")

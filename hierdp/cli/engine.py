@@ -35,8 +35,8 @@ def spread(command: Callable[..., Any], there: str = RELEASES) -> Callable[..., 
 
 @contextmanager
 def resuming(folder: Path, *about: Any) -> Iterator[None]:
-    """`hierdp.resume.keeping`, and a word to whoever stopped it."""
-    from hierdp.resume import keeping
+    """`hierdp.execution.resume.keeping`, and a word to whoever stopped it."""
+    from hierdp.execution.resume import keeping
 
     try:
         with keeping(folder, *about):

@@ -12,7 +12,7 @@ def solvers() -> None:
     """The backends: which are installed, what each takes natively, how to get the others."""
 
     from solvers import backends
-    from solvers.capability import LEGEND
+    from solvers.backends.table import LEGEND
 
     table = grid("Backends", "name", "library", "version", "licence", *backends()[0].takes, "note")
     for backend in backends():

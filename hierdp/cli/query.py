@@ -36,7 +36,7 @@ def query(release: Path, ranges: tuple[str, ...], file: TextIO | None, as_csv: b
     hierdp query ages --range 18:65 --range :18 --range 65:
     hierdp query places --range x=-10:40,y=35:70
     """
-    from hierdp import progress
+    from hierdp.execution import progress
     from hierdp.mechanisms.range_query.answers import answers_frame, read_answers, warning_of
 
     asked = [*ranges, *(line.strip() for line in file or () if line.strip())]
@@ -63,7 +63,7 @@ def query(release: Path, ranges: tuple[str, ...], file: TextIO | None, as_csv: b
 
 def _box(answers: RangeAnswers, text: str) -> list[tuple[int, int]]:
     """The bins that a question asks for, along each axis."""
-    from hierdp.axes import span
+    from hierdp.counts.axes import span
     from hierdp.errors import InputError, listed
 
     named = {axis.name: axis for axis in answers.axes}

@@ -55,11 +55,11 @@ def run(
     simulate: int | None,
 ) -> None:
     """Release and write. `arguments` gives the mechanism's options; those that are None are left out."""
-    from hierdp import folder
-    from hierdp.budget import check_epsilon
+    from hierdp.execution import folder
     from hierdp.front import release as release_table
-    from hierdp.record import check_words
-    from hierdp.report import budget_frame, budget_in_words
+    from hierdp.privacy.budget import check_epsilon
+    from hierdp.record.release import check_words
+    from hierdp.reports.page import budget_frame, budget_in_words
 
     screen, given = console(), click.get_current_context().params
     words = {"title": given["title"], "note": given["note"]}

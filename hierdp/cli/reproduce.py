@@ -45,7 +45,7 @@ def reproduce(paper: str | None, out: Path | None, overwrite: bool, quick: bool,
     import importlib
     from dataclasses import replace
 
-    from hierdp import folder
+    from hierdp.execution import folder
 
     if paper not in PAPERS:
         wrong = "say which paper" if paper is None else f"no paper {paper!r}"

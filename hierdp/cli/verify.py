@@ -15,7 +15,7 @@ from hierdp.cli.common import SECONDS, WARNING, columns, console, grid
 from hierdp.cli.engine import resuming, spread
 
 if TYPE_CHECKING:
-    from hierdp.verification import Verification
+    from hierdp.verification.judge import Verification
 
 
 @click.command()
@@ -48,7 +48,8 @@ def verify(models: Sequence[str], everything: bool, backends: str | None, save: 
     hierdp verify Isotonic Chebyshev --size 10 --size 1000 --instances 20
     hierdp verify --all --out verification.parquet
     """
-    from hierdp import folder, matrix, progress
+    from hierdp.execution import folder, progress
+    from hierdp.verification import matrix
 
     if out is not None and not out.absolute().parent.is_dir():
         raise click.UsageError(f"there is no folder {out.absolute().parent} to put {out.name} in")
@@ -77,7 +78,7 @@ def verify(models: Sequence[str], everything: bool, backends: str | None, save: 
 
 def print_verification(screen: Any, found: Verification) -> None:
     """Who found what: a line a model and backend."""
-    from hierdp.report import verification_frame
+    from hierdp.reports.page import verification_frame
 
     table = grid("Every model, every backend")
     frame = verification_frame(found)

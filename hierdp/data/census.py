@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError
-from hierdp.hierarchy import Hierarchy
 from hierdp.tables import GroupSizes
 
 PUBLISHED = (31_399, 39_487, 18_638, 16_122, 7_367, 2_784, 1_740)

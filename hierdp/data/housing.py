@@ -16,10 +16,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from hierdp.counts.hierarchy import Hierarchy
+from hierdp.counts.size_runs import Runs, SizeRuns
 from hierdp.data.census import PUBLISHED, STATES
 from hierdp.errors import InputError, listed
-from hierdp.hierarchy import Hierarchy
-from hierdp.size_runs import Runs, SizeRuns
 
 GROUPS = 240_908_081
 MAX_SIZE = 10_000

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
+from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError
-from hierdp.hierarchy import Hierarchy
 from hierdp.tables import GroupSizes
 
 UPPER = 18

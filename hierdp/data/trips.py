@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError, listed
-from hierdp.hierarchy import Hierarchy
 from hierdp.tables import Flows
 from models.tree import Tree
 

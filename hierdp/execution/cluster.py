@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from hierdp.errors import InputError, listed
 from hierdp.execution.engine import LostWorker, Shared
-from hierdp.source import fingerprint
+from hierdp.versions import fingerprint
 
 T = TypeVar("T")
 

@@ -7,8 +7,8 @@ from contextlib import closing, contextmanager
 from contextvars import ContextVar
 from typing import Any, Protocol, TypeVar
 
-from hierdp import progress
 from hierdp.errors import InputError
+from hierdp.execution import progress
 
 MOST_WORKERS = 1_000
 """Processes of one machine; more is a slip of the keyboard."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from hierdp import execution
 from hierdp.errors import InputError, listed
-from hierdp.record import NotSolved, solved
+from hierdp.record.release import NotSolved, solved
 from models import Model, Program
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ def checked(name: str, how: How, methods: Mapping[str, M]) -> M:
     if how.time_limit is not None and not how.time_limit > 0:
         raise InputError(f"time_limit is {how.time_limit}: give seconds, more than 0")
     if how.backend is not None:
-        from solvers.capability import find
+        from solvers.backends.table import find
 
         try:
             find(how.backend)

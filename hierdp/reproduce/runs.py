@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from typing import Any, TypeVar
 
-from hierdp.noise import SimulatedNoise
-from hierdp.record import versions
+from hierdp.privacy.noise import SimulatedNoise
+from hierdp.versions import versions
 
 T = TypeVar("T")
 

@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hierdp import folder, plots, report
+from hierdp.execution import folder
+from hierdp.reports import page as report
+from hierdp.reports import plots
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import overload
 
+from hierdp.counts.hierarchy import Hierarchy, as_names
 from hierdp.errors import InputError, listed
-from hierdp.hierarchy import Hierarchy, as_names
 from hierdp.tables.columns import Column, column_of, text_of
 from hierdp.tables.sources import Table
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError
-from hierdp.hierarchy import Hierarchy
 from hierdp.tables.axes import Axis, AxisLike
 from hierdp.tables.columns import LARGEST, refuse, whole_of
 from hierdp.tables.places import located, missing_regions, refuse_strangers

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError, listed
-from hierdp.hierarchy import Hierarchy
 from hierdp.tables.axes import Axis
 from hierdp.tables.columns import Column, Fault, column_of, refuse, text_of, whole_of
 from hierdp.tables.places import OPTION, located, missing_regions, refuse_strangers

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError, listed
-from hierdp.hierarchy import Hierarchy
 from hierdp.tables.axes import Axis
 from hierdp.tables.columns import Column, Fault, column_of, refuse, text_of
 from hierdp.tables.sources import Table, run

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hierdp.counts.hierarchy import Hierarchy, factor
 from hierdp.errors import InputError, listed
-from hierdp.hierarchy import Hierarchy, factor
 from hierdp.tables.axes import Axis
 from hierdp.tables.columns import column_of, refuse, text_of
 from hierdp.tables.places import refuse_blanks, seen, torn_codes

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hierdp.counts.hierarchy import Hierarchy, as_names
 from hierdp.errors import InputError
-from hierdp.hierarchy import Hierarchy, as_names
 from hierdp.tables.axes import Axis
 from hierdp.tables.groups import Asked, count_groups, count_listed_groups
 

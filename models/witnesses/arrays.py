@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from models.arithmetic.exact import Number
 from models.certificate import Witness
-from models.exact import Number
 
 LARGEST = 1e290
 """Floats beyond it are refused: sums of them might not be finite."""

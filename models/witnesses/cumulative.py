@@ -24,8 +24,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from models import exact
-from models.kernels import kernel
+from models.arithmetic import exact
+from models.arithmetic.kernels import kernel
 from models.tree import Tree
 
 Array = NDArray[Any]

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from models.arithmetic.kernels import kernel
+from models.arithmetic.run_costs import VECTORS, spread
+from models.arithmetic.whole_sums import WholeSums
 from models.certificate import Witness
-from models.kernels import kernel
-from models.run_costs import VECTORS, spread
-from models.whole_sums import WholeSums
 from models.witnesses.arrays import entry, is_finite
 
 _NEAR = 2.0**-49

@@ -25,9 +25,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from models import exact
-from models.exact import Number
-from models.program import INFINITY, Program
+from models.arithmetic import exact
+from models.arithmetic.exact import Number
+from models.programs.program import INFINITY, Program
 from models.witnesses.read import Side, entries, sides, tables, tabulated, terms
 from models.witnesses.scaled import (
     Scaled,

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from models.kernels import kernel
-from models.run_costs import VECTORS, Sums, run_column, spread
+from models.arithmetic.kernels import kernel
+from models.arithmetic.run_costs import VECTORS, Sums, run_column, spread
 
 _BLOCK = 16
 """Columns whose costs are kept while all layers pass over them: they share what a layer reads."""
@@ -31,7 +31,7 @@ def most_over(
 
     With u = 2^-53, each sum is computed to within 4u times the size of its terms. Along a cut these terms,
     and those of the places s within its runs, add up to the variation of d and to the cut's cost. `lost` is
-    by how much the errors of `sums` may change that cost; see `models.run_costs.sums_error`.
+    by how much the errors of `sums` may change that cost; see `models.arithmetic.run_costs.sums_error`.
     """
     variation = float(np.abs(np.diff(d)).sum())
     return float(_excess(d, price, sums, starts)) + 2.0**-48 * (variation + cost) + 2 * lost

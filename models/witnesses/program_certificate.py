@@ -9,11 +9,11 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike
 
-from models import exact
+from models.arithmetic import exact
+from models.arithmetic.exact import Number
 from models.certificate import FLOAT_TOLERANCE, Certificate, infeasible
-from models.exact import Number
 from models.model import FEASIBILITY_TOLERANCE
-from models.program import INFINITY, Program
+from models.programs.program import INFINITY, Program
 from models.witnesses.lagrangian import lagrangian_bound
 from models.witnesses.read import Side, entries, sides, tables, tabulated, terms
 from models.witnesses.scaled import Scaled, divided, finite, gathered, minus, numbers, scaled, times

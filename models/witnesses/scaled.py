@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from models import exact
+from models.arithmetic import exact
 
 LIMIT = 2**62
 """What an int64 array may hold; twice as much still fits 64 bits."""

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from models.kernels import kernel
-from models.run_costs import VECTORS, Sums, spread
+from models.arithmetic.kernels import kernel
+from models.arithmetic.run_costs import VECTORS, Sums, spread
 
 
 def most_over(
@@ -24,7 +24,8 @@ def most_over(
     """By how much ``d[n] − d[0]`` may exceed the cost, with prices, of a cut: rounding included.
 
     Given are cuts into at most `runs` runs that cost at most `cost` without prices, and `lost`, by how much
-    the errors of `sums` may change such a cost; see `models.run_costs.sums_error`. The excess is the sum
+    the errors of `sums` may change such a cost; see
+    `models.arithmetic.run_costs.sums_error`. The excess is the sum
     over the ends j of the most by which ``d[j] − d[i]`` exceeds w(i, j), as a cut has each end at most
     once; and what rounding may hide of it. With u = 2^-53, a slack ``d[i] − d[j] + w(i, j)`` is computed to
     within 4u times ``|d[i] − d[j]| + w(i, j) + |price|``. A row is passed over in column j where another

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models import Chebyshev
-from models.kernels import kernel
+from models.arithmetic.kernels import kernel
 
 
 def solve_chebyshev(model: Chebyshev) -> tuple[NDArray[np.int64], None]:

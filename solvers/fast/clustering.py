@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from models import Clustering, Segmentation, runs
+from models import Clustering, Segmentation
+from models.arithmetic import runs
+from models.arithmetic.exact import Number
+from models.arithmetic.runs import Ints, marks_of
+from models.arithmetic.whole_sums import whole_sums
 from models.certificate import Witness
-from models.exact import Number
-from models.runs import Ints, marks_of
-from models.whole_sums import whole_sums
 from solvers.fast import cuts, exact_paths, monge, segment_paths
 
 Found = tuple[NDArray[np.int64], Witness]

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models import CumulativeQIP
+from models.arithmetic.exact import is_exact
 from models.certificate import FLOAT_TOLERANCE, Witness
-from models.exact import is_exact
 from solvers.fast.cumulative_branches import branched
 from solvers.fast.cumulative_newton import relaxed
 

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 
 from models import CumulativeQIP
+from models.arithmetic.exact import is_exact
 from models.certificate import FLOAT_TOLERANCE, Witness
-from models.exact import is_exact
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from models.kernels import kernel
+from models.arithmetic.kernels import kernel
 from models.tree import Tree
 
 Floats = NDArray[np.float64]

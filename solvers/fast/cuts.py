@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from models import runs
-from models.exact import Number
-from models.run_costs import Sums, cost_in_floats
-from models.runs import Ints
-from models.whole_sums import WholeSums
+from models.arithmetic import runs
+from models.arithmetic.exact import Number
+from models.arithmetic.run_costs import Sums, cost_in_floats
+from models.arithmetic.runs import Ints
+from models.arithmetic.whole_sums import WholeSums
 from solvers.fast import exact_paths, monge
 
 Pair = tuple[Ints, Ints]

@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from models.exact import Number
-from models.kernels import kernel
-from models.run_costs import VECTORS, spread
-from models.whole_sums import NEAR, WholeSums
+from models.arithmetic.exact import Number
+from models.arithmetic.kernels import kernel
+from models.arithmetic.run_costs import VECTORS, spread
+from models.arithmetic.whole_sums import NEAR, WholeSums
 
 Ints = NDArray[np.int64]
 

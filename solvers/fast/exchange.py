@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from models.kernels import kernel
-from models.layout import Ints, Layout, in_blocks
-from models.node_prices import NEVER
+from models.arithmetic.kernels import kernel
+from models.programs.layout import Ints, Layout, in_blocks
+from models.witnesses.node_prices import NEVER
 
 _PATIENCE = 2
 """Exchanges for each member of a family before x counts as far from the optimum."""

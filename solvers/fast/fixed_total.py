@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from models import ControlledRounding, FixedSum, SimplexQP, exact
+from models import ControlledRounding, FixedSum, SimplexQP
+from models.arithmetic import exact
+from models.arithmetic.kernels import kernel
 from models.certificate import Witness
-from models.kernels import kernel
 
 
 def solve_simplex_qp(model: SimplexQP) -> tuple[NDArray[Any], None]:

@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models import HierarchyQIP
+from models.arithmetic.kernels import kernel
 from models.certificate import Witness
-from models.kernels import kernel
-from models.layout import Ints, Layout, by_node, by_size, in_blocks, layout_of
-from models.node_prices import NEVER
+from models.programs.layout import Ints, Layout, by_node, by_size, in_blocks, layout_of
+from models.witnesses.node_prices import NEVER
 from solvers.fast import NoFastPath
 from solvers.fast.exchange import exchange
 from solvers.fast.hierarchy_relaxed import Relaxation, inner_nodes, real_answer, relaxed, shares

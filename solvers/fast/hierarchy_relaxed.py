@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from models.kernels import kernel
-from models.layout import Ints, Layout, in_blocks
+from models.arithmetic.kernels import kernel
+from models.programs.layout import Ints, Layout, in_blocks
 
 _ROUNDS = 200
 """Never needed: the number of rounds grows with the logarithm of the spread."""

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models import ConstrainedInference
-from models.kernels import kernel
+from models.arithmetic.kernels import kernel
 
 
 def solve_inference(model: ConstrainedInference) -> tuple[NDArray[Any], None]:

@@ -13,8 +13,9 @@ import numpy as np
 from numba.extending import register_jitable
 from numpy.typing import NDArray
 
-from models import Isotonic, exact
-from models.kernels import kernel
+from models import Isotonic
+from models.arithmetic import exact
+from models.arithmetic.kernels import kernel
 
 
 def solve_isotonic(model: Isotonic) -> tuple[NDArray[Any], None]:

@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from models import Isotonic, exact
+from models import Isotonic
+from models.arithmetic import exact
+from models.arithmetic.kernels import kernel
 from models.certificate import Witness
-from models.kernels import kernel
 
 
 def search(model: Isotonic, x: NDArray[Any]) -> Witness:

@@ -15,8 +15,8 @@ from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 from models import GroupMatching
+from models.arithmetic.kernels import kernel
 from models.group_matching import PAIR
-from models.kernels import kernel
 
 
 def solve_group_matching(model: GroupMatching) -> tuple[NDArray[Any], None]:

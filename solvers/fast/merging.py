@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from models import Merging, exact
+from models import Merging
+from models.arithmetic import exact
 
 
 def solve_merging(model: Merging) -> tuple[NDArray[Any], None]:

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from models.kernels import kernel
-from models.run_costs import VECTORS, squares
+from models.arithmetic.kernels import kernel
+from models.arithmetic.run_costs import VECTORS, squares
 
 
 @kernel(**VECTORS)

@@ -18,9 +18,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from models import NonNegativeInference, Tree, exact
-from models.kernels import kernel
-from models.layout import by_node, by_size, layout_of
+from models import NonNegativeInference, Tree
+from models.arithmetic import exact
+from models.arithmetic.kernels import kernel
+from models.programs.layout import by_node, by_size, layout_of
 from solvers.fast.exchange import exchange
 
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from models.kernels import kernel
-from models.run_costs import VECTORS, run_column, spread
+from models.arithmetic.kernels import kernel
+from models.arithmetic.run_costs import VECTORS, run_column, spread
 
 _BLOCK = 16
 """Columns whose costs are kept while all layers pass over them: they share what a layer reads."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from models import SparsestChebyshev, exact
+from models import SparsestChebyshev
+from models.arithmetic import exact
 from models.certificate import Witness
 
 

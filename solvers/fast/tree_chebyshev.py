@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from models import Tree, TreeChebyshev, exact
+from models import Tree, TreeChebyshev
+from models.arithmetic import exact
+from models.arithmetic.kernels import kernel
 from models.certificate import Witness
-from models.kernels import kernel
 
 Ints = NDArray[np.int64]
 

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from models.kernels import kernel
+from models.arithmetic.kernels import kernel
 
 Ints = NDArray[np.int64]
 

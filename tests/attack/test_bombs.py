@@ -14,7 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 from attacked import GIGABYTE, assert_no_traceback, counted, hierdp, largest, measured, releasing
 
-from hierdp import files, proofs, seal
+from hierdp.execution import seal
+from hierdp.record import files, proofs
 
 pytestmark = pytest.mark.attack
 

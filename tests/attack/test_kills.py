@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from attacked import MECHANISMS, assert_no_traceback, counted, hierdp, releasing
 
-from hierdp import seal
+from hierdp.execution import seal
 
 pytestmark = pytest.mark.attack
 

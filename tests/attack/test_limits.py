@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from attacked import assert_no_traceback, counted, hierdp, releasing
 
-from hierdp import seal
+from hierdp.execution import seal
 
 pytestmark = pytest.mark.attack
 

@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 from hypothesis import strategies as st
 
-from hierdp import proofs
-from hierdp.budget import Spend
-from hierdp.hierarchy import Hierarchy
-from hierdp.noise import NoisyCounts
+from hierdp.counts.hierarchy import Hierarchy
+from hierdp.privacy.budget import Spend
+from hierdp.privacy.noise import NoisyCounts
+from hierdp.record import proofs
 from hierdp.tables import Flows, GroupSizes
 from models.instances import packed
 

@@ -5,7 +5,7 @@ import signal
 import time
 
 from hierdp.errors import InputError
-from hierdp.record import NotSolved
+from hierdp.record.release import NotSolved
 
 
 def square(x):

@@ -16,12 +16,12 @@ from hierdp.audit import CASES, Case, audit, exactly
 from hierdp.audit.bound import at_least, at_most, least_epsilon, least_rho
 from hierdp.audit.events import Claim, Condition, Event, chosen, whole
 from hierdp.audit.known import Undisturbed, all_over, direction, moves
-from hierdp.budget import Ledger
 from hierdp.cli import main
 from hierdp.errors import InputError
 from hierdp.execution import using
 from hierdp.mechanisms import MECHANISMS
-from hierdp.noise import Changes, ExactNoise, NoisyCounts, SimulatedNoise
+from hierdp.privacy.budget import Ledger
+from hierdp.privacy.noise import Changes, ExactNoise, NoisyCounts, SimulatedNoise
 from hierdp.reproduce.kuo2018.shared_seed import OneSeed
 from tests.marks import quick
 

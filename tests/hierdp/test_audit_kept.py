@@ -18,7 +18,7 @@ from hierdp.audit import CASES, Finding, audit, exactly, kept
 from hierdp.audit.events import Claim, Condition, Event
 from hierdp.cli import main
 from hierdp.errors import InputError
-from hierdp.noise import SimulatedNoise
+from hierdp.privacy.noise import SimulatedNoise
 
 RUNS = 12
 
@@ -91,7 +91,13 @@ def test_the_file_says_what_was_found_to_whoever_reads_it(tmp_path):
     assert list(row) == kept.COLUMNS
     said = row["mechanism"], row["method"], row["change"], row["event"], row["runs"], row["noise"]
     case = SOME[0]
-    assert said == (*case.name.split(), case.change, str(line.event), RUNS, "hierdp.noise.SimulatedNoise")
+    assert said == (
+        *case.name.split(),
+        case.change,
+        str(line.event),
+        RUNS,
+        "hierdp.privacy.noise.SimulatedNoise",
+    )
     assert (row["claimed_epsilon"], row["epsilon"], row["over"]) == (2.0, line.epsilon, False)
 
 
@@ -279,7 +285,9 @@ def test_on_a_terminal_the_lines_are_a_table(monkeypatch):
     from rich.console import Console
 
     monkeypatch.setenv("TERM", "xterm")  # a dumb terminal gets no table
-    monkeypatch.setattr("hierdp.progress.PATIENCE_SECONDS", 1e9)  # on a busy machine, bars come between
+    monkeypatch.setattr(
+        "hierdp.execution.progress.PATIENCE_SECONDS", 1e9
+    )  # on a busy machine, bars come between
     command = import_module("hierdp.cli.audit")  # the package has the command under the module's name
     screen = partial(Console, force_terminal=True, width=130, color_system=None)
     monkeypatch.setattr(command, "console", screen)

@@ -5,7 +5,7 @@ import pytest
 
 from hierdp.audit import CASES, audit
 from hierdp.audit.known import Undisturbed
-from hierdp.noise import ExactNoise, NoisyCounts, SimulatedNoise
+from hierdp.privacy.noise import ExactNoise, NoisyCounts, SimulatedNoise
 from tests.marks import quick
 
 

@@ -12,8 +12,8 @@ from click.testing import CliRunner
 from test_cli import FILES, FLOWS, SIZES, TABLED
 
 from hierdp import Hierarchy, Names, Numbers, SimulatedNoise, release
-from hierdp.budget import split
 from hierdp.cli import main
+from hierdp.privacy.budget import split
 from hierdp.tables import Axis, Prefixes, flows, group_sizes, read, read_parents, read_regions
 from models import Chebyshev, HierarchyQIP, Isotonic, Tree
 from solvers import solve

@@ -11,7 +11,6 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from hierdp import store
 from hierdp.bench import metrics, runs, verdicts
 from hierdp.bench.files import write
 from hierdp.bench.problems import Problem, problems
@@ -19,6 +18,7 @@ from hierdp.bench.report import study
 from hierdp.bench.verdicts import Truth, verdict
 from hierdp.cli import main
 from hierdp.errors import InputError
+from hierdp.execution import store
 from models import BudgetSplit, Chebyshev, CostTable, CumulativeQIP, HierarchyQIP, Isotonic, Tree
 from models.instances import load
 from solvers import Solution, solve

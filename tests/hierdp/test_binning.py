@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hierdp.axes import Dates, Names, Numbers, axis_of, span, tree_order
-from hierdp.binning import Histogram, histogram
+from hierdp.counts.axes import Dates, Names, Numbers, axis_of, span, tree_order
+from hierdp.counts.binning import Histogram, histogram
+from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError
-from hierdp.hierarchy import Hierarchy
 
 
 def test_numbers_fall_where_bins_say():

@@ -10,8 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hierdp.binning import Histogram
-from hierdp.budget import (
+from hierdp.counts.binning import Histogram
+from hierdp.counts.hierarchy import Hierarchy
+from hierdp.errors import InputError
+from hierdp.mechanisms.clustering import METHODS as CLUSTERING
+from hierdp.mechanisms.clustering import clustering
+from hierdp.mechanisms.count_of_counts.plan import budgets_of
+from hierdp.mechanisms.count_of_counts.plan import plan_of as counts_plan_of
+from hierdp.mechanisms.range_query.plan import METHODS, plan_of
+from hierdp.mechanisms.top_down import Unit, top_down
+from hierdp.mechanisms.top_down.unit import root_of
+from hierdp.privacy.budget import (
     Ledger,
     Spend,
     below,
@@ -23,16 +32,7 @@ from hierdp.budget import (
     split,
     sum_of,
 )
-from hierdp.errors import InputError
-from hierdp.hierarchy import Hierarchy
-from hierdp.mechanisms.clustering import METHODS as CLUSTERING
-from hierdp.mechanisms.clustering import clustering
-from hierdp.mechanisms.count_of_counts.plan import budgets_of
-from hierdp.mechanisms.count_of_counts.plan import plan_of as counts_plan_of
-from hierdp.mechanisms.range_query.plan import METHODS, plan_of
-from hierdp.mechanisms.top_down import Unit, top_down
-from hierdp.mechanisms.top_down.unit import root_of
-from hierdp.noise import ExactNoise, SimulatedNoise
+from hierdp.privacy.noise import ExactNoise, SimulatedNoise
 from hierdp.tables import Flows
 
 EPSILON = st.floats(1e-12, 1e9)

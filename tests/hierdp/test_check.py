@@ -11,18 +11,20 @@ import pytest
 from click.testing import CliRunner
 from doubles import hierarchy
 
-from hierdp import SimulatedNoise, files, proofs, release, seal
+from hierdp import SimulatedNoise, release
 from hierdp.check import FAILS, HOLDS, OPEN, UNCLAIMED, check
 from hierdp.check.budget import check_budget
 from hierdp.cli import main
 from hierdp.errors import InputError
+from hierdp.execution import seal
 from hierdp.mechanisms.clustering import METHODS as CLUSTER_METHODS
 from hierdp.mechanisms.count_of_counts.plan import MERGES
 from hierdp.mechanisms.group_size.repairs import METHODS as SIZE_METHODS
 from hierdp.mechanisms.range_query.plan import METHODS as RANGE_METHODS
 from hierdp.mechanisms.range_query.repairs import REPAIRS
 from hierdp.mechanisms.top_down.repairs import METHODS as LEVEL_METHODS
-from hierdp.record import Proved, Step, Steps
+from hierdp.record import files, proofs
+from hierdp.record.release import Proved, Step, Steps
 from models import Chebyshev
 from solvers import Solution, solve
 from tests.marks import quick

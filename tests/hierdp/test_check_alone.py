@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 from test_check import ALL, as_it_was, change_manifest, failed, released, verdicts
 
-from hierdp import SimulatedNoise, files, proofs, seal
+from hierdp import SimulatedNoise
 from hierdp.check import FAILS, HOLDS, OPEN, check
+from hierdp.execution import seal
+from hierdp.record import files, proofs
 from models.instances import packed, unpacked
 
 CHECK = """

@@ -8,13 +8,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hierdp import SimulatedNoise, files, release, seal
-from hierdp.axes import Numbers
-from hierdp.budget import Spend, epsilon_of, rho_of
+from hierdp import SimulatedNoise, release
 from hierdp.check import FAILS, HOLDS, check
 from hierdp.check.noise import LITTLE, MUCH, Law, Twice, _little, _much, check_noise, of_tree
-from hierdp.noise import deviation_of
-from hierdp.report_release import release_report
+from hierdp.counts.axes import Numbers
+from hierdp.execution import seal
+from hierdp.privacy.budget import Spend, epsilon_of, rho_of
+from hierdp.privacy.noise import deviation_of
+from hierdp.record import files
+from hierdp.reports.release import release_report
 from models import Tree
 
 LAWS = [Law(gaussian, scale) for gaussian in (False, True) for scale in (0.6, 0.9, 3.0, 12.5)]

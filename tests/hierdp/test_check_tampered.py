@@ -33,14 +33,16 @@ from test_check import (
     verdicts,
 )
 
-from hierdp import SimulatedNoise, files, proofs, release, seal
-from hierdp.axes import Numbers
-from hierdp.budget import Spend
+from hierdp import SimulatedNoise, release
 from hierdp.check import FAILS, HOLDS, OPEN, check
 from hierdp.check.counts import holds
 from hierdp.cli import main
-from hierdp.noise import Changes, deviation_of, threshold
-from hierdp.record import Step
+from hierdp.counts.axes import Numbers
+from hierdp.execution import seal
+from hierdp.privacy.budget import Spend
+from hierdp.privacy.noise import Changes, deviation_of, threshold
+from hierdp.record import files, proofs
+from hierdp.record.release import Step
 from solvers import Solution
 from tests.marks import quick
 

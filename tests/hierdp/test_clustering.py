@@ -12,18 +12,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hierdp.axes import Numbers
-from hierdp.binning import Histogram
-from hierdp.budget import Ledger, Spend
+from hierdp.counts.axes import Numbers
+from hierdp.counts.binning import Histogram
 from hierdp.errors import InputError
 from hierdp.mechanisms.clustering import METHODS, ahp_rules, clustering, from_table
 from hierdp.mechanisms.clustering import structure_first as sf
 from hierdp.mechanisms.clustering.ahp import ahp, laplace_scale, sorted_counts
 from hierdp.mechanisms.clustering.ahp_rules import RULES, empirical, greedy, optimal, rules_of_thumb
 from hierdp.mechanisms.clustering.noise_first import noise_first
-from hierdp.noise import ExactNoise, SimulatedNoise
+from hierdp.privacy.budget import Ledger, Spend
+from hierdp.privacy.noise import ExactNoise, SimulatedNoise
 from models import Clustering
-from models.run_costs import sums_of
+from models.arithmetic.run_costs import sums_of
 from solvers.fast.segment_paths import layers
 from tests.brute import blocks
 from tests.hierdp.doubles import Double, everything_in

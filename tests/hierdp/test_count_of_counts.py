@@ -12,16 +12,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hierdp import execution, release
+from hierdp.counts.size_runs import Runs, SizeRuns
 from hierdp.data.taxi import taxi
 from hierdp.errors import InputError
 from hierdp.mechanisms.count_of_counts import count_of_counts, measure, post_process
 from hierdp.mechanisms.count_of_counts import estimates as count_of_counts_estimates
 from hierdp.mechanisms.count_of_counts.estimates import METHODS, Sizes, estimate
 from hierdp.mechanisms.count_of_counts.plan import MERGES, plan_of
-from hierdp.metrics_runs import earth_movers_runs, size_run_errors
-from hierdp.noise import ExactNoise, SimulatedNoise
-from hierdp.record import Steps
-from hierdp.size_runs import Runs, SizeRuns
+from hierdp.metrics.runs import earth_movers_runs, size_run_errors
+from hierdp.privacy.noise import ExactNoise, SimulatedNoise
+from hierdp.record.release import Steps
 from tests.marks import quick
 
 TAXI = Path(__file__).parents[3] / "shared" / "data" / "taxi"

@@ -9,10 +9,10 @@ from doubles import hierarchy
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from hierdp.counts.size_runs import Runs
 from hierdp.mechanisms.count_of_counts.private import consistent_groups
 from hierdp.mechanisms.count_of_counts.top_down import Weighed, top_down
-from hierdp.record import Steps
-from hierdp.size_runs import Runs
+from hierdp.record.release import Steps
 from models import HierarchyQIP, Tree
 from solvers import solve
 

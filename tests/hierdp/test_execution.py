@@ -20,7 +20,8 @@ from click.testing import CliRunner
 from doubles import Double, hierarchy
 from test_check import ALL, PEOPLE
 
-from hierdp import SimulatedNoise, execution, release, source
+from hierdp import SimulatedNoise, execution, release
+from hierdp import versions as source
 from hierdp.cli import main
 from hierdp.errors import InputError
 from hierdp.execution import cluster, engine, processes
@@ -29,9 +30,10 @@ from hierdp.mechanisms.group_size import repairs as group_size_repairs
 from hierdp.mechanisms.how import How
 from hierdp.mechanisms.top_down import repairs as top_down_repairs
 from hierdp.mechanisms.top_down import top_down
-from hierdp.record import NotSolved
+from hierdp.record.release import NotSolved
 from hierdp.tables import Flows, GroupSizes
-from models import CumulativeQIP, exact
+from models import CumulativeQIP
+from models.arithmetic import exact
 from solvers import fast
 from solvers import process as solver_process
 

@@ -19,14 +19,16 @@ import tasks
 from click.testing import CliRunner
 from test_execution import sizes, trips
 
-from hierdp import SimulatedNoise, execution, folder, resume
+from hierdp import SimulatedNoise, execution
 from hierdp.cli import main
+from hierdp.execution import folder, resume
 from hierdp.mechanisms.group_size import group_size
 from hierdp.mechanisms.how import How
 from hierdp.mechanisms.top_down import top_down
-from hierdp.record import NotSolved
+from hierdp.record.release import NotSolved
 from hierdp.tables import sources
-from solvers import capability, worker
+from solvers import worker
+from solvers.backends import table
 from tests.marks import but_for_compiling, quick
 from tests.solvers.badly import told
 
@@ -59,7 +61,7 @@ def names(where="."):
 @pytest.fixture
 def bad(monkeypatch):
     rows = tuple(told(way) for way in WAYS)
-    monkeypatch.setattr(capability, "EXACT", (*capability.EXACT, *rows))
+    monkeypatch.setattr(table, "EXACT", (*table.EXACT, *rows))
     monkeypatch.setattr(worker, "GRACE_SECONDS", 0.3)
 
 
@@ -117,9 +119,9 @@ def run_list(command):
 
 def test_a_solver_does_not_outlive_who_asked():
     script = (
-        "import sys; from solvers import worker, process, capability\n"
+        "import sys; from solvers import worker, process; from solvers.backends import table\n"
         "from tests.solvers.badly import told\n"
-        "backend = told('hang'); capability.EXACT = (*capability.EXACT, backend)\n"
+        "backend = told('hang'); table.EXACT = (*table.EXACT, backend)\n"
         "from models import Isotonic; from solvers import solve\n"
         "print(worker._worker(backend)._process.pid, flush=True)\n"
         "solve(Isotonic([2, 1], integer=True), backend.name)\n"
@@ -505,7 +507,7 @@ VERIFY = "verify Chebyshev Isotonic --backends highs --instances 2 --size 5 --re
 
 
 def test_verify_goes_on(monkeypatch):
-    from hierdp import verification
+    from hierdp.verification import judge as verification
 
     asked, good = [], verification.solve
 

@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from hierdp import figures
+from hierdp.reports import figures
 
 
 def pixels(svg):

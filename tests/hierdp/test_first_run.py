@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from hierdp import progress
+from hierdp.execution import progress
 
 HOMES = "state,county,home,n\nA,a,1,2\nA,a,2,0\nA,a2,4,1\nB,b,3,5\nB,b,5,5\nB,c,6,3\n"
 TRIPS = "o_state,o,d,n\nA,a,x,30\nA,a,y,2\nB,b,x,10\n"
@@ -38,17 +38,22 @@ COMMANDS = {
         f"{HOUSES} --max-size 20",
         40,  # the exchange of units over a tree alone has 17
         {"solvers.fast.exchange", "solvers.fast.hierarchy", "solvers.fast.hierarchy_relaxed"}
-        | {"solvers.fast.isotonic", "models.isotonic_prices", "models.node_prices", "models.tree_sums"},
+        | {
+            "solvers.fast.isotonic",
+            "models.witnesses.isotonic_prices",
+            "models.witnesses.node_prices",
+            "models.arithmetic.tree_sums",
+        },
     ),
     "count-of-counts": (
         f"{HOUSES} --max-size 200",
         15,
-        {"solvers.fast.isotonic", "solvers.fast.matching", "models.isotonic_prices"},
+        {"solvers.fast.isotonic", "solvers.fast.matching", "models.witnesses.isotonic_prices"},
     ),
     "top-down": (
         "trips.csv --axis origin=o_state,o --axis to=d --count n --delta 1e-8",
         12,
-        {"solvers.fast.chebyshev", "models.chebyshev", "models.segments"},
+        {"solvers.fast.chebyshev", "models.chebyshev", "models.arithmetic.segments"},
     ),
     "range-query": (
         "ages.csv --numbers age=0:120",
@@ -59,14 +64,19 @@ COMMANDS = {
         "ages.csv --numbers age=0:120",
         20,  # which of the exact searches runs depends on the noisy counts
         {"solvers.fast.exact_paths", "solvers.fast.clustering", "solvers.fast.segment_paths"}
-        | {"models.run_costs", "models.witnesses.few_runs", "models.witnesses.sorted_runs"}
+        | {"models.arithmetic.run_costs", "models.witnesses.few_runs", "models.witnesses.sorted_runs"}
         | {"models.witnesses.ordered_runs", "models.clustering", "hierdp.mechanisms.clustering.ahp_rules"},
     ),
 }
 """Arguments; how many kernels at most, somewhat over what a run compiled when this was written (34, 10, 8, 4
 and 10), for noise changes which are called; and the modules that they come from."""
 
-SHARED = {"models.exact", "models.distance", "models.layout", "models.runs"}
+SHARED = {
+    "models.arithmetic.exact",
+    "models.arithmetic.distance",
+    "models.programs.layout",
+    "models.arithmetic.runs",
+}
 """Arithmetic and layout that all models use."""
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from hierdp import exchange, folder, progress, seal
 from hierdp.cli import main
 from hierdp.errors import InputError
+from hierdp.execution import exchange, folder, progress, seal
 from tests.marks import but_for_compiling
 
 TABLE = "town,home\na,1\na,1\nb,2\n"

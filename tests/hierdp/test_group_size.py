@@ -10,11 +10,11 @@ from doubles import Double, added, group_sizes, hierarchy
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError
-from hierdp.hierarchy import Hierarchy
 from hierdp.mechanisms.group_size import m_c_dp, measure, post_process
 from hierdp.mechanisms.group_size.repairs import METHODS
-from hierdp.noise import NoisyCounts, SimulatedNoise
+from hierdp.privacy.noise import NoisyCounts, SimulatedNoise
 from hierdp.tables import GroupSizes
 from hierdp.tables import group_sizes as read_sizes
 

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from doubles import hierarchy
 
-from hierdp import metrics
+from hierdp.counts.histogram import cumulative
 from hierdp.errors import InputError
-from hierdp.histogram import cumulative
 from hierdp.mechanisms.group_size import group_size, measure, post_process
 from hierdp.mechanisms.group_size.repairs import METHODS, paper_window
 from hierdp.mechanisms.how import How
-from hierdp.noise import SimulatedNoise
-from hierdp.record import NotSolved
+from hierdp.metrics import group_sizes as metrics
+from hierdp.privacy.noise import SimulatedNoise
+from hierdp.record.release import NotSolved
 from hierdp.tables import GroupSizes
 from models import CumulativeQIP, HierarchyQIP
 

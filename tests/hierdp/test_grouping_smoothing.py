@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hierdp.budget import Ledger
 from hierdp.errors import InputError
 from hierdp.mechanisms.clustering.grouping_smoothing import gs
-from hierdp.noise import ExactNoise, SimulatedNoise
+from hierdp.privacy.budget import Ledger
+from hierdp.privacy.noise import ExactNoise, SimulatedNoise
 from tests.hierdp.doubles import Double, unrelated
 
 

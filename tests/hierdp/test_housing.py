@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from hierdp.counts.size_runs import Runs
 from hierdp.data.census import PUBLISHED
 from hierdp.data.housing import COUNTIES, GROUPS, MAX_SIZE, OUTLIERS, WEST_COAST, housing
 from hierdp.errors import InputError
-from hierdp.size_runs import Runs
 
 pytestmark = pytest.mark.slow
 

@@ -22,7 +22,9 @@ def python(code, folder=None, **variables):
     )
 
 
-@pytest.mark.parametrize("module", ["hierdp", "hierdp.cli", "hierdp.hierarchy", "hierdp.budget"])
+@pytest.mark.parametrize(
+    "module", ["hierdp", "hierdp.cli", "hierdp.counts.hierarchy", "hierdp.privacy.budget"]
+)
 def test_import_is_light(tmp_path, module):
     done = python(f"import sys, {module}; print(*sorted({HEAVY} & set(sys.modules)))", tmp_path)
     assert done.returncode == 0, done.stderr
@@ -99,7 +101,7 @@ def test_a_tree_needs_no_kernels(tmp_path):
 
 def test_exact_noise_loads_opendp_without_its_extras(tmp_path):
     code = (
-        "import numpy as np\nfrom hierdp.noise import ExactNoise\n"
+        "import numpy as np\nfrom hierdp.privacy.noise import ExactNoise\n"
         "ExactNoise().geometric(np.ones(3, int), 'q', 1, 1.0)"
     )
     assert not loaded(tmp_path, code) & {"sklearn", "scipy.stats", "polars", "opendp.prelude"}
@@ -142,7 +144,12 @@ def test_answers_are_read_without_what_made_the_release(tmp_path):
     found = loaded(
         tmp_path, "import hierdp.mechanisms.range_query.answers, hierdp.mechanisms.range_query.table"
     )
-    assert not found & {"solvers", "hierdp.record", "hierdp.noise", "hierdp.mechanisms.range_query.mechanism"}
+    assert not found & {
+        "solvers",
+        "hierdp.record.release",
+        "hierdp.privacy.noise",
+        "hierdp.mechanisms.range_query.mechanism",
+    }
 
 
 def test_listing_the_solvers_loads_none(tmp_path):

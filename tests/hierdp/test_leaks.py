@@ -17,10 +17,10 @@ from doubles import Double, everything_in, hierarchy
 from rich.console import Console
 from test_clustering import Choosing
 
-from hierdp import progress
-from hierdp.binning import Histogram
-from hierdp.budget import Spend
 from hierdp.cli import main
+from hierdp.counts.binning import Histogram
+from hierdp.counts.size_runs import Runs, SizeRuns
+from hierdp.execution import progress
 from hierdp.mechanisms import FRONTS
 from hierdp.mechanisms.clustering import METHODS as CLUSTERING
 from hierdp.mechanisms.clustering import clustering
@@ -31,8 +31,8 @@ from hierdp.mechanisms.range_query import METHODS as RANGE_QUERY
 from hierdp.mechanisms.range_query import range_query
 from hierdp.mechanisms.top_down import METHODS as TOP_DOWN
 from hierdp.mechanisms.top_down import top_down
-from hierdp.noise import ExactNoise
-from hierdp.size_runs import Runs, SizeRuns
+from hierdp.privacy.budget import Spend
+from hierdp.privacy.noise import ExactNoise
 from hierdp.tables import Flows, GroupSizes
 from hierdp.tables.databases import embedded
 
@@ -116,7 +116,7 @@ def test_clustering(leaks, method):
 def test_range_query(leaks, method):
     data = Histogram.of(COUNTS)
     if method.startswith("H_tree"):
-        from hierdp.axes import Names
+        from hierdp.counts.axes import Names
 
         data = Histogram(COUNTS, (Names.of("town", hierarchy([[0, 0], [0, 0, 1, 1]])),))
     secrets = [*COUNTS, COUNTS[:2].sum(), COUNTS[2:].sum(), COUNTS.sum(), abs(COUNTS[0] - COUNTS[1])]

@@ -9,11 +9,11 @@ import pytest
 from click.testing import CliRunner
 
 from hierdp.audit import CASES
-from hierdp.budget import Ledger
 from hierdp.cli import main
 from hierdp.errors import InputError
 from hierdp.mechanisms import MECHANISMS
-from hierdp.noise import SimulatedNoise
+from hierdp.privacy.budget import Ledger
+from hierdp.privacy.noise import SimulatedNoise
 
 NAMES = [f"{case.name}: {case.change}" for case in CASES]
 

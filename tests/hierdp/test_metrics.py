@@ -8,8 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hierdp.mechanisms.top_down import inf_tda, true_table
-from hierdp.metrics import earth_movers, group_size_errors, l1, largest_cells, side_by_side, top_down_errors
-from hierdp.noise import SimulatedNoise
+from hierdp.metrics.group_sizes import (
+    earth_movers,
+    group_size_errors,
+    l1,
+    largest_cells,
+    side_by_side,
+    top_down_errors,
+)
+from hierdp.privacy.noise import SimulatedNoise
 from models import Tree
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hierdp.errors import InputError
-from hierdp.metrics_histogram import kld
+from hierdp.metrics.histogram import kld
 
 
 def plain(true, released, floor):

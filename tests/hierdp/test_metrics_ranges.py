@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hierdp.errors import InputError
-from hierdp.metrics_ranges import (
+from hierdp.metrics.ranges import (
     all_ranges_error,
     box_sums,
     prefix_sums,

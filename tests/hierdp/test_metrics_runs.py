@@ -6,9 +6,9 @@ from doubles import hierarchy
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hierdp.metrics import earth_movers
-from hierdp.metrics_runs import earth_movers_runs, omniscient, size_run_errors
-from hierdp.size_runs import Runs
+from hierdp.counts.size_runs import Runs
+from hierdp.metrics.group_sizes import earth_movers
+from hierdp.metrics.runs import earth_movers_runs, omniscient, size_run_errors
 
 quiet = settings(deadline=None, suppress_health_check=list(HealthCheck))
 rows = st.lists(st.integers(0, 3), min_size=6, max_size=6)

@@ -13,12 +13,12 @@ import pytest
 from doubles import everything_in, hierarchy
 from scipy import stats
 
-from hierdp import noise as module
-from hierdp import progress
 from hierdp.errors import InputError
+from hierdp.execution import progress
 from hierdp.mechanisms.group_size import m_c_dp
 from hierdp.mechanisms.top_down import Unit
-from hierdp.noise import BLOCK, Changes, ExactNoise, NoisyCounts, SimulatedNoise, miss_of, threshold
+from hierdp.privacy import noise as module
+from hierdp.privacy.noise import BLOCK, Changes, ExactNoise, NoisyCounts, SimulatedNoise, miss_of, threshold
 from hierdp.tables import GroupSizes
 
 DRAWS = 20_000

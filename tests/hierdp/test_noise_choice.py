@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from hierdp.errors import InputError
-from hierdp.noise import ExactNoise, SimulatedNoise
+from hierdp.privacy.noise import ExactNoise, SimulatedNoise
 
 SOURCES = {"exact": ExactNoise, "simulated": lambda: SimulatedNoise(5)}
 

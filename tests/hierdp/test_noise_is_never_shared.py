@@ -16,15 +16,15 @@ import numpy as np
 import pytest
 
 import hierdp
-from hierdp import noise
 from hierdp.cli import main
-from hierdp.hierarchy import Hierarchy
+from hierdp.counts.hierarchy import Hierarchy
+from hierdp.counts.size_runs import Runs, SizeRuns
 from hierdp.mechanisms import FRONTS
 from hierdp.mechanisms.count_of_counts import count_of_counts
 from hierdp.mechanisms.group_size import group_size
-from hierdp.noise import ExactNoise, Noise, SimulatedNoise
+from hierdp.privacy import noise
+from hierdp.privacy.noise import ExactNoise, Noise, SimulatedNoise
 from hierdp.reproduce.kuo2018.shared_seed import OneSeed, TheirDraws
-from hierdp.size_runs import Runs, SizeRuns
 from hierdp.tables import GroupSizes
 
 SEEDS = ("seed", "random", "rng", "generator", "state", "share_noise", "reuse", "draws")

@@ -7,10 +7,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from hierdp.budget import Ledger, Spend
 from hierdp.errors import InputError
 from hierdp.mechanisms.clustering.php import SENSITIVITY, cut_scores, php
-from hierdp.noise import ExactNoise, SimulatedNoise
+from hierdp.privacy.budget import Ledger, Spend
+from hierdp.privacy.noise import ExactNoise, SimulatedNoise
 from tests.hierdp.doubles import Double
 
 

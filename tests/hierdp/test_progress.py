@@ -6,7 +6,8 @@ import numba
 import pytest
 from rich.console import Console
 
-from hierdp import noise, progress
+from hierdp.execution import progress
+from hierdp.privacy import noise
 
 
 @pytest.mark.parametrize("terminal", [True, False])

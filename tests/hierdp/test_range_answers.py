@@ -8,16 +8,16 @@ import pytest
 
 from hierdp import SimulatedNoise
 from hierdp.analysis.consistent import ConsistentVariance
-from hierdp.axes import Names
-from hierdp.binning import Histogram
+from hierdp.counts.axes import Names
+from hierdp.counts.binning import Histogram
+from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError
-from hierdp.hierarchy import Hierarchy
 from hierdp.mechanisms.range_query import METHODS, range_query
 from hierdp.mechanisms.range_query.answers import Answers, read_answers
 from hierdp.mechanisms.range_query.boxes import box_covers, box_variances, run_covers
 from hierdp.mechanisms.range_query.tree import grid_tree, hierarchy_tree
 from hierdp.mechanisms.range_query.wavelet import Wavelet, coefficients
-from hierdp.noise import double_geometric_variance
+from hierdp.privacy.noise import double_geometric_variance
 
 SHAPES = [
     ((8,), 2),

@@ -7,17 +7,17 @@ import pandas as pd
 import pytest
 
 from hierdp import SimulatedNoise, release
-from hierdp.axes import Names, Numbers
-from hierdp.binning import Histogram
+from hierdp.counts.axes import Names, Numbers
+from hierdp.counts.binning import Histogram
+from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError
-from hierdp.hierarchy import Hierarchy
 from hierdp.mechanisms.range_query import METHODS, RangeRelease, range_query
 from hierdp.mechanisms.range_query.plan import best_branching, plan_of
 from hierdp.mechanisms.range_query.repairs import REPAIRS
 from hierdp.mechanisms.range_query.tree import grid_tree, hierarchy_tree, tree_of_boxes
 from hierdp.mechanisms.range_query.wavelet import coefficients, counts_of, sensitivity
-from hierdp.noise import NoisyCounts, Spend, double_geometric_variance
-from hierdp.record import NotSolved
+from hierdp.privacy.noise import NoisyCounts, Spend, double_geometric_variance
+from hierdp.record.release import NotSolved
 
 PLACES = Hierarchy.from_columns(
     {"state": ["B", "A", "B", "A", "C", "B"], "town": ["u", "v", "w", "x", "y", "z"]}, ["state", "town"]

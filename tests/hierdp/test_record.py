@@ -5,8 +5,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from hierdp import record
-from hierdp.record import NotSolved
+from hierdp.record import release as record
+from hierdp.record.release import NotSolved
 from models import Chebyshev, Isotonic
 from solvers import Solution, solve
 

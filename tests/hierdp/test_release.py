@@ -20,14 +20,15 @@ import pytest
 from click.testing import CliRunner
 from doubles import Double, everything_in, hierarchy
 
-import hierdp.record as record
+import hierdp.record.release as record
 import solvers
-from hierdp import SimulatedNoise, exchange, folder, release
+from hierdp import SimulatedNoise, release
 from hierdp.cli import main
 from hierdp.errors import InputError
+from hierdp.execution import exchange, folder
 from hierdp.mechanisms.group_size import m_c_dp
 from hierdp.mechanisms.top_down import inf_tda
-from hierdp.record import NotProved
+from hierdp.record.release import NotProved
 from hierdp.tables import Flows, GroupSizes
 from tests.marks import quick
 
@@ -368,7 +369,7 @@ def test_a_failure_while_drawing_the_report_leaves_nothing(made, tmp_path, monke
     def fails(*_):
         raise RuntimeError("no ink")
 
-    monkeypatch.setattr("hierdp.report_release.release_report", fails)
+    monkeypatch.setattr("hierdp.reports.release.release_report", fails)
     with pytest.raises(RuntimeError, match="no ink"):
         made.write(tmp_path / "out")
     assert names(tmp_path) == []
@@ -376,7 +377,7 @@ def test_a_failure_while_drawing_the_report_leaves_nothing(made, tmp_path, monke
 
 SLOW = """
 import time
-import hierdp.record as record
+import hierdp.record.release as record
 import solvers
 from hierdp.cli import main
 write = record.write_tables

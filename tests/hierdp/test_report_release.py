@@ -9,10 +9,10 @@ import pytest
 from click.testing import CliRunner
 
 from hierdp import SimulatedNoise, release
-from hierdp.axes import Numbers
 from hierdp.cli import main
+from hierdp.counts.axes import Numbers
 from hierdp.errors import InputError
-from hierdp.report_release import release_report as drawn
+from hierdp.reports.release import release_report as drawn
 
 
 def release_report(made, **words):

@@ -12,8 +12,8 @@ from click.testing import CliRunner
 from hierdp.cli import main
 from hierdp.mechanisms.clustering import METHODS
 from hierdp.mechanisms.clustering.ahp_rules import RULES
-from hierdp.metrics_histogram import kld
-from hierdp.metrics_ranges import range_error
+from hierdp.metrics.histogram import kld
+from hierdp.metrics.ranges import range_error
 from hierdp.reproduce import zhang2014
 from hierdp.reproduce.runs import noise_for
 from hierdp.reproduce.zhang2014 import experiments, optimum, parts

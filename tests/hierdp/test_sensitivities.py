@@ -17,7 +17,7 @@ from test_count_of_counts import LEAVES, asked
 from test_range_query import NoNoise
 from test_top_down_unit import UNITS, flows_of, people
 
-from hierdp.binning import Histogram
+from hierdp.counts.binning import Histogram
 from hierdp.mechanisms.clustering import METHODS as CLUSTERING
 from hierdp.mechanisms.count_of_counts.plan import plan_of
 from hierdp.mechanisms.group_size import measure

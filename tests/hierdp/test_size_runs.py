@@ -7,7 +7,7 @@ from doubles import group_sizes, hierarchy
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hierdp.size_runs import (
+from hierdp.counts.size_runs import (
     Runs,
     SizeRuns,
     cumulative_of,

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hierdp.counts.hierarchy import Hierarchy
 from hierdp.data import AIRPORTS, FLIGHTS
 from hierdp.errors import InputError
-from hierdp.hierarchy import Hierarchy
 from hierdp.tables import Axis, flows, group_sizes, read, read_regions
 from tests.marks import quick
 

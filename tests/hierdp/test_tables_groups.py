@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 import hierdp.tables.groups as counting
 from hierdp import release
 from hierdp.cli import main
+from hierdp.counts.hierarchy import Hierarchy
+from hierdp.counts.size_runs import group_runs
 from hierdp.errors import InputError
-from hierdp.hierarchy import Hierarchy
-from hierdp.size_runs import group_runs
 from hierdp.tables import Prefixes, flows, group_sizes, read_parents, read_regions
 from tests.marks import quick
 

@@ -10,18 +10,19 @@ from tasks import square
 
 import solvers
 from hierdp import execution
+from hierdp.counts.hierarchy import Hierarchy
 from hierdp.execution import processes
-from hierdp.hierarchy import Hierarchy
 from hierdp.mechanisms import group_size, how, top_down
 from hierdp.mechanisms.group_size import repairs as group_size_repairs
 from hierdp.mechanisms.group_size.repairs import METHODS as GROUP_SIZE
 from hierdp.mechanisms.how import Deadline, How
 from hierdp.mechanisms.top_down import METHODS as TOP_DOWN
 from hierdp.mechanisms.top_down import repairs as top_down_repairs
-from hierdp.noise import SimulatedNoise
-from hierdp.record import NotSolved
+from hierdp.privacy.noise import SimulatedNoise
+from hierdp.record.release import NotSolved
 from hierdp.tables import Flows, GroupSizes
-from solvers import cost_tables, solve
+from solvers import solve
+from solvers.backends import cost_tables
 
 PLACES = Hierarchy.from_columns({"town": ["a", "b"]}, ["town"])
 SIZES = GroupSizes(PLACES, np.array([[3, 1], [2, 0], [1, 1]]))

@@ -10,11 +10,11 @@ from doubles import Double, added, flows, hierarchy, unrelated
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hierdp.budget import rho_of
 from hierdp.errors import InputError
 from hierdp.mechanisms.top_down import inf_tda, refinements, true_table
 from hierdp.mechanisms.top_down.unit import root_of
-from hierdp.noise import SimulatedNoise
+from hierdp.privacy.budget import rho_of
+from hierdp.privacy.noise import SimulatedNoise
 from hierdp.tables import Flows
 
 quiet = settings(deadline=None, suppress_health_check=list(HealthCheck))

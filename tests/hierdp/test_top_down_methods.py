@@ -14,7 +14,6 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import solvers
-from hierdp.budget import rho_of
 from hierdp.cli import main
 from hierdp.errors import InputError
 from hierdp.front import release
@@ -23,8 +22,9 @@ from hierdp.mechanisms.how import How
 from hierdp.mechanisms.top_down import METHODS, Unit, mechanism, refinements, top_down, true_table
 from hierdp.mechanisms.top_down import repairs as top_down_repairs
 from hierdp.mechanisms.top_down.repairs import any_nearest, rounded, two_phases
-from hierdp.noise import Changes, ExactNoise, SimulatedNoise, threshold
-from hierdp.record import NotSolved
+from hierdp.privacy.budget import rho_of
+from hierdp.privacy.noise import Changes, ExactNoise, SimulatedNoise, threshold
+from hierdp.record.release import NotSolved
 from hierdp.tables import Flows
 from models import Chebyshev, FixedSum
 

@@ -13,12 +13,12 @@ from doubles import Double, hierarchy, unrelated
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hierdp.budget import Spend
+from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError
-from hierdp.hierarchy import Hierarchy
 from hierdp.mechanisms.top_down import METHODS, Unit, refinements, top_down
 from hierdp.mechanisms.top_down.levels import Children, depths_of, finest_places, nodes_above, root
 from hierdp.mechanisms.top_down.unit import root_of
+from hierdp.privacy.budget import Spend
 from hierdp.tables import Flows, flows
 
 AXES = (hierarchy([[0, 0], [0, 0, 1]], "o"), hierarchy([[0, 0]], "d"))

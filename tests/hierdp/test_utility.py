@@ -8,14 +8,14 @@ from doubles import added, flows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hierdp import metrics
-from hierdp.budget import rho_of
+from hierdp.analysis.utility import error_bound, error_bound_by_nodes
 from hierdp.data.trips import binary_areas, random_areas
 from hierdp.errors import InputError
 from hierdp.mechanisms.top_down import top_down, true_table
-from hierdp.noise import SimulatedNoise
+from hierdp.metrics import group_sizes as metrics
+from hierdp.privacy.budget import rho_of
+from hierdp.privacy.noise import SimulatedNoise
 from hierdp.tables import Flows
-from hierdp.utility import error_bound, error_bound_by_nodes
 
 DELTA = 1e-6
 

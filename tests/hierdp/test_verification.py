@@ -8,15 +8,16 @@ import pytest
 from click.testing import CliRunner
 from doubles import hierarchy
 
-import hierdp.verification as verification
-from hierdp import SimulatedNoise, matrix, verify
+import hierdp.verification.judge as verification
+from hierdp import SimulatedNoise, verify
 from hierdp.cli import main
 from hierdp.mechanisms.group_size import m_c_dp
 from hierdp.mechanisms.top_down import inf_tda
 from hierdp.tables import Flows, GroupSizes
+from hierdp.verification import matrix
 from models import Chebyshev, HierarchyQIP, Isotonic, StrategySDP, Tree
 from solvers import Solution, solve
-from solvers.capability import find
+from solvers.backends.table import find
 
 MODEL = Chebyshev([5, 3, -2, 8], total=9)
 

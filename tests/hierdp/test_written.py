@@ -13,11 +13,14 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
-from hierdp import SimulatedNoise, files, record, release, seal, written, zips
-from hierdp.axes import Numbers
+from hierdp import SimulatedNoise, release
 from hierdp.check import FAILS, check
 from hierdp.cli import main
 from hierdp.cli.common import visible
+from hierdp.counts.axes import Numbers
+from hierdp.execution import seal
+from hierdp.record import files, written, zips
+from hierdp.record import release as record
 
 NAMES = ["a\rb", "c\nd", 'e"f,g', "x\x1b[31m", "[bold]y[/bold]", "z", "\u202eright"]
 

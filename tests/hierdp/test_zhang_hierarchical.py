@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from hierdp.noise import SimulatedNoise
+from hierdp.privacy.noise import SimulatedNoise
 from hierdp.reproduce.zhang2014 import hierarchical
 from hierdp.reproduce.zhang2014.settings import QUICK
 from models import ConstrainedInference, Tree

@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from hierdp.matrix import kinds
+from hierdp.verification.matrix import kinds
 from models import Certificate, Isotonic, Program
 from models.certificate import judge
 from solvers import fast, prove, solve

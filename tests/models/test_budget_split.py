@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from models import BudgetSplit
 from solvers import fast, solve, worker
-from solvers.capability import find
-from solvers.conic import ConicPlan, is_conic, solve_conic
+from solvers.backends.conic import ConicPlan, is_conic, solve_conic
+from solvers.backends.table import find
 from solvers.effort import Effort
 
 

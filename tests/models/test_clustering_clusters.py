@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models import Clustering, clustering, runs
+from models import Clustering, clustering
+from models.arithmetic import runs
 from models.witnesses import sorted_runs
 from solvers import fast, prove, solve
 from solvers.fast import monge

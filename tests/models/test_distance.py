@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models import exact
-from models.distance import distance
+from models.arithmetic import exact
+from models.arithmetic.distance import distance
 from tests.marks import quick
 
 LEAST, MOST = -(2**63), 2**63 - 1

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models import Chebyshev, HierarchyQIP, Isotonic, Program, Tree, exact
-from models.program import Block, Term, rows_of
-from models.reformulate import Piecewise, without_absolutes
+from models import Chebyshev, HierarchyQIP, Isotonic, Program, Tree
+from models.arithmetic import exact
+from models.programs.program import Block, Term, rows_of
+from models.programs.reformulate import Piecewise, without_absolutes
 
 int64 = st.one_of(
     st.integers(-(2**63), 2**63 - 1),

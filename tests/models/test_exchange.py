@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models import HierarchyQIP, Tree, layout
-from models.layout import by_node, by_size, in_blocks, layout_of
+from models import HierarchyQIP, Tree
+from models.programs import layout
+from models.programs.layout import by_node, by_size, in_blocks, layout_of
 from solvers import fast, prove
 from solvers.fast.exchange import exchange
 

@@ -8,8 +8,8 @@ from scipy.optimize import minimize
 
 from models import StrategySDP
 from solvers import fast, solve, worker
-from solvers.capability import find
-from solvers.conic import ConicPlan, is_conic
+from solvers.backends.conic import ConicPlan, is_conic
+from solvers.backends.table import find
 from solvers.effort import Effort
 from solvers.fast import strategy as fast_strategy
 

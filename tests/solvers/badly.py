@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from solvers import capability
+from solvers.backends import table as capability
 from solvers.solution import Answer
 
 
 class Session(capability.Session):
     def __init__(self, program, effort, how):
-        from solvers.highs import Session as Highs
+        from solvers.backends.highs import Session as Highs
 
         self.how, self.size = how, program.size
         self.any = Highs(replace(program, objective=[]), effort)  # an answer that keeps the rows, no more

@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 
-from solvers import capability
+from solvers.backends import table as capability
 from solvers.solution import Answer, NoAnswer
 
 

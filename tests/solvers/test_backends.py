@@ -7,9 +7,9 @@ import pytest
 import scipy.sparse as sp
 
 from models import Chebyshev, CostTable, HierarchyQIP, Isotonic, Program, Tree
-from models.program import Block, Rows, Term, rows_of
+from models.programs.program import Block, Rows, Term, rows_of
 from solvers import backends, solve
-from solvers.capability import Backend, find
+from solvers.backends.table import Backend, find
 
 NAMES = [backend.name for backend in backends() if backend.name != "fast"]
 

@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 from numba.core.event import TimingListener, install_listener
 
-import solvers.capability as capability
 from models import Chebyshev, FixedSum, HierarchyQIP, Isotonic, Program, Tree
-from models.program import Block, Term, rows_of
+from models.programs.program import Block, Term, rows_of
 from solvers import backends, fast, solve, worker
-from solvers.capability import find
+from solvers.backends import table
+from solvers.backends.table import find
 from solvers.effort import OPTIONS
 
 MODELS = [Chebyshev, HierarchyQIP, Isotonic]
@@ -170,9 +170,9 @@ def test_an_unfinished_linear_program_has_no_bound(name):
 
 TWICE = """
 import numpy as np
-from models.program import Block, Program, Term
+from models.programs.program import Block, Program, Term
 from solvers.effort import Effort
-from solvers.highs import Session
+from solvers.backends.highs import Session
 session = Session(Program("p", [Block("v", (2,))], [], [Term("linear", np.arange(2))]), Effort())
 session._highs.getRunTime = lambda: 100.0  # what earlier runs took
 session.run(2.5)
@@ -234,24 +234,24 @@ def test_a_missing_library_is_met_with_its_installation(monkeypatch):
             raise metadata.PackageNotFoundError(package)
         return "1"
 
-    monkeypatch.setattr(capability.metadata, "version", version)
-    capability._version.cache_clear()
+    monkeypatch.setattr(table.metadata, "version", version)
+    table._version.cache_clear()
     try:
         with pytest.raises(
             ValueError, match=r"the backend highs is not installed\. To get it: pip install highspy"
         ):
             solve(Isotonic([1]), "highs")
-        table = {b.name: b for b in backends()}
-        assert not table["highs"].installed
-        assert table["cp-sat"].installed
+        known = {b.name: b for b in backends()}
+        assert not known["highs"].installed
+        assert known["cp-sat"].installed
     finally:
-        capability._version.cache_clear()
+        table._version.cache_clear()
 
 
 def test_the_table_of_backends():
-    table = {b.name: b for b in backends()}
-    assert {"fast", "highs", "cp-sat", "clarabel", "pyomo:highs"} <= set(table)
-    for backend in table.values():
+    known = {b.name: b for b in backends()}
+    assert {"fast", "highs", "cp-sat", "clarabel", "pyomo:highs"} <= set(known)
+    for backend in known.values():
         assert backend.library
         assert backend.licence
         assert backend.install.startswith("pip install ")
@@ -281,9 +281,9 @@ def test_a_killed_process_has_crashed_and_the_next_solve_works():
 
 HANGING = """
 import os, time
-from solvers import capability
+from solvers.backends import table
 from solvers.solution import Answer
-class Session(capability.Session):
+class Session(table.Session):
     def __init__(self, program, threads): pass
     def run(self, seconds):
         if os.path.exists(os.path.join(os.path.dirname(__file__), "crash")): raise RuntimeError("out of luck")
@@ -299,10 +299,8 @@ def test_hanging_failing_and_lying_backends(tmp_path, monkeypatch):
     (tmp_path / "hanging_solver.py").write_text(HANGING)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setattr(worker, "GRACE_SECONDS", 0.5)
-    backend = capability.Backend(
-        "hang", "x", "numpy", "x", "hanging_solver", integer=True, integer_quadratic=True
-    )
-    monkeypatch.setattr(capability, "EXACT", (*capability.EXACT, backend))
+    backend = table.Backend("hang", "x", "numpy", "x", "hanging_solver", integer=True, integer_quadratic=True)
+    monkeypatch.setattr(table, "EXACT", (*table.EXACT, backend))
     model = Isotonic([3, 1], integer=True)
     solution = solve(model, "hang", time_limit=0.2)
     assert solution.status == "time_limit"

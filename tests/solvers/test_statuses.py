@@ -7,10 +7,10 @@ from importlib import metadata
 import numpy as np
 import pytest
 
-import hierdp.verification as verification
-import solvers.capability as capability
+import hierdp.verification.judge as verification
+import solvers.backends.table as capability
 from models import BudgetSplit, Chebyshev, CostTable, HierarchyQIP, Isotonic, Program, Tree
-from models.program import Block, Term, rows_of
+from models.programs.program import Block, Term, rows_of
 from solvers import Solution, backends, fast, solve, worker
 from solvers.plan import Plan, plan
 from solvers.solution import Answer
@@ -137,8 +137,8 @@ CVXPY_ENDS = """
 import time
 from types import SimpleNamespace
 import numpy as np
-from models.program import Block, Program, Term
-from solvers import cvxpy_any
+from models.programs.program import Block, Program, Term
+from solvers.backends import cvxpy_any
 from solvers.effort import Effort
 program = Program("p", [Block("v", (1,), 0, 5)], [], [Term("linear", np.arange(1))])
 
@@ -359,7 +359,7 @@ def test_what_the_solvers_behind_cvxpy_and_pyomo_take(monkeypatch, name, integer
 def test_a_solver_that_pyomo_fails_to_look_for_is_not_here(monkeypatch):
     from pyomo.common.errors import ApplicationError
 
-    from solvers import pyomo_any
+    from solvers.backends import pyomo_any
 
     def fails(_):
         raise ApplicationError("no executable")

@@ -12,12 +12,12 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from hierdp.budget import check_share, split
 from hierdp.errors import InputError
 from hierdp.mechanisms.clustering.ahp_rules import Rule
 from hierdp.mechanisms.clustering.published import Published, of_clusters, sums_of
-from hierdp.noise import Noise, double_geometric_variance
-from hierdp.record import Solving, Step
+from hierdp.privacy.budget import check_share, split
+from hierdp.privacy.noise import Noise, double_geometric_variance
+from hierdp.record.release import Solving, Step
 
 Ints = NDArray[np.int64]
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hierdp.record import Solving, Step
+from hierdp.record.release import Solving, Step
 from models import Clustering
-from models.kernels import kernel
+from models.arithmetic.kernels import kernel
 
 Ints = NDArray[np.int64]
 

@@ -14,10 +14,10 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from hierdp.budget import check_share, split
 from hierdp.errors import InputError
 from hierdp.mechanisms.clustering.published import Published, of_clusters, sums_of
-from hierdp.noise import Noise
+from hierdp.privacy.budget import check_share, split
+from hierdp.privacy.noise import Noise
 
 Ints = NDArray[np.int64]
 

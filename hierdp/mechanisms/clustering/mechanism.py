@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hierdp.binning import AxisOf, Histogram, checked_axes, histogram
-from hierdp.budget import Ledger, check_epsilon
+from hierdp.counts.binning import AxisOf, Histogram, checked_axes, histogram
 from hierdp.errors import InputError, listed
 from hierdp.mechanisms import PERSON
 from hierdp.mechanisms.clustering.ahp import ahp
@@ -19,8 +18,9 @@ from hierdp.mechanisms.clustering.noise_first import laplace, noise_first
 from hierdp.mechanisms.clustering.php import php
 from hierdp.mechanisms.clustering.published import Method, Published
 from hierdp.mechanisms.clustering.structure_first import structure_first
-from hierdp.noise import ExactNoise, Noise, deviation_of
-from hierdp.record import Release
+from hierdp.privacy.budget import Ledger, check_epsilon
+from hierdp.privacy.noise import ExactNoise, Noise, deviation_of
+from hierdp.record.release import Release
 from hierdp.tables import Axis as Regions
 from hierdp.tables import regions_from
 
@@ -98,7 +98,7 @@ def clustering(
 
     Examples
     --------
-    >>> from hierdp.noise import SimulatedNoise
+    >>> from hierdp.privacy.noise import SimulatedNoise
     >>> data = Histogram.of([40, 41, 2, 0, 39, 1, 1, 0])
     >>> clustering(data, 1.0, SimulatedNoise(1)).table["cluster"].tolist()
     [1, 1, 0, 0, 1, 0, 0, 0]
@@ -135,9 +135,9 @@ def from_table(
     largest: int | None = None,
     width: int | None = None,
 ) -> Release:
-    """Release a table's counts by bin: `hierdp.binning.histogram`, then `clustering`.
+    """Release a table's counts by bin: `hierdp.counts.binning.histogram`, then `clustering`.
 
-    `axes`, `count`, `unknown` and `clip` are those of `hierdp.binning.histogram`, the others those of
+    `axes`, `count`, `unknown` and `clip` are those of `hierdp.counts.binning.histogram`, the others those of
     `hierdp.mechanisms.clustering.clustering`; those that are None are the method's own.
     """
     given = {"share": share, "eta": eta, "clusters": clusters, "largest": largest, "width": width}

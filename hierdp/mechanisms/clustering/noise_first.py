@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hierdp.mechanisms.clustering.published import Published, of_clusters, sums_of
-from hierdp.noise import Noise, NoisyCounts, double_geometric_variance
-from hierdp.record import Solving, Step
+from hierdp.privacy.noise import Noise, NoisyCounts, double_geometric_variance
+from hierdp.record.release import Solving, Step
 from models import Segmentation
 
 Ints = NDArray[np.int64]

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hierdp.budget import Spend, check_share, split
 from hierdp.mechanisms.clustering.published import Published, of_clusters
-from hierdp.noise import LARGEST_SCALE, Noise
-from models.kernels import kernel
+from hierdp.privacy.budget import Spend, check_share, split
+from hierdp.privacy.noise import LARGEST_SCALE, Noise
+from models.arithmetic.kernels import kernel
 
 Ints = NDArray[np.int64]
 

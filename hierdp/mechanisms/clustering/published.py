@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hierdp.budget import Spend
-from hierdp.noise import NoisyCounts
-from hierdp.record import Step
+from hierdp.privacy.budget import Spend
+from hierdp.privacy.noise import NoisyCounts
+from hierdp.record.release import Step
 
 Ints = NDArray[np.int64]
 

@@ -16,11 +16,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hierdp.budget import Spend, check_share, split, sum_of
 from hierdp.errors import InputError
 from hierdp.mechanisms.clustering.published import Published, of_clusters
-from hierdp.noise import Noise
-from models.run_costs import sums_of
+from hierdp.privacy.budget import Spend, check_share, split, sum_of
+from hierdp.privacy.noise import Noise
+from models.arithmetic.run_costs import sums_of
 
 Ints = NDArray[np.int64]
 

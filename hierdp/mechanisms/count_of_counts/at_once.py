@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from hierdp.record import Solving, Step
-from hierdp.size_runs import Runs
+from hierdp.counts.size_runs import Runs
+from hierdp.record.release import Solving, Step
 from models import Tree, TreeMatching
 
 

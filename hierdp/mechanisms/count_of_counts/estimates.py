@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hierdp import execution
-from hierdp.budget import Spend
-from hierdp.noise import Noise, NoisyCounts
-from hierdp.record import Step
-from hierdp.size_runs import cumulative_of, runs_of_cumulative, runs_of_sorted, unattributed
+from hierdp.counts.size_runs import cumulative_of, runs_of_cumulative, runs_of_sorted, unattributed
+from hierdp.privacy.budget import Spend
+from hierdp.privacy.noise import Noise, NoisyCounts
+from hierdp.record.release import Step
 from models import FixedSum, Isotonic, Model
 
 Ints = NDArray[np.int64]

@@ -14,11 +14,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hierdp import progress
-from hierdp.budget import Ledger, Spend, check_epsilon
+from hierdp.counts.hierarchy import Hierarchy
+from hierdp.counts.size_runs import Runs, SizeRuns, group_runs, resized
 from hierdp.errors import InputError
-from hierdp.files import ALONE
-from hierdp.hierarchy import Hierarchy
+from hierdp.execution import progress
 from hierdp.mechanisms import ENTITY
 from hierdp.mechanisms.count_of_counts.at_once import at_once
 from hierdp.mechanisms.count_of_counts.estimates import Region, Sizes, estimates, numbers_of
@@ -32,9 +31,10 @@ from hierdp.mechanisms.count_of_counts.plan import (
 )
 from hierdp.mechanisms.count_of_counts.private import private_groups, private_size
 from hierdp.mechanisms.count_of_counts.top_down import bottom_up, top_down
-from hierdp.noise import ExactNoise, Noise, SimulatedNoise, announce
-from hierdp.record import Release, Solving, Step, Steps
-from hierdp.size_runs import Runs, SizeRuns, group_runs, resized
+from hierdp.privacy.budget import Ledger, Spend, check_epsilon
+from hierdp.privacy.noise import ExactNoise, Noise, SimulatedNoise, announce
+from hierdp.record.files import ALONE
+from hierdp.record.release import Release, Solving, Step, Steps
 from hierdp.tables import groups_from, regions_from
 from models.tree import Tree
 
@@ -68,7 +68,7 @@ def from_table(
     group_budget: float | None = None,
     shares: Sequence[float] | None = None,
 ) -> Release:
-    """Release a table's groups by size: `hierdp.size_runs.group_runs`, then `count_of_counts`.
+    """Release a table's groups by size: `hierdp.counts.size_runs.group_runs`, then `count_of_counts`.
 
     Where the table holds what is said as to `hierdp.tables.group_sizes`; `method` and what follows it as to
     `hierdp.mechanisms.count_of_counts.plan.plan_of`.

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hierdp.budget import check_epsilon, rest_of, split
 from hierdp.errors import InputError, listed
 from hierdp.mechanisms.count_of_counts.estimates import METHODS, Method
 from hierdp.mechanisms.count_of_counts.private import MOST_SIZES
+from hierdp.privacy.budget import check_epsilon, rest_of, split
 
 MAX_SIZE = 100_000
 """The paper's conservative K."""

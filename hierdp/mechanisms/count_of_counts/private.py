@@ -7,11 +7,11 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from hierdp.budget import Spend, split
-from hierdp.hierarchy import Hierarchy
-from hierdp.noise import Noise
-from hierdp.record import Solving, Step, Steps
-from hierdp.size_runs import Runs
+from hierdp.counts.hierarchy import Hierarchy
+from hierdp.counts.size_runs import Runs
+from hierdp.privacy.budget import Spend, split
+from hierdp.privacy.noise import Noise
+from hierdp.record.release import Solving, Step, Steps
 from models import HierarchyQIP, Tree
 
 Ints = NDArray[np.int64]

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hierdp import progress
-from hierdp.record import Solving, Step
-from hierdp.size_runs import Runs
+from hierdp.counts.size_runs import Runs
+from hierdp.execution import progress
+from hierdp.record.release import Solving, Step
 from models import GroupMatching, Merging, Tree
 
 Ints = NDArray[np.int64]

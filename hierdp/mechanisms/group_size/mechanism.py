@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from hierdp.budget import Ledger, check_epsilon, split
-from hierdp.files import ALONE
-from hierdp.hierarchy import Hierarchy
-from hierdp.histogram import cumulative
+from hierdp.counts.hierarchy import Hierarchy
+from hierdp.counts.histogram import cumulative
 from hierdp.mechanisms import ENTITY
 from hierdp.mechanisms.group_size.repairs import METHODS, Method, Repaired, paper_window
 from hierdp.mechanisms.how import How, checked
-from hierdp.metrics import constraint_violations
-from hierdp.noise import ExactNoise, Noise, NoisyCounts
-from hierdp.record import NotSolved, Release
+from hierdp.metrics.group_sizes import constraint_violations
+from hierdp.privacy.budget import Ledger, check_epsilon, split
+from hierdp.privacy.noise import ExactNoise, Noise, NoisyCounts
+from hierdp.record.files import ALONE
+from hierdp.record.release import NotSolved, Release
 from hierdp.tables import GroupSizes, group_sizes, groups_from, regions_from
 
 

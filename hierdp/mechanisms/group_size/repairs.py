@@ -15,14 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hierdp import execution
-from hierdp.hierarchy import Hierarchy
-from hierdp.histogram import differences
+from hierdp.counts.hierarchy import Hierarchy
+from hierdp.counts.histogram import differences
 from hierdp.mechanisms.how import Deadline, How
-from hierdp.record import Step, solved, upheld
+from hierdp.record.release import Step, solved, upheld
 from models import CostTable, CumulativeQIP, HierarchyQIP, Isotonic, Model
 
 if TYPE_CHECKING:
-    from solvers.cost_tables import Divide
+    from solvers.backends.cost_tables import Divide
 
 Ints = NDArray[np.int64]
 
@@ -112,7 +112,7 @@ def m_dp_op(noisy: Ints, places: Hierarchy, groups: int, how: How) -> Repaired:
 
     The tables span the domains: without a window that is all of 0 … G, for tiny G only.
     """
-    from solvers.cost_tables import solve_by_tables
+    from solvers.backends.cost_tables import solve_by_tables
 
     model = HierarchyQIP(places.tree, noisy, groups, window=how.window)
     deadline = Deadline.of("consistency of all regions", how.time_limit)
@@ -134,7 +134,7 @@ def _by_programs(backend: str, deadline: Deadline) -> Divide:
 
 
 def _cells(row: CostTable, values: range, backend: str, deadline: Deadline) -> list[tuple[int, Ints]]:
-    from solvers.cost_tables import by_program
+    from solvers.backends.cost_tables import by_program
 
     return by_program(backend, deadline.left())(row, values)  # what is left as the task begins
 

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hierdp import files, written
 from hierdp.analysis.consistent import ConsistentVariance
-from hierdp.axes import Axis
+from hierdp.counts.axes import Axis
 from hierdp.errors import InputError
 from hierdp.mechanisms.range_query.boxes import box_covers, box_variances, run_covers
 from hierdp.mechanisms.range_query.tree import BoxTree
-from hierdp.metrics_ranges import box_sums, prefix_sums
-from hierdp.written import LIMIT
+from hierdp.metrics.ranges import box_sums, prefix_sums
+from hierdp.record import files, written
+from hierdp.record.written import LIMIT
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from hierdp.analysis.consistent import ConsistentVariance
 from hierdp.mechanisms.range_query.tree import BoxTree
-from models.kernels import kernel
+from models.arithmetic.kernels import kernel
 
 Ints = NDArray[np.int64]
 

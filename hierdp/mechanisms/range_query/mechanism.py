@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hierdp.axes import Names
-from hierdp.binning import AxisOf, Histogram, checked_axes, histogram
-from hierdp.budget import Ledger, check_epsilon
+from hierdp.counts.axes import Names
+from hierdp.counts.binning import AxisOf, Histogram, checked_axes, histogram
 from hierdp.mechanisms import PERSON
 from hierdp.mechanisms.range_query.answers import Answers, Consistent, Covering, RangeAnswers
 from hierdp.mechanisms.range_query.plan import Plan, chosen, plan_of
@@ -25,8 +24,9 @@ from hierdp.mechanisms.range_query.repairs import Repaired, repaired
 from hierdp.mechanisms.range_query.table import LEAST_SQUARES, answers_of, bin_table, told, tree_table
 from hierdp.mechanisms.range_query.tree import BoxTree
 from hierdp.mechanisms.range_query.wavelet import Wavelet, coefficients, counts_of, sensitivity
-from hierdp.noise import ExactNoise, Noise, NoisyCounts, double_geometric_variance
-from hierdp.record import Release, Solving, Step
+from hierdp.privacy.budget import Ledger, check_epsilon
+from hierdp.privacy.noise import ExactNoise, Noise, NoisyCounts, double_geometric_variance
+from hierdp.record.release import Release, Solving, Step
 from hierdp.tables import Axis as Regions
 from hierdp.tables import regions_from
 
@@ -71,9 +71,9 @@ def from_table(
     budget: str | Sequence[float] | None = None,
     repair: str | None = None,
 ) -> RangeRelease:
-    """Release a table's counts by bin: `hierdp.binning.histogram`, then `range_query`.
+    """Release a table's counts by bin: `hierdp.counts.binning.histogram`, then `range_query`.
 
-    `axes`, `count`, `unknown` and `clip` are those of `hierdp.binning.histogram`, the others those of
+    `axes`, `count`, `unknown` and `clip` are those of `hierdp.counts.binning.histogram`, the others those of
     `hierdp.mechanisms.range_query.range_query`.
     """
     chosen(method, branching=branching, budget=budget, repair=repair)  # before the table is read
@@ -131,7 +131,7 @@ def range_query(
 
     Examples
     --------
-    >>> from hierdp.noise import SimulatedNoise
+    >>> from hierdp.privacy.noise import SimulatedNoise
     >>> data = Histogram.of(np.full(64, 100), "age")
     >>> made = range_query(data, epsilon=1, noise=SimulatedNoise(0))
     >>> estimate, error = made.range([0, 10], [64, 20])

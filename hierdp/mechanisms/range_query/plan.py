@@ -18,11 +18,11 @@ from hierdp.analysis.methods import (
     plain_variance,
 )
 from hierdp.analysis.queries import Regular
-from hierdp.axes import Axis, Names
-from hierdp.budget import split
+from hierdp.counts.axes import Axis, Names
 from hierdp.errors import InputError, listed
 from hierdp.mechanisms.range_query.repairs import REPAIRS
 from hierdp.mechanisms.range_query.tree import BoxTree, grid_tree, hierarchy_tree, tree_of_boxes
+from hierdp.privacy.budget import split
 
 Ints = NDArray[np.int64]
 

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hierdp.mechanisms.range_query.table import LEAST_SQUARES
-from hierdp.record import NotSolved, Solving, Step
+from hierdp.record.release import NotSolved, Solving, Step
 from models import ConstrainedInference, HierarchyQIP, Model, NonNegativeInference, Tree
-from models.node_prices import NEVER
+from models.witnesses.node_prices import NEVER
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hierdp.axes import Axis, Names, axis_of, tree_order
+from hierdp.counts.axes import Axis, Names, axis_of, tree_order
 from hierdp.errors import InputError
 from hierdp.mechanisms.range_query.answers import Consistent, Covering, RangeAnswers
 from hierdp.mechanisms.range_query.tree import tree_of_boxes

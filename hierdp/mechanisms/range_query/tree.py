@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hierdp.analysis.shape import height
-from hierdp.axes import tree_order
+from hierdp.counts.axes import tree_order
+from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError
-from hierdp.hierarchy import Hierarchy
 from models import Tree
 
 Ints = NDArray[np.int64]
@@ -91,7 +91,7 @@ def grid_tree(shape: tuple[int, ...], b: int) -> BoxTree:
 
 
 def hierarchy_tree(hierarchy: Hierarchy) -> BoxTree:
-    """A given hierarchy as a tree of runs, its regions in the order of `hierdp.axes.tree_order`.
+    """A given hierarchy as a tree of runs, its regions in the order of `hierdp.counts.axes.tree_order`.
 
     Examples
     --------

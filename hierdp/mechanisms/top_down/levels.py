@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError
-from hierdp.hierarchy import Hierarchy
 from hierdp.tables import Flows
 from models import Tree
 

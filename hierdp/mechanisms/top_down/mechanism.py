@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hierdp.budget import Ledger, Spend, check_delta, check_epsilon, rho_of, split
 from hierdp.errors import InputError
 from hierdp.mechanisms.how import How, checked
 from hierdp.mechanisms.top_down.levels import (
@@ -31,8 +30,9 @@ from hierdp.mechanisms.top_down.levels import (
 )
 from hierdp.mechanisms.top_down.repairs import METHODS, Method
 from hierdp.mechanisms.top_down.unit import ONE_TRIP, Unit, root_of
-from hierdp.noise import ExactNoise, Noise, deviation_of
-from hierdp.record import Release, Step
+from hierdp.privacy.budget import Ledger, Spend, check_delta, check_epsilon, rho_of, split
+from hierdp.privacy.noise import ExactNoise, Noise, deviation_of
+from hierdp.record.release import Release, Step
 from hierdp.tables import Axis, AxisLike, Flows, flows, regions_from
 
 Ints = NDArray[np.int64]

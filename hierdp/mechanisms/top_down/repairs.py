@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from hierdp import execution
 from hierdp.mechanisms.how import Deadline, How
-from hierdp.record import NotSolved, Step, upheld
+from hierdp.record.release import NotSolved, Step, upheld
 from models import Chebyshev, FixedSum, Model
-from models.segments import by_segment
+from models.arithmetic.segments import by_segment
 
 if TYPE_CHECKING:
     from solvers import Solution
@@ -206,7 +206,7 @@ def _batches(noisy: Ints, totals: Ints, offsets: Ints, most: int) -> Iterator[tu
 def _judged(name: str, model: Model, x: Ints, backend: str) -> Solution:
     """An answer with what is proved of it: that it is optimal, or by how much it may miss."""
     from solvers import Solution, prove
-    from solvers.capability import find
+    from solvers.backends.table import find
 
     proof = prove(model, x)
     if proof.bound is None:  # a solver's floats were too far off to be rounded to a right total

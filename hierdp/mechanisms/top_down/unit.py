@@ -10,7 +10,7 @@ import numpy as np
 
 from hierdp.errors import InputError
 from hierdp.mechanisms import TRIP
-from hierdp.noise import Changes
+from hierdp.privacy.noise import Changes
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from hierdp.budget import epsilon_of, rho_of
+from hierdp.privacy.budget import epsilon_of, rho_of
 
 EPSILONS = (0.1, 1.0, 10.0)
 

@@ -11,21 +11,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hierdp import metrics, progress
-from hierdp.budget import rho_of
+from hierdp.analysis.utility import error_bound, error_bound_by_nodes
 from hierdp.data.trips import binary_areas, trips
+from hierdp.execution import progress
+from hierdp.execution.resume import runs
 from hierdp.mechanisms.how import How
 from hierdp.mechanisms.top_down import top_down, true_table
-from hierdp.noise import ExactNoise, Noise, NoisyCounts, SimulatedNoise
-from hierdp.record import NotSolved, Release, Step
+from hierdp.metrics import group_sizes as metrics
+from hierdp.privacy.budget import rho_of
+from hierdp.privacy.noise import ExactNoise, Noise, NoisyCounts, SimulatedNoise
+from hierdp.record.release import NotSolved, Release, Step
 from hierdp.reproduce.boninsegna2025 import authors
 from hierdp.reproduce.boninsegna2025.settings import CHEBYSHEV, Settings
 from hierdp.reproduce.runs import noise_for, seed_for
-from hierdp.resume import runs
 from hierdp.tables import Flows
-from hierdp.utility import error_bound, error_bound_by_nodes
 from models import Chebyshev, SparsestChebyshev
-from models.segments import by_segment
+from models.arithmetic.segments import by_segment
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from hierdp import plots
+from hierdp.reports import plots
 from hierdp.reproduce.boninsegna2025 import authors
 from hierdp.reproduce.boninsegna2025.experiments import EXACT
 from hierdp.reproduce.boninsegna2025.settings import CHEBYSHEV, Settings

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from hierdp import metrics, plots
 from hierdp.data.commuting import STATES
+from hierdp.metrics import group_sizes as metrics
+from hierdp.reports import plots
 from hierdp.reproduce.study import Part
 from hierdp.tables import Flows
 

@@ -9,20 +9,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hierdp import metrics, progress
-from hierdp.hierarchy import Hierarchy
-from hierdp.histogram import cumulative
+from hierdp.counts.hierarchy import Hierarchy
+from hierdp.counts.histogram import cumulative
+from hierdp.execution import progress
+from hierdp.execution.resume import runs
 from hierdp.mechanisms.group_size import measure, post_process
 from hierdp.mechanisms.group_size.repairs import METHODS, paper_window
 from hierdp.mechanisms.how import How
-from hierdp.record import NotSolved
+from hierdp.metrics import group_sizes as metrics
+from hierdp.record.release import NotSolved
 from hierdp.reproduce.fioretto2019.settings import SCALABLE, Settings
 from hierdp.reproduce.runs import noise_for, timed
-from hierdp.resume import runs
 from hierdp.tables import GroupSizes
 from models import CumulativeQIP, HierarchyQIP
 from solvers import solve
-from solvers.cost_tables import Table, by_program, by_slopes, solve_by_tables
+from solvers.backends.cost_tables import Table, by_program, by_slopes, solve_by_tables
 
 if TYPE_CHECKING:
     from pandas import DataFrame

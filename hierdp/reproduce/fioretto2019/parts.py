@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hierdp import plots
 from hierdp.data.census import PUBLISHED
 from hierdp.mechanisms.group_size.repairs import METHODS
+from hierdp.reports import plots
 from hierdp.reproduce.fioretto2019.settings import SCALABLE, TABLE_1
 from hierdp.reproduce.study import Part
 from hierdp.tables import GroupSizes

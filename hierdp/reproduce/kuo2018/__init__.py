@@ -6,14 +6,14 @@ from pathlib import Path
 
 import numpy as np
 
+from hierdp.counts.hierarchy import Hierarchy
+from hierdp.counts.size_runs import Runs, SizeRuns
 from hierdp.data.housing import WEST_COAST, housing
 from hierdp.data.taxi import taxi
-from hierdp.hierarchy import Hierarchy
 from hierdp.reproduce.kuo2018 import experiments, parts
 from hierdp.reproduce.kuo2018.settings import QUICK, Settings
 from hierdp.reproduce.runs import said
 from hierdp.reproduce.study import Study
-from hierdp.size_runs import Runs, SizeRuns
 
 __all__ = ["QUICK", "Settings", "study"]
 

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from hierdp.counts.size_runs import Runs, SizeRuns, cumulative_of, unattributed
+from hierdp.execution.resume import Row, runs
 from hierdp.mechanisms.count_of_counts import measure, post_process
 from hierdp.mechanisms.count_of_counts.at_once import at_once, runs_of
 from hierdp.mechanisms.count_of_counts.estimates import METHODS, Sizes, estimate
 from hierdp.mechanisms.count_of_counts.plan import plan_of
-from hierdp.metrics_runs import earth_movers_runs, size_run_errors
-from hierdp.noise import Noise, SimulatedNoise
+from hierdp.metrics.runs import earth_movers_runs, size_run_errors
+from hierdp.privacy.noise import Noise, SimulatedNoise
 from hierdp.reproduce.kuo2018.fits import fitted, released
 from hierdp.reproduce.kuo2018.settings import Settings
 from hierdp.reproduce.kuo2018.shared_seed import OneSeed, TheirDraws
 from hierdp.reproduce.runs import noise_for, seed_for
-from hierdp.resume import Row, runs
-from hierdp.size_runs import Runs, SizeRuns, cumulative_of, unattributed
 from models import TreeMatching
 from solvers.fast.tree_matching import shared_out, top_down
 

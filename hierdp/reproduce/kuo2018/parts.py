@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hierdp import plots
-from hierdp.metrics_runs import omniscient
+from hierdp.counts.size_runs import SizeRuns
+from hierdp.metrics.runs import omniscient
+from hierdp.reports import plots
 from hierdp.reproduce.kuo2018.settings import BOTTOM_UP, NAIVE, README, REGIONS
 from hierdp.reproduce.study import Part
-from hierdp.size_runs import SizeRuns
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -12,8 +12,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from hierdp.budget import Spend
-from hierdp.noise import NoisyCounts, SimulatedNoise
+from hierdp.privacy.budget import Spend
+from hierdp.privacy.noise import NoisyCounts, SimulatedNoise
 
 Ints = NDArray[np.int64]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hierdp import plots
+from hierdp.reports import plots
 from hierdp.reproduce.study import Part
 
 if TYPE_CHECKING:

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from hierdp import progress
-from hierdp.binning import Histogram
+from hierdp.counts.binning import Histogram
 from hierdp.data.dpbench import dpbench, names
+from hierdp.execution import progress
 from hierdp.mechanisms import clustering
 from hierdp.mechanisms.range_query import range_query
-from hierdp.metrics_ranges import box_sums, prefix_sums, range_places, range_sizes
-from hierdp.noise import Noise
+from hierdp.metrics.ranges import box_sums, prefix_sums, range_places, range_sizes
+from hierdp.privacy.noise import Noise
 from hierdp.reproduce.qardaji2013 import curve_parts, repairs
 from hierdp.reproduce.runs import noise_for, seed_for
 from hierdp.reproduce.study import Part

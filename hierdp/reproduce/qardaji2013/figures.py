@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from hierdp import plots
 from hierdp.analysis import report
 from hierdp.analysis.budgets import equal, iterated, noise_variance
 from hierdp.analysis.queries import Regular
 from hierdp.analysis.shape import height
+from hierdp.reports import plots
 from hierdp.reproduce.study import Part
 
 if TYPE_CHECKING:

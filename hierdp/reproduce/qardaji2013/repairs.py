@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from hierdp import plots, progress
-from hierdp.binning import Histogram
+from hierdp.counts.binning import Histogram
+from hierdp.execution import progress
 from hierdp.mechanisms.range_query import measure, post_process
 from hierdp.mechanisms.range_query.answers import Consistent
 from hierdp.mechanisms.range_query.plan import METHODS, Plan, plan_of
 from hierdp.mechanisms.range_query.repairs import REPAIRS
-from hierdp.metrics_ranges import all_ranges_error, range_error
-from hierdp.noise import NoisyCounts
+from hierdp.metrics.ranges import all_ranges_error, range_error
+from hierdp.privacy.noise import NoisyCounts
+from hierdp.reports import plots
 from hierdp.reproduce.runs import noise_for
 from hierdp.reproduce.study import Part
 

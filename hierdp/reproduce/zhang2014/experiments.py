@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hierdp.execution.resume import Row, runs
 from hierdp.mechanisms.clustering import METHODS
 from hierdp.mechanisms.clustering.ahp import ahp
 from hierdp.mechanisms.clustering.published import Published
-from hierdp.metrics_histogram import kld
-from hierdp.metrics_ranges import range_error
-from hierdp.noise import SimulatedNoise
+from hierdp.metrics.histogram import kld
+from hierdp.metrics.ranges import range_error
+from hierdp.privacy.noise import SimulatedNoise
 from hierdp.reproduce.runs import noise_for, timed
 from hierdp.reproduce.zhang2014.by_place import BY_PLACE, by_place
 from hierdp.reproduce.zhang2014.settings import Settings
-from hierdp.resume import Row, runs
 
 if TYPE_CHECKING:
     from pandas import DataFrame

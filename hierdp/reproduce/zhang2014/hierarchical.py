@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hierdp import plots, progress
 from hierdp.data.commuting import FILE, commuting
 from hierdp.data.taxi import taxi
+from hierdp.execution import progress
 from hierdp.mechanisms.clustering import METHODS
-from hierdp.noise import Noise
-from hierdp.record import Step
+from hierdp.privacy.noise import Noise
+from hierdp.record.release import Step
+from hierdp.reports import plots
 from hierdp.reproduce.runs import noise_for
 from hierdp.reproduce.study import Part
 from hierdp.reproduce.zhang2014.settings import Settings

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from hierdp import progress
-from hierdp.budget import split
+from hierdp.execution import progress
 from hierdp.mechanisms.clustering.ahp import ETA, SHARE, laplace_scale, sorted_counts
 from hierdp.mechanisms.clustering.ahp_rules import RULES, optimal
+from hierdp.privacy.budget import split
 from hierdp.reproduce.runs import noise_for, timed
 from hierdp.reproduce.zhang2014.by_place import BY_PLACE, by_place
 from hierdp.reproduce.zhang2014.experiments import Sets

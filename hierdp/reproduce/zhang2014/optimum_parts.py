@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hierdp import plots
 from hierdp.mechanisms.clustering.ahp_rules import RULES
+from hierdp.reports import plots
 from hierdp.reproduce.study import Part
 from hierdp.reproduce.zhang2014.by_place import BY_PLACE
 from hierdp.reproduce.zhang2014.optimum import KNOWN

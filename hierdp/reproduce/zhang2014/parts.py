@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hierdp import plots
+from hierdp.reports import plots
 from hierdp.reproduce.study import Part
 from hierdp.reproduce.zhang2014.by_place import BY_PLACE
 from hierdp.reproduce.zhang2014.data import WHAT

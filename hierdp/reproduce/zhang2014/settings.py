@@ -72,7 +72,7 @@ class Settings:
     range_sizes : int
         How many sizes of ranges, from one bin to half of them.
     floors : tuple of float
-        People in an empty bin, besides the default of `hierdp.metrics_histogram.kld`: does it matter?
+        People in an empty bin, besides the default of `hierdp.metrics.histogram.kld`: does it matter?
     rule_runs : int
         Of the clustering rules on the same counts.
     tuned_runs : int

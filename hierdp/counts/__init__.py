@@ -1,0 +1,1 @@
+"""What is counted, and along what: hierarchies, axes, histograms, sizes of groups."""

@@ -1,0 +1,223 @@
+"""From a table's columns to the counts of a histogram, by Ibis; see `hierdp.tables`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hierdp.counts.axes import MOST_BINS, Axis, Dates, Names, Numbers, tree_order
+from hierdp.errors import InputError
+from hierdp.tables import Axis as Regions
+from hierdp.tables import AxisLike, read
+from hierdp.tables.columns import LARGEST, Column, Fault, column_of, refuse, whole_of
+from hierdp.tables.places import located, missing_regions, refuse_strangers
+from hierdp.tables.sources import Table, run
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Histogram:
+    """Counts by bin. True counts: not for release.
+
+    Parameters
+    ----------
+    counts : int64 array, an axis a dimension
+    axes : tuple of Numbers, Dates or Names
+
+    Raises
+    ------
+    InputError
+        If the counts are no whole numbers ≥ 0, or do not fit the axes.
+    """
+
+    counts: Ints
+    axes: tuple[Axis, ...]
+
+    def __post_init__(self) -> None:
+        counts = np.asarray(self.counts)
+        if not np.issubdtype(counts.dtype, np.integer) or (counts.size and counts.min() < 0):
+            raise InputError("a histogram holds whole numbers, 0 or more")
+        shape = tuple(axis.bins for axis in self.axes)
+        if counts.shape != shape or not shape:
+            raise InputError(f"the counts have shape {counts.shape}, the axes' bins are {shape}")
+        if len({axis.name for axis in self.axes}) < len(shape):
+            raise InputError("two axes have the same name; rename one")
+        object.__setattr__(self, "counts", counts.astype(np.int64))
+
+    @classmethod
+    def of(cls, counts: ArrayLike, *names: str) -> Histogram:
+        """Of an array alone: bins 0, 1, 2, … along each axis, which are called ``bin``, or so named."""
+        held = np.asarray(counts)
+        named = names or (("bin",) if held.ndim == 1 else tuple(f"bin{i + 1}" for i in range(held.ndim)))
+        axes = tuple(Numbers(name, 0, n, n) for name, n in zip(named, held.shape, strict=True))
+        return cls(held, axes)
+
+
+AxisOf = Numbers | Dates | Names | tuple[str, AxisLike]
+"""What says how a column is cut into bins."""
+
+
+def checked_axes(axes: Sequence[AxisOf]) -> tuple[Numbers | Dates | tuple[str, AxisLike], ...]:
+    """The axes that `histogram` takes, names as ``(name, axis)``.
+
+    Raises
+    ------
+    InputError
+        If they are no sequence of axes.
+    """
+    how = (
+        "Numbers('age', 0, 120), Dates('day', '2013-01-01', '2014-01-01') or ('county', ['state', 'county'])"
+    )
+    if isinstance(axes, str) or not isinstance(axes, Sequence):
+        raise InputError(f"axes is {_kind(axes)}; give a list of such as {how}")
+    if not axes:
+        raise InputError(f"no axes: name at least one, such as {how}")
+    made: list[Any] = []
+    for i, axis in enumerate(axes):
+        if isinstance(axis, Names) and axis.hierarchy is not None:
+            axis = (axis.name, (axis.hierarchy, axis.name))
+        pair = isinstance(axis, tuple) and len(axis) == 2 and isinstance(axis[0], str)
+        if not pair and not isinstance(axis, Numbers | Dates):
+            raise InputError(f"axis {i} is {_kind(axis)}; give such as {how}")
+        made.append((axis[0], Regions.of(axis[1])) if isinstance(axis, tuple) else axis)
+    return tuple(made)
+
+
+def _kind(value: Any) -> str:
+    return f"the text {value!r}" if isinstance(value, str) else f"of type {type(value).__name__}"
+
+
+def histogram(
+    source: Any,
+    axes: Sequence[AxisOf],
+    count: str | None = None,
+    unknown: str | None = None,
+    clip: bool = False,
+) -> Histogram:
+    """Count a table's rows by bin.
+
+    Parameters
+    ----------
+    source : path, DataFrame, Arrow or Ibis table
+        See `hierdp.tables.read`.
+    axes : sequence
+        `Numbers` and `Dates` name their column, and so do `Names` of a hierarchy. Names are else
+        ``(name, axis)`` with an axis as `hierdp.tables.flows` takes it: the columns of the levels of a
+        hierarchy, or ``(hierarchy, column)``.
+    count : str, optional
+        Column of counts; by default each row is one.
+    unknown : str, optional
+        Name of a bin for rows whose name is missing or not in the hierarchy. By default they are an error.
+    clip : bool
+        Whether numbers and dates outside the bins count in the first or the last one. By default they are
+        an error.
+
+    Raises
+    ------
+    InputError
+        Whatever is wrong with a column, by its name and the first row.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> people = pd.DataFrame({"age": [3, 17, 18, 64]})
+    >>> histogram(people, [Numbers("age", 0, 80, 4)]).counts
+    array([3, 0, 0, 1])
+    """
+    import ibis
+
+    axes = checked_axes(axes)
+    table = read(source)
+    number, faults = whole_of(table, count)
+    named = [(axis[0], Regions.of(axis[1])) for axis in axes if isinstance(axis, tuple)]
+    columns: dict[str, Column] = {"n": number}
+    for i, axis in enumerate(axes):
+        if isinstance(axis, tuple):
+            faults += missing_regions(table, Regions.of(axis[1]), unknown)
+            continue
+        value, wrong = _value(table, axis)
+        bins = axis if isinstance(axis, Numbers) else axis.days
+        if not clip:
+            outside = (value < bins.low) | (value >= bins.high)
+            wrong.append((outside, f"column {axis.name!r}: the value is outside the bins; {_OUTSIDE}"))
+        faults += wrong
+        at = (value - bins.low) / ((bins.high - bins.low) / bins.bins)
+        # Bounded first: what is far outside, or infinite, is no 64-bit number.
+        inside = ibis.greatest(ibis.least(at, bins.bins - 0.5), 0.0)
+        columns[f"bin{i}"] = inside.floor().cast("int64")
+    refuse(table, faults)
+    if count is not None:
+        total = table.aggregate(total=number.cast("decimal(38, 0)").sum())
+        if int(run(total)["total"][0].as_py()) > LARGEST:
+            raise InputError(
+                f"column {count!r}: the counts add up to more than 64 bits hold; use larger units"
+            )
+    rows, hierarchies = located(table, [regions for _, regions in named], columns, unknown)
+    made, at_names, order = _resolved(axes, hierarchies)
+    shape = tuple(axis.bins for axis in made)
+    if prod(shape) > MOST_BINS:
+        raise InputError(f"{' × '.join(map(str, shape))} bins are more than {MOST_BINS:,}: use fewer")
+    cells = run(rows.group_by(at_names).agg(n=rows.n.sum()))
+    places = [cells[name].to_numpy().astype(np.int64) for name in at_names]
+    strange = np.stack([place < 0 for place in places], axis=1)
+    refuse_strangers(rows, [regions for _, regions in named], strange)
+    counts = np.zeros(shape, dtype=np.int64)
+    np.add.at(
+        counts,
+        tuple(place if to is None else to[place] for place, to in zip(places, order, strict=True)),
+        cells["n"].to_numpy().astype(np.int64),
+    )
+    return Histogram(counts, made)
+
+
+_OUTSIDE = "mend the row, widen the bins, or count such rows in the end bins (clip=True, --clip)"
+
+
+def _resolved(axes: Sequence[Any], hierarchies: Sequence[Any]) -> Any:
+    """The axes of the histogram, the columns of their positions, and what turns these into bins."""
+    left = list(hierarchies)
+    made: list[Axis] = []
+    columns: list[str] = []
+    turned: list[Ints | None] = []
+    for i, axis in enumerate(axes):
+        if isinstance(axis, tuple):
+            hierarchy = left.pop(0)
+            columns.append(f"at{len(hierarchies) - len(left) - 1}")
+            turned.append(np.argsort(tree_order(hierarchy)[-1]))
+            made.append(Names.of(axis[0], hierarchy))
+        else:
+            columns.append(f"bin{i}")
+            turned.append(None)
+            made.append(axis)
+    return tuple(made), columns, turned
+
+
+def _value(table: Table, axis: Numbers | Dates) -> tuple[Column, list[Fault]]:
+    """A column as numbers, or as days since 1970, and where a value is missing or none."""
+    column, name = column_of(table, axis.name), axis.name
+    kind = column.type()
+    text = kind.is_string()
+    if isinstance(axis, Numbers):
+        if not (text or kind.is_numeric() or kind.is_null()):
+            raise InputError(f"column {name!r} holds {kind}, not numbers")
+        value = column.try_cast("float64")
+        missing = column.isnull() | value.isnan().fill_null(False)  # null or … would hide other faults
+        what = "number"
+    else:
+        if not (text or kind.is_date() or kind.is_timestamp() or kind.is_null()):
+            raise InputError(f"column {name!r} holds {kind}, not dates")
+        seconds = column.try_cast("timestamp").epoch_seconds()
+        value = (seconds / 86_400).floor()
+        missing, what = column.isnull(), "date (2013-12-31)"
+    if text:
+        missing = missing | (column.strip() == "").fill_null(False)
+    return value, [
+        (missing, f"column {name!r}: the {what.split()[0]} is missing; mend or remove the row"),
+        (value.isnull() & ~missing, f"column {name!r}: the value is no {what}"),
+    ]

@@ -1,0 +1,316 @@
+"""Counts of groups by size where few of the sizes occur: runs (size, groups), a row a region.
+
+A hundred thousand possible sizes in three thousand regions are gigabytes of zeros. In runs, cost follows the
+sizes that occur. One row of runs is a histogram in all three of the forms of Kuo et al. 2018 (§3): H, as it
+stands; Hg, the sizes of all groups in order, each run that many times its size; and Hc, whose steps are at
+the sizes and as high as the counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hierdp.counts.hierarchy import Hierarchy
+from hierdp.tables import GroupSizes, counted_groups
+from models.arithmetic.segments import by_segment
+from models.tree import Tree
+
+Ints = NDArray[np.int64]
+
+LARGEST_SIZE = 2**31 - 1
+"""Of a group, where nothing else is said; larger ones count as of this size."""
+
+
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """Groups by size, a row a region: row r has ``counts[i]`` groups of size ``sizes[i]`` for its entries i.
+
+    Parameters
+    ----------
+    offsets : int array, shape (rows + 1,)
+        Row r is ``offsets[r]:offsets[r + 1]`` of the other two.
+    sizes : int array, shape (runs,)
+        At least 0; rising within a row.
+    counts : int array, shape (runs,)
+        At least 1.
+
+    Raises
+    ------
+    ValueError
+        If that is not so.
+
+    Examples
+    --------
+    >>> runs = Runs.from_dense([[0, 2, 1, 2], [3, 0, 0, 0]])
+    >>> runs.of(0)
+    (array([1, 2, 3]), array([2, 1, 2]))
+    >>> runs.groups, runs.people
+    (array([5, 3]), array([10,  0]))
+    """
+
+    offsets: Ints
+    sizes: Ints
+    counts: Ints
+
+    def __post_init__(self) -> None:
+        for name in ("offsets", "sizes", "counts"):
+            object.__setattr__(self, name, np.asarray(getattr(self, name), dtype=np.int64))
+        offsets, sizes, counts = self.offsets, self.sizes, self.counts
+        fits = offsets.size and offsets[0] == 0 and offsets[-1] == sizes.size == counts.size
+        if not fits or np.any(np.diff(offsets) < 0):
+            raise ValueError("offsets must rise from 0 to the number of runs, of sizes as of counts")
+        rises = sizes[1:] > sizes[:-1]
+        starts = offsets[1:-1]
+        rises[starts[(starts > 0) & (starts < sizes.size)] - 1] = True  # from row to row anything goes
+        if not rises.all():
+            raise ValueError("the sizes of a row must rise: add up groups of one size")
+        if sizes.size and (sizes.min() < 0 or counts.min() < 1):
+            raise ValueError("sizes must be at least 0, counts at least 1")
+
+    @classmethod
+    def from_dense(cls, counts: ArrayLike) -> Self:
+        """From an array of shape (rows, sizes): ``counts[r, k]`` groups of size k."""
+        table = np.asarray(counts)
+        row, size = np.nonzero(table)
+        return cls(_offsets(row, len(table)), size, table[row, size])
+
+    @classmethod
+    def from_rows(cls, rows: Iterable[tuple[ArrayLike, ArrayLike]]) -> Self:
+        """From a pair of sizes and counts a row, in any order; groups of one size are added up."""
+        pairs = [(np.asarray(size, np.int64), np.asarray(count, np.int64)) for size, count in rows]
+        empty = np.empty(0, np.int64)
+        row = np.repeat(np.arange(len(pairs)), [size.size for size, _ in pairs])
+        sizes = np.concatenate([empty, *(size for size, _ in pairs)])
+        return cls.added(row, sizes, np.concatenate([empty, *(count for _, count in pairs)]), len(pairs))
+
+    @classmethod
+    def added(cls, row: Ints, sizes: Ints, counts: Ints, rows: int) -> Self:
+        """From triples of row, size and count, in any order; groups of one row and size are added up."""
+        held = np.flatnonzero(counts)
+        order = held[np.lexsort((sizes[held], row[held]))]
+        row, sizes, counts = row[order], sizes[order], counts[order]
+        first = np.ones(row.size, dtype=bool)
+        first[1:] = (row[1:] != row[:-1]) | (sizes[1:] != sizes[:-1])
+        starts = np.flatnonzero(first)
+        sums = np.add.reduceat(counts, starts) if starts.size else counts
+        return cls(_offsets(row[starts], rows), sizes[starts], sums)
+
+    @classmethod
+    def stacked(cls, parts: Iterable[Runs]) -> Self:
+        """The rows of all of them, in order."""
+        parts = list(parts)
+        lengths = np.concatenate([np.diff(part.offsets) for part in parts])
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        sizes, counts = (np.concatenate([getattr(p, name) for p in parts]) for name in ("sizes", "counts"))
+        return cls(offsets, sizes, counts)
+
+    @property
+    def rows(self) -> int:
+        """The number of rows."""
+        return self.offsets.size - 1
+
+    @property
+    def row(self) -> Ints:
+        """The row of each run, shape (runs,)."""
+        return np.repeat(np.arange(self.rows), self.distinct)
+
+    @property
+    def distinct(self) -> Ints:
+        """How many sizes occur in each row, shape (rows,)."""
+        return np.diff(self.offsets)
+
+    @property
+    def groups(self) -> Ints:
+        """Groups of each row, shape (rows,)."""
+        return by_segment(np.add, self.counts, self.offsets, empty=0)
+
+    @property
+    def people(self) -> Ints:
+        """Entities in the groups of each row, shape (rows,)."""
+        return by_segment(np.add, self.counts * self.sizes, self.offsets, empty=0)
+
+    def of(self, row: int) -> tuple[Ints, Ints]:
+        """``(sizes, counts)`` of a row."""
+        part = slice(int(self.offsets[row]), int(self.offsets[row + 1]))
+        return self.sizes[part], self.counts[part]
+
+    def between(self, start: int, stop: int) -> Runs:
+        """The rows ``start … stop - 1``."""
+        part = slice(int(self.offsets[start]), int(self.offsets[stop]))
+        return Runs(self.offsets[start : stop + 1] - part.start, self.sizes[part], self.counts[part])
+
+    def select(self, rows: ArrayLike) -> Runs:
+        """These rows, in this order."""
+        return Runs.from_rows(self.of(row) for row in np.asarray(rows).tolist())
+
+    def capped(self, max_size: int) -> Runs:
+        """The same, with all larger groups of size `max_size`."""
+        if not self.sizes.size or self.sizes.max() <= max_size:
+            return self
+        return Runs.added(self.row, np.minimum(self.sizes, max_size), self.counts, self.rows)
+
+    def summed(self, into: Ints, rows: int) -> Runs:
+        """The groups of row r in row ``into[r]`` of so many rows."""
+        return Runs.added(np.asarray(into)[self.row], self.sizes, self.counts, rows)
+
+    def summed_up(self, tree: Tree) -> Runs:
+        """Rows for all nodes of a tree from those of its last level, which must hold all its leaves."""
+        levels = [self]
+        for parents, above in zip(reversed(tree.levels), reversed(tree.level_sizes[:-1]), strict=True):
+            levels.append(levels[-1].summed(np.asarray(parents), int(above)))
+        return Runs.stacked(reversed(levels))
+
+    def dense(self, max_size: int) -> Ints:
+        """As an array, shape (rows, max_size + 1): for few rows and small sizes."""
+        table = np.zeros((self.rows, max_size + 1), dtype=np.int64)
+        table[self.row, self.sizes] = self.counts
+        return table
+
+
+@dataclass(frozen=True, eq=False)
+class SizeRuns:
+    """How many groups of each size each region has, in runs. True counts: not for release.
+
+    Parameters
+    ----------
+    hierarchy : Hierarchy
+    runs : Runs
+        A row a region, of all levels, in level order.
+    """
+
+    hierarchy: Hierarchy
+    runs: Runs
+
+    @classmethod
+    def of(cls, data: GroupSizes) -> SizeRuns:
+        """The same counts, without their zeros."""
+        return cls(data.hierarchy, Runs.from_dense(data.counts))
+
+    @property
+    def groups(self) -> int:
+        """Number of groups."""
+        return int(self.runs.of(0)[1].sum())
+
+
+def group_runs(
+    source: Any,
+    *,
+    group: Sequence[str],
+    groups: Any = None,
+    levels: Sequence[str] | None = None,
+    regions: Hierarchy | None = None,
+    region: str | None = None,
+    entities: str | None = None,
+    max_size: int = LARGEST_SIZE,
+    root: str = "all",
+    root_level: str = "root",
+    unknown: str | None = None,
+) -> SizeRuns:
+    """Count groups by size in every region, as `hierdp.tables.group_sizes` does, of all sizes there are.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> rows = pd.DataFrame({"state": ["A", "A", "B"], "house": [1, 2, 3], "people": [1, 70_000, 1]})
+    >>> data = group_runs(rows, levels=["state"], group=["house"], entities="people")
+    >>> data.runs.of(0)
+    (array([    1, 70000]), array([2, 1]))
+    """
+    hierarchy, place, size, n = counted_groups(
+        source,
+        levels=levels,
+        regions=regions,
+        region=region,
+        group=group,
+        groups=groups,
+        entities=entities,
+        max_size=max_size,
+        root=root,
+        root_level=root_level,
+        unknown=unknown,
+    )
+    leaves = Runs.added(place, size, n, hierarchy.names[-1].size)
+    return SizeRuns(hierarchy, leaves.summed_up(hierarchy.tree))
+
+
+def _offsets(row: Ints, rows: int) -> Ints:
+    """Where each row starts, from the rows of sorted entries."""
+    return np.concatenate([[0], np.cumsum(np.bincount(row, minlength=rows))]).astype(np.int64)
+
+
+def cumulative_of(sizes: Ints, counts: Ints, length: int) -> Ints:
+    """Hc: for each size under `length`, how many groups are no larger; dense, so a row at a time.
+
+    Examples
+    --------
+    >>> cumulative_of(np.array([1, 2, 7]), np.array([2, 1, 2]), 5)
+    array([0, 2, 3, 3, 3])
+    """
+    steps = np.zeros(length, dtype=np.int64)
+    inside = np.searchsorted(sizes, length)
+    steps[sizes[:inside]] = counts[:inside]
+    return np.cumsum(steps)
+
+
+def runs_of_cumulative(cumulated: Ints, start: int = 0) -> tuple[Ints, Ints]:
+    """The runs of Hc, dense and non-decreasing, whose first entry is of size `start`.
+
+    Examples
+    --------
+    >>> runs_of_cumulative(np.array([0, 2, 3, 3, 5]))
+    (array([1, 2, 4]), array([2, 1, 2]))
+    """
+    at = np.flatnonzero(cumulated[1:] != cumulated[:-1]) + 1
+    if cumulated.size and cumulated[0] != 0:
+        at = np.concatenate([[0], at])
+    return at + start, np.diff(cumulated[at], prepend=0)
+
+
+def unattributed(sizes: Ints, counts: Ints, start: int, stop: int) -> Ints:
+    """Hg from the `start`-th to before the `stop`-th smallest group: as much of it as is wanted at a time.
+
+    Examples
+    --------
+    >>> unattributed(np.array([1, 2, 7]), np.array([2, 1, 2]), 1, 4)
+    array([1, 2, 7])
+    """
+    before = np.concatenate([[0], np.cumsum(counts)])
+    return np.repeat(sizes, np.diff(np.clip(before, start, stop)))
+
+
+def runs_of_sorted(ordered: Ints) -> tuple[Ints, Ints]:
+    """The runs of Hg: sizes in order, a group each.
+
+    Examples
+    --------
+    >>> runs_of_sorted(np.array([1, 1, 2, 7, 7]))
+    (array([1, 2, 7]), array([2, 1, 2]))
+    """
+    starts = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
+    if ordered.size:
+        starts = np.concatenate([[0], starts])
+    return ordered[starts], np.diff(starts, append=ordered.size)
+
+
+def resized(sizes: Ints, counts: Ints, groups: int, smallest: int) -> tuple[Ints, Ints]:
+    """The largest so many groups; where there are fewer, others of the smallest size there is.
+
+    One entity more or less, with or without a group of its own, changes one of these groups by one, or none.
+
+    Examples
+    --------
+    >>> resized(np.array([1, 2, 7]), np.array([2, 1, 2]), 3, 0)
+    (array([2, 7]), array([1, 2]))
+    >>> resized(np.array([1, 2, 7]), np.array([2, 1, 2]), 6, 0)
+    (array([0, 1, 2, 7]), array([1, 2, 1, 2]))
+    """
+    larger = np.cumsum(counts[::-1])[::-1]  # groups of this size or more
+    kept = np.diff(np.minimum(larger, groups), append=0) * -1
+    missing = groups - int(kept.sum())
+    runs = Runs.from_rows([(np.append(sizes, smallest), np.append(kept, missing))])
+    return runs.of(0)

@@ -1,0 +1,1 @@
+"""Errors of a release against the truth, one file for each kind of table."""

@@ -1,0 +1,1 @@
+"""Noise and the budget that it spends."""

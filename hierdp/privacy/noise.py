@@ -1,0 +1,355 @@
+"""The only place where true counts meet noise.
+
+`ExactNoise` draws from OpenDP's exact samplers, cannot be seeded, and is what a release uses.
+`SimulatedNoise` draws the same distributions from a seeded NumPy generator, in floating point: for
+experiments only, and marked as not private in everything that comes of it.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hierdp.errors import InputError
+from hierdp.execution import progress
+from hierdp.privacy.budget import Spend
+from models.programs.layout import processors
+
+Ints = NDArray[np.int64]
+
+BLOCK = 2_000
+"""Exact draws that a thread makes at once: some 20 ms of work, after which Ctrl-C is heeded."""
+
+MANY = 200_000
+"""So many exact draws are announced: they may take seconds."""
+
+SAMPLE = 1_000
+"""Draws by which the time is estimated."""
+
+LARGEST_SCALE = 1e12
+"""Noise beyond this could leave 64-bit sums; so small a budget releases nothing but noise anyhow."""
+
+
+UPWARDS = 1 + 2**-50
+"""Stretches a scale of exact noise so that no rounding makes the loss more than was asked."""
+
+
+@dataclass(frozen=True, eq=False)
+class NoisyCounts:
+    """Counts after the noise, with its record. It does not carry the true ones, nor can it give them back."""
+
+    counts: Ints
+    spend: Spend
+
+
+class Changes(NamedTuple):
+    """What one person can change in a table of counts."""
+
+    cells: int
+    """How many counts."""
+    in_all: int
+    """Sum of all changes (L1)."""
+    largest: int
+    """Change of one count."""
+
+
+class Noise(Protocol):
+    """A source of noise: double-geometric for pure differential privacy, discrete Gaussian for zCDP."""
+
+    def geometric(self, counts: Ints, query: str, sensitivity: int, epsilon: float) -> NoisyCounts:
+        """P(X = k) ∝ exp(−|k| ε/Δ₁) on each count; ε-DP for a query of L1 sensitivity Δ₁."""
+
+    def gaussian(self, counts: Ints, query: str, sensitivity: float, rho: float) -> NoisyCounts:
+        """P(X = k) ∝ exp(−k²/2σ²), σ² = Δ₂²/2ρ, on each count; ρ-zCDP for L2 sensitivity Δ₂."""
+
+    def stable(
+        self, counts: Ints, query: str, changes: Changes, epsilon: float, delta: float
+    ) -> tuple[Ints, NoisyCounts]:
+        """Positions and noisy values of the positive counts that come out large; (ε, δ)-DP.
+
+        Double-geometric noise on each, P(X = k) ∝ exp(−|k| ε/Δ₁); what is under the threshold is dropped,
+        as if it had been 0 (Boninsegna & Silvestri 2025, Theorem 8). Zeros must not be among the counts:
+        that a cell is there at all is what the threshold hides.
+        """
+
+    def choose(
+        self, scores: Sequence[Ints], query: str, sensitivity: int, epsilon: float
+    ) -> tuple[Ints, Spend]:
+        """Of each array of whole scores, the position of a large one; ε-DP.
+
+        For choices between which one person changes the scores of one array at most, each score by Δ.
+        Permute-and-flip: the guarantee of the exponential mechanism P(i) ∝ exp(ε·scoreᵢ/2Δ), and an
+        expected score never under its (McKenna & Sheldon 2020). Drawn as the largest of scoreᵢ + Eᵢ, where
+        the Eᵢ are exponential with mean 2Δ/ε.
+        """
+
+
+def check_noise(noise: Any) -> None:
+    """A source of noise, or None for exact noise.
+
+    Raises
+    ------
+    InputError
+        If it is something else, such as a seed, or a class in place of an object.
+    """
+    if noise is None or (hasattr(noise, "geometric") and not isinstance(noise, type)):
+        return
+    told = f"the class {noise.__name__}" if isinstance(noise, type) else type(noise).__name__
+    raise InputError(f"noise must be None (exact noise) or SimulatedNoise(seed) (NOT private), not {told}")
+
+
+def threshold(changes: Changes, epsilon: float, delta: float) -> int:
+    """⌈Δ_∞ + Δ₁/ε · ln(Δ₀/δ)⌉; for one trip in place of another the paper's 1 + 2 ln(2/δ)/ε, rounded up.
+
+    A cell that only one of two neighbours has holds Δ_∞ at most. Its noise must exceed the rest, which
+    happens with probability δ/Δ₀ at most, and there are Δ₀ such cells.
+    """
+    scale = _scale(changes.in_all, epsilon)
+    return math.ceil(changes.largest + scale * UPWARDS * (math.log(changes.cells) - math.log(delta)))
+
+
+def miss_of(changes: Changes, scale: float, least: int) -> float:
+    """The δ of a threshold: Δ₀ times P(X ≥ least − Δ_∞), for X with P(X = k) ∝ exp(−|k|/scale).
+
+    It is what `threshold` bounds: none of the Δ₀ cells that only one of two neighbours has may be kept.
+
+    Examples
+    --------
+    >>> round(miss_of(Changes(2, 2, 1), scale=2.0, least=31), 9)
+    3.81e-07
+    """
+    return changes.cells * math.exp(-(least - changes.largest) / scale) / (1 + math.exp(-1 / scale))
+
+
+def double_geometric_variance(scale: float) -> float:
+    """Of noise with P(X = k) ∝ exp(−|k|/scale): 1/(2 sinh²(1/2λ)), a little under the Laplace law's 2λ².
+
+    Examples
+    --------
+    >>> round(double_geometric_variance(10.0), 3)
+    199.833
+    """
+    half = 0.5 / scale
+    return 0.5 / math.sinh(half) ** 2 if half < 350 else 0.0  # under what floats hold
+
+
+def deviation_of(spend: Spend) -> float | None:
+    """Standard deviation of the noise of a measurement; None where it is no sum of a count and noise.
+
+    Where counts under a threshold were dropped, it is that of the noise before.
+
+    Examples
+    --------
+    >>> round(deviation_of(Spend("sizes", "double-geometric", 2, 4.0, 0.5, None, True)), 2)
+    5.64
+    """
+    if spend.noise.startswith("double-geometric"):
+        return math.sqrt(double_geometric_variance(spend.scale))
+    if spend.noise != "discrete Gaussian":
+        return None
+    if not 0.01 < spend.scale < 10:  # to all digits that a float holds
+        return spend.scale if spend.scale > 1 else 0.0
+    support = np.arange(-150, 151)
+    mass = np.exp(-(support**2) / (2 * spend.scale**2))
+    return math.sqrt((support**2 * mass).sum() / mass.sum())
+
+
+class ExactNoise:
+    """OpenDP's samplers, exact on integers; the loss on record is the one of OpenDP's own privacy map."""
+
+    def geometric(self, counts: Ints, query: str, sensitivity: int, epsilon: float) -> NoisyCounts:
+        """See `Noise.geometric`."""
+        dp = _OpenDP()
+        scale = _scale(sensitivity, epsilon) * UPWARDS
+        space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
+        measure = dp.m.make_laplace(*space, scale=scale)
+        loss = float(measure.map(sensitivity))
+        noisy = _draw(lambda part: measure(part.tolist()), counts, query)
+        return NoisyCounts(noisy, Spend(query, "double-geometric", sensitivity, scale, loss, None, True))
+
+    def gaussian(self, counts: Ints, query: str, sensitivity: float, rho: float) -> NoisyCounts:
+        """See `Noise.gaussian`."""
+        dp = _OpenDP()
+        scale = _scale(sensitivity, math.sqrt(2 * rho)) * UPWARDS
+        space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T=float)
+        measure = dp.m.make_gaussian(*space, scale=scale)
+        loss = float(measure.map(sensitivity))
+        noisy = _draw(lambda part: measure(part.tolist()), counts, query)
+        return NoisyCounts(noisy, Spend(query, "discrete Gaussian", sensitivity, scale, None, loss, True))
+
+    def stable(
+        self, counts: Ints, query: str, changes: Changes, epsilon: float, delta: float
+    ) -> tuple[Ints, NoisyCounts]:
+        """See `Noise.stable`; noise, threshold and ε are of OpenDP's `make_laplace_threshold`.
+
+        So is δ where it is larger than `miss_of`: OpenDP's counts no noise that just reaches the threshold.
+        """
+        dp = _OpenDP()
+        scale = _scale(changes.in_all, epsilon) * UPWARDS
+        least = threshold(changes, epsilon, delta)
+        space = (
+            dp.map_domain(dp.atom_domain(T="u32"), dp.atom_domain(T="i64")),
+            dp.l01inf_distance(dp.absolute_distance(T="i64")),
+        )
+        measure = dp.m.make_laplace_threshold(*space, scale=scale, threshold=least)
+        loss, miss = measure.map(tuple(changes))
+        if miss > delta:  # the map is in floats, and rounds up to multiples of 2⁻⁵²
+            raise InputError(f"delta is {delta}: the stability histogram keeps account of {miss:.2g} or more")
+
+        miss = max(float(miss), miss_of(changes, scale, least))
+
+        def draw(part: Ints) -> Ints:
+            large = measure(dict(enumerate(part.tolist())))
+            noisy = np.zeros(part.size, dtype=np.int64)
+            noisy[list(large)] = list(large.values())
+            return noisy
+
+        noisy = _draw(draw, counts, query)
+        spend = Spend(query, _named(least), changes.in_all, scale, float(loss), None, True, miss)
+        return _kept(noisy, spend)
+
+    def choose(
+        self, scores: Sequence[Ints], query: str, sensitivity: int, epsilon: float
+    ) -> tuple[Ints, Spend]:
+        """See `Noise.choose`; the law and its loss are of OpenDP's `make_noisy_max`."""
+        dp = _OpenDP()
+        scale = _scale(2 * sensitivity, epsilon) * UPWARDS
+        space = dp.vector_domain(dp.atom_domain(T="i64")), dp.linf_distance(T="i64")
+        measure = dp.m.make_noisy_max(*space, dp.max_divergence(), scale=scale)
+        loss = float(measure.map(sensitivity))
+        chosen = np.array([measure(part.tolist()) for part in scores], dtype=np.int64)
+        return chosen, Spend(query, "permute-and-flip", sensitivity, scale, loss, None, True)
+
+
+class SimulatedNoise:
+    """The same distributions from a seed, for experiments. NOT private: floats, and a known seed."""
+
+    def __init__(self, seed: int) -> None:
+        if isinstance(seed, bool) or not isinstance(seed, int | np.integer):
+            raise InputError(f"the seed must be a whole number, 0 or more, got {seed!r}")
+        if seed < 0:
+            raise InputError(f"the seed is {seed}: it must be a whole number, 0 or more")
+        self._rng = np.random.default_rng(seed)
+
+    def geometric(self, counts: Ints, query: str, sensitivity: int, epsilon: float) -> NoisyCounts:
+        """See `Noise.geometric`."""
+        scale = _scale(sensitivity, epsilon)
+        p = -math.expm1(-1 / scale)
+        noise = self._rng.geometric(p, counts.shape) - self._rng.geometric(p, counts.shape)
+        spend = Spend(query, "double-geometric", sensitivity, scale, epsilon, None, False)
+        return NoisyCounts(counts + noise, spend)
+
+    def gaussian(self, counts: Ints, query: str, sensitivity: float, rho: float) -> NoisyCounts:
+        """See `Noise.gaussian`."""
+        scale = _scale(sensitivity, math.sqrt(2 * rho))
+        if scale < 1e5:
+            reach = math.ceil(12 * scale) + 1
+            support = np.arange(-reach, reach + 1)
+            mass = np.exp(-(support**2) / (2 * scale**2))
+            noise = self._rng.choice(support, size=counts.shape, p=mass / mass.sum())
+        else:  # rounding is as good as the discrete law to more digits than a float holds
+            noise = np.rint(self._rng.normal(0, scale, counts.shape)).astype(np.int64)
+        return NoisyCounts(
+            counts + noise, Spend(query, "discrete Gaussian", sensitivity, scale, None, rho, False)
+        )
+
+    def stable(
+        self, counts: Ints, query: str, changes: Changes, epsilon: float, delta: float
+    ) -> tuple[Ints, NoisyCounts]:
+        """See `Noise.stable`."""
+        least = threshold(changes, epsilon, delta)
+        noisy = self.geometric(counts, query, changes.in_all, epsilon)
+        scale = noisy.spend.scale
+        spend = Spend(query, _named(least), changes.in_all, scale, epsilon, None, False, delta)
+        return _kept(np.where(noisy.counts >= least, noisy.counts, 0), spend)
+
+    def choose(
+        self, scores: Sequence[Ints], query: str, sensitivity: int, epsilon: float
+    ) -> tuple[Ints, Spend]:
+        """See `Noise.choose`."""
+        scale = _scale(2 * sensitivity, epsilon)
+        chosen = [
+            int(np.argmax((part - part.max()) + self._rng.exponential(scale, part.shape))) for part in scores
+        ]
+        spend = Spend(query, "permute-and-flip", sensitivity, scale, epsilon, None, False)
+        return np.array(chosen, dtype=np.int64), spend
+
+
+def _named(least: int) -> str:
+    return f"double-geometric, under {least} dropped"
+
+
+def _kept(noisy: Ints, spend: Spend) -> tuple[Ints, NoisyCounts]:
+    kept = np.flatnonzero(noisy)
+    return kept, NoisyCounts(noisy[kept], spend)
+
+
+def _scale(sensitivity: float, loss: float) -> float:
+    scale = sensitivity / loss if loss > 0 else math.inf  # a share of the budget may underflow to 0
+    if not scale < LARGEST_SCALE:
+        raise InputError(f"epsilon is so small that the noise's scale is {scale:.3g}: nothing would be left")
+    return scale
+
+
+class _OpenDP:
+    """The parts of OpenDP in use; its prelude would also load scikit-learn and `scipy.stats`."""
+
+    def __init__(self) -> None:
+        from opendp import domains, measurements, measures, metrics, mod
+
+        mod.enable_features("contrib")
+        self.m = measurements
+        self.atom_domain, self.map_domain = domains.atom_domain, domains.map_domain
+        self.vector_domain, self.max_divergence = domains.vector_domain, measures.max_divergence
+        self.absolute_distance, self.l01inf_distance = metrics.absolute_distance, metrics.l01inf_distance
+        self.l1_distance, self.l2_distance = metrics.l1_distance, metrics.l2_distance
+        self.linf_distance = metrics.linf_distance
+
+
+def announce(draws: int) -> None:
+    """Say beforehand how long many draws of exact noise will take, going by a few draws for zeros."""
+    if draws >= MANY:
+        noise, zeros = ExactNoise(), np.zeros(SAMPLE, dtype=np.int64)
+        noise.geometric(zeros[:1], "loads the library", 1, 1.0)
+        started = time.perf_counter()
+        noise.geometric(zeros, "time of a draw", 1, 1.0)
+        seconds = (time.perf_counter() - started) / SAMPLE * draws / processors()
+        if seconds >= progress.LONG_SECONDS:
+            about = progress.duration(seconds)
+            progress.tell(f"{draws:,} draws of exact noise will take about {about} on {processors()} cores")
+
+
+def _draw(measure: Callable[[Ints], Any], counts: Ints, query: str) -> Ints:
+    """Exact noise, a block at a time, on all cores.
+
+    Threads are enough: OpenDP draws outside Python's lock, each draw from the system's generator. All go
+    through the one measurement whose privacy map gave the loss, and no count leaves the process.
+    """
+    flat = counts.ravel()
+    noisy = np.empty(flat.size, dtype=np.int64)
+
+    def block(start: int) -> None:
+        part = slice(start, start + BLOCK)
+        noisy[part] = measure(flat[part])
+
+    starts = range(0, flat.size, BLOCK)
+    if len(starts) <= 1:
+        for start in starts:
+            block(start)
+        return noisy.reshape(counts.shape)
+    announce(flat.size)
+    pool = ThreadPoolExecutor(processors())
+    try:
+        done = pool.map(block, starts)
+        for _ in progress.steps(done, f"exact noise: {query}", len(starts)):
+            pass
+    finally:
+        pool.shutdown(cancel_futures=True)  # Ctrl-C waits for the blocks begun, not for the rest
+    return noisy.reshape(counts.shape)

@@ -1,0 +1,1 @@
+"""A release on record: its steps, its proofs, its files, and how they are read again."""

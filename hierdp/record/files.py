@@ -1,0 +1,145 @@
+"""The files of a release: their names, and how they are written."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hierdp.counts.hierarchy import Hierarchy
+from hierdp.errors import InputError
+
+if TYPE_CHECKING:
+    from pandas import DataFrame, Series
+
+TABLE, FINEST, REGIONS = "released", "finest", "regions.csv"
+MANIFEST, PROOFS, REPORT = "manifest.json", "proofs.zip", "report.html"
+
+ALONE = "region"
+"""What the one hierarchy of a release is called in its list of regions."""
+
+
+def write_frame(frame: DataFrame, into: Path, name: str, csv_safe: bool = False) -> None:
+    """A table as Parquet and as CSV; `csv_safe`: so that no spreadsheet runs a name as a formula."""
+    frame.to_parquet(into / f"{name}.parquet", index=False)
+    with (into / f"{name}.csv").open("wb") as file:
+        file.writelines(_csv_parts(frame, csv_safe))
+
+
+def is_csv_of(frame: DataFrame, path: Path, csv_safe: bool = False) -> bool:
+    """Whether a file is, to the byte, what `write_frame` makes of a table as CSV."""
+    with path.open("rb") as file:
+        return all(file.read(len(part)) == part for part in _csv_parts(frame, csv_safe)) and not file.read(1)
+
+
+_ROWS = 100_000
+"""Rows of a table that are turned into text at once."""
+
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "'")
+"""What a text begins with that a spreadsheet runs; and the mark that keeps it from that."""
+
+
+def _csv_parts(frame: DataFrame, csv_safe: bool) -> Iterator[bytes]:
+    """A table as CSV. A field with a comma, a quote, a line feed or a carriage return is quoted.
+
+    With `csv_safe` a name that begins like a formula gets an apostrophe before it, as OWASP advises ("CSV
+    injection"); so does one that begins with an apostrophe, for names to stay apart.
+    """
+    if csv_safe:
+        texts = {name: _marked(frame[name]) for name in _texts(frame)}
+        heads = {name: f"'{name}" for name in frame if str(name).startswith(_FORMULA)}
+        frame = frame.assign(**texts).rename(columns=heads)
+    # Python's writer leaves carriage returns bare, unless it quotes all texts.
+    returns = "\r" in "".join(map(str, frame)) or any(_has_returns(frame[name]) for name in _texts(frame))
+    quoting: Any = csv.QUOTE_NONNUMERIC if returns else csv.QUOTE_MINIMAL
+    for first in range(0, max(len(frame), 1), _ROWS):
+        part = frame.iloc[first : first + _ROWS]
+        text: str = part.to_csv(None, index=False, header=first == 0, quoting=quoting, lineterminator="\n")
+        yield text.encode()
+
+
+def _texts(frame: DataFrame) -> list[str]:
+    from pandas.api.types import is_numeric_dtype
+
+    return [str(name) for name in frame if not is_numeric_dtype(frame[name].dtype)]
+
+
+def _has_returns(texts: Series[Any]) -> bool:
+    return bool(texts.astype(str).str.contains("\r", regex=False).any())
+
+
+def _marked(texts: Series[Any]) -> Series[Any]:
+    marked: Series[Any] = texts.where(~texts.astype(str).str.startswith(_FORMULA), "'" + texts.astype(str))
+    return marked
+
+
+def write_regions(regions: Mapping[str, Hierarchy], into: Path, csv_safe: bool = False) -> None:
+    """All regions, which are public, with what they lie in: a row each, by axis and level."""
+    import pandas as pd
+
+    if not regions:
+        return
+    frames = [hierarchy.frame().assign(axis=name) for name, hierarchy in regions.items()]
+    columns = ["axis", "level", "level_name", "region", "parent"]
+    with (into / REGIONS).open("wb") as file:
+        file.writelines(_csv_parts(pd.concat(frames)[columns], csv_safe))
+
+
+def read_regions_of(path: Path, csv_safe: bool = False) -> dict[str, Hierarchy]:
+    """What `write_regions` wrote.
+
+    Raises
+    ------
+    InputError
+        If it is no such list.
+    """
+    import numpy as np
+    import pandas as pd
+
+    from models import Tree
+
+    if not path.is_file():
+        return {}
+    frame = pd.read_csv(path, dtype=str, keep_default_na=False)
+    if list(frame.columns) != ["axis", "level", "level_name", "region", "parent"]:
+        raise InputError(f"{path.name} is no list of regions: its columns are others")
+    if csv_safe:
+        frame = frame.apply(lambda column: column.str.removeprefix("'"))
+    found = {}
+    for axis, rows in frame.groupby("axis", sort=False):
+        levels = [part for _, part in rows.groupby(rows["level"].astype(int))]
+        names = [part["region"].to_numpy(object) for part in levels]
+        parents = []
+        for above, part in zip(names, levels[1:], strict=False):
+            parents.append(pd.Index(above).get_indexer(part["parent"].to_numpy(object)))
+            if (parents[-1] < 0).any():
+                raise InputError(f"{path.name}: a parent is no region of the level above")
+        level_names = tuple(str(part["level_name"].iloc[0]) for part in levels)
+        tree = Tree([np.asarray(part, dtype=np.int64) for part in parents])
+        found[str(axis)] = Hierarchy(level_names, tuple(names), tree)
+    return found
+
+
+def finest(table: DataFrame, regions: Mapping[str, Hierarchy]) -> DataFrame | None:
+    """The last level alone, with a column a level of regions: the shape of the data. None: no regions.
+
+    Where two axes have levels of one name, the axis's name goes before it.
+    """
+    if not regions:
+        return None
+    depth = sum(hierarchy.tree.depth for hierarchy in regions.values())  # a level refines one axis by one
+    last = table[table["level"] == depth]
+    names = [level for hierarchy in regions.values() for level in hierarchy.levels[1:]]
+    columns: dict[str, Any] = {}
+    values = [name for name in ("size", "groups", "count", "standard_error") if name in table]
+    for axis, hierarchy in regions.items():
+        at = hierarchy.positions(last[axis])
+        if (at < 0).any():
+            raise InputError(f"a region of the table is not in the list of regions of {axis!r}")
+        for level, spelt in hierarchy.columns().items():
+            alone = names.count(level) == 1 and level not in values
+            columns[level if alone else f"{axis}_{level}"] = spelt[at]
+    made: DataFrame = last[values].reset_index(drop=True).assign(**columns)[[*columns, *values]]
+    return made

@@ -1,0 +1,266 @@
+"""A written release, read within a limit of memory: what a file will need is estimated before it is read.
+
+The folder may come from anywhere: a file of a few kilobytes may unpack to gigabytes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hierdp.counts.hierarchy import Hierarchy
+from hierdp.errors import InputError, listed
+from hierdp.execution import seal
+from hierdp.record import files
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+LIMIT = 1_000_000_000
+"""Bytes of memory that a release may need unless its reader allows more."""
+
+NAMES = (
+    *(f"{name}.{suffix}" for name in (files.TABLE, files.FINEST) for suffix in ("parquet", "csv")),
+    *(files.MANIFEST, files.PROOFS, files.REGIONS, files.REPORT, seal.SUMS),
+)
+
+_JSON_ITEM = 100
+"""Bytes of a parsed value of JSON, no fewer: an empty list takes 56 and its place 8."""
+
+_CSV_CELL = 120
+"""Bytes of a parsed cell of text: an object, its place, and the parser's own copy."""
+
+_COPIES = 3
+"""Tables of a release's size that a check holds at once."""
+
+_MOST_COLUMNS = 1_000
+_MOST_FOOTER = 10_000_000
+
+
+class Unreadable(InputError):
+    """Says which file of a release is broken, or does not belong to a release."""
+
+
+class TooLarge(InputError):
+    """Says what reading a file would take, and how to allow it."""
+
+    def __init__(self, name: str, needed: float, limit: int) -> None:
+        super().__init__(
+            f"to read {name} may take {needed / 1e9:,.1f} GB of memory, over the limit of {limit / 1e9:,.1f} "
+            f"GB. If the release is that large, allow it: limit, or --limit {needed / 1e9 + 0.1:.1f}"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Written:
+    """The contents of a release's folder."""
+
+    manifest: dict[str, Any]
+    table: DataFrame
+    regions: dict[str, Hierarchy]
+
+
+def names_in(folder: Path) -> list[str]:
+    """The files of a release's folder.
+
+    Raises
+    ------
+    InputError
+        If there is no release at that path.
+    Unreadable
+        If it holds something that is not a file, or too many files.
+    """
+    if not folder.is_dir():
+        raise InputError(f"there is no folder {folder}")
+    if not (folder / files.MANIFEST).is_file():
+        raise InputError(f"{folder} is not a release: it has no {files.MANIFEST}")
+    found = list(islice(folder.iterdir(), 100))
+    # To read a pipe takes forever, and a device has no end.
+    strange = sorted(path.name for path in found if path.is_symlink() or not path.is_file())
+    if strange:
+        raise Unreadable(f"{listed(strange)}: a release holds files and nothing else")
+    if len(found) > len(NAMES):
+        raise Unreadable(f"{folder} holds more files than any release")
+    return sorted(path.name for path in found)
+
+
+def read(folder: Path, limit: int = LIMIT) -> Written:
+    """Manifest, table and regions of a written release.
+
+    Parameters
+    ----------
+    folder : Path
+    limit : int
+        Bytes of memory that reading it may take.
+
+    Raises
+    ------
+    InputError
+        If there is no release at that path.
+    TooLarge
+        If it may take more memory than that.
+    Unreadable
+        If a file is broken, by name.
+    """
+    names_in(folder)
+    manifest = read_manifest(folder, limit)
+    table = read_table(folder / f"{files.TABLE}.parquet", limit)
+    safe = bool(manifest.get("csv_safe"))
+    regions = _read(folder / files.REGIONS, limit, lambda path, limit: _regions(path, limit, safe))
+    return Written(manifest, table, regions)
+
+
+def read_manifest(folder: Path, limit: int = LIMIT) -> dict[str, Any]:
+    """The manifest alone; see `read`."""
+    manifest: dict[str, Any] = _read(folder / files.MANIFEST, limit, _manifest)
+    return manifest
+
+
+def read_table(path: Path, limit: int = LIMIT) -> DataFrame:
+    """One of a release's Parquet files; see `read`."""
+    if not path.is_file():
+        raise Unreadable(f"{path.name} is missing")
+    table: DataFrame = _read(path, limit, _table)
+    return table
+
+
+def _read(path: Path, limit: int, reader: Any) -> Any:
+    if path.is_file() and path.stat().st_size > limit:
+        raise TooLarge(path.name, path.stat().st_size, limit)
+    try:
+        return reader(path, limit)
+    except InputError:
+        raise
+    except MemoryError:
+        raise
+    except Exception as broken:  # whatever a broken file makes its reader raise
+        raise Unreadable(f"{path.name} is broken: {type(broken).__name__}") from None
+
+
+# --- JSON ----------------------------------------------------------------------------------------------
+
+
+def parsed(text: bytes, name: str, limit: int) -> Any:
+    """A JSON text, if it fits: no value twice under one name, no NaN.
+
+    Raises
+    ------
+    TooLarge, Unreadable
+    """
+    if (needed := json_bytes(text)) > limit:
+        raise TooLarge(name, needed, limit)
+    try:
+        return json.loads(text, parse_constant=_not_a_number, object_pairs_hook=_once)
+    except (ValueError, RecursionError) as broken:
+        said = str(broken) if isinstance(broken, _Refused) else "not JSON"
+        raise Unreadable(f"{name} is broken: {said}") from None
+
+
+def json_bytes(text: bytes) -> int:
+    """Bytes of memory that parsing a JSON text may take: an upper bound."""
+    return 2 * len(text) + _JSON_ITEM * sum(text.count(mark) for mark in (b",", b"[", b"{"))
+
+
+class _Refused(ValueError):
+    pass
+
+
+def _not_a_number(name: str) -> float:
+    raise _Refused(f"it holds {name}")
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise _Refused(f"it holds {twice[:40]!r} twice")
+    return found
+
+
+def _manifest(path: Path, limit: int) -> dict[str, Any]:
+    manifest = parsed(path.read_bytes(), path.name, limit)
+    missing = [name for name in ("mechanism", "settings", "budget", "solved") if name not in manifest] if (
+        isinstance(manifest, dict)
+    ) else ["mechanism"]  # fmt: skip
+    if missing:
+        raise Unreadable(f"{path.name} is not the manifest of a release: it has no {missing[0]!r}")
+    if not isinstance(manifest["settings"], dict) or not isinstance(manifest["solved"], list):
+        raise Unreadable(f"{path.name} is not the manifest of a release: its parts have other types")
+    found: dict[str, Any] = manifest
+    return found
+
+
+# --- tables --------------------------------------------------------------------------------------------
+
+
+def _table(path: Path, limit: int) -> DataFrame:
+    import pandas as pd
+    import pyarrow.parquet as pq
+
+    if (footer := _footer(path)) > _MOST_FOOTER:
+        raise TooLarge(path.name, 400 * footer, limit)  # what parsing metadata of so many columns takes
+    about = pq.read_metadata(path)
+    rows, columns = about.num_rows, about.num_columns
+    if columns > _MOST_COLUMNS:
+        raise Unreadable(f"{path.name} has {columns:,} columns: no release has that many")
+    needed = _COPIES * 8 * rows * columns
+    if needed > limit:
+        raise TooLarge(path.name, needed, limit)
+    needed += _COPIES * rows * _longest_texts(path)
+    if needed > limit:
+        raise TooLarge(path.name, needed, limit)
+    return pd.read_parquet(path)
+
+
+def _footer(path: Path) -> int:
+    """Bytes of the metadata, by the last 8 bytes of the file."""
+    with path.open("rb") as file:
+        file.seek(-8, 2)
+        return int.from_bytes(file.read(4), "little")
+
+
+def _longest_texts(path: Path) -> int:
+    """Bytes of the longest values of all columns of text: each is read once, however often it is there."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    file = pq.ParquetFile(path)
+    names = [field.name for field in file.schema_arrow if not _is_number(field.type)]
+    if not names:
+        return 0
+    table = pq.ParquetFile(path, read_dictionary=names).read(columns=names)
+    longest = 0
+    for name in names:
+        texts = table.column(name)
+        if not pa.types.is_dictionary(texts.type):
+            texts = texts.dictionary_encode()
+        parts = [pc.max(pc.binary_length(chunk.dictionary)).as_py() or 0 for chunk in texts.chunks]
+        longest += max(parts, default=0)
+    return longest
+
+
+def _is_number(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind))
+
+
+def _regions(path: Path, limit: int, csv_safe: bool) -> dict[str, Hierarchy]:
+    if not path.is_file():
+        return {}
+    needed = 2 * path.stat().st_size + _CSV_CELL * sum(_cells(path))
+    if needed > limit:
+        raise TooLarge(path.name, needed, limit)
+    return files.read_regions_of(path, csv_safe)
+
+
+def _cells(path: Path) -> Iterator[int]:
+    with path.open("rb") as file:
+        while part := file.read(1 << 20):
+            yield part.count(b",") + part.count(b"\n") + part.count(b"\r")

@@ -1,0 +1,211 @@
+"""The report of a release, of its table and manifest alone: `hierdp check` makes it again and compares."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hierdp.check.counts import is_cells, is_sizes
+from hierdp.privacy.budget import Ledger
+from hierdp.reports import figures
+from hierdp.reports.page import Section, budget_section, page, steps_section
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+LARGEST = 15
+"""Cells that are drawn of a table over several axes."""
+
+PROPERTIES = {
+    "whole": "whole numbers",
+    "non_negative": "not negative",
+    "consistent": "adding up, level by level",
+    "total": "of the public total",
+}
+ANSWERS = {True: "yes", False: "not claimed", None: "does not apply"}
+
+
+def release_report(table: DataFrame, manifest: Mapping[str, Any]) -> str:
+    """What may be said of a release without the true counts, verdicts first and long tables last.
+
+    Parameters
+    ----------
+    table : DataFrame
+        The released counts.
+    manifest : mapping
+        As `Release.manifest` makes it; nothing else, not even the time, goes into the report.
+
+    Returns
+    -------
+    str
+        A page in HTML.
+    """
+    about = about_section(table, manifest)
+    sections = [
+        about,
+        verdicts_section(manifest),
+        counts_section(table, manifest["settings"]),
+        budget_section(manifest),
+        settings_section(manifest),
+        steps_section(manifest),
+    ]
+    warning = manifest["warning"]
+    title = manifest["title"] or about.title
+    if title == about.title:
+        sections[0] = Section("What was released", about.texts)
+    return page(title, sections, [warning] if warning else [], manifest["note"] or "")
+
+
+def about_section(table: DataFrame, manifest: Mapping[str, Any]) -> Section:
+    """What was released and what is protected, in plain words, under a title of that."""
+    ledger = Ledger.from_dict(manifest["budget"])
+    what = _what(table, manifest["settings"])
+    repaired = "; the noisy counts were then made to fit together" if manifest["solved"] else ""
+    texts = [
+        f"{what}: {len(table):,} rows, in released.csv and released.parquet. {manifest['mechanism']} added "
+        f"random noise to the true counts{repaired}. No true count is in any of the files.",
+        f"Protected: {ledger.neighbours}. Whatever somebody concludes from this release, and whatever else "
+        f"they know, such a change makes it at most {_factor(ledger.epsilon)} times as likely"
+        + (f", but for a chance of {ledger.delta:g}" if ledger.delta else "")
+        + f" (ε = {ledger.epsilon:g}; the smaller ε, the stronger the protection and the larger the noise).",
+    ]
+    public = manifest["taken_as_public"]
+    if public:
+        told = "; ".join(f"{name.replace('_', ' ')}: {words}" for name, words in public.items())
+        texts.append(f"Taken as public, by the publisher's word: {told}.")
+    return Section(what, texts)
+
+
+def verdicts_section(manifest: Mapping[str, Any]) -> Section:
+    """What holds of counts, proofs, noise and budget, in a line each."""
+    import pandas as pd
+
+    ledger, solved = Ledger.from_dict(manifest["budget"]), manifest["solved"]
+    proved = sum(line["proved_optimal"] for line in solved)
+    steps = f"{proved:,} of {len(solved):,}" if solved else "nothing was to be solved"
+    rows = [
+        ("noise drawn exactly", "yes" if ledger.private else "no"),
+        ("budget spent", f"{ledger.spent:.6g} of {ledger.rho if ledger.zcdp else ledger.epsilon:.6g}"),
+        ("post-processing proved optimal", steps),
+        *((f"counts: {PROPERTIES[name]}", ANSWERS[holds]) for name, holds in manifest["holds"].items()),
+        ("standard errors", manifest["standard_errors"]),
+    ]
+    text = (
+        "Anybody can check this from the files alone: hierdp check FOLDER --fingerprint, with that published."
+    )
+    return Section("Verdicts", [text], frames=[pd.DataFrame(rows, columns=["claim", "verdict"])])
+
+
+def counts_section(table: DataFrame, settings: Mapping[str, Any]) -> Section:
+    """The released counts, drawn."""
+    figure = _draw(table, settings)
+    return Section("Counts", [] if figure else ["There is nothing to draw."], figure)
+
+
+def settings_section(manifest: Mapping[str, Any]) -> Section:
+    """The public parameters, and which versions of what made it."""
+    import pandas as pd
+
+    made = ", ".join(f"{name} {version}" for name, version in manifest["versions"].items())
+    rows = list(_in_words(manifest["settings"]))
+    texts = [
+        "All of it is public, and taken as chosen without looking at the data.",
+        f"Made {manifest['created'].replace('T', ' ').removesuffix('+00:00')} UTC by {made}.",
+    ]
+    return Section("Settings", texts, frames=[pd.DataFrame(rows, columns=["setting", "value"])])
+
+
+def _factor(epsilon: float) -> str:
+    """e^ε in few digits; ε may be beyond what a float's power holds."""
+    return f"{math.exp(epsilon):.3g}" if epsilon < 700 else f"e^{epsilon:g}"
+
+
+def _what(table: DataFrame, settings: Mapping[str, Any]) -> str:
+    """A title, for who gives none."""
+    if is_sizes(table):
+        return (
+            f"How many groups have each size, by {', '.join(settings['levels'][1:]) or settings['levels'][0]}"
+        )
+    if is_cells(settings, table):
+        return f"Counts by {' and '.join(settings['axes'])}"
+    axes = _axes(settings)
+    return f"Counts by {' and '.join(axis['name'] for axis in axes)}" if axes else "Private counts"
+
+
+def _axes(settings: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Of bins."""
+    return list(settings.get("range_query", settings).get("axes") or ())
+
+
+def _in_words(settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for name, value in settings.items():
+        if isinstance(value, Mapping) and not all(isinstance(part, list) for part in value.values()):
+            yield from ((f"{name.replace('_', ' ')}: {more}", text) for more, text in _in_words(value))
+        else:
+            yield name.replace("_", " "), _plain(value)
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, Mapping):
+        if value.get("kind") == "numbers":
+            return f"{value['name']} from {value['low']:g} to {value['high']:g} in {value['bins']:,} bins"
+        if "kind" in value:
+            return f"{value['name']} ({value['kind']})"
+        return "; ".join(f"{name}: {_plain(part)}" for name, part in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_plain, value))
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _draw(table: DataFrame, settings: Mapping[str, Any]) -> str:
+    """The counts, as suits their table; empty if there is nothing to draw."""
+    if table.empty:
+        return ""
+    if is_sizes(table):
+        return _sizes(table, settings)
+    if is_cells(settings, table):
+        return _cells(table, list(settings["axes"]))
+    axes = _axes(settings)
+    return _bins(table, [axis["name"] for axis in axes]) if axes else ""
+
+
+def _sizes(table: DataFrame, settings: Mapping[str, Any]) -> str:
+    top = table[table["level"] == 0] if (table["level"] == 0).any() else table
+    groups = top.groupby("size")["groups"].sum()
+    groups = groups[groups > 0]
+    if groups.empty:
+        return ""
+    last = f" ({settings['max_size']} means this or more)" if "max_size" in settings else ""
+    x, y = groups.index.to_numpy(float), groups.to_numpy(float)
+    return figures.points(
+        x, y, "Groups by size, all regions together", f"entities in a group{last}", "groups"
+    )
+
+
+def _cells(table: DataFrame, names: list[str]) -> str:
+    finest = table[table["level"] == table["level"].max()].nlargest(LARGEST, "count")
+    labels = [" → ".join(map(str, row)) for row in finest[names].itertuples(index=False)]
+    title = f"The largest cells of the finest level ({' → '.join(names)})"
+    return figures.bars(labels, finest["count"].tolist(), title, "count")
+
+
+def _bins(table: DataFrame, names: list[str]) -> str:
+    """Of one axis as steps with their standard errors; of two as an image."""
+    if "level" in table:
+        table = table[table["level"] == table["level"].max()]
+    columns = [f"{name}_first" if f"{name}_first" in table else name for name in names]
+    shape = [int(table[column].nunique()) for column in columns]
+    counts = table["count"].to_numpy(float)
+    if len(names) == 2 and counts.size == shape[0] * shape[1]:
+        x, y = (f"{name}, bin" for name in names)
+        return figures.image(counts.reshape(shape), "Counts by bin", x, y)
+    if len(names) != 1:
+        return ""
+    errors = table["standard_error"].to_numpy(float) if "standard_error" in table else None
+    if errors is not None and not np.isfinite(errors).all():
+        errors = None
+    title = "Counts by bin" + ("" if errors is None else ", with a standard error to each side")
+    return figures.steps(counts, errors, title, f"{names[0]}, bin from 0 on", "count")

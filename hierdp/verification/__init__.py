@@ -1,0 +1,1 @@
+"""Answers of every backend side by side, and the judge of them."""

@@ -1,0 +1,89 @@
+"""The whole matrix of a cross-verification: models × sizes × backends, and the instances that fail it."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import models as floor
+from hierdp.verification.judge import Verification, verify
+from models import Model
+from models.instances import load, save
+
+SIZES = (1, 6, 30, 300, 10_000, 1_000_000)
+"""Cells of an instance, from tiny to huge."""
+
+EXACT_UP_TO = 300
+"""Beyond so many cells exact backends mostly meet their time limits; certificates go on alone."""
+
+LARGEST = {"StrategySDP": 8, "BudgetSplit": 10_000, "SparsestChebyshev": 10_000, "Segmentation": 10_000}
+"""Where cost grows faster than the cells do: dense matrices, and objectives beyond 64 bits."""
+
+Named = list[tuple[str, Any]]
+
+
+def kinds() -> dict[str, Any]:
+    """The models, by name."""
+    made = {name: getattr(floor, name) for name in floor.__all__}
+    return {name: kind for name, kind in made.items() if hasattr(kind, "certificate") and kind is not Model}
+
+
+def instances(names: Sequence[str], sizes: Sequence[int], number: int, seed: int) -> Named:
+    """Random instances of these models (all, if none is named), each with a name that tells how to draw it.
+
+    Raises
+    ------
+    ValueError
+        If there is no such model.
+    """
+    known = kinds()
+    for name in names:
+        if name not in known:
+            lower = {one.lower(): one for one in known}
+            near = difflib.get_close_matches(name.lower(), lower, 1)
+            hint = f" Did you mean {lower[near[0]]}?" if near else ""
+            raise ValueError(f"no model {name}.{hint} There are {', '.join(known)}")
+    drawn: Named = []
+    for name in names or known:
+        for size in sorted({min(size, LARGEST.get(name, size)) for size in sizes}):
+            for i in range(number):
+                rng = np.random.default_rng([seed, size, i])
+                drawn.append((f"seed {seed}, size {size}, {i}", known[name].random(rng, size)))
+    return drawn
+
+
+def saved(paths: Sequence[Path]) -> Named:
+    """Instances from files.
+
+    Raises
+    ------
+    ValueError
+        If a file is none.
+    """
+    for path in paths:
+        if not path.is_file():
+            raise ValueError(f"there is no file {path}")
+    return [(path.name, load(path)) for path in paths]
+
+
+def run(
+    named: Named, backends: Sequence[str] | None, seconds: float, exact_up_to: int | None
+) -> Verification:
+    """Verify them all."""
+    return verify(named, backends, seconds, exact_up_to=exact_up_to)
+
+
+def keep_disagreements(found: Verification, named: Named, folder: Path) -> list[Path]:
+    """Save every instance on which somebody disagrees; returns the files."""
+    wrong = {(row.step, row.model.removesuffix(" (relaxed)")) for row in found.disagreements}
+    kept = []
+    for name, model in named:
+        if (name, type(model).__name__) in wrong:
+            folder.mkdir(parents=True, exist_ok=True)
+            plain = "".join(c if c.isalnum() else "-" for c in name.removesuffix(".npz")).replace("--", "-")
+            kept.append(save(model, folder / f"{type(model).__name__}-{plain}.npz"))
+    return kept

@@ -1,0 +1,47 @@
+"""What a result depends on beside its input: the source of hierdp, and the libraries under it."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from collections.abc import Iterator
+from functools import cache
+from importlib import import_module, metadata
+from pathlib import Path
+
+LIBRARIES = (
+    "hierdp",
+    "opendp",
+    "numpy",
+    "scipy",
+    "numba",
+    "duckdb",
+    "ibis-framework",
+    "highspy",
+    "ortools",
+    "cvxpy",
+    "clarabel",
+    "osqp",
+    "scs",
+    "pyomo",
+)
+
+
+def versions() -> Iterator[tuple[str, str]]:
+    """Each library that has a say in a release, with its version."""
+    for library in LIBRARIES:
+        try:
+            yield library, metadata.version(library)
+        except metadata.PackageNotFoundError:
+            yield library, "not installed"
+
+
+@cache
+def fingerprint() -> str:
+    """A digest of the three packages' source and of all versions: equal for equal code, as hex digits."""
+    digest = hashlib.sha256(repr((platform.python_version(), sorted(versions()))).encode())
+    for package in ("models", "solvers", "hierdp"):
+        home = Path(str(import_module(package).__file__)).parent
+        for file in sorted(home.rglob("*.py")):
+            digest.update(str(file.relative_to(home)).encode() + b"\0" + file.read_bytes())
+    return digest.hexdigest()

@@ -1,0 +1,1 @@
+"""Exact arithmetic and plain loops over arrays: no decisions, no search."""

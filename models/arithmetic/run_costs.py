@@ -1,0 +1,161 @@
+"""What a run of values costs: Σ (v − mean)² and a share of noise, exact or to twice a float's precision."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models.arithmetic import exact
+from models.arithmetic.exact import Number
+from models.arithmetic.kernels import kernel
+
+VECTORS: Any = {"error_model": "numpy"}
+"""Division by zero is not looked for: loops over divisions run on vectors, and searches twice as fast."""
+
+Sums = tuple[NDArray[np.float64], ...]
+
+
+def run_cost(values: NDArray[Any], noise: Number) -> Number:
+    """Σ (v − mean)² + noise/count of one run; a `Fraction` for exact values."""
+    count = values.size
+    if exact.is_exact(values):
+        total = exact.total(values)
+        return Fraction(exact.dot(values, values)) + (Fraction(noise) - Fraction(total) ** 2) / count
+    away = values - np.mean(values)
+    return float(np.sum(away * away) + float(noise) / count)
+
+
+def cost_of(values: NDArray[Any], starts: NDArray[np.int64], noise: Number) -> Number:
+    """`run_cost` of all runs together, by where they start; a `Fraction` for exact values."""
+    ends = np.append(starts[1:], values.size)
+    if not exact.is_exact(values):
+        return cost_in_floats(starts, float(noise), sums_of(values))
+    away = exact.difference(values, np.full_like(values, values[values.size // 2]))
+    totals = np.add.reduceat(exact.widened(away, values.size), starts)
+    # Runs of one length together: few divisions.
+    order = np.argsort(ends - starts, kind="stable")
+    lengths, at, sizes = np.unique((ends - starts)[order], return_index=True, return_counts=True)
+    totals = totals[order]
+    if totals.dtype == np.int64 and exact.reach(totals) ** 2 * totals.size < 2**62:
+        held = np.add.reduceat(totals * totals, at).tolist()
+    else:
+        held = [exact.dot(part, part) for part in np.split(totals, at[1:])]
+    whole = math.lcm(*lengths.tolist())
+    shares = [whole // length for length in lengths.tolist()]
+    noises = sum(size * share for size, share in zip(sizes.tolist(), shares, strict=True))
+    means = sum(square * share for square, share in zip(held, shares, strict=True))
+    cost: Number = exact.dot(away, away) + (Fraction(noise) * noises - means) / whole
+    return cost
+
+
+def cost_in_floats(starts: NDArray[np.int64], noise: float, sums: Sums) -> float:
+    """`cost_of` from the sums of `sums_of`."""
+    ends = np.append(starts[1:], sums[0].size - 1)
+    return math.fsum(_all_squares(sums, starts, ends)) + math.fsum(noise / (ends - starts))
+
+
+def sums_of(values: NDArray[Any]) -> Sums:
+    """Running sums of values and their squares, each as a float and what it lacks; shape (n + 1,) each.
+
+    Of the values less their middle one: the costs are the same, and lose fewer digits.
+    """
+    away = exact.difference(values, np.full_like(values, values[values.size // 2]))
+    return _sums(away.astype(np.float64))  # type: ignore[no-any-return]
+
+
+def sums_error(values: NDArray[Any], sums: Sums, cost: float) -> float:
+    """By how much the squares of a cut's runs, from `sums_of`, may together be off, if it costs so much.
+
+    Let q = Σ v². Where values and running sums are whole and small enough to be exact, a run's cost is off by
+    three units of 2^-106 of its own Σ v². Else each running sum is off by n units of 2^-105 of itself, which
+    adds up to less than 2^-103·n²·q along a cut. And each value is rounded to 2^-53 of itself, which moves
+    the root of a cut's cost by no more than 2^-53·√q.
+    """
+    q = float(sums[2][-1])
+    if values.dtype == np.int64 and q < 2.0**52 * 2.0**52 and exact.reach(values) < 2**52:
+        return 2.0**-101 * q
+    return 2.0**-103 * float(values.size) ** 2 * q + 2.0**-51 * math.sqrt(max(cost, 0.0) * q)
+
+
+@kernel()
+def _product(a: float, b: float) -> Any:
+    """``a·b`` as a float and what it lacks (Dekker)."""
+    high = a * b
+    t = 134217729.0 * a
+    a1 = t - (t - a)
+    a2 = a - a1
+    t = 134217729.0 * b
+    b1 = t - (t - b)
+    b2 = b - b1
+    return high, ((a1 * b1 - high) + a1 * b2 + a2 * b1) + a2 * b2
+
+
+@kernel()
+def _add(sums: Any, rest: Any, i: int, high: float, low: float) -> None:
+    """Put ``sums[i] + (high, low)`` into ``sums[i + 1]``, to twice the precision (Knuth)."""
+    total = sums[i] + high
+    part = total - sums[i]
+    lost = (sums[i] - (total - part)) + (high - part) + rest[i] + low
+    sums[i + 1] = total + lost
+    rest[i + 1] = lost - (sums[i + 1] - total)
+
+
+@kernel()
+def _sums(v: Any) -> Any:
+    """Running sums of v and of its squares, each as a float and what it lacks; shape (n + 1,) each."""
+    n = v.size
+    p, p_rest, q, q_rest = np.zeros(n + 1), np.zeros(n + 1), np.zeros(n + 1), np.zeros(n + 1)
+    for i in range(n):
+        _add(p, p_rest, i, v[i], 0.0)
+        square, lacks = _product(v[i], v[i])
+        _add(q, q_rest, i, square, lacks)
+    return p, p_rest, q, q_rest
+
+
+@kernel(**VECTORS)
+def spread(p: float, p_rest: float, q: float, q_rest: float, to: Any, count: float) -> Any:
+    """Σ (v − mean)² over `count` bins: Σ v² less (Σ v)²/count, to twice the precision of a float.
+
+    From the running sums before the first bin and, as a tuple, after the last.
+    """
+    total = to[0] - p
+    part = to[0] - total
+    lacks = (to[0] - (total + part)) + (part - p) + (to[1] - p_rest)
+    square, square_rest = _product(total, total)
+    mean = square / count
+    back, back_rest = _product(mean, count)
+    mean_rest = ((square - back) - back_rest + square_rest + 2.0 * total * lacks) / count
+    whole = to[2] - q
+    part = to[2] - whole
+    whole_rest = (to[2] - (whole + part)) + (part - q) + (to[3] - q_rest)
+    return max(0.0, (whole - mean) + (whole_rest - mean_rest))
+
+
+@kernel(**VECTORS)
+def squares(sums: Any, i: int, j: int) -> Any:
+    """Σ (v − mean)² over bins i … j − 1."""
+    p, p_rest, q, q_rest = sums
+    return spread(p[i], p_rest[i], q[i], q_rest[i], (p[j], p_rest[j], q[j], q_rest[j]), float(j - i))
+
+
+@kernel(**VECTORS)
+def run_column(sums: Any, low: int, j: int, costs: Any) -> None:
+    """Put w(low, j), w(low + 1, j), … to `costs`, as many as it holds: slices run on vectors."""
+    rows = slice(low, low + costs.size)
+    p, p_rest, q, q_rest = sums[0][rows], sums[1][rows], sums[2][rows], sums[3][rows]
+    to = (sums[0][j], sums[1][j], sums[2][j], sums[3][j])
+    longest = float(j - low)
+    for k in range(costs.size):
+        costs[k] = spread(p[k], p_rest[k], q[k], q_rest[k], to, longest - k)
+
+
+@kernel(**VECTORS)
+def _all_squares(sums: Any, starts: Any, ends: Any) -> Any:
+    found = np.empty(starts.size)
+    for k in range(starts.size):
+        found[k] = squares(sums, starts[k], ends[k])
+    return found

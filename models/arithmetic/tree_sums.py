@@ -1,0 +1,55 @@
+"""Whether whole counts add up along a tree and keep their domains: a quick look, in one pass."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models.arithmetic import exact
+from models.arithmetic.kernels import kernel
+from models.programs.layout import ROWS, in_blocks
+from models.tree import Tree
+from models.witnesses.node_prices import rows_of_families
+
+
+def adds_up(tree: Tree, x: NDArray[np.int64], total: int, domain: Any) -> bool:
+    """Whether x keeps every total, sum of children and domain.
+
+    Parameters
+    ----------
+    tree : Tree
+    x : int64 array, shape (nodes, sizes)
+    total : int
+        What the root's counts must sum to, under 2⁶².
+    domain : ``(lower, upper)``, int64 arrays of that shape, or ``(None, None)`` for 0 … total
+    """
+    own, home = rows_of_families(tree)
+    sums = np.empty((tree.internal.size + 1, x.shape[1]), np.int64)
+    fits = in_blocks(
+        lambda a, b: bool(_fit(x, *domain, total, own, home, sums, a, b)), x.shape[1], x.size, ROWS
+    )
+    return all(fits) and exact.total(x[0]) == total
+
+
+@kernel(nogil=True)
+def _fit(
+    x: Any, lower: Any, upper: Any, total: int, own: Any, home: Any, sums: Any, begin: int, end: int
+) -> bool:
+    """Whether some sizes' counts do. Sums that pass the total are seen before they can wrap."""
+    sums[:, begin:end] = 0
+    signs, differ = 0, 0
+    for r in range(x.shape[0] - 1, -1, -1):
+        u, into = x[r, begin:end], sums[home[r], begin:end]
+        for s in range(u.size):
+            into[s] += u[s]
+            signs |= u[s] | (total - u[s]) | (total - into[s])
+        if own[r] >= 0:
+            below = sums[own[r], begin:end]
+            for s in range(u.size):
+                differ |= u[s] ^ below[s]
+        if lower is not None and upper is not None:
+            for s in range(u.size):
+                signs |= (u[s] - lower[r, begin + s]) | (upper[r, begin + s] - u[s])
+    return signs >= 0 and differ == 0

@@ -1,0 +1,152 @@
+"""Programs as files, and as the objects of the libraries that write them.
+
+HiGHS writes `.mps` and `.lp`, Pyomo writes `.nl`: both are well kept, and both also solve what they
+hold, so the backends of `solvers` build on the same two functions.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from models.programs.program import Program
+from models.programs.reformulate import without_absolutes, without_tables
+
+
+def to_highs(program: Program, names: bool = False) -> Any:
+    """A `highspy.HighsModel` of a program without absolute terms, integrality included."""
+    import highspy
+
+    if program.has("absolute"):
+        raise ValueError(
+            "absolute terms must be rewritten first: see models.programs.reformulate.without_absolutes"
+        )
+    cost, diagonal, constant = np.zeros(program.size), np.zeros(program.size), 0.0
+    for term in program.objective:
+        weight, center = (np.asarray(part, float) for part in term.data)
+        if term.kind == "linear":
+            np.add.at(cost, term.index, weight)
+        else:
+            np.add.at(diagonal, term.index, 2 * weight)
+            np.add.at(cost, term.index, -2 * weight * center)
+            constant += float(np.sum(weight * center**2))
+
+    model = highspy.HighsModel()
+    lp = model.lp_
+    lp.num_col_, lp.num_row_ = program.size, program.matrix.shape[0]
+    lp.col_cost_, lp.offset_ = cost, constant
+    lp.col_lower_, lp.col_upper_ = program.bounds
+    lp.row_lower_, lp.row_upper_ = program.row_bounds
+    lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+    lp.a_matrix_.start_ = program.matrix.indptr
+    lp.a_matrix_.index_ = program.matrix.indices
+    lp.a_matrix_.value_ = program.matrix.data
+    if program.integer.any():
+        kinds = (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)
+        lp.integrality_ = [kinds[int(whole)] for whole in program.integer]
+    if names:
+        lp.model_name_ = "".join(c if c.isalnum() else "_" for c in program.name)
+        lp.col_names_, lp.row_names_ = program.variable_names(), program.row_names()
+    if diagonal.any():
+        held = np.flatnonzero(diagonal)
+        hessian = model.hessian_
+        hessian.dim_, hessian.format_ = program.size, highspy.HessianFormat.kTriangular
+        hessian.start_ = np.searchsorted(held, np.arange(program.size + 1))
+        hessian.index_, hessian.value_ = held, diagonal[held]
+    return model
+
+
+def to_pyomo(program: Program) -> Any:
+    """A Pyomo `ConcreteModel`: variables ``v``, constraints ``row``, objective ``obj``; no absolute terms."""
+    import pyomo.environ as pyo
+
+    lower, upper = program.bounds
+    model = pyo.ConcreteModel()
+    model.v = pyo.Var(range(program.size))
+    for i, variable in model.v.items():
+        variable.domain = pyo.Integers if program.integer[i] else pyo.Reals
+        variable.setlb(None if np.isinf(lower[i]) else lower[i])
+        variable.setub(None if np.isinf(upper[i]) else upper[i])
+    variables = [model.v[i] for i in range(program.size)]
+    matrix, (row_lower, row_upper) = program.matrix, program.row_bounds
+    model.row = pyo.Constraint(range(matrix.shape[0]))
+    for i in range(matrix.shape[0]):
+        model.row[i] = row_to_pyomo(matrix, i, variables, row_lower[i], row_upper[i])
+    costs = []
+    for term in program.objective:
+        weights, centers = (np.asarray(part, float).tolist() for part in term.data)
+        for w, c, i in zip(weights, centers, term.index.tolist(), strict=True):
+            v = variables[i]
+            if term.kind == "linear":
+                costs.append(w * v)
+            else:
+                costs.append(w * (v - c) ** 2 if term.kind == "quadratic" else w * abs(v - c))
+    model.obj = pyo.Objective(expr=pyo.quicksum(costs))
+    return model
+
+
+def row_to_pyomo(matrix: Any, i: int, variables: list[Any], lower: float, upper: float) -> Any:
+    """Row i of a sparse matrix as a Pyomo relation between its bounds."""
+    from pyomo.core.expr.numeric_expr import LinearExpression
+
+    inside = slice(matrix.indptr[i], matrix.indptr[i + 1])
+    body = LinearExpression(
+        linear_coefs=matrix.data[inside].tolist(),
+        linear_vars=[variables[j] for j in matrix.indices[inside]],
+    )
+    low, high = (None if np.isinf(bound) else float(bound) for bound in (lower, upper))
+    return (body == low) if low is not None and low == high else (low, body, high)
+
+
+def write(program: Program, path: Path) -> Path:
+    """Write the program to `.mps`, `.lp` or `.nl`; beside the wanted name first, then renamed.
+
+    In an `.lp`, the constant of the objective is the cost of a last variable ``constant``, fixed at 1:
+    readers do not agree on a bare number beside squares (Gurobi drops it after them, SCIP refuses it before).
+    `.mps` and `.lp` have 15 digits of each number, as HiGHS writes them.
+
+    Raises
+    ------
+    ValueError
+        If the suffix is none of the three.
+    OSError
+        If the file cannot be written; nothing is left behind.
+    """
+    if path.suffix not in {".mps", ".lp", ".nl"}:
+        raise ValueError(f"cannot write {path.name}: the suffix must be .mps, .lp or .nl")
+    aside = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")
+    try:
+        aside.touch()  # HiGHS crashes, Python and all, on a path that cannot be opened
+        if path.suffix == ".nl":
+            to_pyomo(without_tables(program)).write(str(aside), io_options={"symbolic_solver_labels": False})
+        else:
+            _write_highs(without_absolutes(without_tables(program)), aside)
+        aside.replace(path)
+    finally:
+        aside.unlink(missing_ok=True)
+    return path
+
+
+def _write_highs(program: Program, path: Path) -> None:
+    import highspy
+
+    highs = highspy.Highs()
+    highs.setOptionValue("output_flag", False)
+    if highs.passModel(to_highs(program, names=True)) == highspy.HighsStatus.kError:
+        raise ValueError(f"HiGHS does not take the program {program.name}")
+    if path.suffix == ".lp":
+        _name_constant(highs)
+    if highs.writeModel(str(path)) == highspy.HighsStatus.kError or not path.exists():
+        raise OSError(f"HiGHS could not write {path}")
+
+
+def _name_constant(highs: Any) -> None:
+    """The objective's constant as the cost of a variable that is 1."""
+    cost = highs.getLp().offset_
+    if cost:
+        highs.addCol(cost, 1.0, 1.0, 0, [], [])
+        highs.passColName(highs.getNumCol() - 1, "constant")
+        highs.changeObjectiveOffset(0.0)

@@ -1,0 +1,189 @@
+"""Prices on the steps of a non-decreasing chain: what proves an isotonic answer, or how far it misses.
+
+With a price λ_i ≥ 0 on each step x_{i−1} ≤ x_i, and one on each bound, the Lagrangian falls apart into
+entries: the least of w_i|z − y_i|^p + (λ_{i+1} − λ_i)z, each. Their sum is a lower bound on every feasible
+answer, whatever the prices; the best prices reach the optimum.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numba.extending import register_jitable
+from numpy.typing import NDArray
+
+from models.arithmetic import exact
+from models.arithmetic.distance import distance
+from models.arithmetic.exact import Number
+from models.arithmetic.kernels import kernel
+from models.programs.program import INFINITY
+
+_FREE = 1 << 61
+"""Stands for an unbounded price in int64 arithmetic; beyond `_overflows` Python integers are used."""
+_BLOCK = 1 << 14
+
+
+@dataclass(frozen=True, eq=False)
+class Chain:
+    """Minimize Σ w|x − y|^p over ``lower ≤ x_0 ≤ … ≤ x_{n−1} ≤ upper``; None: no bound, all weights 1."""
+
+    y: NDArray[Any]
+    w: NDArray[Any] | None
+    p: int
+    integer: bool
+    lower: Any
+    upper: Any
+
+    def cost(self, x: NDArray[Any]) -> Number:
+        """Σ w|x − y|^p."""
+        return distance(x, self.y, self.p, self.w)
+
+    def prices(self, x: NDArray[Any], near: Any = 0) -> tuple[NDArray[Any], int]:
+        """Prices, n + 1 of them, that prove x if it is optimal, and the first entry where none fit, or -1.
+
+        Entry i costs ``[a_i, b_i]`` for its last and its next unit (its derivative, where x is real); the
+        price falls by that much from step to step, and is 0 wherever x rises by more than `near`.
+        """
+        y, w, scan = self.y, self.w, _prices
+        dtype = np.result_type(*(part for part in (x, y, w) if part is not None))
+        free: Any = _FREE if dtype == np.int64 else INFINITY
+        if dtype.hasobject or _overflows(x, y, w):
+            dtype, scan = np.dtype(object), _prices.py_func
+            x, y, w = x.astype(object), y.astype(object), None if w is None else w.astype(object)
+            heaviest = 1 if w is None else max(w)
+            free = 1 + 2 * heaviest * sum(abs(a - b) + 1 for a, b in zip(x, y, strict=True))
+        at_low = self.lower is not None and bool(x[0] <= self.lower + near)
+        at_high = self.upper is not None and bool(x[-1] >= self.upper - near)
+        prices = np.empty(x.size + 1, dtype)
+        return prices, int(scan(x, y, w, self.p, self.integer, near, at_low, at_high, free, prices))
+
+    def gap(self, x: NDArray[Any], prices: NDArray[Any], box: tuple[Any, Any]) -> float:
+        """How far x costs above the bound that the prices prove, in floats.
+
+        `box` holds bounds that some optimal answer keeps; one that is not of the chain has no price.
+        """
+        low, high = (float(end) for end in box)
+        prices = prices.astype(np.float64, copy=False)
+        # Rounding aside, no term is negative.
+        return max(float(_gap(x, self.y, self.w, self.p, self.integer, low, high, prices)), 0.0)
+
+    def exact_gap(self, x: NDArray[Any], prices: NDArray[Any], box: tuple[Any, Any]) -> Number:
+        """The same in whole numbers and Fractions; negative prices count as 0.
+
+        The box holds the bounds, so their prices are not needed: each entry's least cost is that in the box.
+        """
+        low, high = (Fraction(end) if isinstance(end, float) else end for end in box)
+        steps = [0, *(max(price, 0) for price in prices[1:-1].tolist()), 0]
+        weights = [1] * self.y.size if self.w is None else self.w.tolist()
+        bound: Number = 0
+        for y, w, before, after in zip(self.y.tolist(), weights, steps, steps[1:], strict=False):
+            charge = after - before
+            if self.p == 1:
+                places = [y // 1, -(-y // 1), low, high] if self.integer else [y, low, high]
+            elif self.integer:
+                places = [(2 * w * y - charge + w) // (2 * w)]
+            else:
+                places = [y - Fraction(charge) / (2 * w)]
+            inside = (min(max(z, low), high) for z in places)
+            bound += min(w * abs(z - y) ** self.p + charge * z for z in inside)
+        return self.cost(x) - bound
+
+
+def _overflows(x: NDArray[Any], y: NDArray[Any], w: NDArray[Any] | None) -> bool:
+    """Whether prices, or sums of 2·w·(x − y), might leave int64."""
+    if not all(np.issubdtype(a.dtype, np.integer) for a in (x, y, w) if a is not None):
+        return False
+    size = max(exact.reach(x[[0, -1]]), exact.reach(y)) + 2
+    return 8 * (1 if w is None else int(w.max())) * size * x.size >= _FREE
+
+
+@register_jitable  # type: ignore[untyped-decorator]
+def _costs(x: Any, y: Any, w: Any, p: int, integer: bool, near: Any) -> Any:
+    """Cost of an entry's last unit and of its next one (left and right derivative for reals)."""
+    if p == 2:
+        slope = 2 * w * (x - y)
+        return (slope - w, slope + w) if integer else (slope, slope)
+    if integer:
+        twice = 2 * (x - y)  # |x + 1 − y| − |x − y| is 2(x − y) + 1, but no more than 1 and no less than −1
+        return w * min(max(twice - 1, -1), 1), w * min(max(twice + 1, -1), 1)
+    return (w if x > y + near else -w), (-w if x < y - near else w)
+
+
+@kernel()
+def _prices(
+    x: Any, y: Any, w: Any, p: int, integer: bool, near: float, at_low: bool, at_high: bool, free: Any,
+    prices: Any,
+) -> int:  # fmt: skip
+    """Prices of the steps, written to `prices`; returns the first entry where none fit, or -1.
+
+    The price is 0 wherever x rises, so each run of equal entries is on its own. ``low … high`` is, step by
+    step, the interval of prices that all entries before admit; where it is empty, x is not optimal and the
+    run is cut there, at price 0 (any prices ≥ 0 give a true bound). At a run's end the prices are chosen
+    backwards, until when `prices` holds each ``low``; ``high`` holds by itself, as it falls by just `cheap`.
+    """
+    n = x.size
+    broke, start = -1, 0
+    unique = p == 2 and not integer and not at_low
+    prices[0] = 0
+    low, high = 0, (free if at_low else 0)
+    for i in range(n):
+        if unique:
+            high -= 2 * (1 if w is None else w[i]) * (x[i] - y[i])
+            low = high
+        else:
+            cheap, dear = _costs(x[i], y[i], 1 if w is None else w[i], p, integer, near)
+            low, high = max(0, low - dear), high - cheap
+        rises = i == n - 1 or x[i + 1] - x[i] > near
+        at_zero = rises and not (i == n - 1 and at_high)
+        fails = high < 0 or (at_zero and low > 0)
+        if fails and broke < 0:
+            broke = i
+        if not (rises or fails):
+            prices[i + 1] = low
+            continue
+        price = 0 if at_zero or fails else low
+        prices[i + 1] = price
+        if not unique:
+            for j in range(i, -1 if at_low and start == 0 else start, -1):
+                cheap, _ = _costs(x[j], y[j], 1 if w is None else w[j], p, integer, near)
+                price = max(prices[j], price + cheap)
+                prices[j] = price
+        start = i + 1
+        low = high = 0
+        unique = p == 2 and not integer  # one price fits: no need to look back
+    return broke
+
+
+@register_jitable  # type: ignore[untyped-decorator]
+def _excess(x: Any, y: Any, w: Any, c: Any, p: int, integer: bool, low: float, high: float) -> Any:
+    """How far w|z − y|^p + c·z is above its least value at z = x; least over ``low … high``, or all reals."""
+    if p == 2 and not integer:
+        return (2 * w * (x - y) + c) ** 2 / (4 * w)
+    if p == 2:
+        z = min(max(np.floor(y - c / (2 * w) + 0.5), low), high)
+        return (x - z) * (w * (x + z - 2 * y) + c)
+    least = min(w * abs(low - y) + c * low, w * abs(high - y) + c * high)
+    for place in (np.floor(y), np.ceil(y)) if integer else (y, y):
+        z = min(max(place, low), high)
+        least = min(least, w * abs(z - y) + c * z)
+    return w * abs(x - y) + c * x - least
+
+
+@kernel(fastmath={"reassoc"})
+def _gap(x: Any, y: Any, w: Any, p: int, integer: bool, low: float, high: float, prices: Any) -> Any:
+    """Σ of each step's price times its rise and of each entry's `_excess`, added up in blocks."""
+    held = prices[0] * (x[0] - low) + prices[-1] * (high - x[-1])
+    for start in range(0, x.size, _BLOCK):
+        u, v, before = x[start : start + _BLOCK], y[start : start + _BLOCK], prices[start : start + _BLOCK]
+        following, after = x[start + 1 : start + _BLOCK + 1], prices[start + 1 : start + _BLOCK + 1]
+        part = 0.0
+        for i in range(u.size):
+            weight = 1 if w is None else w[start + i]
+            part += _excess(u[i], v[i], weight, after[i] - before[i], p, integer, low, high)
+        for i in range(following.size):
+            part += after[i] * (following[i] - u[i])
+        held += part
+    return held

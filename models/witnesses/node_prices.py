@@ -1,0 +1,158 @@
+"""Prices at the nodes of a tree that prove counts optimal, found in one pass up and one down its rows."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models.arithmetic.exact import Number
+from models.arithmetic.kernels import kernel
+from models.programs.layout import ROWS, in_blocks
+from models.tree import Tree
+
+NEVER = 1 << 60
+"""Stands for an infinite cost; true costs must stay under it."""
+
+
+class NodePrices(NamedTuple):
+    """The prices that counts ask for, family by family.
+
+    Attributes
+    ----------
+    agree : bool
+        Whether they admit common prices all along the tree: they do just if the counts are optimal.
+    root : number
+        What a size pays for a unit at the root.
+    below : array, shape (families, sizes)
+        What each internal node's children pay, by `Tree.internal`. Where they do not agree, some price near.
+    clash : str
+        Where they do not agree.
+    """
+
+    agree: bool
+    root: Number
+    below: NDArray[Any]
+    clash: str
+
+
+def rows_of_families(tree: Tree) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """``(own, home)``: the number of the family below each node (-1: none) and of the one that it is in.
+
+    Families are numbered by `Tree.internal`; the root is in a last one, where its sizes are the brothers.
+    """
+    families = tree.internal.size
+    own = np.full(tree.size, -1)
+    own[tree.internal] = np.arange(families)
+    return own, np.concatenate([[families], own[tree.parent[1:]]])
+
+
+def node_prices(
+    tree: Tree,
+    x: NDArray[Any],
+    noisy: NDArray[Any],
+    weights: NDArray[np.int64],
+    domain: Any,
+    integer: bool,
+    near: float,
+) -> NodePrices:
+    """The prices for counts x; linear time.
+
+    Going up, each subtree gets the cost of its last unit and of its next one; brothers, and at the root the
+    sizes, must admit a common price between the dearest last and the cheapest next unit. Going down, such
+    prices are chosen.
+
+    Parameters
+    ----------
+    tree : Tree
+    x, noisy : arrays, shape (nodes, sizes)
+    weights : int64 array, shape (nodes,)
+    domain : ``(lower, upper)``, arrays of that shape, or ``(None, None)`` for 0 and no bound
+    integer : bool
+        Units are whole; else they are as small as can be, and cost the derivative.
+    near : float
+        How near to the end of its domain a count counts as being there.
+    """
+    kind = np.result_type(x, noisy)
+    never: Any = NEVER if kind == np.int64 else np.inf
+    if kind == np.dtype(object):
+        x, noisy, weights = (part.astype(object) for part in (x, noisy, weights))
+    own, home = rows_of_families(tree)
+    families, sizes = tree.internal.size, x.shape[1]
+    last, following = np.empty((2, families + 1, sizes), kind)
+    price = np.zeros((families + 1, sizes), kind)
+    rows = (x, noisy, weights, *domain, 1 if integer else 0, near, own, home, last, following)
+    up, down = (_up, _down) if kind != np.dtype(object) else (_up.py_func, _down.py_func)
+    in_blocks(lambda a, b: up(*rows, never, a, b), sizes, x.size, ROWS)
+    dearest, cheapest = last[-1].max(), following[-1].min()
+    price[-1] = _nearest(0, dearest, cheapest)
+    clashes = in_blocks(lambda a, b: down(*rows, price, a, b), sizes, families * sizes, ROWS)
+    clash = "" if dearest <= cheapest else "a unit moved from one size to another would cost less"
+    if sum(clashes):
+        at, s = np.argwhere(last[:-1] > following[:-1])[0]
+        clash = f"size {s}: a unit moved between the children of node {tree.internal[at]} would cost less"
+    root = price[-1, 0]
+    return NodePrices(not clash, root.item() if isinstance(root, np.generic) else root, price[:-1], clash)
+
+
+def _nearest(wanted: Any, low: Any, high: Any) -> Any:
+    """The price in [low, high] nearest to the wanted one; in an empty interval the middle."""
+    if low <= high:
+        return min(max(wanted, low), high)
+    return low + (high - low) // 2 if isinstance(low, int | np.integer) else (low + high) / 2
+
+
+@kernel(nogil=True)
+def _up(
+    x: Any, y: Any, w: Any, lower: Any, upper: Any, whole: int, near: float, own: Any, home: Any, last: Any,
+    following: Any, never: Any, begin: int, end: int,
+) -> None:  # fmt: skip
+    """For each family, the dearest last and the cheapest next unit among its subtrees.
+
+    A true cost on top of `never` stays beyond all true ones: the model sees to it that they are small enough.
+    """
+    nothing = np.zeros_like(last[0, begin:end])
+    last[:, begin:end] = -never
+    following[:, begin:end] = never
+    for r in range(x.shape[0] - 1, -1, -1):
+        u, v, half = x[r, begin:end], y[r, begin:end], whole * w[r]
+        dearest, cheapest = last[home[r], begin:end], following[home[r], begin:end]
+        below_last, below_next = nothing, nothing
+        if own[r] >= 0:
+            below_last, below_next = last[own[r], begin:end], following[own[r], begin:end]
+        for s in range(u.size):
+            slope = 2 * w[r] * (u[s] - v[s])
+            gives, takes = slope - half + below_last[s], slope + half + below_next[s]
+            least = 0 if lower is None else lower[r, begin + s]
+            if u[s] <= least + near:
+                gives = -never
+            if upper is not None and u[s] >= upper[r, begin + s] - near:
+                takes = never
+            dearest[s], cheapest[s] = max(dearest[s], gives), min(cheapest[s], takes)
+
+
+@kernel(nogil=True)
+def _down(
+    x: Any, y: Any, w: Any, lower: Any, upper: Any, whole: int, near: float, own: Any, home: Any, last: Any,
+    following: Any, price: Any, begin: int, end: int,
+) -> int:  # fmt: skip
+    """Choose prices, given the root's (the last row of `price`); how many families admit none."""
+    clashes = 0
+    for r in range(x.shape[0]):
+        if own[r] < 0:
+            continue
+        u, v, half = x[r, begin:end], y[r, begin:end], whole * w[r]
+        above, below = price[home[r], begin:end], price[own[r], begin:end]
+        dearest, cheapest = last[own[r], begin:end], following[own[r], begin:end]
+        for s in range(u.size):
+            slope = 2 * w[r] * (u[s] - v[s])
+            low, high = dearest[s], cheapest[s]
+            clashes += low > high
+            least = 0 if lower is None else lower[r, begin + s]
+            if u[s] > least + near:
+                high = min(high, above[s] - slope + half)
+            if upper is None or u[s] < upper[r, begin + s] - near:
+                low = max(low, above[s] - slope - half)
+            below[s] = max(min(above[s], high), low)
+    return clashes

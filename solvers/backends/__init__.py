@@ -1,0 +1,1 @@
+"""One file for each backend, and the table of what each can solve."""

@@ -1,0 +1,105 @@
+"""The two models that are no `Program`, the budget split and the strategy SDP, stated through cvxpy.
+
+They state themselves (`model.cvxpy()`): a problem, and the expression that holds the answer.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models.arithmetic.exact import Number
+from solvers.effort import Effort, tolerances
+from solvers.solution import Answer, Status
+
+SOLVERS = {"clarabel": "CLARABEL", "scs": "SCS"}
+"""The backends that take powers and semidefinite matrices, and their names in cvxpy."""
+
+_OPTIONS: dict[str, dict[str, Any]] = {
+    "clarabel": {},
+    "scs": {"eps_abs": 1e-9, "eps_rel": 1e-9, "max_iters": 200_000},
+}
+
+_SECONDS = {"clarabel": "time_limit", "scs": "time_limit_secs"}
+
+
+class Conic(Protocol):
+    """A model that states itself to cvxpy."""
+
+    def cvxpy(self) -> tuple[Any, Any]:
+        """The ``cvxpy.Problem``, and the expression that holds the answer."""
+
+    def objective(self, x: Any) -> Number:
+        """The objective at an answer."""
+
+
+def is_conic(model: Any) -> bool:
+    """Whether a model is stated to cvxpy and not as a `Program`."""
+    return hasattr(model, "cvxpy")
+
+
+@dataclass(frozen=True, eq=False)
+class ConicPlan:
+    """What `solvers.plan.Plan` is for programs: it can be sent to a backend's process and opened there."""
+
+    model: Conic
+
+    def open(self, backend: Any, effort: Effort) -> Callable[[float | None], Answer]:
+        """What solves the model within a time limit; cvxpy states it at the first run."""
+        return lambda seconds: solve_conic(self.model, backend.name, seconds, effort.tolerance)
+
+
+def solve_conic(
+    model: Conic, solver_name: str, time_limit: float | None = None, tolerance: float | None = None
+) -> Answer:
+    """Solve a model that states itself to cvxpy.
+
+    Parameters
+    ----------
+    model : BudgetSplit or StrategySDP
+    solver_name : str
+        ``clarabel`` or ``scs``.
+    time_limit : float, optional
+        Seconds.
+    tolerance : float, optional
+        See `solvers.effort.Effort`.
+
+    Returns
+    -------
+    Answer
+        Its variables are the answer, in the model's shape. As with all continuous backends the objective
+        stands for the bound, within the solver's tolerance; the model's certificate has a proved one.
+    """
+    import cvxpy as cp
+
+    if solver_name not in SOLVERS:
+        return Answer("unsupported", message=f"{solver_name} takes neither powers nor semidefinite matrices")
+    options = dict(_OPTIONS[solver_name])
+    if tolerance is not None:
+        options |= tolerances(SOLVERS[solver_name], tolerance)
+    if time_limit is not None:
+        options[_SECONDS[solver_name]] = max(time_limit, 0.01)
+    problem, answer = model.cvxpy()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # an inaccurate answer is reported by its status below
+            problem.solve(solver=SOLVERS[solver_name], **options)
+    except cp.SolverError as failure:
+        return Answer("numerical", message=f"{solver_name} failed: {failure}")
+    known: dict[str, Status] = {
+        cp.OPTIMAL: "optimal",
+        cp.OPTIMAL_INACCURATE: "feasible",
+        cp.INFEASIBLE: "infeasible",
+        cp.UNBOUNDED: "unbounded",
+        cp.USER_LIMIT: "time_limit",
+    }
+    status = known.get(problem.status, "numerical")
+    if status not in ("optimal", "feasible"):
+        return Answer(status, message=f"{solver_name} ended with {problem.status}")
+    x: NDArray[Any] = np.asarray(answer.value, dtype=float)
+    return Answer(status, x, float(model.objective(x)) if status == "optimal" else None)

@@ -1,0 +1,132 @@
+"""CP-SAT of OR-tools: whole numbers only; absolute values and tables of costs as such.
+
+It could take squares too, as products; but it bounds those so weakly that thirty of them outlast a
+minute, while the lines of their piecewise-linear form are solved at once.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from ortools.sat.python import cp_model
+
+from models.programs.program import Program, Rows, Term
+from solvers.backends import table
+from solvers.effort import Effort
+from solvers.solution import Answer, NoAnswer, Status
+
+_LIMIT = 2**62
+
+_STATUS: dict[Any, Status] = {
+    cp_model.OPTIMAL: "optimal",
+    cp_model.FEASIBLE: "feasible",
+    cp_model.INFEASIBLE: "infeasible",
+    cp_model.UNKNOWN: "time_limit",
+    cp_model.MODEL_INVALID: "error",
+}
+
+
+class Session(table.Session):
+    """A CP-SAT model; programs with fractions or beyond 64 bits are refused."""
+
+    def __init__(self, program: Program, effort: Effort) -> None:
+        self._effort = effort
+        self._model = cp_model.CpModel()
+        lower, upper = program.bounds
+        if not (np.isfinite(lower).all() and np.isfinite(upper).all()):
+            raise _unfit("CP-SAT needs finite bounds on every variable")
+        if np.abs(np.concatenate([lower, upper])).max(initial=0) >= _LIMIT:
+            raise _unfit("a cost may pass CP-SAT's 64 bits")
+        lows, highs = _whole(np.ceil(lower), "bound"), _whole(np.floor(upper), "bound")
+        model = self._model
+        if np.any(np.array(lows) > np.array(highs)):
+            model.add_bool_or([])  # an empty domain: infeasible, and CP-SAT should be the one to say so
+            highs = [max(pair) for pair in zip(lows, highs, strict=True)]
+        self._x = [model.new_int_var(a, b, "") for a, b in zip(lows, highs, strict=True)]
+        self._add_all(program.matrix, *program.row_bounds)
+        costs: list[Any] = []
+        weights: list[int] = []
+        reach = 0
+        for term in program.objective:
+            reach += self._add(term, lows, highs, costs, weights)
+        if reach >= _LIMIT:
+            raise _unfit("the objective may pass CP-SAT's 64 bits")
+        model.minimize(cp_model.LinearExpr.weighted_sum(costs, weights))
+
+    def _add(
+        self, term: Term, lows: list[int], highs: list[int], costs: list[Any], weights: list[int]
+    ) -> int:
+        """Append a term's costs; returns how large they may become together."""
+        weight, center = term.data
+        reach = 0
+        if term.kind == "table":
+            for i, first, table in zip(
+                term.index.tolist(), _whole(center, "center"), term.tables, strict=True
+            ):
+                values = _whole(table, "cost")
+                cost = self._model.new_int_var(min(values), max(values), "")
+                self._model.add_element(self._x[i] - first, values, cost)
+                costs.append(cost)
+                weights.append(1)
+                reach += max(map(abs, values))
+            return reach
+        for i, w, c in zip(
+            term.index.tolist(), _whole(weight, "weight"), _whole(center, "center"), strict=True
+        ):
+            away = max(abs(lows[i] - c), abs(highs[i] - c))
+            reach += w * max(away, abs(lows[i]), abs(highs[i]))
+            if term.kind == "linear":
+                costs.append(self._x[i])
+            else:
+                cost = self._model.new_int_var(0, away, "")
+                self._model.add_abs_equality(cost, self._x[i] - c)
+                costs.append(cost)
+            weights.append(w)
+        return reach
+
+    def _add_all(self, matrix: Any, lower: NDArray[Any], upper: NDArray[Any]) -> None:
+        coefficients = _whole(matrix.data, "coefficient")
+        for i in range(matrix.shape[0]):
+            inside = range(matrix.indptr[i], matrix.indptr[i + 1])
+            row = cp_model.LinearExpr.weighted_sum(
+                [self._x[matrix.indices[k]] for k in inside], [coefficients[k] for k in inside]
+            )
+            low = int(np.ceil(lower[i])) if np.isfinite(lower[i]) else -_LIMIT
+            high = int(np.floor(upper[i])) if np.isfinite(upper[i]) else _LIMIT
+            self._model.add_linear_constraint(row, low, high)
+
+    def add_rows(self, rows: Rows) -> None:
+        """Append rows."""
+        self._add_all(rows.matrix, np.asarray(rows.lower, float), np.asarray(rows.upper, float))
+
+    def run(self, seconds: float | None) -> Answer:
+        """Solve; CP-SAT proves optimality over the integers."""
+        solver = cp_model.CpSolver()
+        if seconds is not None:
+            solver.parameters.max_time_in_seconds = max(seconds, 0.01)
+        if self._effort.threads is not None:
+            solver.parameters.num_workers = self._effort.threads
+        if self._effort.tolerance is not None:
+            solver.parameters.relative_gap_limit = self._effort.tolerance
+            solver.parameters.absolute_gap_limit = self._effort.tolerance
+        outcome = solver.solve(self._model)
+        status = _STATUS[outcome]
+        message = "" if status != "error" else self._model.validate() or "CP-SAT refused the model"
+        if status not in ("optimal", "feasible"):
+            return Answer(status, message=message)
+        values = np.array([solver.value(v) for v in self._x], dtype=np.int64)
+        return Answer(status, values, float(solver.best_objective_bound), message)
+
+
+def _unfit(why: str) -> NoAnswer:
+    return NoAnswer("unsupported", why)
+
+
+def _whole(values: Any, what: str) -> list[int]:
+    array: NDArray[Any] = np.asarray(values)
+    listed = array.tolist()  # Python numbers: Fractions too compare exactly
+    if not np.issubdtype(array.dtype, np.integer) and any(value != int(value) for value in listed):
+        raise _unfit(f"CP-SAT takes whole numbers only, and a {what} is not one")
+    return [int(value) for value in listed]

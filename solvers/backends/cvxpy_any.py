@@ -1,0 +1,159 @@
+"""Whatever cvxpy reaches: Clarabel, OSQP, SCS, GLPK, HiGHS here, others where a user has them."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+
+from models.programs.program import Program, Rows
+from solvers.backends import table
+from solvers.backends.relations import relations
+from solvers.effort import Effort, tolerances
+from solvers.solution import Answer, Status
+
+_STATUS: dict[str, Status] = {
+    cp.OPTIMAL: "optimal",
+    cp.INFEASIBLE: "infeasible",
+    cp.UNBOUNDED: "unbounded",
+    "infeasible_or_unbounded": "unbounded",
+    cp.USER_LIMIT: "time_limit",
+    cp.OPTIMAL_INACCURATE: "feasible",
+    cp.INFEASIBLE_INACCURATE: "numerical",
+    cp.UNBOUNDED_INACCURATE: "numerical",
+}
+
+_ACCURATE: dict[str, dict[str, Any]] = {
+    # First-order methods stop at 1e-4 or so unless told otherwise.
+    "OSQP": {"eps_abs": 1e-9, "eps_rel": 1e-9, "max_iter": 200_000, "polishing": True},
+    "SCS": {"eps_abs": 1e-9, "eps_rel": 1e-9, "max_iters": 200_000},
+    "PDLP": {"eps_optimal_absolute": 1e-9, "eps_optimal_relative": 1e-9},
+    "HIGHS": {"qp_regularization_value": 1e-12, "mip_rel_gap": 0.0},  # as in solvers.backends.highs
+    "GUROBI": {"MIPGap": 0.0, "FeasibilityTol": 1e-9},
+}
+
+_SECONDS = {
+    "CLARABEL": "time_limit",
+    "OSQP": "time_limit",
+    "SCS": "time_limit_secs",
+    "HIGHS": "time_limit",
+    "GUROBI": "TimeLimit",
+    "COPT": "TimeLimit",
+    "CBC": "maximumSeconds",
+    "XPRESS": "maxtime",
+}
+"""What each calls its time limit; those not listed are stopped from outside."""
+
+_THREADS = {"CLARABEL": "max_threads", "HIGHS": "threads", "GUROBI": "Threads", "COPT": "Threads"}
+
+
+def available(solver: str) -> bool:
+    """Whether cvxpy finds this solver."""
+    return solver.upper() in cp.installed_solvers()
+
+
+class Session(table.Session):
+    """A cvxpy problem and a solver."""
+
+    def __init__(self, program: Program, effort: Effort, solver: str) -> None:
+        self._solver = solver.upper()
+        self._options = dict(_ACCURATE.get(self._solver, {}))
+        if effort.tolerance is not None:
+            self._options |= tolerances(self._solver, effort.tolerance)
+        if effort.threads is not None and self._solver in _THREADS:
+            self._options[_THREADS[self._solver]] = effort.threads
+        self._whole = bool(program.integer.any())
+        places = bool(program.integer.all()) or (np.flatnonzero(program.integer),)
+        self._x = cp.Variable(program.size, integer=places if self._whole else False)
+        self._cost = cp.Minimize(sum((_cost(term, self._x) for term in program.objective), cp.Constant(0)))
+        self._bounds = [relation for _, _, relation in relations(lambda at: self._x[at], *program.bounds)]
+        self._rows = list(relations(lambda at: program.matrix[at] @ self._x, *program.row_bounds))
+        self._size = program.matrix.shape[0]
+
+    def add_rows(self, rows: Rows) -> None:
+        """Append constraints."""
+        added = relations(lambda at: rows.matrix[at] @ self._x, rows.lower, rows.upper)
+        self._rows += [(self._size + places, kind, relation) for places, kind, relation in added]
+        self._size += rows.matrix.shape[0]
+
+    def run(self, seconds: float | None) -> Answer:
+        """Solve; cvxpy tells too little of why a solver failed, so its words go into the message."""
+        options = dict(self._options)
+        if seconds is not None and self._solver in _SECONDS:
+            options[_SECONDS[self._solver]] = max(seconds, 0.01)
+        problem = cp.Problem(self._cost, self._bounds + [relation for _, _, relation in self._rows])
+        started = time.perf_counter()
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # an inaccurate answer is reported by its status below
+                problem.solve(solver=self._solver, **options)
+        except cp.SolverError as failure:
+            if self._solver == "GUROBI":
+                _ask_gurobi(problem)
+            return _failed(self._solver, str(failure))
+        status = _STATUS.get(problem.status, "error")
+        told = status in ("optimal", "infeasible", "unbounded", "time_limit")
+        message = "" if told else f"it ended {problem.status}"
+        if status == "time_limit" and (seconds is None or time.perf_counter() - started < 0.9 * seconds):
+            status, message = "numerical", "it stopped at its limit of iterations, short of its accuracy"
+        elif status == "time_limit" and self._x.value is not None and self._whole:
+            status = "feasible"
+        if status not in ("optimal", "feasible"):
+            return Answer(status, message=message)
+        bound = self._bound(problem, status)
+        return Answer(status, np.asarray(self._x.value, float), bound, message, self._prices())
+
+    def _prices(self) -> Any:
+        """cvxpy adds what its duals cost to the objective: of `=` and `<` they are the prices' opposites."""
+        if self._whole or any(relation.dual_value is None for _, _, relation in self._rows):
+            return None
+        prices = np.zeros(self._size)
+        for places, kind, relation in self._rows:
+            prices[places] += relation.dual_value if kind == ">" else -relation.dual_value
+        return prices
+
+    def _bound(self, problem: Any, status: Status) -> float | None:
+        """The dual objective where cvxpy hands it on; else an optimum stands for it, within tolerance."""
+        told = problem.solver_stats.extra_stats
+        value = float(problem.value)
+        if self._solver == "HIGHS" and self._whole:
+            return value - float(told.objective_function_value - told.mip_dual_bound)
+        if status != "optimal":
+            return None
+        if told is None:
+            return value
+        if self._solver == "SCS":
+            return value - float(told["info"]["pobj"] - told["info"]["dobj"])
+        if self._solver == "OSQP":
+            return value - float(told.info.obj_val - told.info.dual_obj_val)
+        return value
+
+
+def _cost(term: Any, x: Any) -> Any:
+    weight, center = (np.asarray(part, float) for part in term.data)
+    at = x[term.index]
+    if term.kind == "linear":
+        return weight @ at
+    if term.kind == "quadratic":
+        return cp.sum_squares(cp.multiply(np.sqrt(weight), at - center))
+    return weight @ cp.abs(at - center)
+
+
+def _ask_gurobi(problem: Any) -> None:
+    """cvxpy swallows what Gurobi raises, its licence's limits too: its model, run again, raises it again."""
+    from solvers.backends import gurobi
+
+    stated = getattr(problem, "_solver_cache", {}).get("GUROBI")  # a private name
+    if stated is not None:
+        gurobi.check(stated)
+
+
+def _failed(solver: str, words: str) -> Answer:
+    cannot = ("cannot solve", "could not be reduced", "not supported", "not installed")
+    if any(word in words for word in cannot):
+        return Answer("unsupported", message=words)
+    # Of these three nothing but their numbers can fail; of others cvxpy does not say whether it is a licence.
+    return Answer("numerical" if solver in ("CLARABEL", "OSQP", "SCS") else "error", message=words)

@@ -1,0 +1,131 @@
+"""Gurobi: LP, MIP, QP and squares of integers as such.
+
+Its package comes with a licence for programs of up to 2,000 variables and 2,000 rows, of 200 variables where
+there are squares; larger ones end in the status `size_limit`, unless the user has a licence of their own.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gurobipy as gp
+import numpy as np
+from gurobipy import GRB
+
+from models.programs.program import Program, Rows
+from solvers.backends import table
+from solvers.backends.relations import relations
+from solvers.effort import Effort, tolerances
+from solvers.solution import Answer, NoAnswer, Status
+
+_STATUS: dict[int, Status] = {
+    GRB.OPTIMAL: "optimal",
+    GRB.INFEASIBLE: "infeasible",
+    GRB.UNBOUNDED: "unbounded",
+    GRB.INF_OR_UNBD: "unbounded",
+    GRB.TIME_LIMIT: "time_limit",
+    GRB.SUBOPTIMAL: "feasible",
+    GRB.NUMERIC: "numerical",
+    GRB.ITERATION_LIMIT: "numerical",
+    GRB.MEM_LIMIT: "out_of_memory",
+}
+
+_REFUSED: dict[int, Status] = {
+    GRB.Error.SIZE_LIMIT_EXCEEDED: "size_limit",
+    GRB.Error.NO_LICENSE: "unsupported",
+    GRB.Error.OUT_OF_MEMORY: "out_of_memory",
+}
+
+PARAMETERS: dict[str, float] = {
+    "OutputFlag": 0,
+    "MIPGap": 0.0,
+    "FeasibilityTol": 1e-9,
+    "IntFeasTol": 1e-9,
+    "OptimalityTol": 1e-9,
+    "BarConvTol": 1e-12,
+}
+
+
+class Session(table.Session):
+    """A Gurobi model."""
+
+    def __init__(self, program: Program, effort: Effort) -> None:
+        self._whole = bool(program.integer.any())
+        self._held: list[tuple[Any, Any]] = []
+        self._rows = 0
+        limits: dict[str, float] = {} if effort.threads is None else {"Threads": effort.threads}
+        if effort.tolerance is not None:
+            limits |= tolerances("GUROBI", effort.tolerance)
+        try:
+            self._model = gp.Model(env=gp.Env(params=PARAMETERS | limits))
+            self._state(program)
+        except gp.GurobiError as failure:
+            raise _named(failure) from failure
+
+    def _state(self, program: Program) -> None:
+        lower, upper = program.bounds
+        self._x = self._model.addMVar(
+            program.size, lb=lower, ub=upper, vtype=np.where(program.integer, GRB.INTEGER, GRB.CONTINUOUS)
+        )
+        self._add(program.matrix, *program.row_bounds)
+        cost: Any = 0.0
+        for term in program.objective:
+            weight, center = (np.asarray(part, float) for part in term.data)
+            at = self._x[term.index.tolist()]
+            cost += weight @ at if term.kind == "linear" else (weight * (at - center) ** 2).sum()
+        self._model.setObjective(cost)
+
+    def _add(self, matrix: Any, lower: Any, upper: Any) -> None:
+        for places, _, relation in relations(lambda rows: matrix[rows] @ self._x, lower, upper):
+            self._held.append((self._rows + places, self._model.addConstr(relation)))
+        self._rows += matrix.shape[0]
+
+    def add_rows(self, rows: Rows) -> None:
+        """Append rows; a further LP run starts from the last basis."""
+        self._add(rows.matrix, rows.lower, rows.upper)
+
+    def run(self, seconds: float | None) -> Answer:
+        """Solve; the bound is Gurobi's dual bound, for a QP its barrier's dual objective."""
+        try:
+            self._model.setParam("TimeLimit", GRB.INFINITY if seconds is None else max(seconds, 0.0))
+            self._model.optimize()
+        except gp.GurobiError as failure:
+            raise _named(failure) from failure
+        status = _STATUS.get(self._model.Status, "error")
+        if status == "time_limit" and self._model.SolCount and self._whole:
+            status = "feasible"
+        told = status in ("optimal", "infeasible", "unbounded")
+        message = "" if told else f"Gurobi ended with status {self._model.Status}"
+        variables = np.asarray(self._x.X) if status in ("optimal", "feasible") else None
+        bound = None
+        if status in ("optimal", "feasible", "time_limit") and (self._whole or status == "optimal"):
+            bound = float(self._model.ObjBound)
+        bound = bound if bound is None or np.isfinite(bound) else None
+        return Answer(status, variables, bound, message, self._prices() if status == "optimal" else None)
+
+    def _prices(self) -> Any:
+        if self._whole:
+            return None
+        prices = np.zeros(self._rows)
+        for places, constraints in self._held:
+            prices[places] += constraints.Pi
+        return prices
+
+
+def check(model: Any) -> None:
+    """Start a model that somebody else stated, and stop at once.
+
+    Raises
+    ------
+    NoAnswer
+        If Gurobi refuses it, by its size say; with Gurobi's reason.
+    """
+    try:
+        model.setParam("TimeLimit", 0.0)
+        model.optimize()
+    except gp.GurobiError as failure:
+        raise _named(failure) from failure
+
+
+def _named(failure: Any) -> NoAnswer:
+    return NoAnswer(_REFUSED.get(failure.errno, "error"), f"Gurobi: {failure}")

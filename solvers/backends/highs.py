@@ -1,0 +1,88 @@
+"""HiGHS through highspy: LP, MIP and continuous convex QP, warm-started where rows are added."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import highspy
+import numpy as np
+
+from models.programs.program import Program, Rows
+from models.programs.write import to_highs
+from solvers.backends import table
+from solvers.effort import Effort, tolerances
+from solvers.solution import Answer, Status
+
+QP_REGULARIZATION = 1e-12
+
+_STATUS: dict[Any, Status] = {
+    highspy.HighsModelStatus.kOptimal: "optimal",
+    highspy.HighsModelStatus.kInfeasible: "infeasible",
+    highspy.HighsModelStatus.kUnbounded: "unbounded",
+    highspy.HighsModelStatus.kUnboundedOrInfeasible: "unbounded",
+    highspy.HighsModelStatus.kTimeLimit: "time_limit",
+    highspy.HighsModelStatus.kIterationLimit: "numerical",
+    highspy.HighsModelStatus.kSolveError: "numerical",
+    highspy.HighsModelStatus.kUnknown: "numerical",
+    highspy.HighsModelStatus.kMemoryLimit: "out_of_memory",
+    highspy.HighsModelStatus.kModelEmpty: "optimal",
+}
+
+
+class Session(table.Session):
+    """A live HiGHS model."""
+
+    def __init__(self, program: Program, effort: Effort) -> None:
+        self._whole = bool(program.integer.any())
+        self._highs = highspy.Highs()
+        self._highs.setOptionValue("output_flag", False)
+        if effort.threads is not None:
+            self._highs.setOptionValue("threads", effort.threads)
+        # By default HiGHS adds 10⁻⁷·x² to a quadratic program, which large counts turn into a wrong optimum.
+        self._highs.setOptionValue("qp_regularization_value", QP_REGULARIZATION)
+        self._highs.setOptionValue("mip_rel_gap", 0.0)
+        self._highs.setOptionValue("mip_abs_gap", 1e-6)
+        if effort.tolerance is not None:
+            for option, value in tolerances("HIGHS", effort.tolerance).items():
+                self._highs.setOptionValue(option, value)
+        if self._highs.passModel(to_highs(program)) == highspy.HighsStatus.kError:
+            raise ValueError("HiGHS does not take this program")
+
+    def add_rows(self, rows: Rows) -> None:
+        """Append rows; a further LP run starts from the last basis."""
+        matrix = rows.matrix
+        self._highs.addRows(
+            matrix.shape[0],
+            np.asarray(rows.lower, float),
+            np.asarray(rows.upper, float),
+            matrix.nnz,
+            matrix.indptr[:-1].astype(np.int32),
+            matrix.indices.astype(np.int32),
+            matrix.data,
+        )
+
+    def run(self, seconds: float | None) -> Answer:
+        """Solve, within what is left of the time."""
+        # HiGHS counts the time of all runs of a model, not of this one.
+        limit = highspy.kHighsInf if seconds is None else self._highs.getRunTime() + max(seconds, 0.0)
+        self._highs.setOptionValue("time_limit", limit)
+        ran = self._highs.run()
+        outcome = self._highs.getModelStatus()
+        info = self._highs.getInfo()
+        status = _STATUS.get(outcome, "error")
+        told = status in ("optimal", "infeasible", "unbounded", "time_limit")
+        message = "" if told else f"HiGHS ended with {self._highs.modelStatusToString(outcome)}"
+        if ran == highspy.HighsStatus.kError and status == "optimal":
+            status, message = "error", "HiGHS reported an error"
+        has_answer = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
+        if status == "time_limit" and has_answer and self._whole:
+            status = "feasible"
+        variables = None
+        if status in ("optimal", "feasible"):
+            variables = np.array(self._highs.getSolution().col_value)
+        bound = info.mip_dual_bound if self._whole else info.objective_function_value
+        known = status in ("optimal", "feasible", "time_limit") and (self._whole or status == "optimal")
+        prices = None
+        if status == "optimal" and not self._whole and self._highs.getSolution().dual_valid:
+            prices = np.array(self._highs.getSolution().row_dual)
+        return Answer(status, variables, bound if known and np.isfinite(bound) else None, message, prices)

@@ -1,0 +1,105 @@
+"""Whatever Pyomo reaches: ``pyomo:highs`` here, Gurobi, CPLEX and others where a user has them."""
+
+from __future__ import annotations
+
+import logging
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pyomo.environ as pyo
+from pyomo.common.errors import ApplicationError
+from pyomo.opt import TerminationCondition
+
+from models.programs.program import Program, Rows
+from models.programs.write import row_to_pyomo, to_pyomo
+from solvers.backends import table
+from solvers.effort import Effort, tolerances
+from solvers.solution import Answer, Status
+
+_STATUS: dict[Any, Status] = {
+    TerminationCondition.optimal: "optimal",
+    TerminationCondition.infeasible: "infeasible",
+    TerminationCondition.unbounded: "unbounded",
+    TerminationCondition.infeasibleOrUnbounded: "unbounded",
+    TerminationCondition.maxTimeLimit: "time_limit",
+    TerminationCondition.maxIterations: "numerical",
+    TerminationCondition.internalSolverError: "numerical",
+    TerminationCondition.licensingProblems: "unsupported",
+}
+
+
+@cache
+def available(solver: str) -> bool:
+    """Whether Pyomo finds this solver."""
+    quiet = logging.getLogger("pyomo")
+    before = quiet.level
+    quiet.setLevel(logging.CRITICAL)
+    try:
+        return bool(pyo.SolverFactory(solver).available(exception_flag=False))
+    except (ApplicationError, ValueError):
+        return False
+    finally:
+        quiet.setLevel(before)
+
+
+class Session(table.Session):
+    """A Pyomo model and a solver."""
+
+    def __init__(self, program: Program, effort: Effort, solver: str) -> None:
+        self._solver = pyo.SolverFactory(solver)
+        self._name = solver
+        if effort.threads is not None and solver in ("highs", "appsi_highs", "gurobi", "cplex", "cbc"):
+            self._solver.options["threads"] = effort.threads
+        if solver == "highs":
+            self._solver.options["qp_regularization_value"] = 1e-12  # as in solvers.backends.highs
+            if effort.tolerance is not None:
+                self._solver.options.update(tolerances("HIGHS", effort.tolerance))
+        self._model = to_pyomo(program)
+        self._model.more = pyo.ConstraintList()
+        self._size = program.size
+        self._whole = bool(program.integer.any())
+
+    def add_rows(self, rows: Rows) -> None:
+        """Append constraints."""
+        variables = [self._model.v[i] for i in range(self._size)]
+        for i in range(rows.matrix.shape[0]):
+            self._model.more.add(row_to_pyomo(rows.matrix, i, variables, rows.lower[i], rows.upper[i]))
+
+    def run(self, seconds: float | None) -> Answer:
+        """Solve; the solver's own failure becomes the status."""
+        status: Status
+        options: dict[str, Any] = {} if seconds is None else {"timelimit": max(seconds, 0.01)}
+        try:
+            results = self._solver.solve(self._model, load_solutions=False, **options)
+        except Exception as failure:  # each solver behind Pyomo raises its own kinds
+            status = "size_limit" if "size-limited license" in str(failure) else "error"
+            return Answer(status, message=f"{self._name} through Pyomo failed: {failure}")
+        condition = results.solver.termination_condition
+        status = _STATUS.get(condition, "error")
+        told = status in ("optimal", "infeasible", "unbounded")
+        message = "" if told else f"{self._name} ended with {condition}"
+        variables = None
+        if status in ("optimal", "time_limit"):
+            try:
+                self._solver.load_vars() if hasattr(
+                    self._solver, "load_vars"
+                ) else self._model.solutions.load_from(results)
+                variables = np.array([_value(self._model.v[i]) for i in range(self._size)], dtype=float)
+            except Exception as failure:
+                if status == "optimal":
+                    return Answer(
+                        "error", message=f"{self._name} claims an optimum without an answer: {failure}"
+                    )
+        if status == "time_limit" and variables is not None:
+            status = "feasible"
+        bound = results.problem.lower_bound
+        known = isinstance(bound, int | float) and np.isfinite(bound) and (self._whole or status == "optimal")
+        return Answer(status, variables, float(bound) if known else None, message)
+
+
+def _value(variable: Any) -> float:
+    """A variable's value; one that no row and no cost mentions gets none from Pyomo, and may take any."""
+    if variable.value is None and variable.stale:
+        return float(np.clip(0.0, -np.inf if variable.lb is None else variable.lb, variable.ub))
+    return float(pyo.value(variable))

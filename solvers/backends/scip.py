@@ -1,0 +1,101 @@
+"""SCIP through PySCIPOpt: LP and MIP; squares of continuous variables by branching on a nonlinear row.
+
+SCIP would take squares of integers in the same way. But it closes their gap only to its feasibility
+tolerance, and with counts in the thousands not within minutes; the lines of their piecewise-linear form are
+exact, and solved at once.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from pyscipopt import Model, quicksum
+
+from models.programs.program import Program, Rows
+from solvers.backends import table
+from solvers.effort import Effort, tolerances
+from solvers.solution import Answer, NoAnswer, Status
+
+_STATUS: dict[str, Status] = {
+    "optimal": "optimal",
+    "gaplimit": "optimal",
+    "infeasible": "infeasible",
+    "unbounded": "unbounded",
+    "inforunbd": "unbounded",
+    "timelimit": "time_limit",
+    "memlimit": "out_of_memory",
+}
+
+
+class Session(table.Session):
+    """A SCIP model."""
+
+    def __init__(self, program: Program, effort: Effort) -> None:
+        self._model = Model()
+        self._model.hideOutput()
+        self._model.setParam("limits/gap", 0.0)
+        if effort.tolerance is not None:
+            self._model.setParams(tolerances("SCIP", effort.tolerance))
+        if effort.threads is not None:
+            self._model.setParam("lp/threads", effort.threads)
+        lower, upper = (np.where(np.isinf(side), np.nan, side).tolist() for side in program.bounds)
+        self._x = [
+            self._model.addVar(
+                vtype="I" if whole else "C", lb=None if a != a else a, ub=None if b != b else b
+            )
+            for whole, a, b in zip(program.integer.tolist(), lower, upper, strict=True)
+        ]
+        self._add(program.matrix, *program.row_bounds)
+        linear, squares = [], []
+        for term in program.objective:
+            weights, centers = (np.asarray(part, float).tolist() for part in term.data)
+            for w, c, i in zip(weights, centers, term.index.tolist(), strict=True):
+                if term.kind == "linear":
+                    linear.append(w * self._x[i])
+                else:
+                    squares.append(w * (self._x[i] - c) * (self._x[i] - c))
+        if squares:
+            cost = self._model.addVar(lb=0)
+            self._model.addCons(quicksum(squares) <= cost)
+            linear.append(cost)
+        self._model.setObjective(quicksum(linear))
+
+    def _add(self, matrix: Any, lower: Any, upper: Any) -> None:
+        for i in range(matrix.shape[0]):
+            inside = range(matrix.indptr[i], matrix.indptr[i + 1])
+            body = quicksum(float(matrix.data[k]) * self._x[matrix.indices[k]] for k in inside)
+            low, high = float(lower[i]), float(upper[i])
+            if low == high:
+                self._model.addCons(body == low)
+                continue
+            if np.isfinite(low):
+                self._model.addCons(body >= low)
+            if np.isfinite(high):
+                self._model.addCons(body <= high)
+
+    def add_rows(self, rows: Rows) -> None:
+        """Append rows; what SCIP had transformed is thrown away."""
+        self._model.freeTransform()
+        self._add(rows.matrix, rows.lower, rows.upper)
+
+    def run(self, seconds: float | None) -> Answer:
+        """Solve; the bound is SCIP's dual bound."""
+        self._model.freeTransform()
+        self._model.setParam("limits/time", 1e20 if seconds is None else max(seconds, 0.0))
+        try:
+            self._model.optimize()
+        except Exception as failure:  # PySCIPOpt has no kinds of its own
+            raise NoAnswer("numerical" if "LP solver" in str(failure) else "error", str(failure)) from failure
+        ended = self._model.getStatus()
+        status = _STATUS.get(ended, "error")
+        if status == "time_limit" and self._model.getNSols():
+            status = "feasible"
+        message = "" if status in ("optimal", "infeasible", "unbounded") else f"SCIP ended with {ended}"
+        variables = None
+        if status in ("optimal", "feasible"):
+            best = self._model.getBestSol()
+            variables = np.array([self._model.getSolVal(best, v) for v in self._x])
+        bound = float(self._model.getDualbound())
+        known = status in ("optimal", "feasible", "time_limit") and abs(bound) < self._model.infinity()
+        return Answer(status, variables, bound if known else None, message)

@@ -1,0 +1,340 @@
+"""One table of what each backend is and can do; everything about backends is decided from it."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from dataclasses import dataclass
+from functools import cache
+from importlib import metadata
+
+from models.programs.program import Program, Rows
+from solvers.effort import Effort
+from solvers.solution import Answer
+
+
+class Session:
+    """A program stated in a backend's own form, ready to run, and to run again with more rows."""
+
+    def __init__(self, program: Program, effort: Effort) -> None:
+        raise NotImplementedError
+
+    def add_rows(self, rows: Rows) -> None:
+        """Append constraints; the next run takes up where the last one stopped, if the backend can."""
+        raise NotImplementedError
+
+    def run(self, seconds: float | None) -> Answer:
+        """Solve within a time limit."""
+        raise NotImplementedError
+
+
+LEGEND = """yes: as it is. Exactly rewritten: squares as lines, |x| as rows, tables of costs as binaries.
+relaxed: over the reals, hence a bound, unless the answer is whole. whole: of whole numbers only.
+network: whose rows are a network, with whole data and convex costs. QP: convex and separable."""
+
+
+@dataclass(frozen=True)
+class Backend:
+    """A row of the table: what a backend takes as it is.
+
+    Attributes
+    ----------
+    name, library, package, licence : str
+    module : str
+        Holds the backend's `Session`; imported in the backend's own process only.
+    integer, quadratic, integer_quadratic, absolute, table : bool
+        What it takes natively. What it does not is rewritten exactly, or relaxed, or refused: see `plan`.
+    conic : bool
+        Whether it takes the two models that are no `Program`: of powers, and of a semidefinite matrix.
+    integers_only : bool
+        Whether it takes no continuous variables.
+    network_only : bool
+        Whether it takes no rows but those of a network, with whole data and convex costs.
+    tolerant : bool
+        Whether it can be told how accurate to be.
+    extra : str
+        The extra of hierdp that installs it, where hierdp alone does not.
+    argument : str
+        The solver behind a library that reaches several.
+    asked : bool
+        Whether only the library can tell if that solver is here.
+    needs : str
+        Package of the solver behind the library. Where it is known, it is looked for, and nobody is asked.
+    """
+
+    name: str
+    library: str
+    package: str
+    licence: str
+    module: str
+    integer: bool = False
+    quadratic: bool = False
+    integer_quadratic: bool = False
+    absolute: bool = False
+    table: bool = False
+    conic: bool = False
+    integers_only: bool = False
+    network_only: bool = False
+    tolerant: bool = True
+    extra: str = ""
+    argument: str = ""
+    asked: bool = False
+    needs: str = ""
+
+    @property
+    def version(self) -> str:
+        """Version of the library, empty where it is not installed."""
+        return _version(self.package)
+
+    @property
+    def installed(self) -> bool:
+        """Whether the library (and, through cvxpy or Pyomo, the solver behind it) is here."""
+        if not self.version or not self.asked:
+            return bool(self.version)
+        return bool(_version(self.needs)) if self.needs else _behind(self)
+
+    @property
+    def install(self) -> str:
+        """How to get it."""
+        if self.asked:
+            return f"pip install {self.package}, and the solver {self.argument} where {self.package} finds it"
+        return f"pip install hierdp[{self.extra}]" if self.extra else f"pip install {self.package}"
+
+    @property
+    def takes(self) -> dict[str, str]:
+        """What becomes of each kind of program: ``yes`` is as it is; see `LEGEND` for the other words."""
+        lines = not (self.integer_quadratic if self.integer else self.quadratic)
+        return {
+            "LP": "whole" if self.integers_only else ("network" if self.network_only else "yes"),
+            "MIP": ("network" if self.network_only else "yes") if self.integer else "relaxed",
+            "QP": "yes" if self.quadratic else "-",
+            "integer QP": "lines" if lines else ("yes" if self.integer else "relaxed"),
+            "|x|": "yes" if self.absolute else "rows",
+            "tables": "yes" if self.table else "binaries",
+            "SDP": "yes" if self.conic else "-",
+        }
+
+    def open(self, program: Program, effort: Effort) -> Session:
+        """State the program in the backend's form."""
+        behind = (self.argument,) if self.argument else ()
+        session: Session = importlib.import_module(self.module).Session(program, effort, *behind)
+        return session
+
+    def finds_solver(self) -> bool:
+        """Whether the solver behind the library answers (imports it: for the backend's own process)."""
+        return bool(importlib.import_module(self.module).available(self.argument))
+
+
+@cache
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return ""
+
+
+@cache
+def _behind(backend: Backend) -> bool:
+    from solvers import worker
+
+    return worker.available(backend)
+
+
+FAST = Backend(
+    "fast",
+    "hierdp",
+    "hierdp",
+    "Apache-2.0",
+    "solvers.fast",
+    integer=True,
+    quadratic=True,
+    integer_quadratic=True,
+    absolute=True,
+    table=True,
+    conic=True,
+    tolerant=False,
+)
+
+_CVXPY = "solvers.backends.cvxpy_any"
+_MATH_OPT = "solvers.backends.math_opt"
+
+EXACT = (
+    Backend(
+        "highs", "HiGHS (highspy)", "highspy", "MIT", "solvers.backends.highs", integer=True, quadratic=True
+    ),
+    Backend(
+        "cp-sat",
+        "CP-SAT (OR-tools)",
+        "ortools",
+        "Apache-2.0",
+        "solvers.backends.cp_sat",
+        integer=True,
+        absolute=True,
+        table=True,
+        integers_only=True,
+    ),
+    Backend(
+        "scip",
+        "SCIP (PySCIPOpt)",
+        "pyscipopt",
+        "Apache-2.0, MIT",
+        "solvers.backends.scip",
+        integer=True,
+        quadratic=True,
+        extra="scip",
+    ),
+    Backend(
+        "gurobi",
+        "Gurobi (gurobipy)",
+        "gurobipy",
+        "proprietary",
+        "solvers.backends.gurobi",
+        integer=True,
+        quadratic=True,
+        integer_quadratic=True,
+        extra="gurobi",
+    ),
+    Backend(
+        "min-cost-flow",
+        "min-cost flow (OR-tools)",
+        "ortools",
+        "Apache-2.0",
+        "solvers.backends.min_cost_flow",
+        integer=True,
+        integer_quadratic=True,
+        absolute=True,
+        table=True,
+        network_only=True,
+        tolerant=False,
+    ),
+    Backend("glop", "Glop (OR-tools)", "ortools", "Apache-2.0", _MATH_OPT, argument="glop"),
+    Backend("pdlp", "PDLP (OR-tools)", "ortools", "Apache-2.0", _MATH_OPT, quadratic=True, argument="pdlp"),
+    Backend(
+        "ortools:scip",
+        "SCIP (OR-tools)",
+        "ortools",
+        "Apache-2.0",
+        _MATH_OPT,
+        integer=True,
+        quadratic=True,
+        argument="scip",
+    ),
+    Backend(
+        "clarabel",
+        "Clarabel (cvxpy)",
+        "clarabel",
+        "Apache-2.0",
+        _CVXPY,
+        quadratic=True,
+        absolute=True,
+        conic=True,
+        argument="CLARABEL",
+    ),
+    Backend(
+        "osqp",
+        "OSQP (cvxpy)",
+        "osqp",
+        "Apache-2.0",
+        _CVXPY,
+        quadratic=True,
+        absolute=True,
+        argument="OSQP",
+    ),
+    Backend(
+        "scs",
+        "SCS (cvxpy)",
+        "scs",
+        "MIT",
+        _CVXPY,
+        quadratic=True,
+        absolute=True,
+        conic=True,
+        argument="SCS",
+    ),
+    Backend(
+        "glpk_mi",
+        "GLPK (cvxpy)",
+        "cvxopt",
+        "GPL-3.0",
+        _CVXPY,
+        integer=True,
+        absolute=True,
+        tolerant=False,
+        extra="glpk",
+        argument="GLPK_MI",
+    ),
+)
+
+_WHOLE_IN_CVXPY = {"HIGHS", "GLPK_MI", "CBC", "SCIP", "SCIPY", "GUROBI", "CPLEX", "XPRESS", "MOSEK", "COPT"}
+_LINEAR = {"glpk", "glpk_mi", "cbc", "scipy", "glop", "clp", "appsi_cbc"}
+"""Solvers that take no squares, whoever reaches them."""
+
+
+_PACKAGES = {"highs": "highspy"}
+"""Of solvers that both libraries find if and only if the package is installed."""
+
+
+def _through_cvxpy(solver: str) -> Backend:
+    return Backend(
+        f"cvxpy:{solver}",
+        f"{solver} (cvxpy)",
+        "cvxpy",
+        "Apache-2.0, and the solver's own",
+        _CVXPY,
+        integer=solver.upper() in _WHOLE_IN_CVXPY,
+        quadratic=solver.lower() not in _LINEAR,
+        absolute=True,
+        tolerant=solver.upper() in ("HIGHS", "GUROBI"),
+        argument=solver,
+        asked=True,
+        needs=_PACKAGES.get(solver.lower(), ""),
+    )
+
+
+def _through_pyomo(solver: str) -> Backend:
+    return Backend(
+        f"pyomo:{solver}",
+        f"{solver} (Pyomo)",
+        "pyomo",
+        "BSD-3-Clause, and the solver's own",
+        "solvers.backends.pyomo_any",
+        integer=True,
+        quadratic=solver.lower() not in _LINEAR,
+        tolerant=solver.lower() == "highs",
+        argument=solver,
+        asked=True,
+        needs=_PACKAGES.get(solver.lower(), ""),
+    )
+
+
+_THROUGH = {"cvxpy": _through_cvxpy, "pyomo": _through_pyomo}
+
+
+def backends() -> list[Backend]:
+    """The fast path and every exact backend, installed or not."""
+    return [FAST, *EXACT, _through_cvxpy("highs"), _through_pyomo("highs")]
+
+
+def find(name: str | Backend) -> Backend:
+    """The backend of this name; or, of a backend that the table does not have, itself.
+
+    Raises
+    ------
+    ValueError
+        If there is none of that name, or it is not installed; the message says which there are, or how
+        to install it.
+    """
+    known = {backend.name: backend for backend in backends()}
+    if isinstance(name, Backend):
+        known, name = {name.name: name}, name.name
+    library, _, solver = name.partition(":")
+    if name not in known and library in _THROUGH and solver:
+        known[name] = _THROUGH[library](solver)
+    if name not in known:
+        near = difflib.get_close_matches(name, known, 1)
+        hint = f" Did you mean {near[0]}?" if near else ""
+        there_are = f"There are: {', '.join(known)} (and cvxpy:<solver>, pyomo:<solver>)."
+        raise ValueError(f"there is no backend {name!r}.{hint} {there_are}")
+    if not known[name].installed:
+        raise ValueError(f"the backend {name} is not installed. To get it: {known[name].install}")
+    return known[name]

@@ -1,0 +1,220 @@
+"""The front door: one call, any model, any backend."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+
+from models import Model, Program
+from models.arithmetic.exact import Number
+from solvers import worker
+from solvers.backends.conic import ConicPlan, is_conic
+from solvers.backends.table import EXACT, Backend, find
+from solvers.effort import Effort
+from solvers.plan import Plan, is_whole, plan
+from solvers.solution import Answer, Solution
+
+TOLERANCE = 1e-6
+"""Relative difference of two costs in floats that still count as equal."""
+
+
+def solve(
+    model: Model | Program,
+    backend: str | Backend = "fast",
+    time_limit: float | None = None,
+    threads: int | None = None,
+    tolerance: float | None = None,
+    stating_counts: bool = False,
+) -> Solution:
+    """Solve a model (or a bare program) with a backend.
+
+    Parameters
+    ----------
+    model : Model or Program
+    backend : str or Backend
+        A name from `backends()`, or ``cvxpy:<solver>`` or ``pyomo:<solver>``; or a row of your own.
+    time_limit : float, optional
+        Seconds for the solve; a backend that does not keep it is stopped. The fast paths take no notice of
+        it.
+    threads : int, optional
+        Default: the backend's own choice.
+    tolerance : float, optional
+        How accurate the backend is to be; see `solvers.effort.Effort`. What is accepted as an answer does not
+        depend on it.
+    stating_counts : bool
+        Whether the time limit also holds for stating the program. Default: only for the backend's solve.
+
+    Returns
+    -------
+    Solution
+        Look at its `status` first. `fast` proves its answer before it calls it optimal.
+
+    Raises
+    ------
+    ValueError
+        If there is no such backend, it is not installed (the message says how to install it), or the time
+        limit, number of threads or tolerance is not positive, or the backend takes no tolerance.
+
+    Examples
+    --------
+    >>> from models import Isotonic
+    >>> solution = solve(Isotonic([3, 1, 4], integer=True))
+    >>> solution.status, solution.x, solution.objective, solution.gap
+    ('optimal', array([2, 2, 4]), 2, 0)
+    """
+    if time_limit is not None and not time_limit > 0:
+        raise ValueError(f"time_limit must be positive, got {time_limit}")
+    if threads is not None and threads < 1:
+        raise ValueError(f"threads must be at least 1, got {threads}")
+    if tolerance is not None and not tolerance > 0:
+        raise ValueError(f"tolerance must be positive, got {tolerance}")
+    chosen = find(backend)
+    if tolerance is not None and not chosen.tolerant:
+        raise ValueError(f"{chosen.name} takes no tolerance: it is as accurate as it is")
+    effort = Effort(threads, tolerance)
+    if chosen.name == "fast":
+        return _fast(model, chosen)
+    if is_conic(model):
+        return _conic(model, chosen, effort, time_limit)
+    started = time.perf_counter()
+    try:
+        program = model if isinstance(model, Program) else model.program()
+    except ValueError as too_large:
+        return Solution(chosen.name, chosen.version, "unsupported", message=str(too_large))
+    chosen_plan = plan(program, chosen)
+    if isinstance(chosen_plan, str):
+        return Solution(chosen.name, chosen.version, "unsupported", message=chosen_plan)
+    stating = time.perf_counter() - started
+    if time_limit is not None and stating_counts:
+        time_limit -= stating
+        if time_limit <= 0:
+            late = "stating the program took all of the time"
+            return Solution(chosen.name, chosen.version, "time_limit", build_seconds=stating, message=late)
+    answer, building, solving = worker.run(chosen, chosen_plan, effort, time_limit, stating_counts)
+    return _checked(model, program, chosen_plan, answer, chosen, stating + building, solving)
+
+
+def _conic(model: Any, chosen: Backend, effort: Effort, time_limit: float | None) -> Solution:
+    """The two models that are no `Program` go to the backends that take powers and matrices."""
+    if not chosen.conic:
+        conic = " and ".join(backend.name for backend in EXACT if backend.conic)
+        message = f"{type(model).__name__} is for {conic}: it has powers, or a matrix variable"
+        return Solution(chosen.name, chosen.version, "unsupported", message=message)
+    answer, building, solving = worker.run(chosen, ConicPlan(model), effort, time_limit)
+    status, message, objective = answer.status, answer.message, None
+    if answer.variables is not None:
+        objective = model.objective(answer.variables)
+        broken = model.violations(answer.variables)
+        if broken:
+            status, message = "error", f"the answer breaks a constraint: {broken[0]}"
+    return Solution(
+        chosen.name,
+        chosen.version,
+        status,
+        answer.variables,
+        objective,
+        answer.bound,
+        building,
+        solving,
+        message,
+    )
+
+
+def _fast(model: Model | Program, chosen: Backend) -> Solution:
+    from numba.core.event import TimingListener, install_listener
+
+    from solvers import fast
+
+    if isinstance(model, Program):
+        message = "the fast paths take models, not programs"
+        return Solution(chosen.name, chosen.version, "unsupported", message=message)
+    # Numba compiles a kernel at its first use on a machine, for seconds; that is not the solve's time.
+    with install_listener("numba:compile", TimingListener()) as compiling:
+        started = time.perf_counter()
+        try:
+            x, witness = fast.answer(model)
+        except fast.NoFastPath as failure:
+            return Solution(chosen.name, chosen.version, "unsupported", message=str(failure))
+        seconds = time.perf_counter() - started
+    if compiling.done:
+        seconds = max(0.0, seconds - compiling.duration)
+    if x is None:
+        why = getattr(model, "why_infeasible", str)()
+        return Solution(chosen.name, chosen.version, "infeasible", solve_seconds=seconds, message=why)
+    proof = model.certificate(x, witness)
+    return Solution(
+        chosen.name,
+        chosen.version,
+        "optimal" if proof.optimal else ("feasible" if proof.bound is not None else "error"),
+        x,
+        proof.objective,
+        proof.bound,
+        solve_seconds=seconds,
+        message="" if proof.optimal else proof.reason,
+        certificate=proof,
+        witness=witness,
+    )
+
+
+def _checked(
+    model: Model | Program,
+    program: Program,
+    used: Plan,
+    answer: Answer,
+    backend: Backend,
+    build_seconds: float,
+    solve_seconds: float,
+) -> Solution:
+    """Check what the backend says, and put it in the model's own terms."""
+    status, message = answer.status, answer.message
+    x = objective = None
+    if answer.variables is not None and not is_whole(answer.variables, program):
+        if not used.relaxed:
+            status, message = "numerical", "the answer is not whole, beyond tolerance"
+        elif status == "optimal":
+            status, message = "relaxed", f"{backend.name} solves over the reals: a bound, not an answer"
+        else:
+            status = "numerical"
+    elif answer.variables is not None:
+        variables = answer.variables[: program.size]
+        variables = np.where(program.integer, np.rint(variables), variables)
+        if program.integer.all():
+            variables = variables.astype(np.int64)
+        x = program.take(variables)
+        objective = program.value(variables) if isinstance(model, Program) else model.objective(x)
+        broken: list[Any] = [] if isinstance(model, Program) else model.violations(x)
+        if broken:
+            status = "error" if program.integer.all() and not used.relaxed else "numerical"
+            message = f"the answer breaks a constraint: {broken[0]}"
+        elif status == "optimal" and not _meets(objective, answer.bound, claimed=not used.relaxed):
+            if used.relaxed:
+                x = objective = None
+                status, message = "relaxed", f"{backend.name} solves over the reals: a bound, not an answer"
+            else:
+                status, message = "feasible", f"{backend.name} claims the optimum, but its own bound is lower"
+    return Solution(
+        backend.name,
+        backend.version,
+        status,
+        x,
+        objective,
+        answer.bound,
+        build_seconds,
+        solve_seconds,
+        message,
+        answer.primal_residual,
+        answer.dual_residual,
+    )
+
+
+def _meets(objective: Number, bound: float | None, claimed: bool) -> bool:
+    """Whether a backend's own bound proves an answer optimal; where it gives none, its claim has to do."""
+    if bound is None:
+        return claimed
+    if isinstance(
+        objective, int
+    ):  # no whole objective is strictly between the two; floats miss units at 2**53
+        return float(objective) - bound <= max(0.5, 4 * float(np.spacing(abs(bound))))
+    return float(objective) - bound <= TOLERANCE * max(1.0, abs(bound))
