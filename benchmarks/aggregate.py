@@ -24,9 +24,9 @@ from typing import Any
 import duckdb
 import numpy as np
 
-from hierdp.counts.size_runs import group_runs
 from hierdp.tables import Prefixes, flows, group_sizes
 from hierdp.tables.databases import embedded
+from hierdp.tables.runs import group_runs
 
 GIGABYTE = 10**9
 CODES = {"state": 2, "fips": 5}

@@ -18,7 +18,9 @@ from hierdp.record.release import Release
 from hierdp.reports import page as report
 from hierdp.reports import plots
 from hierdp.tables import Flows, GroupSizes
-from hierdp.verification.judge import Verification, verify
+from hierdp.verification import sections as verification
+from hierdp.verification.judge import verify
+from hierdp.verification.table import Verification
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -130,11 +132,11 @@ def page(demo: Demo) -> str:
     manifests = [release.manifest() for release in (demo.sizes, demo.flows)]
     warnings = [text for manifest in manifests if (text := manifest["warning"])]
     sections = [
-        report.verification_section(demo.found),
+        verification.verification_section(demo.found),
         errors,
         *(report.budget_section(manifest) for manifest in manifests),
         *(report.steps_section(manifest) for manifest in manifests),
-        report.solves_section(demo.found),
+        verification.solves_section(demo.found),
     ]
     return report.page("hierdp: the flights from New York, 2013", sections, warnings[:1])
 

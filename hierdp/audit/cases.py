@@ -21,7 +21,6 @@ from hierdp.audit.case import Case
 from hierdp.audit.cases_read import read_cases
 from hierdp.audit.events import Seen
 from hierdp.counts.axes import Names
-from hierdp.counts.binning import Histogram
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.size_runs import Runs, SizeRuns
 from hierdp.mechanisms import clustering, count_of_counts, group_size, range_query, top_down
@@ -32,6 +31,7 @@ from hierdp.mechanisms.top_down.unit import Unit
 from hierdp.privacy.noise import Noise
 from hierdp.record.release import Release
 from hierdp.tables import Flows, GroupSizes
+from hierdp.tables.binning import Histogram
 
 EPSILON = 2.0
 """With half the noise, 4 are lost: enough over 2 to be shown by few runs, and not so rare as to need many."""

@@ -42,8 +42,8 @@ def _trips(rows: Rows) -> Any:
 @cache
 def _homes(rows: Rows, runs: bool) -> Any:
     """People in homes, two of which there are; as sizes of groups, or as runs of equal ones."""
-    from hierdp.counts.size_runs import group_runs
     from hierdp.tables import group_sizes
+    from hierdp.tables.runs import group_runs
 
     homes = _frame((("h1", "A"), ("h2", "A")), "home", "town")
     given: dict[str, Any] = {"group": ["home"], "groups": homes, "levels": ["town"]}
@@ -53,7 +53,7 @@ def _homes(rows: Rows, runs: bool) -> Any:
 
 @cache
 def _people(rows: Rows) -> Any:
-    from hierdp.counts.binning import histogram
+    from hierdp.tables.binning import histogram
 
     return histogram(_frame(rows, "town", "people"), [("town", (TOWNS, "town"))], "people", UNKNOWN)
 

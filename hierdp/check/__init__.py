@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from hierdp.check.asked import check_asked
 from hierdp.check.budget import check_budget
-from hierdp.check.counts import broken
 from hierdp.check.entries import check_entries
 from hierdp.check.found import FAILS, HOLDS, OPEN, UNCLAIMED, Found
 from hierdp.check.proofs import check_proofs
@@ -23,6 +22,7 @@ from hierdp.check.ties import tie_of
 from hierdp.errors import InputError
 from hierdp.execution import seal
 from hierdp.record import files, written
+from hierdp.record.properties import broken
 from hierdp.record.written import LIMIT, Unreadable
 from hierdp.versions import versions
 

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hierdp.check.counts import Regions
 from hierdp.check.found import FAILS, HOLDS, Found
 from hierdp.check.shape import command_of
 from hierdp.check.ties_groups import plan_in
@@ -23,6 +22,7 @@ from hierdp.mechanisms.top_down.levels import depths_of, finest_places, level_na
 from hierdp.mechanisms.top_down.unit import root_of
 from hierdp.privacy.budget import rho_of, split
 from hierdp.privacy.noise import miss_of, threshold
+from hierdp.record.properties import Regions
 from hierdp.record.release import KNOWN, NOT_KNOWN
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ from typing import Any
 from hierdp.check.found import FAILS, Found
 from hierdp.errors import InputError, listed
 from hierdp.privacy.budget import Ledger, Spend
-from hierdp.record.release import ENTRIES, Proved
+from hierdp.record.release import ENTRIES
+from hierdp.record.step import Proved
 from hierdp.versions import LIBRARIES
 
 HOLDS_OF = ("whole", "non_negative", "consistent", "total")

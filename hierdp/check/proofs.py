@@ -17,7 +17,7 @@ from hierdp.execution import progress
 from hierdp.mechanisms.top_down.repairs import ROUNDED
 from hierdp.record.files import PROOFS
 from hierdp.record.proofs import Kept, read
-from hierdp.record.release import ACCURACY, Steps
+from hierdp.record.step import ACCURACY, Steps
 from hierdp.record.written import LIMIT, TooLarge
 from models import Certificate, CumulativeQIP
 from models.instances import UnknownModel

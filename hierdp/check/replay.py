@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hierdp.check.noise import Twice
 from hierdp.record.proofs import Kept
-from hierdp.record.release import Step
+from hierdp.record.step import Step
 from models import Model, TreeMatching
 from models.arithmetic.exact import Number
 from models.certificate import Certificate, Witness

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from hierdp.check.counts import Regions, is_cells, is_sizes
 from hierdp.check.found import FAILS, HOLDS, Found
 from hierdp.counts.hierarchy import Hierarchy
+from hierdp.counts.layout import is_cells, is_sizes
 from hierdp.mechanisms.count_of_counts.plan import BOTTOM_UP
 from hierdp.record.files import REGIONS
+from hierdp.record.properties import Regions
 
 if TYPE_CHECKING:
     from pandas import DataFrame

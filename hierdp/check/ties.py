@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from hierdp.check.counts import Regions
 from hierdp.check.replay import Replay
 from hierdp.check.shape import command_of
+from hierdp.record.properties import Regions
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -23,7 +23,7 @@ from hierdp.mechanisms.count_of_counts.mechanism import (
 )
 from hierdp.mechanisms.count_of_counts.plan import BOTTOM_UP, Plan, budgets_of, plan_of
 from hierdp.mechanisms.count_of_counts.private import groups_of
-from hierdp.record.release import Steps
+from hierdp.record.step import Steps
 from models import FixedSum, HierarchyQIP, Isotonic, Tree
 
 if TYPE_CHECKING:

@@ -9,15 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hierdp.check.again import compare, compare_settings
-from hierdp.check.counts import Regions, cells_at
 from hierdp.check.noise import Law, Twice
 from hierdp.check.replay import Differs, Replay
+from hierdp.counts.layout import cells_at
 from hierdp.mechanisms.top_down.levels import Children, Level, finest_places, level_name, refinements, root
 from hierdp.mechanisms.top_down.mechanism import settings_of, summed_up, table_of
 from hierdp.mechanisms.top_down.repairs import METHODS, ROUNDED, nearest_fractions
 from hierdp.mechanisms.top_down.unit import Unit
 from hierdp.privacy.budget import Spend
 from hierdp.privacy.noise import Changes, deviation_of, threshold
+from hierdp.record.properties import Regions
 from hierdp.tables import Flows
 from models import Chebyshev, FixedSum
 

@@ -111,7 +111,7 @@ def in_words(failure: Exception) -> click.ClickException | None:
         return click.ClickException(f"{why}; {WHOLE}")
     from hierdp.errors import InputError
     from hierdp.execution import LostWorker
-    from hierdp.record.release import NotProved, NotSolved
+    from hierdp.record.step import NotProved, NotSolved
 
     if isinstance(failure, InputError):
         return click.UsageError(str(failure))

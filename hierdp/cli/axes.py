@@ -40,7 +40,7 @@ def with_axes(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def axes_of(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of `hierdp.counts.binning.histogram`: numbers, then dates, then names."""
+    """The arguments of `hierdp.tables.binning.histogram`: numbers, then dates, then names."""
     from hierdp.counts.axes import Dates, Numbers
 
     axes: list[Any] = []

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from hierdp.cli.common import grid
 
 if TYPE_CHECKING:
-    from hierdp.verification.judge import Row, Verification
+    from hierdp.verification.table import Row, Verification
 
 WORST_FIRST = ("DISAGREES", "failed", "stopped", "bound holds", "agrees")
 COLOURS = {"DISAGREES": "bold red", "failed": "red", "stopped": "yellow", "–": "dim"}

@@ -37,7 +37,8 @@ def query(release: Path, ranges: tuple[str, ...], file: TextIO | None, as_csv: b
     hierdp query places --range x=-10:40,y=35:70
     """
     from hierdp.execution import progress
-    from hierdp.mechanisms.range_query.answers import answers_frame, read_answers, warning_of
+    from hierdp.mechanisms.range_query.answers import answers_frame
+    from hierdp.mechanisms.range_query.reading import read_answers, warning_of
 
     asked = [*ranges, *(line.strip() for line in file or () if line.strip())]
     if not asked:

@@ -15,7 +15,7 @@ from hierdp.cli.common import SECONDS, WARNING, columns, console, grid
 from hierdp.cli.engine import resuming, spread
 
 if TYPE_CHECKING:
-    from hierdp.verification.judge import Verification
+    from hierdp.verification.table import Verification
 
 
 @click.command()
@@ -78,7 +78,7 @@ def verify(models: Sequence[str], everything: bool, backends: str | None, save: 
 
 def print_verification(screen: Any, found: Verification) -> None:
     """Who found what: a line a model and backend."""
-    from hierdp.reports.page import verification_frame
+    from hierdp.verification.sections import verification_frame
 
     table = grid("Every model, every backend")
     frame = verification_frame(found)

@@ -8,15 +8,15 @@ the sizes and as high as the counts.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hierdp.counts.group_sizes import GroupSizes
 from hierdp.counts.hierarchy import Hierarchy
-from hierdp.tables import GroupSizes, counted_groups
 from models.arithmetic.segments import by_segment
 from models.tree import Tree
 
@@ -195,47 +195,6 @@ class SizeRuns:
     def groups(self) -> int:
         """Number of groups."""
         return int(self.runs.of(0)[1].sum())
-
-
-def group_runs(
-    source: Any,
-    *,
-    group: Sequence[str],
-    groups: Any = None,
-    levels: Sequence[str] | None = None,
-    regions: Hierarchy | None = None,
-    region: str | None = None,
-    entities: str | None = None,
-    max_size: int = LARGEST_SIZE,
-    root: str = "all",
-    root_level: str = "root",
-    unknown: str | None = None,
-) -> SizeRuns:
-    """Count groups by size in every region, as `hierdp.tables.group_sizes` does, of all sizes there are.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> rows = pd.DataFrame({"state": ["A", "A", "B"], "house": [1, 2, 3], "people": [1, 70_000, 1]})
-    >>> data = group_runs(rows, levels=["state"], group=["house"], entities="people")
-    >>> data.runs.of(0)
-    (array([    1, 70000]), array([2, 1]))
-    """
-    hierarchy, place, size, n = counted_groups(
-        source,
-        levels=levels,
-        regions=regions,
-        region=region,
-        group=group,
-        groups=groups,
-        entities=entities,
-        max_size=max_size,
-        root=root,
-        root_level=root_level,
-        unknown=unknown,
-    )
-    leaves = Runs.added(place, size, n, hierarchy.names[-1].size)
-    return SizeRuns(hierarchy, leaves.summed_up(hierarchy.tree))
 
 
 def _offsets(row: Ints, rows: int) -> Ints:

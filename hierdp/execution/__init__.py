@@ -8,8 +8,8 @@ however many. What travels is the post-processing of noisy counts, and the runs 
 and the drawing of noise stay in the process that holds the data.
 """
 
-from hierdp.execution.engine import LostWorker as LostWorker
 from hierdp.execution.engine import chunks as chunks
 from hierdp.execution.engine import each as each
 from hierdp.execution.engine import using as using
 from hierdp.execution.engine import within as within
+from hierdp.execution.protocol import LostWorker as LostWorker

@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from hierdp.errors import InputError, listed
-from hierdp.execution.engine import LostWorker, Shared
+from hierdp.execution.protocol import LostWorker, Shared
 from hierdp.versions import fingerprint
 
 T = TypeVar("T")

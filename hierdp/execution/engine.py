@@ -2,35 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from contextvars import ContextVar
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 from hierdp.errors import InputError
 from hierdp.execution import progress
+from hierdp.execution.protocol import Engine, Shared, T
 
 MOST_WORKERS = 1_000
 """Processes of one machine; more is a slip of the keyboard."""
-
-T = TypeVar("T")
-Shared = tuple[Any, ...]
-
-
-class LostWorker(RuntimeError):
-    """A task took its process down again and again, or nobody is left to do it; nothing is released."""
-
-
-class Engine(Protocol):
-    """Others who work for this process."""
-
-    def results(
-        self, function: Callable[..., T], items: Sequence[tuple[Any, ...]], shared: Shared
-    ) -> Generator[tuple[int, T], None, None]:
-        """Place and result of every item, as they come; closed early, it stops what is not done."""
-
-    def close(self) -> None:
-        """Let them go."""
 
 
 _engine: ContextVar[Engine | None] = ContextVar("engine", default=None)

@@ -11,7 +11,7 @@ from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from typing import Any, TypeVar
 
-from hierdp.execution.engine import LostWorker, Shared
+from hierdp.execution.protocol import LostWorker, Shared
 from solvers import process
 
 T = TypeVar("T")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from hierdp import execution
 from hierdp.errors import InputError, listed
-from hierdp.record.release import NotSolved, solved
+from hierdp.record.step import NotSolved, solved
 from models import Model, Program
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from hierdp.record import zips
 from hierdp.record.files import PROOFS
-from hierdp.record.release import Step
+from hierdp.record.step import Step
 from hierdp.record.written import LIMIT, TooLarge, json_bytes, parsed
 from models import Model
 from models.certificate import Witness

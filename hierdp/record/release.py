@@ -4,223 +4,31 @@ from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, Self
-
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, Self
 
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError
-from hierdp.execution import folder, progress, seal
+from hierdp.execution import folder, seal
 from hierdp.privacy.budget import Ledger
 from hierdp.privacy.noise import deviation_of
 from hierdp.record import files
+from hierdp.record.step import Proved, Step
 from hierdp.versions import versions
-from models import Certificate, Model
-from models.arithmetic.exact import Number
-from models.certificate import Witness
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-    from solvers import Solution
 
 ENTRIES = (
     *("title", "note", "mechanism", "warning", "created", "budget", "settings", "taken_as_public", "holds"),
     *("standard_errors", "solved", "all_proved_optimal", "csv_safe", "versions"),
 )
 """What every manifest has, and nothing else."""
-
-
-ACCURACY = 1e-4
-"""Relative, beyond that of any solver in floats: a claimed optimum that costs so much too much is wrong."""
-
-
-class NotProved(RuntimeError):
-    """A fast path gave an answer that its certificate does not prove: a bug in hierdp, and no release."""
-
-
-class NotSolved(RuntimeError):
-    """A step was not solved, by a solver of the user's choice or at all; nothing is released."""
-
-    def __init__(self, status: str, why: str) -> None:
-        super().__init__(why)
-        self.status = status
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """It may come from another process."""
-        return type(self), (self.status, str(self))
-
-
-def solved(name: str, found: Solution, limit: float | None = None) -> Solution:
-    """What a solver of choice found, within a time limit in seconds.
-
-    Raises
-    ------
-    NotSolved
-        If that is not an optimal answer.
-    """
-    if found.status != "optimal" or found.x is None:
-        late = found.status in ("time_limit", "feasible")
-        of = "" if limit is None else f"the step's time limit is {limit:g} s; "
-        more = f"{of}give it more time (time_limit, --time-limit), or take another backend" if late else ""
-        why = [found.status, *filter(None, (found.message, more))]
-        raise NotSolved(found.status, f"{name}: {found.backend}: {'; '.join(why)}")
-    return found
-
-
-class Answered(Protocol):
-    """What is known of an answer: a `solvers.Solution`, or what a release kept of one."""
-
-    @property
-    def x(self) -> NDArray[Any] | None:
-        """The answer, in the model's own shape."""
-
-    @property
-    def objective(self) -> Number | None:
-        """The model's objective there."""
-
-    @property
-    def bound(self) -> Number | None:
-        """A lower bound on the optimum."""
-
-    @property
-    def certificate(self) -> Certificate | None:
-        """What the model says of it."""
-
-    @property
-    def witness(self) -> Witness | None:
-        """What the certificate takes beside the answer; None where the answer is enough."""
-
-    @property
-    def solve_seconds(self) -> float:
-        """How long it took to find."""
-
-
-@dataclass(frozen=True, eq=False)
-class Step:
-    """One post-processing problem that a release met: a model of noisy counts, and its proved answer."""
-
-    name: str
-    model: Model
-    solution: Answered
-
-    @classmethod
-    def solve(cls, name: str, model: Model) -> Step:
-        """Solve by the fast path.
-
-        Raises
-        ------
-        NotProved
-            If the certificate does not prove the answer optimal.
-        NotSolved
-            If there is no answer.
-        """
-        from solvers import solve
-
-        progress.watch_compiler()
-        solution = solve(model)
-        if solution.status == "infeasible":
-            raise NotSolved("infeasible", f"{name} has no answer: {solution.message}")
-        if solution.status != "optimal":
-            raise NotProved(f"{name}: {solution.status}; {solution.message}. Please report this.")
-        return cls(name, model, solution)
-
-    @property
-    def proved(self) -> Proved:
-        """What the manifest says of it."""
-        proof, x = self.solution.certificate, self.solution.x
-        return Proved(
-            self.name,
-            type(self.model).__name__,
-            int(x.size) if x is not None else 0,
-            str(self.solution.objective),
-            str(self.solution.bound if proof is None or proof.bound is None else proof.bound),
-            bool(proof),
-            round(self.solution.solve_seconds, 6),
-        )
-
-
-def upheld(
-    name: str, model: Model, claimed: Solution, fast: Callable[[Model], Solution] | None = None
-) -> Step:
-    """The step that a solver of choice calls optimal, with what is proved of its answer, and the witness.
-
-    If that is no proof of optimality, the answer is accepted when it costs no more than that of `fast`.
-
-    Raises
-    ------
-    NotSolved
-        If it costs more: the solver's claim is false, and nothing is released.
-    """
-    from solvers import prove, solve
-
-    proof, witness = claimed.certificate, claimed.witness
-    if proof is None:
-        alone = model.certificate(claimed.x)
-        proof = alone if alone else prove(model, claimed.x)
-        witness = None if proof.bound == alone.bound else proof.witness
-    if not proof:
-        better = (fast or solve)(model)
-        if better.x is not None and _under(better.objective, proof.objective):
-            lie = f"{claimed.backend} calls its answer optimal, and there are better ones"
-            raise NotSolved("error", f"{name}: {lie} ({proof.reason}); choose another solver")
-    return Step(name, model, replace(claimed, certificate=proof, witness=witness))
-
-
-def _under(better: Number | None, claimed: Number) -> bool:
-    """Whether the first is truly less: exactly for whole numbers, beyond any solver's accuracy for others."""
-    if isinstance(better, int) and isinstance(claimed, int):
-        return better < claimed
-    return better is not None and float(better) < float(claimed) - ACCURACY * max(1.0, abs(float(claimed)))
-
-
-@dataclass(frozen=True)
-class Proved:
-    """A solved problem without its arrays: a line of the manifest."""
-
-    step: str
-    model: str
-    variables: int
-    objective: str
-    bound: str
-    proved_optimal: bool
-    seconds: float
-
-
-Solving = Callable[[str, Model], Step]
-"""How a problem, by the name it has in a release, is solved: `Step.solve`, or else an answer looked up."""
-
-
-class Steps:
-    """Steps as they are solved; where they grow too large to be kept, what was proved of the rest."""
-
-    MOST = 10_000_000
-    """Variables of all the steps kept: some 250 MB with data, answers and prices."""
-
-    def __init__(self) -> None:
-        self.kept: list[Step] = []
-        self.proved: list[Proved] = []
-        self._room = self.MOST
-
-    def solve(self, name: str, model: Model) -> Step:
-        """`Step.solve`, and keep it."""
-        step = Step.solve(name, model)
-        self.add(step)
-        return step
-
-    def add(self, step: Step) -> None:
-        """Keep a step, or what was proved of it."""
-        proved = step.proved
-        if proved.variables <= self._room:
-            self._room -= proved.variables
-            self.kept.append(step)
-        else:
-            self.proved.append(proved)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -283,8 +91,8 @@ class Release:
 
     @cached_property
     def holds(self) -> dict[str, bool | None]:
-        """What is so of the counts; see `hierdp.check.counts`."""
-        from hierdp.check.counts import holds
+        """What is so of the counts; see `hierdp.record.properties`."""
+        from hierdp.record.properties import holds
 
         return holds(self.table, self.settings, self.regions)
 

@@ -13,7 +13,6 @@ from hierdp.privacy.budget import Ledger
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-    from hierdp.verification.judge import Verification
 
 MOST_ROWS = 40
 """Rows of a table of solved steps that a report prints; the manifest has them all."""
@@ -99,49 +98,15 @@ def steps_section(manifest: Mapping[str, Any]) -> Section:
     return Section("Solved and proved", [text + more], frames=[frame])
 
 
-def _short(number: str) -> str:
+def _short(text: str) -> str:
     try:
-        return _number(float(Fraction(number)), 9)
+        return number(float(Fraction(text)), 9)
     except (ValueError, OverflowError, ZeroDivisionError):  # infinite, or none
-        return number
+        return text
 
 
-def verification_section(found: Verification) -> Section:
-    """The cross-verification's verdict, with the times drawn."""
-    from hierdp.reports import plots
-
-    drawn, (axes,) = plots.figure(9, 4.2)
-    plots.time_by_backend(axes, found.frame())
-    verdict = "No backend disagrees." if not found.disagreements else f"{len(found.disagreements)} DISAGREE."
-    return Section("Verified by exact backends", [verdict, found.note], plots.svg(drawn))
-
-
-def solves_section(found: Verification) -> Section:
-    """Every solve of the cross-verification."""
-    return Section("Every solve", frames=[verification_frame(found)])
-
-
-def verification_frame(found: Verification) -> DataFrame:
-    """The columns people read, in words and round numbers."""
-    from hierdp.verification.judge import TOLERANCE
-
-    frame = found.frame().drop(columns="message")
-    frame["proved"] = ["yes" if proved else "no" for proved in frame["proved"]]
-    # A backend's bound is a float: within its tolerance, a gap (of either sign) is none.
-    scale = frame["objective"].abs().clip(lower=1)
-    frame["gap"] = frame["gap"].mask(frame["gap"].abs() <= TOLERANCE * scale, 0.0)
-    for column, digits in (("objective", 9), ("bound", 9), ("gap", 3), ("ratio", 3)):
-        frame[column] = [
-            "" if value != value else _number(value, digits) for value in frame[column].astype(float)
-        ]
-    for column in ("build_seconds", "solve_seconds"):
-        frame[column] = [f"{value:.3g}" if value else "" for value in frame[column]]
-    front = ["step", "model", "variables", "backend", "status", "verdict", "proved"]
-    frame = frame[[*front, *(column for column in frame.columns if column not in front)]]
-    return frame.rename(columns={"build_seconds": "build s", "solve_seconds": "solve s", "ratio": "× fast"})
-
-
-def _number(value: float, digits: int) -> str:
+def number(value: float, digits: int) -> str:
+    """In so many digits; whole numbers with separators."""
     if value.is_integer() or (100 <= abs(value) < float("inf") and digits < 4):
         return f"{value:,.0f}"
     return f"{value:,.{digits}g}"
@@ -156,13 +121,15 @@ def shown(value: Any) -> str:
 
 def _cells(frame: DataFrame) -> dict[str, Any]:
     records = frame.to_dict("records")
-    number = {
+    numeric = {
         column: all(_numeric(record[column]) for record in records) and bool(records)
         for column in frame.columns
     }
     return {
-        "columns": [(_head(str(column)), number[column]) for column in frame.columns],
-        "rows": [[(shown(record[column]), number[column]) for column in frame.columns] for record in records],
+        "columns": [(_head(str(column)), numeric[column]) for column in frame.columns],
+        "rows": [
+            [(shown(record[column]), numeric[column]) for column in frame.columns] for record in records
+        ],
     }
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hierdp.check.counts import is_cells, is_sizes
+from hierdp.counts.layout import is_cells, is_sizes
 from hierdp.privacy.budget import Ledger
 from hierdp.reports import figures
 from hierdp.reports.page import Section, budget_section, page, steps_section

@@ -5,11 +5,12 @@ the input is an `InputError` that names column, row, region or group, and never 
 empty text all count as missing.
 """
 
+from hierdp.counts.group_sizes import GroupSizes
 from hierdp.tables.axes import Axis, AxisLike, Prefixes
 from hierdp.tables.cells import Flows, flows
 from hierdp.tables.databases import Database
 from hierdp.tables.regions import groups_from, read_parents, read_regions, regions_from
-from hierdp.tables.sizes import GroupSizes, counted_groups, group_sizes
+from hierdp.tables.sizes import counted_groups, group_sizes
 from hierdp.tables.sources import read
 
 __all__ = [

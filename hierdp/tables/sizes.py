@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hierdp.counts.group_sizes import GroupSizes
 from hierdp.counts.hierarchy import Hierarchy, as_names
 from hierdp.errors import InputError
 from hierdp.tables.axes import Axis
@@ -17,26 +17,6 @@ from hierdp.tables.groups import Asked, count_groups, count_listed_groups
 Ints = NDArray[np.int64]
 
 MOST_CELLS = 2**32  # 32 GiB: far beyond, the system kills the process rather than say no
-
-
-@dataclass(frozen=True, eq=False)
-class GroupSizes:
-    """How many groups of each size each region has. True counts: not for release.
-
-    Parameters
-    ----------
-    hierarchy : Hierarchy
-    counts : int64 array, shape (regions, max_size + 1)
-        ``counts[r, k]`` groups of size k in region r; regions of all levels, in level order.
-    """
-
-    hierarchy: Hierarchy
-    counts: Ints
-
-    @property
-    def groups(self) -> int:
-        """Number of groups; public, as in the papers."""
-        return int(self.counts[0].sum())
 
 
 def group_sizes(

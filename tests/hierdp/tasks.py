@@ -5,7 +5,7 @@ import signal
 import time
 
 from hierdp.errors import InputError
-from hierdp.record.release import NotSolved
+from hierdp.record.step import NotSolved
 
 
 def square(x):

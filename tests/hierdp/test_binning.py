@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 from hierdp.counts.axes import Dates, Names, Numbers, axis_of, span, tree_order
-from hierdp.counts.binning import Histogram, histogram
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError
+from hierdp.tables.binning import Histogram, histogram
 
 
 def test_numbers_fall_where_bins_say():

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hierdp.counts.binning import Histogram
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError
 from hierdp.mechanisms.clustering import METHODS as CLUSTERING
@@ -34,6 +33,7 @@ from hierdp.privacy.budget import (
 )
 from hierdp.privacy.noise import ExactNoise, SimulatedNoise
 from hierdp.tables import Flows
+from hierdp.tables.binning import Histogram
 
 EPSILON = st.floats(1e-12, 1e9)
 DELTA = st.floats(5e-324, 0.999)

@@ -24,7 +24,7 @@ from hierdp.mechanisms.range_query.plan import METHODS as RANGE_METHODS
 from hierdp.mechanisms.range_query.repairs import REPAIRS
 from hierdp.mechanisms.top_down.repairs import METHODS as LEVEL_METHODS
 from hierdp.record import files, proofs
-from hierdp.record.release import Proved, Step, Steps
+from hierdp.record.step import Proved, Step, Steps
 from models import Chebyshev
 from solvers import Solution, solve
 from tests.marks import quick

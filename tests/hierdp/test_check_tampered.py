@@ -35,14 +35,14 @@ from test_check import (
 
 from hierdp import SimulatedNoise, release
 from hierdp.check import FAILS, HOLDS, OPEN, check
-from hierdp.check.counts import holds
 from hierdp.cli import main
 from hierdp.counts.axes import Numbers
 from hierdp.execution import seal
 from hierdp.privacy.budget import Spend
 from hierdp.privacy.noise import Changes, deviation_of, threshold
 from hierdp.record import files, proofs
-from hierdp.record.release import Step
+from hierdp.record.properties import holds
+from hierdp.record.step import Step
 from solvers import Solution
 from tests.marks import quick
 

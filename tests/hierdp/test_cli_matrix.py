@@ -4,7 +4,7 @@ import pytest
 
 from hierdp.cli.common import console
 from hierdp.cli.matrix import cell, print_matrix, seconds
-from hierdp.verification.judge import Row, Verification
+from hierdp.verification.table import Row, Verification
 
 
 def row(step="s", model="Chebyshev", backend="highs", verdict="agrees", took=0.1, status="optimal", why=""):

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from hierdp.cli import main
-from hierdp.mechanisms.range_query.answers import read_answers
+from hierdp.mechanisms.range_query.reading import read_answers
 
 
 def run(*words):

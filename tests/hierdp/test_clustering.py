@@ -13,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hierdp.counts.axes import Numbers
-from hierdp.counts.binning import Histogram
 from hierdp.errors import InputError
 from hierdp.mechanisms.clustering import METHODS, ahp_rules, clustering, from_table
 from hierdp.mechanisms.clustering import structure_first as sf
@@ -22,6 +21,7 @@ from hierdp.mechanisms.clustering.ahp_rules import RULES, empirical, greedy, opt
 from hierdp.mechanisms.clustering.noise_first import noise_first
 from hierdp.privacy.budget import Ledger, Spend
 from hierdp.privacy.noise import ExactNoise, SimulatedNoise
+from hierdp.tables.binning import Histogram
 from models import Clustering
 from models.arithmetic.run_costs import sums_of
 from solvers.fast.segment_paths import layers

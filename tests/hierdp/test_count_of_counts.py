@@ -21,7 +21,7 @@ from hierdp.mechanisms.count_of_counts.estimates import METHODS, Sizes, estimate
 from hierdp.mechanisms.count_of_counts.plan import MERGES, plan_of
 from hierdp.metrics.runs import earth_movers_runs, size_run_errors
 from hierdp.privacy.noise import ExactNoise, SimulatedNoise
-from hierdp.record.release import Steps
+from hierdp.record.step import Steps
 from tests.marks import quick
 
 TAXI = Path(__file__).parents[3] / "shared" / "data" / "taxi"

@@ -30,7 +30,7 @@ from hierdp.mechanisms.group_size import repairs as group_size_repairs
 from hierdp.mechanisms.how import How
 from hierdp.mechanisms.top_down import repairs as top_down_repairs
 from hierdp.mechanisms.top_down import top_down
-from hierdp.record.release import NotSolved
+from hierdp.record.step import NotSolved
 from hierdp.tables import Flows, GroupSizes
 from models import CumulativeQIP
 from models.arithmetic import exact

@@ -25,7 +25,7 @@ from hierdp.execution import folder, resume
 from hierdp.mechanisms.group_size import group_size
 from hierdp.mechanisms.how import How
 from hierdp.mechanisms.top_down import top_down
-from hierdp.record.release import NotSolved
+from hierdp.record.step import NotSolved
 from hierdp.tables import sources
 from solvers import worker
 from solvers.backends import table

@@ -11,7 +11,7 @@ from hierdp.mechanisms.group_size.repairs import METHODS, paper_window
 from hierdp.mechanisms.how import How
 from hierdp.metrics import group_sizes as metrics
 from hierdp.privacy.noise import SimulatedNoise
-from hierdp.record.release import NotSolved
+from hierdp.record.step import NotSolved
 from hierdp.tables import GroupSizes
 from models import CumulativeQIP, HierarchyQIP
 

@@ -18,7 +18,6 @@ from rich.console import Console
 from test_clustering import Choosing
 
 from hierdp.cli import main
-from hierdp.counts.binning import Histogram
 from hierdp.counts.size_runs import Runs, SizeRuns
 from hierdp.execution import progress
 from hierdp.mechanisms import FRONTS
@@ -34,6 +33,7 @@ from hierdp.mechanisms.top_down import top_down
 from hierdp.privacy.budget import Spend
 from hierdp.privacy.noise import ExactNoise
 from hierdp.tables import Flows, GroupSizes
+from hierdp.tables.binning import Histogram
 from hierdp.tables.databases import embedded
 
 SHIFT = 10_000_019

@@ -9,15 +9,16 @@ import pytest
 from hierdp import SimulatedNoise
 from hierdp.analysis.consistent import ConsistentVariance
 from hierdp.counts.axes import Names
-from hierdp.counts.binning import Histogram
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError
 from hierdp.mechanisms.range_query import METHODS, range_query
-from hierdp.mechanisms.range_query.answers import Answers, read_answers
+from hierdp.mechanisms.range_query.answers import Answers
 from hierdp.mechanisms.range_query.boxes import box_covers, box_variances, run_covers
+from hierdp.mechanisms.range_query.reading import read_answers
 from hierdp.mechanisms.range_query.tree import grid_tree, hierarchy_tree
 from hierdp.mechanisms.range_query.wavelet import Wavelet, coefficients
 from hierdp.privacy.noise import double_geometric_variance
+from hierdp.tables.binning import Histogram
 
 SHAPES = [
     ((8,), 2),

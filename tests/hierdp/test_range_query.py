@@ -8,7 +8,6 @@ import pytest
 
 from hierdp import SimulatedNoise, release
 from hierdp.counts.axes import Names, Numbers
-from hierdp.counts.binning import Histogram
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError
 from hierdp.mechanisms.range_query import METHODS, RangeRelease, range_query
@@ -17,7 +16,8 @@ from hierdp.mechanisms.range_query.repairs import REPAIRS
 from hierdp.mechanisms.range_query.tree import grid_tree, hierarchy_tree, tree_of_boxes
 from hierdp.mechanisms.range_query.wavelet import coefficients, counts_of, sensitivity
 from hierdp.privacy.noise import NoisyCounts, Spend, double_geometric_variance
-from hierdp.record.release import NotSolved
+from hierdp.record.step import NotSolved
+from hierdp.tables.binning import Histogram
 
 PLACES = Hierarchy.from_columns(
     {"state": ["B", "A", "B", "A", "C", "B"], "town": ["u", "v", "w", "x", "y", "z"]}, ["state", "town"]

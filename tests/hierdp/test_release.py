@@ -28,7 +28,7 @@ from hierdp.errors import InputError
 from hierdp.execution import exchange, folder
 from hierdp.mechanisms.group_size import m_c_dp
 from hierdp.mechanisms.top_down import inf_tda
-from hierdp.record.release import NotProved
+from hierdp.record.step import NotProved
 from hierdp.tables import Flows, GroupSizes
 from tests.marks import quick
 

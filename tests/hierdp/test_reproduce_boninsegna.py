@@ -14,7 +14,7 @@ from hierdp.data.trips import SETS, binary_areas, random_areas, trips
 from hierdp.mechanisms.top_down import METHODS, top_down, true_table
 from hierdp.privacy.budget import rho_of
 from hierdp.privacy.noise import SimulatedNoise
-from hierdp.record.release import NotSolved, Step
+from hierdp.record.step import NotSolved, Step
 from hierdp.reproduce import boninsegna2025
 from hierdp.reproduce.boninsegna2025 import authors, experiments, parts
 from hierdp.reproduce.boninsegna2025.planner import planner

@@ -17,7 +17,6 @@ from test_count_of_counts import LEAVES, asked
 from test_range_query import NoNoise
 from test_top_down_unit import UNITS, flows_of, people
 
-from hierdp.counts.binning import Histogram
 from hierdp.mechanisms.clustering import METHODS as CLUSTERING
 from hierdp.mechanisms.count_of_counts.plan import plan_of
 from hierdp.mechanisms.group_size import measure
@@ -26,6 +25,7 @@ from hierdp.mechanisms.range_query import range_query
 from hierdp.mechanisms.top_down import METHODS as TOP_DOWN
 from hierdp.mechanisms.top_down import top_down
 from hierdp.tables import group_sizes
+from hierdp.tables.binning import Histogram
 
 OTHERS = ((0, 0), (0, 1), (2, 1))
 """Trips of other people, which stay."""

@@ -11,13 +11,13 @@ from hierdp.counts.size_runs import (
     Runs,
     SizeRuns,
     cumulative_of,
-    group_runs,
     resized,
     runs_of_cumulative,
     runs_of_sorted,
     unattributed,
 )
 from hierdp.tables import group_sizes as dense_sizes
+from hierdp.tables.runs import group_runs
 
 quiet = settings(deadline=None, suppress_health_check=list(HealthCheck))
 

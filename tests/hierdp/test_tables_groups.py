@@ -16,9 +16,9 @@ import hierdp.tables.groups as counting
 from hierdp import release
 from hierdp.cli import main
 from hierdp.counts.hierarchy import Hierarchy
-from hierdp.counts.size_runs import group_runs
 from hierdp.errors import InputError
 from hierdp.tables import Prefixes, flows, group_sizes, read_parents, read_regions
+from hierdp.tables.runs import group_runs
 from tests.marks import quick
 
 LIST = "the table of groups"

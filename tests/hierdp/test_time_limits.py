@@ -19,7 +19,7 @@ from hierdp.mechanisms.how import Deadline, How
 from hierdp.mechanisms.top_down import METHODS as TOP_DOWN
 from hierdp.mechanisms.top_down import repairs as top_down_repairs
 from hierdp.privacy.noise import SimulatedNoise
-from hierdp.record.release import NotSolved
+from hierdp.record.step import NotSolved
 from hierdp.tables import Flows, GroupSizes
 from solvers import solve
 from solvers.backends import cost_tables

@@ -24,7 +24,7 @@ from hierdp.mechanisms.top_down import repairs as top_down_repairs
 from hierdp.mechanisms.top_down.repairs import any_nearest, rounded, two_phases
 from hierdp.privacy.budget import rho_of
 from hierdp.privacy.noise import Changes, ExactNoise, SimulatedNoise, threshold
-from hierdp.record.release import NotSolved
+from hierdp.record.step import NotSolved
 from hierdp.tables import Flows
 from models import Chebyshev, FixedSum
 

@@ -17,7 +17,7 @@ from hierdp.mechanisms.clustering.ahp_rules import Rule
 from hierdp.mechanisms.clustering.published import Published, of_clusters, sums_of
 from hierdp.privacy.budget import check_share, split
 from hierdp.privacy.noise import Noise, double_geometric_variance
-from hierdp.record.release import Solving, Step
+from hierdp.record.step import Solving, Step
 
 Ints = NDArray[np.int64]
 

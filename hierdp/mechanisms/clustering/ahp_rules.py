@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hierdp.record.release import Solving, Step
+from hierdp.record.step import Solving, Step
 from models import Clustering
 from models.arithmetic.kernels import kernel
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hierdp.counts.binning import AxisOf, Histogram, checked_axes, histogram
 from hierdp.errors import InputError, listed
 from hierdp.mechanisms import PERSON
 from hierdp.mechanisms.clustering.ahp import ahp
@@ -23,6 +22,7 @@ from hierdp.privacy.noise import ExactNoise, Noise, deviation_of
 from hierdp.record.release import Release
 from hierdp.tables import Axis as Regions
 from hierdp.tables import regions_from
+from hierdp.tables.binning import AxisOf, Histogram, checked_axes, histogram
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -135,9 +135,9 @@ def from_table(
     largest: int | None = None,
     width: int | None = None,
 ) -> Release:
-    """Release a table's counts by bin: `hierdp.counts.binning.histogram`, then `clustering`.
+    """Release a table's counts by bin: `hierdp.tables.binning.histogram`, then `clustering`.
 
-    `axes`, `count`, `unknown` and `clip` are those of `hierdp.counts.binning.histogram`, the others those of
+    `axes`, `count`, `unknown` and `clip` are those of `hierdp.tables.binning.histogram`, the others those of
     `hierdp.mechanisms.clustering.clustering`; those that are None are the method's own.
     """
     given = {"share": share, "eta": eta, "clusters": clusters, "largest": largest, "width": width}

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from hierdp.mechanisms.clustering.published import Published, of_clusters, sums_of
 from hierdp.privacy.noise import Noise, NoisyCounts, double_geometric_variance
-from hierdp.record.release import Solving, Step
+from hierdp.record.step import Solving, Step
 from models import Segmentation
 
 Ints = NDArray[np.int64]

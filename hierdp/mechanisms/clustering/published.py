@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hierdp.privacy.budget import Spend
 from hierdp.privacy.noise import NoisyCounts
-from hierdp.record.release import Step
+from hierdp.record.step import Step
 
 Ints = NDArray[np.int64]
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from hierdp.counts.size_runs import Runs
-from hierdp.record.release import Solving, Step
+from hierdp.record.step import Solving, Step
 from models import Tree, TreeMatching
 
 

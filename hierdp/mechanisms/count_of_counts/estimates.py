@@ -17,7 +17,7 @@ from hierdp import execution
 from hierdp.counts.size_runs import cumulative_of, runs_of_cumulative, runs_of_sorted, unattributed
 from hierdp.privacy.budget import Spend
 from hierdp.privacy.noise import Noise, NoisyCounts
-from hierdp.record.release import Step
+from hierdp.record.step import Step
 from models import FixedSum, Isotonic, Model
 
 Ints = NDArray[np.int64]

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hierdp.counts.hierarchy import Hierarchy
-from hierdp.counts.size_runs import Runs, SizeRuns, group_runs, resized
+from hierdp.counts.size_runs import Runs, SizeRuns, resized
 from hierdp.errors import InputError
 from hierdp.execution import progress
 from hierdp.mechanisms import ENTITY
@@ -34,8 +34,10 @@ from hierdp.mechanisms.count_of_counts.top_down import bottom_up, top_down
 from hierdp.privacy.budget import Ledger, Spend, check_epsilon
 from hierdp.privacy.noise import ExactNoise, Noise, SimulatedNoise, announce
 from hierdp.record.files import ALONE
-from hierdp.record.release import Release, Solving, Step, Steps
+from hierdp.record.release import Release
+from hierdp.record.step import Solving, Step, Steps
 from hierdp.tables import groups_from, regions_from
+from hierdp.tables.runs import group_runs
 from models.tree import Tree
 
 Ints = NDArray[np.int64]
@@ -68,7 +70,7 @@ def from_table(
     group_budget: float | None = None,
     shares: Sequence[float] | None = None,
 ) -> Release:
-    """Release a table's groups by size: `hierdp.counts.size_runs.group_runs`, then `count_of_counts`.
+    """Release a table's groups by size: `hierdp.tables.runs.group_runs`, then `count_of_counts`.
 
     Where the table holds what is said as to `hierdp.tables.group_sizes`; `method` and what follows it as to
     `hierdp.mechanisms.count_of_counts.plan.plan_of`.

@@ -11,7 +11,7 @@ from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.size_runs import Runs
 from hierdp.privacy.budget import Spend, split
 from hierdp.privacy.noise import Noise
-from hierdp.record.release import Solving, Step, Steps
+from hierdp.record.step import Solving, Step, Steps
 from models import HierarchyQIP, Tree
 
 Ints = NDArray[np.int64]

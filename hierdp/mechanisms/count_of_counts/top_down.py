@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from hierdp.counts.size_runs import Runs
 from hierdp.execution import progress
-from hierdp.record.release import Solving, Step
+from hierdp.record.step import Solving, Step
 from models import GroupMatching, Merging, Tree
 
 Ints = NDArray[np.int64]

@@ -17,7 +17,8 @@ from hierdp.metrics.group_sizes import constraint_violations
 from hierdp.privacy.budget import Ledger, check_epsilon, split
 from hierdp.privacy.noise import ExactNoise, Noise, NoisyCounts
 from hierdp.record.files import ALONE
-from hierdp.record.release import NotSolved, Release
+from hierdp.record.release import Release
+from hierdp.record.step import NotSolved
 from hierdp.tables import GroupSizes, group_sizes, groups_from, regions_from
 
 

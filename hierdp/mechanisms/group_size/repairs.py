@@ -18,7 +18,7 @@ from hierdp import execution
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.histogram import differences
 from hierdp.mechanisms.how import Deadline, How
-from hierdp.record.release import Step, solved, upheld
+from hierdp.record.step import Step, require_proved, solved
 from models import CostTable, CumulativeQIP, HierarchyQIP, Isotonic, Model
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def m_dp_op(noisy: Ints, places: Hierarchy, groups: int, how: How) -> Repaired:
     deadline = Deadline.of("consistency of all regions", how.time_limit)
     solution, _ = solve_by_tables(model, _by_programs(how.backend or "cp-sat", deadline))
     found = solved(deadline.step, solution, deadline.limit)
-    step = upheld(deadline.step, model, found, deadline.fast)
+    step = require_proved(deadline.step, model, found, deadline.fast)
     return Repaired(_answer(step), (step,))
 
 
@@ -201,7 +201,7 @@ def _by(backend: str, name: str, model: Model, how: How) -> Step:
         found = solved(name, deadline.fast(model), how.time_limit)
     else:
         found = deadline.solve(model, backend)
-    return upheld(name, model, found, deadline.fast)
+    return require_proved(name, model, found, deadline.fast)
 
 
 def _answer(step: Step) -> NDArray[np.int64]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
@@ -17,8 +16,6 @@ from hierdp.errors import InputError
 from hierdp.mechanisms.range_query.boxes import box_covers, box_variances, run_covers
 from hierdp.mechanisms.range_query.tree import BoxTree
 from hierdp.metrics.ranges import box_sums, prefix_sums
-from hierdp.record import files, written
-from hierdp.record.written import LIMIT
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -197,46 +194,9 @@ class RangeAnswers:
         return tuple(axis.bins for axis in self.axes)
 
 
-def read_answers(path: str | Path, limit: int = LIMIT) -> RangeAnswers:
-    """A written release, to be queried: from its ``released.parquet`` and ``manifest.json``.
-
-    Parameters
-    ----------
-    path : path
-    limit : int
-        Bytes of memory that reading it may take.
-
-    Raises
-    ------
-    InputError
-        If the folder holds no release of range queries, a file is broken (by name), or takes more memory.
-    """
-    from hierdp.mechanisms.range_query.table import answers_of
-
-    folder = Path(path)
-    written.names_in(folder)
-    settings = written.read_manifest(folder, limit)["settings"]
-    if "range_query" not in settings:
-        raise InputError(f"{folder} is a release of another kind: only range-query releases answer ranges")
-    table = written.read_table(folder / f"{files.TABLE}.parquet", limit)
-    try:
-        return answers_of(table, settings)
-    except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as broken:
-        why = str(broken) if isinstance(broken, InputError) else type(broken).__name__
-        raise written.Unreadable(
-            f"{folder} is broken: its table is not what its manifest says ({why}); see hierdp check"
-        ) from None
-
-
 def answers_frame(answers: Answers, named: Sequence[str]) -> DataFrame:
     """Answers as a table with a row a query."""
     import pandas as pd
 
     estimate, error = answers
     return pd.DataFrame({"query": list(named), "estimate": estimate, "standard_error": error})
-
-
-def warning_of(path: str | Path) -> str | None:
-    """What the manifest of a release warns of."""
-    warning: str | None = written.read_manifest(Path(path)).get("warning")
-    return warning

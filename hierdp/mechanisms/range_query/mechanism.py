@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hierdp.counts.axes import Names
-from hierdp.counts.binning import AxisOf, Histogram, checked_axes, histogram
 from hierdp.mechanisms import PERSON
 from hierdp.mechanisms.range_query.answers import Answers, Consistent, Covering, RangeAnswers
 from hierdp.mechanisms.range_query.plan import Plan, chosen, plan_of
@@ -26,9 +25,11 @@ from hierdp.mechanisms.range_query.tree import BoxTree
 from hierdp.mechanisms.range_query.wavelet import Wavelet, coefficients, counts_of, sensitivity
 from hierdp.privacy.budget import Ledger, check_epsilon
 from hierdp.privacy.noise import ExactNoise, Noise, NoisyCounts, double_geometric_variance
-from hierdp.record.release import Release, Solving, Step
+from hierdp.record.release import Release
+from hierdp.record.step import Solving, Step
 from hierdp.tables import Axis as Regions
 from hierdp.tables import regions_from
+from hierdp.tables.binning import AxisOf, Histogram, checked_axes, histogram
 
 Ints = NDArray[np.int64]
 
@@ -71,9 +72,9 @@ def from_table(
     budget: str | Sequence[float] | None = None,
     repair: str | None = None,
 ) -> RangeRelease:
-    """Release a table's counts by bin: `hierdp.counts.binning.histogram`, then `range_query`.
+    """Release a table's counts by bin: `hierdp.tables.binning.histogram`, then `range_query`.
 
-    `axes`, `count`, `unknown` and `clip` are those of `hierdp.counts.binning.histogram`, the others those of
+    `axes`, `count`, `unknown` and `clip` are those of `hierdp.tables.binning.histogram`, the others those of
     `hierdp.mechanisms.range_query.range_query`.
     """
     chosen(method, branching=branching, budget=budget, repair=repair)  # before the table is read

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hierdp.mechanisms.range_query.table import LEAST_SQUARES
-from hierdp.record.release import NotSolved, Solving, Step
+from hierdp.record.step import NotSolved, Solving, Step
 from models import ConstrainedInference, HierarchyQIP, Model, NonNegativeInference, Tree
 from models.witnesses.node_prices import NEVER
 

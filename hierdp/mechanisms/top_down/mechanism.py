@@ -32,7 +32,8 @@ from hierdp.mechanisms.top_down.repairs import METHODS, Method
 from hierdp.mechanisms.top_down.unit import ONE_TRIP, Unit, root_of
 from hierdp.privacy.budget import Ledger, Spend, check_delta, check_epsilon, rho_of, split
 from hierdp.privacy.noise import ExactNoise, Noise, deviation_of
-from hierdp.record.release import Release, Step
+from hierdp.record.release import Release
+from hierdp.record.step import Step
 from hierdp.tables import Axis, AxisLike, Flows, flows, regions_from
 
 Ints = NDArray[np.int64]

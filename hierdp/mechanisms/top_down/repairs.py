@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from hierdp import execution
 from hierdp.mechanisms.how import Deadline, How
-from hierdp.record.release import NotSolved, Step, upheld
+from hierdp.record.step import NotSolved, Step, require_proved
 from models import Chebyshev, FixedSum, Model
 from models.arithmetic.segments import by_segment
 
@@ -72,7 +72,7 @@ def any_nearest(name: str, noisy: Ints, totals: Ints, offsets: Ints, how: How) -
     build, spent = sum(part.build_seconds for part in found), sum(part.solve_seconds for part in found)
     model = Chebyshev(noisy, totals, offsets)
     claimed = replace(_judged(name, model, x, backend), build_seconds=build, solve_seconds=spent)
-    return upheld(name, model, claimed, deadline.fast)
+    return require_proved(name, model, claimed, deadline.fast)
 
 
 def _nearest_of_some(deadline: Deadline, model: Chebyshev, backend: str) -> Solution:

@@ -20,7 +20,8 @@ from hierdp.mechanisms.top_down import top_down, true_table
 from hierdp.metrics import group_sizes as metrics
 from hierdp.privacy.budget import rho_of
 from hierdp.privacy.noise import ExactNoise, Noise, NoisyCounts, SimulatedNoise
-from hierdp.record.release import NotSolved, Release, Step
+from hierdp.record.release import Release
+from hierdp.record.step import NotSolved, Step
 from hierdp.reproduce.boninsegna2025 import authors
 from hierdp.reproduce.boninsegna2025.settings import CHEBYSHEV, Settings
 from hierdp.reproduce.runs import noise_for, seed_for

@@ -17,7 +17,7 @@ from hierdp.mechanisms.group_size import measure, post_process
 from hierdp.mechanisms.group_size.repairs import METHODS, paper_window
 from hierdp.mechanisms.how import How
 from hierdp.metrics import group_sizes as metrics
-from hierdp.record.release import NotSolved
+from hierdp.record.step import NotSolved
 from hierdp.reproduce.fioretto2019.settings import SCALABLE, Settings
 from hierdp.reproduce.runs import noise_for, timed
 from hierdp.tables import GroupSizes

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from hierdp.counts.size_runs import Runs, SizeRuns, cumulative_of, runs_of_cumulative
 from hierdp.mechanisms.count_of_counts.top_down import bottom_up, top_down
 from hierdp.privacy.noise import Noise
-from hierdp.record.release import Step
+from hierdp.record.step import Step
 from models import Isotonic
 
 Ints = NDArray[np.int64]

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from hierdp.counts.binning import Histogram
 from hierdp.data.dpbench import dpbench, names
 from hierdp.execution import progress
 from hierdp.mechanisms import clustering
@@ -20,6 +19,7 @@ from hierdp.privacy.noise import Noise
 from hierdp.reproduce.qardaji2013 import curve_parts, repairs
 from hierdp.reproduce.runs import noise_for, seed_for
 from hierdp.reproduce.study import Part
+from hierdp.tables.binning import Histogram
 
 if TYPE_CHECKING:
     from pandas import DataFrame

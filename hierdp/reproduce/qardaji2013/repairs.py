@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from hierdp.counts.binning import Histogram
 from hierdp.execution import progress
 from hierdp.mechanisms.range_query import measure, post_process
 from hierdp.mechanisms.range_query.answers import Consistent
@@ -19,6 +18,7 @@ from hierdp.privacy.noise import NoisyCounts
 from hierdp.reports import plots
 from hierdp.reproduce.runs import noise_for
 from hierdp.reproduce.study import Part
+from hierdp.tables.binning import Histogram
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hierdp.mechanisms.clustering.ahp_rules import optimal
-from hierdp.record.release import Solving, Step
+from hierdp.record.step import Solving, Step
 
 Ints = NDArray[np.int64]
 

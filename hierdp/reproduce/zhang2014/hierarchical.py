@@ -14,7 +14,7 @@ from hierdp.data.taxi import taxi
 from hierdp.execution import progress
 from hierdp.mechanisms.clustering import METHODS
 from hierdp.privacy.noise import Noise
-from hierdp.record.release import Step
+from hierdp.record.step import Step
 from hierdp.reports import plots
 from hierdp.reproduce.runs import noise_for
 from hierdp.reproduce.study import Part

@@ -5,16 +5,16 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from hierdp.record import release as record
-from hierdp.record.release import NotSolved
+from hierdp.record import step
+from hierdp.record.step import NotSolved
 from models import Chebyshev, Isotonic
 from solvers import Solution, solve
 
 
-def upheld(model, x):
+def require_proved(model, x):
     """A step whose solver calls the answer optimal."""
     claimed = Solution("told", "1", "optimal", x, model.objective(x))
-    return record.upheld("counts", model, claimed)
+    return step.require_proved("counts", model, claimed)
 
 
 @pytest.mark.parametrize("far", [4, 10**6])
@@ -22,11 +22,11 @@ def test_a_solver_that_is_off_by_one_unit_is_refused(far):
     """Exactly, however large the objective is: no tolerance of floats hides a unit."""
     model = Chebyshev([3 * far, 3 * far], total=4 * far)  # at best, both move by as much
     best = np.asarray(solve(model).x)
-    assert bool(upheld(model, best).solution.certificate)
+    assert bool(require_proved(model, best).solution.certificate)
     other = best + np.array([1, -1])
     assert model.objective(other) == model.objective(best) + 1
     with pytest.raises(NotSolved, match="told calls its answer optimal, and there are better ones"):
-        upheld(model, other)
+        require_proved(model, other)
 
 
 def test_squares_that_are_off_by_two_are_refused():
@@ -34,7 +34,7 @@ def test_squares_that_are_off_by_two_are_refused():
     other = np.array([500_001, 500_001])
     assert model.objective(other) == model.objective(solve(model).x) + 2
     with pytest.raises(NotSolved, match="better ones"):
-        upheld(model, other)
+        require_proved(model, other)
 
 
 @pytest.mark.parametrize(
@@ -58,4 +58,4 @@ def test_squares_that_are_off_by_two_are_refused():
 )
 def test_one_objective_is_under_another(better, claimed, under):
     """Exactly for whole numbers, else by more than a ten-thousandth."""
-    assert record._under(better, claimed) is under
+    assert step._under(better, claimed) is under

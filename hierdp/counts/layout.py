@@ -1,0 +1,55 @@
+"""What the rows of a released table are: regions and sizes, cells along axes, or boxes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hierdp.counts.hierarchy import Hierarchy
+from hierdp.errors import InputError
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+Ints = NDArray[np.int64]
+Regions = Mapping[str, Hierarchy]
+
+SIZES = {"level", "level_name", "region", "parent", "size", "groups"}
+
+
+def is_sizes(table: DataFrame) -> bool:
+    """Whether the rows are regions and sizes."""
+    return set(table.columns) >= SIZES
+
+
+def is_cells(settings: Mapping[str, Any], table: DataFrame) -> bool:
+    """Whether the rows are cells along several axes."""
+    axes = settings.get("axes")
+    return isinstance(axes, Mapping) and all(f"{name}_level" in table for name in axes)
+
+
+def cells_at(
+    table: DataFrame, settings: Mapping[str, Any], regions: Regions, level: int
+) -> tuple[list[Ints], Ints]:
+    """Where the cells of a level lie on each axis, and their counts.
+
+    Raises
+    ------
+    InputError
+        If a region is not in the release's list of them.
+    """
+    import pandas as pd
+
+    rows = table[table["level"] == level]
+    places = []
+    for axis in settings["axes"]:
+        depth = settings["order"][:level].count(axis)
+        names = pd.Index(regions[axis].names[depth], dtype=object)
+        places.append(names.get_indexer(rows[axis].to_numpy(object)).astype(np.int64))
+        if (places[-1] < 0).any():
+            lost = rows[axis].to_numpy(object)[places[-1] < 0][0]
+            raise InputError(f"level {level}: there is no region {lost!r} of {axis}")
+    return places, rows["count"].to_numpy(np.int64)

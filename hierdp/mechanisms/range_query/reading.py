@@ -1,0 +1,51 @@
+"""A written release of range queries, read back to be queried."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hierdp.errors import InputError
+from hierdp.mechanisms.range_query.answers import RangeAnswers
+from hierdp.record import files, written
+from hierdp.record.written import LIMIT
+
+if TYPE_CHECKING:
+    pass
+
+
+def read_answers(path: str | Path, limit: int = LIMIT) -> RangeAnswers:
+    """A written release, to be queried: from its ``released.parquet`` and ``manifest.json``.
+
+    Parameters
+    ----------
+    path : path
+    limit : int
+        Bytes of memory that reading it may take.
+
+    Raises
+    ------
+    InputError
+        If the folder holds no release of range queries, a file is broken (by name), or takes more memory.
+    """
+    from hierdp.mechanisms.range_query.table import answers_of
+
+    folder = Path(path)
+    written.names_in(folder)
+    settings = written.read_manifest(folder, limit)["settings"]
+    if "range_query" not in settings:
+        raise InputError(f"{folder} is a release of another kind: only range-query releases answer ranges")
+    table = written.read_table(folder / f"{files.TABLE}.parquet", limit)
+    try:
+        return answers_of(table, settings)
+    except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as broken:
+        why = str(broken) if isinstance(broken, InputError) else type(broken).__name__
+        raise written.Unreadable(
+            f"{folder} is broken: its table is not what its manifest says ({why}); see hierdp check"
+        ) from None
+
+
+def warning_of(path: str | Path) -> str | None:
+    """What the manifest of a release warns of."""
+    warning: str | None = written.read_manifest(Path(path)).get("warning")
+    return warning

@@ -1,0 +1,47 @@
+"""A verification as sections of a page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hierdp.reports.page import Section, number
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+    from hierdp.verification.table import Verification
+
+
+def verification_section(found: Verification) -> Section:
+    """The cross-verification's verdict, with the times drawn."""
+    from hierdp.reports import plots
+
+    drawn, (axes,) = plots.figure(9, 4.2)
+    plots.time_by_backend(axes, found.frame())
+    verdict = "No backend disagrees." if not found.disagreements else f"{len(found.disagreements)} DISAGREE."
+    return Section("Verified by exact backends", [verdict, found.note], plots.svg(drawn))
+
+
+def solves_section(found: Verification) -> Section:
+    """Every solve of the cross-verification."""
+    return Section("Every solve", frames=[verification_frame(found)])
+
+
+def verification_frame(found: Verification) -> DataFrame:
+    """The columns people read, in words and round numbers."""
+    from hierdp.verification.table import TOLERANCE
+
+    frame = found.frame().drop(columns="message")
+    frame["proved"] = ["yes" if proved else "no" for proved in frame["proved"]]
+    # A backend's bound is a float: within its tolerance, a gap (of either sign) is none.
+    scale = frame["objective"].abs().clip(lower=1)
+    frame["gap"] = frame["gap"].mask(frame["gap"].abs() <= TOLERANCE * scale, 0.0)
+    for column, digits in (("objective", 9), ("bound", 9), ("gap", 3), ("ratio", 3)):
+        frame[column] = [
+            "" if value != value else number(value, digits) for value in frame[column].astype(float)
+        ]
+    for column in ("build_seconds", "solve_seconds"):
+        frame[column] = [f"{value:.3g}" if value else "" for value in frame[column]]
+    front = ["step", "model", "variables", "backend", "status", "verdict", "proved"]
+    frame = frame[[*front, *(column for column in frame.columns if column not in front)]]
+    return frame.rename(columns={"build_seconds": "build s", "solve_seconds": "solve s", "ratio": "× fast"})

@@ -1,0 +1,74 @@
+"""The table of a verification: a row for each model and backend."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+
+TOLERANCE = 1e-6
+"""Relative agreement asked of objectives and bounds in floats; whole objectives must be equal."""
+
+
+Verdict = Literal["agrees", "bound holds", "stopped", "unsupported", "failed", "DISAGREES"]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One model on one backend, held against the fast path.
+
+    `verdict`: ``agrees`` (same optimum, or both find none), ``bound holds`` (a relaxation, or an answer
+    that is not claimed optimal, is on the right side), ``stopped`` (time limit), ``unsupported``,
+    ``failed`` (the backend's own error), ``DISAGREES``. `proved`: whether the optimum is proved, by the fast
+    answer's certificate, or by its bound and some backend's answer that meets it. `ratio`: the backend's
+    build and solve time over the fast path's.
+    """
+
+    step: str
+    model: str
+    variables: int
+    backend: str
+    status: str
+    objective: float | None
+    bound: float | None
+    gap: float | None
+    build_seconds: float
+    solve_seconds: float
+    ratio: float | None
+    proved: bool
+    verdict: Verdict
+    message: str
+
+
+@dataclass(frozen=True)
+class Verification:
+    """The table of a cross-verification."""
+
+    rows: tuple[Row, ...]
+    note: str = ""
+
+    @property
+    def agree(self) -> bool:
+        """Whether nobody disagrees; a fast answer that it cannot prove counts as disagreeing."""
+        return not self.disagreements
+
+    @property
+    def disagreements(self) -> list[Row]:
+        """The rows that disagree."""
+        return [row for row in self.rows if row.verdict == "DISAGREES"]
+
+    def frame(self) -> DataFrame:
+        """As a DataFrame, a row a model and backend."""
+        import pandas as pd
+
+        return pd.DataFrame([asdict(row) for row in self.rows])
+
+    def __repr__(self) -> str:
+        verdicts = [row.verdict for row in self.rows]
+        counted = ", ".join(f"{verdicts.count(v)} {v}" for v in dict.fromkeys(verdicts))
+        proved = sum(row.proved for row in self.rows if row.backend == "fast")
+        models = sum(row.backend == "fast" for row in self.rows)
+        return f"Verification({models} models, {proved} proved optimal; {counted})"
