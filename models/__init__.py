@@ -1,7 +1,7 @@
 """What is to be optimal: each post-processing step of the papers as an explicit model.
 
 Every model holds its data, and gives its `program()`, its exact `objective(x)`, the `violations(x)` of an
-answer, and a `certificate(x)` that proves an answer optimal or says by how much it may miss.
+answer, and a `certificate(x)` that proves an answer optimal or bounds how far it is from the optimum.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Load a model on first use: one model's kernels are no reason to load all the others'."""
+    """Load a model on first use, so that one model's kernels do not load all the others'."""
     if name in _WHERE:
         return getattr(importlib.import_module(_WHERE[name]), name)
     raise AttributeError(f"module 'models' has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""Row 16: a privacy budget split over the levels of a hierarchy (Qardaji, Yang & Li 2013)."""
+"""The split of a privacy budget over levels with the least variance (Qardaji, Yang & Li 2013, Eq. 5)."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class BudgetSplit:
     all queries, up to a constant. The optimum has ε_i in proportion to a_i^{1/3} and the value
     (Σ a_i^{1/3})³/ε². It is irrational, so answers are judged in floats.
 
-    The cost is none of those of a `Program`; `cvxpy` states the model for conic solvers instead.
+    A `Program` has no such costs; `cvxpy` states the model for conic solvers instead.
 
     Parameters
     ----------
     weights : array, shape (levels,)
-        The weights a > 0. (A level of weight 0 is asked nothing: leave it out.)
+        The weights a > 0. (Leave out a level of weight 0: no query uses it.)
     epsilon : number
         The whole budget ε > 0.
 
@@ -75,7 +75,7 @@ class BudgetSplit:
         return np.asarray(self.weights).astype(float), float(self.epsilon)
 
     def program(self) -> NoReturn:
-        """Not available: 1/ε² is no cost of a `Program`.
+        """Not available: a `Program` has no costs of the form 1/ε².
 
         Raises
         ------
@@ -87,8 +87,9 @@ class BudgetSplit:
     def cvxpy(self) -> tuple[Any, Any]:
         """The model as a ``cvxpy.Problem``, and the expression that holds the answer.
 
-        In variables y with ε_i in proportion to y_i·a_i^{1/3}, and costs to match: the same problem, but
-        solvers meet numbers near 1. (As it is printed, weights far apart cost Clarabel all its digits.)
+        In variables y with ε_i in proportion to y_i·a_i^{1/3}, and costs to match: the same problem, with
+        numbers near 1. (In the printed form, Clarabel loses all digits if weights differ by orders of
+        magnitude.)
         """
         import cvxpy as cp
 
@@ -124,9 +125,9 @@ class BudgetSplit:
 
             bound  =  Σ_i min over t > 0 of ( a_i/t² + λ t )  −  λ ε  =  3 (λ/2)^{2/3} Σ a^{1/3}  −  λ ε.
 
-        It holds whatever λ is (Lagrangian duality). At λ = 2 (Σ a^{1/3})³/ε³ it is the optimum, so the data
-        alone name the witness, and none is needed. An answer is optimal if it is within a relative 1e-7 of
-        the bound; weights may be as small or large as they like.
+        It holds for any λ (Lagrangian duality). At λ = 2 (Σ a^{1/3})³/ε³ it is the optimum. This λ is
+        computed from the data, so no witness is needed. An answer is optimal if it is within a relative 1e-7
+        of the bound, however small or large the weights are.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""What a model says of an answer: is it optimal, and by how much may it miss?"""
+"""Certificates: whether an answer is optimal, and a proved bound on how far it is from the optimum."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ class Certificate:
     Attributes
     ----------
     optimal : bool
-        True only where the answer breaks no constraint and its gap is 0 (for answers in floats: at most
-        `FLOAT_TOLERANCE` times the objective, or that much itself where the objective is under 1).
+        True only if the answer breaks no constraint and its gap is 0 (for answers in floats: at most
+        `FLOAT_TOLERANCE` times the objective, or `FLOAT_TOLERANCE` itself if the objective is less than 1).
     objective : int, Fraction or float
         The answer's objective, exact for integer data.
     bound : int, Fraction, float or None
         A proved lower bound on the objective of every feasible answer. None: nothing was proved, because
         the answer is not feasible.
     gap : int, Fraction, float or None
-        ``objective - bound``: the answer misses the optimum by no more than this.
+        ``objective - bound``: the objective exceeds the optimum by at most this much.
     witness : mapping of arrays
-        What proves the bound: prices, residual sums, least distances. Any reader can put it into the
-        model's dual, or to ``model.certificate(x, witness)``, and check it again.
+        What proves the bound: prices, residual sums, least distances. ``model.certificate(x, witness)``
+        checks it again.
     reason : str
-        In words: why optimal, or what stands against it.
+        Why the answer is optimal, or why it is not proved to be.
     """
 
     optimal: bool

@@ -1,4 +1,4 @@
-"""Row 11: the vector of whole numbers nearest to a noisy one in the largest change (InfTDA)."""
+"""Whole counts of given totals with the least largest change (InfTDA; Boninsegna & Silvestri 2025, Eq. 6)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Chebyshev:
-    """Whole non-negative counts of a given total, as near as can be in Chebyshev distance.
+    """Whole non-negative counts of a given total, nearest in Chebyshev distance.
 
         minimize    max_i |x_i − y_i|                        Boninsegna & Silvestri 2025, Eq. 6
         subject to  Σ_i x_i = c,  x ≥ 0,  x integer
@@ -89,7 +89,7 @@ class Chebyshev:
         n, m = noisy.size, totals.size
         segment = np.repeat(np.arange(m), np.diff(offsets))
         each = np.arange(n)
-        # Every answer keeps these upper bounds; solvers that need finite domains are glad of them.
+        # Every answer keeps these upper bounds; some solvers require finite domains.
         furthest = by_segment(
             np.maximum, np.maximum(np.abs(noisy), totals[segment] - noisy), offsets, empty=0
         )
@@ -108,9 +108,9 @@ class Chebyshev:
         )
 
     def row_prices(self, witness: Witness) -> NDArray[Any]:
-        """The witness as prices of the program's rows: equal shares of what rules d − 1 out, in each segment.
+        """The witness as prices of the program's rows: equal shares of the condition that d − 1 violates.
 
-        The bound that they prove is each segment's without rounding: over d − 1, so that d is proved.
+        They prove a bound greater than d − 1 in each segment; distances are whole, so d is proved.
         """
         noisy, totals, offsets = self.data
         below, above, total = (np.full(size, Fraction(0)) for size in (noisy.size, noisy.size, totals.size))
@@ -139,15 +139,15 @@ class Chebyshev:
         return broken(answer_of(x, noisy.shape, integer=True), totals, offsets)
 
     def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:
-        """Distance d is least where no answer at d − 1 exists; linear time.
+        """Distance d is least if no answer at d − 1 exists; linear time.
 
         At distance e, entry i lies from max(0, y_i − e) to y_i + e. So there is an answer at e ≥ 0 if and
         only if every y + e ≥ 0 and Σ max(0, y − e) ≤ c ≤ Σ (y + e) (Boninsegna & Silvestri 2025, Eq. 12).
-        Where a segment's d − 1 is negative or breaks one of these, none of its answers is nearer than d.
+        If a segment's d − 1 is negative or breaks one of these, no answer of it is nearer than d.
 
-        Without a witness, d is x's own distance, which proves x wherever x is optimal. Where d − 1 breaks
-        nothing, what is left are the bounds that can be read off at once: d ≥ −y_i, n·d ≥ c − Σ y, and
-        k·d ≥ Σ max(0, y) − c with k the number of positive y.
+        Without a witness, d is x's own distance, which proves every optimal x. If d − 1 breaks no condition,
+        the bound is the largest of those that need no witness: d ≥ −y_i, n·d ≥ c − Σ y, and k·d ≥ Σ max(0, y)
+        − c, where k is the number of positive y.
 
         Parameters
         ----------
@@ -189,7 +189,7 @@ class Chebyshev:
 
     @classmethod
     def random(cls, rng: np.random.Generator, size: int) -> Self:
-        """Several segments (some of them empty or of one cell) of ugly counts."""
+        """Several segments, some of them empty or of one cell, of counts from `random_noisy`."""
         cuts = np.sort(rng.integers(0, size + 1, size=rng.integers(0, 1 + max(1, size // 3))))
         offsets = np.concatenate([[0], cuts, [size]])
         noisy = random_noisy(rng, (size,))
@@ -200,7 +200,7 @@ class Chebyshev:
 
 @kernel()
 def _largest_changes(x: Any, noisy: Any, offsets: Any, distances: Any) -> bool:
-    """Each segment's largest |x − y|; False where an x is so large that a difference might not fit."""
+    """Write each segment's largest |x − y|; False if an x is so large that a difference might not fit."""
     for j in range(distances.size):
         part, y = x[offsets[j] : offsets[j + 1]], noisy[offsets[j] : offsets[j + 1]]
         seen, largest = 0, 0
@@ -215,7 +215,7 @@ def _largest_changes(x: Any, noisy: Any, offsets: Any, distances: Any) -> bool:
 
 @kernel()
 def _ruled_out(noisy: Any, totals: Any, offsets: Any, claimed: Any, bound: Any) -> None:
-    """Put lower bounds on the segments' distances to `bound`: the claims that hold, or else less."""
+    """Write lower bounds on the segments' distances to `bound`: the claim if it holds, else a smaller one."""
     for j in range(totals.size):
         y, c, d = noisy[offsets[j] : offsets[j + 1]], totals[j], claimed[j]
         smallest, held, positive, many, above, nearer = 0, 0, 0, 0, 0, max(0, d - 1)

@@ -1,4 +1,4 @@
-"""Row 15: sorted bins cut into clusters, at the least sum of approximation and Laplace error (AHP)."""
+"""Sorted bins in clusters with the least approximation and Laplace error (Zhang et al. 2014, Theorem 4.2)."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Clustering:
     ------
     ValueError
         If the values are empty, not ascending, not finite, or so far apart that squares pass 1e300; if the
-        scale is negative or not finite; or if so many runs cannot be had.
+        scale is negative or not finite; or if there cannot be so many runs.
 
     Notes
     -----
@@ -57,8 +57,8 @@ class Clustering:
     i < i′ < j < j′. Adding bin j to a run of length m adds m/(m + 1)·(H_j − C̄)² to its AE; dropping the
     run's smallest bin lowers m and raises C̄, so it adds less (H_j ≥ C̄). And the LE is convex in |C|.
 
-    Therefore the least cost of k runs is convex in k, and a price for each run, paid on top of its cost,
-    makes k runs the cheapest: one shortest path a price tried, instead of one a run.
+    Therefore the least cost of k runs is convex in k, and for some price added to the cost of each run, k
+    runs are the cheapest: one shortest path for each price tried, instead of one for each run.
 
     Examples
     --------
@@ -154,13 +154,13 @@ class Clustering:
         Orlin 1993, §4.5); by the Monge property some λ leaves no gap (Aggarwal, Schieber & Tokuyama 1994).
         Any d and any λ may be given: what they are over by is taken off the bound.
 
-        For exact values, up to `EXACT_UP_TO` of them, all pairs are compared exactly; see
-        `models.witnesses.few_runs`. Otherwise the worst pairs are found in floats, in O(n log n), and what
-        rounding might hide is taken off, too; see `models.witnesses.sorted_runs`.
+        Up to `EXACT_UP_TO` exact values, all pairs are compared exactly; see `models.witnesses.few_runs`.
+        Otherwise the worst pairs are found in floats, in O(n log n), and a bound on the rounding errors is
+        subtracted, too; see `models.witnesses.sorted_runs`.
 
-        Without a witness one is read off x: the least costs of partitions near x, in which the last run
-        begins in the run of x before. With `clusters`, λ is what one run more would save, near x. If x is
-        optimal, these are the least costs, as far as floats can tell.
+        Without a witness one is read off x: the least costs of partitions near x, each of whose runs begins
+        at most one run of x earlier. With `clusters`, λ is what one run more would save, near x. If x is
+        optimal, these are the least costs, up to rounding.
 
         Parameters
         ----------
@@ -180,13 +180,13 @@ class Clustering:
             witness = {"potentials": potentials, "price": price}
         check = self._exact_bound if self.in_fractions else self._float_bound
         bound = check(objective, price or 0, witness)
-        told = ["potentials"] if self.clusters is None else ["potentials", "price"]
-        proof = {name: entry(witness, name) for name in told}
+        names = ["potentials"] if self.clusters is None else ["potentials", "price"]
+        proof = {name: entry(witness, name) for name in names}
         gap = max(objective - bound, 0 * bound)  # of floats, rounded, it might be less
         return judge(objective, gap, self.in_fractions, proof, "another partition may cost less")
 
     def _exact_bound(self, _: Number, price: Number, witness: Witness | None) -> Number:
-        """What potentials prove, in Fractions."""
+        """The bound that potentials prove, in Fractions."""
         values, paid = self.data[0], Fraction(price)
         rows = few_runs.exact_rows(witness, "potentials", (1, values.size + 1))
         assert rows is not None
@@ -195,7 +195,7 @@ class Clustering:
         return max(held - over - paid * (self.clusters or 0), Fraction(0))
 
     def _float_bound(self, objective: Number, price: Number, witness: Witness | None) -> float:
-        """What potentials prove of partitions that cost no more than this one, in floats."""
+        """The bound that potentials prove on partitions that cost at most as much as this one, in floats."""
         values, noise, cost, paid = self.data[0], float(self.noise), float(objective), float(price)
         potentials = real_array(witness, "potentials", (values.size + 1,))
         assert potentials is not None
@@ -209,7 +209,7 @@ class Clustering:
     def _near(self, objective: Number, starts: NDArray[np.int64]) -> tuple[Number, NDArray[Any]]:
         """A price, and potentials at it, of partitions near this one.
 
-        They are floats; exact models get them a little lower, but for the exact costs along this partition.
+        They are floats. For exact models they are a little lower, and exact at this partition's ends.
         """
         noise, sums = float(self.noise), self.sums()
         price: Number = 0
@@ -225,12 +225,12 @@ class Clustering:
         return price, potentials
 
     def sums(self) -> Sums:
-        """The sums of values and squares that costs in floats are made of."""
+        """The running sums of values and squares from which costs in floats are computed."""
         return sums_of(np.asarray(self.values))
 
     @classmethod
     def random(cls, rng: np.random.Generator, size: int) -> Self:
-        """Sorted counts of all kinds, noise from none to far too much, often a number of runs."""
+        """Sorted counts of all kinds, noise from none to very large, often with a number of runs."""
         values = np.sort(random_noisy(rng, (max(size, 1),)))
         if rng.random() < 0.3:
             values = np.sort(values + rng.laplace(size=values.size))

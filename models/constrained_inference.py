@@ -1,4 +1,4 @@
-"""Row 14: noisy counts of every node of a tree, made to agree (Hay et al.; Qardaji, Yang & Li 2013)."""
+"""Consistent counts of least variance from noisy counts of a tree's nodes (Qardaji, Yang & Li 2013, §3.3)."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ class ConstrainedInference:
     noisy : array, shape (nodes,)
         Noisy counts n in level order; int64 and objects (`int`, `Fraction`) are exact throughout.
     variance : number, or array of shape (nodes,)
-        V > 0 of all nodes, or of each. Infinite for a node that was not asked, such as the paper's root;
-        its noisy count is then ignored.
+        V > 0 of all nodes, or of each. Infinite for a node that was not measured, such as the paper's root;
+        its noisy count is ignored.
 
     Raises
     ------
@@ -161,15 +161,15 @@ class ConstrainedInference:
 
             bound  =  Σ_v min over z of ( (z − n[v])²/V[v] + s[v] z )  =  Σ_v ( s[v] n[v] − V[v] s[v]²/4 ),
 
-        whatever the prices (Lagrangian duality), as long as s = 0 where V is infinite. The gap that they
-        leave is Σ V·(g + s)²/4 with g = 2(x − n)/V, a sum of squares: nothing cancels. Where all these are 0
-        (the normal equations), the bound is the optimum.
+        for any prices (Lagrangian duality) with s = 0 wherever V is infinite. They leave the gap
+        Σ V·(g + s)²/4 with g = 2(x − n)/V, a sum of squares without cancellation. If all squares are 0 (the
+        normal equations), the bound is the optimum.
 
-        The normal equations are linear, and two passes over the data alone solve them, so no witness is
-        needed, and one that is given is not read: the gap is exact. Answers in floats break sums a little,
-        at these prices; one that gains by it is not feasible. Whole or `Fraction` answers to exact counts
-        are judged in Fractions: slow for a million nodes. Floats on a regular tree are first tried with
-        prices read off x: if it is optimal, they prove it.
+        The normal equations are linear, and two passes over the data solve them. So no witness is needed, a
+        given one is not read, and the gap is exact. Answers in floats keep sums only to rounding; the gap
+        includes what that saves at these prices, and an answer that saves more than rounding is not feasible.
+        Whole or `Fraction` answers to exact counts are judged in Fractions: slow for a million nodes. For
+        floats on a regular tree, prices read off x are tried first; they prove an optimal x.
         """
         x = np.asarray(x)
         at_once = self._at_once(x)
@@ -209,10 +209,10 @@ class ConstrainedInference:
         return judge(objective, gap, exactly, {"prices": price}, reason)
 
     def _at_once(self, x: NDArray[Any]) -> Certificate | None:
-        """Proof of an optimal answer in floats on a regular tree, each of its levels of one variance.
+        """The proof of an optimal answer in floats, on a regular tree with one variance per level.
 
-        At an optimum all children of a node name the same price, g + λ; the node gets the mean of what they
-        name (a root that was not asked: 0). None: x is not optimal, or the model is another.
+        At an optimum all children of a node have the same g + λ, which is the node's price; here it is their
+        mean (0 for a root that was not measured). None: x is not optimal, or the model is not of this form.
         """
         tree, levels, noisy = self.tree, self.level_variance, np.asarray(self.noisy)
         if x.dtype != np.float64 or x.shape != noisy.shape or noisy.dtype == object:
@@ -236,7 +236,7 @@ class ConstrainedInference:
             objective += away * away / v
             missed = float(price[0]) + 2 * away / v
             gap += missed * missed * v / 4
-        # Whatever mends broken sums costs about their squares over V: far less than a gap may be.
+        # Restoring sums that rounding broke costs about their squares over V: far less than the tolerance.
         most = min(max(1.0, top * top), max(1.0, objective) * float(min(levels)))
         if not (abs(top) < INFINITY and objective < INFINITY and broken <= FEASIBILITY_TOLERANCE**2 * most):
             return None
@@ -304,12 +304,12 @@ def _cost(x: Any, noisy: Any, variance: Any) -> float:
 def _families(
     x: Any, noisy: Any, price: Any, slope: float, b: int, priced: bool, above: Any, named: Any
 ) -> Any:
-    """The means of the prices that children name to their parents, b to each, in order, or 0: to `named`.
+    """Write the parents' prices to `named`: the mean of g + λ over each parent's b children, or 0.
 
-    `price` is the children's own (None: all 0), `above` their parents' x, `slope` 2/V of the children.
-    Returns Σ (x − n)²; Σ (what a child names − the mean)²; the gain Σ price · (sum of children − parent);
-    and Σ (sum of children − parent)². Blocks keep rounding small, and they are slices, so the loop over
-    families of two, the paper's, runs on vectors.
+    `price` is the children's λ (None: all 0), `above` their parents' x, `slope` 2/V of the children. Returns
+    Σ (x − n)²; Σ (g + λ − mean)²; the gain Σ price · (sum of children − parent); and Σ (sum of children −
+    parent)². Sums over blocks keep rounding errors small; blocks are slices, so that the loop over families
+    of two (the paper's case) is vectorized.
     """
     cost = apart = gained = broken = 0.0
     keep = 1.0 / b if priced else 0.0
@@ -359,14 +359,14 @@ def _families(
 def _prices(
     parent: Any, x: Any, noisy: Any, variance: Any, price: Any, below: Any, spread: Any, held: Any, zero: Any
 ) -> Any:
-    """Prices of the nodes, written to `price`.
+    """Write the nodes' prices to `price`.
 
-    Returns the objective; the gap that the prices leave; what broken sums gain at them; the largest of these;
-    and the node that is furthest from its price, and how far.
+    Returns the objective; the gap that the prices leave; what broken sums save at these prices; the most by
+    which a sum is broken; the node whose cost differs most from its price, and by how much.
 
-    ``below``, ``spread`` and ``held``, which end where the last level begins, get the sums over the children
-    of their best estimates from their own subtrees, of the variances of these, and of x. A node with
-    children is one whose spread is not 0. `zero` says in which kind of number to count.
+    ``below``, ``spread`` and ``held``, which end where the last level begins, receive the sums over the
+    children of their best estimates from their own subtrees, of the variances of these, and of x. A node has
+    children if its spread is not 0. `zero` is the 0 of the kind of number to compute with.
     """
     n, inner = parent.size, below.size
     for i in range(n - 1, 0, -1):

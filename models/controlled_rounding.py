@@ -1,4 +1,4 @@
-"""Row 12: rounding to neighbouring whole numbers so that a total is kept."""
+"""Values rounded to neighbouring whole numbers that add up to a given total, with the least change."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class ControlledRounding:
         return self._broken(x) if self._ends(x) is None else []
 
     def _ends(self, x: NDArray[Any]) -> tuple[float, float] | None:
-        """Least fractional part that goes up, greatest that goes down; None where a closer look is needed."""
+        """The smallest part rounded up, and the largest rounded down; None if a closer look is needed."""
         if x.dtype != np.int64 or self.data.dtype == object:
             return None
         ups, least_up, most_down = _ups_and_downs(x, self.data)
@@ -132,16 +132,16 @@ class ControlledRounding:
         return found
 
     def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:
-        """One price, told as a fractional part θ: none rounded up is under it, none rounded down is over it.
+        """One price, given as a fractional part θ that separates parts rounded up from those rounded down.
 
-        Rounding up rather than down costs 1 − 2f for a fractional part f. At the price 1 − 2θ for a unit of
-        the total, an entry on its wrong side costs 2·|f − θ| more than on its right one. So
+        Rounding up instead of down costs 1 − 2f for a fractional part f. At the price 1 − 2θ for a unit of
+        the total, an entry rounded the wrong way costs 2·|f − θ| more than the other way. So
 
-            bound  =  Σ |x − v|  −  2 Σ of |f − θ| over the entries on their wrong side,
+            bound  =  Σ |x − v|  −  2 Σ of |f − θ| over the entries rounded the wrong way,
 
-        whatever θ is (Lagrangian duality over a choice of k out of n). Any θ between the largest part that an
-        optimal answer rounds down and the least that it rounds up reaches the optimum. Without a witness, θ
-        is read off x in the same way; if x is not optimal, the gap is an upper bound. Linear time.
+        for any θ (Lagrangian duality over a choice of k out of n). Any θ between the largest part that an
+        optimal answer rounds down and the smallest that it rounds up reaches the optimum. Without a witness,
+        θ is read off x in the same way; if x is not optimal, the gap is an upper bound. Linear time.
 
         Parameters
         ----------
@@ -176,7 +176,7 @@ class ControlledRounding:
 
     @classmethod
     def random(cls, rng: np.random.Generator, size: int) -> Self:
-        """Values of both signs; many ties, whole values, floats or Fractions; any total that can be had."""
+        """Values of both signs, many ties and whole values, floats or Fractions; any feasible total."""
         size = max(size, 1)
         grain = int(rng.choice([1, 2, 3, 7, 1000]))
         over = rng.integers(-5 * grain, 20 * grain, size=size).tolist()
@@ -189,7 +189,7 @@ class ControlledRounding:
 
 @kernel()
 def _ups_and_downs(x: Any, values: Any) -> Any:
-    """How many go up (−1 if some x is no neighbour), the least part that does, the greatest that does not."""
+    """How many go up (−1 if an x is no neighbour), the smallest part that does, the largest that does not."""
     ups, least_up, most_down, wrong = 0, 1.0, 0.0, False
     for i in range(x.size):
         floor = math.floor(values[i])

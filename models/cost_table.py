@@ -1,4 +1,4 @@
-"""Row 9: how a region's count is best divided among its children, by tables of costs."""
+"""The cheapest division of a count among children with tables of costs (Fioretto & Van Hentenryck 2019)."""
 
 from __future__ import annotations
 
@@ -136,12 +136,12 @@ class CostTable:
     def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:
         """One price λ: Σ_c min_k (τ^c(k) − λ·k) + λ·v bounds every answer; linear time.
 
-        Any answer costs Σ_c (τ^c(x_c) − λ·x_c) + λ·v, and no term of that is under its least: the Lagrangian
-        dual (Everett 1963). If the tables are convex and x is optimal, every unit that x takes costs at most
-        some λ, and every next one at least λ: then the bound is what x costs. For others a duality gap may
-        remain, and is reported.
+        Any answer costs Σ_c (τ^c(x_c) − λ·x_c) + λ·v, and each term is at least its minimum: the Lagrangian
+        dual (Everett 1963). If the tables are convex and x is optimal, there is a λ such that every unit of x
+        costs at most λ and every next one at least λ; then the bound equals the cost of x. Otherwise a
+        duality gap may remain, and is reported.
 
-        Without a witness, λ is what the costliest unit of x costs.
+        Without a witness, λ is the cost of the costliest unit of x.
 
         Parameters
         ----------
@@ -160,7 +160,7 @@ class CostTable:
         if price is None:
             price = self._costliest(x)
         cuts = np.concatenate([[0], np.cumsum(self.lengths)[:-1]])
-        # Units are counted from x's on: then the least values add up to the bound at once.
+        # Units are counted from x on, so that the minima add up to the bound without a further term.
         steps = np.arange(values.size) - np.repeat(cuts + (x - self.least), self.lengths)
         if not exactly:
             price = float(price)
@@ -174,9 +174,9 @@ class CostTable:
         return judge(objective, max(objective - bound, 0 * objective), exactly, {"price": price}, reason)
 
     def _costliest(self, x: Ints) -> Any:
-        """What the costliest unit of an answer costs; if it takes none, what the cheapest costs.
+        """The cost of an answer's costliest unit; if it has none, of the cheapest next one.
 
-        In a table that is not convex it is the steepest way down to a lower value, rounded up to whole
+        In a table that is not convex it is the steepest slope down to a lower value, rounded up to whole
         numbers.
         """
         down, up = [], []
@@ -197,7 +197,7 @@ class CostTable:
 
     @classmethod
     def random(cls, rng: np.random.Generator, size: int) -> Self:
-        """Convex tables, mostly; flat ones, ties, one value, and now and then one that is not convex."""
+        """Convex tables, some flat, with ties or of one value; rarely one that is not convex."""
         tables, start = [], []
         for _ in range(int(rng.integers(1, 2 + max(1, size // 5)))):
             steps = np.sort(rng.integers(-6, 7, size=rng.integers(0, 8)))

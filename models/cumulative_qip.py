@@ -1,4 +1,4 @@
-"""Row 10: cumulative counts by size over a tree of regions, monotone and consistent at once."""
+"""Monotone and consistent cumulative counts over a tree (M_c; Fioretto & Van Hentenryck 2019, Fig. 7)."""
 
 from __future__ import annotations
 
@@ -118,25 +118,25 @@ class CumulativeQIP:
         return found
 
     def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:
-        """Check the bound that a witness proves, and hold the answer against it.
+        """Compute the bound that a witness proves, and compare the answer with it.
 
         The witness is a mapping of arrays. `prices`, shape (internal nodes, sizes), are prices y of (C4).
         Beside them is one of two:
 
         - `rises`, integers, shape (leaves, sizes): 1 where the leaves' rows may rise. The prices of (C3)
-          follow from them in one pass. This is for the relaxation.
-        - `falls`, shape (nodes, sizes − 1): the prices μ ≥ 0 of (C3) themselves. This is for whole numbers.
+          follow from them in one pass. These are for the relaxation.
+        - `falls`, shape (nodes, sizes − 1): the prices μ ≥ 0 of (C3). These are for whole numbers.
 
         With `branches`, a tree of cases (`models.witnesses.branches`), `prices` and `falls` have one more
-        axis in front, of sets of prices, and each case names its own.
+        axis in front, one set of prices for each case that is not split further.
 
-        For feasible x, Σ y·(children − parent) is 0 and Σ μ·(x_i − x_i+1) is at most 0. Adding both to (C1)
-        twice therefore gives no more than (C1), and the least of that, cell by cell, is at most the optimum
-        (`models.witnesses.cumulative`, in whole numbers). Over whole numbers the cells' least whole values
-        count, and the bound of whole data is rounded up.
+        For feasible x, Σ y·(children − parent) is 0 and Σ μ·(x_i − x_i+1) is at most 0. Adding twice their
+        sum to (C1) therefore does not increase it, and the minimum, cell by cell, is at most the optimum
+        (`models.witnesses.cumulative`, in whole numbers). Over whole numbers the minimum is over whole
+        values, and the bound of whole data is rounded up.
 
-        Without a witness, prices and rises are read off the answer: those that an optimal answer of the
-        relaxation has.
+        Without a witness, prices and rises are read off the answer; for an optimal answer of the relaxation
+        they leave no gap.
 
         Raises
         ------
@@ -163,7 +163,7 @@ class CumulativeQIP:
 
     @classmethod
     def random(cls, rng: np.random.Generator, size: int) -> Self:
-        """Trees of any shape with cumulated ugly counts and noise."""
+        """Trees of any shape with cumulated counts from `random_noisy`, and noise."""
         tree = Tree.random(rng, int(rng.integers(0, 3)), branching=3, ragged=bool(rng.random() < 0.3))
         sizes = max(1, size // tree.size)
         true = np.cumsum(np.maximum(random_noisy(rng, (tree.leaves.size, sizes)), 0), axis=1)

@@ -1,4 +1,4 @@
-"""Row 13: whole non-negative counts of a given total, nearest in absolute changes or in squares."""
+"""Whole non-negative counts of given totals, nearest to noisy ones in absolute changes or in squares."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ class FixedSum:
 
     @classmethod
     def random(cls, rng: np.random.Generator, size: int) -> Self:
-        """Several segments (some of them empty or of one cell) of ugly counts, in either norm."""
+        """Several segments, some of them empty or of one cell, of counts from `random_noisy`; either norm."""
         noisy, totals, offsets = Chebyshev.random(rng, size).data
         return cls(noisy, totals, 1 if rng.random() < 0.5 else 2, offsets)
 

@@ -1,4 +1,4 @@
-"""Row 5: which groups of a parent are which groups of its children, from their sizes alone."""
+"""The matching of a parent's groups with its children's that changes sizes least (Kuo et al. 2018, §5.2)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Table = ArrayLike | tuple[ArrayLike, ArrayLike]
 """Runs of groups of one size: a pair of arrays ``(sizes, counts)``, or an array of shape (runs, 2)."""
 
 PAIR = np.dtype([("parent", np.int64), ("child", np.int64), ("count", np.int64)])
-"""One entry of a sparse matching: so many groups of a parent's run are groups of a child's run."""
+"""One entry of a sparse matching: `count` groups of a parent's run are groups of a child's run."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,14 +33,13 @@ class GroupMatching:
                     Σ_i x_ij = count of run j of c
                     x ≥ 0, x integer
 
-    Groups of one size in one node cannot be told apart; so groups are given, and matched, in runs: x_ij is
+    Groups of one size in one node are indistinguishable, so groups are given, and matched, in runs: x_ij is
     how many groups of the parent's run i are matched with groups of run j, where j numbers the runs of all
-    children, child by child. That is a transportation problem, and integral as a linear program.
+    children, child by child. This is a transportation problem, and its linear program has whole optima.
 
-    An answer is either the dense matrix, shape (parent runs, child runs), which is what programs hold and
-    backends return; or, small where the matrix would be huge, a one-dimensional array of the dtype `PAIR`
-    with fields ``parent``, ``child`` and ``count``, which is what the fast path returns. `objective`,
-    `violations` and `certificate` take both.
+    An answer is either a dense matrix of shape (parent runs, child runs), as in programs and from backends;
+    or a sparse one-dimensional array of the dtype `PAIR` with fields ``parent``, ``child`` and ``count``, as
+    from the fast path. `objective`, `violations` and `certificate` take both.
 
     Parameters
     ----------
@@ -182,10 +181,10 @@ class GroupMatching:
         costs at least π(s) − π(s′), so a matching costs at least Σ π over the parent's groups less Σ π over
         the children's (Kantorovich & Rubinstein 1958). Only neighbours in order of size need be compared.
 
-        Without a witness, potentials are read off the sizes. Let D(s) be how many more of the parent's groups
-        than of the children's are no larger than s. A matching carries at least |D(s)| groups across the step
+        Without a witness, potentials are read off the sizes. Let D(s) be the number of the parent's groups of
+        size at most s, less that of the children's. A matching carries at least |D(s)| groups across the step
         from s to s + 1. The potential that rises by 1 where D < 0 and falls by 1 where D > 0 proves Σ |D|,
-        which is what matching in order costs.
+        which is the cost of matching in order of size.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Rows 7 and 8: counts by size over a tree of regions, made consistent."""
+"""Counts by size over a tree of regions, made consistent (M_H; Fioretto & Van Hentenryck 2019, Fig. 3)."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ class HierarchyQIP:
 
     @property
     def reach(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        """``(least, most)`` that each subtree can hold by its nodes' domains, shape (nodes, sizes)."""
+        """``(least, most)``: the range of each subtree's count within its domains, shape (nodes, sizes)."""
         start, child = self.tree.children
         least, most = (exact.widened(side.copy(), self.tree.size) for side in self.domain)
         for r in self.tree.internal[::-1]:
@@ -132,7 +132,7 @@ class HierarchyQIP:
         return least, most
 
     def why_infeasible(self) -> str:
-        """Which domain no counts can keep; empty where some answer exists, as always without a window."""
+        """A domain that no counts can keep; empty if there is an answer (always, without a window)."""
         if self.window is None:
             return ""
         least, most = self.reach
@@ -220,14 +220,14 @@ class HierarchyQIP:
 
             bound  =  Σ min over z in D of ( w (z − ñ)² + s z )  +  root price · G.
 
-        It holds whatever the prices are (Lagrangian duality; `models.lagrangian_bound` is the same, slower).
-        Some prices reach the optimum: sums along a tree are a laminar family, so the program with its squares
-        as lines between whole numbers is a network flow, whose duals these prices are (Ahuja, Magnanti &
-        Orlin 1993, §14.4).
+        It holds for any prices (Lagrangian duality; `models.lagrangian_bound` computes the same, more
+        slowly). Some prices reach the optimum: sums along a tree are a laminar family, so the program with
+        its squares as lines between whole numbers is a network flow, and these prices are its duals (Ahuja,
+        Magnanti & Orlin 1993, §14.4).
 
-        Without a witness, the counts are asked for prices: a region's price lies between the cost of its last
-        unit and of its next one. They agree if and only if the counts are optimal, so whole optimal counts
-        prove themselves. Otherwise the gap is only an upper bound; a better witness makes it smaller.
+        Without a witness, prices are read off the counts: a region's price lies between the cost of its last
+        unit and of its next one. Such prices exist if and only if the counts are optimal. Otherwise the gap
+        is an upper bound, and a better witness may make it smaller.
 
         Parameters
         ----------
@@ -253,7 +253,7 @@ class HierarchyQIP:
         return judge(objective, gap, exactly, {"root_price": prices.root, "prices": below}, reason)
 
     def _given(self, witness: Witness | None, exactly: bool) -> NodePrices | None:
-        """The prices of a witness, which need not be anybody's; None if it has none."""
+        """The prices of a witness; None if it has none."""
         take: Any = real_array
         if exactly:
             take = whole_array if self.counts.dtype == np.int64 else exact_array
@@ -264,9 +264,9 @@ class HierarchyQIP:
 
     @property
     def _own_domain(self) -> tuple[NDArray[Any], NDArray[Any]] | tuple[None, None]:
-        """`domain`, or Nones where H4 asks for no more than counts ≥ 0.
+        """`domain`, or Nones without a window: then H4 only requires counts ≥ 0.
 
-        The bound that comes from G alone can bind no optimal answer without H2 binding too.
+        The upper bound G follows from H2, so it needs no price of its own.
         """
         return (None, None) if self.window is None else self.domain
 
@@ -276,12 +276,12 @@ class HierarchyQIP:
         return node_prices(self.tree, x, self.counts, weights, self._own_domain, self.integer, near)
 
     def _dual_gap(self, x: NDArray[Any], prices: NodePrices, exactly: bool) -> Number:
-        """Objective less the Lagrangian dual at these prices, which need not be those that x asks for."""
+        """The objective less the Lagrangian dual at any prices."""
         noisy, inner = self.counts, self.tree.internal
         slope = np.empty(noisy.shape, prices.below.dtype)
         slope[0], slope[1:] = -prices.root, -prices.below[rows_of_families(self.tree)[1][1:]]
         slope[inner] += prices.below
-        # f(x) + (own price) x against its least value over the domain, node by node, size by size.
+        # f(x) + slope·x less its minimum over the domain, cell by cell.
         lower, upper = self.domain
         w = self.node_weights[:, None]
         z = (2 * w * noisy - slope + w) // (2 * w) if self.integer and exactly else noisy - slope / (2 * w)
@@ -293,11 +293,11 @@ class HierarchyQIP:
             return gap
         sums = self.tree.child_sums(x) if inner.size else x[:0]
         gap += exact.dot(prices.below, sums - x[inner]) + prices.root * (float(x[0].sum()) - self.total)
-        return max(gap, 0.0) if math.isfinite(gap) else math.inf  # prices that floats cannot add up
+        return max(gap, 0.0) if math.isfinite(gap) else math.inf  # the sum overflows at such prices
 
     @classmethod
     def random(cls, rng: np.random.Generator, size: int) -> Self:
-        """Trees of any shape (ragged, one child, one node) with ugly counts and totals."""
+        """Trees of any shape (ragged, one child, one node) with counts from `random_noisy`."""
         depth = int(rng.integers(0, 4))
         tree = Tree.random(rng, depth, branching=int(rng.integers(1, 5)), ragged=bool(rng.random() < 0.3))
         sizes = max(1, size // tree.size)

@@ -1,4 +1,4 @@
-"""Instances as files: a model's data, exactly, in one `.npz` that any NumPy reads."""
+"""Instances as files: a model's exact data in one `.npz` that NumPy alone can read."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from models.tree import Tree
 
 ANSWER = "answer of the model"
 WITNESS = "witness of the answer"
-"""Under which an answer and its witness are kept; no field of a model has spaces in its name."""
+"""Names under which an answer and its witness are stored. No field of a model has spaces in its name."""
 
 
 class Instance(NamedTuple):
-    """A model as it was kept, with its answer and the witness that proves it, if they were kept, too.
+    """A stored model, with its answer and the witness that proves it if they were stored.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class Instance(NamedTuple):
     witness : mapping or None
         None if the answer needs none.
     witnessed : bool
-        Whether a witness was kept with the answer if it needs one: releases before 0.2.0 kept none.
+        Whether the file says which witness the answer has. Releases before 0.2.0 stored none.
     """
 
     model: Model
@@ -41,7 +41,7 @@ class Instance(NamedTuple):
 
 
 class UnknownModel(ValueError):
-    """Says which model is not one of `models`: what is read must not say what code to run."""
+    """The model is not in the package `models`. (A file must not choose which code runs.)"""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"there is no model {name!r} in the package models")
@@ -54,7 +54,7 @@ def save(model: Model, path: str | Path) -> Path:
     Raises
     ------
     ValueError
-        If the suffix is another, or the model holds something that is no data.
+        If the suffix is another, or the model holds something that is not data.
     """
     path = Path(path)
     if path.suffix != ".npz":
@@ -64,19 +64,19 @@ def save(model: Model, path: str | Path) -> Path:
 
 
 def packed(model: Model, answer: Any = None, witness: Witness | None = None) -> dict[str, Any]:
-    """A model's data, an answer to it and its witness, as arrays by name: what NumPy saves without pickling.
+    """A model's data, an answer and its witness as arrays by name, which NumPy saves without pickling.
 
-    Whole numbers of a witness take as few bytes each as hold them all.
+    Integers of a witness are stored in the narrowest type that holds them all.
 
     Raises
     ------
     ValueError
-        If the model or the witness holds something that is no data.
+        If the model or the witness holds something that is not data.
     """
     shapes: dict[str, Any] = {}
     arrays: dict[str, Any] = {}
     for field in fields(model):  # type: ignore[arg-type]
-        if field.init:  # what a model works out for itself it will again
+        if field.init:  # the others are computed from these
             shapes[field.name] = _put(getattr(model, field.name), field.name, arrays)
     about: dict[str, Any] = {"model": type(model).__name__, "fields": shapes}
     if answer is not None:
@@ -122,7 +122,7 @@ def load(path: str | Path) -> Model:
 
 
 def unpacked(arrays: Any) -> Instance:
-    """The model, and the answer and witness if there were any, that `packed` made arrays of.
+    """The inverse of `packed`.
 
     Raises
     ------
@@ -146,7 +146,7 @@ def unpacked(arrays: Any) -> Instance:
 
 
 def _put(value: Any, name: str, arrays: dict[str, Any]) -> Any:
-    """Store a field's arrays; returns what is needed to put it together again."""
+    """Store a field's arrays; returns the description from which `_get` restores it."""
     if value is None or isinstance(value, bool | int | float | str):
         return ["plain", value]
     if isinstance(value, Fraction):

@@ -1,4 +1,4 @@
-"""Rows 2, 3 and 4: the non-decreasing vector nearest to a noisy one."""
+"""Isotonic regression: the non-decreasing vector nearest to a noisy one (Kuo et al. 2018, §4.2 and §4.3)."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class Isotonic:
 
         minimize    Σ_i w_i |x_i − y_i|^p                     Kuo et al. 2018, §4.2 (Hg), §4.3 (Hc);
         subject to  lower ≤ x_0 ≤ x_1 ≤ … ≤ x_{n−1} ≤ upper   Fioretto & Van Hentenryck 2019, Alg. 1 line 2
-                    x_{n−1} = last      (where given: Hc ends at G)
-                    x integer           (where asked: rows 3 and 4 of the table of models)
+                    x_{n−1} = last      (if given: Hc ends at G)
+                    x integer           (if `integer`)
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ class Isotonic:
 
     @property
     def box(self) -> tuple[Number, Number]:
-        """Bounds that some optimal answer keeps: the given ones, or else the range of the data."""
+        """Bounds that some optimal answer keeps: the given ones, otherwise the range of the data."""
         noisy, _ = self.data
         smallest, largest = (v.item() if isinstance(v, np.generic) else v for v in (noisy.min(), noisy.max()))
         if self.integer:
@@ -146,7 +146,7 @@ class Isotonic:
         return distance(answer_of(x, np.shape(self.noisy), self.integer), *self._terms)
 
     def violations(self, x: Any) -> list[str]:
-        """Falls, entries beyond the bounds, a wrong last entry, fractions where whole numbers are asked."""
+        """Falls, entries beyond the bounds, a wrong last entry, and fractions if `integer`."""
         return self._broken(answer_of(x, np.shape(self.noisy), self.integer))
 
     def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:
@@ -158,20 +158,19 @@ class Isotonic:
 
         z between the bounds (or the least and the largest of y, which some optimal answer keeps).
 
-        It holds whatever the prices are (Lagrangian duality); a negative one counts as 0. Some reach the
-        optimum: the costs are convex, and the chain's matrix is totally unimodular, so this is so over whole
-        numbers, too (Ahuja & Orlin 2001). Without a witness, prices are read off x: they fall from step to
-        step by the cost of its next and last units, and are 0 wherever x rises. Optimal answers prove
-        themselves (in floats: to rounding); for others the gap is an upper bound.
-
-        The witness has one price for each entry's step, and a last one:
+        It holds for any prices (Lagrangian duality); a negative one counts as 0. Some prices reach the
+        optimum, because the costs are convex; over whole numbers, too, because the chain's matrix is totally
+        unimodular (Ahuja & Orlin 2001). Without a witness, prices are read off x: they fall from step to step
+        by the cost of its next and last units, and are 0 wherever x rises. These prove an optimal answer (in
+        floats: to rounding); for others the gap is an upper bound.
 
         Parameters
         ----------
         x : array, shape (n,)
         witness : mapping, optional
-            ``prices``, shape (n + 1,): that of the step to entry i at i, that of the lower bound first, and
-            that of the upper one, or of the pinned entry, which is left out (then n), last.
+            ``prices``, shape (n + 1,): first that of the lower bound, then that of the step to entry i at
+            place i, last that of the upper bound. With `last`, shape (n,): the pinned entry is left out, and
+            its step is the last price.
         """
         x = answer_of(x, np.shape(self.noisy), self.integer)
         objective = distance(x, *self._terms)
@@ -195,7 +194,7 @@ class Isotonic:
 
     @property
     def _terms(self) -> tuple[NDArray[Any], Literal[1, 2], NDArray[Any] | None]:
-        """What `distance` takes after the answer: y, p, and the weights, None where all are 1."""
+        """The arguments of `distance` after the answer: y, p, and the weights, None if all are 1."""
         return np.asarray(self.noisy), self.p, None if self.weights is None else np.asarray(self.weights)
 
     def _broken(self, x: NDArray[Any]) -> list[str]:
@@ -271,7 +270,7 @@ def _exactly(
 def _nearly(
     chain: Chain, x: NDArray[Any], objective: Number, box: tuple[Number, Number], given: NDArray[Any] | None
 ) -> Certificate:
-    """In floats: the given prices, or the better of those of x itself and of x read with a tolerance."""
+    """In floats: the given prices, or the better of those read off x exactly and with a tolerance."""
 
     def judged(prices: NDArray[Any], broke: int | None) -> Certificate:
         reason = LEFT if broke is None else f"the chain of costs breaks at x[{max(broke, 0)}]"
@@ -283,7 +282,8 @@ def _nearly(
     own = judged(prices, broke)
     if own.optimal:
         return own
-    # Answers of float solvers lie near their bends and bounds: read them so, if that proves more.
+    # Entries of a float solver's answer lie near the costs' kinks and bounds. Read as lying on them, they may
+    # prove more.
     near, broke_near = chain.prices(x, tolerance_for(np.asarray(x, float), np.asarray(chain.y, float)))
     read = judged(near, broke_near if broke_near >= 0 else broke)
     return min((read, own), key=lambda proof: proof.gap or 0)

@@ -1,4 +1,4 @@
-"""Row 18: several estimates of the same sizes, merged by their variances."""
+"""Several estimates of the same sizes, averaged by their variances (Kuo et al. 2018, §5.3, Eq. 5)."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Merging:
     """Weighted least squares of several estimates; with weights 1/variance, inverse-variance averaging.
 
         minimize    Σ_i Σ_k w_ki (x_i − y_ki)²        Kuo et al. 2018, §5.3: Eq. 5 is its optimum over reals,
-        subject to  x integer  (where asked)          k the parent's estimate and the child's; equal weights
-                                                      are the plain average
+        subject to  x integer  (if `integer`)         k the parent's estimate and the child's; equal weights
+                                                      give the plain average
 
     Rounding the average to the nearest whole number is optimal over whole numbers, entry by entry.
 
@@ -75,9 +75,9 @@ class Merging:
         return np.asarray(self.estimates), np.asarray(self.weights)
 
     def sums(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        """``(Σ_k w·y, Σ_k w)`` of each entry, shape (n,); in Python integers where 64 bits might not do.
+        """``(Σ_k w·y, Σ_k w)`` of each entry, shape (n,); Python integers if 64 bits might not suffice.
 
-        Room is left for the products of a certificate: the mass times a few values of the estimates' size.
+        This includes room for the certificate's products: the mass times a few values of the estimates' size.
         """
         y, w = self.data
         whole = y.dtype == w.dtype == np.int64
@@ -106,16 +106,17 @@ class Merging:
         return sum((distance(x, at, 2, weight) for at, weight in zip(y, w, strict=True)), 0)
 
     def violations(self, x: Any) -> list[str]:
-        """Entries that are not whole, where they must be."""
+        """Entries that are not whole, if `integer`."""
         return list(fractional(self._answer(x))) if self.integer else []
 
     def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:
         """The normal equations, entry by entry, with the mass W = Σ_k w and the residual R(x) = Σ_k w(x − y).
 
-        An entry costs W·t² + 2R(x)·t more at x + t. So over the reals it misses by R²/W, and 0 if and only if
-        R = 0 (Gauss's normal equations). Over whole numbers it is best if and only if one up or down saves
-        nothing, W ± 2R ≥ 0, as the cost is convex. Where that holds of x, it misses by nothing; where it
-        holds of z, x less R/W rounded, by what z saves; and where it did not, by no more than R²/W.
+        At x + t an entry costs W·t² + 2R(x)·t more. Over the reals its cost therefore exceeds the least by
+        R²/W, which is 0 if and only if R = 0 (Gauss's normal equations). Over whole numbers x is best if and
+        only if one more or less saves nothing, W ± 2R ≥ 0, as the cost is convex. If this holds at x, the
+        excess is 0; if it holds at z = x − round(R/W), the excess is what z saves; otherwise it is at most
+        R²/W.
 
         No witness is needed: all is read off x in one pass. The certificate's own has ``residual`` (R) and
         ``mass`` (W), shape (n,).
@@ -137,7 +138,7 @@ class Merging:
         return judge(objective, gap, exactly, {"residual": residual, "mass": mass}, reason)
 
     def _missed(self, residual: NDArray[Any], mass: NDArray[Any], exactly: bool) -> Number:
-        """By how much these entries miss together, at most."""
+        """An upper bound on the total excess of these entries' cost over the least."""
         saved: Number = 0
         if self.integer:
             step = _rounded(-residual, mass)

@@ -19,8 +19,8 @@ FEASIBILITY_TOLERANCE = 1e-6
 class Model(Protocol):
     """A post-processing step as an optimization problem; a frozen dataclass of arrays.
 
-    Optional, ``row_prices(witness) -> array``: what a certificate's witness says as prices of the rows of
-    `program`, one each. `models.lagrangian_bound` of these is the certificate's bound, or more.
+    Optional, ``row_prices(witness) -> array``: the witness as prices of the rows of `program`, one for each
+    row. `models.lagrangian_bound` at these prices is at least the certificate's bound.
     """
 
     def program(self) -> Program:
@@ -35,13 +35,13 @@ class Model(Protocol):
     def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:
         """Check a witness: proof that the answer is optimal, or a bound on how much it misses.
 
-        It never searches. Without a witness it may read one off the answer, in one pass. For any witness the
-        bound is at most the optimum: an unusable one proves nothing, or raises a ValueError.
+        It never searches. Without a witness it may read one off the answer, in one pass. The bound is at most
+        the optimum for any witness: an unusable one proves nothing, or raises a ValueError.
         """
 
     @classmethod
     def random(cls, rng: np.random.Generator, size: int) -> Self:
-        """An instance of about `size` variables, the ugly ones included."""
+        """A random instance of about `size` variables; edge cases (ties, zeros, extremes) are common."""
 
 
 def answer_of(x: Any, shape: tuple[int, ...], integer: bool) -> NDArray[Any]:

@@ -1,4 +1,4 @@
-"""Beyond row 14: noisy counts of every node of a tree, made to agree and not to be negative."""
+"""Consistent non-negative counts of a tree's nodes, nearest to noisy ones in weighted squares."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class NonNegativeInference:
-    """The consistent counts nearest to noisy ones among those that counts can be.
+    """Consistent and non-negative counts, nearest to noisy ones in weighted squares.
 
         minimize    Σ_v w[v] (x[v] − n[v])²              Qardaji, Yang & Li 2013, §3.3, with w = 1/variance
         subject to  Σ_{u child of v} x[u] = x[v]         for every v with children
@@ -42,8 +42,9 @@ class NonNegativeInference:
     noisy : array, shape (nodes,)
         Noisy counts n in level order; whole if `integer`.
     weights : array, shape (nodes,), optional
-        Positive; 0 for inner nodes that were not asked, such as the paper's root. Only their ratios matter;
-        whole numbers if `integer`. Default: 1 for all but the root, 0 for the root if it has children.
+        Positive; 0 for inner nodes that were not measured, such as the paper's root. Only their ratios
+        matter; whole numbers if `integer`. Default: 1 for all but the root, 0 for the root if it has
+        children.
     integer : bool
 
     Raises
@@ -154,15 +155,14 @@ class NonNegativeInference:
 
             bound  =  Σ_v min over z ≥ 0 (whole if `integer`) of ( w[v] (z − n[v])² + s[v] z ).
 
-        It holds whatever the prices are (Lagrangian duality), if nodes of weight 0 have s ≥ 0; prices are
-        raised where they do not. Over the reals some prices reach the optimum, as for any convex program.
-        Over whole numbers, too: sums along a tree are a laminar family, so its matrix is totally unimodular.
-        With the squares as lines between whole numbers, the linear program has whole optima, and its duals
-        are such prices (Schrijver 1986, §19.3; Murota 2003, ch. 6).
+        It holds for any prices (Lagrangian duality) if nodes of weight 0 have s ≥ 0; prices that break this
+        are raised. Over the reals some prices reach the optimum, as for any convex program. Over whole
+        numbers, too: sums along a tree are a laminar family, so the matrix is totally unimodular. With the
+        squares as lines between whole numbers, the linear program has whole optima, and its duals are such
+        prices (Schrijver 1986, §19.3; Murota 2003, ch. 6).
 
-        Without a witness, x is asked for prices: a node's lies between the cost of its children's last units
-        and of their next ones. Optimal whole counts prove themselves; for other counts the gap is an upper
-        bound.
+        Without a witness, prices are read off x: a node's lies between the cost of its children's last units
+        and of their next ones. These prove optimal whole counts; for other counts the gap is an upper bound.
 
         Parameters
         ----------
@@ -199,7 +199,7 @@ class NonNegativeInference:
         return judge(objective, gap, False, {"prices": price}, reason)
 
     def _gap(self, x: NDArray[Any], price: NDArray[Any]) -> Number:
-        """Objective less the bound at these prices, which are mended: 0 at leaves, s ≥ 0 at weight 0."""
+        """Objective less the bound at these prices, made valid in place: 0 at leaves, s ≥ 0 at weight 0."""
         weights: Any
         noisy, weights = self.data
         noisy = noisy if self.integer else noisy.astype(float)
@@ -212,7 +212,7 @@ class NonNegativeInference:
         return exact.dot(x - z, weights * (x + z - 2 * noisy) + charge)
 
     def _broken_sums(self, x: NDArray[np.float64], price: NDArray[np.float64]) -> float:
-        """What x gains at these prices by sums that floats break; 0 for counts that add up."""
+        """What x saves at these prices because sums in floats are off; 0 for counts that add up."""
         inner = self.tree.internal
         if not inner.size:
             return 0.0
@@ -221,7 +221,7 @@ class NonNegativeInference:
 
     @classmethod
     def random(cls, rng: np.random.Generator, size: int) -> Self:
-        """Trees of any shape; one weight, one a level, or one a node; inner nodes not asked among them."""
+        """Trees of any shape; one weight, one per level, or one per node; some inner nodes not measured."""
         depth = int(rng.integers(0, 5))
         branching = max(1, round(2 * size ** (1 / max(1, depth))) - 1)  # half of that, on average
         tree = Tree.random(rng, depth, branching, ragged=bool(rng.random() < 0.5))
@@ -241,5 +241,5 @@ class NonNegativeInference:
 
 
 def _heaviest(tree: Tree, weights: Ints) -> int:
-    """No path from the root weighs more than the heaviest nodes of all levels together."""
+    """The sum of each level's largest weight, an upper bound on the weight of a path from the root."""
     return sum(int(weights[tree.nodes_of(level)].max()) for level in range(tree.depth + 1))

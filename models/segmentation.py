@@ -46,14 +46,15 @@ class Segmentation:
     ------
     ValueError
         If the values are empty, not finite, or so far apart that squares pass 1e300; if the price is
-        negative or not finite; or if so many runs cannot be had.
+        negative or not finite; or if there cannot be so many runs.
 
     Notes
     -----
-    Without an order the costs are not Monge, and the least cost of k runs is not convex in k: no price need
-    give k of them. A free number takes O(n²) at worst and often O(n), as places where no run should begin
-    are forgotten. A given one takes O(n² + n·k·p), where p is the number of places that two binary searches
-    leave: n at worst, and far fewer where the best runs are short. The certificate costs about twice that.
+    Without an order the costs are not Monge, and the least cost of k runs is not convex in k: there may be no
+    price at which k runs are the cheapest. With a free number, the fast path takes O(n²) at worst and often
+    O(n), as places where no optimal run begins are dropped. With a given number it takes O(n² + n·k·p), where
+    p is the number of places that two binary searches leave: n at worst, and far fewer if the best runs are
+    short. The certificate takes about twice as long.
 
     Examples
     --------
@@ -129,16 +130,16 @@ class Segmentation:
 
         If d[j] − d[i] ≤ w(i, j) + price for all i < j, every partition costs at least d[n] − d[0]: add up the
         inequalities of its runs. Likewise, if d[r, j] − d[r − 1, i] ≤ w(i, j), every partition into k runs
-        costs at least d[k, n] − d[0, 0] and k prices. That is weak duality of the shortest path (Ahuja,
-        Magnanti & Orlin 1993, §4.5), by values, or by values and numbers of runs. Any d may be given: what
-        it is over by is taken off the bound. Entries [r, j] with j < r, and [0, j] with j > 0, are not
-        read.
+        costs at least d[k, n] − d[0, 0] and k prices. This is weak duality of the shortest path (Ahuja,
+        Magnanti & Orlin 1993, §4.5), through values, or through values and numbers of runs. It holds for any
+        d: by what it breaks the inequalities is subtracted from the bound. Entries [r, j] with j < r, and [0,
+        j] with j > 0, are not read.
 
-        For exact values, up to `EXACT_UP_TO` of them, all runs are compared exactly; see
-        `models.witnesses.few_runs`. Otherwise the worst runs are found in floats, and what rounding might
-        hide is taken off, too; see `models.witnesses.ordered_runs`.
+        Up to `EXACT_UP_TO` exact values, all runs are compared exactly; see `models.witnesses.few_runs`.
+        Otherwise the worst runs are found in floats, and a bound on the rounding errors is subtracted, too;
+        see `models.witnesses.ordered_runs`.
 
-        Without a witness, all that is said is that squares are not negative; see `solvers.prove`.
+        Without a witness, the bound is only that squares are not negative; `solvers.prove` finds potentials.
 
         Parameters
         ----------
@@ -165,7 +166,7 @@ class Segmentation:
         return 1 if self.clusters is None else self.clusters + 1, np.size(self.values) + 1
 
     def _exact_bound(self, _: Number, witness: Witness | None, __: NDArray[np.int64]) -> Number:
-        """What potentials prove, in Fractions."""
+        """The bound that potentials prove, in Fractions."""
         values, price = self.data
         rows = few_runs.exact_rows(witness, "potentials", self._layers)
         assert rows is not None
@@ -174,7 +175,7 @@ class Segmentation:
         return Fraction(rows[-1][-1]) - Fraction(rows[0][0]) - over
 
     def _float_bound(self, cost: Number, witness: Witness | None, starts: NDArray[np.int64]) -> float:
-        """What potentials prove of partitions that cost no more than this one, in floats."""
+        """The bound that potentials prove on partitions that cost at most as much as this one, in floats."""
         values, price = self.data
         sums = self.sums()
         lost = sums_error(values, sums, float(cost))
@@ -189,12 +190,12 @@ class Segmentation:
         return float(d[-1, -1] - d[0, 0]) - ordered_runs.most_over_layers(d, sums, float(cost), lost)
 
     def sums(self) -> Sums:
-        """The sums of values and squares that costs in floats are made of."""
+        """The running sums of values and squares from which costs in floats are computed."""
         return sums_of(np.asarray(self.values))
 
     @classmethod
     def random(cls, rng: np.random.Generator, size: int) -> Self:
-        """Counts of all kinds, often in steps, at prices from none to far too much, often with a number."""
+        """Counts of all kinds, often in steps; prices from 0 to very large; often a number of runs."""
         values: NDArray[Any] = random_noisy(rng, (max(size, 1),))
         if rng.random() < 0.5:
             values = values + np.repeat(rng.integers(0, 500, values.size), rng.integers(1, 9))[: values.size]

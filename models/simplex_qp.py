@@ -1,4 +1,4 @@
-"""Row 1: the non-negative vector of a given total nearest to a noisy one, in weighted squares."""
+"""Non-negative counts of a given total nearest to noisy ones in weighted squares (Kuo et al. 2018, §4.1)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class SimplexQP:
 
         minimize    Σ_i w_i (Ĥ[i] − H̃[i])²          Kuo et al. 2018, §4.1 (all w = 1);
         subject to  Ĥ[i] ≥ 0 for all i, Σ_i Ĥ[i] = G   stage 1 of the TopDown algorithm
-                    Ĥ[i] integer   (where asked)
+                    Ĥ[i] integer   (if `integer`)
 
     §4.1 solves the problem over the reals and rounds up the r largest fractional parts. That is optimal
     over the integers where all weights are equal; where they are not, it may miss the optimum, and the
@@ -124,7 +124,7 @@ class SimplexQP:
         return self._cost(answer_of(x, np.shape(self.noisy), self.integer))
 
     def violations(self, x: Any) -> list[str]:
-        """Negative entries, a wrong sum, fractions where whole numbers are asked."""
+        """Negative entries, a wrong sum, and fractions if `integer`."""
         return self._broken(answer_of(x, np.shape(self.noisy), self.integer))
 
     def _cost(self, x: NDArray[Any]) -> Number:
@@ -255,15 +255,15 @@ def _negatives(x: Any, total: int) -> Any:
 
 @kernel()
 def _end_units(x: Any, y: Any, w: Any, none: Any) -> Any:
-    """Cost of the cheapest next unit of any entry, and of the dearest last one (`none` where x is all 0)."""
+    """Cost of the cheapest next unit of any entry, and of the costliest last one (`none` if x is all 0)."""
     m = 1 if w is None else w[0]
-    cheapest, dearest = 2 * m * (x[0] - y[0]) + m, none
+    cheapest, costliest = 2 * m * (x[0] - y[0]) + m, none
     for i in range(x.size):
         m = 1 if w is None else w[i]
         slope = 2 * m * (x[i] - y[i])
         cheapest = min(cheapest, slope + m)
-        dearest = max(dearest, slope - m if x[i] > 0 else none)
-    return cheapest, dearest
+        costliest = max(costliest, slope - m if x[i] > 0 else none)
+    return cheapest, costliest
 
 
 @kernel(error_model="numpy", fastmath={"reassoc"})

@@ -24,8 +24,8 @@ class SparsestChebyshev:
         minimize    M·#{i : x_i > 0} + Σ_i |x_i − y_i|,     M = 1 + the largest L1 change possible
         subject to  Σ_i x_i = c,  x ≥ 0,  x integer,  |x_i − y_i| ≤ d*
 
-    with d* the optimum of `Chebyshev`. IntOpt (Boninsegna & Silvestri 2025, §4.2) lowers small entries first
-    to the same end, by rule of thumb: this is the yardstick for it.
+    with d* the optimum of `Chebyshev`. IntOpt (Boninsegna & Silvestri 2025, §4.2) lowers small entries first,
+    a heuristic for the same aim; this model measures how well it does.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ class SparsestChebyshev:
         return int(self.counts.size) * self.distance + 1
 
     def program(self) -> Program:
-        """A binary for each entry says whether it may be positive."""
+        """The program above, with a binary for each entry that is 1 if the entry may be positive."""
         lower, upper = self.box
         n = self.counts.size
         each = np.arange(n)
@@ -115,14 +115,14 @@ class SparsestChebyshev:
     def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:
         """A threshold σ of the noisy counts: with it, two sums bound the number and the change; linear time.
 
-        That d is the least distance, x and three sums show; see `Chebyshev.certificate`. At d, let S be the
-        positive entries: all those with y > d, and some others. For any τ > 0, the upper bounds u of these
-        others add up to at most τ for each of them and Σ max(0, u − τ) over all that may be in S. They must
-        reach the total with the rest, so S has at least some number k of entries. The change is at least
-        Σ_{i ∉ S} |y_i| + Σ_{i ∈ S} max(0, −y_i) + |h − c| with h = Σ_{i ∈ S} max(0, y_i), which does not
-        rise with h; if S has k entries, h ≤ k·σ + Σ max(0, y − σ), for any σ ≥ 0. With more, the objective
+        The certificate of `Chebyshev` proves that d is the least distance. At d, let S be the set of positive
+        entries: all those with y > d, and some others. For any τ > 0, the upper bounds u of these others add
+        up to at most τ for each, plus Σ max(0, u − τ) over all entries that may be in S. Together with the
+        rest they must reach the total, which gives a least number k of entries in S. The change is at least
+        Σ_{i ∉ S} |y_i| + Σ_{i ∈ S} max(0, −y_i) + |h − c| with h = Σ_{i ∈ S} max(0, y_i), which does not rise
+        with h; if S has k entries, h ≤ k·σ + Σ max(0, y − σ) for any σ ≥ 0. With more entries, the objective
         is at least M·(k + 1). Both sums are the linear programming dual of choosing the k largest numbers
-        (Ogryczak & Tamir 2003); at σ the k-th largest noisy count, and τ = σ + d, they are equalities.
+        (Ogryczak & Tamir 2003); if σ is the k-th largest noisy count and τ = σ + d, they are equalities.
 
         Without a witness, σ is the least noisy count of a positive entry of x.
 

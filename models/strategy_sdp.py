@@ -1,4 +1,4 @@
-"""Row 17: the best strategy of the matrix mechanism (Li et al.; in Qardaji, Yang & Li 2013, Table 3)."""
+"""The strategy of the matrix mechanism with the least total variance (Qardaji, Yang & Li 2013, §4.1)."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ class StrategySDP:
         minimize    tr(W X⁻¹ Wᵀ)                           Qardaji, Yang & Li 2013, §4.1
         subject to  X_jj ≤ 1 for every bin j,  X ≻ 0       (Li et al.'s semidefinite program)
 
-    X = AᵀA stands for the strategy A whose answers, with noise, the workload's are computed from: their
-    total variance is the noise variance times Δ_A²·tr((AᵀA)⁻¹WᵀW), and X_jj is the squared L2 norm of
-    A's column j, so that Δ_A ≤ 1. This is the sensitivity of Gaussian noise. The paper's Laplace noise has
-    the L1 sensitivity, and X does not show that one; but no L1 norm is under its L2 norm, so 2/ε² times
-    this optimum is a lower bound for the total variance of every ε-private matrix mechanism.
+    X = AᵀA stands for the strategy A, from whose noisy answers those of the workload are computed. Their
+    total variance is the noise variance times Δ_A²·tr((AᵀA)⁻¹WᵀW), and X_jj is the squared L2 norm of A's
+    column j, so that Δ_A ≤ 1. This is the sensitivity for Gaussian noise. The paper's Laplace noise has the
+    L1 sensitivity, which X does not determine. But an L1 norm is at least the L2 norm, so 2/ε² times this
+    optimum is a lower bound on the total variance of every ε-private matrix mechanism.
 
-    The model is no `Program`; `cvxpy` states it for conic solvers. All in floats, O(bins³): up to some
-    hundred bins.
+    The model is not a `Program`; `cvxpy` states it for conic solvers. It takes floats and O(bins³) time: up
+    to some hundred bins.
 
     Parameters
     ----------
     workload : array, shape (queries, bins)
-        W, of full column rank: the queries together tell all bins apart.
+        W, of full column rank: the queries together distinguish all bins.
 
     Raises
     ------
@@ -72,7 +72,7 @@ class StrategySDP:
 
     @cached_property
     def root(self) -> Floats:
-        """An R with RᵀR = WᵀW, all that matters of the workload; shape (bins, bins)."""
+        """R with RᵀR = WᵀW, on which alone the problem depends; shape (bins, bins)."""
         return np.asarray(np.linalg.qr(np.asarray(self.workload).astype(float), mode="r"))
 
     @property
@@ -86,7 +86,7 @@ class StrategySDP:
         return int(np.shape(self.workload)[1])
 
     def program(self) -> NoReturn:
-        """Not available: a semidefinite program is no `Program`.
+        """Not available: a `Program` has no matrix variables.
 
         Raises
         ------
@@ -100,7 +100,7 @@ class StrategySDP:
     def cvxpy(self) -> tuple[Any, Any]:
         """The model as a ``cvxpy.Problem``, and the variable that holds the answer.
 
-        The costs are in units of those of the strategy that asks for each bin alone.
+        Costs are relative to those of the strategy that measures each bin alone.
         """
         import cvxpy as cp
 
@@ -135,11 +135,11 @@ class StrategySDP:
 
             bound  =  min over X of ( tr(WᵀW X⁻¹) + tr(D X) )  −  Σμ  =  ``2‖W D^½‖_*``  −  Σμ,
 
-        the nuclear norm being the sum of the singular values. It holds whatever the prices are; it is largest
-        for prices scaled to ``Σμ = ‖W D^½‖_*``: then it is ``‖W D^½‖_*² / Σμ`` of the prices before. The
-        diagonal of X⁻¹WᵀWX⁻¹ for an optimal X reaches the optimum (strong duality holds, for X = I/2 is
-        strictly feasible: Boyd & Vandenberghe 2004, §5.9). Without a witness it is taken of x; elsewhere
-        the gap is an upper bound of the miss.
+        where the nuclear norm is the sum of the singular values. It holds for any prices, and is largest for
+        prices scaled to ``Σμ = ‖W D^½‖_*``; the bound is then ``‖W D^½‖_*² / Σμ`` of the unscaled prices. The
+        diagonal of X⁻¹WᵀWX⁻¹ for an optimal X reaches the optimum (strong duality holds, as X = I/2 is
+        strictly feasible: Boyd & Vandenberghe 2004, §5.9). Without a witness the prices are computed so from
+        x; if x is not optimal, the gap is an upper bound.
 
         Parameters
         ----------
@@ -180,7 +180,7 @@ class StrategySDP:
 
     @classmethod
     def random(cls, rng: np.random.Generator, size: int) -> Self:
-        """All ranges, all prefixes, or random queries with each bin asked for, faintly or often."""
+        """All ranges, all prefixes, or random queries and each bin with a small or large weight."""
         n = max(1, min(int(np.sqrt(max(size, 1))), 40))
         ends = np.triu_indices(n)
         ranges = (ends[0][:, None] <= np.arange(n)) & (np.arange(n) <= ends[1][:, None])

@@ -34,7 +34,7 @@ class TreeChebyshev:
     ----------
     tree : Tree
     noisy : int array, shape (nodes,)
-        Noisy counts in level order; the root's is not looked at.
+        Noisy counts in level order; the root's is ignored.
     total : int
         The root's public count c ≥ 0.
 
@@ -104,7 +104,7 @@ class TreeChebyshev:
         below[np.asarray(witness.get("upper", []), np.int64)] = 1
         moving, least = int((above + below)[1:].sum()), int(np.argmin(y))
         if int(((above - below) * y).sum()) < -int(y[least]) * moving or not moving:
-            above[:] = below[:] = 0  # no count is negative: that alone says more
+            above[:] = below[:] = 0  # that no count is negative proves more
             below[least], moving = int(y[least] < 0), 1
         else:
             along = below - above
@@ -133,22 +133,23 @@ class TreeChebyshev:
         return found
 
     def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:
-        """Two sets of nodes that cannot both be right at a smaller distance; linear time.
+        """Two sets of nodes whose counts contradict each other at a smaller distance; linear time.
 
-        Let r be a node, A nodes of its subtree none of which lies in another's, and B nodes that each leaf of
-        it lies below (or is) exactly one of. Then Σ_A x ≤ x_r = Σ_B x. At distance d, x_a ≥ y_a − d and
-        x_b ≤ y_b + d, but for the root's count c, which is exact. So (|A| + |B|)·d ≥ Σ_A y − Σ_B y, where the
-        root counts as c among the y's, and not among the numbers. Some such sets leave no gap: that is
-        Hoffman's circulation theorem (1960), on a tree.
+        Let r be a node, A a set of nodes of its subtree none of which is below another, and B a set of nodes
+        such that each leaf of the subtree is, or is below, exactly one of them. Then Σ_A x ≤ x_r = Σ_B x. At
+        distance d, x_a ≥ y_a − d and x_b ≤ y_b + d, except that the root's count is c. So (|A| + |B|)·d ≥ Σ_A
+        y − Σ_B y, where y_root = c, and the root is not counted in |A| and |B|. Some such sets leave no gap:
+        this is Hoffman's circulation theorem (1960) on a tree.
 
-        Without a witness, all that is said is that no count is negative, d ≥ −y_r; see `solvers.prove`.
+        Without a witness, the bound is that of d ≥ −y_r, as no count is negative; `solvers.prove` finds the
+        sets.
 
         Parameters
         ----------
         x : int array, shape (nodes,)
         witness : mapping, optional
-            ``node``, r, shape (), and ``lower`` and ``upper``, the nodes of A and B, int arrays. If they are
-            not such sets, they prove nothing.
+            ``node``, r, shape (), and ``lower`` and ``upper``, the nodes of A and B, int arrays. Sets that do
+            not meet these conditions prove nothing.
         """
         x = answer_of(x, self.counts.shape, integer=True)
         objective = self.objective(x)
@@ -166,7 +167,7 @@ class TreeChebyshev:
         return judge(objective, objective - bound, True, proof, reason)
 
     def _clash(self, node: int, lower: Ints, upper: Ints) -> int:
-        """The least distance that two sets of nodes below a node allow; 0 if they are not as they must be."""
+        """The least distance that two sets of nodes below a node allow; 0 if they break the conditions."""
         tree, size = self.tree, self.tree.size
         named = np.concatenate([[node], lower, upper])
         if named.min() < 0 or named.max() >= size:
@@ -191,7 +192,7 @@ class TreeChebyshev:
 
     @classmethod
     def random(cls, rng: np.random.Generator, size: int) -> Self:
-        """A tree of about `size` nodes with ugly counts."""
+        """A tree of about `size` nodes with counts from `random_noisy`."""
         depth = int(rng.integers(0, 4))
         branching = max(1, round(2 * size ** (1 / max(depth, 1))) - 1)  # half of that, on average
         tree = Tree.random(rng, depth, branching, ragged=bool(rng.random() < 0.3))

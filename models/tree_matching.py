@@ -26,20 +26,20 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class TreeMatching:
-    """The groups of a tree of regions, each with one size, as near to all their estimated sizes as can be.
+    """One size for each group of a tree of regions, nearest in total to its estimated sizes at all levels.
 
-    A group lies in one region r of each level, and every region has as many estimated sizes as groups. Say
-    which group has which of them, at all levels at once, and what its size t is, such that the sizes change
-    least in all:
+    A group lies in one region of each level, and every region has as many estimated sizes as groups. Match
+    groups and estimated sizes at all levels at once, and give each group a size t, such that the total change
+    is least:
 
         minimize    Σ_groups Σ_levels |s_level(group) − t(group)|
         subject to  in each region, its groups have its estimated sizes, each once
 
-    On two levels t may as well be one of the two sizes, and this is `GroupMatching` (Kuo et al. 2018, §5.2).
-    On three it is half the sum of |s − s′| over all three pairs of levels. Given the sizes t, the regions do
-    not meddle with each other, and each is best matched by sorting; so what is to be chosen is how many
-    groups of each region have which size. With v_1 < v_2 < … all sizes that occur in an estimate, e_rk of
-    which in r are at most v_k, and x_rk the number of groups of r whose t is:
+    On two levels some optimal t is one of the two sizes, and this is `GroupMatching` (Kuo et al. 2018, §5.2).
+    On three levels the cost is half the sum of |s − s′| over all three pairs of levels. Given the sizes t,
+    the regions are independent, and sorting is an optimal matching of each; so only the number of groups of
+    each size in each region has to be chosen. Let v_1 < v_2 < … be all sizes that occur in an estimate, e_rk
+    the number of estimated sizes of r up to v_k, and x_rk the number of groups of r with t up to v_k:
 
         minimize    Σ_r Σ_k (v_{k+1} − v_k) · |x_rk − e_rk|     earth mover's distances to all estimates
         subject to  x_rk ≤ x_r,k+1
@@ -47,20 +47,19 @@ class TreeMatching:
                     Σ_{c child of r} x_ck = x_rk
                     x ≥ 0, x integer
 
-    The answer is x, shape (nodes, sizes): a consistent release at the least total distance. (A size between
-    two neighbours v_k, v_{k+1} never helps, the cost being linear between them.)
+    The answer is x, shape (nodes, sizes): a consistent release at the least total distance. (Sizes between
+    two neighbours v_k, v_{k+1} are not needed, as the cost is linear between them.)
 
-    Top-down matching, family by family, is optimal for Σ |s − s′| over parents and children alone: that sum
-    falls into families (Kuo et al.'s Lemma 5.4 on each). It is not optimal here: the root's groups are
-    matched before the third level has a say. On three levels it costs at most twice the optimum, which is no
-    less than either family's share alone.
+    Top-down matching, family by family, is optimal for Σ |s − s′| over parents and children: that sum is
+    separable by family (Kuo et al., Lemma 5.4 on each). It is not optimal here, because the root's groups are
+    matched before the third level is considered. On three levels it costs at most twice the optimum, which is
+    at least either family's cost alone.
 
-    On up to three levels the optimum is a flow's, whole by itself: given what a region above the leaves
-    gets, its leaves share it best by sorting, at the distance between it and their estimates taken together;
-    what is left are two laminar families of sums. Three such families are not totally unimodular (as they
-    stand in the program above; and without that way out on four levels): on more than three levels there is
-    no fast path, and the bound of the best prices known, those of blocks of up to three levels, may leave a
-    gap.
+    On up to three levels the optimum is that of a flow, and whole. Given the counts of a region above the
+    leaves, sorting is an optimal way to share them among its leaves, at the distance between these counts and
+    the leaves' estimates taken together. Two laminar families of sums remain. Three such families (as in the
+    program above, or on four levels) are not totally unimodular. On more than three levels there is therefore
+    no fast path, and the best known prices, those of blocks of up to three levels, may leave a gap.
 
     Parameters
     ----------
@@ -77,8 +76,8 @@ class TreeMatching:
 
     Examples
     --------
-    Two regions of one group each. Their own sizes, 0 and 1, say which of the root's 0 and 2 is whose; the
-    sizes that the level below has for them say the opposite, and more strongly.
+    Two regions of one group each. Their own sizes, 0 and 1, match the root's 0 and 2 in this order; the sizes
+    at the level below match them in the opposite order, and differ more.
 
     >>> tree = Tree([[0, 0], [0, 1]])
     >>> model = TreeMatching(tree, [([0, 2], [1, 1]), ([0], [1]), ([1], [1]), ([2], [1]), ([0], [1])])
@@ -160,7 +159,7 @@ class TreeMatching:
         return Program("TreeMatching", [Block("x", e.shape, lower, upper, True)], rows, cost)
 
     def row_prices(self, witness: Witness) -> NDArray[Any]:
-        """The witness as prices of the program's rows: sums along paths, and the worth of a leaf's steps."""
+        """The witness as prices of the program's rows: sums along paths, and values of a leaf's steps."""
         tree = self.tree
         together = np.clip(witness["prices"], -self.steps, self.steps)
         for level in range(1, tree.depth + 1):
@@ -198,15 +197,14 @@ class TreeMatching:
     def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:
         """Check prices in each region for each step between sizes, shape (nodes, sizes − 1).
 
-        A price p_rk is cut off at ± the step's width w_k, so that ``w_k·|x_rk − e_rk| ≥ p_rk (x_rk −
-        e_rk)``. So the objective is at least Σ_r Σ_k p_rk (x_rk − e_rk). With P those of a leaf and all
-        regions above it added up, the least that this can be over all feasible x puts each leaf's groups at
-        the one size that is best for P: see `bound`. That is the Lagrangian dual of the flow (Ahuja,
-        Magnanti & Orlin 1993, §16.2). On up to three levels there are prices that leave no gap, those of
-        the optimal flow.
+        Prices p_rk are clipped to ± the step's width w_k, so that ``w_k·|x_rk − e_rk| ≥ p_rk (x_rk − e_rk)``.
+        The objective is therefore at least Σ_r Σ_k p_rk (x_rk − e_rk). Let P be the sum of the prices of a
+        leaf and of all regions above it. The minimum over all feasible x puts all groups of a leaf at the
+        size that is best for P: see `bound`. This is the Lagrangian dual of the flow (Ahuja, Magnanti & Orlin
+        1993, §16.2). On up to three levels the prices of the optimal flow leave no gap.
 
-        Without a witness the slopes at x are tried, ``w_k·sign(x_rk − e_rk)``; see `solvers.prove` for
-        better.
+        Without a witness the slopes at x are tried, ``w_k·sign(x_rk − e_rk)``; `solvers.prove` finds better
+        ones.
 
         Parameters
         ----------
@@ -227,7 +225,7 @@ class TreeMatching:
         return judge(objective, objective - bound, True, {"prices": prices}, reason)
 
     def bound(self, prices: Ints) -> int:
-        """The lower bound that prices, shape (nodes, sizes − 1), prove once clipped to the steps' widths."""
+        """The lower bound that prices, shape (nodes, sizes − 1), prove when clipped to the steps' widths."""
         prices = np.clip(prices, -self.steps, self.steps)
         together, tree = prices.copy(), self.tree
         for level in range(1, tree.depth + 1):

@@ -1,7 +1,7 @@
 """Sums of products of whole numbers, exact whatever their size.
 
-The squares of a census, summed, overflow 64 bits. These helpers work in int64 blocks that provably fit
-and add the blocks up as Python integers, so that an objective of integer data is a true `int`.
+The sum of the squares of a census overflows 64 bits. These helpers add up blocks that provably fit int64, and
+add the blocks as Python integers. The objective of integer data is therefore an exact `int`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def is_exact(array: NDArray[Any]) -> bool:
 
 
 def signed(array: NDArray[Any]) -> NDArray[Any]:
-    """Whole numbers of any type as int64, which 8 to 32 bits wrap around long before; others as they are."""
+    """Integers of any width as int64, so that narrow ones do not wrap around; other arrays unchanged."""
     if array.dtype == np.int64 or not (np.issubdtype(array.dtype, np.integer) or array.dtype == bool):
         return array
     beyond = array.dtype == np.uint64 and array.size and array.max() > np.iinfo(np.int64).max
@@ -50,7 +50,7 @@ def dot(a: NDArray[Any], b: NDArray[Any]) -> Number:
         products: Number = sum((x * y for x, y in zip(a.tolist(), b.tolist(), strict=True)), 0)
         return products
     if not (np.issubdtype(a.dtype, np.integer) and np.issubdtype(b.dtype, np.integer)):
-        # Not by BLAS, whose sums depend on its number of threads, and that on where the work is done.
+        # Not by BLAS: its sums depend on the number of threads, which differs between machines.
         return float((a.astype(np.float64, copy=False) * b.astype(np.float64, copy=False)).sum())
     if _bits(a) + _bits(b) <= _SAFE_BITS:
         high, low = _dot(a, b)
@@ -91,7 +91,7 @@ def reach(a: NDArray[Any]) -> int:
 
 
 def widened(a: NDArray[Any], times: int = 1) -> NDArray[Any]:
-    """The array itself, or as Python integers where `times` of its values might add up beyond 62 bits."""
+    """The array itself, or Python integers if the sum of `times` of its values might exceed 62 bits."""
     a = signed(a)
     return a.astype(object) if a.dtype == np.int64 and reach(a) * times >= 2**62 else a
 

@@ -1,4 +1,4 @@
-"""What a run of values costs: Σ (v − mean)² and a share of noise, exact or to twice a float's precision."""
+"""The cost of a run of values, Σ (v − mean)² + noise/count: exact, or to twice a float's precision."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from models.arithmetic.exact import Number
 from models.arithmetic.kernels import kernel
 
 VECTORS: Any = {"error_model": "numpy"}
-"""Division by zero is not looked for: loops over divisions run on vectors, and searches twice as fast."""
+"""Division by zero is not checked, so that loops over divisions vectorize; searches are twice as fast."""
 
 Sums = tuple[NDArray[np.float64], ...]
 
@@ -53,27 +53,27 @@ def cost_of(values: NDArray[Any], starts: NDArray[np.int64], noise: Number) -> N
 
 
 def cost_in_floats(starts: NDArray[np.int64], noise: float, sums: Sums) -> float:
-    """`cost_of` from the sums of `sums_of`."""
+    """`cost_of` in floats, from the sums of `sums_of`."""
     ends = np.append(starts[1:], sums[0].size - 1)
     return math.fsum(_all_squares(sums, starts, ends)) + math.fsum(noise / (ends - starts))
 
 
 def sums_of(values: NDArray[Any]) -> Sums:
-    """Running sums of values and their squares, each as a float and what it lacks; shape (n + 1,) each.
+    """Running sums of values and of squares, each as a float and its rounding error; shape (n + 1,) each.
 
-    Of the values less their middle one: the costs are the same, and lose fewer digits.
+    The middle value is subtracted from all first: the costs are the same, and fewer digits are lost.
     """
     away = exact.difference(values, np.full_like(values, values[values.size // 2]))
     return _sums(away.astype(np.float64))  # type: ignore[no-any-return]
 
 
 def sums_error(values: NDArray[Any], sums: Sums, cost: float) -> float:
-    """By how much the squares of a cut's runs, from `sums_of`, may together be off, if it costs so much.
+    """A bound on the total rounding error of a cut's run costs from `sums_of`, for cuts of at most this cost.
 
-    Let q = Σ v². Where values and running sums are whole and small enough to be exact, a run's cost is off by
-    three units of 2^-106 of its own Σ v². Else each running sum is off by n units of 2^-105 of itself, which
-    adds up to less than 2^-103·n²·q along a cut. And each value is rounded to 2^-53 of itself, which moves
-    the root of a cut's cost by no more than 2^-53·√q.
+    Let q = Σ v². If values and running sums are whole and small enough to be exact, the error of a run's cost
+    is three units of 2^-106 of its own Σ v². Otherwise the error of each running sum is n units of 2^-105 of
+    itself, which is less than 2^-103·n²·q in all along a cut. Also, each value is rounded to within 2^-53 of
+    itself, which changes the root of a cut's cost by at most 2^-53·√q.
     """
     q = float(sums[2][-1])
     if values.dtype == np.int64 and q < 2.0**52 * 2.0**52 and exact.reach(values) < 2**52:
@@ -83,7 +83,7 @@ def sums_error(values: NDArray[Any], sums: Sums, cost: float) -> float:
 
 @kernel()
 def _product(a: float, b: float) -> Any:
-    """``a·b`` as a float and what it lacks (Dekker)."""
+    """``a·b`` as a float and its rounding error (Dekker)."""
     high = a * b
     t = 134217729.0 * a
     a1 = t - (t - a)
@@ -96,7 +96,7 @@ def _product(a: float, b: float) -> Any:
 
 @kernel()
 def _add(sums: Any, rest: Any, i: int, high: float, low: float) -> None:
-    """Put ``sums[i] + (high, low)`` into ``sums[i + 1]``, to twice the precision (Knuth)."""
+    """Write ``sums[i] + (high, low)`` to ``sums[i + 1]``, to twice the precision (Knuth)."""
     total = sums[i] + high
     part = total - sums[i]
     lost = (sums[i] - (total - part)) + (high - part) + rest[i] + low
@@ -106,7 +106,7 @@ def _add(sums: Any, rest: Any, i: int, high: float, low: float) -> None:
 
 @kernel()
 def _sums(v: Any) -> Any:
-    """Running sums of v and of its squares, each as a float and what it lacks; shape (n + 1,) each."""
+    """Running sums of v and of its squares, each as a float and its rounding error; shape (n + 1,) each."""
     n = v.size
     p, p_rest, q, q_rest = np.zeros(n + 1), np.zeros(n + 1), np.zeros(n + 1), np.zeros(n + 1)
     for i in range(n):
@@ -144,7 +144,7 @@ def squares(sums: Any, i: int, j: int) -> Any:
 
 @kernel(**VECTORS)
 def run_column(sums: Any, low: int, j: int, costs: Any) -> None:
-    """Put w(low, j), w(low + 1, j), … to `costs`, as many as it holds: slices run on vectors."""
+    """Write w(low, j), w(low + 1, j), … to `costs`, as many as it holds; loops over slices vectorize."""
     rows = slice(low, low + costs.size)
     p, p_rest, q, q_rest = sums[0][rows], sums[1][rows], sums[2][rows], sums[3][rows]
     to = (sums[0][j], sums[1][j], sums[2][j], sums[3][j])

@@ -21,7 +21,7 @@ Ints = NDArray[np.int64]
 
 
 def checked_clusters(clusters: Any, values: int) -> int | None:
-    """A number of runs that so many values can be cut into, or None for any number.
+    """Check the number of runs that the values are to be cut into; None if it is free.
 
     Raises
     ------
@@ -38,7 +38,7 @@ def checked_clusters(clusters: Any, values: int) -> int | None:
 
 
 def starts_of(x: Any, values: int) -> Ints:
-    """Where runs begin: at the first bin, whatever its mark, and at any bin whose mark is not 0."""
+    """Where runs begin: at the first bin for any mark, and at every other bin whose mark is not 0."""
     return np.union1d([0], np.flatnonzero(answer_of(x, (values,), integer=True))).astype(np.int64)
 
 
@@ -50,7 +50,7 @@ def marks_of(starts: Ints, values: int) -> Ints:
 
 
 def broken(x: Any, values: int, clusters: int | None) -> list[str]:
-    """A first bin that begins no run, marks other than 0 and 1, and a wrong number of runs."""
+    """Violations: marks other than 0 and 1, an unmarked first bin, a wrong number of runs."""
     x = answer_of(x, (values,), integer=True)
     found = [f"mark: x[{i}] = {x[i]}, neither 0 nor 1" for i in np.flatnonzero((x != 0) & (x != 1))]
     if x[0] == 0:
@@ -64,9 +64,9 @@ def broken(x: Any, values: int, clusters: int | None) -> list[str]:
 def path_program(name: str, values: int, cost: Callable[[int, int], Number], clusters: int | None) -> Program:
     """The shortest path through the bins: ``run[k]`` is 1 if the k-th of all runs is chosen.
 
-    Runs are numbered by their first bin, then by their length; `cost` is of the run of bins i … j − 1. A run
-    begins where `x` marks a bin, and another ends just before it. These rows are those of a path, so without
-    a number of runs the LP relaxation is whole already.
+    Runs are numbered by their first bin, then by their length; ``cost(i, j)`` is that of bins i … j − 1. A
+    run begins where `x` marks a bin, and another ends just before it. The rows are those of a path, so if the
+    number of runs is free, the LP relaxation has whole optima.
 
     Raises
     ------
@@ -109,9 +109,9 @@ def path_prices(potentials: ArrayLike) -> NDArray[Any]:
 
 
 def walk(begins: Ints) -> Ints:
-    """The starts of runs, back from the last bin, each time to where the last run begins.
+    """The starts of the runs of the cut in which ``begins[j]`` starts the last run of the first j bins.
 
-    With a row for each number of runs, from 0 on, each time in the row above.
+    If `begins` has one row for each number of runs, from 0 on, each step back goes one row up.
     """
     return np.asarray(_walk(np.atleast_2d(begins)))
 

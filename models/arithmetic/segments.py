@@ -15,7 +15,7 @@ Ints = NDArray[np.int64]
 
 
 def checked_segments(total: ArrayLike, offsets: ArrayLike, size: int) -> tuple[Ints, Ints]:
-    """A total a segment, and offsets that cut `size` entries into them, as int64 arrays.
+    """Check one total per segment, and the offsets that cut `size` entries into segments; int64 arrays.
 
     Raises
     ------
@@ -45,7 +45,7 @@ def by_segment(reduce: np.ufunc, values: NDArray[Any], offsets: Ints, empty: int
 
 
 def broken(x: NDArray[Any], totals: Ints, offsets: Ints) -> list[str]:
-    """How an answer fails to be whole, not negative, and of the right sum in every segment: in words."""
+    """The violations of an answer that must be whole, non-negative and of the right sum in every segment."""
     if x.dtype == np.int64 and adds_up(x, totals, offsets):
         return []
     found = list(fractional(x))
@@ -58,10 +58,11 @@ def broken(x: NDArray[Any], totals: Ints, offsets: Ints) -> list[str]:
 
 @kernel()
 def adds_up(x: Any, totals: Any, offsets: Any) -> bool:
-    """True proves that no int64 is negative and that every segment has its total; False proves nothing.
+    """Whether no entry is negative and every segment has its total. False may also mean "not decided".
 
-    All bits of a segment's entries or-ed tell the sign of the least and bound the greatest: where so many
-    of that size might not fit 62 bits, the sum is not to be trusted.
+    The bitwise or of a segment's entries has the sign of the smallest and is at least the largest. If the
+    number of entries times this bound might exceed 62 bits, the sum might have wrapped around, and False is
+    returned.
     """
     for j in range(totals.size):
         part = x[offsets[j] : offsets[j + 1]]

@@ -1,4 +1,4 @@
-"""Whether whole counts add up along a tree and keep their domains: a quick look, in one pass."""
+"""A one-pass check that whole counts add up along a tree and keep their domains."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def adds_up(tree: Tree, x: NDArray[np.int64], total: int, domain: Any) -> bool:
 def _fit(
     x: Any, lower: Any, upper: Any, total: int, own: Any, home: Any, sums: Any, begin: int, end: int
 ) -> bool:
-    """Whether some sizes' counts do. Sums that pass the total are seen before they can wrap."""
+    """`adds_up` for some sizes. Sums that exceed the total are noticed before they can wrap around."""
     sums[:, begin:end] = 0
     signs, differ = 0, 0
     for r in range(x.shape[0] - 1, -1, -1):

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from models.arithmetic.run_costs import Sums
 
 NEAR = 2.0**-48
-"""Relative error of a cost in floats, and of a sum of two: 32 roundings, of which there are fewer than 10."""
+"""Bound on the relative error of a cost in floats, and of a sum of two: 32 roundings; fewer than 10 occur."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def whole_sums(values: NDArray[Any]) -> WholeSums:
 
 
 def _in_floats(whole: list[int], parts: int) -> Sums:
-    """``whole / parts`` as floats and what they lack."""
+    """``whole / parts`` as floats, and their rounding errors."""
     high = np.array([value / parts for value in whole])
     low = np.zeros(high.size)
     if parts > 1 or np.abs(high).max() >= 2.0**53:

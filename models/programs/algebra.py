@@ -1,4 +1,4 @@
-"""A program as algebra that a person can read."""
+"""A program as readable algebra."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from models.programs.program import Block, Program, Term
 
 SHOWN = 8
-"""Rows of a block, and terms of a sum, that are printed; the rest is counted."""
+"""How many rows of a block, and terms of a sum, are printed. The others are only counted."""
 
 
 def number(value: Any) -> str:

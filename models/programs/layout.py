@@ -1,4 +1,4 @@
-"""Arrays of a tree's counts turned for loops: a row a size, brothers side by side; work cut for threads."""
+"""A tree's counts transposed for loops, one row per size, siblings adjacent; and work split over threads."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from models.tree import Tree
 Ints = NDArray[np.int64]
 
 ROWS = (128, 1024)
-"""Sizes worked on at a time by node: enough to pay for a row's start, few enough for the cache."""
+"""Least and most sizes that a block of work holds: enough to outweigh its start, few enough for the cache."""
 
 _TILE = 32
 _WORTHWHILE = 1 << 18
-"""Cells under which threads cost more than they save."""
+"""Number of cells below which threads cost more than they save."""
 
 
 class Layout(NamedTuple):
-    """The nodes level by level, brothers side by side.
+    """The nodes level by level, with siblings adjacent.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ def _lay_out(start: Any, child: Any) -> Any:
 
 
 def by_size(rows: NDArray[Any], order: Ints) -> NDArray[Any]:
-    """``rows[order].T``, shape (sizes, nodes), with each size's counts next to each other."""
+    """``rows[order].T``, shape (sizes, nodes): the counts of each size are contiguous."""
     rows = np.ascontiguousarray(rows)
     out = np.empty((rows.shape[1], order.size), rows.dtype)
     in_blocks(lambda a, b: _turn(rows, order, out, a, b), out.shape[0], out.size)
@@ -96,24 +96,24 @@ def _turn_back(columns: Any, order: Any, out: Any, begin: int, end: int) -> None
 
 
 def processors() -> int:
-    """Those that this process may use."""
+    """How many processors this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def in_blocks(
     work: Callable[[int, int], Any], length: int, cells: int, widths: tuple[int, int] = (1, 1 << 62)
 ) -> list[Any]:
-    """``[work(a, b), …]`` over consecutive blocks of ``range(length)``, on all processors where that pays.
+    """``[work(a, b), …]`` over consecutive blocks of ``range(length)``, on all processors if that is faster.
 
-    The blocks must be independent, and `work` must release the interpreter's lock (``nogil=True``): then
-    the results are the same however many threads there are.
+    The blocks must be independent, and `work` must release the interpreter's lock (``nogil=True``). The
+    results do not depend on the number of threads.
 
     Parameters
     ----------
     cells : int
-        The size of the whole work, to see whether threads pay.
+        The size of the whole work, which decides whether threads are used.
     widths : ``(least, most)``
-        How wide blocks should be.
+        Width of a block.
     """
     threads = processors() if cells >= _WORTHWHILE else 1
     blocks = max(1, min(length // widths[0], 4 * threads if threads > 1 else 1), -(-length // widths[1]))

@@ -76,10 +76,10 @@ def without_tables(program: Program) -> Program:
 class Piecewise:
     """Convex quadratics of integer variables as the piecewise-linear functions through their integers.
 
-    A quadratic w(v − c)² of an integer v equals, at every integer, the greatest of the lines through its
-    neighbouring values at k and k + 1. Each line is a row ``t ≥ f(k) + (f(k+1) − f(k))·(v − k)``. Every set
-    of such rows is a relaxation, hence its optimum a true lower bound; where ``t = f(v)`` for all v it is
-    the optimum itself. So a few rows to begin with, and more where an answer asks for them, are exact.
+    A quadratic w(v − c)² of an integer v equals, at every integer, the maximum of the lines through its
+    neighbouring values at k and k + 1. Each line is a row ``t ≥ f(k) + (f(k+1) − f(k))·(v − k)``. Any subset
+    of these rows is a relaxation, so its optimum is a lower bound; if ``t = f(v)`` for all v, it is the
+    optimum. Starting with a few rows and adding those that an answer violates is therefore exact.
     """
 
     def __init__(self, program: Program) -> None:
@@ -89,7 +89,8 @@ class Piecewise:
         self.center = np.concatenate([np.asarray(t.data[1], float) for t in terms])
         lower, upper = program.bounds
         self.lower, self.upper = np.ceil(lower[self.index]), np.floor(upper[self.index])
-        # Whole data have whole costs; saying so, with the largest, lets solvers over the integers in.
+        # Whole data have whole costs. Integer variables with bounds make the program fit for integer-only
+        # solvers.
         data = np.concatenate([self.weight, self.center])
         most = np.maximum(self._quadratic(self.lower), self._quadratic(self.upper))
         whole = bool(np.all(data == np.rint(data)) and np.isfinite(most).all())

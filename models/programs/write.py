@@ -1,7 +1,7 @@
 """Programs as files, and as the objects of the libraries that write them.
 
-HiGHS writes `.mps` and `.lp`, Pyomo writes `.nl`: both are well kept, and both also solve what they
-hold, so the backends of `solvers` build on the same two functions.
+HiGHS writes `.mps` and `.lp`, Pyomo writes `.nl`. Both libraries also solve the objects that they write, so
+the backends of `solvers` use the same two functions.
 """
 
 from __future__ import annotations
@@ -102,11 +102,11 @@ def row_to_pyomo(matrix: Any, i: int, variables: list[Any], lower: float, upper:
 
 
 def write(program: Program, path: Path) -> Path:
-    """Write the program to `.mps`, `.lp` or `.nl`; beside the wanted name first, then renamed.
+    """Write the program to `.mps`, `.lp` or `.nl`, first to a temporary file beside the path, then renamed.
 
-    In an `.lp`, the constant of the objective is the cost of a last variable ``constant``, fixed at 1:
-    readers do not agree on a bare number beside squares (Gurobi drops it after them, SCIP refuses it before).
-    `.mps` and `.lp` have 15 digits of each number, as HiGHS writes them.
+    In an `.lp`, the constant of the objective is the cost of a last variable ``constant``, fixed at 1,
+    because readers treat a bare number beside squares differently (Gurobi drops it after them, SCIP refuses
+    it before them). HiGHS writes 15 digits of each number.
 
     Raises
     ------
@@ -119,7 +119,7 @@ def write(program: Program, path: Path) -> Path:
         raise ValueError(f"cannot write {path.name}: the suffix must be .mps, .lp or .nl")
     aside = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")
     try:
-        aside.touch()  # HiGHS crashes, Python and all, on a path that cannot be opened
+        aside.touch()  # on a path that cannot be opened HiGHS crashes the whole process
         if path.suffix == ".nl":
             to_pyomo(without_tables(program)).write(str(aside), io_options={"symbolic_solver_labels": False})
         else:

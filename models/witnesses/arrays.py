@@ -1,4 +1,4 @@
-"""Taking arrays and numbers out of a witness, or saying what is wrong with them."""
+"""Arrays and numbers taken out of a witness and checked."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def real_array(witness: Witness | None, name: str, shape: tuple[int, ...]) -> ND
 
 
 def exact_array(witness: Witness | None, name: str, shape: tuple[int, ...]) -> NDArray[Any] | None:
-    """An array of Python numbers, ints and Fractions, as `whole_array`; a float is the fraction that it is.
+    """An array of Python ints and Fractions, as `whole_array`; a float becomes an exact fraction.
 
     Raises
     ------
@@ -104,7 +104,7 @@ def exact_array(witness: Witness | None, name: str, shape: tuple[int, ...]) -> N
 
 
 def number(witness: Witness | None, name: str) -> Number | None:
-    """A finite number, an `int`, a `Fraction` or a float; or None if the witness has none of this name.
+    """A finite `int`, `Fraction` or float; None if the witness has none of this name.
 
     Raises
     ------

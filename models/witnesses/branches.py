@@ -1,4 +1,4 @@
-"""A witness of `CumulativeQIP`, checked: one set of prices, or a tree of cases with prices for each."""
+"""The bound that a witness of `CumulativeQIP` proves: by one set of prices, or one for each of many cases."""
 
 from __future__ import annotations
 
@@ -71,9 +71,9 @@ def _cases(data: Data, branches: Array, prices: Array, falls: Array) -> Fraction
 
 
 def _tree(values: Any, sets: int, cells: int) -> Array:
-    """Branches of which each case but the first is named once.
+    """Check that `branches` is a tree: every case except the first is named exactly once.
 
-    Then what the first case leads to is a tree: a way back into it would name a case twice.
+    A cycle or a second path to a case would name it twice.
     """
     cases = np.asarray(values)
     whole = np.issubdtype(cases.dtype, np.signedinteger)

@@ -6,13 +6,13 @@ With prices y of consistency (C4) and μ ≥ 0 of monotonicity (C3), each node's
 
 (y of a leaf's own row, and of the root's parent, is 0). Summed over all cells, the prices add ``2 Σ
 y·(children − parent) + 2 Σ μ·(x_i − x_i+1)`` to the objective, which is at most 0 for a feasible x. So the
-sum of the cells' least costs, each over its own domain, is at most the optimum (Rockafellar 1970, *Convex
+sum of the cells' minima, each over its own domain, is at most the optimum (Rockafellar 1970, *Convex
 Analysis*, §28; over whole numbers: Geoffrion 1974, "Lagrangean relaxation for integer programming").
 
-Any prices are rounded to multiples of 2⁻ᵏ first: other prices, and a bound as true. Then everything is a
-whole number over 4ᵏ, and nothing else is rounded. Where the counts c̃ themselves have to be rounded, to c′,
-the triangle inequality pays for it: ‖x − c̃‖ ≥ ‖x − c′‖ − ‖c̃ − c′‖, and the last norm is at most √cells ·
-2⁻ᵏ⁻¹.
+Prices are first rounded to multiples of 2⁻ᵏ. These are other prices, which prove a bound as well. After that
+all numbers are whole multiples of 4⁻ᵏ, and nothing else is rounded. If the counts c̃ have to be rounded, to
+c′, the triangle inequality accounts for it: ‖x − c̃‖ ≥ ‖x − c′‖ − ‖c̃ − c′‖, and the last norm is at most
+√cells · 2⁻ᵏ⁻¹.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from models.tree import Tree
 Array = NDArray[Any]
 
 FINEST = 24, 48
-"""Most binary digits after the point: of prices, and where the counts have to be rounded, too."""
+"""Most binary digits after the point: if only prices are rounded, and if counts are rounded, too."""
 
 _CELLS = 1 << 16
 """Cells worked on at a time."""
 
 
 class Data(NamedTuple):
-    """What of a model the bound depends on; `whole`: over whole numbers."""
+    """The data of a model on which the bound depends; `whole`: over whole numbers."""
 
     tree: Tree
     counts: Array
@@ -64,8 +64,8 @@ def bound(
     prices : float array, shape (internal nodes, sizes)
         y.
     rises : integer array, shape (leaves, sizes), or None
-        1 where each leaf's row may rise: between two such places its prices μ make all cells of the row
-        ask for the same value, as far as prices ≥ 0 can.
+        1 where each leaf's row may rise. Between two such places the prices μ are chosen such that all cells
+        of the row have the same minimum, as far as this is possible with prices ≥ 0.
     falls : float array, shape (nodes, sizes - 1), or None
         μ itself, in place of `rises`; negative ones count as 0.
     domain : Domain, optional
@@ -127,7 +127,7 @@ def _whole(counts: Array) -> bool:
 
 
 def _digits(data: Data, prices: Array, falls: Array | None, most: int) -> int | None:
-    """As many binary digits after the point as leave room for all sums in 64 bits; None if none do."""
+    """The most binary digits after the point for which all sums fit 64 bits; None if no number does."""
     largest = [float(np.abs(part).max(initial=0)) for part in (prices, *([] if falls is None else [falls]))]
     if not all(value < 2.0**62 for value in largest):  # NaN is not, either
         raise ValueError("prices must be finite, and under 2**62")
@@ -153,7 +153,7 @@ def _fixed(values: Array, digits: int, kind: Any) -> Array:
 
 
 def _less(least: int, cells: int, digits: int) -> Fraction:
-    """``least / 4ᵏ``, or, where the counts were rounded, the square of its root less √cells · 2⁻ᵏ⁻¹."""
+    """``least / 4ᵏ``; if the counts were rounded, the square of its root less √cells · 2⁻ᵏ⁻¹."""
     if not cells:
         return Fraction(least, 1 << 2 * digits)
     more = 32  # digits of the roots
@@ -163,11 +163,11 @@ def _less(least: int, cells: int, digits: int) -> Fraction:
 
 @kernel()
 def _level(at: Any, price: Any, rises: Any, is_leaf: Any, most: Any, with_root: bool) -> None:
-    """Add to the prices of leaves those of monotonicity, which level what the cells of a run ask for.
+    """Add to the prices of leaves those of monotonicity, which give all cells of a run the same minimum.
 
-    A run asks for its cells' mean, within the domain; the last run of a root without children for the
-    total. A price is what the cells so far ask for beyond that, if it is not negative. Sums of floats stay
-    out of it.
+    A run's minimum is the mean of its cells' own minima, within the domain; that of the last run of a root
+    without children is the total. A price is the sum of the cells' own minima so far less the run's, if it is
+    not negative. All arithmetic is on whole numbers.
     """
     sizes, k = at.shape[1], 0
     for r in range(is_leaf.size):
@@ -194,11 +194,11 @@ def _level(at: Any, price: Any, rises: Any, is_leaf: Any, most: Any, with_root: 
 
 
 def read_off(data: Data, x: Array) -> dict[str, Array]:
-    """The witness that an optimal answer of the relaxation has in itself; one pass.
+    """The witness read off an answer, in one pass; it is that of an optimal answer of the relaxation.
 
-    A region's count is best where it differs from the noisy one by its price less its parent's. So prices
-    follow down the tree. That of the total is left open; each leaf whose last run holds something asks for
-    one, and an optimal answer's leaves all for the same: here their mean.
+    At an optimum a region's count differs from the noisy one by its price less its parent's, which determines
+    the prices down the tree, except that of the total. Each leaf whose last run is positive determines that
+    one; for an optimal answer all agree. Here it is their mean.
     """
     tree, counts = data.tree, np.asarray(data.counts, np.float64)
     x = np.asarray(x, np.float64)
@@ -221,7 +221,7 @@ def read_off(data: Data, x: Array) -> dict[str, Array]:
 
 @kernel()
 def _asked(counts: Any, x: Any, prices: Any, leaves: Any, above: Any) -> Any:
-    """The sum of the prices of the total that the leaves' last runs ask for, and how many do."""
+    """The sum of the prices of the total that the leaves' last runs determine, and their number."""
     asked, many = 0.0, 0
     last = x.shape[1] - 1
     for k in range(leaves.size):

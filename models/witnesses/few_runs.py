@@ -1,8 +1,8 @@
-"""Potentials of few values cut into runs, checked exactly for every run that there is.
+"""Potentials of few values cut into runs, checked exactly for every run.
 
 A witness claims that ``d[j] − d[i] ≤ w(i, j)`` for all runs of values i … j − 1, each of cost w(i, j). Floats
-that know their own error settle most runs; whole numbers settle the others. Any potentials may be given: what
-they are over by is returned, and taken off the bound.
+with an error bound decide most runs, and whole numbers the others. For any potentials, the most by which they
+break the inequalities is returned, and subtracted from the bound.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from models.certificate import Witness
 from models.witnesses.arrays import entry, is_finite
 
 _NEAR = 2.0**-49
-"""Relative error of a cost in floats: 16 roundings, of which there are fewer than 9."""
+"""Bound on the relative error of a cost in floats: 16 roundings; fewer than 9 occur."""
 
 Exact = list[Any]
-"""Potentials as Python numbers: `int`, `Fraction`, or a float, which stands for the fraction that it is."""
+"""Potentials as Python numbers: `int`, `Fraction`, or a float, which is an exact fraction, too."""
 
 
 def exact_rows(witness: Witness | None, name: str, shape: tuple[int, int]) -> list[Exact] | None:
-    """Potentials as rows of Python numbers, or None if the witness has none; -inf … inf are not numbers.
+    """Potentials as rows of Python numbers; None if the witness has none.
 
-    Infinite entries become 0 where no cut passes, at ``[r, j]`` with j < r: these are never read.
+    Entries that no cut passes, ``[r, j]`` with j < r, are never read, and become 0; they may be infinite.
 
     Raises
     ------
@@ -64,10 +64,11 @@ def excess(given: WholeSums, noise: Fraction, price: Fraction, rows: list[Exact]
     noise, price : Fraction
         A run of m values costs Σ (v − mean)² + noise/m + price.
     rows : list of lists
-        One row, d[0 … n], for cuts into any number of runs. Then the excess is the sum, over the ends j, of
-        the most by which some ``d[j] − d[i]`` exceeds a run's cost: a cut has each end at most once. Or k + 1
-        rows for cuts into k runs, where d[r, j] is compared with d[r − 1, i]: then it is the sum, over the
-        rows, of the most by which a row exceeds: a cut has one run in each.
+        One row, d[0 … n], for cuts into any number of runs. The excess is then the sum, over the ends j, of
+        the most by which some ``d[j] − d[i]`` exceeds a run's cost, as a cut has each end at most once. Or k
+        + 1 rows for cuts into k runs, where d[r, j] is compared with d[r − 1, i]. The excess is then the sum,
+        over the rows, of the most by which a ``d[r, j] − d[r − 1, i]`` exceeds a run's cost, as a cut has one
+        run in each row.
     """
     floats = [np.array([float(value) for value in row]) for row in rows]
     lows = np.empty((floats[0].size, floats[0].size))
@@ -87,7 +88,7 @@ def excess(given: WholeSums, noise: Fraction, price: Fraction, rows: list[Exact]
 
 @kernel(**VECTORS)
 def _lowest(sums: Any, noise: float, price: float, lost: float, lows: Any) -> None:
-    """Put lower bounds on w(i, j) to ``lows[j, i]``."""
+    """Write lower bounds on w(i, j) to ``lows[j, i]``."""
     for j in range(1, lows.shape[0]):
         p, p_rest, q, q_rest = sums[0][:j], sums[1][:j], sums[2][:j], sums[3][:j]
         to = (sums[0][j], sums[1][j], sums[2][j], sums[3][j])
@@ -100,7 +101,7 @@ def _lowest(sums: Any, noise: float, price: float, lost: float, lows: Any) -> No
 
 @kernel()
 def _doubtful(lows: Any, above: Any, here: Any, low: int, stop: int, pairs: Any) -> int:
-    """List the runs (i, j), low ≤ i < stop, of which floats do not prove here[j] − above[i] ≤ w(i, j)."""
+    """List the runs (i, j), low ≤ i < stop, for which floats do not prove here[j] − above[i] ≤ w(i, j)."""
     count = 0
     for j in range(low + 1, here.size):
         for i in range(low, min(j, stop)):
@@ -114,7 +115,7 @@ def _doubtful(lows: Any, above: Any, here: Any, low: int, stop: int, pairs: Any)
 def _over(
     given: WholeSums, noise: Fraction, price: Fraction, above: Exact, here: Exact, pairs: NDArray[np.int64]
 ) -> dict[int, Fraction]:
-    """For each end j the most by which a run (i, j) is exceeded, where one is; in whole numbers.
+    """For each end j of an exceeded run (i, j), the most by which one is exceeded; in whole numbers.
 
     All numbers are multiples of 1/unit. With m = j − i, Q and S the run's sums of squares and of values,
     ``m·(here[j] − above[i] − price) − (m·Q − S² + noise)`` is over 0 if and only if the run is exceeded.

@@ -1,8 +1,8 @@
-"""Prices on the steps of a non-decreasing chain: what proves an isotonic answer, or how far it misses.
+"""Prices on the steps of a non-decreasing chain: a bound on the optimum of isotonic regression.
 
-With a price λ_i ≥ 0 on each step x_{i−1} ≤ x_i, and one on each bound, the Lagrangian falls apart into
-entries: the least of w_i|z − y_i|^p + (λ_{i+1} − λ_i)z, each. Their sum is a lower bound on every feasible
-answer, whatever the prices; the best prices reach the optimum.
+With a price λ_i ≥ 0 on each step x_{i−1} ≤ x_i, and one on each bound, the Lagrangian is separable: each
+entry adds the minimum of w_i|z − y_i|^p + (λ_{i+1} − λ_i)z. The sum is a lower bound on every feasible
+answer's objective for any prices; the best prices reach the optimum.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Chain:
         return distance(x, self.y, self.p, self.w)
 
     def prices(self, x: NDArray[Any], near: Any = 0) -> tuple[NDArray[Any], int]:
-        """Prices, n + 1 of them, that prove x if it is optimal, and the first entry where none fit, or -1.
+        """Prices, shape (n + 1,), that prove an optimal x; and the first entry without a valid price, or -1.
 
         Entry i costs ``[a_i, b_i]`` for its last and its next unit (its derivative, where x is real); the
         price falls by that much from step to step, and is 0 wherever x rises by more than `near`.
@@ -61,7 +61,7 @@ class Chain:
         return prices, int(scan(x, y, w, self.p, self.integer, near, at_low, at_high, free, prices))
 
     def gap(self, x: NDArray[Any], prices: NDArray[Any], box: tuple[Any, Any]) -> float:
-        """How far x costs above the bound that the prices prove, in floats.
+        """By how much the cost of x exceeds the bound that the prices prove, in floats.
 
         `box` holds bounds that some optimal answer keeps; one that is not of the chain has no price.
         """
@@ -71,9 +71,9 @@ class Chain:
         return max(float(_gap(x, self.y, self.w, self.p, self.integer, low, high, prices)), 0.0)
 
     def exact_gap(self, x: NDArray[Any], prices: NDArray[Any], box: tuple[Any, Any]) -> Number:
-        """The same in whole numbers and Fractions; negative prices count as 0.
+        """`gap` in whole numbers and Fractions; negative prices count as 0.
 
-        The box holds the bounds, so their prices are not needed: each entry's least cost is that in the box.
+        The prices of the bounds are not needed, as each entry's minimum is taken over the box.
         """
         low, high = (Fraction(end) if isinstance(end, float) else end for end in box)
         steps = [0, *(max(price, 0) for price in prices[1:-1].tolist()), 0]
@@ -102,7 +102,7 @@ def _overflows(x: NDArray[Any], y: NDArray[Any], w: NDArray[Any] | None) -> bool
 
 @register_jitable  # type: ignore[untyped-decorator]
 def _costs(x: Any, y: Any, w: Any, p: int, integer: bool, near: Any) -> Any:
-    """Cost of an entry's last unit and of its next one (left and right derivative for reals)."""
+    """The cost of an entry's last and next unit (over the reals: the left and right derivative)."""
     if p == 2:
         slope = 2 * w * (x - y)
         return (slope - w, slope + w) if integer else (slope, slope)
@@ -117,12 +117,13 @@ def _prices(
     x: Any, y: Any, w: Any, p: int, integer: bool, near: float, at_low: bool, at_high: bool, free: Any,
     prices: Any,
 ) -> int:  # fmt: skip
-    """Prices of the steps, written to `prices`; returns the first entry where none fit, or -1.
+    """Write the prices of the steps to `prices`; returns the first entry without a valid price, or -1.
 
-    The price is 0 wherever x rises, so each run of equal entries is on its own. ``low … high`` is, step by
-    step, the interval of prices that all entries before admit; where it is empty, x is not optimal and the
-    run is cut there, at price 0 (any prices ≥ 0 give a true bound). At a run's end the prices are chosen
-    backwards, until when `prices` holds each ``low``; ``high`` holds by itself, as it falls by just `cheap`.
+    The price is 0 wherever x rises, so each run of equal entries is separate. ``low … high`` is, step by
+    step, the interval of prices that all entries before admit. If it is empty, x is not optimal, and the run
+    is cut there, at price 0 (any prices ≥ 0 give a bound). `prices` holds each ``low`` until the end of the
+    run, where the prices are chosen backwards. They stay under ``high``, which falls by exactly `cheap` from
+    step to step.
     """
     n = x.size
     broke, start = -1, 0
@@ -134,8 +135,8 @@ def _prices(
             high -= 2 * (1 if w is None else w[i]) * (x[i] - y[i])
             low = high
         else:
-            cheap, dear = _costs(x[i], y[i], 1 if w is None else w[i], p, integer, near)
-            low, high = max(0, low - dear), high - cheap
+            cheap, costly = _costs(x[i], y[i], 1 if w is None else w[i], p, integer, near)
+            low, high = max(0, low - costly), high - cheap
         rises = i == n - 1 or x[i + 1] - x[i] > near
         at_zero = rises and not (i == n - 1 and at_high)
         fails = high < 0 or (at_zero and low > 0)
@@ -159,7 +160,7 @@ def _prices(
 
 @register_jitable  # type: ignore[untyped-decorator]
 def _excess(x: Any, y: Any, w: Any, c: Any, p: int, integer: bool, low: float, high: float) -> Any:
-    """How far w|z − y|^p + c·z is above its least value at z = x; least over ``low … high``, or all reals."""
+    """The excess of w|z − y|^p + c·z at z = x over its minimum in ``low … high`` (real p = 2: anywhere)."""
     if p == 2 and not integer:
         return (2 * w * (x - y) + c) ** 2 / (4 * w)
     if p == 2:

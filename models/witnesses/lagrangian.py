@@ -50,15 +50,15 @@ LONGEST_DENOMINATOR = 4096
 def lagrangian_bound(program: Program, prices: ArrayLike) -> Number:
     """A proved lower bound on a program's optimum, from any prices of its rows.
 
-    The bound holds whatever the prices are; good prices, such as a solver's dual values, make it tight. It is
-    computed in whole numbers and fractions, a float being the fraction that it is, so that no rounding can
-    lift it over the optimum. Linear time.
+    The bound holds for any prices; good ones, such as a solver's dual values, make it tight. It is computed
+    in whole numbers and fractions (a float is a fraction), so that no rounding can raise it above the
+    optimum. Linear time.
 
     Parameters
     ----------
     program : Program
         Linear, quadratic, absolute and tabulated terms, in any mix and of any sign; variables bounded or not,
-        whole or not. A table must lie on whole variables; outside its domain, its cost is infinite.
+        whole or not. The variables of a table must be whole; outside its domain the cost is infinite.
     prices : array, shape (number of rows,)
         A real number for each row of ``program.matrix``: int, float or Fraction. A positive price is paid for
         the row's lower side, a negative one for its upper side. (So do HiGHS and most solvers sign the dual
@@ -67,13 +67,13 @@ def lagrangian_bound(program: Program, prices: ArrayLike) -> Number:
     Returns
     -------
     int, Fraction or float
-        ``-inf`` if the prices prove nothing: one is not finite, is paid for a side that is infinite, or lets
-        the cost of an unbounded variable fall for ever. ``inf`` if some variable's domain is empty.
+        ``-inf`` if the prices prove nothing: one is not finite, is paid for an infinite side, or makes the
+        cost of a variable unbounded below. ``inf`` if some variable's domain is empty.
 
     Raises
     ------
     ValueError
-        If the prices are not one number a row, or the program is malformed (the message says how).
+        If there is not one price for each row, or the program is malformed (the message says how).
 
     Notes
     -----
@@ -114,7 +114,7 @@ def lagrangian_bound(program: Program, prices: ArrayLike) -> Number:
 
 
 def _added(a: Fraction | float, b: Fraction | float) -> Fraction | float:
-    """The sum; of infinities the positive one, which says that nothing is feasible."""
+    """The sum; with infinities the positive one, as then no answer is feasible."""
     infinite = [part for part in (a, b) if isinstance(part, float)]
     return max(infinite) if infinite else a + b
 
@@ -164,9 +164,10 @@ def _costs(program: Program, price: Scaled) -> _Costs:
 
 
 class _Pieces(NamedTuple):
-    """Each variable's cost in pieces: ``square·v² + slope·v + height`` between two points where it bends.
+    """Each variable's cost in pieces: ``square·v² + slope·v + height`` between two kinks.
 
-    The ends of a piece are ``low / unit`` and ``high / unit``; `below` and `above` say where there is none.
+    The ends of a piece are ``low / unit`` and ``high / unit``; `below` and `above` mark pieces without that
+    end.
     """
 
     variable: NDArray[Any]
@@ -206,7 +207,7 @@ def _pieces(program: Program, costs: _Costs, box: tuple[Side, Side]) -> _Pieces:
     after[first] = False
 
     def stepped(step: NDArray[Any], sign: int) -> NDArray[Any]:
-        """The first piece has all steps of the variable with a minus; each bend makes one of them a plus."""
+        """The first piece has all steps of the variable with a minus; each kink turns one into a plus."""
         turned = np.zeros(variable.size, step.dtype)
         turned[after] = step
         sums = running(turned)
@@ -228,7 +229,7 @@ def _pieces(program: Program, costs: _Costs, box: tuple[Side, Side]) -> _Pieces:
 
 
 def _least_pieces(pieces: _Pieces, cost_unit: int, whole: bool) -> Fraction | float:
-    """The least costs of all variables, added up; infinite where a domain is empty or costs fall for ever."""
+    """The sum of all variables' minima; infinite if a domain is empty or a cost is unbounded below."""
     variables = np.unique(pieces.variable).size
     if not variables:
         return Fraction(0)
@@ -289,7 +290,7 @@ def _sum_of_fractions(number: NDArray[Any], over: NDArray[Any]) -> Fraction:
 
 
 def _least_tables(program: Program, costs: _Costs, box: tuple[Side, Side]) -> Fraction | float:
-    """The least costs of the variables with tables, added up: each value of each domain is looked at."""
+    """The sum of the minima of the variables with tables, by enumerating each domain."""
     index, _, center = terms(program, "table")
     if not index.size:
         return Fraction(0)

@@ -1,4 +1,4 @@
-"""Prices at the nodes of a tree that prove counts optimal, found in one pass up and one down its rows."""
+"""Prices at a tree's nodes that prove counts optimal, read off the counts in one pass up and one down."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ NEVER = 1 << 60
 
 
 class NodePrices(NamedTuple):
-    """The prices that counts ask for, family by family.
+    """Prices read off counts, family by family.
 
     Attributes
     ----------
     agree : bool
-        Whether they admit common prices all along the tree: they do just if the counts are optimal.
+        Whether there are prices that fit all last and next units: if and only if the counts are optimal.
     root : number
-        What a size pays for a unit at the root.
+        The price of a unit at the root.
     below : array, shape (families, sizes)
-        What each internal node's children pay, by `Tree.internal`. Where they do not agree, some price near.
+        The price for each internal node's children, in the order of `Tree.internal`. If none fits, one near.
     clash : str
-        Where they do not agree.
+        The first family without a fitting price; empty if they agree.
     """
 
     agree: bool
@@ -38,9 +38,10 @@ class NodePrices(NamedTuple):
 
 
 def rows_of_families(tree: Tree) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """``(own, home)``: the number of the family below each node (-1: none) and of the one that it is in.
+    """``(own, home)``: for each node, the number of its children's family (-1: none), and of its own.
 
-    Families are numbered by `Tree.internal`; the root is in a last one, where its sizes are the brothers.
+    Families are numbered as in `Tree.internal`. The root is in one more, the last, whose members are its
+    sizes.
     """
     families = tree.internal.size
     own = np.full(tree.size, -1)
@@ -59,9 +60,9 @@ def node_prices(
 ) -> NodePrices:
     """The prices for counts x; linear time.
 
-    Going up, each subtree gets the cost of its last unit and of its next one; brothers, and at the root the
-    sizes, must admit a common price between the dearest last and the cheapest next unit. Going down, such
-    prices are chosen.
+    The pass up computes the cost of each subtree's last unit and of its next one. Siblings, and at the root
+    the sizes, need a common price between the costliest last and the cheapest next unit. The pass down
+    chooses such prices.
 
     Parameters
     ----------
@@ -70,9 +71,9 @@ def node_prices(
     weights : int64 array, shape (nodes,)
     domain : ``(lower, upper)``, arrays of that shape, or ``(None, None)`` for 0 and no bound
     integer : bool
-        Units are whole; else they are as small as can be, and cost the derivative.
+        Whether units are whole; otherwise they are infinitesimal, and cost the derivative.
     near : float
-        How near to the end of its domain a count counts as being there.
+        Distance from an end of its domain up to which a count is taken to be there.
     """
     kind = np.result_type(x, noisy)
     never: Any = NEVER if kind == np.int64 else np.inf
@@ -85,10 +86,10 @@ def node_prices(
     rows = (x, noisy, weights, *domain, 1 if integer else 0, near, own, home, last, following)
     up, down = (_up, _down) if kind != np.dtype(object) else (_up.py_func, _down.py_func)
     in_blocks(lambda a, b: up(*rows, never, a, b), sizes, x.size, ROWS)
-    dearest, cheapest = last[-1].max(), following[-1].min()
-    price[-1] = _nearest(0, dearest, cheapest)
+    costliest, cheapest = last[-1].max(), following[-1].min()
+    price[-1] = _nearest(0, costliest, cheapest)
     clashes = in_blocks(lambda a, b: down(*rows, price, a, b), sizes, families * sizes, ROWS)
-    clash = "" if dearest <= cheapest else "a unit moved from one size to another would cost less"
+    clash = "" if costliest <= cheapest else "a unit moved from one size to another would cost less"
     if sum(clashes):
         at, s = np.argwhere(last[:-1] > following[:-1])[0]
         clash = f"size {s}: a unit moved between the children of node {tree.internal[at]} would cost less"
@@ -108,16 +109,17 @@ def _up(
     x: Any, y: Any, w: Any, lower: Any, upper: Any, whole: int, near: float, own: Any, home: Any, last: Any,
     following: Any, never: Any, begin: int, end: int,
 ) -> None:  # fmt: skip
-    """For each family, the dearest last and the cheapest next unit among its subtrees.
+    """For each family, the costliest last and the cheapest next unit among its subtrees.
 
-    A true cost on top of `never` stays beyond all true ones: the model sees to it that they are small enough.
+    `never` plus a true cost is still more than any true cost: the model checks that its costs are small
+    enough.
     """
     nothing = np.zeros_like(last[0, begin:end])
     last[:, begin:end] = -never
     following[:, begin:end] = never
     for r in range(x.shape[0] - 1, -1, -1):
         u, v, half = x[r, begin:end], y[r, begin:end], whole * w[r]
-        dearest, cheapest = last[home[r], begin:end], following[home[r], begin:end]
+        costliest, cheapest = last[home[r], begin:end], following[home[r], begin:end]
         below_last, below_next = nothing, nothing
         if own[r] >= 0:
             below_last, below_next = last[own[r], begin:end], following[own[r], begin:end]
@@ -129,7 +131,7 @@ def _up(
                 gives = -never
             if upper is not None and u[s] >= upper[r, begin + s] - near:
                 takes = never
-            dearest[s], cheapest[s] = max(dearest[s], gives), min(cheapest[s], takes)
+            costliest[s], cheapest[s] = max(costliest[s], gives), min(cheapest[s], takes)
 
 
 @kernel(nogil=True)
@@ -137,17 +139,17 @@ def _down(
     x: Any, y: Any, w: Any, lower: Any, upper: Any, whole: int, near: float, own: Any, home: Any, last: Any,
     following: Any, price: Any, begin: int, end: int,
 ) -> int:  # fmt: skip
-    """Choose prices, given the root's (the last row of `price`); how many families admit none."""
+    """Choose prices, given the root's (the last row of `price`); returns how many families have none."""
     clashes = 0
     for r in range(x.shape[0]):
         if own[r] < 0:
             continue
         u, v, half = x[r, begin:end], y[r, begin:end], whole * w[r]
         above, below = price[home[r], begin:end], price[own[r], begin:end]
-        dearest, cheapest = last[own[r], begin:end], following[own[r], begin:end]
+        costliest, cheapest = last[own[r], begin:end], following[own[r], begin:end]
         for s in range(u.size):
             slope = 2 * w[r] * (u[s] - v[s])
-            low, high = dearest[s], cheapest[s]
+            low, high = costliest[s], cheapest[s]
             clashes += low > high
             least = 0 if lower is None else lower[r, begin + s]
             if u[s] > least + near:

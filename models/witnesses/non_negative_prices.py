@@ -1,4 +1,4 @@
-"""The prices that non-negative counts name along a tree, and the gap that they leave: what proves them."""
+"""Prices along a tree, read off non-negative counts, and the gap that they leave."""
 
 from __future__ import annotations
 
@@ -11,22 +11,23 @@ from models.arithmetic.kernels import kernel
 
 @kernel()
 def named_prices(parent: Any, x: Any, noisy: Any, weight: Any, near: float, price: Any) -> Any:
-    """The prices that x names, written to `price` for each node's children; the gap they leave.
+    """Write the prices read off x, one for each node's children, to `price`.
 
-    Up the tree: between the dearest unit held (`last`) and the cheapest one to be had (`following`) the price
-    of a family must lie. Down it: the price nearest to what the node asks; a node that costs nothing passes
-    on its own family's. Returns the gap, and the node that is furthest from its price, and how far.
+    Up the tree: the price of a family must lie between the costliest unit held (`last`) and the cheapest next
+    one (`following`). Down the tree: the price in this interval that fits the node's own cost best; a node
+    without cost passes on its own family's price. Returns the gap; the node whose cost differs most from its
+    price; and by how much.
     """
     n = parent.size
     last, following = np.full(n, -np.inf), np.full(n, np.inf)
     for i in range(n - 1, 0, -1):
         slope, p = 2 * weight[i] * (x[i] - noisy[i]), parent[i]
         leaf = following[i] == np.inf
-        dear, cheap = slope, slope
+        costly, cheap = slope, slope
         if not leaf:
-            dear, cheap = slope + last[i], slope + following[i]
+            costly, cheap = slope + last[i], slope + following[i]
         if x[i] > near:
-            last[p] = max(last[p], dear)
+            last[p] = max(last[p], costly)
         following[p] = min(following[p], cheap)
     gap, worst, most = 0.0, 0, 0.0
     for i in range(n):
@@ -43,7 +44,7 @@ def named_prices(parent: Any, x: Any, noisy: Any, weight: Any, near: float, pric
             else:
                 below = min(max(wanted, low), high)
             price[i] = below
-        # f(x) + s x less its least value over z ≥ 0, f(z) = w (z − n)² at a charge of s for a unit.
+        # f(x) + s·x less its minimum over z ≥ 0, with f(z) = w (z − n)² and the charge s for each unit.
         s = below - above
         if weight[i] == 0:
             miss = s * x[i]
@@ -61,21 +62,21 @@ def named_prices(parent: Any, x: Any, noisy: Any, weight: Any, near: float, pric
 
 @kernel()
 def named_whole_prices(parent: Any, x: Any, noisy: Any, weight: Any, never: int, price: Any) -> None:
-    """The prices that whole counts x name, written to `price` for each node's children.
+    """Write the prices read off whole counts x, one for each node's children, to `price`.
 
     Up the tree: the cost of each subtree's last unit and of its next one, the costliest and the cheapest
-    among siblings. Down it: a price between these two that suits the node's own last and next unit as well;
+    among siblings. Down the tree: a price between these two that also fits the node's own last and next unit;
     if there is none, one near. True costs are under `never`, which stands for infinity.
     """
     n = parent.size
     last, following = np.full(n, -never), np.full(n, never)
     for i in range(n - 1, 0, -1):
         slope, p = 2 * weight[i] * (x[i] - noisy[i]), parent[i]
-        dear, cheap = slope - weight[i], slope + weight[i]
+        costly, cheap = slope - weight[i], slope + weight[i]
         if following[i] < never:
-            dear, cheap = max(dear + last[i], -never), cheap + following[i]
+            costly, cheap = max(costly + last[i], -never), cheap + following[i]
         if x[i] > 0:
-            last[p] = max(last[p], dear)
+            last[p] = max(last[p], costly)
         following[p] = min(following[p], cheap)
     for i in range(n):
         if following[i] == never:
@@ -90,9 +91,9 @@ def named_whole_prices(parent: Any, x: Any, noisy: Any, weight: Any, never: int,
 
 @kernel()
 def charges(parent: Any, weight: Any, price: Any, charge: Any) -> None:
-    """What a unit of each node pays: the price of its children's family less that of its own, to `charge`.
+    """Write each node's charge per unit to `charge`: the price of its children less that of its siblings.
 
-    A node that costs nothing itself must not be paid for its units: its family's price is raised to that.
+    The charge of a node without a cost of its own must not be negative: the price of its children is raised.
     """
     for i in range(parent.size):
         above = price[parent[i]] if i > 0 else 0

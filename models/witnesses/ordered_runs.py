@@ -1,8 +1,8 @@
 """Potentials of values in any order cut into runs, checked in floats: O(n²) at worst a layer, pruned.
 
-The cost of the run of values i … j − 1 is w(i, j) = Σ (v − mean)². Any potentials may be given; two facts
-make it quick to find what they are over by. A longer run costs more, w(i, j) ≥ w(i′, j) for i < i′; and two
-runs cost less than one, w(i, j) ≥ w(i, k) + w(k, j).
+The cost of the run of values i … j − 1 is w(i, j) = Σ (v − mean)². For any potentials d, the check finds the
+most by which ``d[j] − d[i]`` exceeds w(i, j). Two facts limit where to look: a longer run costs more, w(i, j)
+≥ w(i′, j) for i < i′; and two runs cost less than one, w(i, j) ≥ w(i, k) + w(k, j).
 """
 
 from __future__ import annotations
@@ -16,34 +16,35 @@ from models.arithmetic.kernels import kernel
 from models.arithmetic.run_costs import VECTORS, Sums, run_column, spread
 
 _BLOCK = 16
-"""Columns whose costs are kept while all layers pass over them: they share what a layer reads."""
+"""Columns whose costs are kept while all layers are processed, so that each is computed once."""
 
 
 def most_over(
     d: NDArray[np.float64], price: float, sums: Sums, starts: NDArray[np.int64], cost: float, lost: float
 ) -> float:
-    """By how much ``d[n] − d[0]`` may exceed the cost of a cut, rounding included.
+    """A bound on the excess of ``d[n] − d[0]`` over the cost of any cut, rounding errors included.
 
-    Given are cuts that cost at most `cost`, prices included. The excess is the sum over the ends j of the
-    most by which ``d[j] − d[i]`` exceeds w(i, j) + price, as a cut has each end at most once. Where a run
-    of the answer begins, at s, the places i with d[i] + w(i, s) ≥ d[s] are done with: for j > s, d[i] +
-    w(i, j) ≥ d[i] + w(i, s) + w(s, j) ≥ d[s] + w(s, j), so that they prove no less than s.
+    Considered are cuts that cost at most `cost`, prices included. The excess is the sum over the ends j of
+    the most by which ``d[j] − d[i]`` exceeds w(i, j) + price, as a cut has each end at most once. Where a run
+    of the answer begins, at s, the places i with d[i] + w(i, s) ≥ d[s] can be dropped: for j > s, d[i] + w(i,
+    j) ≥ d[i] + w(i, s) + w(s, j) ≥ d[s] + w(s, j), so that the excess at i is at most that at s.
 
-    With u = 2^-53, each sum is computed to within 4u times the size of its terms. Along a cut these terms,
-    and those of the places s within its runs, add up to the variation of d and to the cut's cost. `lost` is
-    by how much the errors of `sums` may change that cost; see `models.arithmetic.run_costs.sums_error`.
+    With u = 2^-53, the error of each computed sum is at most 4u times the size of its terms. Along a cut
+    these terms, and those of the places s within its runs, add up to the variation of d and to the cut's
+    cost. `lost` bounds how much the errors of `sums` change that cost; see
+    `models.arithmetic.run_costs.sums_error`.
     """
     variation = float(np.abs(np.diff(d)).sum())
     return float(_excess(d, price, sums, starts)) + 2.0**-48 * (variation + cost) + 2 * lost
 
 
 def most_over_layers(d: NDArray[np.float64], sums: Sums, cost: float, lost: float) -> float:
-    """By how much ``d[k, n] − d[0, 0]`` may exceed the cost of a cut into k runs of at most `cost`.
+    """A bound on the excess of ``d[k, n] − d[0, 0]`` over the cost of any cut into k runs of at most `cost`.
 
-    The excess is the sum over the rows r of the most by which ``d[r, j] − d[r − 1, i]`` exceeds w(i, j), as
-    a cut into k runs has one in each row. The rest is rounding: in each row, 4u times the largest potential
-    and the cost. Potentials over the last one, and over the first one and the cost, are cut off there: all
-    inequalities that hold before hold after.
+    The excess is the sum over the rows r of the most by which ``d[r, j] − d[r − 1, i]`` exceeds w(i, j), as a
+    cut into k runs has one in each row. Rounding adds 4u times the largest potential and the cost in each
+    row. Potentials are first capped at the last one, and at the first one plus the cost: inequalities that
+    held before still hold.
     """
     runs = d.shape[0] - 1
     d = d.copy()
@@ -59,7 +60,7 @@ def most_over_layers(d: NDArray[np.float64], sums: Sums, cost: float, lost: floa
 
 @kernel()
 def _add(kept: Any, held: int, sums: Any, d: Any, i: int) -> None:
-    """Put place i, its sums and d[i] after the `held` places kept."""
+    """Append place i, its sums and d[i] to the `held` places kept."""
     for row in range(4):
         kept[row, held] = sums[row][i]
     kept[4, held], kept[5, held] = i, d[i]
@@ -67,7 +68,7 @@ def _add(kept: Any, held: int, sums: Any, d: Any, i: int) -> None:
 
 @kernel(**VECTORS)
 def _slacks(kept: Any, held: int, sums: Any, base: float, j: int, costs: Any) -> None:
-    """Put d[i] − base + w(i, j) to `costs`, for the places kept."""
+    """Write d[i] − base + w(i, j) to `costs`, for the places kept."""
     to = (sums[0][j], sums[1][j], sums[2][j], sums[3][j])
     p, p_rest, q, q_rest = kept[0][:held], kept[1][:held], kept[2][:held], kept[3][:held]
     at, d, end = kept[4][:held], kept[5][:held], float(j)
@@ -94,7 +95,7 @@ def _lowest_sum(d: Any, costs: Any) -> float:
 
 @kernel(**VECTORS)
 def _excess(d: Any, price: float, sums: Any, starts: Any) -> float:
-    """Σ_j of what d[j] exceeds all d[i] + w(i, j) + price by."""
+    """Σ_j of the most by which d[j] exceeds a d[i] + w(i, j) + price."""
     n = d.size - 1
     kept, costs, held = np.empty((6, n)), np.empty(n), 0
     over = 0.0

@@ -1,4 +1,4 @@
-"""The certificate of anybody's answer to anybody's program, by row prices."""
+"""The certificate of any answer to any program, by row prices."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from models.witnesses.scaled import Scaled, divided, finite, gathered, minus, nu
 
 
 def lagrangian_certificate(program: Program, variables: ArrayLike, prices: ArrayLike) -> Certificate:
-    """Prove an answer to a program by prices of its rows, or say by how much it may miss the optimum.
+    """Prove an answer to a program by prices of its rows, or bound how far it is from the optimum.
 
-    Nothing is searched and nothing rounded: feasibility, objective and bound are worked out in whole numbers
-    and fractions. `solvers.prove` finds prices; those of any solver will do.
+    Nothing is searched and nothing rounded: feasibility, objective and bound are computed in whole numbers
+    and fractions. `solvers.prove` finds prices; a solver's dual values can be used as well.
 
     Parameters
     ----------

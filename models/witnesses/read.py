@@ -13,7 +13,7 @@ from models.witnesses.scaled import Scaled, finite, numbers, scaled
 
 
 class Side(NamedTuple):
-    """One side of all bounds: exact numbers, and where there is none (and 0 stands for it)."""
+    """One side of all bounds: exact numbers, and which are missing (0 stands for these)."""
 
     at: Scaled
     open: NDArray[np.bool_]

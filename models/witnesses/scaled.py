@@ -1,7 +1,7 @@
 """Exact arithmetic on arrays of integers, fractions and floats: whole numbers over a common unit.
 
-A float is a whole number over a power of two, so nothing is rounded. Arrays stay in int64 for as long as
-their values provably fit, and go on as Python integers when they might not.
+A float is a whole number over a power of two, so nothing is rounded. Arrays are int64 as long as their values
+provably fit, and Python integers otherwise.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Scaled(NamedTuple):
 
 
 def numbers(name: str, values: ArrayLike, shape: tuple[int, ...]) -> NDArray[Any]:
-    """Real numbers of any kind as an array of int64, float64 or Python numbers; infinities and NaN may be in.
+    """Real numbers of any kind as an array of int64, float64 or Python numbers; infinities and NaN included.
 
     Raises
     ------
@@ -71,7 +71,7 @@ def finite(array: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def scaled(parts: Sequence[NDArray[Any]]) -> Scaled:
-    """Arrays of finite numbers, put end to end, over the least common unit."""
+    """Arrays of finite numbers, concatenated, over their least common unit."""
     each = [_scaled(np.ravel(part)) for part in parts if part.size]
     if not each:
         return Scaled(np.empty(0, np.int64), 1)
@@ -137,7 +137,7 @@ def gathered(index: NDArray[Any], values: NDArray[Any], size: int) -> NDArray[An
 
 
 def running(values: NDArray[Any]) -> NDArray[Any]:
-    """The sums of the first values, exactly."""
+    """Running sums, exactly."""
     fits = _fits(values) and exact.reach(values) * values.size < LIMIT
     return np.asarray(np.cumsum(values if fits else values.astype(object)))
 

@@ -1,9 +1,9 @@
 """Potentials of sorted values cut into runs, in floats: read off a cut, or checked, in O(n log n).
 
 The cost w(i, j) of the run of bins i … j − 1 is Σ (v − mean)² + noise/(j − i) + price. For ascending values
-it is Monge: w(i, j) + w(i′, j′) ≤ w(i, j′) + w(i′, j) where i < i′ < j < j′; see `Clustering`. A number
-added to a row i or a column j changes nothing of that. So the rows of the column minima never fall, and
-divide and conquer over the columns finds them, whatever the potentials are.
+it is Monge: w(i, j) + w(i′, j′) ≤ w(i, j′) + w(i′, j) where i < i′ < j < j′; see `Clustering`. Adding a
+number to a row i or a column j preserves this. So the rows of the column minima do not decrease, and divide
+and conquer over the columns finds them for any potentials.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ def most_over(
 
 
 def most_runs(cost: float, noise: float, values: int) -> float:
-    """How many runs a cut has at most that costs no more than so much: r runs cost noise·r²/n or more."""
+    """The most runs that a cut of at most this cost can have, as r runs cost at least noise·r²/n."""
     return float(values) if cost * values >= noise * values**2 else math.sqrt(cost * values / noise) + 1.0
 
 
 @kernel(**VECTORS)
 def _excess(d: Any, noise: float, price: float, sums: Any) -> Any:
-    """Σ_j of what d[j] exceeds min_i d[i] + w(i, j) by; and the largest scale of a minimum's terms."""
+    """Σ_j of the most by which d[j] exceeds a d[i] + w(i, j); and the largest scale of a minimum's terms."""
     n = d.size - 1
     passed = np.zeros(n + 1)
     for j in range(n):
@@ -78,7 +78,7 @@ def _excess(d: Any, noise: float, price: float, sums: Any) -> Any:
 
 @kernel(**VECTORS)
 def _column(d: Any, base: float, noise: float, price: float, sums: Any, low: int, j: int, costs: Any) -> None:
-    """Put d[i] − base + w(i, j), i = low, low + 1, …, to `costs`, as many as it holds, on vectors."""
+    """Write d[i] − base + w(i, j), i = low, low + 1, …, to `costs`, as many as it holds."""
     rows = slice(low, low + costs.size)
     d, p, p_rest, q, q_rest = d[rows], sums[0][rows], sums[1][rows], sums[2][rows], sums[3][rows]
     to = (sums[0][j], sums[1][j], sums[2][j], sums[3][j])
@@ -91,7 +91,7 @@ def _column(d: Any, base: float, noise: float, price: float, sums: Any, low: int
 
 @kernel(fastmath={"nnan", "nsz"})
 def _first_least(costs: Any) -> int:
-    """Where the least cost first stands."""
+    """The first position of the minimum."""
     least = np.inf
     for k in range(costs.size):
         least = min(least, costs[k])
@@ -116,7 +116,8 @@ def minima(
 ) -> None:
     """``least[j]`` = min over low ≤ i ≤ high, i < j of d[i] + w(i, j), for first ≤ j ≤ last.
 
-    By divide and conquer over the columns j: the rows i of their minima never fall. `costs` is for scratch.
+    By divide and conquer over the columns j: the rows i of their minima do not decrease. `costs` is scratch
+    space.
     """
     stack = [(first, last, low, high)]
     while len(stack) > 0:
@@ -135,7 +136,7 @@ def minima(
 
 @kernel(**VECTORS)
 def along(starts: Any, noise: float, price: float, sums: Any) -> Any:
-    """Least costs d[j] of the first j bins by ways that stop in each run, or at its ends, of those given."""
+    """Least costs d[j] of the first j bins over cuts with at least one end in each of the given runs."""
     n = sums[0].size - 1
     d, costs = np.zeros(n + 1), np.empty(n + 1)
     low = 0
@@ -149,10 +150,10 @@ def along(starts: Any, noise: float, price: float, sums: Any) -> Any:
 
 @kernel(**VECTORS)
 def one_more(starts: Any, noise: float, sums: Any) -> float:
-    """The least cost of a cut with one run more than the given one, each end of a run between two of its.
+    """The least cost of a cut with one run more than the given one, whose ends interlace with the given ones.
 
-    If the given cut is the cheapest of its number, that is the least cost of one run more: cheapest cuts into
-    k and k + 1 runs interlace, as the costs are Monge.
+    If the given cut is a cheapest one into k runs, this is the least cost of any cut into k + 1 runs: as the
+    costs are Monge, some cheapest cuts into k and k + 1 runs interlace.
     """
     n, k = sums[0].size - 1, starts.size
     ends = np.append(starts[1:], n)

@@ -410,8 +410,8 @@ def test_optimal_whole_answers_are_proved_without_a_search():
             model = SimplexQP(y, total, [1, 3, 2])
             best = model.objective(fast.answer(model)[0])
             for x in compositions(total, 3):
-                cheapest, dearest = _end_units(np.array(x), *model.data, -(2**62))
-                assert (dearest <= cheapest) == (model.objective(x) == best)
+                cheapest, costliest = _end_units(np.array(x), *model.data, -(2**62))
+                assert (costliest <= cheapest) == (model.objective(x) == best)
 
 
 def test_what_a_sum_misses_is_paid_at_the_price():
