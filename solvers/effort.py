@@ -1,4 +1,4 @@
-"""How hard a backend is to try: threads, and how accurate to be."""
+"""The effort of a backend: its threads and accuracy."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Effort:
-    """How hard a backend is to try.
+    """The effort of a backend.
 
     Attributes
     ----------
@@ -15,7 +15,7 @@ class Effort:
         Default: the backend's own choice.
     tolerance : float, optional
         By how much rows may be broken and the optimum missed, absolute and relative, as far as the backend
-        knows the two. Default: whole programs without a gap, others as accurate as the backend goes.
+        has such options. Default: no gap for whole programs, the backend's highest accuracy for others.
     """
 
     threads: int | None = None
@@ -49,7 +49,7 @@ OPTIONS: dict[str, dict[str, tuple[float, float]]] = {
     "OSQP": {"eps_abs": _ANY, "eps_rel": _ANY},
     "SCS": {"eps_abs": _ANY, "eps_rel": _ANY},
 }
-"""What each solver calls its tolerances, and between which values it takes them."""
+"""The names of each solver's tolerances, and the range of values that it takes."""
 
 
 def tolerances(solver: str, tolerance: float) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""From a program to what a backend takes: as it is, rewritten exactly, relaxed, or refused."""
+"""How a program is passed to a backend: unchanged, rewritten exactly, relaxed, or refused."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ WHOLE = 1e-5
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """The program that a backend is given, and how its answer is to be read.
+    """The program that a backend gets, and how to read its answer.
 
     `relaxed`: integrality is dropped, so the optimum is only a bound, unless it is whole. `piecewise`:
-    integer quadratics go as the piecewise-linear functions through their integers, line by line, as far as
-    they are needed.
+    integer quadratics are replaced by the piecewise-linear functions through their integers; lines are added
+    as needed.
     """
 
     program: Program
@@ -43,7 +43,7 @@ class Plan:
             answer = measured(self.program, run(seconds))
             if answer.status != "unbounded" or self.program.matrix.shape[0] == 0:
                 return answer
-            # What backends find is a ray or an infeasible dual: unbounded, if there is any answer at all.
+            # Backends find a ray or an infeasible dual: the program is unbounded if it is feasible.
             found = backend.open(replace(self.program, objective=[]), effort).run(seconds)
             return answer if found.status in ("optimal", "feasible") else replace(found, bound=None)
 
@@ -55,7 +55,7 @@ class Plan:
     def _lines(self, backend: Backend, effort: Effort) -> Callable[[float | None], Answer]:
         lines = Piecewise(self.program)
         rows = [lines.lines_near(lines.center, reach=8)]
-        # Over the reals first, if it can: where the rows are a tree or a chain, that answer is whole already.
+        # Over the reals first, if the backend can: if the rows are a tree or a chain, that answer is whole.
         first = lines.base if backend.integers_only else lines.base.relaxed()
         session = backend.open(first, effort)
         session.add_rows(rows[0])
@@ -78,7 +78,7 @@ class Plan:
 
 
 def plan(program: Program, backend: Backend) -> Plan | str:
-    """Choose the form from the table of capabilities alone; a string says why there is none."""
+    """Choose the form from the table of capabilities; a string gives the reason if there is none."""
     if not backend.table:
         program = without_tables(program)
     if not backend.absolute:
@@ -89,7 +89,7 @@ def plan(program: Program, backend: Backend) -> Plan | str:
     if program.has("quadratic", integer=False) and not backend.quadratic:
         return f"{backend.name} takes no squares of continuous variables"
     relaxed = whole and not backend.integer
-    # Lines suit a backend over the reals too: its bound is the tighter for them, and often whole.
+    # Lines also help a backend over the reals: its bound is tighter, and its answer often whole.
     lines = not backend.integer_quadratic if backend.integer else not backend.quadratic
     piecewise = program.has("quadratic", integer=True) and lines
     if piecewise and program.has("quadratic", integer=False):
@@ -106,20 +106,21 @@ def is_whole(variables: NDArray[Any], program: Program) -> bool:
 
 
 def refine(lines: Piecewise, session: Session, rows: list[Rows], until: float | None) -> Answer:
-    """Solve, add the lines that the answer lacks, and again, until it lacks none."""
+    """Solve, add the lines that the answer violates, and repeat until there are none."""
     bound: float | None = None
     while True:
         left = None if until is None else until - time.perf_counter()
         answer = session.run(left) if left is None or left > 0 else Answer("time_limit")
         if answer.status != "optimal" or answer.variables is None:
-            # Lines were still missing: the last relaxation's optimum bounds, its answer is of no use.
+            # Lines were still missing: the last relaxation's optimum is a bound, its answer useless.
             status = "time_limit" if answer.status == "feasible" else answer.status
             return Answer(status, None, bound if answer.bound is None else answer.bound, answer.message)
         bound = answer.bound
         at, cost = answer.variables[lines.index], answer.variables[lines.cost]
         true = lines.value(at)
-        # Absolute: the cost of large counts is large, and the lines they lack are few beside it. Where only
-        # the backend's tolerance is between the two, all lines near are known, and none is added.
+        # An absolute tolerance: the costs of large counts are large, and what missing lines change is small
+        # beside them. If the two differ by the backend's tolerance only, all lines nearby are known, and none
+        # is added.
         missing = np.flatnonzero(cost < true - 1e-6)
         more = lines.lines_near(at, reach=4, only=missing)
         if more.matrix.shape[0] == 0:

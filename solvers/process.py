@@ -1,4 +1,4 @@
-"""Processes of our own: started with a line to talk over, and gone when who started them is gone."""
+"""Child processes with a connection to their parent, which end when the parent ends."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from importlib import import_module
 from multiprocessing.connection import Connection
 
 WATCH_SECONDS = 1.0
-"""How often a process looks whether the one that started it still lives."""
+"""How often a process checks that its parent is alive."""
 
 START = """
 import os, sys
@@ -27,28 +27,28 @@ if cores:
 from solvers.process import adopted
 adopted(serve, line, parent)
 """
-"""What a process runs. Cores come first: libraries start their threads as they are loaded, as many as there
-are cores then, and no later limit reaches these. Where the system forbids it, it is done without."""
+"""What a process runs. Cores are set first: libraries start one thread for each core when they are loaded,
+and no later limit changes that. On systems that forbid it, there is no limit."""
 
 
 def started(serve: str, cores: Iterable[int] = ()) -> tuple[subprocess.Popen[bytes], Connection]:
-    """A fresh interpreter that runs a function on its end of a line, and our end.
+    """Start a new interpreter that runs a function with its end of a connection; returns it and our end.
 
-    Neither forked (threads do not survive that) nor spawned by `multiprocessing` (which runs the caller's
-    script once more). In a process group of its own, so that Ctrl-C is left to the caller.
+    It is neither forked (threads do not survive that) nor spawned by `multiprocessing` (which runs the
+    caller's script again). It is in a process group of its own, so that Ctrl-C reaches the caller only.
 
     Parameters
     ----------
     serve : str
         ``module:function``, which takes a `Connection`.
     cores : ints, optional
-        What it, and all that it starts, is to keep to; default: what this process may use.
+        The cores for it and its children; default: those that this process may use.
     """
     ours, theirs = socket.socketpair()
     path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
-    told = (theirs.fileno(), os.getpid(), *cores)
+    arguments = (theirs.fileno(), os.getpid(), *cores)
     process = subprocess.Popen(
-        [sys.executable, "-c", START, serve, *map(str, told)],
+        [sys.executable, "-c", START, serve, *map(str, arguments)],
         pass_fds=[theirs.fileno()],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
@@ -60,13 +60,13 @@ def started(serve: str, cores: Iterable[int] = ()) -> tuple[subprocess.Popen[byt
 
 
 def ended(process: subprocess.Popen[bytes]) -> str:
-    """Wait for its end, and say what it died of."""
+    """Wait for its end; returns the signal or the exit status."""
     code = process.wait()
     return signal.Signals(-code).name if code < 0 else f"exit status {code}"
 
 
 def adopted(serve: str, descriptor: str, parent: str) -> None:
-    """In the process: serve, but do not outlive the parent, whatever is being worked on."""
+    """In the child: serve, and end as soon as the parent has ended, even in the middle of work."""
 
     def watch() -> None:
         while os.getppid() == int(parent):

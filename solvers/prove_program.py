@@ -1,6 +1,6 @@
-"""Prices for anybody's program: a backend's dual values, rounded to fractions, judged in exact arithmetic.
+"""Prices for any program: a backend's dual values, rounded to fractions.
 
-Nothing that is done here can make the bound wrong: it is worked out anew from the prices.
+Nothing here can make the bound wrong, as `models.lagrangian_bound` computes it from the prices, exactly.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ from solvers.solution import Answer
 Floats = NDArray[np.float64]
 
 UNITS = (1, 2, 12, 2**20)
-"""Prices are rounded to multiples of one over each of these: optimal ones are often simple fractions."""
+"""Prices are rounded to multiples of one over each of these, as optimal ones are often simple fractions."""
 
 SIMPLEST_UP_TO = 20_000
-"""Rows up to which each price is also taken as the simplest fraction near it, which takes a loop."""
+"""Rows up to which each price is also rounded to the simplest fraction near it, in a Python loop."""
 
 
 def prove_program(
     program: Program, variables: Any, backend: str | Backend = "highs", time_limit: float | None = None
 ) -> Certificate:
-    """Certify an answer to a program, whoever found it.
+    """Certify any answer to a program.
 
-    A backend solves the program without integrality; its dual values are prices of the rows, and any prices
-    prove a bound (see `models.lagrangian_bound`). Several roundings of them are tried, and the best bound is
-    taken. Over whole numbers a gap may remain even for an optimal answer, as prices alone cannot prove more
-    than the Lagrangian bound.
+    A backend solves the program without integrality. Its dual values are prices of the rows, and any prices
+    prove a bound (see `models.lagrangian_bound`). Several roundings are tried, and the best bound is used.
+    Over whole numbers a gap may remain even for an optimal answer, as prices cannot prove more than the
+    Lagrangian bound.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def prove_program(
         All variables of the program; whole ones as integers, others best as fractions or floats.
     backend : str or Backend
         One that reports dual values: ``highs``, ``glop``, ``pdlp``, ``clarabel``, ``scs``, ``osqp`` or
-        ``gurobi``. Of another, or one that fails, no bound but that of no prices is had.
+        ``gurobi``. With any other, or one that fails, the bound is that of the prices 0.
     time_limit : float, optional
         Seconds for the backend.
 
@@ -92,10 +92,10 @@ def prove_program(
 
 @dataclass(frozen=True, eq=False)
 class DualPlan:
-    """Has a backend find prices of a program's rows, where `solvers.plan.Plan` has it find an answer.
+    """Lets a backend find prices of a program's rows, as `solvers.plan.Plan` lets it find an answer.
 
-    The backend gets the program without integrality. If all squares are of whole variables, they go as lines
-    through their values at whole numbers: the prices then prove what whole numbers cost, not only real ones.
+    The backend gets the program without integrality. If all squares are of whole variables, they are replaced
+    by lines through their values at whole numbers, so that the prices bound the optimum over whole numbers.
     """
 
     program: Program
@@ -170,7 +170,7 @@ def _objects(values: list[Any]) -> NDArray[Any]:
 
 
 def _share(program: Program, prices: Floats) -> float:
-    """The share of the prices up to which no cost falls for ever, where rounding alone makes it fall."""
+    """The largest factor for the prices that bounds all variables' costs which only rounding unbounds."""
     slope, bend = np.zeros(program.size), np.zeros(program.size)
     curved = np.zeros(program.size, bool)
     for term in program.objective:

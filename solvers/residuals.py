@@ -1,8 +1,9 @@
 """The primal and dual residuals: how far an answer is from feasible, and its prices from proving it.
 
-For minimize f(v), l ≤ Av ≤ u, b ≤ v ≤ c with prices y of the rows, v is optimal where neither a step of v
-against the gradient f′(v) − Aᵀy, cut to the bounds, nor one of Av against y, cut to the rows' sides, leads
-anywhere. How far these steps lead is the dual residual (the natural residual of the optimality conditions).
+For minimize f(v), l ≤ Av ≤ u, b ≤ v ≤ c with prices y of the rows, v is optimal if neither a step of v
+against the gradient f′(v) − Aᵀy, clipped to the bounds, nor one of Av against y, clipped to the rows' sides,
+changes anything. The length of these steps is the dual residual (the natural residual of the optimality
+conditions).
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ from solvers.solution import Answer
 Floats = NDArray[np.float64]
 
 NEAR = 1e-6
-"""How near to where an absolute term bends, relative to it, counts as there."""
+"""Relative distance up to which a variable counts as being at the kink of an absolute term."""
 
 
 def measured(program: Program, answer: Answer) -> Answer:
-    """The answer, with its residuals: that of the prices too where the backend told them."""
+    """The answer with its residuals; that of the prices only if the backend reports prices."""
     if answer.variables is None:
         return answer
     variables = np.asarray(answer.variables[: program.size], float)
@@ -44,7 +45,7 @@ def dual(program: Program, variables: Floats, prices: Floats) -> float:
     """The most by which prices fail to prove an answer of a program without tables."""
     low, high = _slopes(program, variables)
     paid = program.matrix.T @ prices
-    left = np.clip(0.0, low - paid, high - paid)  # absolute terms have many slopes where they bend
+    left = np.clip(0.0, low - paid, high - paid)  # absolute terms have an interval of slopes at their kink
     at_variables = _step(variables, left, *program.bounds)
     at_rows = _step(program.matrix @ variables, prices, *program.row_bounds)
     return float(max(at_variables.max(initial=0.0), at_rows.max(initial=0.0)))

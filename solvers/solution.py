@@ -1,4 +1,4 @@
-"""What comes back from a backend: never an answer without a status."""
+"""The result of a solve: a status, and what is known of the answer."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ Status = Literal[
 - ``optimal``: the backend claims it, within its tolerance (`fast`: its certificate proves it);
 - ``feasible``: stopped with an answer that is not known to be optimal;
 - ``relaxed``: a continuous backend solved an integer model without its integrality: a bound, no answer;
-- ``infeasible``, ``unbounded``: so says the backend;
+- ``infeasible``, ``unbounded``: reported by the backend;
 - ``time_limit``: stopped without an answer;
-- ``unsupported``: the model is beyond the backend, and the message says why;
-- ``size_limit``: the backend's licence stops at fewer variables or constraints;
+- ``unsupported``: the backend does not take the model; the message gives the reason;
+- ``size_limit``: the backend's licence does not cover so many variables or constraints;
 - ``numerical``: the backend lost its accuracy, or its answer in floats is not feasible or not whole;
-- ``out_of_memory``: so says the backend;
-- ``crashed``: the backend's process died, or was killed; the message says of what;
+- ``out_of_memory``: reported by the backend;
+- ``crashed``: the backend's process died, or was killed; the message gives the cause;
 - ``error``: the backend failed otherwise, or its whole answer breaks a constraint; the message says how.
 """
 
 
 class NoAnswer(Exception):
-    """Raised by a backend's session where it can go no further: a status, and why."""
+    """Raised by a backend's session that cannot continue: a status, and the reason."""
 
     def __init__(self, status: Status, why: str) -> None:
         super().__init__(why)
@@ -70,11 +70,11 @@ class Solution:
     primal_residual : float or None
         The most by which the backend's own answer, before any rounding, breaks a bound, a row or wholeness.
     dual_residual : float or None
-        The most by which its prices fail to prove it; of continuous programs, where the backend tells them.
+        The most by which its prices fail to prove it; for continuous programs, if the backend reports prices.
     certificate : Certificate or None
-        The proof, where the backend is `fast`; for others call ``prove(model, solution.x)``.
+        The proof, if the backend is `fast`; for others call ``prove(model, solution.x)``.
     witness : mapping or None
-        What the certificate takes beside the answer; None where it reads its numbers off the answer.
+        The certificate's second argument; None if it reads its numbers off the answer.
     """
 
     backend: str
@@ -93,7 +93,7 @@ class Solution:
 
     @property
     def gap(self) -> Number | None:
-        """``objective - bound``: how much the answer may miss by."""
+        """``objective - bound``: a bound on how far the answer is from the optimum."""
         return None if self.objective is None or self.bound is None else self.objective - self.bound
 
     def __repr__(self) -> str:
@@ -106,9 +106,9 @@ class Solution:
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What a session hands back: all variables of the program it was opened on, or none.
+    """What a session returns: all variables of the program that it was opened on, or none.
 
-    `prices`, a row each: by how much the optimum grows with the row's side.
+    `prices`, one for each row: the derivative of the optimum by the row's side.
     """
 
     status: Status

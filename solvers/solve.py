@@ -1,4 +1,4 @@
-"""The front door: one call, any model, any backend."""
+"""`solve`: one call for any model and any backend."""
 
 from __future__ import annotations
 
@@ -34,22 +34,20 @@ def solve(
     ----------
     model : Model or Program
     backend : str or Backend
-        A name from `backends()`, or ``cvxpy:<solver>`` or ``pyomo:<solver>``; or a row of your own.
+        A name from `backends()`, or ``cvxpy:<solver>`` or ``pyomo:<solver>``; or a `Backend` of your own.
     time_limit : float, optional
-        Seconds for the solve; a backend that does not keep it is stopped. The fast paths take no notice of
-        it.
+        Seconds for the solve; a backend that exceeds it is stopped. The fast paths ignore it.
     threads : int, optional
         Default: the backend's own choice.
     tolerance : float, optional
-        How accurate the backend is to be; see `solvers.effort.Effort`. What is accepted as an answer does not
-        depend on it.
+        The backend's accuracy; see `solvers.effort.Effort`. It does not change which answers are accepted.
     stating_counts : bool
-        Whether the time limit also holds for stating the program. Default: only for the backend's solve.
+        Whether the time limit includes building the program. Default: only the backend's solve.
 
     Returns
     -------
     Solution
-        Look at its `status` first. `fast` proves its answer before it calls it optimal.
+        Look at its `status` first. For `fast`, ``optimal`` means proved.
 
     Raises
     ------
@@ -97,7 +95,7 @@ def solve(
 
 
 def _conic(model: Any, chosen: Backend, effort: Effort, time_limit: float | None) -> Solution:
-    """The two models that are no `Program` go to the backends that take powers and matrices."""
+    """Solve one of the two models that are not a `Program`, by a backend that takes powers and matrices."""
     if not chosen.conic:
         conic = " and ".join(backend.name for backend in EXACT if backend.conic)
         message = f"{type(model).__name__} is for {conic}: it has powers, or a matrix variable"
@@ -130,7 +128,7 @@ def _fast(model: Model | Program, chosen: Backend) -> Solution:
     if isinstance(model, Program):
         message = "the fast paths take models, not programs"
         return Solution(chosen.name, chosen.version, "unsupported", message=message)
-    # Numba compiles a kernel at its first use on a machine, for seconds; that is not the solve's time.
+    # Numba compiles a kernel at its first use on a machine, for seconds, which are not counted.
     with install_listener("numba:compile", TimingListener()) as compiling:
         started = time.perf_counter()
         try:
@@ -167,7 +165,7 @@ def _checked(
     build_seconds: float,
     solve_seconds: float,
 ) -> Solution:
-    """Check what the backend says, and put it in the model's own terms."""
+    """Check the backend's answer, and express it in the model's terms."""
     status, message = answer.status, answer.message
     x = objective = None
     if answer.variables is not None and not is_whole(answer.variables, program):
@@ -210,7 +208,7 @@ def _checked(
 
 
 def _meets(objective: Number, bound: float | None, claimed: bool) -> bool:
-    """Whether a backend's own bound proves an answer optimal; where it gives none, its claim has to do."""
+    """Whether a backend's own bound proves an answer; if it reports no bound, its status is trusted."""
     if bound is None:
         return claimed
     if isinstance(

@@ -1,9 +1,8 @@
 """Each exact backend runs in a process of its own.
 
-Two reasons. Solver libraries bring their own copies of each other (OR-tools bundles a HiGHS, and in one
-process with highspy one of the two cannot be loaded), and a solver that hangs or crashes must take nobody
-with it. A worker is started on a backend's first use and kept; programs and answers travel as pickles over
-a socket pair.
+There are two reasons. Solver libraries bundle copies of each other (OR-tools bundles a HiGHS, and cannot be
+loaded in one process with highspy), and a solver that hangs or crashes must not affect the caller. A worker
+is started on a backend's first use and kept; programs and answers travel as pickles over a socket pair.
 """
 
 from __future__ import annotations
@@ -23,10 +22,10 @@ GRACE_SECONDS = 5.0
 """How much longer than its time limit a backend may run before its process is killed."""
 
 STARTING_SECONDS = 30.0
-"""How long a process may take to start, beside what a limit gives it to state the program."""
+"""How long a process may take to start, in addition to its time for building the program."""
 
 STATING_SECONDS = 300.0
-"""How long a backend with a time limit may take to state the program, which its limit does not count."""
+"""How long a backend with a time limit may take to build the program, which its limit does not include."""
 
 
 class Worker:
@@ -44,7 +43,7 @@ class Worker:
     def ask(
         self, question: tuple[Any, ...], seconds: float | None, stating: float = STATING_SECONDS
     ) -> tuple[Any, ...]:
-        """Put a question and wait for the two parts of its answer: built, and done.
+        """Send a question and wait for the two parts of its answer: built, and done.
 
         The first part may take `stating` seconds, the second one `seconds` and the grace.
 
@@ -54,7 +53,7 @@ class Worker:
             If the solve outlasts its limit and the grace, or stating the program never ends; the process has
             been killed.
         ChildProcessError
-            If the process dies; the message says of what.
+            If the process dies; the message gives the cause.
         """
         with self._turn:
             if self._line.closed:
@@ -90,7 +89,7 @@ _starting = threading.Lock()
 
 
 def _worker(backend: Any) -> Worker:
-    """The process of a backend; another one's of the same name may have loaded what cannot live with it."""
+    """The process of a backend. Backends of one name but different modules get processes of their own."""
     key = backend.name, backend.module, backend.argument
     with _starting:
         if key not in _workers or not _workers[key].alive:
@@ -110,7 +109,7 @@ def run(
 ) -> tuple[Answer, float, float]:
     """Solve a plan in the backend's process: ``(answer, build seconds, solve seconds)``.
 
-    The limit is for the solve, or with `stating_counts` for stating the program, too.
+    The limit is for the solve, with `stating_counts` also for building the program.
     """
     started = time.perf_counter()
     question = "solve", backend, plan, effort, seconds, stating_counts
@@ -160,7 +159,7 @@ def _serve(line: Connection) -> None:
             answer = Answer(refusal.status, message=str(refusal))
         except MemoryError as lack:
             answer = Answer("out_of_memory", message=f"{type(lack).__name__}: {lack}")
-        except Exception as failure:  # whatever a backend throws becomes its status
+        except Exception as failure:  # any other failure becomes a status, too
             answer = Answer("error", message=f"{type(failure).__name__}: {failure}")
         if not stated:
             line.send(built - started)

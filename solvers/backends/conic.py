@@ -1,6 +1,6 @@
-"""The two models that are no `Program`, the budget split and the strategy SDP, stated through cvxpy.
+"""The two models that are not a `Program`, the budget split and the strategy SDP, through cvxpy.
 
-They state themselves (`model.cvxpy()`): a problem, and the expression that holds the answer.
+Each has a method `cvxpy`, which returns a problem and the expression that holds the answer.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _SECONDS = {"clarabel": "time_limit", "scs": "time_limit_secs"}
 
 
 class Conic(Protocol):
-    """A model that states itself to cvxpy."""
+    """A model with a form in cvxpy."""
 
     def cvxpy(self) -> tuple[Any, Any]:
         """The ``cvxpy.Problem``, and the expression that holds the answer."""
@@ -39,25 +39,25 @@ class Conic(Protocol):
 
 
 def is_conic(model: Any) -> bool:
-    """Whether a model is stated to cvxpy and not as a `Program`."""
+    """Whether a model has a form in cvxpy and is not a `Program`."""
     return hasattr(model, "cvxpy")
 
 
 @dataclass(frozen=True, eq=False)
 class ConicPlan:
-    """What `solvers.plan.Plan` is for programs: it can be sent to a backend's process and opened there."""
+    """A `solvers.plan.Plan` for these models: it can be sent to a backend's process and opened there."""
 
     model: Conic
 
     def open(self, backend: Any, effort: Effort) -> Callable[[float | None], Answer]:
-        """What solves the model within a time limit; cvxpy states it at the first run."""
+        """A function that solves the model within a time limit; cvxpy builds the problem at the first run."""
         return lambda seconds: solve_conic(self.model, backend.name, seconds, effort.tolerance)
 
 
 def solve_conic(
     model: Conic, solver_name: str, time_limit: float | None = None, tolerance: float | None = None
 ) -> Answer:
-    """Solve a model that states itself to cvxpy.
+    """Solve a model through cvxpy.
 
     Parameters
     ----------
@@ -72,8 +72,8 @@ def solve_conic(
     Returns
     -------
     Answer
-        Its variables are the answer, in the model's shape. As with all continuous backends the objective
-        stands for the bound, within the solver's tolerance; the model's certificate has a proved one.
+        Its variables are the answer, in the model's shape. As for all continuous backends, its bound is the
+        objective, within the solver's tolerance; the model's certificate has a proved bound.
     """
     import cvxpy as cp
 

@@ -1,9 +1,10 @@
 """The dynamic program of Fioretto & Van Hentenryck 2019, §6: a table of costs for every node and size.
 
-Bottom-up, τ(v) = (v − ñ)² + φ(v), with φ(v) the best division of v among the children (Fig. 5); top-down, the
-divisions are read off. Each φ(v) is a `CostTable`. The paper gets them by constraint programs (M_dp^OP, here
-`by_program`) or by merging the children's slopes (M_H^dp, here `by_slopes`). Cost follows the width of the
-domains, so this is for studying the paper: `solve` has a fast path that needs no tables.
+Bottom-up, τ(v) = (v − ñ)² + φ(v), where φ(v) is the cost of the best division of v among the children (Fig.
+5); top-down, the divisions are read off. Each φ(v) is a `CostTable`. The paper computes them by constraint
+programs (M_dp^OP, here `by_program`) or by merging the children's slopes (M_H^dp, here `by_slopes`). The time
+grows with the width of the domains, so this module is for studying the paper; `solve` has a fast path without
+tables.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def by_program(backend: str = "cp-sat", time_limit: float | None = None) -> Divi
             left = None if end is None else end - time.perf_counter()
             if left is not None and left <= 0:
                 raise NoAnswer("time_limit", f"stopped after {time_limit:g} s, between two cells of a table")
-            # One thread: more cost a small program its whole time again, and may find another optimum.
+            # One thread: starting more takes as long as the solve, and may change which optimum is found.
             row_of = CostTable(row.tables, v, row.start)
             solution = solve(row_of, backend, left, threads=1, stating_counts=True)
             if solution.status != "optimal" or solution.x is None:
@@ -71,14 +72,14 @@ def solve_by_tables(model: HierarchyQIP, divide: Divide) -> tuple[Solution, dict
     Parameters
     ----------
     model : HierarchyQIP
-        Of whole numbers; give it a window, for the tables span the domains.
+        Over whole numbers; give it a window, as the tables span the domains.
     divide : callable
-        `by_slopes`, or `by_program`'s.
+        `by_slopes`, or the result of `by_program`.
 
     Returns
     -------
     Solution, dict of Table
-        Status "infeasible" where the domains hold no consistent counts of the total.
+        Status "infeasible" if the domains contain no consistent counts of the total.
     """
     started = time.perf_counter()
     nodes, sizes = model.counts.shape

@@ -1,7 +1,7 @@
-"""CP-SAT of OR-tools: whole numbers only; absolute values and tables of costs as such.
+"""CP-SAT of OR-tools: whole numbers only; it takes absolute values and tables of costs natively.
 
-It could take squares too, as products; but it bounds those so weakly that thirty of them outlast a
-minute, while the lines of their piecewise-linear form are solved at once.
+It also takes squares, as products, but its bounds for them are so weak that thirty take more than a minute.
+Their piecewise-linear form is solved at once.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Session(table.Session):
         lows, highs = _whole(np.ceil(lower), "bound"), _whole(np.floor(upper), "bound")
         model = self._model
         if np.any(np.array(lows) > np.array(highs)):
-            model.add_bool_or([])  # an empty domain: infeasible, and CP-SAT should be the one to say so
+            model.add_bool_or([])  # an empty domain makes the program infeasible
             highs = [max(pair) for pair in zip(lows, highs, strict=True)]
         self._x = [model.new_int_var(a, b, "") for a, b in zip(lows, highs, strict=True)]
         self._add_all(program.matrix, *program.row_bounds)
@@ -58,7 +58,7 @@ class Session(table.Session):
     def _add(
         self, term: Term, lows: list[int], highs: list[int], costs: list[Any], weights: list[int]
     ) -> int:
-        """Append a term's costs; returns how large they may become together."""
+        """Append a term's costs; returns an upper bound on their sum."""
         weight, center = term.data
         reach = 0
         if term.kind == "table":

@@ -1,4 +1,4 @@
-"""Whatever cvxpy reaches: Clarabel, OSQP, SCS, GLPK, HiGHS here, others where a user has them."""
+"""Solvers through cvxpy: Clarabel, OSQP, SCS, GLPK and HiGHS; others if the user has installed them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _STATUS: dict[str, Status] = {
 }
 
 _ACCURATE: dict[str, dict[str, Any]] = {
-    # First-order methods stop at 1e-4 or so unless told otherwise.
+    # By default, first-order methods stop at about 1e-4.
     "OSQP": {"eps_abs": 1e-9, "eps_rel": 1e-9, "max_iter": 200_000, "polishing": True},
     "SCS": {"eps_abs": 1e-9, "eps_rel": 1e-9, "max_iters": 200_000},
     "PDLP": {"eps_optimal_absolute": 1e-9, "eps_optimal_relative": 1e-9},
@@ -45,7 +45,7 @@ _SECONDS = {
     "CBC": "maximumSeconds",
     "XPRESS": "maxtime",
 }
-"""What each calls its time limit; those not listed are stopped from outside."""
+"""The names of the solvers' time limits; solvers not listed are stopped from outside."""
 
 _THREADS = {"CLARABEL": "max_threads", "HIGHS": "threads", "GUROBI": "Threads", "COPT": "Threads"}
 
@@ -80,7 +80,7 @@ class Session(table.Session):
         self._size += rows.matrix.shape[0]
 
     def run(self, seconds: float | None) -> Answer:
-        """Solve; cvxpy tells too little of why a solver failed, so its words go into the message."""
+        """Solve; cvxpy reports no causes of failures, so its own words become the message."""
         options = dict(self._options)
         if seconds is not None and self._solver in _SECONDS:
             options[_SECONDS[self._solver]] = max(seconds, 0.01)
@@ -95,8 +95,8 @@ class Session(table.Session):
                 _ask_gurobi(problem)
             return _failed(self._solver, str(failure))
         status = _STATUS.get(problem.status, "error")
-        told = status in ("optimal", "infeasible", "unbounded", "time_limit")
-        message = "" if told else f"it ended {problem.status}"
+        known = status in ("optimal", "infeasible", "unbounded", "time_limit")
+        message = "" if known else f"it ended {problem.status}"
         if status == "time_limit" and (seconds is None or time.perf_counter() - started < 0.9 * seconds):
             status, message = "numerical", "it stopped at its limit of iterations, short of its accuracy"
         elif status == "time_limit" and self._x.value is not None and self._whole:
@@ -107,7 +107,7 @@ class Session(table.Session):
         return Answer(status, np.asarray(self._x.value, float), bound, message, self._prices())
 
     def _prices(self) -> Any:
-        """cvxpy adds what its duals cost to the objective: of `=` and `<` they are the prices' opposites."""
+        """The row prices: in cvxpy's Lagrangian the duals of `=` and `<` have the opposite sign."""
         if self._whole or any(relation.dual_value is None for _, _, relation in self._rows):
             return None
         prices = np.zeros(self._size)
@@ -116,19 +116,19 @@ class Session(table.Session):
         return prices
 
     def _bound(self, problem: Any, status: Status) -> float | None:
-        """The dual objective where cvxpy hands it on; else an optimum stands for it, within tolerance."""
-        told = problem.solver_stats.extra_stats
+        """The dual objective if cvxpy reports it, otherwise the objective of an optimum, within tolerance."""
+        stats = problem.solver_stats.extra_stats
         value = float(problem.value)
         if self._solver == "HIGHS" and self._whole:
-            return value - float(told.objective_function_value - told.mip_dual_bound)
+            return value - float(stats.objective_function_value - stats.mip_dual_bound)
         if status != "optimal":
             return None
-        if told is None:
+        if stats is None:
             return value
         if self._solver == "SCS":
-            return value - float(told["info"]["pobj"] - told["info"]["dobj"])
+            return value - float(stats["info"]["pobj"] - stats["info"]["dobj"])
         if self._solver == "OSQP":
-            return value - float(told.info.obj_val - told.info.dual_obj_val)
+            return value - float(stats.info.obj_val - stats.info.dual_obj_val)
         return value
 
 
@@ -143,7 +143,7 @@ def _cost(term: Any, x: Any) -> Any:
 
 
 def _ask_gurobi(problem: Any) -> None:
-    """cvxpy swallows what Gurobi raises, its licence's limits too: its model, run again, raises it again."""
+    """Run Gurobi's model again to raise its error, for example about its licence, which cvxpy suppresses."""
     from solvers.backends import gurobi
 
     stated = getattr(problem, "_solver_cache", {}).get("GUROBI")  # a private name
@@ -155,5 +155,6 @@ def _failed(solver: str, words: str) -> Answer:
     cannot = ("cannot solve", "could not be reduced", "not supported", "not installed")
     if any(word in words for word in cannot):
         return Answer("unsupported", message=words)
-    # Of these three nothing but their numbers can fail; of others cvxpy does not say whether it is a licence.
+    # These three can fail only numerically; for others cvxpy does not report whether the licence is the
+    # cause.
     return Answer("numerical" if solver in ("CLARABEL", "OSQP", "SCS") else "error", message=words)

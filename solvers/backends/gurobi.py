@@ -94,8 +94,8 @@ class Session(table.Session):
         status = _STATUS.get(self._model.Status, "error")
         if status == "time_limit" and self._model.SolCount and self._whole:
             status = "feasible"
-        told = status in ("optimal", "infeasible", "unbounded")
-        message = "" if told else f"Gurobi ended with status {self._model.Status}"
+        known = status in ("optimal", "infeasible", "unbounded")
+        message = "" if known else f"Gurobi ended with status {self._model.Status}"
         variables = np.asarray(self._x.X) if status in ("optimal", "feasible") else None
         bound = None
         if status in ("optimal", "feasible", "time_limit") and (self._whole or status == "optimal"):
@@ -113,12 +113,12 @@ class Session(table.Session):
 
 
 def check(model: Any) -> None:
-    """Start a model that somebody else stated, and stop at once.
+    """Start a model that another library has built, and stop at once.
 
     Raises
     ------
     NoAnswer
-        If Gurobi refuses it, by its size say; with Gurobi's reason.
+        If Gurobi refuses it, for example for its size; with Gurobi's reason.
     """
     try:
         model.setParam("TimeLimit", 0.0)

@@ -70,8 +70,8 @@ class Session(table.Session):
         outcome = self._highs.getModelStatus()
         info = self._highs.getInfo()
         status = _STATUS.get(outcome, "error")
-        told = status in ("optimal", "infeasible", "unbounded", "time_limit")
-        message = "" if told else f"HiGHS ended with {self._highs.modelStatusToString(outcome)}"
+        known = status in ("optimal", "infeasible", "unbounded", "time_limit")
+        message = "" if known else f"HiGHS ended with {self._highs.modelStatusToString(outcome)}"
         if ran == highspy.HighsStatus.kError and status == "optimal":
             status, message = "error", "HiGHS reported an error"
         has_answer = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible

@@ -37,11 +37,11 @@ _STOPPED: dict[Any, Status] = {
 }
 
 ACCURACY = 1e-9
-"""Asked of PDLP, relative and absolute; by default it stops at 1e-6."""
+"""PDLP's accuracy, relative and absolute; by default it stops at 1e-6."""
 
 
 class Session(table.Session):
-    """A MathOpt model, kept as its message; each run states it anew."""
+    """A MathOpt model, kept as a protocol buffer; each run builds it again."""
 
     def __init__(self, program: Program, effort: Effort, solver: str) -> None:
         self._name, self._solver = solver, _SOLVER[solver]
@@ -57,11 +57,11 @@ class Session(table.Session):
             self._parameters.glop.dual_feasibility_tolerance = effort.tolerance
         if solver == "pdlp":
             accuracy = effort.tolerance or ACCURACY
-            asked = self._parameters.pdlp.termination_criteria
-            asked.simple_optimality_criteria.eps_optimal_absolute = accuracy
-            asked.simple_optimality_criteria.eps_optimal_relative = accuracy
-            # By its default, 1e-8, large counts turn slow progress into a proof that there is no answer.
-            asked.eps_primal_infeasible = asked.eps_dual_infeasible = 1e-11
+            criteria = self._parameters.pdlp.termination_criteria
+            criteria.simple_optimality_criteria.eps_optimal_absolute = accuracy
+            criteria.simple_optimality_criteria.eps_optimal_relative = accuracy
+            # At its default of 1e-8, slow progress on large counts is taken for a proof of infeasibility.
+            criteria.eps_primal_infeasible = criteria.eps_dual_infeasible = 1e-11
             if effort.threads is not None:
                 self._parameters.pdlp.num_threads = effort.threads
         self._model = model_pb2.ModelProto()
@@ -99,7 +99,7 @@ class Session(table.Session):
         rows.ids.extend(range(first, first + matrix.shape[0]))
         rows.lower_bounds.extend(np.asarray(lower, float))
         rows.upper_bounds.extend(np.asarray(upper, float))
-        # The message asks for entries by row and, in it, by column, with neither twins nor zeros.
+        # The protocol buffer needs entries in order of rows and columns, without duplicates and zeros.
         tidy = matrix.tocsr(copy=True)
         tidy.sum_duplicates()
         tidy.eliminate_zeros()
@@ -112,7 +112,7 @@ class Session(table.Session):
         self._add(rows.matrix, rows.lower, rows.upper)
 
     def run(self, seconds: float | None) -> Answer:
-        """Solve; OR-tools hands on a dual bound for every solver."""
+        """Solve; OR-tools reports a dual bound for every solver."""
         if seconds is not None:
             self._parameters.time_limit = timedelta(seconds=max(seconds, 0.01))
         model = mathopt.Model.from_model_proto(self._model)
@@ -123,7 +123,7 @@ class Session(table.Session):
         ended = result.termination
         status = _STATUS.get(ended.reason) or _STOPPED.get(ended.limit, "error")
         if ended.limit == mathopt.Limit.UNDETERMINED and seconds is not None:
-            status = "time_limit"  # Glop does not say which limit it met; it is given no other
+            status = "time_limit"  # Glop does not report which limit it reached; it has no other
         said = f"{self._name} ended {ended.reason.name.lower()}"
         said += f" by its {ended.limit.name.lower()} limit" if ended.limit else ""
         has_answer = result.has_primal_feasible_solution()

@@ -1,10 +1,10 @@
 """OR-tools' minimum cost flow: programs whose rows are a network, with whole data and convex costs.
 
-Each row is a node and each variable an arc: in every column at most one +1 and one −1, once some rows have
-changed sign; where one of the two is missing, the arc runs from or to the ground. The sum of a row is a
-variable too, between the row's bounds. Such a program has a whole optimum, whether it asks for it or not,
-and a flow finds it. A convex cost is a bundle of arcs, a piece each: the cheap ones fill first. Squares
-take an arc a unit.
+Each row is a node and each variable an arc: after some rows have changed sign, every column has at most one
++1 and one −1. If one of the two is missing, the arc runs from or to the ground. The sum of a row is a
+variable, too, between the row's bounds. Such a program has a whole optimum even without integrality, and a
+flow finds it. A convex cost is a bundle of arcs, one for each linear piece, of which the cheapest fill first.
+Squares take an arc for each unit.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Ints = NDArray[np.int64]
 MOST_ARCS = 2_000_000
 
 _LARGEST = 2**53
-"""Beyond it floats, in which programs hold their bounds, miss whole numbers."""
+"""Larger whole numbers are not all exact in floats, in which programs hold their bounds."""
 
 _Flow = min_cost_flow.SimpleMinCostFlow
 
@@ -50,7 +50,7 @@ class Session(table.Session):
         self._room, self._cost = at[1] - at[0], cost
         self._tail, self._head = tail[self._of], head[self._of]
         self._start = low
-        # Every arc starts full to its lower bound; the pieces carry what is above it.
+        # Every arc starts at its lower bound; the pieces carry the rest.
         self._supply = np.zeros(program.matrix.shape[0] + 1, dtype=np.int64)
         np.add.at(self._supply, head, low)
         np.subtract.at(self._supply, tail, low)
@@ -85,7 +85,7 @@ def _whole(values: Any, what: str) -> Ints:
 
 
 def _arcs(matrix: Any) -> tuple[Ints, Ints]:
-    """Each variable's tail and head, the rows' own sums behind the variables; the ground is the last node."""
+    """The tail and head of each variable, then of each row's sum; the ground is the last node."""
     rows, size = matrix.shape
     columns = sp.hstack([matrix, -sp.identity(rows)], format="csc")
     columns.eliminate_zeros()
@@ -104,12 +104,13 @@ def _arcs(matrix: Any) -> tuple[Ints, Ints]:
 
 
 def _flipped(columns: Any, held: Ints) -> NDArray[np.bool_]:
-    """Which rows change sign, so that every variable in two rows leaves one and enters the other."""
+    """Which rows have to change sign so that every variable in two rows leaves one and enters the other."""
     rows = columns.shape[0]
     first = columns.indptr[:-1][held == 2]
     one, other = columns.indices[first], columns.indices[first + 1]
-    alike = columns.data[first] == columns.data[first + 1]  # then just one of the two rows changes
-    # Node i says "row i keeps its sign", node i + rows "it changes": what hangs together holds together.
+    alike = columns.data[first] == columns.data[first + 1]  # then exactly one of the two rows changes
+    # Node i means "row i keeps its sign", node i + rows "it changes". Nodes of one component imply each
+    # other.
     ends = np.concatenate([np.where(alike, other + rows, other), np.where(alike, other, other + rows)])
     graph = sp.coo_matrix((np.ones(ends.size), (np.concatenate([one, one + rows]), ends)), (2 * rows,) * 2)
     label = connected_components(graph, directed=False)[1]
@@ -119,9 +120,9 @@ def _flipped(columns: Any, held: Ints) -> NDArray[np.bool_]:
 
 
 def _bounds(program: Program) -> tuple[Ints, Ints, tuple[Any, Any]]:
-    """Whole bounds of the variables and of the rows' sums, and which of them stand for none.
+    """Whole bounds of the variables and of the rows' sums, and which of them are infinite.
 
-    A basic optimal flow is a sum of bounds and of centers, so no arc needs more than all of these together.
+    A basic optimal flow is a sum of bounds and of centers, so the sum of all these bounds every arc.
     """
     low, high = (np.concatenate(pair) for pair in zip(program.bounds, program.row_bounds, strict=True))
     low[: program.size] = np.where(program.integer, np.ceil(low[: program.size]), low[: program.size])
@@ -139,7 +140,7 @@ def _bounds(program: Program) -> tuple[Ints, Ints, tuple[Any, Any]]:
 def _pieces(
     program: Program, low: Ints, high: Ints, endless: tuple[Any, Any]
 ) -> tuple[Ints, tuple[Ints, Ints], Ints]:
-    """The variables' costs cut where they bend: whose, from where to where, and the cost of a unit."""
+    """The linear pieces of the variables' costs: the variable, the two ends, and the cost of a unit."""
     owner, cuts = [np.arange(low.size)] * 2, [low, high]
     for term in program.objective:
         least, most = low[term.index], high[term.index]

@@ -1,4 +1,4 @@
-"""Whatever Pyomo reaches: ``pyomo:highs`` here, Gurobi, CPLEX and others where a user has them."""
+"""Solvers through Pyomo: ``pyomo:highs``; Gurobi, CPLEX and others if the user has installed them."""
 
 from __future__ import annotations
 
@@ -67,18 +67,18 @@ class Session(table.Session):
             self._model.more.add(row_to_pyomo(rows.matrix, i, variables, rows.lower[i], rows.upper[i]))
 
     def run(self, seconds: float | None) -> Answer:
-        """Solve; the solver's own failure becomes the status."""
+        """Solve; a failure of the solver becomes the status."""
         status: Status
         options: dict[str, Any] = {} if seconds is None else {"timelimit": max(seconds, 0.01)}
         try:
             results = self._solver.solve(self._model, load_solutions=False, **options)
-        except Exception as failure:  # each solver behind Pyomo raises its own kinds
+        except Exception as failure:  # each solver behind Pyomo has exceptions of its own
             status = "size_limit" if "size-limited license" in str(failure) else "error"
             return Answer(status, message=f"{self._name} through Pyomo failed: {failure}")
         condition = results.solver.termination_condition
         status = _STATUS.get(condition, "error")
-        told = status in ("optimal", "infeasible", "unbounded")
-        message = "" if told else f"{self._name} ended with {condition}"
+        known = status in ("optimal", "infeasible", "unbounded")
+        message = "" if known else f"{self._name} ended with {condition}"
         variables = None
         if status in ("optimal", "time_limit"):
             try:
@@ -99,7 +99,7 @@ class Session(table.Session):
 
 
 def _value(variable: Any) -> float:
-    """A variable's value; one that no row and no cost mentions gets none from Pyomo, and may take any."""
+    """A variable's value; Pyomo gives none to variables in no row and no cost, so any is right."""
     if variable.value is None and variable.stale:
         return float(np.clip(0.0, -np.inf if variable.lb is None else variable.lb, variable.ub))
     return float(pyo.value(variable))

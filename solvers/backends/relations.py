@@ -1,4 +1,4 @@
-"""Bounds on both sides as the relations that modelling libraries take."""
+"""Two-sided bounds as the relations that modelling libraries take."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Relation = tuple[NDArray[Any], Literal["=", ">", "<"], Any]
 def relations(
     body: Callable[[NDArray[Any]], Any], lower: NDArray[Any], upper: NDArray[Any]
 ) -> Iterator[Relation]:
-    """``lower ≤ body ≤ upper``, where ``body(places)`` picks from it: places, kind, and relation."""
+    """``lower ≤ body ≤ upper`` as relations: the places, the kind, and the relation of ``body(places)``."""
     lower, upper = np.asarray(lower, float), np.asarray(upper, float)
     same = np.flatnonzero(lower == upper)
     below = np.flatnonzero(np.isfinite(lower) & (lower != upper))

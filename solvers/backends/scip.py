@@ -1,8 +1,8 @@
 """SCIP through PySCIPOpt: LP and MIP; squares of continuous variables by branching on a nonlinear row.
 
-SCIP would take squares of integers in the same way. But it closes their gap only to its feasibility
-tolerance, and with counts in the thousands not within minutes; the lines of their piecewise-linear form are
-exact, and solved at once.
+SCIP could take squares of integers in the same way, but it closes their gap only to its feasibility
+tolerance, and with counts in the thousands not within minutes. Their piecewise-linear form is exact, and
+solved at once.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Session(table.Session):
                 self._model.addCons(body <= high)
 
     def add_rows(self, rows: Rows) -> None:
-        """Append rows; what SCIP had transformed is thrown away."""
+        """Append rows; SCIP's transformed problem is discarded."""
         self._model.freeTransform()
         self._add(rows.matrix, rows.lower, rows.upper)
 
@@ -85,7 +85,7 @@ class Session(table.Session):
         self._model.setParam("limits/time", 1e20 if seconds is None else max(seconds, 0.0))
         try:
             self._model.optimize()
-        except Exception as failure:  # PySCIPOpt has no kinds of its own
+        except Exception as failure:  # PySCIPOpt has no exceptions of its own
             raise NoAnswer("numerical" if "LP solver" in str(failure) else "error", str(failure)) from failure
         ended = self._model.getStatus()
         status = _STATUS.get(ended, "error")

@@ -1,4 +1,4 @@
-"""One table of what each backend is and can do; everything about backends is decided from it."""
+"""The table of backends and of what each can do. All decisions about backends are made from it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Session:
         raise NotImplementedError
 
     def add_rows(self, rows: Rows) -> None:
-        """Append constraints; the next run takes up where the last one stopped, if the backend can."""
+        """Append constraints; the next run starts from the last one's result if the backend can."""
         raise NotImplementedError
 
     def run(self, seconds: float | None) -> Answer:
@@ -43,23 +43,23 @@ class Backend:
     module : str
         Holds the backend's `Session`; imported in the backend's own process only.
     integer, quadratic, integer_quadratic, absolute, table : bool
-        What it takes natively. What it does not is rewritten exactly, or relaxed, or refused: see `plan`.
+        What it takes natively. Other programs are rewritten exactly, relaxed or refused: see `plan`.
     conic : bool
-        Whether it takes the two models that are no `Program`: of powers, and of a semidefinite matrix.
+        Whether it takes the two models that are not a `Program`: with powers, and with a semidefinite matrix.
     integers_only : bool
         Whether it takes no continuous variables.
     network_only : bool
         Whether it takes no rows but those of a network, with whole data and convex costs.
     tolerant : bool
-        Whether it can be told how accurate to be.
+        Whether its accuracy can be set.
     extra : str
-        The extra of hierdp that installs it, where hierdp alone does not.
+        The extra of hierdp that installs it, if hierdp alone does not.
     argument : str
-        The solver behind a library that reaches several.
+        The solver, for a library that reaches several.
     asked : bool
-        Whether only the library can tell if that solver is here.
+        Whether the library has to be asked if that solver is installed.
     needs : str
-        Package of the solver behind the library. Where it is known, it is looked for, and nobody is asked.
+        Package of that solver. If it is known, it is looked for instead, without asking the library.
     """
 
     name: str
@@ -83,26 +83,26 @@ class Backend:
 
     @property
     def version(self) -> str:
-        """Version of the library, empty where it is not installed."""
+        """Version of the library; empty if it is not installed."""
         return _version(self.package)
 
     @property
     def installed(self) -> bool:
-        """Whether the library (and, through cvxpy or Pyomo, the solver behind it) is here."""
+        """Whether the library (and, through cvxpy or Pyomo, the solver behind it) is installed."""
         if not self.version or not self.asked:
             return bool(self.version)
         return bool(_version(self.needs)) if self.needs else _behind(self)
 
     @property
     def install(self) -> str:
-        """How to get it."""
+        """How to install it."""
         if self.asked:
             return f"pip install {self.package}, and the solver {self.argument} where {self.package} finds it"
         return f"pip install hierdp[{self.extra}]" if self.extra else f"pip install {self.package}"
 
     @property
     def takes(self) -> dict[str, str]:
-        """What becomes of each kind of program: ``yes`` is as it is; see `LEGEND` for the other words."""
+        """How each kind of program is passed on: ``yes`` is unchanged; `LEGEND` explains the other words."""
         lines = not (self.integer_quadratic if self.integer else self.quadratic)
         return {
             "LP": "whole" if self.integers_only else ("network" if self.network_only else "yes"),
@@ -121,7 +121,7 @@ class Backend:
         return session
 
     def finds_solver(self) -> bool:
-        """Whether the solver behind the library answers (imports it: for the backend's own process)."""
+        """Whether the library finds the solver. Imports it: only for the backend's own process."""
         return bool(importlib.import_module(self.module).available(self.argument))
 
 
@@ -267,7 +267,7 @@ EXACT = (
 
 _WHOLE_IN_CVXPY = {"HIGHS", "GLPK_MI", "CBC", "SCIP", "SCIPY", "GUROBI", "CPLEX", "XPRESS", "MOSEK", "COPT"}
 _LINEAR = {"glpk", "glpk_mi", "cbc", "scipy", "glop", "clp", "appsi_cbc"}
-"""Solvers that take no squares, whoever reaches them."""
+"""Solvers that take no squares, through any library."""
 
 
 _PACKAGES = {"highs": "highspy"}
@@ -316,13 +316,13 @@ def backends() -> list[Backend]:
 
 
 def find(name: str | Backend) -> Backend:
-    """The backend of this name; or, of a backend that the table does not have, itself.
+    """The backend of this name. A `Backend` that is not in the table is returned as it is.
 
     Raises
     ------
     ValueError
-        If there is none of that name, or it is not installed; the message says which there are, or how
-        to install it.
+        If there is none of that name, or it is not installed. The message lists the names, or says how to
+        install it.
     """
     known = {backend.name: backend for backend in backends()}
     if isinstance(name, Backend):

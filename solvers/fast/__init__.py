@@ -1,7 +1,7 @@
-"""The specialised algorithms, one file a family; each is proved by its model's certificate.
+"""The specialised algorithms ("fast paths"), one file per family. The model's certificate proves each answer.
 
-A path returns an optimal answer and the witness that proves it; ``None`` in place of the witness where the
-certificate reads it off the answer.
+A fast path returns an optimal answer and the witness that proves it, or ``None`` instead of the witness if
+the certificate reads it off the answer.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ PATHS = {
     "TreeChebyshev": "solvers.fast.tree_chebyshev:solve_tree_chebyshev",
     "TreeMatching": "solvers.fast.tree_matching:solve_tree_matching",
 }
-"""Each model's algorithm. Loaded on use: a file compiles, or takes from Numba's cache, its own kernels."""
+"""Each model's algorithm. Files are imported on use, as each compiles or loads its kernels."""
 
 
 WITNESSES = {"TreeMatching": "solvers.fast.tree_matching:bounding_prices"}

@@ -1,10 +1,10 @@
 """IntOpt's answer in closed form, for one vector or millions of segments.
 
-Boninsegna & Silvestri (2025, Alg. 2 and App. C) lower the entries of a first guess, smallest first, in
-passes with a growing limit. All passes but the last lower every entry as far as the limit allows; so the
-limit of the last pass is the optimal distance, and only that pass need be run. It lowers fully all entries
-under some threshold, and none above it. Both numbers are found by bisection, each step one look at the
-entries: same answer, no sort, O(n log range).
+Boninsegna & Silvestri (2025, Alg. 2 and App. C) lower the entries of a first guess, smallest first, in passes
+with a growing limit. All passes except the last lower every entry as far as the limit allows. So the limit of
+the last pass is the optimal distance, and only that pass has to be run. It lowers all entries below some
+threshold fully, and none above it. Both numbers are found by bisection, with one pass over the entries for
+each step: the same answer without a sort, in O(n log range).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _one(y: Any, c: int, x: Any) -> None:
     limit = max(abs(max(step, -smallest)), abs(max(step, -largest)))
     start = step
 
-    # Least d with Σ max(0, y − d) ≤ c; the limit is never under the other two bounds on the distance.
+    # Least d with Σ max(0, y − d) ≤ c; the limit is at least the other two bounds on the distance.
     low, high = limit, max(limit, largest)
     if _above(y, low) > c:
         while high - low > 1:

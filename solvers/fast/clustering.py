@@ -1,10 +1,10 @@
 """Optimal clustering, read off its potentials in linear time.
 
-Zhang et al. (2014, §4.2) try every number of clusters, in O(n⁴) all told. The cost is a sum over clusters,
+Zhang et al. (2014, §4.2) try every number of clusters, in O(n⁴) altogether. The cost is a sum over clusters,
 so no loop over their number is needed; and it is Monge, so the shortest path takes O(n log n): see
-`potentials`. For a given number of clusters it takes one such path for each price tried: see `cuts.cut_into`.
+`potentials`. A given number of clusters takes one such path for each price tried: see `cuts.cut_into`.
 
-Values in their own order are a harder case, with the same answers: see `Segmentation`.
+Values in their own order are harder: see `Segmentation`.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ Found = tuple[NDArray[np.int64], Witness]
 def solve_clustering(model: Clustering) -> Found:
     """An optimal partition, marked by the first bin of each run, and its potentials (with their price).
 
-    Ties: where the number of runs is free, of equally cheap partitions the one whose last run is longest,
-    then the run before it, and so on (in floats: as far as rounding lets ties be seen).
+    Ties: if the number of runs is free, the partition whose last run is longest, then the run before it, and
+    so on (in floats: up to rounding).
     """
     starts, price, least = cut(model)
     witness: dict[str, Any] = {} if least is None else {"potentials": least}
@@ -50,10 +50,10 @@ def solve_segmentation(model: Segmentation) -> Found:
 def potentials(model: Clustering, price: Number = 0) -> tuple[NDArray[Any], Ints]:
     """Least costs d[j] of the first j bins, and where their last runs begin, at a price for each run.
 
-    Both of shape (n + 1,). Of equally good last runs it is the longest (in floats, as far as rounding lets
-    ties be seen). Where the model is `in_fractions`, see `exact_paths.least_costs`; else in floats, bin by
-    bin: of two places where the last run may begin, the later one, once it is better, stays better (w is
-    Monge), so the candidates queue up by the bin from which each is best; O(n log n).
+    Both of shape (n + 1,). Of equally good last runs the longest is taken (in floats, up to rounding). If the
+    model is `in_fractions`, see `exact_paths.least_costs`; otherwise in floats, bin by bin. Of two places
+    where the last run may begin, the later one stays better once it is better (w is Monge), so the candidates
+    form a queue ordered by the bin from which each is best; O(n log n).
     """
     if model.in_fractions:
         return exact_paths.least_costs(whole_sums(model.data[0]), model.noise, price)
@@ -63,8 +63,8 @@ def potentials(model: Clustering, price: Number = 0) -> tuple[NDArray[Any], Ints
 def cut(model: Clustering) -> tuple[Ints, Number | None, NDArray[Any] | None]:
     """Where the runs of an optimal partition begin, the price of a run, and the potentials at it.
 
-    The price is 0 where the number of runs is free. Price and potentials are None where there are as many
-    runs as values: there is one such partition only.
+    The price is 0 if the number of runs is free. Price and potentials are None if there are as many runs as
+    values, as there is only one such partition.
     """
     values, _ = model.data
     if model.clusters is None:
@@ -82,8 +82,8 @@ def cut(model: Clustering) -> tuple[Ints, Number | None, NDArray[Any] | None]:
 def segmented(model: Segmentation) -> tuple[Ints, NDArray[Any]]:
     """Where the runs of an optimal partition begin, and the potentials that prove it.
 
-    The potentials have shape (n + 1,), or with `clusters` (k + 1, n + 1), the price not included (0 where
-    there is no such cut): floats, or where the model is `in_fractions` those of `exact_paths.least_costs`.
+    The potentials have shape (n + 1,), or with `clusters` (k + 1, n + 1), without the price (0 where there is
+    no such cut). They are floats; if the model is `in_fractions`, those of `exact_paths.least_costs`.
     """
     values, price = model.data
     if model.in_fractions:
@@ -99,7 +99,7 @@ def segmented(model: Segmentation) -> tuple[Ints, NDArray[Any]]:
 
 
 def _cleared(potentials: NDArray[Any]) -> NDArray[Any]:
-    """The same with 0 for the infinite cost where there is no such cut."""
+    """The same potentials, with 0 instead of the infinite cost where there is no such cut."""
     if potentials.ndim == 2:
         potentials[0, 1:] = 0
         for r in range(1, len(potentials)):

@@ -1,4 +1,4 @@
-"""Cost tables by merging slopes (Eq. 4 of Fioretto & Van Hentenryck 2019), one row or the whole table."""
+"""Cost tables by merging slopes (Fioretto & Van Hentenryck 2019, Eq. 4): one row or the whole table."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from solvers.fast import NoFastPath
 def solve_cost_table(model: CostTable) -> tuple[NDArray[np.int64], Witness | None]:
     """The best division of v units: the v cheapest in the merged slopes, ties to the earlier child.
 
-    The price that proves it is what the costliest of them costs.
+    The price that proves it is the cost of the costliest of these units.
     """
     _need_convex(model)
     slope, child = model.slopes

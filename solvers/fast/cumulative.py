@@ -15,11 +15,11 @@ from solvers.fast.cumulative_newton import relaxed
 
 
 def solve_cumulative(model: CumulativeQIP) -> tuple[NDArray[Any], Witness]:
-    """An optimal answer: over the reals to `FLOAT_TOLERANCE`, over whole numbers wherever the search ends.
+    """An optimal answer: over the reals to `FLOAT_TOLERANCE`, over whole numbers if the search completes.
 
-    Over whole numbers, the relaxation's answer is rounded. Where that is not proved by the relaxation's own
-    prices, branch and bound goes on to the optimum, or to the limits of
-    `solvers.fast.cumulative_branches`; then the witness proves the best bound found, and a gap remains.
+    Over whole numbers, the relaxation's answer is rounded. If the relaxation's own prices do not prove it,
+    branch and bound continues to the optimum, or to the limits of `solvers.fast.cumulative_branches`. At a
+    limit the witness proves the best bound found, and a gap remains.
     """
     absolute = 1e-3 if model.integer else np.inf
     real = relaxed(model.tree, model.counts, model.total, FLOAT_TOLERANCE / 4, absolute)
@@ -27,7 +27,7 @@ def solve_cumulative(model: CumulativeQIP) -> tuple[NDArray[Any], Witness]:
     if not model.integer:
         return real.x, witness
     best = _rounded(model, real.x)
-    # Whole numbers are at least so far from the relaxation's answer.
+    # Every whole answer costs at least this much, as it differs from the relaxation's answer.
     least = float(((real.x - model.counts) ** 2).sum() + ((real.x - np.rint(real.x)) ** 2).sum())
     if is_exact(model.counts) and float(model.objective(best)) < least + 0.99 - 10 * real.gap:
         return best, witness
@@ -38,8 +38,8 @@ def solve_cumulative(model: CumulativeQIP) -> tuple[NDArray[Any], Witness]:
 def _rounded(model: CumulativeQIP, real: NDArray[np.float64]) -> NDArray[Any]:
     """A feasible answer near the relaxation's.
 
-    The leaves' rows are rounded (and made monotone again, where they are so only to rounding), and their last
-    cells are moved to fit the total; everything above is their sum.
+    The leaves' rows are rounded (and made monotone, which they are only up to rounding), and their last cells
+    are changed to fit the total. The other nodes are sums of leaves.
     """
     leaves = real[model.tree.leaves]
     whole = np.maximum.accumulate(np.maximum(np.rint(leaves), 0.0), axis=1).astype(np.int64)
@@ -53,7 +53,7 @@ def _rounded(model: CumulativeQIP, real: NDArray[np.float64]) -> NDArray[Any]:
                 whole[leaf, -1] += step
                 missing -= step
         if missing < 0 and not np.any(whole[:, -1] > floor):
-            # Nothing is left to take from last cells alone: lower whole tails of rows.
+            # The last cells cannot be lowered alone: lower whole tails of rows.
             leaf = int(np.argmax(whole[:, -1]))
             whole[leaf] = np.minimum(whole[leaf], whole[leaf, -1] - 1)
             missing += 1

@@ -1,11 +1,10 @@
 """Whole cumulative counts: branch and bound over linear programs.
 
-A square, replaced by straight lines between whole numbers, costs the same at each of them, so the program
-over whole numbers stays the same. Over the reals its optimum is the best bound that row prices can prove over
-whole numbers (Geoffrion 1974). On trees of one level, and for one or two sizes, it is whole
-(docs/cumulative.md); elsewhere branches close what is left. Lines are stated for a few whole numbers near the
-relaxation's answer. The outermost go on, which only lowers costs, and all are stated anew where an answer
-leaves them.
+Each square is replaced by lines between its values at whole numbers, which leaves the program over whole
+numbers unchanged. Over the reals its optimum is the best bound that row prices can prove over whole numbers
+(Geoffrion 1974). On trees of one level, and for one or two sizes, it is whole (docs/cumulative.md); otherwise
+branching closes the gap. Lines are stated for a few whole numbers near the relaxation's answer. The outermost
+are extended, which only lowers costs, and all are stated again if an answer leaves their range.
 """
 
 from __future__ import annotations
@@ -31,13 +30,13 @@ MOST_CELLS = 50_000
 """Larger instances are not branched on."""
 
 MOST_WORK = 1_000_000
-"""Cells of all linear programs together. No more are stated, however fast or slow the machine is."""
+"""Most cells of all linear programs together: a limit that does not depend on the machine's speed."""
 
 _REACH = 2
 """Whole numbers stated on either side."""
 
 _TURNS = 10
-"""How often the lines are stated anew."""
+"""Most times that the lines are stated again."""
 
 
 class _Case(NamedTuple):
@@ -68,7 +67,7 @@ class _Lines:
     def solve(self, near: Floats, low: Ints, high: Ints, steep: float) -> _Case | None:
         """The optimum over a part of the domain; None if HiGHS finds none.
 
-        To leave the domain costs `steep` a unit: then prices prove that an empty part is one, too.
+        Leaving the domain costs `steep` per unit, so that prices also prove that an empty part is empty.
         """
         found = None
         for _ in range(_TURNS):
@@ -117,12 +116,12 @@ def branched(
     best : array
         A feasible answer.
     rounded : function
-        Makes a feasible answer of any counts.
+        Returns a feasible answer near any counts.
 
     Returns
     -------
     x, witness
-        `witness` is None where nothing is proved: the instance is too large, or HiGHS fails.
+        `witness` is None if nothing is proved: the instance is too large, or HiGHS fails.
     """
     nodes, sizes = model.counts.shape
     if nodes * sizes > MOST_CELLS or model.total >= 2**52 or np.abs(near).max(initial=0) >= 2**52:
@@ -161,7 +160,7 @@ def branched(
         work += 2 * nodes * sizes
         splits[number] = cell, int(value), len(cases), len(cases) + 1
         for part, sides in zip(parts, ((case.low, less), (more, case.high)), strict=True):
-            # Where HiGHS fails, the case it came from still bounds it.
+            # If HiGHS fails, the bound and the prices of the case that was split still hold.
             part = case._replace(low=sides[0], high=sides[1]) if part is None else part
             heapq.heappush(waiting, (part.bound, len(cases)))
             cases.append(part)

@@ -1,12 +1,13 @@
 """Relaxed cumulative hierarchies: a semismooth Newton method on the prices of consistency.
 
-Given a price of each internal node's cells (C4), regions part: an internal node's best counts are its noisy
-ones and a difference of prices, a leaf's are the isotonic regression of its noisy counts less its parent's
-price. What the children hold beyond their parents is the gradient of the dual, a concave and piecewise
-quadratic function, so Newton's steps lead to its maximum (Qi & Sun 1993). The derivative of an isotonic
-regression averages over its runs: a product with the Hessian costs as much as there are runs, far less than
-there are cells. The step is found by conjugate gradients, to a tenth; their preconditioner keeps of each
-average the diagonal, which leaves a small tree for each size, solved by one pass up and one down.
+Given a price of each internal node's cells (C4), the problem is separable by region: an internal node's best
+counts are its noisy ones plus a difference of prices; a leaf's are the isotonic regression of its noisy
+counts less its parent's price. The children's sum less their parent's count is the gradient of the dual, a
+concave and piecewise quadratic function, so Newton's steps lead to its maximum (Qi & Sun 1993). The
+derivative of an isotonic regression averages over its runs, so a product with the Hessian takes time in
+proportion to the runs, of which there are far fewer than cells. Conjugate gradients find the step, with a
+relative residual of a tenth. Their preconditioner keeps only the diagonal of each average, which leaves a
+small tree for each size, solved by one pass up and one down.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ Floats = NDArray[np.float64]
 _STEPS = 200
 _PRODUCTS = 400
 _TRIALS = 60
-"""Most Newton steps, products with the Hessian in each, and lengths tried of each; rarely reached."""
+"""Most Newton steps; products with the Hessian and step lengths tried in each. They are rarely reached."""
 
 _DAMPING = 1e-9
 """Added to the Hessian, which may be singular; its other eigenvalues are about 1 / nodes or more."""
 
 
 class Relaxed(NamedTuple):
-    """An answer over the reals with what proves it.
+    """An answer over the reals, and the prices that prove it.
 
     Attributes
     ----------
@@ -41,7 +42,7 @@ class Relaxed(NamedTuple):
     rises : int8 array, shape (leaves, sizes)
         1 where runs of the leaves' rows begin.
     gap : float
-        About how much the prices leave open.
+        The approximate gap that the prices leave.
     """
 
     x: Floats
@@ -51,7 +52,7 @@ class Relaxed(NamedTuple):
 
 
 class _Runs(NamedTuple):
-    """The leaves' isotonic regressions: starts of their runs, the first one over 0, how many there are."""
+    """The leaves' isotonic regressions: starts of runs, the first positive run, and the number of runs."""
 
     start: NDArray[np.int32]
     first: NDArray[np.int64]
@@ -66,8 +67,8 @@ def relaxed(tree: Tree, noisy: NDArray[Any], total: int, relative: float, absolu
     tree, noisy, total
         Of the model.
     relative, absolute : float
-        It ends when the gap is under both, the first times the objective (or times 1, if that is more); or
-        when rounding lets it get no smaller.
+        The method ends when the gap is less than both, the first times the larger of the objective and 1; or
+        when rounding prevents a smaller gap.
     """
     noisy = noisy.astype(np.float64) if noisy.dtype == object else noisy
     number = np.full(tree.size, -1)
@@ -97,13 +98,13 @@ def relaxed(tree: Tree, noisy: NDArray[Any], total: int, relative: float, absolu
 
 
 def _gap(left: Floats, parent: Any, number: Any, total: int) -> float:
-    """About what it costs to take the leaves' counts, scaled to the total, for those of all nodes."""
+    """The approximate cost of replacing all counts by sums of the leaves', scaled to the total."""
     if not left.size:
         return 0.0
     moved = left.copy()
     _sum_up(moved, parent, number)
     if total > 0 and moved[0, -1] <= -total:
-        return np.inf  # the leaves hold nothing that could be scaled
+        return np.inf  # the leaves' counts are 0 and cannot be scaled
     return float((moved * moved).sum() + 4 * left.shape[1] * moved[0, -1] ** 2)
 
 
@@ -132,10 +133,10 @@ def _newton(left: Floats, runs: _Runs, nodes: Any) -> Floats:
 
 
 def _search(given: Any, prices: Floats, step: Floats, runs: _Runs, left: Floats) -> float:
-    """Move the prices along the step to where the dual's slope is at most half of what it was.
+    """Move the prices along the step to a point where the dual's slope is at most half of what it was.
 
-    The dual is concave: its slope falls along the step, and regula falsi (Illinois) finds where it is 0.
-    Values of the dual are not compared, whose differences drown in rounding.
+    The dual is concave, so its slope falls along the step, and regula falsi (Illinois) finds its zero. Values
+    of the dual are not compared, because their differences are smaller than rounding errors.
     """
     slope = float((left * step).sum())
     low, high, length = (0.0, slope), (np.inf, 0.0), 1.0
@@ -157,7 +158,7 @@ def _search(given: Any, prices: Floats, step: Floats, runs: _Runs, left: Floats)
 
 
 def _feasible(tree: Tree, x: Floats, total: int) -> Floats:
-    """The leaves' rows scaled to the total, which keeps them monotone and their runs what they are."""
+    """The leaves' rows scaled to the total, which keeps them monotone and their runs unchanged."""
     if not tree.depth:
         return x
     leaves = x[tree.leaves]
@@ -197,9 +198,9 @@ def _pool(row: Any, start: Any, sums: Any) -> int:
 
 @kernel()
 def _leaf(noisy: Any, r: int, prices: Any, p: int, total: float, row: Any, start: Any, sums: Any) -> Any:
-    """A leaf's runs at its parent's price: the first one that is over 0, and how many there are.
+    """A leaf's runs at its parent's price: the first positive one, and their number.
 
-    `sums` become the runs' values. A root without children ends at the total.
+    Writes the runs' values to `sums`. A root without children ends at the total.
     """
     n = row.size
     for i in range(n):
@@ -226,9 +227,9 @@ def _left(
     noisy: Any, total: float, parent: Any, number: Any,
     prices: Any, start: Any, first: Any, many: Any, left: Any,
 ) -> float:  # fmt: skip
-    """Work out the leaves' runs, and what children hold beyond each internal node's best counts.
+    """Compute the leaves' runs, and the children's sums less each internal node's best counts.
 
-    Returns what the best counts at these prices cost.
+    Returns the cost of the best counts at these prices.
     """
     n = noisy.shape[1]
     row, value = np.empty(n), np.empty(n)
@@ -283,7 +284,7 @@ def _rows(
 
 @kernel()
 def _mark(start: Any, first: Any, many: Any, rises: Any) -> None:
-    """Where runs begin; those at 0 are one."""
+    """Mark where runs begin; those at 0 are one."""
     for k in range(many.size):
         for b in range(first[k], many[k]):
             rises[k, start[k, b]] = 1
@@ -303,7 +304,7 @@ def _sum_up(values: Any, parent: Any, number: Any) -> None:
 def _times(
     way: Any, parent: Any, number: Any, start: Any, first: Any, many: Any, out: Any, sums: Any, changes: Any
 ) -> None:
-    """The Hessian times a direction; the last two are for scratch."""
+    """Write the Hessian times a direction to `out`; the last two are scratch space."""
     inner, n = way.shape
     for p in range(inner):
         held = 0.0
@@ -368,7 +369,7 @@ def _factor(parent: Any, number: Any, start: Any, first: Any, many: Any, pivots:
 
 @kernel()
 def _solve(rest: Any, pivots: Any, parent: Any, number: Any, out: Any) -> None:
-    """The preconditioner's answer: what is left goes up the tree, prices come down."""
+    """Apply the preconditioner's inverse: one pass up the tree, one down."""
     n = rest.shape[1]
     out[:] = rest
     for r in range(parent.size - 1, 0, -1):

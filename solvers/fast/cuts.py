@@ -16,17 +16,17 @@ from models.arithmetic.whole_sums import WholeSums
 from solvers.fast import exact_paths, monge
 
 Pair = tuple[Ints, Ints]
-"""The starts of a cut into few runs, no more than asked for, and of one into more."""
+"""The starts of a cut into at most as many runs as wanted, and of one into more."""
 
 Edge = tuple[Pair, Number, NDArray[Any]]
 """Two cuts that are cheapest at one price for each run, the price, and the potentials that prove it."""
 
 _SLACK = 1e-13
-"""Relative difference of two sums of costs in floats that is as likely rounding."""
+"""Relative difference of two sums of costs in floats up to which they count as equal."""
 
 
 def in_floats(clusters: int, noise: float, sums: Sums) -> Edge:
-    """The edge that `clusters`, fewer than there are values, lies on, as far as floats can tell."""
+    """The edge that contains `clusters`, fewer than there are values; up to rounding."""
 
     def best(price: Number) -> tuple[Ints, Number, NDArray[Any]]:
         potentials, begins = monge.least_costs(noise, float(price), sums)
@@ -39,7 +39,7 @@ def in_floats(clusters: int, noise: float, sums: Sums) -> Edge:
 
 
 def in_wholes(clusters: int, noise: Number, wholes: WholeSums) -> Edge:
-    """The same exactly: what floats have found is most often confirmed at once."""
+    """The same exactly, starting from the edge that floats have found, which is nearly always right."""
 
     def best(price: Number) -> tuple[Ints, Number, NDArray[Any]]:
         potentials, begins = exact_paths.least_costs(wholes, noise, price)
@@ -60,23 +60,24 @@ def cut_into(
 ) -> Edge:
     """Two cuts that are cheapest at one price for each run.
 
-    The least cost of k runs is convex in k (Aggarwal, Schieber & Tokuyama 1994): a price λ makes some
-    k, or several, the cheapest. The price is searched between two cuts into at most, and more than, k runs:
-    the line through their costs has slope −λ; either no cut lies below that line, or the lowest takes the
-    place of one of the two.
+    The least cost of k runs is convex in k (Aggarwal, Schieber & Tokuyama 1994): at a price λ some k, or
+    several, are the cheapest. The search keeps two cuts, one into at most k runs and one into more. The line
+    through their costs has slope −λ. Either no cut lies below that line, or the lowest replaces one of the
+    two.
 
     Parameters
     ----------
     clusters : int
         Fewer than there are values.
     pair : pair of int arrays
-        The starts of any cut into at most `clusters` runs, and of any into more: the better, the sooner done.
+        The starts of any cut into at most `clusters` runs, and of any into more; better ones need fewer
+        steps.
     costs : pair of numbers
-        What they cost, without a price.
+        Their costs, without a price.
     best : callable
-        From a price to a cheapest cut, by its starts, to its cost without the price, and to the potentials.
+        Takes a price; returns the starts of a cheapest cut, its cost without the price, and the potentials.
     slack : float
-        How much lower, relatively, counts as lower; 0 in exact arithmetic.
+        Relative difference up to which costs count as equal; 0 in exact arithmetic.
     """
     few, many = pair
     few_cost, many_cost = costs
@@ -95,9 +96,9 @@ def cut_into(
 def spliced(pair: Pair, clusters: int, values: int) -> Ints:
     """A cut into `clusters` runs from two that are cheapest at one price, with no more and with more runs.
 
-    Its first runs are those of `many`, up to one that lies within a run of `few`; from there on those of
-    `few`. With the other ends exchanged as well, the two new cuts cost no more than the two old ones (Monge),
-    so both are cheapest, too.
+    Its first runs are those of `many`, up to one that lies within a run of `few`; its other runs are those of
+    `few`. With the remaining runs as a second cut, the two new cuts cost at most as much as the two old ones
+    (Monge), so both are cheapest, too.
     """
     few, many = pair
     if few.size == clusters:

@@ -1,11 +1,11 @@
-"""Least-cost paths through few values, exact: floats settle what they provably can, whole numbers the rest.
+"""Exact least-cost paths through few values: floats decide what they provably can, whole numbers the rest.
 
-w(i, j), the cost of the run of values i … j − 1, is Σ (v − mean)² + noise/(j − i) + price. Bin by bin the
-floats enclose the least cost d[j] of the first j values: ``lowest[j]`` is the least of what ``lowest[i] + w``
-is no less than, so that these are potentials as they stand, d[j] ≤ d[i] + w(i, j) for all i < j; and
-``highest[j]`` is no less than what one way costs. A place i whose least is over ``highest[j]`` begins no best
-last run. What is left, most often a single place, is compared in whole numbers, and only along the ways by
-which the best cut may come. With layers, all of that holds for the first j values in r runs.
+The cost w(i, j) of the run of values i … j − 1 is Σ (v − mean)² + noise/(j − i) + price. Bin by bin, floats
+enclose the least cost d[j] of the first j values. ``lowest[j]`` is a lower bound on ``min_i lowest[i] + w(i,
+j)``, so these are valid potentials: d[j] ≤ d[i] + w(i, j) for all i < j. ``highest[j]`` is an upper bound on
+the cost of one path. A place i whose lower bound exceeds ``highest[j]`` does not begin a best last run. The
+remaining places, usually one, are compared in whole numbers, and only on paths that may be the best. With
+layers, the same holds for the first j values in r runs.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ Ints = NDArray[np.int64]
 def least_costs(
     given: WholeSums, noise: Number, price: Number, most: int = 0
 ) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Potentials of the first j values and where last runs begin; with layers, in r runs, r up to `most`.
+    """Potentials of the first j values and where last runs begin; with layers, in r runs for r up to `most`.
 
-    The last potential is the least cost, a `Fraction`; so are all that a best cut may pass. The others are
-    floats, some roundings below the least costs (inf where there is no such cut). All together, as they
-    stand, they prove the last. Of equally good last runs along the best cut it is the longest.
+    The last potential is the least cost, a `Fraction`; so are those at all places that a best cut may pass.
+    The others are floats, a few roundings below the least costs (inf where there is no such cut). All of them
+    together prove the last. Of equally good last runs along the best cut the longest is taken.
 
     Returns
     -------
@@ -57,7 +57,7 @@ def least_costs(
 
 
 def cost_of(given: WholeSums, noise: Number, starts: Ints) -> Fraction:
-    """What a cut costs, by where its runs start."""
+    """The cost of a cut, given by where its runs start."""
     ends = [*starts[1:].tolist(), len(given.sums) - 1]
     cut = list(zip(starts.tolist(), ends, strict=True))
     costs, unit = _whole_costs(given, Fraction(noise), Fraction(0), [j - i for i, j in cut])
@@ -67,7 +67,7 @@ def cost_of(given: WholeSums, noise: Number, starts: Ints) -> Fraction:
 def _whole_costs(
     given: WholeSums, noise: Fraction, price: Fraction, lengths: list[int]
 ) -> tuple[Callable[[list[int], int], list[int]], int]:
-    """From many i and a j to all w(i, j) in whole units, and how many of them are 1; for these lengths."""
+    """A function of many i and one j that gives all w(i, j) in whole units; and the number of units in 1."""
     scale = math.lcm(*lengths) * noise.denominator * price.denominator
     unit = scale * given.finest**2
     lump, paid = int(noise * unit), int(price * unit)
@@ -85,7 +85,7 @@ def _whole_costs(
 
 @kernel(**VECTORS)
 def _costs(sums: Any, noise: float, price: float, lost: float, j: int, low: Any, high: Any) -> None:
-    """Put what w(0, j), w(1, j), … are no less than to `low`, and what they are no more than to `high`."""
+    """Write lower bounds on w(0, j), w(1, j), … to `low`, and upper bounds to `high`."""
     p, p_rest, q, q_rest = sums[0][:j], sums[1][:j], sums[2][:j], sums[3][:j]
     to = (sums[0][j], sums[1][j], sums[2][j], sums[3][j])
     for i in range(low.size):
@@ -97,7 +97,7 @@ def _costs(sums: Any, noise: float, price: float, lost: float, j: int, low: Any,
 
 @kernel(fastmath={"nnan", "nsz"})
 def _first_least(d: Any, costs: Any) -> Any:
-    """Where d + costs is least, and how much that is."""
+    """The position and value of the minimum of d + costs."""
     least = np.inf
     for i in range(costs.size):
         least = min(least, d[i] + costs[i])
@@ -109,13 +109,13 @@ def _first_least(d: Any, costs: Any) -> Any:
 
 @kernel(**VECTORS)
 def _enclosed(sums: Any, noise: float, price: float, lost: float, most: int) -> Any:
-    """Least costs from below, and where last runs may begin: ``begins[places[r, j, 0]:places[r, j, 1]]``.
+    """Lower bounds on least costs, and starts of last runs: ``begins[places[r, j, 0]:places[r, j, 1]]``.
 
-    One row, 0, of all numbers of runs; or with `most` a row for each.
+    One row, 0, for any number of runs; or with `most` one row for each number.
     """
     n = sums[0].size - 1
     lowest = np.full((most + 1, n + 1), np.inf)
-    # The same, and what least costs are no more than, a rounding of the next sum further out.
+    # The same bounds, and upper bounds, widened by the rounding error of the next sum.
     lower, higher = lowest.copy(), lowest.copy()
     lowest[0, 0] = lower[0, 0] = higher[0, 0] = 0.0
     places = np.zeros((most + 1, n + 1, 2), np.int64)
@@ -141,7 +141,7 @@ def _enclosed(sums: Any, noise: float, price: float, lost: float, most: int) -> 
 
 @kernel()
 def _passed(places: Any, begins: Any) -> Any:
-    """Which places [r, j], but for the first, a best cut may pass; and the lengths of its runs, as flags."""
+    """Flags of the places [r, j] (not of the first) that a best cut may pass, and of its runs' lengths."""
     passed = np.zeros(places.shape[:2], np.bool_)
     lengths = np.zeros(places.shape[1], np.bool_)
     passed[-1, -1] = True

@@ -1,13 +1,14 @@
 """Exchanges of units along a tree: from any feasible counts to the optimal ones, in whole numbers.
 
-Σ w(x − y)² over the nodes of a tree, every node's count the sum of its children's, is M-convex in the
-leaves' counts: units of a subtree come at strictly rising costs, and x is optimal just if nowhere among
-brothers the dearest unit held costs more than the cheapest one on offer (Murota 2003, ch. 6). So units move
-between brothers until that holds, from the leaves up; at the top, the sizes trade like brothers.
+Σ w(x − y)² over the nodes of a tree, where every node's count is the sum of its children's, is M-convex in
+the leaves' counts: the units of a subtree have strictly increasing costs, and x is optimal if and only if,
+within every family, no unit held costs more than the cheapest unit available (Murota 2003, ch. 6). So units
+move between siblings until that holds, from the leaves up; at the root, they move between the sizes in the
+same way.
 
-Steps of δ units obey the same law on the grid x + δℤ, so far answers come near in large steps; each finer
-grid then has few exchanges left (the proximity theorem). Brothers are ranked by knock-out tournaments: an
-exchange costs the logarithm of each family that it passes, however wide.
+The same holds for steps of δ units on the grid x + δℤ, so a distant answer is approached in large steps; by
+the proximity theorem each finer grid then needs few exchanges. Siblings are ranked by knock-out tournaments:
+an exchange takes the logarithm of the size of each family that it passes.
 
 Ties: of equally cheap units the one of the earlier size, and then of the earlier child, is taken.
 """
@@ -23,14 +24,14 @@ from models.programs.layout import Ints, Layout, in_blocks
 from models.witnesses.node_prices import NEVER
 
 _PATIENCE = 2
-"""Exchanges for each member of a family before x counts as far from the optimum."""
+"""Exchanges per member of a family after which x counts as far from the optimum."""
 
 _ENDLESS = 1 << 31
 
 _RANKED = 1
-"""Stands in the free first place of a family's tournament once it has been played."""
+"""Marks, in the unused first place of a family's tournament, that it has been played."""
 
-# Numba compiles a kernel anew for every Python constant in a call, but not for NumPy's.
+# Numba compiles a kernel again for every Python constant in a call, but not for NumPy's.
 _FIRST, _NEXT = np.int64(0), np.int64(1)
 _LEAST, _MOST = np.int64(1), np.int64(-1)
 _UP, _DOWN = np.bool_(True), np.bool_(False)
@@ -39,9 +40,9 @@ _UP, _DOWN = np.bool_(True), np.bool_(False)
 class State(NamedTuple):
     """What the kernels share. Arrays over the counts are flat: node i of size s is at ``s · nodes + i``.
 
-    `last` and `following` are the costs, a unit, of the last step held by each subtree and of its next one;
-    `dear` and `cheap` hold each family's two tournaments, in the places of its members: the winner of all is
-    second, the two that it met are in the places after it, and so on; the first place is free.
+    `last` and `following` are the unit costs of the last step held by each subtree and of its next one.
+    `costliest` and `cheapest` hold each family's two tournaments in its members' places: the winner of all is
+    second, the winners of the two halves follow, and so on; the first place is unused.
     """
 
     first: Any
@@ -54,8 +55,8 @@ class State(NamedTuple):
     upper: Any
     last: Any
     following: Any
-    dear: Any
-    cheap: Any
+    costliest: Any
+    cheapest: Any
 
 
 def exchange(
@@ -67,11 +68,11 @@ def exchange(
     ----------
     layout : Layout
     y : int64 array, shape (sizes, nodes)
-        The noisy counts, times `unit`; by size, in the order of the layout.
+        The noisy counts times `unit`; by size, in the order of the layout.
     x : int64 array, shape (sizes, nodes)
-        Whole counts that keep every constraint; written to.
+        Whole feasible counts; overwritten by the optimal ones.
     unit : int
-        What one count is worth in the scale of y.
+        The scale of y: one count is `unit` in y.
     lower, upper : int64 arrays, shape (sizes, nodes), or None
         Each count's own domain; None: 0 and no bound.
     weight : int64 array, shape (nodes,)
@@ -96,19 +97,19 @@ def exchange(
 
 @kernel()
 def _room_below(x: int, lower: Any, at: int) -> int:
-    """How far a count may fall."""
+    """By how much a count may fall."""
     return x if lower is None else x - lower[at]
 
 
 @kernel()
 def _room_above(x: int, upper: Any, at: int) -> int:
-    """How far a count may rise."""
+    """By how much a count may rise."""
     return NEVER if upper is None else upper[at] - x
 
 
 @kernel()
 def _own(t: State, base: int, i: int, unit: int, step: int) -> Any:
-    """A node's own cost, a unit, of its last step and of its next one; ∓NEVER at the ends of its domain."""
+    """The unit costs of a node's own last step and of its next one; ∓NEVER at the ends of its domain."""
     at, w = base + i, t.weight[i]
     x = t.x[at]
     slope = 2 * w * (unit * x - t.y[at])
@@ -119,7 +120,7 @@ def _own(t: State, base: int, i: int, unit: int, step: int) -> Any:
 
 @kernel(nogil=True)
 def _join(own: int, below: int) -> int:
-    """The cost of a step that passes a node: never, where the node or all below it refuse."""
+    """The cost of a step through a node: ±NEVER if the node or its children do not allow the step."""
     if abs(own) == NEVER or abs(below) == NEVER:
         return own if abs(own) == NEVER else below
     return own + below
@@ -127,29 +128,29 @@ def _join(own: int, below: int) -> int:
 
 @kernel(nogil=True)
 def _extremes(last: Any, following: Any) -> Any:
-    """A family's dearest last and cheapest next step."""
-    dearest, cheapest = -NEVER, NEVER
+    """A family's costliest last and cheapest next step."""
+    costliest, cheapest = -NEVER, NEVER
     for j in range(last.size):
-        dearest, cheapest = max(dearest, last[j]), min(cheapest, following[j])
-    return dearest, cheapest
+        costliest, cheapest = max(costliest, last[j]), min(cheapest, following[j])
+    return costliest, cheapest
 
 
 @kernel(nogil=True)
 def _best(winners: Any, place: int, members: int, k: int) -> int:
-    """Who comes out of node k of a tournament: nodes ``members … 2·members − 1`` are the members."""
+    """The winner at node k of a tournament; nodes ``members … 2·members − 1`` are the members."""
     return k - members if k >= members else winners[place + k]
 
 
 @kernel(nogil=True)
 def _ahead(values: Any, begin: int, stride: int, j: int, k: int, sign: int) -> int:
-    """Of two members the one of less cost, the earlier at ties; with sign −1 of more, the later at ties."""
+    """Of two members the cheaper, at ties the earlier; with sign −1 the costlier, at ties the later."""
     less = sign * (values[begin + k * stride] - values[begin + j * stride])
     return j if less > 0 or (less == 0 and sign * (k - j) > 0) else k
 
 
 @kernel(nogil=True)
 def _rank(values: Any, winners: Any, begin: int, stride: int, place: int, members: int, sign: int) -> None:
-    """Play a family's tournament; `place` is where its winners are kept."""
+    """Play a family's tournament; its winners are stored from `place` on."""
     for k in range(members - 1, 0, -1):
         left, right = _best(winners, place, members, 2 * k), _best(winners, place, members, 2 * k + 1)
         winners[place + k] = _ahead(values, begin, stride, left, right, sign)
@@ -159,7 +160,7 @@ def _rank(values: Any, winners: Any, begin: int, stride: int, place: int, member
 def _replay(
     values: Any, winners: Any, begin: int, stride: int, place: int, members: int, j: int, sign: int
 ) -> None:
-    """Play again the games of member j, whose cost has changed, until they end as before without it."""
+    """Play again the games of member j, whose cost has changed, until a winner is unchanged and not j."""
     k = (members + j) >> 1
     while k >= 1:
         left, right = _best(winners, place, members, 2 * k), _best(winners, place, members, 2 * k + 1)
@@ -172,28 +173,28 @@ def _replay(
 
 @kernel(nogil=True)
 def _rank_family(t: State, place: int, members: int) -> None:
-    """Play a family's tournaments, unless that has been done since the scan of the tree came by."""
-    if members > 1 and t.dear[place] != _RANKED:
-        _rank(t.last, t.dear, place, _NEXT, place, members, _MOST)
-        _rank(t.following, t.cheap, place, _NEXT, place, members, _LEAST)
-        t.dear[place] = _RANKED
+    """Play a family's tournaments, unless that has been done since the last scan of the tree."""
+    if members > 1 and t.costliest[place] != _RANKED:
+        _rank(t.last, t.costliest, place, _NEXT, place, members, _MOST)
+        _rank(t.following, t.cheapest, place, _NEXT, place, members, _LEAST)
+        t.costliest[place] = _RANKED
 
 
 @kernel(nogil=True)
 def _refresh(t: State, base: int, i: int, unit: int, step: int) -> None:
-    """The costs of node i's subtree, from its own count and its children's tournaments."""
+    """Update the costs of node i's subtree, from its own count and its children's tournaments."""
     gives, takes = _own(t, base, i, unit, step)
     members = t.degree[i]
     if members:
         place = base + t.first[i]
-        gives = _join(gives, t.last[place + _best(t.dear, place, members, _NEXT)])
-        takes = _join(takes, t.following[place + _best(t.cheap, place, members, _NEXT)])
+        gives = _join(gives, t.last[place + _best(t.costliest, place, members, _NEXT)])
+        takes = _join(takes, t.following[place + _best(t.cheapest, place, members, _NEXT)])
     t.last[base + i], t.following[base + i] = gives, takes
 
 
 @kernel(nogil=True)
 def _move(t: State, at: int, up: bool, unit: int, step: int, path: Any) -> None:
-    """Give a subtree its cheapest next step, or take away its dearest last one."""
+    """Add a subtree's cheapest next step, or remove its costliest last one."""
     n = t.first.size
     i = at % n
     base, length = at - i, 0
@@ -205,47 +206,47 @@ def _move(t: State, at: int, up: bool, unit: int, step: int, path: Any) -> None:
             break
         place, members = base + t.first[i], t.degree[i]
         _rank_family(t, place, members)
-        i = t.first[i] + _best(t.cheap if up else t.dear, place, members, _NEXT)
+        i = t.first[i] + _best(t.cheapest if up else t.costliest, place, members, _NEXT)
     for k in range(length - 1, -1, -1):
         _refresh(t, base, path[k], unit, step)
         if k > 0:
             i = path[k - 1]
             place, j = base + t.first[i], path[k] - t.first[i]
-            _replay(t.last, t.dear, place, _NEXT, place, t.degree[i], j, _MOST)
-            _replay(t.following, t.cheap, place, _NEXT, place, t.degree[i], j, _LEAST)
+            _replay(t.last, t.costliest, place, _NEXT, place, t.degree[i], j, _MOST)
+            _replay(t.following, t.cheapest, place, _NEXT, place, t.degree[i], j, _LEAST)
 
 
 @kernel(nogil=True)
 def _trade(
-    t: State, dear: Any, cheap: Any, begin: int, stride: int, place: int, members: int, unit: int, step: int,
-    limit: int, path: Any,
+    t: State, costliest: Any, cheapest: Any, begin: int, stride: int, place: int, members: int, unit: int,
+    step: int, limit: int, path: Any,
 ) -> Any:  # fmt: skip
-    """Exchange between ranked brothers (every `stride`-th from `begin`) until no step between them gains.
+    """Exchange between ranked siblings (every `stride`-th from `begin`) until no exchange saves anything.
 
-    At single units, exchanges of no gain also go on until the order of ties is kept. False: so many were
-    not enough.
+    For single units, exchanges that save nothing are also made until ties are in order. False: `limit`
+    exchanges were not enough.
     """
     for _ in range(limit):
-        j, k = _best(dear, place, members, _NEXT), _best(cheap, place, members, _NEXT)
+        j, k = _best(costliest, place, members, _NEXT), _best(cheapest, place, members, _NEXT)
         gives, takes = t.last[begin + j * stride], t.following[begin + k * stride]
         if gives < takes or (gives == takes and (step > 1 or j <= k)) or gives == -NEVER or takes == NEVER:
             return True
         _move(t, begin + j * stride, _DOWN, unit, step, path)
-        _replay(t.last, dear, begin, stride, place, members, j, _MOST)
-        _replay(t.following, cheap, begin, stride, place, members, j, _LEAST)
+        _replay(t.last, costliest, begin, stride, place, members, j, _MOST)
+        _replay(t.following, cheapest, begin, stride, place, members, j, _LEAST)
         _move(t, begin + k * stride, _UP, unit, step, path)
-        _replay(t.last, dear, begin, stride, place, members, k, _MOST)
-        _replay(t.following, cheap, begin, stride, place, members, k, _LEAST)
+        _replay(t.last, costliest, begin, stride, place, members, k, _MOST)
+        _replay(t.following, cheapest, begin, stride, place, members, k, _LEAST)
     return False
 
 
 @kernel(nogil=True)
-def _at_rest(last: Any, following: Any, dearest: int, cheapest: int, step: int) -> Any:
-    """Whether a family with these extremes has nothing to exchange; a quick look, without tournaments."""
-    if dearest != cheapest or step > 1:
-        return dearest <= cheapest
+def _at_rest(last: Any, following: Any, costliest: int, cheapest: int, step: int) -> Any:
+    """Whether a family with these extremes has nothing to exchange; a quick check without tournaments."""
+    if costliest != cheapest or step > 1:
+        return costliest <= cheapest
     j, k = last.size - 1, 0
-    while last[j] != dearest:
+    while last[j] != costliest:
         j -= 1
     while following[k] != cheapest:
         k += 1
@@ -254,7 +255,7 @@ def _at_rest(last: Any, following: Any, dearest: int, cheapest: int, step: int) 
 
 @kernel(nogil=True)
 def _settle(t: State, begin: int, end: int, unit: int, step: int, patience: int) -> Any:
-    """Make each of some sizes optimal, on the grid of this step, for what its root holds; see `_trade`."""
+    """Make some sizes optimal on the grid of this step, each for its root's count; see `_trade`."""
     n, done = t.first.size, True
     path = np.empty(_levels(t.parent), np.int64)
     for s in range(begin, end):
@@ -265,28 +266,32 @@ def _settle(t: State, begin: int, end: int, unit: int, step: int, patience: int)
                 place = base + t.first[i]
                 last = t.last[place : place + t.degree[i]]
                 following = t.following[place : place + t.degree[i]]
-                dearest, cheapest = _extremes(last, following)
-                t.dear[place] = 0
-                if not _at_rest(last, following, dearest, cheapest, step):
+                costliest, cheapest = _extremes(last, following)
+                t.costliest[place] = 0
+                if not _at_rest(last, following, costliest, cheapest, step):
                     _rank_family(t, place, last.size)
                     size = last.size
                     limit = patience * size
-                    done &= _trade(t, t.dear, t.cheap, place, _NEXT, place, size, unit, step, limit, path)
+                    done &= _trade(
+                        t, t.costliest, t.cheapest, place, _NEXT, place, size, unit, step, limit, path
+                    )
                     _refresh(t, base, i, unit, step)
                     continue
-                gives, takes = _join(gives, dearest), _join(takes, cheapest)
+                gives, takes = _join(gives, costliest), _join(takes, cheapest)
             t.last[base + i], t.following[base + i] = gives, takes
     return done
 
 
 @kernel()
-def _trade_sizes(t: State, dear: Any, cheap: Any, unit: int, step: int, patience: int) -> Any:
+def _trade_sizes(t: State, costliest: Any, cheapest: Any, unit: int, step: int, patience: int) -> Any:
     """Exchange between the sizes."""
     n = t.first.size
     path = np.empty(_levels(t.parent), np.int64)
-    _rank(t.last, dear, _FIRST, n, _FIRST, dear.size, _MOST)
-    _rank(t.following, cheap, _FIRST, n, _FIRST, cheap.size, _LEAST)
-    return _trade(t, dear, cheap, _FIRST, n, _FIRST, dear.size, unit, step, patience * dear.size, path)
+    _rank(t.last, costliest, _FIRST, n, _FIRST, costliest.size, _MOST)
+    _rank(t.following, cheapest, _FIRST, n, _FIRST, cheapest.size, _LEAST)
+    return _trade(
+        t, costliest, cheapest, _FIRST, n, _FIRST, costliest.size, unit, step, patience * costliest.size, path
+    )
 
 
 @kernel(nogil=True)

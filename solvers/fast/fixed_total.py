@@ -1,9 +1,9 @@
-"""Counts that must add up to a given total: one price says which units are taken.
+"""Counts that add up to a given total: one price determines which units are taken.
 
 In squares, the k-th unit of entry i costs w(2(k − y) − 1), more than the one before it. So the best answer
-takes the cheapest units of all; that is, all that cost less than some price, and some of those that cost
-just that. Over the reals the price solves Σ max(0, y + λ/2w) = total, by dropping, again and again, the
-entries left at 0. Over the integers it is near that one: a few looks at the entries bracket it and a few
+takes the cheapest units of all: all that cost less than some price, and some of those that cost exactly the
+price. Over the reals the price solves Σ max(0, y + λ/2w) = total, by repeatedly dropping the entries that it
+leaves at 0. Over the integers the price is near that one: a few passes over the entries bracket it and a few
 more find it, exactly and without a sort.
 """
 
@@ -23,10 +23,10 @@ from models.certificate import Witness
 
 
 def solve_simplex_qp(model: SimplexQP) -> tuple[NDArray[Any], None]:
-    """The nearest counts; over the integers, of units that cost the same the first entries' are taken."""
+    """The nearest counts; over the integers, of units of equal cost those of the first entries."""
     y = np.asarray(model.noisy)
     w = None if model.weights is None else np.asarray(model.weights)
-    each = max(1, y.size // 10_000)  # some entries tell about where the price is
+    each = max(1, y.size // 10_000)  # a sample of the entries gives a first guess of the price
     few = [None if a is None else a[::each].copy() for a in (y, w)]
     price = _price(y, w, model.total, _price(*few, model.total // each, np.inf))
     if not model.integer:
@@ -36,12 +36,12 @@ def solve_simplex_qp(model: SimplexQP) -> tuple[NDArray[Any], None]:
     x = np.zeros(y.size, np.int64)
     if model.total == 0:
         return x, None
-    # Prices as whole multiples of a power of two: sums with them are exact where the data are as coarse,
-    # so that costs that are equal stay so. The price sought is within w of that over the reals.
+    # Prices are whole multiples of a power of two. Sums with them are exact if the data are as coarse, so
+    # that equal costs remain equal. The price is within w of that over the reals.
     largest = abs(price) + 2 * (1 if w is None else float(w.max())) * (exact.reach(y) + 2)
     unit = 2.0 ** (math.frexp(largest)[1] - 52)
     if exact.is_exact(y) and (w is None or exact.is_exact(w)):
-        # Whole prices: floats hold them, and divide them, exactly as far as 52 bits.
+        # Whole prices of up to 52 bits: floats represent and divide them exactly.
         whole = 1.0 if unit <= 1 else None
         _whole(y, w, model.total, int(price), whole, 1, x)
     else:
@@ -52,7 +52,7 @@ def solve_simplex_qp(model: SimplexQP) -> tuple[NDArray[Any], None]:
 def search_simplex_price(model: SimplexQP, x: NDArray[Any]) -> Witness | None:
     """The best price over the reals in Fractions, for exact answers to exact data; None for others.
 
-    Entries that the price leaves at 0 are dropped, again and again; fast where weights repeat.
+    Entries that the price leaves at 0 are dropped repeatedly; this is fast if weights repeat.
     """
     y, w = model.data
     if model.integer or y.size == 0 or not all(map(exact.is_exact, (np.asarray(x), y, w))):
@@ -72,10 +72,10 @@ def search_simplex_price(model: SimplexQP, x: NDArray[Any]) -> Witness | None:
 
 
 def solve_fixed_sum(model: FixedSum) -> tuple[NDArray[np.int64], None]:
-    """The answer nearest in squares, which is nearest in absolute changes too: one for both norms.
+    """The answer nearest in squares, which is also nearest in absolute changes: one answer for both norms.
 
-    Squares shift all entries in one direction, none past what the total asks for, and no unit of any such
-    answer costs more in absolute changes. Of units that cost the same the first entries' are taken.
+    In squares all entries move in the same direction, and no further than the total requires, which is
+    optimal in absolute changes as well. Ties: of units of equal cost those of the first entries are taken.
     """
     noisy, totals, offsets = model.data
     x = np.empty(noisy.size, np.int64)
@@ -99,8 +99,8 @@ def solve_controlled_rounding(model: ControlledRounding) -> tuple[NDArray[np.int
 def _largest_up(values: Any, ups: int, x: Any) -> None:
     """Round up the values with the largest fractional parts, the rest down.
 
-    Counting the parts by their leading bits tells among which few the least to go up is: only they are
-    partitioned.
+    Counts of the parts by their leading bits locate the smallest part that goes up among a few, and only
+    these are partitioned.
     """
     bins = 1 << 12
     counts = np.zeros(bins + 1, np.int64)
@@ -143,9 +143,9 @@ def _segments(noisy: Any, totals: Any, offsets: Any, x: Any) -> None:
 
 @kernel(error_model="numpy", fastmath={"reassoc"})
 def _price(y: Any, w: Any, total: int, price: float) -> float:
-    """The λ with Σ max(0, y + λ/2w) = total, by Newton's steps from a guess.
+    """The λ with Σ max(0, y + λ/2w) = total, by Newton's method from a guess.
 
-    From the second on, each step drops entries for good. Where there are none at all, it is the guess.
+    From the second step on, each step drops entries for good. Without entries, the result is the guess.
     """
     before = -1
     while True:
@@ -173,7 +173,7 @@ def _real(y: Any, w: Any, price: float, total: int, x: Any) -> None:
         x[i] = z
         held += z
         spread += half * (1.0 if z > 0 else 0.0)
-    if spread > 0:  # what rounding has lost, where counts and price are far from 0 and nearly cancel
+    if spread > 0:  # correct the rounding error of counts and a price that are large and nearly cancel
         price = (total - held) / spread
         for i in range(y.size):
             half = 0.5 if w is None else 0.5 / w[i]
@@ -182,7 +182,7 @@ def _real(y: Any, w: Any, price: float, total: int, x: Any) -> None:
 
 @kernel()
 def _whole(y: Any, w: Any, total: int, start: int, unit: Any, step: int, x: Any) -> None:
-    """Fill x at the least price at which `total` units can be had; prices are counted in `unit`, or 1."""
+    """Fill x at the least price that gives `total` units; prices are multiples of `unit` (None: 1)."""
     low = high = start
     if _held(y, w, total, low, unit) < total:
         while True:
@@ -219,7 +219,7 @@ def _whole(y: Any, w: Any, total: int, start: int, unit: Any, step: int, x: Any)
 
 @kernel()
 def _held(y: Any, w: Any, total: int, price: int, unit: Any) -> int:
-    """How many units cost no more than the price; where they might not fit, just whether above the total."""
+    """How many units cost at most the price; if that might overflow, possibly just over the total."""
     held = 0
     if float(total) * y.size < 2.0**62:
         for i in range(y.size):
@@ -234,7 +234,7 @@ def _held(y: Any, w: Any, total: int, price: int, unit: Any) -> int:
 
 @kernel(error_model="numpy")
 def _units(y: Any, m: Any, total: int, price: int, unit: Any) -> int:
-    """How many units of one entry cost no more than the price (as whole units), at most the total."""
+    """How many units of one entry cost at most the price; at most the total."""
     if unit is None:
         return int(min(max((price + m * (2 * y + 1)) // (2 * m), 0), total))
     return int(min(max((price * unit + m * (2 * y + 1)) / (2 * m), 0.0), float(total)))

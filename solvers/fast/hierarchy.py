@@ -1,10 +1,10 @@
 """The hierarchy QIP without cost tables: prices down the tree, then exchanges of single units.
 
 The relaxation's prices give each region its share of its parent's count. Over the integers the shares are
-rounded down and the rest handed out in order; then units move between brothers, and between sizes, as long
-as one given up saves more than the one taken costs (`solvers.fast.exchange`). The relaxation, in floats, only
-makes the exchanges few; exactness comes from the exchanges, in whole numbers, so counts may be as large as
-the model takes them.
+rounded down and the rest is distributed in order. Then units move between siblings, and between sizes, as
+long as removing one saves more than adding the other costs (`solvers.fast.exchange`). The relaxation, in
+floats, only reduces the number of exchanges. The exchanges are in whole numbers, so the answer is exact for
+all counts that the model takes.
 
 Ties: of equally cheap units the one of the earlier size, and then of the earlier child, is taken.
 """
@@ -29,7 +29,7 @@ from solvers.fast.hierarchy_relaxed import Relaxation, inner_nodes, real_answer,
 
 
 def solve_hierarchy(model: HierarchyQIP) -> tuple[NDArray[Any] | None, None]:
-    """The optimum of the (untruncated or windowed) QIP or of its relaxation; None if no answer exists."""
+    """The optimum of the QIP, with or without a window, or of its relaxation; None if there is no answer."""
     layout = layout_of(model.tree)
     weight = model.node_weights[layout.order]
     if not model.integer:
@@ -61,7 +61,8 @@ def search_prices(model: HierarchyQIP, x: NDArray[Any]) -> Witness | None:
 def exchanged(model: HierarchyQIP, x: NDArray[Any]) -> NDArray[Any] | None:
     """The optimum, by exchanges from feasible counts; over the reals on a fine grid. None: beyond 64 bits.
 
-    Over the reals it takes windows, too; its answer is as far from the optimum as the grid is wide.
+    Over the reals windows are possible, too. The answer differs from the optimum by at most the width of the
+    grid.
     """
     grid = on_grid(model)
     if grid is None:
@@ -88,10 +89,11 @@ def exchanged(model: HierarchyQIP, x: NDArray[Any]) -> NDArray[Any] | None:
 
 
 def on_grid(model: HierarchyQIP) -> tuple[Ints, int] | None:
-    """``(y, unit)``: the noisy counts times a number, and that number, such that all costs fit 64 bits.
+    """``(y, unit)``: the noisy counts times `unit`, whole numbers such that all costs fit 64 bits.
 
-    Fractions get a common denominator. Floats get a power of two, and are rounded; over the reals no
-    finer than 2⁻³⁰, which is enough for prices whose error counts squared. None: they do not fit.
+    For fractions `unit` is a common denominator. For floats it is a power of two, and the products are
+    rounded; over the reals it is at most 2³⁰, which is enough, as the gap is quadratic in the prices' errors.
+    None: they do not fit.
     """
     noisy, window = model.counts, model.window or 0
     if noisy.dtype == np.int64 and model.integer:
@@ -131,7 +133,7 @@ def apportioned(
     ----------
     weight : int64 array, shape (nodes,)
     y : int64 array, shape (sizes, nodes)
-        Noisy counts, as `prices` in a scale where one count is worth `unit`.
+        Noisy counts; like `prices`, in a scale where one count is `unit`.
     lower, upper : int64 arrays of that shape, or None
         The least and the most that each subtree can hold.
     """
@@ -149,8 +151,8 @@ def apportioned(
 def _apportion(shares: Any, total: int, lower: Any, upper: Any, out: Any) -> None:
     """Whole numbers within bounds (None: 0 and no bound) that sum to the total, near the shares.
 
-    Rounded down, then the rest in order: brothers whose shares differ by whole numbers, as those of leaves
-    do, are then optimal, and their ties in order.
+    Shares are rounded down, and the rest is distributed in order. Siblings whose shares differ by whole
+    numbers, as those of leaves do, are then optimal, with their ties in order.
     """
     n = shares.size
     left = total

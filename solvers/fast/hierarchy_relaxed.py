@@ -1,11 +1,12 @@
 """The relaxed hierarchy QP by prices: Newton's method on which leaves hold anything.
 
-At a price q a leaf of weight w holds max(0, ỹ + q/2w), and a region with count x turns its children's price
-q into its own, q + 2w(x − ỹ). Given the set of leaves that hold more than 0, all this is linear: one pass up
-the tree writes what each subtree holds as a line in its price, the price of (H2) follows, and one pass down
-gives every region's. Holdings are convex and rise with prices, so this Newton iteration starts with all
-leaves and only ever drops some: from the second round on prices fall towards the answer, which they reach
-in finitely many rounds (Ortega & Rheinboldt 2000, §13.3) — about ten, for counts of any spread.
+At a price q a leaf of weight w has the count max(0, ỹ + q/2w), and a region with count x and children's price
+q has the price q + 2w(x − ỹ). Given the set of leaves with positive counts, all this is linear: one pass up
+the tree writes each subtree's count as a linear function of its price, the price of (H2) follows, and one
+pass down gives every region's price. Counts are convex and increasing functions of prices, so this Newton
+iteration starts with all leaves and only drops some. From the second round on prices fall towards the answer,
+which they reach in finitely many rounds (Ortega & Rheinboldt 2000, §13.3), about ten for counts of any
+spread.
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ class Relaxation(NamedTuple):
     root : float
         The price of a unit at the root.
     price : array, shape (sizes, nodes)
-        What each internal node's children pay; undefined for leaves.
+        The price for each internal node's children; undefined for leaves.
     supply : array, shape (sizes,)
-        What each size holds.
+        The count of each size at the root.
     """
 
     root: float
@@ -53,7 +54,7 @@ def relaxed(layout: Layout, weight: Ints, y: NDArray[Any], total: float) -> Rela
             break
         slope = float(growth[:, 0].sum())
         if slope == 0:
-            break  # nobody holds anything: the total is 0
+            break  # all counts are 0, and so is the total
         root = (total - float(held[:, 0].sum())) / slope
     return Relaxation(root, price, held[:, 0] + growth[:, 0] * root)
 
@@ -74,12 +75,12 @@ def real_answer(layout: Layout, weight: Ints, y: NDArray[np.float64], total: flo
     rows = (layout.first, layout.degree, inner, 0.5 / weight, y, prices.price, x)
     in_blocks(lambda a, b: _fill(*rows, a, b), y.shape[0], y.size)
     found = x[:, 0].sum()
-    return x * (total / found) if found > 0 else x  # where counts dwarf the total, prices miss some digits
+    return x * (total / found) if found > 0 else x  # if counts far exceed the total, prices lose some digits
 
 
 @kernel(nogil=True, fastmath={"reassoc"})
 def _held_at(y: Any, more: float) -> Any:
-    """``(Σ y, number)`` of the leaves that hold more than 0, when a price makes each hold so much more."""
+    """``(Σ y, number)`` of the leaves with ``y + more > 0``."""
     held, number = 0.0, 0
     for j in range(y.size):
         active = y[j] + more > 0
@@ -93,7 +94,7 @@ def _round(
     first: Any, degree: Any, parent: Any, inner: Any, leafy: Any, half: Any, y: Any, price: Any, held: Any,
     growth: Any, root: float, begin: int, end: int,
 ) -> bool:  # fmt: skip
-    """Prices down from the root's, then lines ``held + growth · price`` up; whether some leaf dropped out."""
+    """Prices down from the root's, then lines ``held + growth · price`` up; whether a leaf was dropped."""
     moved = root == np.inf
     for s in range(begin, end):
         for i in inner:
@@ -128,9 +129,9 @@ def _round(
 
 @kernel(nogil=True)
 def shares(y: Any, degree: Any, half: Any, price: Any, i: int, begin: int, end: int, out: Any) -> None:
-    """What the children ``begin … end - 1`` of node i hold over the reals, by one size's prices.
+    """The real counts of the children ``begin … end - 1`` of node i, by one size's prices.
 
-    They are of one level, and so of one weight; `half` is 1/2w.
+    They are on one level, and so have one weight; `half` is 1/2w.
     """
     u, v = y[begin:end], out[begin:end]
     for j in range(u.size):
@@ -144,7 +145,7 @@ def shares(y: Any, degree: Any, half: Any, price: Any, i: int, begin: int, end: 
 def _fill(
     first: Any, degree: Any, inner: Any, half: Any, y: Any, price: Any, x: Any, begin: int, end: int
 ) -> None:
-    """The answer over the reals, its sums taken from the leaves up, so that they fit."""
+    """The answer over the reals; inner counts are sums of their children's, so that all sums hold."""
     for s in range(begin, end):
         for i in inner:
             shares(y[s], degree, half, price[s], i, first[i], first[i] + degree[i], x[s])

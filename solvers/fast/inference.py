@@ -1,10 +1,10 @@
 """Constrained inference in two passes over the nodes: weighted averaging up, mean consistency down.
 
-Qardaji, Yang & Li (2013, §3.3) print both for complete trees of one variance. In general a node's own
-count and the sum of its children's estimates are averaged by their variances, and what a node's final
-count differs from that sum by goes to its children in proportion to their variances. Parents come before
-their children in level order, so each pass is one loop over the nodes. On regular trees whose levels have
-one variance each, the paper's case, the weights are one number a level.
+Qardaji, Yang & Li (2013, §3.3) print both passes for complete trees of one variance. In general a node's own
+count and the sum of its children's estimates are averaged by their variances, and the difference of a node's
+final count from that sum is distributed to its children in proportion to their variances. Parents come before
+their children in level order, so each pass is one loop over the nodes. On regular trees with one variance per
+level, the paper's case, there is one weight for each level.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from models.arithmetic.kernels import kernel
 def solve_inference(model: ConstrainedInference) -> tuple[NDArray[Any], None]:
     """The optimum in linear time; Fractions for noisy counts given as objects, else floats.
 
-    Where nodes of infinite variance leave the answer open, what their parent's count leaves over is split
-    evenly among those children whose own subtrees do not fix their counts, on top of what is known of
-    these: an unmeasured leaf starts from 0.
+    If nodes of infinite variance leave the answer undetermined, the rest of their parent's count is split
+    evenly among the children whose own subtrees do not determine their counts, in addition to what is known
+    of these: an unmeasured leaf starts from 0.
     """
     tree, noisy, variance = model.tree, np.asarray(model.noisy), np.asarray(model.variance)
     passes: Any
@@ -48,12 +48,12 @@ def solve_inference(model: ConstrainedInference) -> tuple[NDArray[Any], None]:
 def _two_passes(
     parent: Any, noisy: Any, variance: Any, zero: Any, x: Any, error: Any, below: Any, spread: Any
 ) -> None:
-    """The consistent counts, written to x; `zero` says in which kind of number.
+    """Write the consistent counts to x; `zero` is the 0 of the kind of number to compute with.
 
-    On the way up ``x`` and ``error`` become each subtree's own best estimate and its variance, ``below`` and
-    ``spread`` (which end where the last level begins) the sums of these over the children. A child of
-    infinite variance is open: where there are such, ``spread`` is minus their number. On the way down
-    ``below`` becomes the surplus of a node over it, per unit of variance or per open child.
+    On the way up ``x`` and ``error`` become each subtree's own best estimate and its variance, and ``below``
+    and ``spread`` (which end where the last level begins) the sums of these over the children. If a node has
+    children of infinite variance, ``spread`` is minus their number. On the way down ``below`` becomes the
+    surplus of a node over that sum, per unit of variance or per child of infinite variance.
     """
     n, inner = parent.size, below.size
     for i in range(n - 1, -1, -1):
@@ -89,7 +89,7 @@ def _two_passes(
 
 
 def _regular(model: ConstrainedInference) -> NDArray[np.float64]:
-    """The same where all nodes of a level are alike: a weight a level, and families side by side.
+    """The same for trees whose levels are uniform: one weight per level, and siblings adjacent.
 
     On the way up x becomes each subtree's own best estimate, of variance ``error``: ``share`` of a node's
     own count and the rest of its children's sum.
@@ -118,7 +118,7 @@ def _regular(model: ConstrainedInference) -> NDArray[np.float64]:
 
 @kernel(fastmath={"reassoc"})
 def _up(children: Any, noisy: Any, share: float, b: int, x: Any) -> None:
-    """Estimates of nodes from those of their children, b each; families of two, the paper's, on vectors."""
+    """Estimates of nodes from those of their children, b each; for b = 2, the paper's case, vectorized."""
     if b == 2:
         for p in range(x.size):
             below = children[2 * p] + children[2 * p + 1]
@@ -133,7 +133,7 @@ def _up(children: Any, noisy: Any, share: float, b: int, x: Any) -> None:
 
 @kernel(fastmath={"reassoc"})
 def _down(x: Any, b: int, children: Any) -> None:
-    """What counts exceed their children's estimates by, split evenly among these."""
+    """Split the excess of counts over their children's estimates evenly among the children."""
     if b == 2:
         for p in range(x.size):
             first, second = children[2 * p], children[2 * p + 1]

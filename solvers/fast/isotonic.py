@@ -1,7 +1,7 @@
 """Isotonic regression: pool adjacent violators for p = 2, the slope trick on a heap for p = 1.
 
-Bounds need no algorithm of their own: clipping an optimal answer to them keeps it optimal, because the
-costs are separable and convex. A pinned last entry is an upper bound for all before it.
+Bounds need no algorithm of their own: an optimal answer clipped to them is optimal, because the costs are
+separable and convex. A pinned last entry is an upper bound for all entries before it.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from models.arithmetic.kernels import kernel
 def solve_isotonic(model: Isotonic) -> tuple[NDArray[Any], None]:
     """An optimal answer in O(n) (p = 2) or O(n log n) (p = 1).
 
-    Ties: for p = 2 over integers, a block whose mean lies half-way between two integers goes up; for p = 1
-    it is the least of all optimal answers, entry by entry.
+    Ties: for p = 2 over integers, a block whose mean is half-way between two integers is rounded up; for p =
+    1 the answer is the least of all optimal ones, entry by entry.
     """
     y, w = np.asarray(model.noisy), None if model.weights is None else np.asarray(model.weights)
     n, upper = y.size, model.upper
@@ -32,7 +32,7 @@ def solve_isotonic(model: Isotonic) -> tuple[NDArray[Any], None]:
     ends = [end for end in (model.lower, upper) if end is not None]
     if x.dtype == np.int64 and not all(isinstance(end, int) for end in ends):
         x = x.astype(np.result_type(*map(np.asarray, ends)))
-    free = x[: y.size]  # sorted: what the bounds cut off is at its ends
+    free = x[: y.size]  # sorted: only its ends are clipped
     if model.lower is not None:
         lowest = np.asarray(model.lower, x.dtype)
         free[: np.searchsorted(free, lowest)] = lowest
@@ -65,7 +65,7 @@ def _l2(y: NDArray[Any], w: NDArray[Any] | None, integer: bool, room: int) -> ND
 
 
 def _large(y: NDArray[Any], w: NDArray[Any] | None) -> bool:
-    """Whether weighted sums of integers might leave int64: then Python integers are used, exact and slow."""
+    """Whether weighted sums of integers might overflow int64, so that Python integers are needed."""
     if not y.size:
         return False
     weight = (1 if w is None else int(w.max())) * y.size
@@ -85,10 +85,10 @@ def _below(s: Any, m: Any, t: Any, k: Any, fits: Any) -> Any:
 def _pool(y: Any, w: Any, start: Any, sums: Any, mass: Any, out: Any, fits: Any, integer: bool) -> None:
     """Pool adjacent violators; block means are compared exactly, whole data being whole sums.
 
-    `start`, `sums` and `mass` hold the blocks' starts, sums and weights. Without weights (None), a block
-    weighs as much as it is long. `sums` may be the memory of `out`: block b starts at b or later, so that
-    the blocks can be written out from the last to the first. Products of a sum and a weight fit if those
-    of the two weights are at most `fits`.
+    `start`, `sums` and `mass` hold the blocks' starts, sums and weights. Without weights (None), a block's
+    weight is its length. `sums` may share the memory of `out`: block b starts at b or later, so the blocks
+    can be written out from the last to the first. Products of a sum and a weight fit if the product of the
+    two weights is at most `fits`.
     """
     last, i = -1, 0
     while i < y.size:
@@ -120,7 +120,7 @@ def _pool(y: Any, w: Any, start: Any, sums: Any, mass: Any, out: Any, fits: Any,
         m = stop - begin if w is None else mass[block]
         mean = (2 * s + m) // (2 * m) if integer else s / m
         if stop < y.size:
-            mean = min(mean, out[stop])  # sums beyond 53 bits round: two means might swap places
+            mean = min(mean, out[stop])  # sums beyond 53 bits are rounded, which might swap two means
         for j in range(begin, stop):
             out[j] = mean
         stop = begin
@@ -138,7 +138,7 @@ def _l1(y: NDArray[Any], w: NDArray[Any] | None, integer: bool, room: int) -> ND
         y, w, slopes = y.astype(object), w.astype(object), _slopes.py_func
     best = np.zeros(room, y.dtype)
     if integer and not np.issubdtype(y.dtype, np.integer):
-        # Through the integers, w|x − y| bends at floor(y) and at ceil(y), not at y.
+        # Over the integers, w|x − y| has kinks at floor(y) and at ceil(y), not at y.
         low, high = np.floor(y), np.ceil(y)
         middle = w * (low + high - 2 * y)
         slopes(low, high, middle + w, w - middle, w, best)
@@ -149,7 +149,7 @@ def _l1(y: NDArray[Any], w: NDArray[Any] | None, integer: bool, room: int) -> ND
 
 @kernel()
 def _unit_slopes(y: Any, best: Any) -> None:
-    """`_slopes` without weights: every bend is 1, so y goes in twice and the largest point comes out once."""
+    """`_slopes` without weights: every kink is 1, so y is pushed twice and the largest point popped once."""
     point = np.empty_like(y)
     for last in range(y.size):
         at, j = y[last], last
@@ -177,7 +177,7 @@ def _unit_slopes(y: Any, best: Any) -> None:
 
 @kernel()
 def _slopes(first: Any, second: Any, bend_first: Any, bend_second: Any, w: Any, best: Any) -> None:
-    """Slope trick: a max-heap of the points where the best cost so far, as a function of x_i, bends."""
+    """Slope trick: a max-heap of the kinks of the best cost so far, as a function of x_i."""
     n = first.size
     point = np.empty(2 * n, first.dtype)
     bend = np.empty(2 * n, bend_first.dtype)
@@ -191,7 +191,7 @@ def _slopes(first: Any, second: Any, bend_first: Any, bend_second: Any, w: Any, 
                 point[j], bend[j] = point[(j - 1) // 2], bend[(j - 1) // 2]
                 j = (j - 1) // 2
             point[j], bend[j] = at, by
-        left = w[i]  # the slope on the far right, to be flattened: later entries may always be larger
+        left = w[i]  # flatten the slope on the far right, as later entries may be larger at no cost
         while left > 0:
             if bend[0] > left:
                 bend[0] -= left

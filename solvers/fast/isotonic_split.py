@@ -1,9 +1,9 @@
-"""An optimal non-decreasing vector by threshold partitioning: prices that say how far any answer misses.
+"""An optimal non-decreasing vector by threshold partitioning, whose prices bound any answer's excess.
 
-At a threshold m the costs split the entries in two: those before some position are best at m or below, all
-others above m; the position is the one that makes the sum of cost differences f_i(m + 1) − f_i(m) (over
-reals: of derivatives at m) over all entries before it largest (Ahuja & Orlin 2001; Stout 2013). Both parts
-are then problems of their own. It shares nothing with the fast paths, pooling and the slope trick.
+At a threshold m the entries split in two: those before some position are best at m or below, all others above
+m. The position is the one that maximizes the sum of the cost differences f_i(m + 1) − f_i(m) (over the reals:
+of the derivatives at m) over all entries before it (Ahuja & Orlin 2001; Stout 2013). Both parts are then
+independent problems. Nothing is shared with the fast paths, pooling and the slope trick.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from models.certificate import Witness
 
 
 def search(model: Isotonic, x: NDArray[Any]) -> Witness:
-    """The prices of an optimal answer: of exact data and exact x in Fractions where they have to be."""
+    """The prices of an optimal answer; for exact data and exact x in Fractions if necessary."""
     y, w = np.asarray(model.noisy), None if model.weights is None else np.asarray(model.weights)
     exactly = all(exact.is_exact(part) for part in (np.asarray(x), y, w) if part is not None)
     free, weights, upper = y, w, model.upper
@@ -32,7 +32,7 @@ def search(model: Isotonic, x: NDArray[Any]) -> Witness:
     ends: list[Any] = [model.lower, upper]
     if not all(isinstance(end, int | None) for end in ends) or not exactly:
         ends = [None if end is None else Fraction(end) if exactly else float(end) for end in ends]
-    # Costs are separable and convex: cut off at the bounds, an optimal answer stays optimal.
+    # Costs are separable and convex: an optimal answer clipped to the bounds is optimal.
     best = best if ends == [None, None] else np.asarray(np.clip(best, *ends))
     if model.last is not None:
         kind = object if best.dtype == object else np.result_type(best, np.asarray(model.last))
@@ -45,8 +45,8 @@ def optimum(
 ) -> NDArray[Any]:
     """A non-decreasing x, without bounds, that minimizes Σ w|x − y|^p; of equal costs the least.
 
-    O(n log range) time. For real x and p = 2 it is in Fractions if `exactly`, else in floats (to rounding);
-    all else is as exact as y and w are.
+    O(n log range) time. For real x and p = 2 it is in Fractions if `exactly`, otherwise in floats (up to
+    rounding); all others are as exact as y and w.
     """
     if integer or (p == 1 and np.issubdtype(y.dtype, np.integer)):
         return _integers(y, w, p)
@@ -59,7 +59,7 @@ def optimum(
         w = None if w is None else w.astype(object)
     out = np.empty(y.size, object if slow else np.float64)
     (_split_reals.py_func if slow else _split_reals)(y, w, *(np.empty_like(out) for _ in range(2)), out)
-    # Blocks that rounding cut in two may have means that fall by as little.
+    # The means of blocks that only rounding has separated may decrease by as little.
     return out if slow else np.asarray(np.maximum.accumulate(out))
 
 
@@ -83,7 +83,7 @@ def _integers(y: NDArray[Any], w: NDArray[Any] | None, p: int) -> NDArray[Any]:
 def _split_integers(y: Any, w: Any, p: int, lows: Any, highs: Any, out: Any) -> None:
     """Halve the range of values of each block, from ``lows[0] … highs[0]`` for all, until it is one value.
 
-    A stack holds the blocks still to do, the leftmost on top; each starts where the one before it stopped.
+    A stack holds the remaining blocks, the leftmost on top; each starts where the one before it stopped.
     """
     stops = np.empty(y.size, np.int64)
     stops[0] = y.size
@@ -117,10 +117,9 @@ def _split_integers(y: Any, w: Any, p: int, lows: Any, highs: Any, out: Any) -> 
 
 @kernel()
 def _split_reals(y: Any, w: Any, lows: Any, highs: Any, out: Any) -> None:
-    """Squares over reals: split each block at its mean, until that gains nothing and the mean is its value.
+    """Squares over the reals: split each block at its mean until that saves nothing; then that is its value.
 
-    Every other split is at the middle of the block's range, so that the range halves however skewed the
-    data are.
+    Every second split is at the middle of the block's range, so that the range halves even for skewed data.
     """
     stops, at_mean = np.empty(y.size, np.int64), np.empty(y.size, np.bool_)
     stops[0], at_mean[0], lows[0], highs[0] = y.size, True, y.min(), y.max()

@@ -1,9 +1,9 @@
-"""Matching of groups by size: Kuo et al.'s Alg. 2 on runs, never on single groups.
+"""Matching of groups by size: Kuo et al.'s Alg. 2 on runs instead of single groups.
 
-Alg. 2 matches the smallest groups still free on both sides. In a row by size, the parent's groups above the
-children's, that is to match each with the one below it; all that is to be decided is the order of the
-children's groups of one size. Where the parent's groups of some size cannot use up that order, the paper
-takes from each child in proportion to what it has left, rounded by largest fractional parts.
+Alg. 2 matches the smallest free groups of both sides: with the groups of each side in order of size, the i-th
+with the i-th. Only the order of the children's groups of one size remains to be decided. If the parent has
+fewer groups of some size than these, the paper takes from each child in proportion to what it has left,
+rounded by largest fractional parts.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from models.group_matching import PAIR
 def solve_group_matching(model: GroupMatching) -> tuple[NDArray[Any], None]:
     """Alg. 2's matching, sparse (dtype `PAIR`), smallest sizes first.
 
-    O(runs log runs), and the number of children that share a size for each size of the parent that shares
-    it too. Where Alg. 2 says "arbitrary": equal fractional parts go up for earlier children first; within
-    a child, and within the parent, groups of equal size are used in the order of the runs.
+    O(runs log runs), plus, for each size, the number of children that have it times the parent's sizes
+    matched with it. Where Alg. 2 is arbitrary: equal fractional parts are rounded up for earlier children
+    first; within a child, and within the parent, groups of equal size are used in the order of the runs.
     """
     sizes, counts = model.parent
     child_sizes, child_counts, child = model.children
@@ -55,10 +55,10 @@ def _by_size(sizes: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.
 
 @register_jitable  # type: ignore[untyped-decorator]
 def _round_up(give: Any, below: Any, start: int, end: int, short: int, least: int) -> None:
-    """Add one to the `short` children with the smallest `below`, the earlier ones first at ties.
+    """Add one to the `short` children with the smallest `below`, at ties the earlier ones first.
 
     All of `below` is more than `least` and at most 0. The largest value that is rounded up is found by
-    bisection: Numba needs seconds to compile a sort.
+    bisection, because Numba takes seconds to compile a sort.
     """
     low, high = least, 0
     while high - low > 1:
@@ -82,7 +82,7 @@ def _round_up(give: Any, below: Any, start: int, end: int, short: int, least: in
 
 @kernel()
 def _match(top_size: Any, top_count: Any, size: Any, count: Any, child: Any, pairs: Any) -> Any:
-    """All pairs (parent run, child run, groups) of sorted runs; `pairs` is grown where it is too short."""
+    """All pairs (parent run, child run, groups) of sorted runs; `pairs` is replaced if it is too short."""
     used, top, free = 0, 0, 0
     if top_count.size:
         free = top_count[0]
@@ -94,7 +94,7 @@ def _match(top_size: Any, top_count: Any, size: Any, count: Any, child: Any, pai
         stop = start + 1
         while stop < size.size and size[stop] == size[start]:
             stop += 1
-        # Runs start … stop are of one size, child by child; the places from start on stand for the children.
+        # Runs start … stop have one size, child by child; the places from start on are used for the children.
         end, remaining = start, 0
         for run in range(start, stop):
             remaining += count[run]
@@ -104,7 +104,7 @@ def _match(top_size: Any, top_count: Any, size: Any, count: Any, child: Any, pai
                 at[end], left[end] = run, count[run]
                 end += 1
         while remaining > 0:
-            # The parent's free groups of the least size; no more of them than are asked for here.
+            # The parent's free groups of the least size, as far as they are needed here.
             tops, last = free, top + 1
             while tops < remaining and last < top_size.size and top_size[last] == top_size[top]:
                 tops += top_count[last]

@@ -13,9 +13,9 @@ from models.arithmetic import exact
 
 
 def solve_merging(model: Merging) -> tuple[NDArray[Any], None]:
-    """The optimum, in linear time: over the reals in floats, or Fractions where 64 bits do not hold the sums.
+    """The optimum, in linear time: over the reals in floats, or in Fractions if the sums do not fit 64 bits.
 
-    Ties: whole answers half-way between two numbers go to the even one.
+    Ties: half-way between two whole numbers, the even one is taken.
     """
     sums, mass = model.sums()
     if model.integer:
@@ -27,7 +27,7 @@ def solve_merging(model: Merging) -> tuple[NDArray[Any], None]:
 
 
 def nearest(sums: NDArray[Any], mass: NDArray[Any]) -> NDArray[Any]:
-    """The whole number nearest to each sums/mass, exact for exact data; half-way goes to the even one."""
+    """The whole number nearest to each sums/mass, exact for exact data; half-way the even one."""
     if not (exact.is_exact(sums) and exact.is_exact(mass)):
         return np.asarray(np.rint(sums / mass).astype(np.int64))
     up = (2 * sums + mass) // (2 * mass)

@@ -1,8 +1,8 @@
 """Least-cost paths through sorted values, where the cost of a run is Monge: O(n log n).
 
 The cost w(i, j) of the run of bins i … j − 1 is Σ (v − mean)² + noise/(j − i) + price. For ascending values
-w(i, j) + w(i′, j′) ≤ w(i, j′) + w(i′, j) where i < i′ < j < j′; see `Clustering`. A price is the same for all
-runs, and changes nothing of that. `models.witnesses.sorted_runs` checks the potentials that are found here.
+w(i, j) + w(i′, j′) ≤ w(i, j′) + w(i′, j) where i < i′ < j < j′; see `Clustering`. A price for each run
+preserves this. `models.witnesses.sorted_runs` checks the potentials that are found here.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ def least_costs(noise: float, price: float, sums: Any) -> Any:
             head += 1
         begin[j] = queue[head]
         d[j] = _through(d, noise, price, sums, begin[j], j)
-        # Once bin j is a better place to begin than another, it stays so: better by the last bin, or never.
+        # Once bin j is a better place to begin than an earlier one, it stays so; so it must be better at bin
+        # n.
         if j == n or _through(d, noise, price, sums, j, n) >= _through(d, noise, price, sums, queue[tail], n):
             continue
         high = n

@@ -1,11 +1,12 @@
 """Non-negative constrained inference: Newton's method on which leaves hold anything, then whole exchanges.
 
-At a price q a leaf holds max(0, n + q/2w), and a node that buys at p from its children sells at
-q = p + 2w(x − n). Given the set of leaves that hold more than 0 all this is linear: one pass up the tree
-writes what each subtree holds as a line in its price, one pass down, from the price 0 at the root, gives all
-counts. Leaves that come out negative are dropped, and all is done again. What is dropped only adds to what
-its subtree holds at a price, so prices only fall, and no leaf returns: the rounds end at the optimum, as
-Newton's iteration for a convex function does (cf. `solvers.fast.hierarchy_relaxed`), after some ten.
+At a price q a leaf has the count max(0, n + q/2w), and a node with count x and children's price p has the
+price q = p + 2w(x − n). Given the set of leaves with positive counts, all this is linear: one pass up the
+tree writes each subtree's count as a linear function of its price, and one pass down, from the price 0 at the
+root, gives all counts. Leaves with negative counts are dropped, and the passes repeated. Dropping a leaf only
+raises its subtree's count at a price, so prices only fall, and no leaf returns. The rounds end at the
+optimum, as Newton's iteration for a convex function does (cf. `solvers.fast.hierarchy_relaxed`), after about
+ten.
 
 Over whole numbers, the relaxed counts are rounded, and units exchanged until none saves
 (`solvers.fast.exchange`).
@@ -37,7 +38,7 @@ def solve_non_negative_inference(model: NonNegativeInference) -> tuple[NDArray[A
 def exchanged(model: NonNegativeInference, x: NDArray[np.int64]) -> NDArray[np.int64]:
     """The optimum over whole numbers, by exchanges of units from feasible whole counts.
 
-    Units come from, and go to, a leaf beside the root that holds plenty and costs nothing.
+    Units come from, and go to, an additional leaf beside the root with a large count and no cost.
     """
     tree = Tree([np.array([0, 0]), *model.tree.levels])
     noisy, weights = model.data
@@ -53,7 +54,7 @@ def exchanged(model: NonNegativeInference, x: NDArray[np.int64]) -> NDArray[np.i
 
 
 def relaxed(model: NonNegativeInference) -> NDArray[np.float64]:
-    """The optimum over the reals; its leaves are exact to rounding, its sums as good as floats."""
+    """The optimum over the reals, up to rounding; its sums hold only up to rounding."""
     tree = model.tree
     noisy, weights = (np.ascontiguousarray(part, float) for part in model.data)
     leaf = np.zeros(tree.size, dtype=np.bool_)
@@ -68,9 +69,9 @@ def relaxed(model: NonNegativeInference) -> NDArray[np.float64]:
 def _round(
     parent: Any, leaf: Any, noisy: Any, weight: Any, x: Any, held: Any, growth: Any, price: Any
 ) -> bool:
-    """Counts for the present set of leaves; whether some leaf was dropped from it.
+    """Counts for the present set of leaves; returns whether some leaf was dropped from it.
 
-    ``held + growth · q`` is what a subtree holds at the price q. A dropped leaf is marked by x < 0.
+    ``held + growth · q`` is a subtree's count at the price q. A dropped leaf is marked by x < 0.
     """
     n = parent.size
     held[:] = 0.0

@@ -1,8 +1,9 @@
 """Least-cost paths through values in any order (v-optimal): O(n²) at worst a layer, pruned.
 
-The cost of the run of values i … j − 1 is w(i, j) = Σ (v − mean)². Without an order it is not Monge. What is
-left to prune by: a longer run costs more, w(i, j) ≥ w(i′, j) for i < i′; and two runs cost less than one,
-w(i, j) ≥ w(i, k) + w(k, j). `models.witnesses.ordered_runs` checks the potentials that are found here.
+The cost of the run of values i … j − 1 is w(i, j) = Σ (v − mean)². Without an order it is not Monge. Two
+facts are used for pruning: a longer run costs more, w(i, j) ≥ w(i′, j) for i < i′; and two runs cost less
+than one, w(i, j) ≥ w(i, k) + w(k, j). `models.witnesses.ordered_runs` checks the potentials that are found
+here.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from models.arithmetic.kernels import kernel
 from models.arithmetic.run_costs import VECTORS, run_column, spread
 
 _BLOCK = 16
-"""Columns whose costs are kept while all layers pass over them: they share what a layer reads."""
+"""Columns whose costs are kept while all layers are processed, so that each is computed once."""
 
 
 @kernel(**VECTORS)
@@ -45,7 +46,7 @@ def _least_sum(d: Any, costs: Any) -> float:
 
 @kernel()
 def _keep(kept: Any, held: int, sums: Any, d: Any, i: int) -> None:
-    """Put place i, its sums and d[i] after the `held` places kept."""
+    """Append place i, its sums and d[i] to the `held` places kept."""
     for row in range(4):
         kept[row, held] = sums[row][i]
     kept[4, held], kept[5, held] = i, d[i]
@@ -53,7 +54,7 @@ def _keep(kept: Any, held: int, sums: Any, d: Any, i: int) -> None:
 
 @kernel(**VECTORS)
 def _through(kept: Any, held: int, sums: Any, j: int, costs: Any) -> None:
-    """Put d[i] + w(i, j) to `costs`, for the places kept."""
+    """Write d[i] + w(i, j) to `costs`, for the places kept."""
     to = (sums[0][j], sums[1][j], sums[2][j], sums[3][j])
     p, p_rest, q, q_rest = kept[0][:held], kept[1][:held], kept[2][:held], kept[3][:held]
     at, d, end = kept[4][:held], kept[5][:held], float(j)
@@ -63,7 +64,7 @@ def _through(kept: Any, held: int, sums: Any, j: int, costs: Any) -> None:
 
 @kernel()
 def _drop(kept: Any, held: int, costs: Any, bound: float) -> int:
-    """Keep the places whose costs are under the bound; returns how many."""
+    """Keep only the places with costs below the bound; returns how many."""
     staying = 0
     for k in range(held):
         if costs[k] < bound:
@@ -78,8 +79,8 @@ def _drop(kept: Any, held: int, costs: Any, bound: float) -> int:
 def priced(price: float, sums: Any) -> Any:
     """Least costs d[j] of the first j values at a price for each run, and where last runs begin.
 
-    A place i is forgotten once d[i] + w(i, j) ≥ d[j]: from then on a last run had better begin at j
-    (Killick, Fearnhead & Eckley 2012).
+    A place i is dropped once d[i] + w(i, j) ≥ d[j]: from then on, a last run that begins at j is at least as
+    good (Killick, Fearnhead & Eckley 2012).
     """
     n = sums[0].size - 1
     d, begin = np.zeros(n + 1), np.zeros(n + 1, np.int64)
@@ -138,8 +139,8 @@ def _columns(sums: Any, start: int, end: int, whole: bool, costs: Any) -> None:
 def layers(most: int, sums: Any, whole: bool = False) -> Any:
     """d[r, j]: the least cost of the first j values in r runs (inf: no such cut), for r up to `most`.
 
-    Neither w(i, j) nor d[r − 1, i] is over what some cut is known to cost. The first does not rise with i,
-    and the second does not fall: that leaves the places i from one to another.
+    For the best i, neither w(i, j) nor d[r − 1, i] exceeds the cost of a known cut. The first does not
+    increase with i, and the second does not decrease, which leaves an interval of places i.
     """
     n = sums[0].size - 1
     d = np.full((most + 1, n + 1), np.inf)
@@ -168,7 +169,7 @@ def layers(most: int, sums: Any, whole: bool = False) -> Any:
 
 @kernel(**VECTORS)
 def layered_starts(d: Any, sums: Any) -> Any:
-    """Where the runs of the best cut into as many runs as there are layers begin; of equals, late."""
+    """Where the runs of a best cut into as many runs as there are layers begin; at ties, late."""
     most, j = d.shape[0] - 1, d.shape[1] - 1
     starts, costs = np.zeros(most, np.int64), np.empty(j)
     for r in range(most, 0, -1):

@@ -11,9 +11,9 @@ from models.certificate import Witness
 
 
 def solve_sparsest_chebyshev(model: SparsestChebyshev) -> tuple[NDArray[np.int64], Witness | None]:
-    """Keep the largest entries, as many as it takes, at their noisy counts; move these to the total in order.
+    """Keep the fewest, largest entries that suffice at their noisy counts; move them to the total in order.
 
-    Ties: of equal entries the earlier one is kept; the earlier of the kept ones moves first. The threshold
+    Ties: of equal entries the earlier one is kept; of those kept, the earlier is moved first. The threshold
     that proves it is the least noisy count kept.
     """
     lower, upper = model.box

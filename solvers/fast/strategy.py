@@ -1,10 +1,10 @@
 """The matrix mechanism's strategy SDP by ascent of its dual, one eigenvalue problem a step.
 
 The dual is to maximize 2‖W D^½‖_* − Σμ over the diagonals D = diag(μ) > 0. With s = √μ, the nuclear norm is
-convex in s, so its tangent at the present s lies under it; in place of the norm, the tangent's maximum is at
-s_i ← m_i/s_i, where m is the diagonal of (D^½ WᵀW D^½)^½. So no step makes the dual less (it is a
-minorize–maximize step), and a μ that it leaves alone has X_ii = 1 at X = D^-½ (D^½ WᵀW D^½)^½ D^-½: that X
-is feasible, and its duality gap is 0. On the way X is scaled to be feasible, and its gap is certified.
+convex in s, so its tangent at the present s is a lower bound. With the tangent in place of the norm, the
+maximum is at s_i ← m_i/s_i, where m is the diagonal of (D^½ WᵀW D^½)^½. So no step decreases the dual (a
+minorize–maximize step). A fixed point μ has X_ii = 1 for X = D^-½ (D^½ WᵀW D^½)^½ D^-½: this X is feasible,
+and its duality gap is 0. Before that, X is scaled to be feasible, and its gap is computed.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ ENOUGH = 1e-9
 """Relative duality gap at which the ascent ends."""
 
 STEPS = 2_000
-"""It ends there too, with what it has; the certificate then says how much it may miss."""
+"""Most steps. The ascent then ends with a larger gap, which the certificate reports."""
 
 
 def solve_strategy(model: StrategySDP) -> tuple[NDArray[np.float64], None]:
-    """An X with a unit diagonal whose relative duality gap is `ENOUGH`, or what `STEPS` steps lead to."""
+    """An X with a unit diagonal and a relative gap of at most `ENOUGH`, or the result of `STEPS` steps."""
     gram = model.gram
     price = np.diag(gram).copy()
     for _ in range(STEPS):

@@ -1,4 +1,4 @@
-"""The Chebyshev problem of a whole tree: bisect the distance, then share out from the root down."""
+"""The Chebyshev problem of a whole tree: bisect the distance, then distribute counts from the root down."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ Ints = NDArray[np.int64]
 
 
 def solve_tree_chebyshev(model: TreeChebyshev) -> tuple[Ints, Witness | None]:
-    """An optimal answer; within the room that the least distance leaves, brothers change alike.
+    """An optimal answer; within the intervals that the least distance leaves, siblings change alike.
 
-    Each family's noisy counts are moved by one amount, as far as each count's room allows, so that they sum
-    to their parent's; what is left of a unit each goes to the earlier children.
+    Each family's noisy counts are moved by one amount, clipped to each count's interval, so that they sum to
+    their parent's; the remaining units go to the earlier children, one each.
     """
     distance = least_distance(model)
     least, most = spans(model, distance)
@@ -29,7 +29,7 @@ def solve_tree_chebyshev(model: TreeChebyshev) -> tuple[Ints, Witness | None]:
 
 
 def least_distance(model: TreeChebyshev) -> int:
-    """The optimum, by bisection: at d, each subtree can hold just the counts in an interval."""
+    """The optimum, by bisection: at distance d, the feasible counts of each subtree are an interval."""
     low, high = -1, exact.reach(model.counts) + model.total
     while high - low > 1:
         middle = (low + high) // 2
@@ -42,7 +42,7 @@ def least_distance(model: TreeChebyshev) -> int:
 
 
 def spans(model: TreeChebyshev, distance: int) -> tuple[Ints, Ints]:
-    """What each subtree can hold at a distance, ``(least, most)``; no answer if a least is over its most."""
+    """The interval of each subtree's count at a distance, ``(least, most)``; an empty one means no answer."""
     least, most = _own(model, distance)
     most = np.minimum(model.total, most)
     _narrow(model.tree, least, most)
@@ -50,7 +50,7 @@ def spans(model: TreeChebyshev, distance: int) -> tuple[Ints, Ints]:
 
 
 def _narrow(tree: Tree, least: Ints, most: Ints) -> None:
-    """Narrow what each node can hold to what its children can, in place, from the leaves up."""
+    """Narrow each node's interval to the sum of its children's, in place, from the leaves up."""
     start, child = tree.children
     for level in range(tree.depth - 1, -1, -1):
         nodes = np.arange(tree.size)[tree.nodes_of(level)]
@@ -74,14 +74,14 @@ def clash(model: TreeChebyshev, distance: int) -> Witness:
 
 
 def _own(model: TreeChebyshev, distance: int) -> tuple[Ints, Ints]:
-    """What each node can hold at a distance by its own noisy count, or, the root, by the total."""
+    """The interval of each node's count at a distance from its own noisy count; for the root, the total."""
     least, most = np.maximum(0, model.counts - distance), model.counts + distance
     least[0] = most[0] = model.total
     return least, most
 
 
 def _makers(tree: Tree, node: int, own: NDArray[np.bool_]) -> Ints:
-    """The highest nodes at or below a node whose own side is the subtree's: its side is the sum of theirs."""
+    """The topmost nodes, from a node down, whose own bound is their subtree's; the node's is their sum."""
     made = np.zeros(tree.size, np.bool_)
     open_ = made.copy()
     open_[node] = True

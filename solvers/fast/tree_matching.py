@@ -1,4 +1,4 @@
-"""All matchings of a tree of up to three levels at once: the family-by-family answer, improved by cycles."""
+"""All matchings of a tree of up to three levels at once: the top-down answer, improved by cycles."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Ints = NDArray[np.int64]
 
 
 def solve_tree_matching(model: TreeMatching) -> tuple[Ints, Witness | None]:
-    """Top-down matching's sizes, improved by `tree_matching_flow`, shared out by sorting below; the prices.
+    """Top-down matching's sizes, improved by `tree_matching_flow` and distributed by sorting; the prices.
 
     Raises
     ------
@@ -34,11 +34,10 @@ def solve_tree_matching(model: TreeMatching) -> tuple[Ints, Witness | None]:
 
 
 def top_down(model: TreeMatching) -> Ints:
-    """What matching family by family gives the root's children: of each group's three sizes the middle one.
+    """The counts of the root's children from matching family by family: each group gets its median size.
 
-    Kuo et al.'s Algorithms 1 and 2 without merging. Of a child's groups, those of one size are told apart by
-    size alone, above and below: so all three sizes are in order, and the middle one's counts, cumulated, are
-    the middle ones.
+    These are Kuo et al.'s Algorithms 1 and 2 without merging. All three sizes of a child's groups are in the
+    same order, so the median's cumulative counts are the medians of the cumulative counts.
     """
     family, data = block(model, 0, levels=3)
     above = matched(model, data.root, family)
@@ -47,7 +46,7 @@ def top_down(model: TreeMatching) -> Ints:
 
 
 def shared_out(model: TreeMatching, x: Ints) -> Ints:
-    """The whole answer, from what the root's children get: theirs share it by sorting, which is best."""
+    """The whole answer, from the counts of the root's children; sorting distributes them optimally below."""
     family, data = block(model, 0, levels=3)
     every = np.zeros(model.shape, np.int64)
     every[family] = x
@@ -59,7 +58,7 @@ def shared_out(model: TreeMatching, x: Ints) -> Ints:
 
 
 def matched(model: TreeMatching, above: Ints, nodes: Ints) -> Ints:
-    """The sizes of one node's groups, dealt out to its children by Algorithm 2; all cumulative counts."""
+    """The sizes of a node's groups, distributed to its children by Algorithm 2; all as cumulative counts."""
     given = (model.points, np.diff(above, prepend=0))
     matching = GroupMatching(given, [(model.points, np.diff(model.estimates[c], prepend=0)) for c in nodes])
     pairs, _ = solve_group_matching(matching)
@@ -69,7 +68,7 @@ def matched(model: TreeMatching, above: Ints, nodes: Ints) -> Ints:
 
 
 def block(model: TreeMatching, node: int, levels: int) -> tuple[Ints, Chains]:
-    """A node's children, and the flow of it, them and (on three levels) what they have below them."""
+    """A node's children, and the flow of the node, its children and (on three levels) their children."""
     start, child = model.tree.children
     family = child[start[node] : start[node + 1]]
     own = model.estimates[family]
@@ -95,7 +94,7 @@ def bounding_prices(model: TreeMatching, x: Ints) -> Witness:
 
 
 def _of_blocks(model: TreeMatching, first: int, levels: int, x: Ints) -> Ints:
-    """Optimal prices of all blocks of so many levels whose roots are at one level; 0 elsewhere."""
+    """Optimal prices of all blocks of `levels` levels whose roots are at level `first`; 0 elsewhere."""
     prices = np.zeros((model.tree.size, model.points.size - 1), np.int64)
     start, child = model.tree.children
     at_level = model.tree.nodes_of(first)
@@ -106,13 +105,13 @@ def _of_blocks(model: TreeMatching, first: int, levels: int, x: Ints) -> Ints:
 
 
 def _price(model: TreeMatching, node: int, levels: int, held: Ints, prices: Ints) -> None:
-    """Make what a node's children get optimal for their block, in place, and put its prices to theirs."""
+    """Make the children's counts optimal for a node's block, in place; write its prices to `prices`."""
     family, data = block(model, node, levels)
     start, child = model.tree.children
     top, label = improve(data, held)
     prices[node] = top[:-1] - top[1:]
     both = np.diff(label, axis=1)
-    # What the chain's price is made of: a slope of either cost at what passes.
+    # Split the chain's price into a slope of each of the two costs.
     highest = np.where(held >= data.own, 1, -1)[:, :-1] * model.steps
     least = np.where(held > data.below, 1, -1)[:, :-1] * model.steps
     split = np.minimum(highest, both - least)

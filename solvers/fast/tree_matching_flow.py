@@ -1,14 +1,14 @@
-"""The flow under `TreeMatching` on up to three levels: shorter ways around until there are none.
+"""The flow of `TreeMatching` on up to three levels, by cancelling negative cycles.
 
-Let F_c(k) be how many groups of node c, a child of the root, get one of the first k + 1 sizes. Where the tree
-has no more than three levels, the leaves' own shares of c's groups cost nothing beyond F_c (see
-`TreeMatching`), and what is left to choose, F, is a flow. It comes down the root's chain of sizes (Σ_c F_c(k)
-groups pass step k), crosses over to the chain of c at the size where a group ends up, and goes up that chain
-(F_c(k) groups pass step k). Each step costs its width times convex functions of what passes it:
-|F_c − own| + |F_c − below| on the chain of c and |Σ_c F_c − root| on the root's.
+Let F_c(k) be the number of groups of node c, a child of the root, that get one of the first k + 1 sizes. On
+at most three levels, distributing c's groups to its leaves costs nothing beyond F_c (see `TreeMatching`), so
+only F remains to be chosen, and it is a flow. It comes down the root's chain of sizes (Σ_c F_c(k) groups pass
+step k), crosses over to the chain of c at the size that a group gets, and goes up that chain (F_c(k) groups
+pass step k). Each step costs its width times convex functions of the flow: |F_c − own| + |F_c − below| on the
+chain of c, and |Σ_c F_c − root| on the root's.
 
-A flow is optimal just if no cycle of its residual network costs less than 0. Bellman and Ford's labels find
-such a cycle, or end as prices that prove there is none. Along a chain they spread in one pass.
+A flow is optimal if and only if its residual network has no negative cycle. The labels of Bellman and Ford
+find such a cycle, or are prices that prove there is none. Along a chain they spread in one pass.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from models.arithmetic.kernels import kernel
 Ints = NDArray[np.int64]
 
 FAR = 1 << 61
-"""Labels start again below its negative. Between two cancellations they fall by no more than 2⁶⁰."""
+"""Labels are reset once they are below its negative. Between two cancellations they fall by at most 2⁶⁰."""
 
-NOBODY, BELOW, ABOVE, ACROSS = 0, 1, 2, 3
-"""Whence a place got its label: nowhere, the chain's place before it, the one after it, the other chain."""
+NONE, BELOW, ABOVE, ACROSS = 0, 1, 2, 3
+"""The origin of a place's label: none, the chain's place before it, the one after it, the other chain."""
 
 
 class Chains(NamedTuple):
@@ -36,9 +36,9 @@ class Chains(NamedTuple):
     ----------
     root : int64 array, shape (sizes,)
     own, below : int64 arrays, shape (children, sizes)
-        Estimates of the root's children, and of all that these have below them.
+        Estimates of the root's children, and the sums of their children's.
     has_below : bool array, shape (children,)
-        Whether they have anything below them.
+        Whether they have children.
     steps : int64 array, shape (sizes − 1,)
     """
 
@@ -50,19 +50,19 @@ class Chains(NamedTuple):
 
 
 def improve(data: Chains, x: Ints) -> tuple[Ints, Ints]:
-    """Make x optimal, in place; the prices that prove it.
+    """Make x optimal, in place; returns the prices that prove it.
 
     Parameters
     ----------
     data : Chains
     x : int64 array, shape (children, sizes)
-        Any cumulative counts, not falling along a row; the last column, the groups, stays.
+        Any cumulative counts, non-decreasing along a row; the last column, the groups, does not change.
 
     Returns
     -------
     root, child : int64 arrays, shapes (sizes,) and (children, sizes)
-        Prices of the places of the root's chain and of the others: ``child <= root``, equal where x puts
-        groups, and their differences along a chain are slopes of its costs.
+        Prices of the places of the root's chain and of the others: ``child <= root``, equal where x has
+        groups; their differences along a chain are slopes of its costs.
     """
     root, child = np.zeros(x.shape[1], np.int64), np.zeros(x.shape, np.int64)
     _improve(*data, x, x.sum(axis=0), root, child)
@@ -71,7 +71,7 @@ def improve(data: Chains, x: Ints) -> tuple[Ints, Ints]:
 
 @kernel()
 def _slope(x: int, own: int, below: int, has_below: bool) -> int:
-    """What one more would cost here, in widths of the step."""
+    """The cost of one more group here, in widths of the step."""
     slope = 1 if x >= own else -1
     if has_below:
         slope += 1 if x >= below else -1
@@ -93,17 +93,17 @@ def _room(x: int, sign: int, own: int, below: int, has_below: bool) -> int:
 def _improve(
     root: Any, own: Any, below: Any, has: Any, steps: Any, x: Any, total: Any, top: Any, label: Any
 ) -> None:
-    """Sweeps of labels; after each, the cycles of those who gave them are cancelled."""
+    """Sweeps of labels; after each, the cycles among the labels' origins are cancelled."""
     chains, sizes = x.shape
     from_top = np.zeros(sizes, np.int8)
     from_chain = np.zeros((chains, sizes), np.int8)
-    giver = np.zeros(sizes, np.int64)  # the chain whose price a place of the root's took
+    giver = np.zeros(sizes, np.int64)  # the chain from which a place of the root's has its label
     seen = np.zeros((chains + 1, sizes), np.int64)
     while _sweep(root, own, below, has, steps, x, total, top, label, from_top, from_chain, giver):
         if _cancel(root, own, below, has, x, total, from_top, from_chain, giver, seen):
-            from_top[:] = NOBODY
-            from_chain[:] = NOBODY
-            if min(top.min(), label.min()) < -FAR:  # any labels do to start from; these would wrap in the end
+            from_top[:] = NONE
+            from_chain[:] = NONE
+            if min(top.min(), label.min()) < -FAR:  # any labels are a valid start; these might wrap around
                 top[:] = 0
                 label[:] = 0
 
@@ -113,7 +113,7 @@ def _sweep(
     root: Any, own: Any, below: Any, has: Any, steps: Any, x: Any, total: Any, top: Any, label: Any,
     from_top: Any, from_chain: Any, giver: Any,
 ) -> bool:  # fmt: skip
-    """Spread the labels along all chains and across; whether any fell."""
+    """Spread the labels along all chains and across; returns whether any fell."""
     chains, sizes = x.shape
     fell = False
     for c in range(chains):
@@ -146,9 +146,9 @@ def _sweep(
 
 @kernel()
 def _before(c: int, k: int, from_top: Any, from_chain: Any, giver: Any) -> tuple[int, int]:
-    """The place that gave this one its label; chain −1 is the root's, (−2, 0) is nobody."""
+    """The place from which this one has its label; chain −1 is the root's, (−2, 0) means none."""
     came = from_top[k] if c < 0 else from_chain[c, k]
-    if came == NOBODY:
+    if came == NONE:
         return -2, 0
     if came == BELOW:
         return c, k - 1
@@ -162,7 +162,7 @@ def _cancel(
     root: Any, own: Any, below: Any, has: Any, x: Any, total: Any, from_top: Any, from_chain: Any,
     giver: Any, seen: Any,
 ) -> int:  # fmt: skip
-    """Send as much as fits around every cycle of givers; how many there were."""
+    """Send as much as possible around every cycle of origins; returns the number of cycles."""
     chains, sizes = x.shape
     seen[:] = 0
     cycles, walk = 0, 0
@@ -186,7 +186,7 @@ def _around(
     c: int, k: int, root: Any, own: Any, below: Any, has: Any, x: Any, total: Any, from_top: Any,
     from_chain: Any, giver: Any,
 ) -> None:  # fmt: skip
-    """Send as much as fits around the cycle through this place."""
+    """Send as much as possible around the cycle through this place."""
     at_c, at_k = c, k
     most = np.int64(1) << 62
     while True:
