@@ -14,7 +14,8 @@ from models.arithmetic.kernels import kernel
 from models.arithmetic.segments import broken, by_segment, checked_segments
 from models.certificate import Certificate, Witness, infeasible, judge
 from models.model import answer_of, random_noisy
-from models.programs.program import INFINITY, Block, Program, Term, rows_of
+from models.programs.program import Program
+from models.programs.terms import INFINITY, Block, Term, rows_of
 from models.witnesses.arrays import whole_array
 
 Ints = NDArray[np.int64]

@@ -17,7 +17,8 @@ from models.arithmetic.exact import Number
 from models.arithmetic.kernels import kernel
 from models.certificate import FLOAT_TOLERANCE, Certificate, Witness, infeasible, judge
 from models.model import FEASIBILITY_TOLERANCE, answer_of, random_noisy, tolerance_for
-from models.programs.program import INFINITY, Block, Program, Rows, Term
+from models.programs.program import Program
+from models.programs.terms import INFINITY, Block, Rows, Term
 from models.tree import Tree
 
 _BLOCK = 1 << 10

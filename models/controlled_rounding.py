@@ -16,7 +16,8 @@ from models.arithmetic.exact import Number
 from models.arithmetic.kernels import kernel
 from models.certificate import Certificate, Witness, infeasible, judge
 from models.model import answer_of, fractional
-from models.programs.program import Block, Program, Term, rows_of
+from models.programs.program import Program
+from models.programs.terms import Block, Term, rows_of
 from models.witnesses.arrays import number
 
 Ints = NDArray[np.int64]

@@ -15,7 +15,8 @@ from models.arithmetic import exact
 from models.arithmetic.exact import Number
 from models.certificate import Certificate, Witness, infeasible, judge
 from models.model import answer_of, fractional
-from models.programs.program import Block, Program, Term, rows_of
+from models.programs.program import Program
+from models.programs.terms import Block, Term, rows_of
 from models.witnesses.arrays import number
 
 Ints = NDArray[np.int64]

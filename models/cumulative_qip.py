@@ -15,7 +15,8 @@ from models.arithmetic.exact import Number
 from models.certificate import Certificate, Witness, infeasible, judge
 from models.hierarchy_qip import HierarchyQIP
 from models.model import answer_of, fractional, random_noisy, tolerance_for
-from models.programs.program import INFINITY, Block, Program, Rows, Term
+from models.programs.program import Program
+from models.programs.terms import INFINITY, Block, Rows, Term
 from models.tree import Tree
 from models.witnesses.branches import least
 from models.witnesses.cumulative import Data, read_off

@@ -16,7 +16,8 @@ from models.arithmetic.segments import broken
 from models.certificate import Certificate, Witness, infeasible, judge
 from models.chebyshev import Chebyshev
 from models.model import answer_of
-from models.programs.program import Block, Program, Term, rows_of
+from models.programs.program import Program
+from models.programs.terms import Block, Term, rows_of
 from models.witnesses.arrays import whole_array
 
 Ints = NDArray[np.int64]

@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from models.arithmetic import exact
 from models.certificate import Certificate, Witness, infeasible, judge
 from models.model import answer_of
-from models.programs.program import Block, Program, Term, rows_of
+from models.programs.program import Program
+from models.programs.terms import Block, Term, rows_of
 from models.witnesses.arrays import whole_array
 
 Ints = NDArray[np.int64]

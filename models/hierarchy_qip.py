@@ -16,7 +16,8 @@ from models.arithmetic.exact import Number
 from models.arithmetic.tree_sums import adds_up
 from models.certificate import Certificate, Witness, infeasible, judge
 from models.model import answer_of, fractional, random_noisy, tolerance_for
-from models.programs.program import Block, Program, Rows, Term
+from models.programs.program import Program
+from models.programs.terms import Block, Rows, Term
 from models.tree import Tree
 from models.witnesses.arrays import exact_array, real_array, whole_array
 from models.witnesses.node_prices import NEVER, NodePrices, node_prices, rows_of_families

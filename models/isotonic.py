@@ -14,7 +14,8 @@ from models.arithmetic.distance import distance
 from models.arithmetic.exact import Number
 from models.certificate import Certificate, Witness, infeasible, judge
 from models.model import answer_of, fractional, random_noisy, tolerance_for
-from models.programs.program import INFINITY, Block, Program, Term, rows_of
+from models.programs.program import Program
+from models.programs.terms import INFINITY, Block, Term, rows_of
 from models.witnesses.arrays import exact_array, real_array
 from models.witnesses.isotonic_prices import Chain
 

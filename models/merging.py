@@ -14,7 +14,8 @@ from models.arithmetic.distance import distance
 from models.arithmetic.exact import Number
 from models.certificate import Certificate, Witness, infeasible, judge
 from models.model import answer_of, fractional, random_noisy
-from models.programs.program import INFINITY, Block, Program, Term
+from models.programs.program import Program
+from models.programs.terms import INFINITY, Block, Term
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,8 @@ from models.arithmetic.kernels import kernel
 from models.arithmetic.segments import adds_up
 from models.certificate import Certificate, Witness, infeasible, judge
 from models.model import FEASIBILITY_TOLERANCE, answer_of, fractional, random_noisy, tolerance_for
-from models.programs.program import Block, Program, Term, rows_of
+from models.programs.program import Program
+from models.programs.terms import Block, Term, rows_of
 from models.witnesses.arrays import number, whole_number
 from models.witnesses.lagrangian import lagrangian_bound
 

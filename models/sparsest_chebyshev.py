@@ -13,7 +13,8 @@ from models.arithmetic import exact
 from models.certificate import Certificate, Witness, infeasible, judge
 from models.chebyshev import Chebyshev
 from models.model import answer_of
-from models.programs.program import INFINITY, Block, Program, Term, rows_of
+from models.programs.program import Program
+from models.programs.terms import INFINITY, Block, Term, rows_of
 from models.witnesses.arrays import whole_array
 
 

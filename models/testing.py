@@ -17,7 +17,8 @@ import numpy as np
 
 from models.arithmetic.exact import Number
 from models.certificate import FLOAT_TOLERANCE, Certificate, Witness
-from models.programs.program import INFINITY, Program
+from models.programs.program import Program
+from models.programs.terms import INFINITY
 
 Found = tuple[Any, Witness | None]
 """An answer, and the witness that proves it; None if the certificate reads it off the answer."""

@@ -13,7 +13,8 @@ from models.arithmetic import exact
 from models.certificate import Certificate, Witness, infeasible, judge
 from models.hierarchy_qip import HierarchyQIP
 from models.model import answer_of, fractional, random_noisy
-from models.programs.program import INFINITY, Block, Program, Rows, Term, rows_of
+from models.programs.program import Program
+from models.programs.terms import INFINITY, Block, Rows, Term, rows_of
 from models.tree import Tree
 from models.witnesses.arrays import whole_array
 

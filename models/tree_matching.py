@@ -17,7 +17,8 @@ from models.certificate import Certificate, Witness, infeasible, judge
 from models.group_matching import Table, as_runs
 from models.hierarchy_qip import HierarchyQIP
 from models.model import answer_of, fractional
-from models.programs.program import INFINITY, Block, Program, Rows, Term
+from models.programs.program import Program
+from models.programs.terms import INFINITY, Block, Rows, Term
 from models.tree import Tree
 from models.witnesses.arrays import whole_array
 

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models import Program
-from models.programs.program import Rows
 from models.programs.reformulate import Piecewise, without_absolutes, without_tables
-from solvers.backends.table import Backend, Session
+from models.programs.terms import Rows
+from solvers.backends.session import Session
+from solvers.backends.table import Backend
 from solvers.effort import Effort
 from solvers.residuals import measured
 from solvers.solution import Answer
@@ -105,7 +106,7 @@ def is_whole(variables: NDArray[Any], program: Program) -> bool:
     return bool(np.all(np.abs(whole - np.rint(whole)) <= WHOLE))
 
 
-def refine(lines: Piecewise, session: Session, rows: list[Rows], until: float | None) -> Answer:
+def refine(lines: Piecewise[Any], session: Session, rows: list[Rows], until: float | None) -> Answer:
     """Solve, add the lines that the answer violates, and repeat until there are none."""
     bound: float | None = None
     while True:

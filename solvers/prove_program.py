@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models import Certificate, Program, lagrangian_bound, lagrangian_certificate
-from models.programs.program import Term
 from models.programs.reformulate import Piecewise, without_absolutes, without_tables
+from models.programs.terms import Term
 from solvers import worker
 from solvers.backends.table import Backend, find
 from solvers.effort import Effort

@@ -1,4 +1,4 @@
-"""How the packages may use each other: hierdp → solvers → models, and never the other way round."""
+"""How the packages use each other: hierdp → solvers → models, never back, and in no circles of modules."""
 
 import ast
 from pathlib import Path
@@ -32,3 +32,75 @@ def test_the_walk_sees_every_kind_of_import(tmp_path):
     code = "import a.b\nfrom c import d\ndef f():\n    import e as g\n    from h.i import j\n"
     (tmp_path / "some.py").write_text(code, encoding="utf-8")
     assert set(imported(tmp_path / "some.py")) == {"a.b", "c", "c.d", "e", "h.i", "h.i.j"}
+
+
+def modules(*packages):
+    """The files of these packages, by the dotted names of their modules."""
+    found = {}
+    for path in sorted(path for package in packages for path in (ROOT / package).rglob("*.py")):
+        name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        found[name.removesuffix(".__init__")] = path
+    return found
+
+
+def used(code, known):
+    """Which of the known modules a module uses.
+
+    Counted are imports anywhere in it, also inside functions and for type checking only, and strings that
+    name a module to be loaded later, such as ``"solvers.fast.budget:solve_budget"``. ``from package import
+    module`` uses the module; it uses the package itself only if it takes something else from it.
+    """
+    for node in ast.walk(ast.parse(code)):
+        names = []
+        if isinstance(node, ast.Import):
+            names = [name.name for name in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            inside = [f"{node.module}.{name.name}" for name in node.names]
+            names = [one if one in known else node.module for one in inside]
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            names = [node.value.partition(":")[0]]
+        yield from (name for name in names if name in known)
+
+
+def graph_of(*packages):
+    """Which module uses which others of these packages."""
+    known = modules(*packages)
+    return {name: set(used(path.read_text(encoding="utf-8"), known)) - {name} for name, path in known.items()}
+
+
+def circles(graph):
+    """The strongly connected components of more than one module, each in order."""
+
+    def reached(start):
+        seen, left = set(), [start]
+        while left:
+            new = graph[left.pop()] - seen
+            seen |= new
+            left += new
+        return seen
+
+    reach = {name: reached(name) for name in graph}
+    found = {tuple(sorted(one for one in reach[name] if name in reach[one])) for name in graph}
+    return sorted(circle for circle in found if len(circle) > 1)
+
+
+@pytest.mark.parametrize("package", ["models", "solvers"])
+def test_no_modules_import_each_other_in_a_circle(package):
+    found = circles(graph_of(package))
+    assert not found, "\n".join(" ↔ ".join(circle) for circle in found)
+
+
+def test_a_circle_is_found_however_it_is_closed():
+    code = {
+        "a": "",
+        "a.top": "import a.lazy",
+        "a.lazy": "def f():\n    from a.typed import g",
+        "a.typed": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from a import named",
+        "a.named": "PATHS = {'x': 'a.top:f'}",
+        "a.outside": "from a import top",
+        "a.alone": '"""Words about a.top."""',
+    }
+    graph = {name: set(used(text, code)) - {name} for name, text in code.items()}
+    assert circles(graph) == [("a.lazy", "a.named", "a.top", "a.typed")]
+    assert graph["a.alone"] == set()
+    assert graph["a.outside"] == {"a.top"}

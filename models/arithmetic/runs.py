@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from models.arithmetic.exact import Number
 from models.arithmetic.kernels import kernel
 from models.model import answer_of
-from models.programs.program import Block, Program, Rows, Term, rows_of
+from models.programs.program import Program
+from models.programs.terms import Block, Rows, Term, rows_of
 
 PROGRAM_UP_TO = 400
 """Number of values up to which `path_program` states its n(n + 1)/2 variables."""

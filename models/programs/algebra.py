@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from models.programs.program import Block, Program, Term
+from models.programs.terms import Block, Formulation, Term
 
 SHOWN = 8
 """How many rows of a block, and terms of a sum, are printed. The others are only counted."""
@@ -69,7 +69,7 @@ def _domain(block: Block) -> str:
     return f"  {block.name} ({shape}): {bounded}" + (", integer" if block.integer else "")
 
 
-def algebra(program: Program) -> str:
+def algebra(program: Formulation) -> str:
     """The program as text; of long sums and row blocks only the first, with their number."""
     names = program.variable_names()
     lines = [repr(program), "minimize"]

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Generic, TypeVar
 
 import numpy as np
 import scipy
 
-from models.programs.program import INFINITY, Block, Floats, Ints, Program, Rows, Term
+from models.programs.terms import INFINITY, Block, Floats, Formulation, Ints, Rows, Term
+
+P = TypeVar("P", bound=Formulation)
 
 
-def _with_block(program: Program, block: Block) -> tuple[list[Block], list[Rows], Ints]:
+def _with_block(program: Formulation, block: Block) -> tuple[list[Block], list[Rows], Ints]:
     """The program's blocks and rows, widened by a block of auxiliary variables; and their positions."""
     wide = [
         replace(rows, matrix=scipy.sparse.csr_matrix(
@@ -22,7 +25,7 @@ def _with_block(program: Program, block: Block) -> tuple[list[Block], list[Rows]
     return [*program.blocks, block], wide, program.size + np.arange(block.size)
 
 
-def without_absolutes(program: Program) -> Program:
+def without_absolutes(program: P) -> P:
     """Each Σ w·|v − c| as Σ w·t with t ≥ v − c and t ≥ c − v (its epigraph)."""
     for position, term in enumerate(program.objective):
         if term.kind != "absolute":
@@ -42,7 +45,7 @@ def without_absolutes(program: Program) -> Program:
     return program
 
 
-def without_tables(program: Program) -> Program:
+def without_tables(program: P) -> P:
     """Each τ(v) by choosing one of its values: v = Σ k·z_k, cost Σ τ(k)·z_k, Σ z_k = 1, z binary."""
     for position, term in enumerate(program.objective):
         if term.kind != "table":
@@ -73,7 +76,7 @@ def without_tables(program: Program) -> Program:
     return program
 
 
-class Piecewise:
+class Piecewise(Generic[P]):
     """Convex quadratics of integer variables as the piecewise-linear functions through their integers.
 
     A quadratic w(v − c)² of an integer v equals, at every integer, the maximum of the lines through its
@@ -82,7 +85,7 @@ class Piecewise:
     optimum. Starting with a few rows and adding those that an answer violates is therefore exact.
     """
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: P) -> None:
         terms = [t for t in program.objective if t.kind == "quadratic"]
         self.index = np.concatenate([t.index for t in terms])
         self.weight = np.concatenate([np.asarray(t.data[0], float) for t in terms])

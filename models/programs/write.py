@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from models.programs.program import Program
 from models.programs.reformulate import without_absolutes, without_tables
+from models.programs.terms import Formulation
 
 
-def to_highs(program: Program, names: bool = False) -> Any:
+def to_highs(program: Formulation, names: bool = False) -> Any:
     """A `highspy.HighsModel` of a program without absolute terms, integrality included."""
     import highspy
 
@@ -59,7 +59,7 @@ def to_highs(program: Program, names: bool = False) -> Any:
     return model
 
 
-def to_pyomo(program: Program) -> Any:
+def to_pyomo(program: Formulation) -> Any:
     """A Pyomo `ConcreteModel`: variables ``v``, constraints ``row``, objective ``obj``; no absolute terms."""
     import pyomo.environ as pyo
 
@@ -101,7 +101,7 @@ def row_to_pyomo(matrix: Any, i: int, variables: list[Any], lower: float, upper:
     return (body == low) if low is not None and low == high else (low, body, high)
 
 
-def write(program: Program, path: Path) -> Path:
+def write(program: Formulation, path: Path) -> Path:
     """Write the program to `.mps`, `.lp` or `.nl`, first to a temporary file beside the path, then renamed.
 
     In an `.lp`, the constant of the objective is the cost of a last variable ``constant``, fixed at 1,
@@ -130,7 +130,7 @@ def write(program: Program, path: Path) -> Path:
     return path
 
 
-def _write_highs(program: Program, path: Path) -> None:
+def _write_highs(program: Formulation, path: Path) -> None:
     import highspy
 
     highs = highspy.Highs()

@@ -19,7 +19,7 @@ from models.arithmetic import exact
 from models.arithmetic.distance import distance
 from models.arithmetic.exact import Number
 from models.arithmetic.kernels import kernel
-from models.programs.program import INFINITY
+from models.programs.terms import INFINITY
 
 _FREE = 1 << 61
 """Stands for an unbounded price in int64 arithmetic; beyond `_overflows` Python integers are used."""

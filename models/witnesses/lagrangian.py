@@ -27,7 +27,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from models.arithmetic import exact
 from models.arithmetic.exact import Number
-from models.programs.program import INFINITY, Program
+from models.programs.program import Program
+from models.programs.terms import INFINITY
 from models.witnesses.read import Side, entries, sides, tables, tabulated, terms
 from models.witnesses.scaled import (
     Scaled,

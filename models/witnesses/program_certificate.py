@@ -13,7 +13,8 @@ from models.arithmetic import exact
 from models.arithmetic.exact import Number
 from models.certificate import FLOAT_TOLERANCE, Certificate, infeasible
 from models.model import FEASIBILITY_TOLERANCE
-from models.programs.program import INFINITY, Program
+from models.programs.program import Program
+from models.programs.terms import INFINITY
 from models.witnesses.lagrangian import lagrangian_bound
 from models.witnesses.read import Side, entries, sides, tables, tabulated, terms
 from models.witnesses.scaled import Scaled, divided, finite, gathered, minus, numbers, scaled, times

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from models.programs.program import INFINITY, Program, Term
+from models.programs.program import Program
+from models.programs.terms import INFINITY, Term
 from models.witnesses.scaled import Scaled, finite, numbers, scaled
 
 

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from ortools.sat.python import cp_model
 
-from models.programs.program import Program, Rows, Term
-from solvers.backends import table
+from models.programs.program import Program
+from models.programs.terms import Rows, Term
+from solvers.backends import session
 from solvers.effort import Effort
 from solvers.solution import Answer, NoAnswer, Status
 
@@ -28,7 +29,7 @@ _STATUS: dict[Any, Status] = {
 }
 
 
-class Session(table.Session):
+class Session(session.Session):
     """A CP-SAT model; programs with fractions or beyond 64 bits are refused."""
 
     def __init__(self, program: Program, effort: Effort) -> None:

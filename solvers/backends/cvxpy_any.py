@@ -9,8 +9,9 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 
-from models.programs.program import Program, Rows
-from solvers.backends import table
+from models.programs.program import Program
+from models.programs.terms import Rows
+from solvers.backends import session
 from solvers.backends.relations import relations
 from solvers.effort import Effort, tolerances
 from solvers.solution import Answer, Status
@@ -55,7 +56,7 @@ def available(solver: str) -> bool:
     return solver.upper() in cp.installed_solvers()
 
 
-class Session(table.Session):
+class Session(session.Session):
     """A cvxpy problem and a solver."""
 
     def __init__(self, program: Program, effort: Effort, solver: str) -> None:

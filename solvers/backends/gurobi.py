@@ -12,8 +12,9 @@ import gurobipy as gp
 import numpy as np
 from gurobipy import GRB
 
-from models.programs.program import Program, Rows
-from solvers.backends import table
+from models.programs.program import Program
+from models.programs.terms import Rows
+from solvers.backends import session
 from solvers.backends.relations import relations
 from solvers.effort import Effort, tolerances
 from solvers.solution import Answer, NoAnswer, Status
@@ -46,7 +47,7 @@ PARAMETERS: dict[str, float] = {
 }
 
 
-class Session(table.Session):
+class Session(session.Session):
     """A Gurobi model."""
 
     def __init__(self, program: Program, effort: Effort) -> None:

@@ -7,9 +7,10 @@ from typing import Any
 import highspy
 import numpy as np
 
-from models.programs.program import Program, Rows
+from models.programs.program import Program
+from models.programs.terms import Rows
 from models.programs.write import to_highs
-from solvers.backends import table
+from solvers.backends import session
 from solvers.effort import Effort, tolerances
 from solvers.solution import Answer, Status
 
@@ -29,7 +30,7 @@ _STATUS: dict[Any, Status] = {
 }
 
 
-class Session(table.Session):
+class Session(session.Session):
     """A live HiGHS model."""
 
     def __init__(self, program: Program, effort: Effort) -> None:

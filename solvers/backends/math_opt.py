@@ -9,8 +9,9 @@ import numpy as np
 from ortools.math_opt import model_pb2
 from ortools.math_opt.python import mathopt
 
-from models.programs.program import Program, Rows
-from solvers.backends import table
+from models.programs.program import Program
+from models.programs.terms import Rows
+from solvers.backends import session
 from solvers.effort import Effort, tolerances
 from solvers.solution import Answer, NoAnswer, Status
 
@@ -40,7 +41,7 @@ ACCURACY = 1e-9
 """PDLP's accuracy, relative and absolute; by default it stops at 1e-6."""
 
 
-class Session(table.Session):
+class Session(session.Session):
     """A MathOpt model, kept as a protocol buffer; each run builds it again."""
 
     def __init__(self, program: Program, effort: Effort, solver: str) -> None:

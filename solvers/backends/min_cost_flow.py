@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from ortools.graph.python import min_cost_flow
 from scipy.sparse.csgraph import connected_components
 
-from models.programs.program import Program, Term
-from solvers.backends import table
+from models.programs.program import Program
+from models.programs.terms import Term
+from solvers.backends import session
 from solvers.effort import Effort
 from solvers.solution import Answer, NoAnswer, Status
 
@@ -39,7 +40,7 @@ _STATUS: dict[Any, Status] = {
 }
 
 
-class Session(table.Session):
+class Session(session.Session):
     """Nodes, arcs and supplies; one thread, and no time limit of its own."""
 
     def __init__(self, program: Program, effort: Effort) -> None:  # noqa: ARG002

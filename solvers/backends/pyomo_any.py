@@ -11,9 +11,10 @@ import pyomo.environ as pyo
 from pyomo.common.errors import ApplicationError
 from pyomo.opt import TerminationCondition
 
-from models.programs.program import Program, Rows
+from models.programs.program import Program
+from models.programs.terms import Rows
 from models.programs.write import row_to_pyomo, to_pyomo
-from solvers.backends import table
+from solvers.backends import session
 from solvers.effort import Effort, tolerances
 from solvers.solution import Answer, Status
 
@@ -43,7 +44,7 @@ def available(solver: str) -> bool:
         quiet.setLevel(before)
 
 
-class Session(table.Session):
+class Session(session.Session):
     """A Pyomo model and a solver."""
 
     def __init__(self, program: Program, effort: Effort, solver: str) -> None:

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 from pyscipopt import Model, quicksum
 
-from models.programs.program import Program, Rows
-from solvers.backends import table
+from models.programs.program import Program
+from models.programs.terms import Rows
+from solvers.backends import session
 from solvers.effort import Effort, tolerances
 from solvers.solution import Answer, NoAnswer, Status
 
@@ -28,7 +29,7 @@ _STATUS: dict[str, Status] = {
 }
 
 
-class Session(table.Session):
+class Session(session.Session):
     """A SCIP model."""
 
     def __init__(self, program: Program, effort: Effort) -> None:

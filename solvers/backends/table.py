@@ -8,25 +8,9 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
 
-from models.programs.program import Program, Rows
+from models.programs.program import Program
+from solvers.backends.session import Session
 from solvers.effort import Effort
-from solvers.solution import Answer
-
-
-class Session:
-    """A program stated in a backend's own form, ready to run, and to run again with more rows."""
-
-    def __init__(self, program: Program, effort: Effort) -> None:
-        raise NotImplementedError
-
-    def add_rows(self, rows: Rows) -> None:
-        """Append constraints; the next run starts from the last one's result if the backend can."""
-        raise NotImplementedError
-
-    def run(self, seconds: float | None) -> Answer:
-        """Solve within a time limit."""
-        raise NotImplementedError
-
 
 LEGEND = """yes: as it is. Exactly rewritten: squares as lines, |x| as rows, tables of costs as binaries.
 relaxed: over the reals, hence a bound, unless the answer is whole. whole: of whole numbers only.

@@ -11,6 +11,7 @@ from typing import Any
 
 from models import Model
 from models.certificate import Witness
+from solvers.fast.no_path import NoFastPath as NoFastPath
 
 PATHS = {
     "BudgetSplit": "solvers.fast.budget:solve_budget",
@@ -45,10 +46,6 @@ SEARCHES = {
     "SimplexQP": "solvers.fast.fixed_total:search_simplex_price",
 }
 """The same for models whose fast path finds an optimum in floats, which may prove too little."""
-
-
-class NoFastPath(Exception):
-    """Says which model, or which of its options, has no specialised algorithm."""
 
 
 def answer(model: Model) -> tuple[Any, Witness | None]:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from models import CostTable
 from models.certificate import Witness
-from solvers.fast import NoFastPath
+from solvers.fast.no_path import NoFastPath
 
 
 def solve_cost_table(model: CostTable) -> tuple[NDArray[np.int64], Witness | None]:

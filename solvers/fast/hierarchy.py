@@ -23,9 +23,9 @@ from models.arithmetic.kernels import kernel
 from models.certificate import Witness
 from models.programs.layout import Ints, Layout, by_node, by_size, in_blocks, layout_of
 from models.witnesses.node_prices import NEVER
-from solvers.fast import NoFastPath
 from solvers.fast.exchange import exchange
 from solvers.fast.hierarchy_relaxed import Relaxation, inner_nodes, real_answer, relaxed, shares
+from solvers.fast.no_path import NoFastPath
 
 
 def solve_hierarchy(model: HierarchyQIP) -> tuple[NDArray[Any] | None, None]:

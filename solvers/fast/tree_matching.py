@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from models import GroupMatching, TreeMatching
 from models.certificate import Witness
-from solvers.fast import NoFastPath
 from solvers.fast.matching import solve_group_matching
+from solvers.fast.no_path import NoFastPath
 from solvers.fast.tree_matching_flow import Chains, improve
 
 Ints = NDArray[np.int64]

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from models import ControlledRounding, Program
-from models.programs.program import Term
+from models.programs.terms import Term
 from solvers import fast, prove, solve
 from tests.marks import quick
 

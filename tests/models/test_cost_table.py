@@ -7,8 +7,8 @@ import pytest
 
 from models import CostTable
 from solvers import prove, solve
-from solvers.fast import NoFastPath
 from solvers.fast.cost_table import merged_table
+from solvers.fast.no_path import NoFastPath
 
 
 def divisions(model):

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from models import Chebyshev, HierarchyQIP, Isotonic, Program, Tree
 from models.arithmetic import exact
-from models.programs.program import Block, Term, rows_of
 from models.programs.reformulate import Piecewise, without_absolutes
+from models.programs.terms import Block, Term, rows_of
 
 int64 = st.one_of(
     st.integers(-(2**63), 2**63 - 1),

@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 from models import Program, SimplexQP, lagrangian_bound, lagrangian_certificate
-from models.programs.program import Block, Rows, Term
+from models.programs.terms import Block, Rows, Term
 from models.witnesses.scaled import divided, gathered, minus, plus, raised, running, scaled, times
 
 INF = float("inf")

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from solvers.backends import table as capability
+from solvers.backends import session, table
 from solvers.solution import Answer
 
 
-class Session(capability.Session):
+class Session(session.Session):
     def __init__(self, program, effort, how):
         from solvers.backends.highs import Session as Highs
 
@@ -37,4 +37,4 @@ class Session(capability.Session):
 def told(how):
     """Its row of the table of backends."""
     takes = {"integer": True, "quadratic": True, "integer_quadratic": True, "absolute": True, "table": True}
-    return capability.Backend(f"told to {how}", "x", "numpy", "x", __name__, argument=how, **takes)
+    return table.Backend(f"told to {how}", "x", "numpy", "x", __name__, argument=how, **takes)

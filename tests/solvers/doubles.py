@@ -6,11 +6,11 @@ import time
 
 import numpy as np
 
-from solvers.backends import table as capability
+from solvers.backends import session
 from solvers.solution import Answer, NoAnswer
 
 
-class Session(capability.Session):
+class Session(session.Session):
     def __init__(self, program, threads):  # noqa: ARG002
         self.order = program.blocks[0].name
         self.size = program.size

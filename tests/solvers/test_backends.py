@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from models import Chebyshev, CostTable, HierarchyQIP, Isotonic, Program, Tree
-from models.programs.program import Block, Rows, Term, rows_of
+from models.programs.terms import Block, Rows, Term, rows_of
 from solvers import backends, solve
 from solvers.backends.table import Backend, find
 

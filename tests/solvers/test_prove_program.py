@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 import models
 from models import Program, lagrangian_bound
-from models.programs.program import INFINITY, Block, Rows, Term, rows_of
+from models.programs.terms import INFINITY, Block, Rows, Term, rows_of
 from solvers import fast, prove, solve
 from solvers.prove_program import prove_program
 

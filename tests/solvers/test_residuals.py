@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from models import Chebyshev, ConstrainedInference, HierarchyQIP, Isotonic, SimplexQP, Tree
-from models.programs.program import Block, Program, Term, rows_of
+from models.programs.program import Program
+from models.programs.terms import Block, Term, rows_of
 from solvers import backends, solve
 from solvers.residuals import dual, primal
 

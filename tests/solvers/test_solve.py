@@ -15,7 +15,7 @@ import pytest
 from numba.core.event import TimingListener, install_listener
 
 from models import Chebyshev, FixedSum, HierarchyQIP, Isotonic, Program, Tree
-from models.programs.program import Block, Term, rows_of
+from models.programs.terms import Block, Term, rows_of
 from solvers import backends, fast, solve, worker
 from solvers.backends import table
 from solvers.backends.table import find
@@ -170,7 +170,8 @@ def test_an_unfinished_linear_program_has_no_bound(name):
 
 TWICE = """
 import numpy as np
-from models.programs.program import Block, Program, Term
+from models.programs.program import Program
+from models.programs.terms import Block, Term
 from solvers.effort import Effort
 from solvers.backends.highs import Session
 session = Session(Program("p", [Block("v", (2,))], [], [Term("linear", np.arange(2))]), Effort())
@@ -281,9 +282,9 @@ def test_a_killed_process_has_crashed_and_the_next_solve_works():
 
 HANGING = """
 import os, time
-from solvers.backends import table
+from solvers.backends import session
 from solvers.solution import Answer
-class Session(table.Session):
+class Session(session.Session):
     def __init__(self, program, threads): pass
     def run(self, seconds):
         if os.path.exists(os.path.join(os.path.dirname(__file__), "crash")): raise RuntimeError("out of luck")

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import hierdp.verification.judge as verification
-import solvers.backends.table as capability
 from models import BudgetSplit, Chebyshev, CostTable, HierarchyQIP, Isotonic, Program, Tree
-from models.programs.program import Block, Term, rows_of
+from models.programs.terms import Block, Term, rows_of
 from solvers import Solution, backends, fast, solve, worker
+from solvers.backends import table as capability
 from solvers.plan import Plan, plan
 from solvers.solution import Answer
 
@@ -137,7 +137,8 @@ CVXPY_ENDS = """
 import time
 from types import SimpleNamespace
 import numpy as np
-from models.programs.program import Block, Program, Term
+from models.programs.program import Program
+from models.programs.terms import Block, Term
 from solvers.backends import cvxpy_any
 from solvers.effort import Effort
 program = Program("p", [Block("v", (1,), 0, 5)], [], [Term("linear", np.arange(1))])
