@@ -246,12 +246,16 @@ def _units(price: Any, y: NDArray[Any], w: NDArray[Any]) -> NDArray[Any]:
 
 @kernel(fastmath={"reassoc"})
 def _negatives(x: Any, total: int) -> Any:
-    """Sum of the entries below 0, and how far all are from their total."""
-    below, held = 0.0, 0.0
-    for i in range(x.size):
-        below += x[i] * (1.0 if x[i] < 0 else 0.0)
-        held += x[i]
-    return below, held - total
+    """Sum of the entries below 0, and by how much all of them exceed their total."""
+    mean = total / max(1, x.size)
+    below, over = 0.0, x.size * mean - total
+    for start in range(0, x.size, 1024):  # sums of differences from the mean, in parts, round little off
+        part = 0.0
+        for i in range(start, min(start + 1024, x.size)):
+            below += x[i] * (1.0 if x[i] < 0 else 0.0)
+            part += x[i] - mean
+        over += part
+    return below, over
 
 
 @kernel()
@@ -270,10 +274,14 @@ def _end_units(x: Any, y: Any, w: Any, none: Any) -> Any:
 @kernel(error_model="numpy", fastmath={"reassoc"})
 def _real_gap(x: Any, y: Any, w: Any, price: float, total: int) -> float:
     """Σ w(x − y)², less the bound at this price."""
-    gap, held = 0.0, 0.0
-    for i in range(x.size):
-        m = 1 if w is None else w[i]
-        z = max(0.0, y[i] + price * (0.5 / m))
-        gap += (x[i] - z) * (m * (x[i] + z - 2 * y[i]) - price)
-        held += x[i]
-    return gap + price * (held - total)
+    mean = total / max(1, x.size)
+    gap, over = 0.0, x.size * mean - total
+    for start in range(0, x.size, 1024):  # sums of differences from the mean, in parts, round little off
+        part = 0.0
+        for i in range(start, min(start + 1024, x.size)):
+            m = 1 if w is None else w[i]
+            z = max(0.0, y[i] + price * (0.5 / m))
+            gap += (x[i] - z) * (m * (x[i] + z - 2 * y[i]) - price)
+            part += x[i] - mean
+        over += part
+    return gap + price * over

@@ -166,15 +166,19 @@ def _price(y: Any, w: Any, total: int, price: float) -> float:
 
 @kernel(error_model="numpy", fastmath={"reassoc"})
 def _real(y: Any, w: Any, price: float, total: int, x: Any) -> None:
-    held, spread = 0.0, 0.0
-    for i in range(y.size):
-        half = 0.5 if w is None else 0.5 / w[i]
-        z = max(0.0, y[i] + price * half)
-        x[i] = z
-        held += z
-        spread += half * (1.0 if z > 0 else 0.0)
+    mean = total / max(1, y.size)
+    excess, spread = y.size * mean - total, 0.0
+    for start in range(0, y.size, 4096):  # sums of differences from the mean, in parts, round little off
+        part = 0.0
+        for i in range(start, min(start + 4096, y.size)):
+            half = 0.5 if w is None else 0.5 / w[i]
+            z = max(0.0, y[i] + price * half)
+            x[i] = z
+            part += z - mean
+            spread += half * (1.0 if z > 0 else 0.0)
+        excess += part
     if spread > 0:  # correct the rounding error of counts and a price that are large and nearly cancel
-        price = (total - held) / spread
+        price = -excess / spread
         for i in range(y.size):
             half = 0.5 if w is None else 0.5 / w[i]
             x[i] = max(0.0, x[i] + price * half) if x[i] > 0 else 0.0
