@@ -98,10 +98,13 @@ class Session(session.Session):
         status = _STATUS.get(problem.status, "error")
         known = status in ("optimal", "infeasible", "unbounded", "time_limit")
         message = "" if known else f"it ended {problem.status}"
-        if status == "time_limit" and (seconds is None or time.perf_counter() - started < 0.9 * seconds):
+        late = seconds is not None and time.perf_counter() - started >= 0.9 * seconds
+        if status == "time_limit" and not late:
             status, message = "numerical", "it stopped at its limit of iterations, short of its accuracy"
         elif status == "time_limit" and self._x.value is not None and self._whole:
             status = "feasible"
+        elif late and problem.status.endswith("_inaccurate"):
+            status, message = "time_limit", "short of its accuracy at its time limit"
         if status not in ("optimal", "feasible"):
             return Answer(status, message=message)
         bound = self._bound(problem, status)
