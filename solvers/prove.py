@@ -1,4 +1,4 @@
-"""The best bound that we can prove for anybody's answer: search a witness, and have the model check it."""
+"""The best provable bound for any answer: search a witness, and let the model check it."""
 
 from __future__ import annotations
 
@@ -12,12 +12,11 @@ from solvers.prove_program import prove_program
 
 
 def prove(model: Model | Program, x: Any) -> Certificate:
-    """Certify an answer, whoever found it.
+    """Certify any answer, by whatever means it was found.
 
-    A certificate alone reads its witness off the answer, and that can fail where the answer is not optimal or
-    where its proof needs more numbers than it holds. Then the fast path finds an optimum, and the witness
-    that proves this optimum bounds the given answer, too. Where there is no fast path, `fast.witness` may
-    know a search for a witness.
+    The certificate alone reads its witness off the answer, which may prove too little: if the answer is not
+    optimal, or if a proof needs more numbers than it holds. As long as a gap remains, a witness is searched
+    (`solvers.fast.search`), or the fast path finds an optimum, whose witness bounds every answer.
 
     For a bare `Program`, HiGHS finds prices of its rows; `solvers.prove_program.prove_program` takes other
     backends, too.
@@ -44,7 +43,7 @@ def prove(model: Model | Program, x: Any) -> Certificate:
     if isinstance(model, Program):
         return prove_program(model, x)
     own = model.certificate(x)
-    if own.optimal or own.bound is None:
+    if own.bound is None or own.gap == 0:
         return own
     found = fast.search(model, x)
     if found is not None:
@@ -54,10 +53,9 @@ def prove(model: Model | Program, x: Any) -> Certificate:
         return proof if proof.optimal else replace(proof, reason=own.reason)
     try:
         best, witness = fast.answer(model)
-        proof = own if best is None else model.certificate(best, witness)
     except fast.NoFastPath:
-        witness = fast.witness(model, x)
-        proof = own if witness is None else model.certificate(x, witness)
+        return own
+    proof = own if best is None else model.certificate(best, witness)
     if proof.bound is None or proof.bound <= own.bound:
         return own
     gap = max(own.objective - proof.bound, 0)  # floats may round to just below

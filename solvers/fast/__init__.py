@@ -37,15 +37,14 @@ PATHS = {
 """Each model's algorithm. Files are imported on use, as each compiles or loads its kernels."""
 
 
-WITNESSES = {"TreeMatching": "solvers.fast.tree_matching:bounding_prices"}
-"""Searches of a witness for a given answer, for models that have no fast path, or not always one."""
-
 SEARCHES = {
     "HierarchyQIP": "solvers.fast.hierarchy:search_prices",
     "Isotonic": "solvers.fast.isotonic_split:search",
     "SimplexQP": "solvers.fast.fixed_total:search_simplex_price",
+    "TreeMatching": "solvers.fast.tree_matching:bounding_prices",
 }
-"""The same for models whose fast path finds an optimum in floats, which may prove too little."""
+"""Searches of a witness for a given answer, for models whose fast path does not take all instances, or finds
+an optimum in floats, whose witness may prove too little."""
 
 
 def answer(model: Model) -> tuple[Any, Witness | None]:
@@ -65,14 +64,8 @@ def answer(model: Model) -> tuple[Any, Witness | None]:
     return found
 
 
-def witness(model: Model, x: Any) -> Witness | None:
-    """A witness for a feasible answer to a model without a fast path; None if there is no search for one."""
-    name = type(model).__name__
-    return _function(WITNESSES[name])(model, x) if name in WITNESSES else None
-
-
 def search(model: Model, x: Any) -> Witness | None:
-    """A witness for a feasible answer that somebody found; None if the fast path's own is as good."""
+    """A witness for a feasible answer; None if the fast path's own is as good, or there is no search."""
     name = type(model).__name__
     return _function(SEARCHES[name])(model, x) if name in SEARCHES else None
 
