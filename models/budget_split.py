@@ -7,9 +7,10 @@ from fractions import Fraction
 from typing import Any, NoReturn, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from models.arithmetic import exact
+from models.arithmetic.arrays import Floats
 from models.arithmetic.exact import Number
 from models.certificate import FLOAT_TOLERANCE, Certificate, Witness, infeasible, judge
 from models.model import FEASIBILITY_TOLERANCE, answer_of
@@ -70,7 +71,7 @@ class BudgetSplit:
         object.__setattr__(self, "epsilon", epsilon)
 
     @property
-    def data(self) -> tuple[NDArray[np.float64], float]:
+    def data(self) -> tuple[Floats, float]:
         """``(weights, epsilon)`` as floats."""
         return np.asarray(self.weights).astype(float), float(self.epsilon)
 

@@ -7,9 +7,11 @@ from fractions import Fraction
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from models.arithmetic import exact
+from models.arithmetic.arrays import Array, Ints
+from models.arithmetic.exact import Number
 from models.arithmetic.kernels import kernel
 from models.arithmetic.segments import broken, by_segment, checked_segments
 from models.certificate import Certificate, Witness, infeasible, judge
@@ -17,8 +19,6 @@ from models.model import answer_of, random_noisy
 from models.programs.program import Program
 from models.programs.terms import INFINITY, Block, Term, rows_of
 from models.witnesses.arrays import whole_array
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +108,7 @@ class Chebyshev:
             [Term("linear", n + np.arange(m))],
         )
 
-    def row_prices(self, witness: Witness) -> NDArray[Any]:
+    def row_prices(self, witness: Witness) -> Array:
         """The witness as prices of the program's rows: equal shares of the condition that d − 1 violates.
 
         They prove a bound greater than d − 1 in each segment; distances are whole, so d is proved.
@@ -129,10 +129,10 @@ class Chebyshev:
                 above[positive], total[j] = Fraction(1, positive.size), Fraction(-1, positive.size)
         return np.concatenate([below, above, total])
 
-    def objective(self, x: Any) -> int | float:
+    def objective(self, x: Any) -> Number:
         """Σ over segments of the largest change; an `int` for integer answers."""
         distances = self._distances(answer_of(x, np.shape(self.noisy), integer=True))
-        return exact.total(distances)  # type: ignore[return-value]
+        return exact.total(distances)
 
     def violations(self, x: Any) -> list[str]:
         """Entries that are negative or not whole, and segments with a wrong sum."""
@@ -181,7 +181,7 @@ class Chebyshev:
         _least_distances(*self.data, least)
         return least
 
-    def _distances(self, x: NDArray[Any]) -> NDArray[Any]:
+    def _distances(self, x: Array) -> Array:
         noisy, _, offsets = self.data
         distances = np.zeros(offsets.size - 1, np.int64)
         if x.dtype == np.int64 and _largest_changes(x, noisy, offsets, distances):

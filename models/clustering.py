@@ -7,9 +7,10 @@ from fractions import Fraction
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from models.arithmetic import exact, runs
+from models.arithmetic.arrays import Array, Ints
 from models.arithmetic.exact import Number
 from models.arithmetic.run_costs import Sums, cost_of, run_cost, sums_error, sums_of
 from models.arithmetic.whole_sums import whole_sums
@@ -97,7 +98,7 @@ class Clustering:
         object.__setattr__(self, "clusters", runs.checked_clusters(self.clusters, values.size))
 
     @property
-    def data(self) -> tuple[NDArray[Any], Number]:
+    def data(self) -> tuple[Array, Number]:
         """``(values, noise_scale)``."""
         return np.asarray(self.values), self.noise_scale
 
@@ -130,7 +131,7 @@ class Clustering:
         """Cost of the run of bins ``first … end − 1``; a `Fraction` for exact values."""
         return run_cost(self.data[0][first:end], self.noise)
 
-    def row_prices(self, witness: Witness) -> NDArray[Any]:
+    def row_prices(self, witness: Witness) -> Array:
         """The witness as prices of the program's rows, where the number of runs is free: the potentials."""
         return runs.path_prices(witness["potentials"])
 
@@ -206,7 +207,7 @@ class Clustering:
         bound = float(potentials[-1]) - float(potentials[0]) - over - paid * (self.clusters or 0)
         return bound if bound > 0 else 0.0
 
-    def _near(self, objective: Number, starts: NDArray[np.int64]) -> tuple[Number, NDArray[Any]]:
+    def _near(self, objective: Number, starts: Ints) -> tuple[Number, Array]:
         """A price, and potentials at it, of partitions near this one.
 
         They are floats. For exact models they are a little lower, and exact at this partition's ends.
@@ -215,7 +216,7 @@ class Clustering:
         price: Number = 0
         if self.clusters is not None:
             price = float(objective) - sorted_runs.one_more(starts, noise, sums)
-        potentials: NDArray[Any] = sorted_runs.along(starts, noise, float(price), sums)
+        potentials: Array = sorted_runs.along(starts, noise, float(price), sums)
         if self.in_fractions:
             potentials = (potentials - 2.0**-40 * np.abs(potentials)).astype(object)
             held = Fraction(0)

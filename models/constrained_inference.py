@@ -9,9 +9,10 @@ from typing import Any, Self
 
 import numpy as np
 import scipy
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from models.arithmetic import exact
+from models.arithmetic.arrays import Array
 from models.arithmetic.distance import distance
 from models.arithmetic.exact import Number
 from models.arithmetic.kernels import kernel
@@ -75,14 +76,14 @@ class ConstrainedInference:
         object.__setattr__(self, "variance", _variances(self.variance, nodes))
 
     @property
-    def data(self) -> tuple[NDArray[Any], NDArray[Any]]:
+    def data(self) -> tuple[Array, Array]:
         """``(noisy, variance)``, shape (nodes,) each; noisy counts of infinite variance are 0 here."""
         noisy, variance = np.asarray(self.noisy), np.asarray(self.variance)
         ignored = variance == INFINITY
         return np.where(ignored, 0, noisy) if ignored.any() else noisy, variance
 
     @cached_property
-    def level_variance(self) -> NDArray[Any] | None:
+    def level_variance(self) -> Array | None:
         """V of each level, shape (depth + 1,); None where the nodes of some level differ in theirs."""
         variance, start = np.asarray(self.variance), self.tree.level_start
         each = variance[start[:-1]]
@@ -111,7 +112,7 @@ class ConstrainedInference:
             [Term("quadratic", asked, weight, noisy[asked])] if asked.size else [],
         )
 
-    def row_prices(self, witness: Witness) -> NDArray[Any]:
+    def row_prices(self, witness: Witness) -> Array:
         """The witness as prices of the program's rows: those of inner nodes, negative."""
         return np.asarray(-np.asarray(witness["prices"])[self.tree.internal])
 
@@ -146,7 +147,7 @@ class ConstrainedInference:
         broken = tree.internal[np.abs(sums - x)[tree.internal] > slack]
         return [f"consistency: node {v}: children sum to {sums[v]}, not {x[v]}" for v in broken]
 
-    def _sums(self, x: NDArray[Any]) -> NDArray[Any]:
+    def _sums(self, x: Array) -> Array:
         """For each node, the sum over its children; shape (nodes,)."""
         parent = self.tree.parent
         if x.dtype == np.float64:
@@ -209,7 +210,7 @@ class ConstrainedInference:
         reason = f"costs differ from the price by {float(most):.6g} at node {worst}"
         return judge(objective, gap, exactly, {"prices": price}, reason)
 
-    def _at_once(self, x: NDArray[Any]) -> Certificate | None:
+    def _at_once(self, x: Array) -> Certificate | None:
         """The proof of an optimal answer in floats, on a regular tree with one variance per level.
 
         At an optimum all children of a node have the same g + λ, which is the node's price; here it is their
@@ -263,7 +264,7 @@ class ConstrainedInference:
         return cls(tree, random_noisy(rng, (tree.size,)), variance)
 
 
-def _variances(given: Any, nodes: int) -> NDArray[Any]:
+def _variances(given: Any, nodes: int) -> Array:
     values = np.array(given)
     if values.dtype == object:
         if not all(isinstance(v, int | Fraction | np.integer) or v == INFINITY for v in values.flat):
@@ -284,7 +285,7 @@ def _variances(given: Any, nodes: int) -> NDArray[Any]:
     return values
 
 
-def _fractions(values: NDArray[Any]) -> NDArray[Any]:
+def _fractions(values: Array) -> Array:
     """The same numbers as Fractions; infinity stays."""
     return np.array([v if v == INFINITY else Fraction(v) for v in values.tolist()] + [None], dtype=object)[
         :-1

@@ -8,9 +8,10 @@ from fractions import Fraction
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from models.arithmetic import exact
+from models.arithmetic.arrays import Array, Ints
 from models.arithmetic.distance import distance
 from models.arithmetic.exact import Number
 from models.arithmetic.kernels import kernel
@@ -19,8 +20,6 @@ from models.model import answer_of, fractional
 from models.programs.program import Program
 from models.programs.terms import Block, Term, rows_of
 from models.witnesses.arrays import number
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +76,7 @@ class ControlledRounding:
         object.__setattr__(self, "ups", self.total - below)
 
     @property
-    def data(self) -> NDArray[Any]:
+    def data(self) -> Array:
         """The values as an array."""
         return np.asarray(self.values)
 
@@ -102,7 +101,7 @@ class ControlledRounding:
             [Term("absolute", each, 1, values)],
         )
 
-    def row_prices(self, witness: Witness) -> NDArray[Any]:
+    def row_prices(self, witness: Witness) -> Array:
         """The witness as prices of the program's rows: 1 − 2θ."""
         return np.array([1 - 2 * Fraction(witness["threshold"])])
 
@@ -115,14 +114,14 @@ class ControlledRounding:
         x = answer_of(x, self.data.shape, integer=True)
         return self._broken(x) if self._ends(x) is None else []
 
-    def _ends(self, x: NDArray[Any]) -> tuple[float, float] | None:
+    def _ends(self, x: Array) -> tuple[float, float] | None:
         """The smallest part rounded up, and the largest rounded down; None if a closer look is needed."""
         if x.dtype != np.int64 or self.data.dtype == object:
             return None
         ups, least_up, most_down = _ups_and_downs(x, self.data)
         return (least_up, most_down) if ups == self.ups else None
 
-    def _broken(self, x: NDArray[Any]) -> list[str]:
+    def _broken(self, x: Array) -> list[str]:
         found = list(fractional(x))
         floor, ceil = self.neighbours
         for i in np.flatnonzero((x < floor) | (x > ceil)):
@@ -181,7 +180,7 @@ class ControlledRounding:
         size = max(size, 1)
         grain = int(rng.choice([1, 2, 3, 7, 1000]))
         over = rng.integers(-5 * grain, 20 * grain, size=size).tolist()
-        values: NDArray[Any] = np.array([Fraction(v, grain) for v in over], dtype=object)
+        values: Array = np.array([Fraction(v, grain) for v in over], dtype=object)
         if rng.random() < 0.6:
             values = values.astype(float)
         floor = [v // 1 for v in values.tolist()]

@@ -9,17 +9,16 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from models.arithmetic import exact
+from models.arithmetic.arrays import Array, Flags, Ints
 from models.arithmetic.exact import Number
 from models.certificate import Certificate, Witness, infeasible, judge
 from models.model import answer_of, fractional
 from models.programs.program import Program
 from models.programs.terms import Block, Term, rows_of
 from models.witnesses.arrays import number
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +88,7 @@ class CostTable:
         return np.array([np.size(table) for table in self.tables], dtype=np.int64)
 
     @cached_property
-    def slopes(self) -> tuple[NDArray[Any], Ints]:
+    def slopes(self) -> tuple[Array, Ints]:
         """``(slope, child)``: the cost of every further unit of every child, child by child."""
         steps = [np.diff(np.asarray(table)) for table in self.tables]
         return np.concatenate(steps), np.repeat(np.arange(len(steps)), self.lengths - 1)
@@ -111,7 +110,7 @@ class CostTable:
             [Term("table", each, center=self.least, tables=tables)],
         )
 
-    def row_prices(self, witness: Witness) -> NDArray[Any]:
+    def row_prices(self, witness: Witness) -> Array:
         """The witness as prices of the program's rows: λ."""
         return np.array([witness["price"]])
 
@@ -193,7 +192,7 @@ class CostTable:
                 up.append(exact.difference(table[1:2], table[:1])[0].item())
         return max(down) if down else min(up, default=0)
 
-    def _inside(self, x: NDArray[Any]) -> NDArray[np.bool_]:
+    def _inside(self, x: Array) -> Flags:
         return np.asarray((x == np.rint(x)) & (x >= self.least) & (x < self.least + self.lengths))
 
     @classmethod

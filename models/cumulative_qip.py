@@ -8,9 +8,10 @@ from typing import Any, Self
 
 import numpy as np
 import scipy
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from models.arithmetic import exact
+from models.arithmetic.arrays import Array
 from models.arithmetic.exact import Number
 from models.certificate import Certificate, Witness, infeasible, judge
 from models.hierarchy_qip import HierarchyQIP
@@ -72,7 +73,7 @@ class CumulativeQIP:
         object.__setattr__(self, "noisy", noisy)
 
     @property
-    def counts(self) -> NDArray[Any]:
+    def counts(self) -> Array:
         """The noisy cumulative counts as an array, shape (nodes, sizes)."""
         return np.asarray(self.noisy)
 

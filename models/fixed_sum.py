@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from models.arithmetic import exact
+from models.arithmetic.arrays import Array, Ints
 from models.arithmetic.distance import distance
 from models.arithmetic.exact import Number
 from models.arithmetic.kernels import kernel
@@ -19,8 +20,6 @@ from models.model import answer_of
 from models.programs.program import Program
 from models.programs.terms import Block, Term, rows_of
 from models.witnesses.arrays import whole_array
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +86,7 @@ class FixedSum:
             [Term("quadratic" if self.p == 2 else "absolute", each, 1, noisy)],
         )
 
-    def row_prices(self, witness: Witness) -> NDArray[Any]:
+    def row_prices(self, witness: Witness) -> Array:
         """The witness as prices of the program's rows: those of the segments."""
         return np.asarray(witness["price"])
 

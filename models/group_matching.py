@@ -8,16 +8,16 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from models.arithmetic import exact
+from models.arithmetic.arrays import Array, Ints
 from models.certificate import Certificate, Witness, infeasible, judge
 from models.model import answer_of
 from models.programs.program import Program
 from models.programs.terms import Block, Term, rows_of
 from models.witnesses.arrays import whole_array
 
-Ints = NDArray[np.int64]
 Table = ArrayLike | tuple[ArrayLike, ArrayLike]
 """Runs of groups of one size: a pair of arrays ``(sizes, counts)``, or an array of shape (runs, 2)."""
 
@@ -129,11 +129,11 @@ class GroupMatching:
             [Term("linear", each, np.abs(sizes[i] - child_sizes[j]))],
         )
 
-    def row_prices(self, witness: Witness) -> NDArray[Any]:
+    def row_prices(self, witness: Witness) -> Array:
         """The witness as prices of the program's rows: the potentials, the children's negative."""
         return np.concatenate([witness["parent_potential"], -np.asarray(witness["child_potential"])])
 
-    def pairs(self, x: Any) -> tuple[Ints, Ints, NDArray[Any]]:
+    def pairs(self, x: Any) -> tuple[Ints, Ints, Array]:
         """``(parent run, child run, count)`` of a dense or a sparse answer.
 
         Raises

@@ -8,9 +8,10 @@ from typing import Any, Self
 
 import numpy as np
 import scipy
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from models.arithmetic import exact
+from models.arithmetic.arrays import Array, Ints
 from models.arithmetic.distance import distance
 from models.arithmetic.exact import Number
 from models.arithmetic.tree_sums import adds_up
@@ -96,12 +97,12 @@ class HierarchyQIP:
         object.__setattr__(self, "noisy", noisy)
 
     @property
-    def counts(self) -> NDArray[Any]:
+    def counts(self) -> Array:
         """The noisy counts as an array, shape (nodes, sizes)."""
         return np.asarray(self.noisy)
 
     @property
-    def node_weights(self) -> NDArray[np.int64]:
+    def node_weights(self) -> Ints:
         """The weight w of each node, shape (nodes,)."""
         if self.weights is None:
             return np.ones(self.tree.size, np.int64)
@@ -113,7 +114,7 @@ class HierarchyQIP:
         return self.tree.depth + 1 if self.weights is None else sum(np.asarray(self.weights).tolist())
 
     @property
-    def domain(self) -> tuple[NDArray[Any], NDArray[Any]]:
+    def domain(self) -> tuple[Array, Array]:
         """``(lower, upper)`` of every count, shape (nodes, sizes); `upper` is G where there is no window."""
         noisy = self.counts
         if self.window is None:
@@ -122,7 +123,7 @@ class HierarchyQIP:
         return np.maximum(0, low - self.window), np.minimum(self.total, high + self.window)
 
     @property
-    def reach(self) -> tuple[NDArray[Any], NDArray[Any]]:
+    def reach(self) -> tuple[Array, Array]:
         """``(least, most)``: the range of each subtree's count within its domains, shape (nodes, sizes)."""
         start, child = self.tree.children
         least, most = (exact.widened(side.copy(), self.tree.size) for side in self.domain)
@@ -176,7 +177,7 @@ class HierarchyQIP:
             [Term("quadratic", np.arange(nodes * sizes), np.repeat(self.node_weights, sizes), noisy.ravel())],
         )
 
-    def row_prices(self, witness: Witness) -> NDArray[Any]:
+    def row_prices(self, witness: Witness) -> Array:
         """The witness as prices of the program's rows: the root's of H2, then those of H3, negative."""
         below = np.asarray(witness["prices"])[self.tree.internal]
         return np.concatenate([[witness["root_price"]], -below.ravel()])
@@ -264,19 +265,19 @@ class HierarchyQIP:
         return NodePrices(False, root.item(), below[self.tree.internal], "")
 
     @property
-    def _own_domain(self) -> tuple[NDArray[Any], NDArray[Any]] | tuple[None, None]:
+    def _own_domain(self) -> tuple[Array, Array] | tuple[None, None]:
         """`domain`, or Nones without a window: then H4 only requires counts ≥ 0.
 
         The upper bound G follows from H2, so it needs no price of its own.
         """
         return (None, None) if self.window is None else self.domain
 
-    def _prices(self, x: NDArray[Any]) -> NodePrices:
+    def _prices(self, x: Array) -> NodePrices:
         near = 0 if self.integer else tolerance_for(np.asarray(x, float))
         weights = self.node_weights
         return node_prices(self.tree, x, self.counts, weights, self._own_domain, self.integer, near)
 
-    def _dual_gap(self, x: NDArray[Any], prices: NodePrices, exactly: bool) -> Number:
+    def _dual_gap(self, x: Array, prices: NodePrices, exactly: bool) -> Number:
         """The objective less the Lagrangian dual at any prices."""
         noisy, inner = self.counts, self.tree.internal
         slope = np.empty(noisy.shape, prices.below.dtype)

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 from zipfile import BadZipFile
 
 import numpy as np
-from numpy.typing import NDArray
 
+from models.arithmetic.arrays import Array
 from models.certificate import Witness
 from models.model import Model
 from models.tree import Tree
@@ -35,7 +35,7 @@ class Instance(NamedTuple):
     """
 
     model: Model
-    answer: NDArray[Any] | None
+    answer: Array | None
     witness: Witness | None
     witnessed: bool
 
@@ -75,7 +75,8 @@ def packed(model: Model, answer: Any = None, witness: Witness | None = None) -> 
     """
     shapes: dict[str, Any] = {}
     arrays: dict[str, Any] = {}
-    for field in fields(model):  # type: ignore[arg-type]
+    data: Any = model
+    for field in fields(data):
         if field.init:  # the others are computed from these
             shapes[field.name] = _put(getattr(model, field.name), field.name, arrays)
     about: dict[str, Any] = {"model": type(model).__name__, "fields": shapes}

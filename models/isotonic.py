@@ -7,9 +7,10 @@ from fractions import Fraction
 from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from models.arithmetic import exact
+from models.arithmetic.arrays import Array
 from models.arithmetic.distance import distance
 from models.arithmetic.exact import Number
 from models.certificate import Certificate, Witness, infeasible, judge
@@ -95,7 +96,7 @@ class Isotonic:
             raise ValueError(f"last is {last}, outside lower … upper ({low} … {high}): no answer fits")
 
     @property
-    def data(self) -> tuple[NDArray[Any], NDArray[Any]]:
+    def data(self) -> tuple[Array, Array]:
         """``(noisy, weights)``; weights are int64 ones where none were given."""
         noisy = np.asarray(self.noisy)
         weights = np.ones(noisy.size, np.int64) if self.weights is None else np.asarray(self.weights)
@@ -138,7 +139,7 @@ class Isotonic:
             [Term("quadratic" if self.p == 2 else "absolute", np.arange(n), weights, noisy)],
         )
 
-    def row_prices(self, witness: Witness) -> NDArray[Any]:
+    def row_prices(self, witness: Witness) -> Array:
         """The witness as prices of the program's rows: those of the steps; bounds are no rows."""
         return np.asarray(np.maximum(witness["prices"], 0))[1 : np.size(self.noisy)]
 
@@ -194,11 +195,11 @@ class Isotonic:
         return _nearly(Chain(y, w, self.p, self.integer, self.lower, upper), x, objective, self.box, given)
 
     @property
-    def _terms(self) -> tuple[NDArray[Any], Literal[1, 2], NDArray[Any] | None]:
+    def _terms(self) -> tuple[Array, Literal[1, 2], Array | None]:
         """The arguments of `distance` after the answer: y, p, and the weights, None if all are 1."""
         return np.asarray(self.noisy), self.p, None if self.weights is None else np.asarray(self.weights)
 
-    def _broken(self, x: NDArray[Any]) -> list[str]:
+    def _broken(self, x: Array) -> list[str]:
         low, high, last = self.lower, self.upper, self.last
         inside = (low is None or x[0] >= low) and (high is None or x[-1] <= high)
         inside = inside and (last is None or x[-1] == last) and (not self.integer or x.dtype == np.int64)
@@ -253,12 +254,12 @@ def _bound(name: str, value: Any, integer: bool) -> Any:
     return value
 
 
-def _plain(array: NDArray[Any]) -> NDArray[Any]:
+def _plain(array: Array) -> Array:
     return array.astype(np.float64) if array.dtype == object else array
 
 
 def _exactly(
-    chain: Chain, x: NDArray[Any], objective: Number, box: tuple[Number, Number], given: NDArray[Any] | None
+    chain: Chain, x: Array, objective: Number, box: tuple[Number, Number], given: Array | None
 ) -> Certificate:
     """In whole numbers and Fractions."""
     if given is not None:
@@ -269,11 +270,11 @@ def _exactly(
 
 
 def _nearly(
-    chain: Chain, x: NDArray[Any], objective: Number, box: tuple[Number, Number], given: NDArray[Any] | None
+    chain: Chain, x: Array, objective: Number, box: tuple[Number, Number], given: Array | None
 ) -> Certificate:
     """In floats: the given prices, or the better of those read off x exactly and with a tolerance."""
 
-    def judged(prices: NDArray[Any], broke: int | None) -> Certificate:
+    def judged(prices: Array, broke: int | None) -> Certificate:
         reason = LEFT if broke is None else f"the chain of costs breaks at x[{max(broke, 0)}]"
         return judge(objective, chain.gap(x, prices, box), False, {"prices": prices}, reason)
 

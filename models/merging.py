@@ -7,9 +7,10 @@ from fractions import Fraction
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from models.arithmetic import exact
+from models.arithmetic.arrays import Array
 from models.arithmetic.distance import distance
 from models.arithmetic.exact import Number
 from models.certificate import Certificate, Witness, infeasible, judge
@@ -71,11 +72,11 @@ class Merging:
         object.__setattr__(self, "weights", weights)
 
     @property
-    def data(self) -> tuple[NDArray[Any], NDArray[Any]]:
+    def data(self) -> tuple[Array, Array]:
         """``(estimates, weights)``, shape (sources, n) each."""
         return np.asarray(self.estimates), np.asarray(self.weights)
 
-    def sums(self) -> tuple[NDArray[Any], NDArray[Any]]:
+    def sums(self) -> tuple[Array, Array]:
         """``(Σ_k w·y, Σ_k w)`` of each entry, shape (n,); Python integers if 64 bits might not suffice.
 
         This includes room for the certificate's products: the mass times a few values of the estimates' size.
@@ -97,7 +98,7 @@ class Merging:
         terms = [Term("quadratic", np.arange(n), weight, at) for weight, at in zip(w, y, strict=True)]
         return Program("Merging", [Block("x", (n,), lower, upper, self.integer)], [], terms)
 
-    def row_prices(self, witness: Witness) -> NDArray[Any]:  # noqa: ARG002
+    def row_prices(self, witness: Witness) -> Array:  # noqa: ARG002
         """The witness as prices of the program's rows: there are none."""
         return np.empty(0, np.int64)
 
@@ -138,7 +139,7 @@ class Merging:
         gap = self._missed(residual[off], mass[off], exactly)
         return judge(objective, gap, exactly, {"residual": residual, "mass": mass}, reason)
 
-    def _missed(self, residual: NDArray[Any], mass: NDArray[Any], exactly: bool) -> Number:
+    def _missed(self, residual: Array, mass: Array, exactly: bool) -> Number:
         """An upper bound on the total excess of these entries' cost over the least."""
         saved: Number = 0
         if self.integer:
@@ -154,7 +155,7 @@ class Merging:
             (Fraction(r) * r / w for r, w in zip(residual.tolist(), mass.tolist(), strict=True)), saved
         )
 
-    def _answer(self, x: Any) -> NDArray[Any]:
+    def _answer(self, x: Any) -> Array:
         return answer_of(x, self.data[0].shape[1:], self.integer)
 
     @classmethod
@@ -165,7 +166,7 @@ class Merging:
         return cls(random_noisy(rng, shape), weights, integer=bool(rng.random() < 0.7))
 
 
-def _rounded(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
+def _rounded(a: Array, b: Array) -> Array:
     """a/b rounded to a whole number, for b > 0; a tie goes up."""
     if not (exact.is_exact(a) and exact.is_exact(b)):
         return np.asarray(np.rint(a / b))

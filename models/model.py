@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any, Protocol, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from models.arithmetic.arrays import Array, Ints
 from models.arithmetic.exact import Number
 from models.certificate import Certificate, Witness
 from models.programs.program import Program
@@ -44,7 +44,7 @@ class Model(Protocol):
         """A random instance of about `size` variables; edge cases (ties, zeros, extremes) are common."""
 
 
-def answer_of(x: Any, shape: tuple[int, ...], integer: bool) -> NDArray[Any]:
+def answer_of(x: Any, shape: tuple[int, ...], integer: bool) -> Array:
     """An answer as an array of the model's shape, in int64, float64 or objects.
 
     Whole floats become int64 for an integer model, where 64 bits hold them. It may be the caller's own
@@ -71,7 +71,7 @@ def answer_of(x: Any, shape: tuple[int, ...], integer: bool) -> NDArray[Any]:
     return array.astype(np.int64) if whole else array
 
 
-def tolerance_for(x: NDArray[Any], *others: NDArray[Any]) -> float:
+def tolerance_for(x: Array, *others: Array) -> float:
     """How far from equal two floats of this size still count as equal; 0 for exact answers."""
     if not np.issubdtype(x.dtype, np.floating):
         return 0
@@ -79,7 +79,7 @@ def tolerance_for(x: NDArray[Any], *others: NDArray[Any]) -> float:
     return FEASIBILITY_TOLERANCE * max(1.0, largest)
 
 
-def fractional(x: NDArray[Any]) -> Iterator[str]:
+def fractional(x: Array) -> Iterator[str]:
     """The entries of an integer model's answer that are not whole numbers."""
     if np.issubdtype(x.dtype, np.floating):
         wrong = np.argwhere(x != np.rint(x))
@@ -91,9 +91,9 @@ def fractional(x: NDArray[Any]) -> Iterator[str]:
         yield f"integer: x[{', '.join(map(str, place))}] = {x[tuple(place)]}"
 
 
-def random_noisy(rng: np.random.Generator, shape: tuple[int, ...]) -> NDArray[np.int64]:
+def random_noisy(rng: np.random.Generator, shape: tuple[int, ...]) -> Ints:
     """Noisy counts of one of the kinds that break algorithms: ties, zeros, negatives, large, skewed."""
-    kinds: list[NDArray[Any]] = [
+    kinds: list[Array] = [
         rng.integers(-1, 3, size=shape),
         np.zeros(shape),
         -rng.integers(1, 20, size=shape),

@@ -8,9 +8,10 @@ from typing import Any, Self
 
 import numpy as np
 import scipy
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from models.arithmetic import exact
+from models.arithmetic.arrays import Array, Floats, Ints
 from models.arithmetic.distance import distance
 from models.arithmetic.exact import Number
 from models.certificate import Certificate, Witness, infeasible, judge
@@ -21,8 +22,6 @@ from models.tree import Tree
 from models.witnesses.arrays import real_array, whole_array
 from models.witnesses.node_prices import NEVER
 from models.witnesses.non_negative_prices import charges, named_prices, named_whole_prices
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +100,7 @@ class NonNegativeInference:
         object.__setattr__(self, "weights", weights)
 
     @property
-    def data(self) -> tuple[NDArray[Any], NDArray[Any]]:
+    def data(self) -> tuple[Array, Array]:
         """``(noisy, weights)``, shape (nodes,) each."""
         return np.asarray(self.noisy), np.asarray(self.weights)
 
@@ -125,7 +124,7 @@ class NonNegativeInference:
             [Term("quadratic", asked, weights[asked], noisy[asked])],
         )
 
-    def row_prices(self, witness: Witness) -> NDArray[Any]:
+    def row_prices(self, witness: Witness) -> Array:
         """The witness as prices of the program's rows: those of inner nodes, negative."""
         return np.asarray(-np.asarray(witness["prices"])[self.tree.internal])
 
@@ -199,7 +198,7 @@ class NonNegativeInference:
         gap = max(gap, 0.0) if math.isfinite(gap) else math.inf
         return judge(objective, gap, False, {"prices": price}, reason)
 
-    def _gap(self, x: NDArray[Any], price: NDArray[Any]) -> Number:
+    def _gap(self, x: Array, price: Array) -> Number:
         """Objective less the bound at these prices, made valid in place: 0 at leaves, s ≥ 0 at weight 0."""
         weights: Any
         noisy, weights = self.data
@@ -212,12 +211,12 @@ class NonNegativeInference:
         z = np.where(weights > 0, np.maximum(z, 0), 0)
         return exact.dot(x - z, weights * (x + z - 2 * noisy) + charge)
 
-    def _broken_sums(self, x: NDArray[np.float64], price: NDArray[np.float64]) -> float:
+    def _broken_sums(self, x: Floats, price: Floats) -> float:
         """What x saves at these prices because sums in floats are off; 0 for counts that add up."""
         inner = self.tree.internal
         if not inner.size:
             return 0.0
-        sums: NDArray[Any] = self.tree.child_sums(x) - np.asarray(x[inner])
+        sums: Array = self.tree.child_sums(x) - np.asarray(x[inner])
         return float(exact.dot(price[inner], sums))
 
     @classmethod

@@ -7,9 +7,10 @@ from fractions import Fraction
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from models.arithmetic import exact, runs
+from models.arithmetic.arrays import Array, Ints
 from models.arithmetic.exact import Number
 from models.arithmetic.run_costs import Sums, cost_of, run_cost, sums_error, sums_of
 from models.arithmetic.whole_sums import whole_sums
@@ -85,7 +86,7 @@ class Segmentation:
         object.__setattr__(self, "clusters", runs.checked_clusters(self.clusters, values.size))
 
     @property
-    def data(self) -> tuple[NDArray[Any], Number]:
+    def data(self) -> tuple[Array, Number]:
         """``(values, price)``; the price is exact for exact values."""
         values = np.asarray(self.values)
         return values, Fraction(self.price) if exact.is_exact(values) else float(self.price)
@@ -111,7 +112,7 @@ class Segmentation:
 
         return runs.path_program("Segmentation", values.size, cost, self.clusters)
 
-    def row_prices(self, witness: Witness) -> NDArray[Any]:
+    def row_prices(self, witness: Witness) -> Array:
         """The witness as prices of the program's rows, where the number of runs is free: the potentials."""
         return runs.path_prices(witness["potentials"])
 
@@ -165,7 +166,7 @@ class Segmentation:
     def _layers(self) -> tuple[int, int]:
         return 1 if self.clusters is None else self.clusters + 1, np.size(self.values) + 1
 
-    def _exact_bound(self, _: Number, witness: Witness | None, __: NDArray[np.int64]) -> Number:
+    def _exact_bound(self, _: Number, witness: Witness | None, __: Ints) -> Number:
         """The bound that potentials prove, in Fractions."""
         values, price = self.data
         rows = few_runs.exact_rows(witness, "potentials", self._layers)
@@ -174,7 +175,7 @@ class Segmentation:
         over = few_runs.excess(whole_sums(values), Fraction(0), each, rows)
         return Fraction(rows[-1][-1]) - Fraction(rows[0][0]) - over
 
-    def _float_bound(self, cost: Number, witness: Witness | None, starts: NDArray[np.int64]) -> float:
+    def _float_bound(self, cost: Number, witness: Witness | None, starts: Ints) -> float:
         """The bound that potentials prove on partitions that cost at most as much as this one, in floats."""
         values, price = self.data
         sums = self.sums()
@@ -196,7 +197,7 @@ class Segmentation:
     @classmethod
     def random(cls, rng: np.random.Generator, size: int) -> Self:
         """Counts of all kinds, often in steps; prices from 0 to very large; often a number of runs."""
-        values: NDArray[Any] = random_noisy(rng, (max(size, 1),))
+        values: Array = random_noisy(rng, (max(size, 1),))
         if rng.random() < 0.5:
             values = values + np.repeat(rng.integers(0, 500, values.size), rng.integers(1, 9))[: values.size]
         if rng.random() < 0.3:

@@ -8,9 +8,10 @@ from fractions import Fraction
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from models.arithmetic import exact
+from models.arithmetic.arrays import Array, Ints
 from models.arithmetic.distance import distance
 from models.arithmetic.exact import Number
 from models.arithmetic.kernels import kernel
@@ -93,14 +94,14 @@ class SimplexQP:
         object.__setattr__(self, "total", total)
 
     @property
-    def data(self) -> tuple[NDArray[Any], NDArray[Any]]:
+    def data(self) -> tuple[Array, Array]:
         """``(noisy, weights)``; weights are int64 ones (one, seen n times) where none were given."""
         noisy = np.asarray(self.noisy)
         one = np.ones(1, np.int64)
         return noisy, np.broadcast_to(one, noisy.shape) if self.weights is None else np.asarray(self.weights)
 
     @property
-    def _given(self) -> NDArray[Any] | None:
+    def _given(self) -> Array | None:
         """The weights, or None where all are 1: kernels need not read those."""
         return None if self.weights is None else np.asarray(self.weights)
 
@@ -116,7 +117,7 @@ class SimplexQP:
             [Term("quadratic", each, weights, noisy)],
         )
 
-    def row_prices(self, witness: Witness) -> NDArray[Any]:
+    def row_prices(self, witness: Witness) -> Array:
         """The witness as prices of the program's rows: λ."""
         return np.array([witness["price"]])
 
@@ -128,10 +129,10 @@ class SimplexQP:
         """Negative entries, a wrong sum, and fractions if `integer`."""
         return self._broken(answer_of(x, np.shape(self.noisy), self.integer))
 
-    def _cost(self, x: NDArray[Any]) -> Number:
+    def _cost(self, x: Array) -> Number:
         return distance(x, np.asarray(self.noisy), 2, self._given)
 
-    def _broken(self, x: NDArray[Any]) -> list[str]:
+    def _broken(self, x: Array) -> list[str]:
         if x.dtype == np.int64 and adds_up(x, np.array([self.total]), np.array([0, x.size])):
             return []
         if x.dtype == np.float64 and not self.integer:
@@ -200,7 +201,7 @@ class SimplexQP:
         reason = "a unit moved from one count to another would cost less"
         return judge(objective, gap, exactly, {"price": price}, reason)
 
-    def _named(self, x: NDArray[np.int64], exactly: bool) -> tuple[Any, bool]:
+    def _named(self, x: Ints, exactly: bool) -> tuple[Any, bool]:
         """A price between the last units of x and the next ones, or near; whether that proves x optimal."""
         cheapest, costliest = _end_units(
             x, np.asarray(self.noisy), self._given, -(2**62) if exactly else -np.inf
@@ -223,14 +224,14 @@ class SimplexQP:
         )
 
 
-def _plain(name: str, values: ArrayLike) -> NDArray[Any]:
+def _plain(name: str, values: ArrayLike) -> Array:
     array = exact.as_data(name, values)
     if array.dtype == object:
         raise ValueError(f"{name} must be int64 or float64, not Python objects")
     return array
 
 
-def _slope(x: NDArray[Any], y: NDArray[Any], w: NDArray[Any]) -> Any:
+def _slope(x: Array, y: Array, w: Array) -> Any:
     """The cost of a little more of the first large entry; where all are 0, the least cost of any."""
     most = int(np.argmax(x[:10_000]))
     most = most if x[most] > 0 else int(np.argmax(x))
@@ -239,7 +240,7 @@ def _slope(x: NDArray[Any], y: NDArray[Any], w: NDArray[Any]) -> Any:
     return 2 * w[most].item() * (x[most] - y[most].item())
 
 
-def _units(price: Any, y: NDArray[Any], w: NDArray[Any]) -> NDArray[Any]:
+def _units(price: Any, y: Array, w: Array) -> Array:
     """How many units each entry takes that cost no more than the price; the k-th costs w(2(k − y) − 1)."""
     return np.asarray(np.maximum(0, (price + w * (2 * y + 1)) // (2 * w)))
 
@@ -284,4 +285,4 @@ def _real_gap(x: Any, y: Any, w: Any, price: float, total: int) -> float:
             gap += (x[i] - z) * (m * (x[i] + z - 2 * y[i]) - price)
             part += x[i] - mean
         over += part
-    return gap + price * over
+    return float(gap + price * over)

@@ -8,14 +8,13 @@ from typing import Any, NoReturn, Self
 
 import numpy as np
 import scipy
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from models.arithmetic import exact
+from models.arithmetic.arrays import Floats
 from models.certificate import FLOAT_TOLERANCE, Certificate, Witness, infeasible, judge
 from models.model import FEASIBILITY_TOLERANCE, answer_of
 from models.witnesses.arrays import real_array
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

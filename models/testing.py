@@ -394,7 +394,7 @@ ARITHMETIC = (
     "models.arithmetic.whole_sums",
     "models.programs.layout",
     "models.model",
-    "models.programs.program",
+    "models.programs.terms",
     "models.certificate",
     "models.witnesses.scaled",
 )

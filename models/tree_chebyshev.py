@@ -7,9 +7,10 @@ from fractions import Fraction
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from models.arithmetic import exact
+from models.arithmetic.arrays import Array, Ints
 from models.certificate import Certificate, Witness, infeasible, judge
 from models.hierarchy_qip import HierarchyQIP
 from models.model import answer_of, fractional, random_noisy
@@ -17,8 +18,6 @@ from models.programs.program import Program
 from models.programs.terms import INFINITY, Block, Rows, Term, rows_of
 from models.tree import Tree
 from models.witnesses.arrays import whole_array
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +93,7 @@ class TreeChebyshev:
             [Term("linear", np.array([n]))],
         )
 
-    def row_prices(self, witness: Witness) -> NDArray[Any]:
+    def row_prices(self, witness: Witness) -> Array:
         """The witness as prices of the program's rows: shares of the nodes of A and B, added up along paths.
 
         The bound that they prove is that of the two sets, before it is rounded up.

@@ -9,9 +9,9 @@ from typing import Any, Self
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from models.arithmetic import exact
+from models.arithmetic.arrays import Array, Ints
 from models.arithmetic.distance import distance
 from models.certificate import Certificate, Witness, infeasible, judge
 from models.group_matching import Table, as_runs
@@ -21,8 +21,6 @@ from models.programs.program import Program
 from models.programs.terms import INFINITY, Block, Rows, Term
 from models.tree import Tree
 from models.witnesses.arrays import whole_array
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,7 +157,7 @@ class TreeMatching:
             cost.append(Term("absolute", inner, np.tile(self.steps, nodes), e[:, :-1].ravel()))
         return Program("TreeMatching", [Block("x", e.shape, lower, upper, True)], rows, cost)
 
-    def row_prices(self, witness: Witness) -> NDArray[Any]:
+    def row_prices(self, witness: Witness) -> Array:
         """The witness as prices of the program's rows: sums along paths, and values of a leaf's steps."""
         tree = self.tree
         together = np.clip(witness["prices"], -self.steps, self.steps)

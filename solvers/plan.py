@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from models import Program
+from models.arithmetic.arrays import Array
 from models.programs.reformulate import Piecewise, without_absolutes, without_tables
 from models.programs.terms import Rows
 from solvers.backends.session import Session
@@ -100,7 +100,7 @@ def plan(program: Program, backend: Backend) -> Plan | str:
     return Plan(program, relaxed, piecewise)
 
 
-def is_whole(variables: NDArray[Any], program: Program) -> bool:
+def is_whole(variables: Array, program: Program) -> bool:
     """Whether the integer variables are whole, within tolerance."""
     whole = variables[: program.size][program.integer]
     return bool(np.all(np.abs(whole - np.rint(whole)) <= WHOLE))

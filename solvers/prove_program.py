@@ -12,9 +12,9 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from models import Certificate, Program, lagrangian_bound, lagrangian_certificate
+from models.arithmetic.arrays import Array, Floats
 from models.programs.reformulate import Piecewise, without_absolutes, without_tables
 from models.programs.terms import Term
 from solvers import worker
@@ -22,8 +22,6 @@ from solvers.backends.table import Backend, find
 from solvers.effort import Effort
 from solvers.plan import refine
 from solvers.solution import Answer
-
-Floats = NDArray[np.float64]
 
 UNITS = (1, 2, 12, 2**20)
 """Prices are rounded to multiples of one over each of these, as optimal ones are often simple fractions."""
@@ -80,7 +78,7 @@ def prove_program(
     if answer.prices is None or not np.isfinite(answer.prices).all():
         return proof
     best: Any = proof.bound
-    prices: NDArray[Any] | None = None
+    prices: Array | None = None
     for tried in _roundings(program, answer.prices):
         bound: Any = lagrangian_bound(program, tried)
         if bound > best:
@@ -148,7 +146,7 @@ def _by_lines(program: Program, backend: Backend, effort: Effort) -> Callable[[f
     return run
 
 
-def _roundings(program: Program, prices: Floats) -> Iterator[NDArray[Any]]:
+def _roundings(program: Program, prices: Floats) -> Iterator[Array]:
     """Prices near these that may prove more: rounded, or made a little smaller."""
     lower, upper = program.row_bounds
     unpaid = ((prices > 0) & np.isinf(lower)) | ((prices < 0) & np.isinf(upper))
@@ -163,7 +161,7 @@ def _roundings(program: Program, prices: Floats) -> Iterator[NDArray[Any]]:
         yield _objects([Fraction(p).limit_denominator(1000) for p in prices.tolist()])
 
 
-def _objects(values: list[Any]) -> NDArray[Any]:
+def _objects(values: list[Any]) -> Array:
     found = np.empty(len(values), object)
     found[:] = values
     return found

@@ -11,12 +11,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from models import Program
+from models.arithmetic.arrays import Floats
 from solvers.solution import Answer
-
-Floats = NDArray[np.float64]
 
 NEAR = 1e-6
 """Relative distance up to which a variable counts as being at the kink of an absolute term."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from numpy.typing import NDArray
-
+from models.arithmetic.arrays import Array
 from models.arithmetic.exact import Number
 from models.certificate import Certificate, Witness
 
@@ -80,7 +79,7 @@ class Solution:
     backend: str
     version: str
     status: Status
-    x: NDArray[Any] | None = None
+    x: Array | None = None
     objective: Number | None = None
     bound: Number | None = None
     build_seconds: float = 0.0
@@ -112,9 +111,9 @@ class Answer:
     """
 
     status: Status
-    variables: NDArray[Any] | None = None
+    variables: Array | None = None
     bound: float | None = None
     message: str = ""
-    prices: NDArray[Any] | None = None
+    prices: Array | None = None
     primal_residual: float | None = None
     dual_residual: float | None = None

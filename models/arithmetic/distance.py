@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from models.arithmetic import exact
+from models.arithmetic.arrays import Array
 from models.arithmetic.exact import Number
 from models.arithmetic.kernels import kernel
 
@@ -16,7 +16,7 @@ _SAFE = 48
 """Bits of a product such that a block's products add up within 62 bits."""
 
 
-def distance(x: NDArray[Any], y: NDArray[Any], p: int, weights: NDArray[Any] | None = None) -> Number:
+def distance(x: Array, y: Array, p: int, weights: Array | None = None) -> Number:
     """Σ weights·|x − y|^p: an `int` for integer arrays, exact for objects, a float otherwise.
 
     Parameters

@@ -10,8 +10,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from models.arithmetic.arrays import Array, Ints
 from models.arithmetic.kernels import kernel
 
 Number = int | float | Fraction
@@ -20,12 +20,12 @@ _BLOCK_BITS = 14
 _SAFE_BITS = 62 - _BLOCK_BITS
 
 
-def is_exact(array: NDArray[Any]) -> bool:
+def is_exact(array: Array) -> bool:
     """Whether arithmetic on this array is exact: integers, or Python numbers (Fractions) as objects."""
     return bool(np.issubdtype(array.dtype, np.integer) or array.dtype == object)
 
 
-def signed(array: NDArray[Any]) -> NDArray[Any]:
+def signed(array: Array) -> Array:
     """Integers of any width as int64, so that narrow ones do not wrap around; other arrays unchanged."""
     if array.dtype == np.int64 or not (np.issubdtype(array.dtype, np.integer) or array.dtype == bool):
         return array
@@ -33,11 +33,11 @@ def signed(array: NDArray[Any]) -> NDArray[Any]:
     return array.astype(object if beyond else np.int64)
 
 
-def _bits(array: NDArray[np.int64]) -> int:
+def _bits(array: Ints) -> int:
     return reach(array).bit_length()
 
 
-def dot(a: NDArray[Any], b: NDArray[Any]) -> Number:
+def dot(a: Array, b: Array) -> Number:
     """Σ a·b of two arrays of one shape: an `int` for integer arrays, however large; see `is_exact`.
 
     Examples
@@ -85,23 +85,23 @@ def _total(a: Any) -> Any:
     return high, low
 
 
-def reach(a: NDArray[Any]) -> int:
+def reach(a: Array) -> int:
     """Largest absolute value of integers, as a Python `int` (NumPy's abs of the least int64 is negative)."""
     return max(int(a.max()), -int(a.min()), 0) if a.size else 0
 
 
-def widened(a: NDArray[Any], times: int = 1) -> NDArray[Any]:
+def widened(a: Array, times: int = 1) -> Array:
     """The array itself, or Python integers if the sum of `times` of its values might exceed 62 bits."""
     a = signed(a)
     return a.astype(object) if a.dtype == np.int64 and reach(a) * times >= 2**62 else a
 
 
-def difference(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
+def difference(a: Array, b: Array) -> Array:
     """``a - b``, in Python integers where 64 bits might not hold it."""
     return np.asarray(widened(a) - widened(b))
 
 
-def weighted_squares(weights: NDArray[Any], a: NDArray[Any]) -> Number:
+def weighted_squares(weights: Array, a: Array) -> Number:
     """Σ weights·a², exact for integers and objects.
 
     Examples
@@ -115,7 +115,7 @@ def weighted_squares(weights: NDArray[Any], a: NDArray[Any]) -> Number:
     return dot(weights * a, a)
 
 
-def total(a: NDArray[Any]) -> Number:
+def total(a: Array) -> Number:
     """Σ a, exact for integers and objects."""
     a = signed(a)
     if a.dtype == object:
@@ -127,7 +127,7 @@ def total(a: NDArray[Any]) -> Number:
     return (int(high) << 32) + int(low)
 
 
-def as_data(name: str, values: Any, ndim: int = 1) -> NDArray[Any]:
+def as_data(name: str, values: Any, ndim: int = 1) -> Array:
     """Check a model's data: a read-only int64 or float64 (or exact object) array of finite numbers.
 
     Raises

@@ -1,27 +1,43 @@
-"""Kernels: functions that Numba compiles to machine code, once on a machine where it can be kept."""
+"""Kernels: functions that Numba compiles to machine code, once on each machine that can store it."""
 
 from __future__ import annotations
 
 import os
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ParamSpec, Protocol, TypeVar
 
 import numba
+from numba.extending import register_jitable
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Out = TypeVar("Out", covariant=True)
 
 SAID = "HIERDP_SAID_CODE_IS_NOT_KEPT"
-"""Environment variable: a process, or one that started it, has warned."""
+"""Environment variable that is set once this process, or one that started it, has warned."""
 
 
 class CodeNotKept(UserWarning):
-    """There is no folder to keep compiled code in: each process compiles it anew."""
+    """There is no folder for compiled code, so that each process compiles it again."""
 
 
-def kernel(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Compile a function at its first call; keep the code beside its module or in the user's cache.
+class Kernel(Protocol[Out]):
+    """A compiled function. Its result has a type; its arguments are those that Numba takes."""
 
-    Where neither can be written to (a read-only installation under a user without a home), it is compiled in
-    each process, and a warning says so once.
+    @property
+    def py_func(self) -> Callable[..., Out]:
+        """The Python function behind it, for numbers that machine code does not take."""
+
+    def __call__(self, *args: Any) -> Out:
+        """Run it, compiled."""
+
+
+def kernel(**options: Any) -> Callable[[Callable[..., R]], Kernel[R]]:
+    """Compile a function at its first call, and store the code beside its module or in the user's cache.
+
+    If neither can be written to (a read-only installation under a user without a home), it is compiled in
+    each process, with one warning.
 
     Parameters
     ----------
@@ -29,16 +45,24 @@ def kernel(**options: Any) -> Callable[[Callable[..., Any]], Any]:
         Those of `numba.njit`, but for ``cache``.
     """
 
-    def compiled(function: Callable[..., Any]) -> Any:
+    def compiled(function: Callable[..., R]) -> Kernel[R]:
+        made: Kernel[R]
         try:
-            return numba.njit(cache=True, **options)(function)
+            made = numba.njit(cache=True, **options)(function)
         except RuntimeError as nowhere:
             if "cannot cache function" not in str(nowhere):
                 raise
-        _warn()
-        return numba.njit(**options)(function)
+            _warn()
+            made = numba.njit(**options)(function)
+        return made
 
     return compiled
+
+
+def helper(function: Callable[P, R]) -> Callable[P, R]:
+    """A Python function that kernels may call: compiled into them, and interpreted in their `py_func`."""
+    made: Callable[P, R] = register_jitable(function)
+    return made
 
 
 def _warn() -> None:

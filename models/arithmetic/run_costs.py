@@ -7,19 +7,19 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from models.arithmetic import exact
+from models.arithmetic.arrays import Array, Floats, Ints
 from models.arithmetic.exact import Number
 from models.arithmetic.kernels import kernel
 
 VECTORS: Any = {"error_model": "numpy"}
 """Division by zero is not checked, so that loops over divisions vectorize; searches are twice as fast."""
 
-Sums = tuple[NDArray[np.float64], ...]
+Sums = tuple[Floats, ...]
 
 
-def run_cost(values: NDArray[Any], noise: Number) -> Number:
+def run_cost(values: Array, noise: Number) -> Number:
     """Σ (v − mean)² + noise/count of one run; a `Fraction` for exact values."""
     count = values.size
     if exact.is_exact(values):
@@ -29,7 +29,7 @@ def run_cost(values: NDArray[Any], noise: Number) -> Number:
     return float(np.sum(away * away) + float(noise) / count)
 
 
-def cost_of(values: NDArray[Any], starts: NDArray[np.int64], noise: Number) -> Number:
+def cost_of(values: Array, starts: Ints, noise: Number) -> Number:
     """`run_cost` of all runs together, by where they start; a `Fraction` for exact values."""
     ends = np.append(starts[1:], values.size)
     if not exact.is_exact(values):
@@ -52,22 +52,22 @@ def cost_of(values: NDArray[Any], starts: NDArray[np.int64], noise: Number) -> N
     return cost
 
 
-def cost_in_floats(starts: NDArray[np.int64], noise: float, sums: Sums) -> float:
+def cost_in_floats(starts: Ints, noise: float, sums: Sums) -> float:
     """`cost_of` in floats, from the sums of `sums_of`."""
     ends = np.append(starts[1:], sums[0].size - 1)
     return math.fsum(_all_squares(sums, starts, ends)) + math.fsum(noise / (ends - starts))
 
 
-def sums_of(values: NDArray[Any]) -> Sums:
+def sums_of(values: Array) -> Sums:
     """Running sums of values and of squares, each as a float and its rounding error; shape (n + 1,) each.
 
     The middle value is subtracted from all first: the costs are the same, and fewer digits are lost.
     """
     away = exact.difference(values, np.full_like(values, values[values.size // 2]))
-    return _sums(away.astype(np.float64))  # type: ignore[no-any-return]
+    return _sums(away.astype(np.float64))
 
 
-def sums_error(values: NDArray[Any], sums: Sums, cost: float) -> float:
+def sums_error(values: Array, sums: Sums, cost: float) -> float:
     """A bound on the total rounding error of a cut's run costs from `sums_of`, for cuts of at most this cost.
 
     Let q = Σ v². If values and running sums are whole and small enough to be exact, the error of a run's cost
@@ -105,7 +105,7 @@ def _add(sums: Any, rest: Any, i: int, high: float, low: float) -> None:
 
 
 @kernel()
-def _sums(v: Any) -> Any:
+def _sums(v: Any) -> Sums:
     """Running sums of v and of its squares, each as a float and its rounding error; shape (n + 1,) each."""
     n = v.size
     p, p_rest, q, q_rest = np.zeros(n + 1), np.zeros(n + 1), np.zeros(n + 1), np.zeros(n + 1)

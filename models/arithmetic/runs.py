@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 import scipy
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from models.arithmetic.arrays import Array, Ints
 from models.arithmetic.exact import Number
 from models.arithmetic.kernels import kernel
 from models.model import answer_of
@@ -17,8 +18,6 @@ from models.programs.terms import Block, Rows, Term, rows_of
 
 PROGRAM_UP_TO = 400
 """Number of values up to which `path_program` states its n(n + 1)/2 variables."""
-
-Ints = NDArray[np.int64]
 
 
 def checked_clusters(clusters: Any, values: int) -> int | None:
@@ -103,7 +102,7 @@ def path_program(name: str, values: int, cost: Callable[[int, int], Number], clu
     return Program(name, blocks, rows, [Term("linear", each, np.array(costs))])
 
 
-def path_prices(potentials: ArrayLike) -> NDArray[Any]:
+def path_prices(potentials: ArrayLike) -> Array:
     """Potentials d[0 … n] as prices of the rows of `path_program`: −d where runs begin, d where they end."""
     d = np.ravel(np.asarray(potentials))
     return np.concatenate([-d[:-1], d[-1:], d[1:-1]])

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from models.arithmetic import exact
+from models.arithmetic.arrays import Array, Ints
 from models.arithmetic.kernels import kernel
 from models.model import fractional
-
-Ints = NDArray[np.int64]
 
 
 def checked_segments(total: ArrayLike, offsets: ArrayLike, size: int) -> tuple[Ints, Ints]:
@@ -35,7 +34,7 @@ def checked_segments(total: ArrayLike, offsets: ArrayLike, size: int) -> tuple[I
     return totals, cuts
 
 
-def by_segment(reduce: np.ufunc, values: NDArray[Any], offsets: Ints, empty: int) -> NDArray[Any]:
+def by_segment(reduce: np.ufunc, values: Array, offsets: Ints, empty: int) -> Array:
     """Reduce each segment; `ufunc.reduceat` alone is wrong on empty ones."""
     full = np.diff(offsets) > 0
     out = np.full(offsets.size - 1, empty, dtype=values.dtype)
@@ -44,7 +43,7 @@ def by_segment(reduce: np.ufunc, values: NDArray[Any], offsets: Ints, empty: int
     return out
 
 
-def broken(x: NDArray[Any], totals: Ints, offsets: Ints) -> list[str]:
+def broken(x: Array, totals: Ints, offsets: Ints) -> list[str]:
     """The violations of an answer that must be whole, non-negative and of the right sum in every segment."""
     if x.dtype == np.int64 and adds_up(x, totals, offsets):
         return []

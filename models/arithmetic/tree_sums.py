@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from models.arithmetic import exact
+from models.arithmetic.arrays import Ints
 from models.arithmetic.kernels import kernel
 from models.programs.layout import ROWS, in_blocks
 from models.tree import Tree
 from models.witnesses.node_prices import rows_of_families
 
 
-def adds_up(tree: Tree, x: NDArray[np.int64], total: int, domain: Any) -> bool:
+def adds_up(tree: Tree, x: Ints, total: int, domain: Any) -> bool:
     """Whether x keeps every total, sum of children and domain.
 
     Parameters

@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from models.arithmetic.arrays import Array
 from models.arithmetic.run_costs import Sums
 
 NEAR = 2.0**-48
@@ -35,7 +34,7 @@ class WholeSums:
     lost: float
 
 
-def whole_sums(values: NDArray[Any]) -> WholeSums:
+def whole_sums(values: Array) -> WholeSums:
     """The sums of whole numbers, or of Fractions."""
     plain = values.tolist()
     finest = 1

@@ -9,12 +9,10 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from models.arithmetic.arrays import Array, Ints
 from models.arithmetic.kernels import kernel
 from models.tree import Tree
-
-Ints = NDArray[np.int64]
 
 ROWS = (128, 1024)
 """Least and most sizes that a block of work holds: enough to outweigh its start, few enough for the cache."""
@@ -60,7 +58,7 @@ def _lay_out(start: Any, child: Any) -> Any:
     return order, first, degree, parent
 
 
-def by_size(rows: NDArray[Any], order: Ints) -> NDArray[Any]:
+def by_size(rows: Array, order: Ints) -> Array:
     """``rows[order].T``, shape (sizes, nodes): the counts of each size are contiguous."""
     rows = np.ascontiguousarray(rows)
     out = np.empty((rows.shape[1], order.size), rows.dtype)
@@ -68,7 +66,7 @@ def by_size(rows: NDArray[Any], order: Ints) -> NDArray[Any]:
     return out
 
 
-def by_node(columns: NDArray[Any], order: Ints) -> NDArray[Any]:
+def by_node(columns: Array, order: Ints) -> Array:
     """The inverse of `by_size`."""
     out = np.empty((order.size, columns.shape[0]), columns.dtype)
     in_blocks(lambda a, b: _turn_back(columns, order, out, a, b), columns.shape[0], out.size)

@@ -8,7 +8,8 @@ from typing import Generic, TypeVar
 import numpy as np
 import scipy
 
-from models.programs.terms import INFINITY, Block, Floats, Formulation, Ints, Rows, Term
+from models.arithmetic.arrays import Floats, Ints
+from models.programs.terms import INFINITY, Block, Formulation, Rows, Term
 
 P = TypeVar("P", bound=Formulation)
 

@@ -9,13 +9,12 @@ from typing import Any, Literal, Self
 
 import numpy as np
 import scipy
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from models.arithmetic import exact
+from models.arithmetic.arrays import Array, Flags, Floats, Ints
 from models.arithmetic.exact import Number
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Kind = Literal["linear", "quadratic", "absolute", "table"]
 
 INFINITY = float("inf")
@@ -43,8 +42,8 @@ class Rows:
 
     name: str
     matrix: scipy.sparse.csr_matrix
-    lower: NDArray[Any]
-    upper: NDArray[Any]
+    lower: Array
+    upper: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,17 +59,17 @@ class Term:
     index: Ints
     weight: ArrayLike = 1
     center: ArrayLike = 0
-    tables: Sequence[NDArray[Any]] = ()
+    tables: Sequence[Array] = ()
 
     @cached_property
-    def data(self) -> tuple[NDArray[Any], NDArray[Any]]:
+    def data(self) -> tuple[Array, Array]:
         """``(weight, center)``, each as long as `index`."""
         weight, center = (
             np.broadcast_to(np.asarray(a), self.index.shape) for a in (self.weight, self.center)
         )
         return weight, center
 
-    def value(self, variables: NDArray[Any]) -> Number:
+    def value(self, variables: Array) -> Number:
         """The cost of these variables, exact for exact data."""
         weight, center = self.data
         at = variables[self.index]
@@ -125,7 +124,7 @@ class Formulation:
         return spread("lower"), spread("upper")
 
     @cached_property
-    def integer(self) -> NDArray[np.bool_]:
+    def integer(self) -> Flags:
         """Which variables must be whole numbers; shape (size,)."""
         return np.repeat([b.integer for b in self.blocks], [b.size for b in self.blocks])
 
@@ -152,13 +151,13 @@ class Formulation:
             for term in self.objective
         )
 
-    def take(self, variables: NDArray[Any], block: str | None = None) -> NDArray[Any]:
+    def take(self, variables: Array, block: str | None = None) -> Array:
         """The values of one block (the first by default), in its shape."""
         chosen = self.blocks[0] if block is None else next(b for b in self.blocks if b.name == block)
         start = self.offsets[chosen.name]
         return variables[start : start + chosen.size].reshape(chosen.shape)
 
-    def value(self, variables: NDArray[Any]) -> Number:
+    def value(self, variables: Array) -> Number:
         """The objective at a vector of all variables; exact for exact data."""
         return sum((term.value(variables) for term in self.objective), 0)
 

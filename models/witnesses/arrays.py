@@ -7,8 +7,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from models.arithmetic.arrays import Array, Floats, Ints
 from models.arithmetic.exact import Number
 from models.certificate import Witness
 
@@ -34,7 +34,7 @@ def entry(witness: Witness | None, name: str) -> Any:
     return witness.get(name)
 
 
-def whole_array(witness: Witness | None, name: str, shape: tuple[int, ...]) -> NDArray[np.int64] | None:
+def whole_array(witness: Witness | None, name: str, shape: tuple[int, ...]) -> Ints | None:
     """An array of whole numbers, or None if the witness has none of this name; -1 in `shape` is any length.
 
     Raises
@@ -60,7 +60,7 @@ def whole_array(witness: Witness | None, name: str, shape: tuple[int, ...]) -> N
     return array.astype(np.int64)
 
 
-def real_array(witness: Witness | None, name: str, shape: tuple[int, ...]) -> NDArray[np.float64] | None:
+def real_array(witness: Witness | None, name: str, shape: tuple[int, ...]) -> Floats | None:
     """An array of floats, as `whole_array`; what is infinite or not a number is refused.
 
     Raises
@@ -81,7 +81,7 @@ def real_array(witness: Witness | None, name: str, shape: tuple[int, ...]) -> ND
     return real
 
 
-def exact_array(witness: Witness | None, name: str, shape: tuple[int, ...]) -> NDArray[Any] | None:
+def exact_array(witness: Witness | None, name: str, shape: tuple[int, ...]) -> Array | None:
     """An array of Python ints and Fractions, as `whole_array`; a float becomes an exact fraction.
 
     Raises
@@ -114,8 +114,9 @@ def number(witness: Witness | None, name: str) -> Number | None:
     value = entry(witness, name)
     if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
         value = value.item()
-    if value is None or is_finite(value):
-        return value  # type: ignore[no-any-return]
+    found: Number | None = value if is_finite(value) else None
+    if found is not None or value is None:
+        return found
     raise ValueError(f"the witness's {name!r} must be a finite number, got {value!r:.40}")
 
 
@@ -138,7 +139,7 @@ def is_finite(value: Any) -> bool:
     return bool(-LARGEST <= value <= LARGEST)  # false of what is not a number
 
 
-def _shaped(value: Any, name: str, shape: tuple[int, ...]) -> NDArray[Any]:
+def _shaped(value: Any, name: str, shape: tuple[int, ...]) -> Array:
     try:
         array = np.asarray(value)
     except (ValueError, TypeError, OverflowError):

@@ -6,13 +6,11 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from models.arithmetic.arrays import Array
 from models.certificate import Witness
 from models.witnesses.cumulative import Data, Domain, bound
 from models.witnesses.scaled import numbers
-
-Array = NDArray[Any]
 
 
 def least(data: Data, witness: Witness) -> Fraction:

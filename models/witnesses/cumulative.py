@@ -22,13 +22,11 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from models.arithmetic import exact
+from models.arithmetic.arrays import Array
 from models.arithmetic.kernels import kernel
 from models.tree import Tree
-
-Array = NDArray[Any]
 
 FINEST = 24, 48
 """Most binary digits after the point: if only prices are rounded, and if counts are rounded, too."""

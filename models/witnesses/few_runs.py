@@ -12,8 +12,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from models.arithmetic.arrays import Ints
 from models.arithmetic.kernels import kernel
 from models.arithmetic.run_costs import VECTORS, spread
 from models.arithmetic.whole_sums import WholeSums
@@ -113,7 +113,7 @@ def _doubtful(lows: Any, above: Any, here: Any, low: int, stop: int, pairs: Any)
 
 
 def _over(
-    given: WholeSums, noise: Fraction, price: Fraction, above: Exact, here: Exact, pairs: NDArray[np.int64]
+    given: WholeSums, noise: Fraction, price: Fraction, above: Exact, here: Exact, pairs: Ints
 ) -> dict[int, Fraction]:
     """For each end j of an exceeded run (i, j), the most by which one is exceeded; in whole numbers.
 

@@ -7,18 +7,18 @@ answer's objective for any prices; the best prices reach the optimum.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numba.extending import register_jitable
-from numpy.typing import NDArray
 
 from models.arithmetic import exact
+from models.arithmetic.arrays import Array
 from models.arithmetic.distance import distance
 from models.arithmetic.exact import Number
-from models.arithmetic.kernels import kernel
+from models.arithmetic.kernels import helper, kernel
 from models.programs.terms import INFINITY
 
 _FREE = 1 << 61
@@ -30,24 +30,25 @@ _BLOCK = 1 << 14
 class Chain:
     """Minimize Σ w|x − y|^p over ``lower ≤ x_0 ≤ … ≤ x_{n−1} ≤ upper``; None: no bound, all weights 1."""
 
-    y: NDArray[Any]
-    w: NDArray[Any] | None
+    y: Array
+    w: Array | None
     p: int
     integer: bool
     lower: Any
     upper: Any
 
-    def cost(self, x: NDArray[Any]) -> Number:
+    def cost(self, x: Array) -> Number:
         """Σ w|x − y|^p."""
         return distance(x, self.y, self.p, self.w)
 
-    def prices(self, x: NDArray[Any], near: Any = 0) -> tuple[NDArray[Any], int]:
+    def prices(self, x: Array, near: Any = 0) -> tuple[Array, int]:
         """Prices, shape (n + 1,), that prove an optimal x; and the first entry without a valid price, or -1.
 
         Entry i costs ``[a_i, b_i]`` for its last and its next unit (its derivative, where x is real); the
         price falls by that much from step to step, and is 0 wherever x rises by more than `near`.
         """
-        y, w, scan = self.y, self.w, _prices
+        y, w = self.y, self.w
+        scan: Callable[..., int] = _prices
         dtype = np.result_type(*(part for part in (x, y, w) if part is not None))
         free: Any = _FREE if dtype == np.int64 else INFINITY
         if dtype.hasobject or _overflows(x, y, w):
@@ -60,7 +61,7 @@ class Chain:
         prices = np.empty(x.size + 1, dtype)
         return prices, int(scan(x, y, w, self.p, self.integer, near, at_low, at_high, free, prices))
 
-    def gap(self, x: NDArray[Any], prices: NDArray[Any], box: tuple[Any, Any]) -> float:
+    def gap(self, x: Array, prices: Array, box: tuple[Any, Any]) -> float:
         """By how much the cost of x exceeds the bound that the prices prove, in floats.
 
         `box` holds bounds that some optimal answer keeps; one that is not of the chain has no price.
@@ -70,7 +71,7 @@ class Chain:
         # Rounding aside, no term is negative.
         return max(float(_gap(x, self.y, self.w, self.p, self.integer, low, high, prices)), 0.0)
 
-    def exact_gap(self, x: NDArray[Any], prices: NDArray[Any], box: tuple[Any, Any]) -> Number:
+    def exact_gap(self, x: Array, prices: Array, box: tuple[Any, Any]) -> Number:
         """`gap` in whole numbers and Fractions; negative prices count as 0.
 
         The prices of the bounds are not needed, as each entry's minimum is taken over the box.
@@ -92,7 +93,7 @@ class Chain:
         return self.cost(x) - bound
 
 
-def _overflows(x: NDArray[Any], y: NDArray[Any], w: NDArray[Any] | None) -> bool:
+def _overflows(x: Array, y: Array, w: Array | None) -> bool:
     """Whether prices, or sums of 2·w·(x − y), might leave int64."""
     if not all(np.issubdtype(a.dtype, np.integer) for a in (x, y, w) if a is not None):
         return False
@@ -100,7 +101,7 @@ def _overflows(x: NDArray[Any], y: NDArray[Any], w: NDArray[Any] | None) -> bool
     return 8 * (1 if w is None else int(w.max())) * size * x.size >= _FREE
 
 
-@register_jitable  # type: ignore[untyped-decorator]
+@helper
 def _costs(x: Any, y: Any, w: Any, p: int, integer: bool, near: Any) -> Any:
     """The cost of an entry's last and next unit (over the reals: the left and right derivative)."""
     if p == 2:
@@ -158,7 +159,7 @@ def _prices(
     return broke
 
 
-@register_jitable  # type: ignore[untyped-decorator]
+@helper
 def _excess(x: Any, y: Any, w: Any, c: Any, p: int, integer: bool, low: float, high: float) -> Any:
     """The excess of w|z − y|^p + c·z at z = x over its minimum in ``low … high`` (real p = 2: anywhere)."""
     if p == 2 and not integer:

@@ -20,12 +20,13 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from models.arithmetic import exact
+from models.arithmetic.arrays import Array, Flags
 from models.arithmetic.exact import Number
 from models.programs.program import Program
 from models.programs.terms import INFINITY
@@ -136,8 +137,8 @@ def _paid_sides(program: Program, price: Scaled) -> Fraction | None:
 class _Costs(NamedTuple):
     """``f(v) − yᵀAv`` without absolute terms and tables: ``(constant + Σ (square·v² + slope·v)) / unit``."""
 
-    square: NDArray[Any]
-    slope: NDArray[Any]
+    square: Array
+    slope: Array
     constant: int
     unit: int
 
@@ -171,17 +172,17 @@ class _Pieces(NamedTuple):
     end.
     """
 
-    variable: NDArray[Any]
-    square: NDArray[Any]
-    slope: NDArray[Any]
-    height: NDArray[Any]
-    low: NDArray[Any]
-    high: NDArray[Any]
-    below: NDArray[np.bool_]
-    above: NDArray[np.bool_]
+    variable: Array
+    square: Array
+    slope: Array
+    height: Array
+    low: Array
+    high: Array
+    below: Flags
+    above: Flags
     unit: int
 
-    def of(self, chosen: NDArray[np.bool_]) -> _Pieces:
+    def of(self, chosen: Flags) -> _Pieces:
         """Those chosen."""
         parts = {name: part[chosen] for name, part in self._asdict().items() if name != "unit"}
         return self._replace(**parts)
@@ -207,7 +208,7 @@ def _pieces(program: Program, costs: _Costs, box: tuple[Side, Side]) -> _Pieces:
     after = np.ones(variable.size, bool)
     after[first] = False
 
-    def stepped(step: NDArray[Any], sign: int) -> NDArray[Any]:
+    def stepped(step: Array, sign: int) -> Array:
         """The first piece has all steps of the variable with a minus; each kink turns one into a plus."""
         turned = np.zeros(variable.size, step.dtype)
         turned[after] = step
@@ -251,7 +252,7 @@ def _least_pieces(pieces: _Pieces, cost_unit: int, whole: bool) -> Fraction | fl
     if np.any((square == 0) & (((slope > 0) & below) | ((slope < 0) & above))):
         return -INFINITY
 
-    def cost(at: NDArray[Any]) -> NDArray[Any]:
+    def cost(at: Array) -> Array:
         return plus(times(plus(times(square, at), slope), at), height)
 
     # The parabola's lowest point, rounded (to the nearest for whole numbers), then moved into the interval.
@@ -274,7 +275,7 @@ def _least_pieces(pieces: _Pieces, cost_unit: int, whole: bool) -> Fraction | fl
     return _sum_of_fractions(np.minimum.reduceat(least, first), over[first]) / (cost_unit * unit**2)
 
 
-def _sum_of_fractions(number: NDArray[Any], over: NDArray[Any]) -> Fraction:
+def _sum_of_fractions(number: Array, over: Array) -> Fraction:
     """``Σ number / over``; rounded down if the common denominator is too long (see `LONGEST_DENOMINATOR`)."""
     kinds, kind = np.unique(over, return_inverse=True)
     sums, common = gathered(kind, number, kinds.size).tolist(), 1
@@ -326,7 +327,7 @@ def _least_tables(program: Program, costs: _Costs, box: tuple[Side, Side]) -> Fr
     return Fraction(int(exact.total(np.minimum.reduceat(cost, begin))), costs.unit)
 
 
-def _absolutes_at(program: Program, unit: int, variable: NDArray[Any], at: NDArray[Any]) -> NDArray[Any]:
+def _absolutes_at(program: Program, unit: int, variable: Array, at: Array) -> Array:
     """What absolute terms cost at whole values of variables (sorted), over `unit`."""
     bent, weight, bend = terms(program, "absolute")
     height = times(weight.number, unit // (weight.unit * bend.unit))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from models.arithmetic.arrays import Array, Ints
 from models.arithmetic.exact import Number
 from models.arithmetic.kernels import kernel
 from models.programs.layout import ROWS, in_blocks
@@ -33,11 +33,11 @@ class NodePrices(NamedTuple):
 
     agree: bool
     root: Number
-    below: NDArray[Any]
+    below: Array
     clash: str
 
 
-def rows_of_families(tree: Tree) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def rows_of_families(tree: Tree) -> tuple[Ints, Ints]:
     """``(own, home)``: for each node, the number of its children's family (-1: none), and of its own.
 
     Families are numbered as in `Tree.internal`. The root is in one more, the last, whose members are its
@@ -51,9 +51,9 @@ def rows_of_families(tree: Tree) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 def node_prices(
     tree: Tree,
-    x: NDArray[Any],
-    noisy: NDArray[Any],
-    weights: NDArray[np.int64],
+    x: Array,
+    noisy: Array,
+    weights: Ints,
     domain: Any,
     integer: bool,
     near: float,

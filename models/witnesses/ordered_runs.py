@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from models.arithmetic.arrays import Floats, Ints
 from models.arithmetic.kernels import kernel
 from models.arithmetic.run_costs import VECTORS, Sums, run_column, spread
 
@@ -19,9 +19,7 @@ _BLOCK = 16
 """Columns whose costs are kept while all layers are processed, so that each is computed once."""
 
 
-def most_over(
-    d: NDArray[np.float64], price: float, sums: Sums, starts: NDArray[np.int64], cost: float, lost: float
-) -> float:
+def most_over(d: Floats, price: float, sums: Sums, starts: Ints, cost: float, lost: float) -> float:
     """A bound on the excess of ``d[n] − d[0]`` over the cost of any cut, rounding errors included.
 
     Considered are cuts that cost at most `cost`, prices included. The excess is the sum over the ends j of
@@ -38,7 +36,7 @@ def most_over(
     return float(_excess(d, price, sums, starts)) + 2.0**-48 * (variation + cost) + 2 * lost
 
 
-def most_over_layers(d: NDArray[np.float64], sums: Sums, cost: float, lost: float) -> float:
+def most_over_layers(d: Floats, sums: Sums, cost: float, lost: float) -> float:
     """A bound on the excess of ``d[k, n] − d[0, 0]`` over the cost of any cut into k runs of at most `cost`.
 
     The excess is the sum over the rows r of the most by which ``d[r, j] − d[r − 1, i]`` exceeds w(i, j), as a

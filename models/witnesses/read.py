@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from models.arithmetic.arrays import Array, Flags, Ints
 from models.programs.program import Program
 from models.programs.terms import INFINITY, Term
 from models.witnesses.scaled import Scaled, finite, numbers, scaled
@@ -17,7 +17,7 @@ class Side(NamedTuple):
     """One side of all bounds: exact numbers, and which are missing (0 stands for these)."""
 
     at: Scaled
-    open: NDArray[np.bool_]
+    open: Flags
 
 
 def sides(program: Program, of: str, side: str) -> Side:
@@ -36,7 +36,7 @@ def sides(program: Program, of: str, side: str) -> Side:
     return Side(scaled(kept), ~np.concatenate([np.empty(0, bool), *closed]))
 
 
-def entries(program: Program) -> tuple[NDArray[np.int64], NDArray[np.int64], Scaled]:
+def entries(program: Program) -> tuple[Ints, Ints, Scaled]:
     """The entries of ``program.matrix``: ``(rows, variables, coefficients)``."""
     matrices = [rows.matrix.tocoo() for rows in program.rows]
     found = scaled([numbers("the matrix", matrix.data, matrix.data.shape) for matrix in matrices])
@@ -46,11 +46,11 @@ def entries(program: Program) -> tuple[NDArray[np.int64], NDArray[np.int64], Sca
     return np.concatenate([none, *row]), np.concatenate([none, *(m.col for m in matrices)]), found
 
 
-def terms(program: Program, kind: str) -> tuple[NDArray[np.int64], Scaled, Scaled]:
+def terms(program: Program, kind: str) -> tuple[Ints, Scaled, Scaled]:
     """All terms of a kind put end to end: ``(variables, weights, centers)``."""
     chosen = [term for term in program.objective if term.kind == kind]
     index = np.concatenate([np.empty(0, np.int64), *(np.asarray(term.index) for term in chosen)])
-    parts: tuple[list[NDArray[Any]], list[NDArray[Any]]] = ([], [])
+    parts: tuple[list[Array], list[Array]] = ([], [])
     for term in chosen:
         for part, given, name in zip(parts, term.data, ("weight", "center"), strict=True):
             part.append(numbers(f"the {name} of a {kind} term", given, np.shape(term.index)))
@@ -64,7 +64,7 @@ def tabulated(program: Program) -> Iterator[Term]:
     return (term for term in program.objective if term.kind == "table")
 
 
-def tables(term: Term) -> list[NDArray[Any]]:
+def tables(term: Term) -> list[Array]:
     """The tables of a term, checked."""
     found = [numbers("a table", table, np.shape(table)) for table in term.tables]
     if not all(table.ndim == 1 and finite(table).all() for table in found):

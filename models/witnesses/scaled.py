@@ -12,9 +12,10 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from models.arithmetic import exact
+from models.arithmetic.arrays import Array, Flags
 
 LIMIT = 2**62
 """What an int64 array may hold; twice as much still fits 64 bits."""
@@ -23,10 +24,10 @@ LIMIT = 2**62
 class Scaled(NamedTuple):
     """The numbers ``number / unit``; `number` is an int64 array or an array of Python integers."""
 
-    number: NDArray[Any]
+    number: Array
     unit: int
 
-    def over(self, unit: int) -> NDArray[Any]:
+    def over(self, unit: int) -> Array:
         """The same numbers, as whole numbers over a multiple of the own unit."""
         return times(self.number, unit // self.unit)
 
@@ -35,7 +36,7 @@ class Scaled(NamedTuple):
         return Fraction(int(self.number[place]), self.unit)
 
 
-def numbers(name: str, values: ArrayLike, shape: tuple[int, ...]) -> NDArray[Any]:
+def numbers(name: str, values: ArrayLike, shape: tuple[int, ...]) -> Array:
     """Real numbers of any kind as an array of int64, float64 or Python numbers; infinities and NaN included.
 
     Raises
@@ -62,7 +63,7 @@ def numbers(name: str, values: ArrayLike, shape: tuple[int, ...]) -> NDArray[Any
     return exact.signed(array)
 
 
-def finite(array: NDArray[Any]) -> NDArray[np.bool_]:
+def finite(array: Array) -> Flags:
     """Which entries are neither infinite nor NaN."""
     if array.dtype == object:
         flags = (not isinstance(v, float | np.floating) or math.isfinite(v) for v in array.flat)
@@ -70,7 +71,7 @@ def finite(array: NDArray[Any]) -> NDArray[np.bool_]:
     return np.asarray(np.isfinite(array))
 
 
-def scaled(parts: Sequence[NDArray[Any]]) -> Scaled:
+def scaled(parts: Sequence[Array]) -> Scaled:
     """Arrays of finite numbers, concatenated, over their least common unit."""
     each = [_scaled(np.ravel(part)) for part in parts if part.size]
     if not each:
@@ -79,7 +80,7 @@ def scaled(parts: Sequence[NDArray[Any]]) -> Scaled:
     return Scaled(np.concatenate([one.over(unit) for one in each]), unit)
 
 
-def _scaled(array: NDArray[Any]) -> Scaled:
+def _scaled(array: Array) -> Scaled:
     if array.dtype == object:
         fractions = [Fraction(v.item() if isinstance(v, np.generic) else v) for v in array.tolist()]
         unit = math.lcm(*{f.denominator for f in fractions})
@@ -96,18 +97,18 @@ def _scaled(array: NDArray[Any]) -> Scaled:
     return Scaled(times(number, _powers(np.where(number == 0, 0, power - down))), 1 << -down)
 
 
-def _powers(exponent: NDArray[Any]) -> NDArray[Any]:
+def _powers(exponent: Array) -> Array:
     """Powers of 2."""
     if exponent.max() < 62:
         return np.left_shift(1, exponent.astype(np.int64))
     return np.array([*(1 << e for e in exponent.tolist()), None], dtype=object)[:-1]
 
 
-def _fits(*arrays: NDArray[Any]) -> bool:
+def _fits(*arrays: Array) -> bool:
     return all(array.dtype != object for array in arrays)
 
 
-def times(a: Any, b: Any) -> NDArray[Any]:
+def times(a: Any, b: Any) -> Array:
     """``a * b``, exactly."""
     a, b = exact.signed(np.asarray(a)), exact.signed(np.asarray(b))
     if _fits(a, b) and exact.reach(a) * exact.reach(b) < LIMIT:
@@ -115,7 +116,7 @@ def times(a: Any, b: Any) -> NDArray[Any]:
     return np.asarray(a.astype(object) * b.astype(object), dtype=object)
 
 
-def plus(a: Any, b: Any) -> NDArray[Any]:
+def plus(a: Any, b: Any) -> Array:
     """``a + b``, exactly."""
     a, b = exact.signed(np.asarray(a)), exact.signed(np.asarray(b))
     if _fits(a, b) and exact.reach(a) + exact.reach(b) < LIMIT:
@@ -123,12 +124,12 @@ def plus(a: Any, b: Any) -> NDArray[Any]:
     return np.asarray(a.astype(object) + b.astype(object), dtype=object)
 
 
-def minus(a: Any, b: Any) -> NDArray[Any]:
+def minus(a: Any, b: Any) -> Array:
     """``a - b``, exactly."""
     return plus(a, times(b, -1))
 
 
-def gathered(index: NDArray[Any], values: NDArray[Any], size: int) -> NDArray[Any]:
+def gathered(index: Array, values: Array, size: int) -> Array:
     """The sums of the values of each index, shape (size,), exactly."""
     fits = _fits(values) and exact.reach(values) * values.size < LIMIT
     held = np.zeros(size, np.int64 if fits else object)
@@ -136,17 +137,17 @@ def gathered(index: NDArray[Any], values: NDArray[Any], size: int) -> NDArray[An
     return held
 
 
-def running(values: NDArray[Any]) -> NDArray[Any]:
+def running(values: Array) -> Array:
     """Running sums, exactly."""
     fits = _fits(values) and exact.reach(values) * values.size < LIMIT
     return np.asarray(np.cumsum(values if fits else values.astype(object)))
 
 
-def divided(a: NDArray[Any], unit: int) -> NDArray[Any]:
+def divided(a: Array, unit: int) -> Array:
     """``a / unit``, rounded down."""
     return np.asarray((a if unit < LIMIT else a.astype(object)) // unit)
 
 
-def raised(a: NDArray[Any], unit: int) -> NDArray[Any]:
+def raised(a: Array, unit: int) -> Array:
     """``a / unit``, rounded up."""
     return times(divided(times(a, -1), unit), -1)

@@ -12,14 +12,14 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from models.arithmetic.arrays import Floats
 from models.arithmetic.kernels import kernel
 from models.arithmetic.run_costs import VECTORS, Sums, spread
 
 
 def most_over(
-    d: NDArray[np.float64], noise: float, price: float, sums: Sums, cost: float, runs: float, lost: float
+    d: Floats, noise: float, price: float, sums: Sums, cost: float, runs: float, lost: float
 ) -> float:
     """By how much ``d[n] − d[0]`` may exceed the cost, with prices, of a cut: rounding included.
 
@@ -169,4 +169,4 @@ def one_more(starts: Any, noise: float, sums: Any) -> float:
             minima(above, noise, 0.0, sums, first, last, low, high, costs, here)
         above, here = here, above
         low, high = first, last
-    return above[n]  # type: ignore[no-any-return]
+    return float(above[n])

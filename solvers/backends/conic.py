@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from models.arithmetic.arrays import Array
 from models.arithmetic.exact import Number
 from solvers.effort import Effort, tolerances
 from solvers.solution import Answer, Status
@@ -101,5 +101,5 @@ def solve_conic(
     status = known.get(problem.status, "numerical")
     if status not in ("optimal", "feasible"):
         return Answer(status, message=f"{solver_name} ended with {problem.status}")
-    x: NDArray[Any] = np.asarray(answer.value, dtype=float)
+    x: Array = np.asarray(answer.value, dtype=float)
     return Answer(status, x, float(model.objective(x)) if status == "optimal" else None)

@@ -15,15 +15,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from models import CostTable, HierarchyQIP
+from models.arithmetic.arrays import Ints
 from solvers.fast.cost_table import merged_table, solve_cost_table
 from solvers.prove import prove
 from solvers.solution import NoAnswer, Solution
 from solvers.solve import solve
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

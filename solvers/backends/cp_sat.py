@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from ortools.sat.python import cp_model
 
+from models.arithmetic.arrays import Array
 from models.programs.program import Program
 from models.programs.terms import Rows, Term
 from solvers.backends import session
@@ -87,7 +87,7 @@ class Session(session.Session):
             weights.append(w)
         return reach
 
-    def _add_all(self, matrix: Any, lower: NDArray[Any], upper: NDArray[Any]) -> None:
+    def _add_all(self, matrix: Any, lower: Array, upper: Array) -> None:
         coefficients = _whole(matrix.data, "coefficient")
         for i in range(matrix.shape[0]):
             inside = range(matrix.indptr[i], matrix.indptr[i + 1])
@@ -126,7 +126,7 @@ def _unfit(why: str) -> NoAnswer:
 
 
 def _whole(values: Any, what: str) -> list[int]:
-    array: NDArray[Any] = np.asarray(values)
+    array: Array = np.asarray(values)
     listed = array.tolist()  # Python numbers: Fractions too compare exactly
     if not np.issubdtype(array.dtype, np.integer) and any(value != int(value) for value in listed):
         raise _unfit(f"CP-SAT takes whole numbers only, and a {what} is not one")

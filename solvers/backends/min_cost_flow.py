@@ -13,17 +13,15 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from ortools.graph.python import min_cost_flow
 from scipy.sparse.csgraph import connected_components
 
+from models.arithmetic.arrays import Flags, Ints
 from models.programs.program import Program
 from models.programs.terms import Term
 from solvers.backends import session
 from solvers.effort import Effort
 from solvers.solution import Answer, NoAnswer, Status
-
-Ints = NDArray[np.int64]
 
 MOST_ARCS = 2_000_000
 
@@ -104,7 +102,7 @@ def _arcs(matrix: Any) -> tuple[Ints, Ints]:
     return tail, head
 
 
-def _flipped(columns: Any, held: Ints) -> NDArray[np.bool_]:
+def _flipped(columns: Any, held: Ints) -> Flags:
     """Which rows have to change sign so that every variable in two rows leaves one and enters the other."""
     rows = columns.shape[0]
     first = columns.indptr[:-1][held == 2]

@@ -6,14 +6,13 @@ from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-Relation = tuple[NDArray[Any], Literal["=", ">", "<"], Any]
+from models.arithmetic.arrays import Array
+
+Relation = tuple[Array, Literal["=", ">", "<"], Any]
 
 
-def relations(
-    body: Callable[[NDArray[Any]], Any], lower: NDArray[Any], upper: NDArray[Any]
-) -> Iterator[Relation]:
+def relations(body: Callable[[Array], Any], lower: Array, upper: Array) -> Iterator[Relation]:
     """``lower ≤ body ≤ upper`` as relations: the places, the kind, and the relation of ``body(places)``."""
     lower, upper = np.asarray(lower, float), np.asarray(upper, float)
     same = np.flatnonzero(lower == upper)

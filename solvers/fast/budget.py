@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from models import BudgetSplit
+from models.arithmetic.arrays import Floats
 
 
-def solve_budget(model: BudgetSplit) -> tuple[NDArray[np.float64], None]:
+def solve_budget(model: BudgetSplit) -> tuple[Floats, None]:
     """The optimum (Qardaji, Yang & Li 2013, §3.5); the shares add up to ε within rounding."""
     weights, epsilon = model.data
     roots = np.cbrt(weights)

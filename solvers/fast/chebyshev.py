@@ -12,13 +12,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from models import Chebyshev
+from models.arithmetic.arrays import Ints
 from models.arithmetic.kernels import kernel
 
 
-def solve_chebyshev(model: Chebyshev) -> tuple[NDArray[np.int64], None]:
+def solve_chebyshev(model: Chebyshev) -> tuple[Ints, None]:
     """IntOpt's answer: optimal, and with small entries lowered first, so that few zeros become positive."""
     noisy, totals, offsets = model.data
     return np.asarray(_segments(noisy, totals, offsets)), None

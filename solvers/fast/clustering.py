@@ -12,17 +12,17 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from models import Clustering, Segmentation
 from models.arithmetic import runs
+from models.arithmetic.arrays import Array, Ints
 from models.arithmetic.exact import Number
-from models.arithmetic.runs import Ints, marks_of
+from models.arithmetic.runs import marks_of
 from models.arithmetic.whole_sums import whole_sums
 from models.certificate import Witness
 from solvers.fast import cuts, exact_paths, monge, segment_paths
 
-Found = tuple[NDArray[np.int64], Witness]
+Found = tuple[Ints, Witness]
 
 
 def solve_clustering(model: Clustering) -> Found:
@@ -47,7 +47,7 @@ def solve_segmentation(model: Segmentation) -> Found:
     return marks_of(starts, model.data[0].size), {"potentials": least}
 
 
-def potentials(model: Clustering, price: Number = 0) -> tuple[NDArray[Any], Ints]:
+def potentials(model: Clustering, price: Number = 0) -> tuple[Array, Ints]:
     """Least costs d[j] of the first j bins, and where their last runs begin, at a price for each run.
 
     Both of shape (n + 1,). Of equally good last runs the longest is taken (in floats, up to rounding). If the
@@ -57,10 +57,10 @@ def potentials(model: Clustering, price: Number = 0) -> tuple[NDArray[Any], Ints
     """
     if model.in_fractions:
         return exact_paths.least_costs(whole_sums(model.data[0]), model.noise, price)
-    return monge.least_costs(float(model.noise), float(price), model.sums())  # type: ignore[no-any-return]
+    return monge.least_costs(float(model.noise), float(price), model.sums())
 
 
-def cut(model: Clustering) -> tuple[Ints, Number | None, NDArray[Any] | None]:
+def cut(model: Clustering) -> tuple[Ints, Number | None, Array | None]:
     """Where the runs of an optimal partition begin, the price of a run, and the potentials at it.
 
     The price is 0 if the number of runs is free. Price and potentials are None if there are as many runs as
@@ -79,7 +79,7 @@ def cut(model: Clustering) -> tuple[Ints, Number | None, NDArray[Any] | None]:
     return cuts.spliced(pair, model.clusters, values.size), price, least
 
 
-def segmented(model: Segmentation) -> tuple[Ints, NDArray[Any]]:
+def segmented(model: Segmentation) -> tuple[Ints, Array]:
     """Where the runs of an optimal partition begin, and the potentials that prove it.
 
     The potentials have shape (n + 1,), or with `clusters` (k + 1, n + 1), without the price (0 where there is
@@ -98,7 +98,7 @@ def segmented(model: Segmentation) -> tuple[Ints, NDArray[Any]]:
     return segment_paths.layered_starts(found, sums), _cleared(found)
 
 
-def _cleared(potentials: NDArray[Any]) -> NDArray[Any]:
+def _cleared(potentials: Array) -> Array:
     """The same potentials, with 0 instead of the infinite cost where there is no such cut."""
     if potentials.ndim == 2:
         potentials[0, 1:] = 0

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from models import CostTable
+from models.arithmetic.arrays import Array, Ints
 from models.certificate import Witness
 from solvers.fast.no_path import NoFastPath
 
 
-def solve_cost_table(model: CostTable) -> tuple[NDArray[np.int64], Witness | None]:
+def solve_cost_table(model: CostTable) -> tuple[Ints, Witness | None]:
     """The best division of v units: the v cheapest in the merged slopes, ties to the earlier child.
 
     The price that proves it is the cost of the costliest of these units.
@@ -26,7 +24,7 @@ def solve_cost_table(model: CostTable) -> tuple[NDArray[np.int64], Witness | Non
     return x, {"price": slope[order[units - 1]].item()} if units else None
 
 
-def merged_table(model: CostTable) -> tuple[int, NDArray[Any]]:
+def merged_table(model: CostTable) -> tuple[int, Array]:
     """φ at every value that the children can add up to, whatever the total: ``(least value, costs)``."""
     _need_convex(model)
     cheapest = sum(np.asarray(table)[0].item() for table in model.tables)

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from models import CumulativeQIP
+from models.arithmetic.arrays import Array, Floats
 from models.arithmetic.exact import is_exact
 from models.certificate import FLOAT_TOLERANCE, Witness
 from solvers.fast.cumulative_branches import branched
 from solvers.fast.cumulative_newton import relaxed
 
 
-def solve_cumulative(model: CumulativeQIP) -> tuple[NDArray[Any], Witness]:
+def solve_cumulative(model: CumulativeQIP) -> tuple[Array, Witness]:
     """An optimal answer: over the reals to `FLOAT_TOLERANCE`, over whole numbers if the search completes.
 
     Over whole numbers, the relaxation's answer is rounded. If the relaxation's own prices do not prove it,
@@ -35,7 +33,7 @@ def solve_cumulative(model: CumulativeQIP) -> tuple[NDArray[Any], Witness]:
     return found, witness if proof is None else proof
 
 
-def _rounded(model: CumulativeQIP, real: NDArray[np.float64]) -> NDArray[Any]:
+def _rounded(model: CumulativeQIP, real: Floats) -> Array:
     """A feasible answer near the relaxation's.
 
     The leaves' rows are rounded (and made monotone, which they are only up to rounding), and their last cells

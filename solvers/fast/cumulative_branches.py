@@ -12,19 +12,16 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.optimize import linprog
 
 from models import CumulativeQIP
+from models.arithmetic.arrays import Array, Floats, Ints
 from models.arithmetic.exact import is_exact
 from models.certificate import FLOAT_TOLERANCE, Witness
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 MOST_CELLS = 50_000
 """Larger instances are not branched on."""
@@ -104,8 +101,8 @@ class _Lines:
 
 
 def branched(
-    model: CumulativeQIP, near: Floats, best: NDArray[Any], rounded: Callable[[Floats], NDArray[Any]]
-) -> tuple[NDArray[Any], Witness | None]:
+    model: CumulativeQIP, near: Floats, best: Array, rounded: Callable[[Floats], Array]
+) -> tuple[Array, Witness | None]:
     """A better answer, if there is one, and the tree of cases that proves the best bound found.
 
     Parameters

@@ -17,10 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from models.arithmetic.arrays import Array, Floats, Ints
 from models.arithmetic.kernels import kernel
 from models.tree import Tree
-
-Floats = NDArray[np.float64]
 
 _STEPS = 200
 _PRODUCTS = 400
@@ -55,11 +54,11 @@ class _Runs(NamedTuple):
     """The leaves' isotonic regressions: starts of runs, the first positive run, and the number of runs."""
 
     start: NDArray[np.int32]
-    first: NDArray[np.int64]
-    many: NDArray[np.int64]
+    first: Ints
+    many: Ints
 
 
-def relaxed(tree: Tree, noisy: NDArray[Any], total: int, relative: float, absolute: float) -> Relaxed:
+def relaxed(tree: Tree, noisy: Array, total: int, relative: float, absolute: float) -> Relaxed:
     """The optimum over the reals of `CumulativeQIP`.
 
     Parameters

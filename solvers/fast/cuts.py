@@ -6,19 +6,18 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from models.arithmetic import runs
+from models.arithmetic.arrays import Array, Ints
 from models.arithmetic.exact import Number
 from models.arithmetic.run_costs import Sums, cost_in_floats
-from models.arithmetic.runs import Ints
 from models.arithmetic.whole_sums import WholeSums
 from solvers.fast import exact_paths, monge
 
 Pair = tuple[Ints, Ints]
 """The starts of a cut into at most as many runs as wanted, and of one into more."""
 
-Edge = tuple[Pair, Number, NDArray[Any]]
+Edge = tuple[Pair, Number, Array]
 """Two cuts that are cheapest at one price for each run, the price, and the potentials that prove it."""
 
 _SLACK = 1e-13
@@ -28,7 +27,7 @@ _SLACK = 1e-13
 def in_floats(clusters: int, noise: float, sums: Sums) -> Edge:
     """The edge that contains `clusters`, fewer than there are values; up to rounding."""
 
-    def best(price: Number) -> tuple[Ints, Number, NDArray[Any]]:
+    def best(price: Number) -> tuple[Ints, Number, Array]:
         potentials, begins = monge.least_costs(noise, float(price), sums)
         starts = runs.walk(begins)
         return starts, cost_in_floats(starts, noise, sums), potentials
@@ -41,7 +40,7 @@ def in_floats(clusters: int, noise: float, sums: Sums) -> Edge:
 def in_wholes(clusters: int, noise: Number, wholes: WholeSums) -> Edge:
     """The same exactly, starting from the edge that floats have found, which is nearly always right."""
 
-    def best(price: Number) -> tuple[Ints, Number, NDArray[Any]]:
+    def best(price: Number) -> tuple[Ints, Number, Array]:
         potentials, begins = exact_paths.least_costs(wholes, noise, price)
         starts = runs.walk(begins)
         return starts, potentials[-1] - price * starts.size, potentials
@@ -55,7 +54,7 @@ def cut_into(
     clusters: int,
     pair: Pair,
     costs: tuple[Number, Number],
-    best: Callable[[Number], tuple[Ints, Number, NDArray[Any]]],
+    best: Callable[[Number], tuple[Ints, Number, Array]],
     slack: float,
 ) -> Edge:
     """Two cuts that are cheapest at one price for each run.

@@ -16,19 +16,15 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from models.arithmetic.arrays import Array, Ints
 from models.arithmetic.exact import Number
 from models.arithmetic.kernels import kernel
 from models.arithmetic.run_costs import VECTORS, spread
 from models.arithmetic.whole_sums import NEAR, WholeSums
 
-Ints = NDArray[np.int64]
 
-
-def least_costs(
-    given: WholeSums, noise: Number, price: Number, most: int = 0
-) -> tuple[NDArray[Any], NDArray[np.int64]]:
+def least_costs(given: WholeSums, noise: Number, price: Number, most: int = 0) -> tuple[Array, Ints]:
     """Potentials of the first j values and where last runs begin; with layers, in r runs for r up to `most`.
 
     The last potential is the least cost, a `Fraction`; so are those at all places that a best cut may pass.

@@ -19,8 +19,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from models.arithmetic.arrays import Ints
 from models.arithmetic.kernels import kernel
-from models.programs.layout import Ints, Layout, in_blocks
+from models.programs.layout import Layout, in_blocks
 from models.witnesses.node_prices import NEVER
 
 _PATIENCE = 2

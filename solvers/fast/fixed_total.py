@@ -14,15 +14,15 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from models import ControlledRounding, FixedSum, SimplexQP
 from models.arithmetic import exact
+from models.arithmetic.arrays import Array, Ints
 from models.arithmetic.kernels import kernel
 from models.certificate import Witness
 
 
-def solve_simplex_qp(model: SimplexQP) -> tuple[NDArray[Any], None]:
+def solve_simplex_qp(model: SimplexQP) -> tuple[Array, None]:
     """The nearest counts; over the integers, of units of equal cost those of the first entries."""
     y = np.asarray(model.noisy)
     w = None if model.weights is None else np.asarray(model.weights)
@@ -49,7 +49,7 @@ def solve_simplex_qp(model: SimplexQP) -> tuple[NDArray[Any], None]:
     return x, None
 
 
-def search_simplex_price(model: SimplexQP, x: NDArray[Any]) -> Witness | None:
+def search_simplex_price(model: SimplexQP, x: Array) -> Witness | None:
     """The best price over the reals in Fractions, for exact answers to exact data; None for others.
 
     Entries that the price leaves at 0 are dropped repeatedly; this is fast if weights repeat.
@@ -71,7 +71,7 @@ def search_simplex_price(model: SimplexQP, x: NDArray[Any]) -> Witness | None:
         inside = still
 
 
-def solve_fixed_sum(model: FixedSum) -> tuple[NDArray[np.int64], None]:
+def solve_fixed_sum(model: FixedSum) -> tuple[Ints, None]:
     """The answer nearest in squares, which is also nearest in absolute changes: one answer for both norms.
 
     In squares all entries move in the same direction, and no further than the total requires, which is
@@ -83,7 +83,7 @@ def solve_fixed_sum(model: FixedSum) -> tuple[NDArray[np.int64], None]:
     return x, None
 
 
-def solve_controlled_rounding(model: ControlledRounding) -> tuple[NDArray[np.int64], None]:
+def solve_controlled_rounding(model: ControlledRounding) -> tuple[Ints, None]:
     """The largest fractional parts go up; of equal ones, the first."""
     values = model.data
     if values.dtype == object:

@@ -16,19 +16,19 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from models import HierarchyQIP
+from models.arithmetic.arrays import Array, Ints
 from models.arithmetic.kernels import kernel
 from models.certificate import Witness
-from models.programs.layout import Ints, Layout, by_node, by_size, in_blocks, layout_of
+from models.programs.layout import Layout, by_node, by_size, in_blocks, layout_of
 from models.witnesses.node_prices import NEVER
 from solvers.fast.exchange import exchange
 from solvers.fast.hierarchy_relaxed import Relaxation, inner_nodes, real_answer, relaxed, shares
 from solvers.fast.no_path import NoFastPath
 
 
-def solve_hierarchy(model: HierarchyQIP) -> tuple[NDArray[Any] | None, None]:
+def solve_hierarchy(model: HierarchyQIP) -> tuple[Array | None, None]:
     """The optimum of the QIP, with or without a window, or of its relaxation; None if there is no answer."""
     layout = layout_of(model.tree)
     weight = model.node_weights[layout.order]
@@ -52,13 +52,13 @@ def solve_hierarchy(model: HierarchyQIP) -> tuple[NDArray[Any] | None, None]:
     return by_node(x, layout.order), None
 
 
-def search_prices(model: HierarchyQIP, x: NDArray[Any]) -> Witness | None:
+def search_prices(model: HierarchyQIP, x: Array) -> Witness | None:
     """The prices of the relaxation's optimum, windows included; None over whole numbers."""
     best = None if model.integer else exchanged(model, x)
     return None if best is None else model.certificate(best).witness
 
 
-def exchanged(model: HierarchyQIP, x: NDArray[Any]) -> NDArray[Any] | None:
+def exchanged(model: HierarchyQIP, x: Array) -> Array | None:
     """The optimum, by exchanges from feasible counts; over the reals on a fine grid. None: beyond 64 bits.
 
     Over the reals windows are possible, too. The answer differs from the optimum by at most the width of the
@@ -70,7 +70,7 @@ def exchanged(model: HierarchyQIP, x: NDArray[Any]) -> NDArray[Any] | None:
     y, unit = grid
     layout = layout_of(model.tree)
     scale = 1 if model.integer else unit
-    bounds: list[NDArray[Any] | None] = [None, None]
+    bounds: list[Array | None] = [None, None]
     if model.window is not None:
         bounds = [(side * scale).astype(np.int64) for side in model.domain]
     start = np.asarray(x)
@@ -112,7 +112,7 @@ def on_grid(model: HierarchyQIP) -> tuple[Ints, int] | None:
     return np.rint(real * unit).astype(np.int64), unit
 
 
-def _turned(sides: tuple[NDArray[Any], NDArray[Any]], layout: Layout) -> tuple[Ints, Ints]:
+def _turned(sides: tuple[Array, Array], layout: Layout) -> tuple[Ints, Ints]:
     lower, upper = (by_size(side.astype(np.int64), layout.order) for side in sides)
     return lower, upper
 

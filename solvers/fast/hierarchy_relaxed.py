@@ -14,10 +14,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from models.arithmetic.arrays import Array, Flags, Floats, Ints
 from models.arithmetic.kernels import kernel
-from models.programs.layout import Ints, Layout, in_blocks
+from models.programs.layout import Layout, in_blocks
 
 _ROUNDS = 200
 """Never needed: the number of rounds grows with the logarithm of the spread."""
@@ -37,11 +37,11 @@ class Relaxation(NamedTuple):
     """
 
     root: float
-    price: NDArray[np.float64]
-    supply: NDArray[np.float64]
+    price: Floats
+    supply: Floats
 
 
-def relaxed(layout: Layout, weight: Ints, y: NDArray[Any], total: float) -> Relaxation:
+def relaxed(layout: Layout, weight: Ints, y: Array, total: float) -> Relaxation:
     """The optimum for noisy counts y, shape (sizes, nodes), and weights, in the order of the layout."""
     sizes, nodes = y.shape
     price, held, growth = np.zeros((3, sizes, nodes))
@@ -59,14 +59,14 @@ def relaxed(layout: Layout, weight: Ints, y: NDArray[Any], total: float) -> Rela
     return Relaxation(root, price, held[:, 0] + growth[:, 0] * root)
 
 
-def inner_nodes(layout: Layout) -> tuple[Ints, NDArray[np.bool_]]:
+def inner_nodes(layout: Layout) -> tuple[Ints, Flags]:
     """``(inner, leafy)``: the nodes with children, in order; of each node, whether leaves alone are below."""
     leafy = np.ones(layout.degree.size, bool)
     leafy[layout.parent[1:][layout.degree[1:] > 0]] = False
     return np.flatnonzero(layout.degree), leafy
 
 
-def real_answer(layout: Layout, weight: Ints, y: NDArray[np.float64], total: float) -> NDArray[np.float64]:
+def real_answer(layout: Layout, weight: Ints, y: Floats, total: float) -> Floats:
     """The answer over the reals, shape (sizes, nodes)."""
     prices = relaxed(layout, weight, y, total)
     x = np.empty(y.shape)

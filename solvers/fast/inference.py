@@ -13,13 +13,13 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from models import ConstrainedInference
+from models.arithmetic.arrays import Array, Floats
 from models.arithmetic.kernels import kernel
 
 
-def solve_inference(model: ConstrainedInference) -> tuple[NDArray[Any], None]:
+def solve_inference(model: ConstrainedInference) -> tuple[Array, None]:
     """The optimum in linear time; Fractions for noisy counts given as objects, else floats.
 
     If nodes of infinite variance leave the answer undetermined, the rest of their parent's count is split
@@ -88,7 +88,7 @@ def _two_passes(
             below[i] = (x[i] - below[i]) / abs(spread[i])
 
 
-def _regular(model: ConstrainedInference) -> NDArray[np.float64]:
+def _regular(model: ConstrainedInference) -> Floats:
     """The same for trees whose levels are uniform: one weight per level, and siblings adjacent.
 
     On the way up x becomes each subtree's own best estimate, of variance ``error``: ``share`` of a node's

@@ -6,19 +6,19 @@ separable and convex. A pinned last entry is an upper bound for all entries befo
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numba.extending import register_jitable
-from numpy.typing import NDArray
 
 from models import Isotonic
 from models.arithmetic import exact
-from models.arithmetic.kernels import kernel
+from models.arithmetic.arrays import Array
+from models.arithmetic.kernels import helper, kernel
 
 
-def solve_isotonic(model: Isotonic) -> tuple[NDArray[Any], None]:
+def solve_isotonic(model: Isotonic) -> tuple[Array, None]:
     """An optimal answer in O(n) (p = 2) or O(n log n) (p = 1).
 
     Ties: for p = 2 over integers, a block whose mean is half-way between two integers is rounded up; for p =
@@ -42,7 +42,7 @@ def solve_isotonic(model: Isotonic) -> tuple[NDArray[Any], None]:
     return x.astype(np.int64) if model.integer and x.dtype == np.float64 else x, None
 
 
-def _l2(y: NDArray[Any], w: NDArray[Any] | None, integer: bool, room: int) -> NDArray[Any]:
+def _l2(y: Array, w: Array | None, integer: bool, room: int) -> Array:
     """The answer without bounds, at the start of an array of `room` entries."""
     given = [part.dtype for part in (y, w) if part is not None]
     whole = all(np.issubdtype(dtype, np.integer) for dtype in given)
@@ -64,7 +64,7 @@ def _l2(y: NDArray[Any], w: NDArray[Any] | None, integer: bool, room: int) -> ND
     return out
 
 
-def _large(y: NDArray[Any], w: NDArray[Any] | None) -> bool:
+def _large(y: Array, w: Array | None) -> bool:
     """Whether weighted sums of integers might overflow int64, so that Python integers are needed."""
     if not y.size:
         return False
@@ -72,7 +72,7 @@ def _large(y: NDArray[Any], w: NDArray[Any] | None) -> bool:
     return weight >= 2**31 or 4 * weight * max(1, exact.reach(y)) >= 2**62
 
 
-@register_jitable  # type: ignore[untyped-decorator]
+@helper
 def _below(s: Any, m: Any, t: Any, k: Any, fits: Any) -> Any:
     """Whether s/m < t/k: by cross-multiplication where that fits, else by quotients, then remainders."""
     if m * k <= fits:
@@ -126,14 +126,14 @@ def _pool(y: Any, w: Any, start: Any, sums: Any, mass: Any, out: Any, fits: Any,
         stop = begin
 
 
-def _l1(y: NDArray[Any], w: NDArray[Any] | None, integer: bool, room: int) -> NDArray[Any]:
+def _l1(y: Array, w: Array | None, integer: bool, room: int) -> Array:
     """The answer without bounds, at the start of an array of `room` entries."""
     if w is None and (not integer or np.issubdtype(y.dtype, np.integer)):
         best = np.zeros(room, y.dtype)
         (_unit_slopes.py_func if y.dtype == object else _unit_slopes)(y, best)
         return best
     w = np.ones(y.size, np.int64) if w is None else w
-    slopes = _slopes
+    slopes: Callable[..., None] = _slopes
     if object in (y.dtype, w.dtype):
         y, w, slopes = y.astype(object), w.astype(object), _slopes.py_func
     best = np.zeros(room, y.dtype)

@@ -13,15 +13,15 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from models import Isotonic
 from models.arithmetic import exact
+from models.arithmetic.arrays import Array
 from models.arithmetic.kernels import kernel
 from models.certificate import Witness
 
 
-def search(model: Isotonic, x: NDArray[Any]) -> Witness:
+def search(model: Isotonic, x: Array) -> Witness:
     """The prices of an optimal answer; for exact data and exact x in Fractions if necessary."""
     y, w = np.asarray(model.noisy), None if model.weights is None else np.asarray(model.weights)
     exactly = all(exact.is_exact(part) for part in (np.asarray(x), y, w) if part is not None)
@@ -40,9 +40,7 @@ def search(model: Isotonic, x: NDArray[Any]) -> Witness:
     return model.certificate(best).witness
 
 
-def optimum(
-    y: NDArray[Any], w: NDArray[Any] | None, p: int, integer: bool, exactly: bool = True
-) -> NDArray[Any]:
+def optimum(y: Array, w: Array | None, p: int, integer: bool, exactly: bool = True) -> Array:
     """A non-decreasing x, without bounds, that minimizes Σ w|x − y|^p; of equal costs the least.
 
     O(n log range) time. For real x and p = 2 it is in Fractions if `exactly`, otherwise in floats (up to
@@ -63,7 +61,7 @@ def optimum(
     return out if slow else np.asarray(np.maximum.accumulate(out))
 
 
-def _integers(y: NDArray[Any], w: NDArray[Any] | None, p: int) -> NDArray[Any]:
+def _integers(y: Array, w: Array | None, p: int) -> Array:
     low, high = math.floor(y.min()), math.ceil(y.max())
     size = max(abs(low), abs(high)) + 1
     given = [a.dtype for a in (y, w) if a is not None]

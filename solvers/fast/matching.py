@@ -8,18 +8,18 @@ rounded by largest fractional parts.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba.extending import register_jitable
-from numpy.typing import NDArray
 
 from models import GroupMatching
-from models.arithmetic.kernels import kernel
+from models.arithmetic.arrays import Array, Ints
+from models.arithmetic.kernels import helper, kernel
 from models.group_matching import PAIR
 
 
-def solve_group_matching(model: GroupMatching) -> tuple[NDArray[Any], None]:
+def solve_group_matching(model: GroupMatching) -> tuple[Array, None]:
     """Alg. 2's matching, sparse (dtype `PAIR`), smallest sizes first.
 
     O(runs log runs), plus, for each size, the number of children that have it times the parent's sizes
@@ -29,7 +29,7 @@ def solve_group_matching(model: GroupMatching) -> tuple[NDArray[Any], None]:
     sizes, counts = model.parent
     child_sizes, child_counts, child = model.children
     parents, runs = _by_size(sizes, counts), _by_size(child_sizes, child_counts)
-    match = _match
+    match: Callable[..., Array] = _match
     if model.groups >= 2**31:  # products of counts may leave int64
         match = _match.py_func
         counts, child_counts = counts.astype(object), child_counts.astype(object)
@@ -46,14 +46,14 @@ def solve_group_matching(model: GroupMatching) -> tuple[NDArray[Any], None]:
     return pairs, None
 
 
-def _by_size(sizes: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
+def _by_size(sizes: Ints, counts: Ints) -> Ints:
     """Positions of the runs that hold groups, by size, then in their own order."""
     held = np.flatnonzero(counts)
     sizes = sizes[held]
     return held if np.all(sizes[1:] >= sizes[:-1]) else held[np.argsort(sizes, kind="stable")]
 
 
-@register_jitable  # type: ignore[untyped-decorator]
+@helper
 def _round_up(give: Any, below: Any, start: int, end: int, short: int, least: int) -> None:
     """Add one to the `short` children with the smallest `below`, at ties the earlier ones first.
 

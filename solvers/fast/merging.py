@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from models import Merging
 from models.arithmetic import exact
+from models.arithmetic.arrays import Array
 
 
-def solve_merging(model: Merging) -> tuple[NDArray[Any], None]:
+def solve_merging(model: Merging) -> tuple[Array, None]:
     """The optimum, in linear time: over the reals in floats, or in Fractions if the sums do not fit 64 bits.
 
     Ties: half-way between two whole numbers, the even one is taken.
@@ -26,7 +25,7 @@ def solve_merging(model: Merging) -> tuple[NDArray[Any], None]:
     return sums.astype(np.float64) / mass.astype(np.float64), None
 
 
-def nearest(sums: NDArray[Any], mass: NDArray[Any]) -> NDArray[Any]:
+def nearest(sums: Array, mass: Array) -> Array:
     """The whole number nearest to each sums/mass, exact for exact data; half-way the even one."""
     if not (exact.is_exact(sums) and exact.is_exact(mass)):
         return np.asarray(np.rint(sums / mass).astype(np.int64))

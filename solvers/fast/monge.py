@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from models.arithmetic.arrays import Floats, Ints
 from models.arithmetic.kernels import kernel
 from models.arithmetic.run_costs import VECTORS, squares
 
@@ -22,7 +23,7 @@ def _through(d: Any, noise: float, price: float, sums: Any, i: int, j: int) -> A
 
 
 @kernel(**VECTORS)
-def least_costs(noise: float, price: float, sums: Any) -> Any:
+def least_costs(noise: float, price: float, sums: Any) -> tuple[Floats, Ints]:
     """Least cost d[j] of the first j bins; from bin ``since[k]`` on, ``queue[k]`` begins the last run."""
     n = sums[0].size - 1
     d, begin = np.zeros(n + 1), np.zeros(n + 1, np.int64)

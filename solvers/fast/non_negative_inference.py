@@ -17,16 +17,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from models import NonNegativeInference, Tree
 from models.arithmetic import exact
+from models.arithmetic.arrays import Array, Floats, Ints
 from models.arithmetic.kernels import kernel
 from models.programs.layout import by_node, by_size, layout_of
 from solvers.fast.exchange import exchange
 
 
-def solve_non_negative_inference(model: NonNegativeInference) -> tuple[NDArray[Any], None]:
+def solve_non_negative_inference(model: NonNegativeInference) -> tuple[Array, None]:
     """The optimum, in floats or in whole numbers."""
     tree = model.tree
     leaves = np.maximum(relaxed(model)[tree.leaves], 0.0)
@@ -35,7 +35,7 @@ def solve_non_negative_inference(model: NonNegativeInference) -> tuple[NDArray[A
     return exchanged(model, np.asarray(tree.sum_up(np.rint(leaves).astype(np.int64)))), None
 
 
-def exchanged(model: NonNegativeInference, x: NDArray[np.int64]) -> NDArray[np.int64]:
+def exchanged(model: NonNegativeInference, x: Ints) -> Ints:
     """The optimum over whole numbers, by exchanges of units from feasible whole counts.
 
     Units come from, and go to, an additional leaf beside the root with a large count and no cost.
@@ -53,7 +53,7 @@ def exchanged(model: NonNegativeInference, x: NDArray[np.int64]) -> NDArray[np.i
     return np.concatenate([found[1:2], found[3:]])
 
 
-def relaxed(model: NonNegativeInference) -> NDArray[np.float64]:
+def relaxed(model: NonNegativeInference) -> Floats:
     """The optimum over the reals, up to rounding; its sums hold only up to rounding."""
     tree = model.tree
     noisy, weights = (np.ascontiguousarray(part, float) for part in model.data)

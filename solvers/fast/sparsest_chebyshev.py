@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from models import SparsestChebyshev
 from models.arithmetic import exact
+from models.arithmetic.arrays import Ints
 from models.certificate import Witness
 
 
-def solve_sparsest_chebyshev(model: SparsestChebyshev) -> tuple[NDArray[np.int64], Witness | None]:
+def solve_sparsest_chebyshev(model: SparsestChebyshev) -> tuple[Ints, Witness | None]:
     """Keep the fewest, largest entries that suffice at their noisy counts; move them to the total in order.
 
     Ties: of equal entries the earlier one is kept; of those kept, the earlier is moved first. The threshold

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.linalg as la
-from numpy.typing import NDArray
 
 from models import StrategySDP
+from models.arithmetic.arrays import Floats
 
 ENOUGH = 1e-9
 """Relative duality gap at which the ascent ends."""
@@ -22,7 +22,7 @@ STEPS = 2_000
 """Most steps. The ascent then ends with a larger gap, which the certificate reports."""
 
 
-def solve_strategy(model: StrategySDP) -> tuple[NDArray[np.float64], None]:
+def solve_strategy(model: StrategySDP) -> tuple[Floats, None]:
     """An X with a unit diagonal and a relative gap of at most `ENOUGH`, or the result of `STEPS` steps."""
     gram = model.gram
     price = np.diag(gram).copy()

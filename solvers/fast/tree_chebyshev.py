@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from models import Tree, TreeChebyshev
 from models.arithmetic import exact
+from models.arithmetic.arrays import Flags, Ints
 from models.arithmetic.kernels import kernel
 from models.certificate import Witness
-
-Ints = NDArray[np.int64]
 
 
 def solve_tree_chebyshev(model: TreeChebyshev) -> tuple[Ints, Witness | None]:
@@ -80,7 +78,7 @@ def _own(model: TreeChebyshev, distance: int) -> tuple[Ints, Ints]:
     return least, most
 
 
-def _makers(tree: Tree, node: int, own: NDArray[np.bool_]) -> Ints:
+def _makers(tree: Tree, node: int, own: Flags) -> Ints:
     """The topmost nodes, from a node down, whose own bound is their subtree's; the node's is their sum."""
     made = np.zeros(tree.size, np.bool_)
     open_ = made.copy()

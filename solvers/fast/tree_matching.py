@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from models import GroupMatching, TreeMatching
+from models.arithmetic.arrays import Ints
 from models.certificate import Witness
 from solvers.fast.matching import solve_group_matching
 from solvers.fast.no_path import NoFastPath
 from solvers.fast.tree_matching_flow import Chains, improve
-
-Ints = NDArray[np.int64]
 
 
 def solve_tree_matching(model: TreeMatching) -> tuple[Ints, Witness | None]:

@@ -16,11 +16,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from models.arithmetic.arrays import Flags, Ints
 from models.arithmetic.kernels import kernel
-
-Ints = NDArray[np.int64]
 
 FAR = 1 << 61
 """Labels are reset once they are below its negative. Between two cancellations they fall by at most 2⁶⁰."""
@@ -45,7 +43,7 @@ class Chains(NamedTuple):
     root: Ints
     own: Ints
     below: Ints
-    has_below: NDArray[np.bool_]
+    has_below: Flags
     steps: Ints
 
 
@@ -79,7 +77,7 @@ def _slope(x: int, own: int, below: int, has_below: bool) -> int:
 
 
 @kernel()
-def _room(x: int, sign: int, own: int, below: int, has_below: bool) -> int:
+def _room(x: int, sign: int, own: int, below: int, has_below: bool) -> Any:
     """How many more (sign 1) or fewer (−1) there can be at this slope."""
     room = 1 << 62
     if (own - x) * sign > 0:
