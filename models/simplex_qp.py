@@ -248,8 +248,8 @@ def _units(price: Any, y: Array, w: Array) -> Array:
 @kernel(fastmath={"reassoc"})
 def _negatives(x: Any, total: int) -> Any:
     """Sum of the entries below 0, and by how much all of them exceed their total."""
-    mean = total / max(1, x.size)
-    below, over = 0.0, x.size * mean - total
+    mean = total // max(1, x.size)
+    below, over = 0.0, float(x.size * mean - total)
     for start in range(0, x.size, 1024):  # sums of differences from the mean, in parts, round little off
         part = 0.0
         for i in range(start, min(start + 1024, x.size)):
@@ -275,8 +275,8 @@ def _end_units(x: Any, y: Any, w: Any, none: Any) -> Any:
 @kernel(error_model="numpy", fastmath={"reassoc"})
 def _real_gap(x: Any, y: Any, w: Any, price: float, total: int) -> float:
     """Σ w(x − y)², less the bound at this price."""
-    mean = total / max(1, x.size)
-    gap, over = 0.0, x.size * mean - total
+    mean = total // max(1, x.size)
+    gap, over = 0.0, float(x.size * mean - total)
     for start in range(0, x.size, 1024):  # sums of differences from the mean, in parts, round little off
         part = 0.0
         for i in range(start, min(start + 1024, x.size)):

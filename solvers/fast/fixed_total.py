@@ -166,8 +166,8 @@ def _price(y: Any, w: Any, total: int, price: float) -> float:
 
 @kernel(error_model="numpy", fastmath={"reassoc"})
 def _real(y: Any, w: Any, price: float, total: int, x: Any) -> None:
-    mean = total / max(1, y.size)
-    excess, spread = y.size * mean - total, 0.0
+    mean = total // max(1, y.size)
+    excess, spread = float(y.size * mean - total), 0.0
     for start in range(0, y.size, 4096):  # sums of differences from the mean, in parts, round little off
         part = 0.0
         for i in range(start, min(start + 4096, y.size)):
