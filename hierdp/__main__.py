@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import resource
 import signal
 import sys
+
+ADDRESSES = 2_000_000 * 1024
+"""Bytes of address space (``ulimit -v``) that the libraries and a small release take."""
 
 
 def run() -> None:
@@ -12,6 +17,7 @@ def run() -> None:
     Where the caller ignores Ctrl-C (a job in the background, ``nohup``), it stays ignored to the end.
     """
     try:
+        _require_addresses()
         from hierdp.cli import main
 
         main()
@@ -21,6 +27,23 @@ def run() -> None:
     finally:  # all output is written; an interrupt may end the process at once
         if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
             signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def _require_addresses() -> None:
+    """End before the libraries are loaded if the process may not have the addresses they take.
+
+    OpenBLAS waits forever for memory that it does not get. It takes some for each of its threads, so that
+    under a limit it gets one.
+    """
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit == resource.RLIM_INFINITY:
+        return
+    if limit < ADDRESSES:
+        sys.exit(
+            f"Error: the limit on this process's memory (ulimit -v {limit // 1024}) is too low: hierdp needs "
+            f"{ADDRESSES // 1024} or more. Nothing was read or written"
+        )
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 if __name__ == "__main__":

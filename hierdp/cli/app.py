@@ -16,7 +16,7 @@ from typing import Any
 
 import click
 
-from hierdp.cli.common import console, visible
+from hierdp.cli.common import Unprinted, console, visible
 
 DEBUG = "HIERDP_DEBUG"
 """With this variable set, an unforeseen failure shows its traceback."""
@@ -38,6 +38,16 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 class Friendly(click.Group):
     """Turns every foreseen failure into one plain message and an exit status, never a traceback."""
 
+    def make_context(self, *given: Any, **more: Any) -> click.Context:
+        """Read the options; --version and --help print here."""
+        try:
+            return super().make_context(*given, **more)
+        except OSError as refused:
+            if refused.errno == errno.EPIPE:
+                raise
+            drop_output()
+            raise in_words(Unprinted(refused.errno, refused.strerror)) or refused from None
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""
         try:
@@ -51,7 +61,8 @@ class Friendly(click.Group):
         except Exception as failure:
             if getattr(failure, "errno", None) == errno.EPIPE:  # whoever read our output has read enough
                 raise
-            drop_output()
+            if drop_output() and isinstance(failure, OSError):
+                failure = Unprinted(failure.errno, failure.strerror)
             known = in_words(failure)
             if known is None and os.environ.get(DEBUG):
                 raise
@@ -93,19 +104,29 @@ def complete(folder: Path) -> Iterator[None]:
         raise Ended(said, os.EX_IOERR) from failure
 
 
-def drop_output() -> None:
-    """Drop what a full device refused to take: Python would try again at its exit, and fail again."""
+def drop_output() -> bool:
+    """Drop what a full device refused to take: Python would try again at its exit, and fail again.
+
+    Returns
+    -------
+    bool
+        Whether there was any.
+    """
     try:
         sys.stdout.flush()
     except (OSError, ValueError):
         with suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return True
+    return False
 
 
 def in_words(failure: Exception) -> click.ClickException | None:
     """What a foreseen failure ends in."""
     if isinstance(failure, MemoryError) or _no_memory(failure):
         return click.ClickException(f"out of memory; {WHOLE}")
+    if isinstance(failure, Unprinted):
+        return Ended(f"standard output cannot be written ({failure.strerror}); {WHOLE}", os.EX_IOERR)
     if isinstance(failure, OSError):
         why = "the disk is full" if failure.errno in FULL else str(failure)
         return click.ClickException(f"{why}; {WHOLE}")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -48,10 +49,35 @@ def console(stderr: bool = False) -> Any:
         def render_str(self, text: str, **more: Any) -> Any:
             return super().render_str(visible(text), **more)
 
+        def print(self, *what: Any, **more: Any) -> None:
+            with printing():
+                super().print(*what, **more)
+
     screen = Screen(stderr=stderr, highlight=False, markup=False, emoji=False)
     if not screen.is_terminal:  # a file or a pipe has no width to keep to
         screen.width = max(screen.width, 190)
     return screen
+
+
+class Unprinted(OSError):
+    """The output could not be written: no fault of the disk that a release is on."""
+
+
+@contextmanager
+def printing() -> Iterator[None]:
+    """Tell failures of standard output from those of other files.
+
+    Raises
+    ------
+    Unprinted
+        If the device is full or there is another failure; not if whoever reads the output has stopped.
+    """
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as refused:
+        raise Unprinted(refused.errno, refused.strerror) from None
 
 
 def visible(text: str) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
-from hierdp.cli.common import NOT_PRIVATE, WARNING, console, gigabytes, print_frame, with_limit
+from hierdp.cli.common import NOT_PRIVATE, WARNING, console, gigabytes, print_frame, printing, with_limit
 
 if TYPE_CHECKING:
     from hierdp.mechanisms.range_query.answers import RangeAnswers
@@ -51,7 +51,8 @@ def query(release: Path, ranges: tuple[str, ...], file: TextIO | None, as_csv: b
         asked,
     )
     if as_csv:
-        frame.to_csv(sys.stdout, index=False)
+        with printing():
+            frame.to_csv(sys.stdout, index=False)
         return
     screen = console()
     if warning_of(release):

@@ -218,10 +218,21 @@ def _table(path: Path, limit: int) -> DataFrame:
 
 
 def _footer(path: Path) -> int:
-    """Bytes of the metadata, by the last 8 bytes of the file."""
+    """Bytes of the metadata, by the last 8 bytes of the file.
+
+    Raises
+    ------
+    Unreadable
+        If it does not end as a Parquet file, or says that it has more metadata than bytes.
+    """
     with path.open("rb") as file:
-        file.seek(-8, 2)
-        return int.from_bytes(file.read(4), "little")
+        length = file.seek(0, 2)
+        file.seek(max(0, length - 8))
+        end = file.read()
+    size = int.from_bytes(end[:4], "little")
+    if end[4:] != b"PAR1" or size > length:
+        raise Unreadable(f"{path.name} is broken: it is not a Parquet file")
+    return size
 
 
 def _longest_texts(path: Path) -> int:

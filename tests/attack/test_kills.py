@@ -1,25 +1,30 @@
-"""Releases killed at random moments while others look: under the name is a whole release, old or new.
+"""Releases killed at chosen steps while others look: under the name is a whole release, old or new.
 
-HIERDP_ATTACK_KILLS=100 kills so many; HIERDP_ATTACK_SEED=7 at other moments.
+A step is a call or a return of a function of hierdp's, counted in a first run that nobody kills. So the
+moments do not depend on the machine's speed: from before the folder is made to after the last line is
+printed, half of them around the exchange. HIERDP_ATTACK_KILLS=100 kills so many a mechanism;
+HIERDP_ATTACK_SEED=7 at other steps.
 """
 
 import contextlib
 import hashlib
+import json
 import os
 import random
-import subprocess
+import shutil
+import signal
 import threading
-import time
 from pathlib import Path
 
 import pytest
-from attacked import MECHANISMS, assert_no_traceback, counted, hierdp, releasing
+from attacked import MECHANISMS, assert_no_traceback, counted, releasing
+from zygote import Zygote
 
 from hierdp.execution import seal
 
 pytestmark = pytest.mark.attack
 
-KILLS = int(os.environ.get("HIERDP_ATTACK_KILLS", "20"))
+KILLS = int(os.environ.get("HIERDP_ATTACK_KILLS", "12"))
 SEED = int(os.environ.get("HIERDP_ATTACK_SEED", "17"))
 
 
@@ -86,44 +91,76 @@ def watching(path):
         watcher.join()
 
 
-def begun(process):
-    """Wait for the hidden folder that a release fills, or for the end."""
-    while process.poll() is None and not list(Path().glob(".out.unfinished-*")):
-        time.sleep(0.001)
-    return time.monotonic()
+@pytest.fixture(scope="module")
+def zygote():
+    with Zygote() as process:
+        yield process
 
 
-def start(mechanism, seed, more=("--overwrite",)):
-    return subprocess.Popen(
-        hierdp(*releasing(mechanism, "out", seed, more=more)), stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+def moments(names, number, chance):
+    """Steps to be killed before: half of them near the giving of the name, the others from first to last."""
+    start = next(i for i, name in enumerate(names) if name == "folder.appearing call")
+    given = next(i for i, name in enumerate(names) if name == "folder._put call")
+    near = [max(start, given - 60), min(len(names), given + 120)]
+    wide = [start, len(names)]
+    for low, high, share in ((*near, (number + 1) // 2), (*wide, number // 2)):
+        for part in range(share):  # one in each of as many stretches
+            yield chance.randrange(
+                low + (high - low) * part // share, low + (high - low) * (part + 1) // share
+            )
+
+
+def release(zygote, mechanism, seed, **job):
+    status, said, _ = zygote.run(releasing(mechanism, "out", seed, more=["--overwrite"]), **job)
+    assert_no_traceback(said)
+    return status, said
+
+
+def steps(zygote, mechanism, seed):
+    status, said = release(zygote, mechanism, seed, steps="steps.json")
+    assert status == 0, said
+    names = json.loads(Path("steps.json").read_text())
+    Path("steps.json").unlink()
+    return names
+
+
+def assert_killed(status, said):
+    """Where it has fewer steps this time, it has ended."""
+    assert status in (-signal.SIGKILL, 0), said
+    counted("kills" if status else "releases that ended before their kill")
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_killed_at_random_moments(mechanism):
+def test_killed_while_it_replaces_a_release(zygote, mechanism):
     chance = random.Random(f"{SEED} {mechanism}")
-    first = start(mechanism, 0, more=())
-    filled = begun(first)
-    _, said = first.communicate()
-    assert first.returncode == 0, said
-    length = time.monotonic() - filled
-    for kill in range(1, KILLS // len(MECHANISMS) + 1):
+    steps(zygote, mechanism, 0)  # to a free name
+    names = steps(zygote, mechanism, 1)
+    counted("steps of releases to choose from", len(names))
+    for kill, moment in enumerate(moments(names, KILLS * 2 // 3, chance), 2):
         with watching("out") as watcher:
-            process = start(mechanism, kill)
-            begun(process)  # before that it imports and compiles, and has nothing to lose
-            time.sleep(chance.uniform(0, length))
-            process.kill()
-            process.communicate()
-        counted("kills")
+            assert_killed(*release(zygote, mechanism, kill, die_at=moment))
+            while not watcher.looks:
+                pass
         counted("looks at a folder while its release was killed", watcher.looks)
         counted("looks that found no whole release", len(watcher.lost))
         assert watcher.lost == []
         assert len(watcher.whole) in (1, 2)  # the old one, and perhaps the new one
-        assert watcher.looks > 0
-    last = start(mechanism, 99)
-    _, said = last.communicate()
-    assert last.returncode == 0, said
-    assert_no_traceback(said)
-    assert seal.why_not_ours(Path("out")) == ""
+        assert seal.why_not_ours(Path("out")) == ""
+    status, said = release(zygote, mechanism, 99)
+    assert status == 0, said
+    assert sorted(os.listdir()) == ["in.csv", "out"]  # nothing hidden is left
+    assert zygote.run(["check", "out"])[0] == 0
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_killed_while_it_makes_a_first_release(zygote, mechanism):
+    chance = random.Random(f"{SEED} first {mechanism}")
+    names = steps(zygote, mechanism, 1)
+    for kill, moment in enumerate(moments(names, KILLS // 3, chance), 2):
+        shutil.rmtree("out", ignore_errors=True)
+        assert_killed(*release(zygote, mechanism, kill, die_at=moment))
+        if Path("out").exists():
+            assert seal.why_not_ours(Path("out")) == ""
+    status, said = release(zygote, mechanism, 99)
+    assert status == 0, said
     assert sorted(os.listdir()) == ["in.csv", "out"]

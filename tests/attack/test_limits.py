@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from attacked import assert_no_traceback, counted, hierdp, releasing
+from attacked import MECHANISMS, assert_no_traceback, counted, hierdp, releasing
 
 from hierdp.execution import seal
 
@@ -57,12 +57,59 @@ def test_few_open_files(number):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="a limit of addresses means something else elsewhere")
-@pytest.mark.parametrize("megabytes", [400, 1000])
+@pytest.mark.parametrize("megabytes", [400, 1000, 2000])
 def test_little_memory(megabytes):
     done = limited("RLIMIT_AS", megabytes * MEGABYTE)
     assert_whole_or_nothing(done)
-    if done.returncode:
+    if megabytes <= 1000:  # loading OpenBLAS would not end
+        assert done.returncode == 1
+        assert done.stderr.splitlines() == [
+            f"Error: the limit on this process's memory (ulimit -v {megabytes * 1024}) is too low: "
+            "hierdp needs 2000000 or more. Nothing was read or written"
+        ]
+    elif done.returncode:
         assert "out of memory" in done.stderr
+
+
+EXACT = ["release", "range-query", "in.csv", *MECHANISMS["range-query"].split(), "--out", "out"]
+"""Without --simulate: its warning would be printed before the noise is drawn."""
+
+needs_a_full_device = pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device is always full")
+
+
+def to_a_full_device(*arguments):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(hierdp(*arguments), stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert_no_traceback(done.stderr)
+    assert done.returncode == os.EX_IOERR
+    assert "the disk is full" not in done.stderr
+    return " ".join(done.stderr.split())
+
+
+@needs_a_full_device
+def test_output_to_a_full_device():
+    said = to_a_full_device(*EXACT)
+    assert "the release in out is complete; only its summary could not be printed" in said
+    assert seal.why_not_ours(Path("out")) == ""
+    for command in (["check", "out"], ["query", "out", "--range", "0:2"], ["--version"], ["--help"],
+                    ["query", "out", "--range", "0:2", "--csv"], ["mechanisms"]):  # fmt: skip
+        assert "standard output cannot be written (No space left on device)" in to_a_full_device(*command)
+
+
+def test_output_to_a_file_that_may_not_grow():
+    """The release's files are within the limit; the one that its summary goes to is there, and as large."""
+    limit = 2_000_000
+    Path("summary.txt").write_bytes(bytes(limit))
+    with Path("summary.txt").open("a") as summary:
+        done = subprocess.run(
+            [sys.executable, "-c", LIMITED, "RLIMIT_FSIZE", str(limit), *EXACT], stdout=summary,
+            stderr=subprocess.PIPE, text=True, check=False,
+        )  # fmt: skip
+    assert_no_traceback(done.stderr)
+    assert done.returncode == os.EX_IOERR
+    said = "the release in out is complete; only its summary could not be printed (File too large)"
+    assert said in " ".join(done.stderr.split())
+    assert seal.why_not_ours(Path("out")) == ""
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root writes everywhere")

@@ -1,0 +1,122 @@
+"""A process that has loaded everything and forks: command lines at once, that may die at a chosen step.
+
+Run as a program it takes a job a line, and answers with a line: wait status and peak memory.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve()
+ROOMS = str(HERE.parents[2] / "hierdp") + os.sep
+"""Steps are counted in hierdp's own functions: each call, of Python or C, and each return."""
+
+
+class Zygote:
+    """Forks `hierdp` with arguments, one at a time, in the working directory of the caller."""
+
+    def __enter__(self):
+        self.process = subprocess.Popen(
+            [sys.executable, str(HERE)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+        )  # fmt: skip
+        assert self.process.stdout.readline() == "ready\n"
+        return self
+
+    def __exit__(self, *_):
+        self.process.stdin.close()
+        self.process.wait()
+
+    def run(self, arguments, **job):
+        """Exit status (negative: the signal that killed it), what it said, and its peak memory in bytes.
+
+        ``die_at``: the step before which it is killed. ``steps``: a file for the names of all steps.
+        ``before``: Python code to run first.
+        """
+        job = {"arguments": list(map(str, arguments)), "folder": os.getcwd(), **job}
+        print(json.dumps(job), file=self.process.stdin, flush=True)
+        status, peak = json.loads(self.process.stdout.readline())
+        said = Path("said.txt")
+        text = said.read_text(errors="replace")
+        said.unlink()
+        return os.waitstatus_to_exitcode(status), text, peak * (1 if sys.platform == "darwin" else 1024)
+
+
+def serve():
+    """Load, then fork a child a line."""
+    import duckdb  # noqa: F401
+    import ibis  # noqa: F401
+    import numba  # noqa: F401
+    import pandas  # noqa: F401
+    import pyarrow.parquet  # noqa: F401
+    import scipy.sparse  # noqa: F401
+
+    import hierdp.check
+    import hierdp.cli
+    import hierdp.front
+    import hierdp.mechanisms
+    import hierdp.reports.page  # noqa: F401
+
+    print("ready", flush=True)
+    for line in sys.stdin:
+        child = os.fork()
+        if child == 0:
+            work(json.loads(line))
+        _, status, usage = os.wait4(child, 0)
+        print(json.dumps([status, usage.ru_maxrss]), flush=True)
+
+
+def work(job):
+    """One command line; it never returns."""
+    os.chdir(job["folder"])
+    said = os.open("said.txt", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    for stream in (1, 2):
+        os.dup2(said, stream)
+    exec(job.get("before", ""), {})
+    names = []
+    if "die_at" in job or "steps" in job:
+        sys.setprofile(counting(names, job.get("die_at")))
+    status = 0
+    try:
+        sys.argv = ["hierdp", *job["arguments"]]
+        from hierdp.__main__ import run
+
+        run()
+    except SystemExit as end:
+        status = end.code if isinstance(end.code, int) else 1 if end.code else 0
+        if isinstance(end.code, str):
+            print(end.code, file=sys.stderr)
+    except BaseException:
+        import traceback
+
+        traceback.print_exc()
+        status = 1
+    sys.setprofile(None)
+    if "steps" in job:
+        Path(job["steps"]).write_text(json.dumps(names))
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit(status)
+
+
+def counting(names, die_at):
+    """A profile function that keeps the name of each step, and kills the process before one."""
+
+    def look(frame, event, what):
+        code = frame.f_code
+        if not code.co_filename.startswith(ROOMS):
+            return
+        if len(names) == die_at:
+            os.kill(os.getpid(), signal.SIGKILL)
+        called = f" {what.__name__}" if event.startswith("c_") else ""
+        names.append(f"{Path(code.co_filename).stem}.{code.co_name} {event}{called}")
+
+    return look
+
+
+if __name__ == "__main__":
+    sys.path[0] = str(HERE.parents[2])
+    serve()
