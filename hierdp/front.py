@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from inspect import Parameter, signature
 from typing import Any
 
 from hierdp.errors import InputError, listed
-from hierdp.mechanisms import FRONTS
+from hierdp.mechanisms import MECHANISMS
 from hierdp.mechanisms.kinds import check_options
 from hierdp.privacy.budget import check_epsilon
 from hierdp.privacy.noise import Noise, check_noise
@@ -25,7 +24,7 @@ def release(
         See `hierdp.tables.read`.
     mechanism : str
         What to release: "group-size" (groups by size), "top-down" (counts along hierarchies, such as origin
-        and destination), or another of `hierdp.mechanisms.FRONTS`.
+        and destination), or another of `hierdp.mechanisms.MECHANISMS`.
     epsilon : float
     noise : Noise, optional
         Exact noise by default. `SimulatedNoise(seed)` is for experiments: the release is not private.
@@ -58,10 +57,10 @@ def release(
     """
     check_epsilon(epsilon)
     check_noise(noise)
-    if not isinstance(mechanism, str) or mechanism not in FRONTS:
-        raise InputError(f"no mechanism {mechanism!r}; there are {listed(FRONTS, most=len(FRONTS))}")
+    if not isinstance(mechanism, str) or mechanism not in MECHANISMS:
+        raise InputError(f"no mechanism {mechanism!r}; there are {listed(MECHANISMS, most=len(MECHANISMS))}")
     # Imported on use, so that asking for one mechanism does not load the others.
-    from_table = import_module(FRONTS[mechanism]).from_table
+    from_table = MECHANISMS[mechanism].from_table
     takes = {
         name: parameter
         for name, parameter in signature(from_table).parameters.items()

@@ -90,13 +90,13 @@ def evaluate(page):
 @pytest.fixture
 def aside(tmp_path, monkeypatch):
     """A folder of its own, from which files that a page makes can be imported; and forgotten again."""
-    from hierdp.mechanisms import FRONTS
+    from hierdp.mechanisms import MECHANISMS
     from solvers import fast
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     before = set(sys.modules)
-    with patch.dict(FRONTS), patch.dict(fast.PATHS):
+    with patch.dict(MECHANISMS), patch.dict(fast.PATHS):
         yield tmp_path
     for name in set(sys.modules) - before:
         if str(tmp_path) in str(getattr(sys.modules[name], "__file__", "")):

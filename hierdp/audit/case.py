@@ -26,7 +26,7 @@ class Case:
     Attributes
     ----------
     mechanism : str
-        By its name in `hierdp.mechanisms.FRONTS`.
+        By its name in `hierdp.mechanisms.MECHANISMS`.
     method : str
     change : str
         What the second table has that the first has not, and which options are not the usual ones, in words.

@@ -10,13 +10,13 @@ from hierdp.check.found import FAILS, HOLDS, Found
 from hierdp.check.shape import command_of
 from hierdp.check.ties_groups import plan_in
 from hierdp.check.ties_levels import no_flows, unit_of
-from hierdp.mechanisms import ENTITY, PERSON
 from hierdp.mechanisms.clustering import php, structure_first
 from hierdp.mechanisms.clustering.ahp_rules import RULES
 from hierdp.mechanisms.count_of_counts.mechanism import NOT_EMPTY, PRIVATE_GROUPS
 from hierdp.mechanisms.count_of_counts.plan import Plan, budgets_of
 from hierdp.mechanisms.group_size.repairs import METHODS
 from hierdp.mechanisms.range_query.wavelet import sensitivity
+from hierdp.mechanisms.registry import ENTITY, PERSON
 from hierdp.mechanisms.top_down import repairs as top_down_repairs
 from hierdp.mechanisms.top_down.levels import depths_of, finest_places, level_name
 from hierdp.mechanisms.top_down.unit import root_of
@@ -54,9 +54,6 @@ Lines = tuple[str, list[Asked]]
 
 def check_asked(table: DataFrame, manifest: Mapping[str, Any], regions: Regions) -> Iterator[Found]:
     """That the budget's lines are the mechanism's: else a lower sensitivity would claim a lower loss."""
-    command = command_of(manifest["mechanism"])
-    if command is None:
-        return
     makes = {
         "group-size": _group_size,
         "count-of-counts": _count_of_counts,
@@ -64,6 +61,9 @@ def check_asked(table: DataFrame, manifest: Mapping[str, Any], regions: Regions)
         "range-query": _range_query,
         "clustering": _clustering,
     }
+    command = command_of(manifest["mechanism"])
+    if command not in makes:  # a mechanism that is not ours
+        return
     neighbours, lines = makes[command](table, manifest, regions)
     budget = manifest["budget"]
     wrong = _differs(lines, budget["spends"])

@@ -44,13 +44,12 @@ SIZES_BY = ("group-size", "count-of-counts")
 
 def command_of(name: Any) -> str | None:
     """What of `hierdp release` makes a table of that mechanism; None if it is not one of ours."""
-    from hierdp.mechanisms import MECHANISMS
+    from hierdp.mechanisms.registry import mechanism_of
 
-    commands = {made.name: made.command.split()[0] for made in MECHANISMS}
-    parts = [commands.get(part) for part in str(name).removeprefix(f"{BOTTOM_UP} ").split(" × ")]
+    parts = [mechanism_of(part) for part in str(name).removeprefix(f"{BOTTOM_UP} ").split(" × ")]
     if set(parts) == {"count-of-counts"}:
         return parts[0]
-    return commands.get(str(name))
+    return mechanism_of(str(name))
 
 
 def _sizes(table: DataFrame, settings: Mapping[str, Any], regions: Regions) -> str:

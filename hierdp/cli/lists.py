@@ -29,11 +29,17 @@ def solvers() -> None:
 
 @click.command()
 def mechanisms() -> None:
-    """The mechanisms: what each releases, and what it protects."""
+    """The mechanisms: what each releases, what it protects, and its methods."""
     from hierdp.mechanisms import MECHANISMS
 
-    heads = ("name", "hierdp release …", "releases", "guarantee", "neighbouring tables", "models", "paper")
-    table = grid("Mechanisms", *heads)
-    for m in MECHANISMS:
-        table.add_row(m.name, m.command, m.releases, m.guarantee, m.neighbours, m.models, m.paper)
-    console().print(table)
+    screen = console()
+    for mechanism in MECHANISMS.values():
+        screen.print(f"hierdp release {mechanism.name}: {mechanism.releases}", style="bold")
+        screen.print(f"{mechanism.guarantee}. Neighbouring tables: {mechanism.neighbours}.")
+        table = grid("", "--method", "models", "source")
+        table.title = None
+        for method in mechanism.methods:
+            other = f"; {method.guarantee}" if method.guarantee else ""
+            table.add_row(method.name, method.models + other, method.source)
+        screen.print(table)
+        screen.print()

@@ -20,7 +20,7 @@ from test_clustering import Choosing
 from hierdp.cli import main
 from hierdp.counts.size_runs import Runs, SizeRuns
 from hierdp.execution import progress
-from hierdp.mechanisms import FRONTS
+from hierdp.mechanisms import MECHANISMS
 from hierdp.mechanisms.clustering import METHODS as CLUSTERING
 from hierdp.mechanisms.clustering import clustering
 from hierdp.mechanisms.count_of_counts import count_of_counts
@@ -195,8 +195,8 @@ OPTIONS = {
 @pytest.fixture
 def no_luck(monkeypatch):
     noise = Shifting()
-    for module in FRONTS.values():
-        monkeypatch.setattr(f"{module}.mechanism.ExactNoise", lambda: noise)
+    for mechanism in MECHANISMS.values():
+        monkeypatch.setattr(f"{mechanism.module}.mechanism.ExactNoise", lambda: noise)
     return noise
 
 
@@ -317,5 +317,5 @@ def test_exact_noise_is_what_all_of_them_take():
     """So the fixture above replaces what a release would draw."""
     import importlib
 
-    for module in FRONTS.values():
-        assert importlib.import_module(f"{module}.mechanism").ExactNoise is ExactNoise
+    for mechanism in MECHANISMS.values():
+        assert importlib.import_module(f"{mechanism.module}.mechanism").ExactNoise is ExactNoise

@@ -7,7 +7,6 @@ import ast
 import inspect
 import subprocess
 import sys
-from importlib import import_module
 from itertools import combinations
 from pathlib import Path
 
@@ -19,7 +18,7 @@ import hierdp
 from hierdp.cli import main
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.size_runs import Runs, SizeRuns
-from hierdp.mechanisms import FRONTS
+from hierdp.mechanisms import MECHANISMS
 from hierdp.mechanisms.count_of_counts import count_of_counts
 from hierdp.mechanisms.group_size import group_size
 from hierdp.privacy import noise
@@ -40,9 +39,9 @@ def commands(command, path=()):
         yield from commands(below, (*path, name))
 
 
-@pytest.mark.parametrize("mechanism", FRONTS)
+@pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_no_release_takes_a_seed(mechanism):
-    parameters = inspect.signature(import_module(FRONTS[mechanism]).from_table).parameters
+    parameters = inspect.signature(MECHANISMS[mechanism].from_table).parameters
     assert not [name for name in parameters if names_a_seed(name)]
     assert parameters["noise"].default is None  # which is exact noise
     assert parameters["noise"].annotation == "Noise | None"

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hierdp.errors import InputError, listed
-from hierdp.mechanisms import PERSON
 from hierdp.mechanisms.clustering.ahp import ahp
 from hierdp.mechanisms.clustering.ahp_rules import RULES
 from hierdp.mechanisms.clustering.grouping_smoothing import gs
@@ -17,6 +16,7 @@ from hierdp.mechanisms.clustering.noise_first import laplace, noise_first
 from hierdp.mechanisms.clustering.php import php
 from hierdp.mechanisms.clustering.published import Method, Published
 from hierdp.mechanisms.clustering.structure_first import structure_first
+from hierdp.mechanisms.registry import PERSON
 from hierdp.privacy.budget import Ledger, check_epsilon
 from hierdp.privacy.noise import ExactNoise, Noise, deviation_of
 from hierdp.record.release import Release

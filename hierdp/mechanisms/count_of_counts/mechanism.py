@@ -18,7 +18,6 @@ from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.size_runs import Runs, SizeRuns, resized
 from hierdp.errors import InputError
 from hierdp.execution import progress
-from hierdp.mechanisms import ENTITY
 from hierdp.mechanisms.count_of_counts.at_once import at_once
 from hierdp.mechanisms.count_of_counts.estimates import Region, Sizes, estimates, numbers_of
 from hierdp.mechanisms.count_of_counts.plan import (
@@ -31,6 +30,7 @@ from hierdp.mechanisms.count_of_counts.plan import (
 )
 from hierdp.mechanisms.count_of_counts.private import private_groups, private_size
 from hierdp.mechanisms.count_of_counts.top_down import bottom_up, top_down
+from hierdp.mechanisms.registry import ENTITY
 from hierdp.privacy.budget import Ledger, Spend, check_epsilon
 from hierdp.privacy.noise import ExactNoise, Noise, SimulatedNoise, announce
 from hierdp.record.files import ALONE

@@ -1,0 +1,156 @@
+"""The registry of mechanisms: what each releases and protects, its methods, and the module that makes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method of a mechanism: its name, the models that it solves, and its source."""
+
+    name: str
+    models: str
+    source: str
+    guarantee: str | None = None
+    """Where it is another than the mechanism's."""
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """A kind of release.
+
+    Attributes
+    ----------
+    name : str
+        As `hierdp release` and `hierdp.release` take it.
+    module : str
+        Its ``from_table(source, *, epsilon, noise, …)`` makes the release; loaded when it is asked for.
+    releases, guarantee, neighbours : str
+        What it publishes, what it promises, and which tables count as neighbouring.
+    methods : tuple of Method
+    """
+
+    name: str
+    module: str
+    releases: str
+    guarantee: str
+    neighbours: str
+    methods: tuple[Method, ...]
+
+    @property
+    def from_table(self) -> Callable[..., Any]:
+        """The function that makes the release."""
+        function: Callable[..., Any] = import_module(self.module).from_table
+        return function
+
+
+ENTITY = "one entity joins or leaves a group; regions and groups are public"
+PERSON = "one person joins or leaves, in one bin; the bins are public"
+TRIP = "one trip is replaced by another; regions and the total are public"
+
+FIORETTO, KUO = "Fioretto & Van Hentenryck 2019", "Kuo et al. 2018"
+BONINSEGNA, QARDAJI = "Boninsegna & Silvestri 2025", "Qardaji, Yang & Li 2013"
+ZHANG, XU = "Zhang et al. 2014", "Xu et al. 2012"
+
+_INFERENCE = "ConstrainedInference or NonNegativeInference"
+_COVER = "none: sums of noisy counts"
+
+MECHANISMS = {
+    "group-size": Mechanism(
+        "group-size",
+        "hierdp.mechanisms.group_size",
+        "how many groups have each size, in every region",
+        "ε-DP",
+        ENTITY,
+        (
+            Method("M_c^dp", "Isotonic, HierarchyQIP", f"{FIORETTO}, Alg. 1"),
+            Method("M_c", "CumulativeQIP", f"{FIORETTO}, Fig. 7"),
+            Method("M_c^r", "CumulativeQIP, relaxed and rounded", f"{FIORETTO}, §9"),
+            Method("M_H^dp", "HierarchyQIP", f"{FIORETTO}, §7"),
+            Method("M_H", "HierarchyQIP", f"{FIORETTO}, Fig. 3"),
+            Method("M_H^r", "HierarchyQIP, relaxed and rounded", f"{FIORETTO}, §5"),
+            Method("M_dp^OP", "CostTable, HierarchyQIP", f"{FIORETTO}, §6"),
+        ),
+    ),
+    "count-of-counts": Mechanism(
+        "count-of-counts",
+        "hierdp.mechanisms.count_of_counts",
+        "how many groups have each size, sizes to 100,000 and beyond, in every region",
+        "ε-DP",
+        f"{ENTITY}; or --group-budget",
+        (
+            Method("Hc", "Isotonic (L1), GroupMatching, Merging", f"{KUO}, §4.3, Alg. 1"),
+            Method("Hc2", "Isotonic (L2), GroupMatching, Merging", f"{KUO}, §4.3, Alg. 1"),
+            Method("Hg", "Isotonic (L2), GroupMatching, Merging", f"{KUO}, §4.2, Alg. 1"),
+            Method("Hg1", "Isotonic (L1), GroupMatching, Merging", f"{KUO}, §4.2, Alg. 1"),
+            Method("Hc x Hg x Hc", "one method a level", f"{KUO}, §6.2"),
+            Method("bottom-up", "Isotonic (L1)", f"{KUO}, §6.2.2"),
+            Method("naive", "FixedSum in squares, GroupMatching, Merging", f"{KUO}, §4.1"),
+        ),
+    ),
+    "top-down": Mechanism(
+        "top-down",
+        "hierdp.mechanisms.top_down",
+        "origin/destination counts, or any counts along hierarchies",
+        "(ε, δ)-DP by zCDP",
+        f"{TRIP}; or --trips, --unbounded",
+        (
+            Method("InfTDA", "Chebyshev", f"{BONINSEGNA}, Alg. 1"),
+            Method("TDA_inf", "Chebyshev, by a solver", f"{BONINSEGNA}, §5"),
+            Method("TDA_L2", "FixedSum in squares: relaxed, rounded", f"{BONINSEGNA}, §5"),
+            Method("TDA", "FixedSum in squares: relaxed, controlled rounding", f"{BONINSEGNA}, footnote 7"),
+            Method("VanillaGauss", "none: noise on all possible cells", f"{BONINSEGNA}, Theorem 6"),
+            Method(
+                "SH", "none: noisy positive counts over a threshold", f"{BONINSEGNA}, Theorem 8", "(ε, δ)-DP"
+            ),
+        ),
+    ),
+    "clustering": Mechanism(
+        "clustering",
+        "hierdp.mechanisms.clustering",
+        "a histogram, of one or more dimensions, by clusters of bins",
+        "ε-DP",
+        PERSON,
+        (
+            Method("AHP", "Clustering", f"{ZHANG}, §4.2"),
+            Method("AHP-empirical", "Clustering into so many", f"{ZHANG}, Alg. 2"),
+            Method("AHP-greedy", "none: the greedy rule", f"{ZHANG}, Alg. 3"),
+            Method("NF", "Segmentation", f"{XU}, NoiseFirst"),
+            Method("SF", "none: boundaries by private choices", f"{XU}, StructureFirst"),
+            Method("PHP", "none: cuts by private choices", "Acs, Castelluccia & Chen 2012"),
+            Method("GS", "none: clusters of one size", "Kellaris & Papadopoulos 2013"),
+            Method("Laplace", "none: noise on every bin", "Dwork et al. 2006"),
+        ),
+    ),
+    "range-query": Mechanism(
+        "range-query",
+        "hierdp.mechanisms.range_query",
+        "a histogram, of one or more dimensions, that answers ranges, with standard errors",
+        "ε-DP",
+        PERSON,
+        (
+            Method("H_b^c", _INFERENCE, QARDAJI),
+            Method("H_2^c", _INFERENCE, "Hay et al. 2010"),
+            Method("H_tree^c", _INFERENCE, QARDAJI),
+            Method("Quadtree", _INFERENCE, "Cormode et al. 2012"),
+            Method("H_b", _COVER, QARDAJI),
+            Method("H_2", _COVER, QARDAJI),
+            Method("H_tree", _COVER, QARDAJI),
+            Method("Flat", _COVER, QARDAJI),
+            Method("Wavelet", "none: noise on Haar coefficients", "Xiao, Wang & Gehrke 2011 (Privelet)"),
+        ),
+    ),
+}
+"""By the name that `hierdp release` takes."""
+
+
+def mechanism_of(method: str) -> str | None:
+    """The mechanism that has a method of that name; None if there is none."""
+    for mechanism in MECHANISMS.values():
+        if any(method == own.name for own in mechanism.methods):
+            return mechanism.name
+    return None
