@@ -2,7 +2,8 @@
 
 Run as ``python -m benchmarks.headline [--into README.md] [--plots docs]``. Without options it prints the
 headline table. ``--into`` fills every place of a file that is marked ``<!-- benchmarks: NAME -->`` …
-``<!-- /benchmarks -->`` with what has that name: headline, growth, peers, machine, bench-small, bench-medium.
+``<!-- /benchmarks -->`` with what has that name: headline, five (its first columns, for five models), growth,
+peers, machine, bench-small, bench-medium.
 ``--plots`` draws the pictures that go before some of them. A test holds what these files quote against what
 is made here.
 """
@@ -31,11 +32,13 @@ PICTURES = {
     "bench-small": "Performance profiles on the small problems",
     "bench-medium": "Performance profiles on the medium problems",
 }
+FIVE = ("Isotonic, L2", "Chebyshev", "HierarchyQIP", "CostTable", "ConstrainedInference")
+"""Models of the README's table: a chain, an LP, an integer QP on a tree, tables of costs, least squares."""
 MARKED = re.compile(r"(<!-- benchmarks: ([a-z-]+) -->\n).*?(<!-- /benchmarks -->)", re.DOTALL)
 
 
-def headline(curves: DataFrame, bench: DataFrame) -> str:
-    """What is proved and how fast: a row a model.
+def headline(curves: DataFrame, bench: DataFrame) -> DataFrame:
+    """What is proved and how fast: a row for each model.
 
     First the most elements that an exact backend solved to the proved optimum in its time; “×” is that over
     the fast path's and its certificate's. Then the most that the fast path was run on, whether all answers of
@@ -68,7 +71,7 @@ def headline(curves: DataFrame, bench: DataFrame) -> str:
         agree, refuted = int((of == "solved").sum()), int((of == "wrong").sum())
         row["agree"] = f"{agree} of {agree + refuted}"
         made.append(row)
-    return "\n".join(table_lines(pd.DataFrame(made)))
+    return pd.DataFrame(made)
 
 
 def _side(row: Any) -> dict[str, str]:
@@ -107,8 +110,11 @@ def table(name: str, results: Path = RESULTS) -> str:
         If there is none of that name.
     """
     curves = store.read(results / "growth.parquet", growth.COLUMNS)
-    if name == "headline":
-        return headline(curves, runs.read(results / "bench.parquet"))
+    if name in ("headline", "five"):
+        rows = headline(curves, runs.read(results / "bench.parquet"))
+        if name == "five":
+            rows = rows[rows["model"].isin(FIVE)].loc[:, :"×"]
+        return "\n".join(table_lines(rows))
     if name == "growth":
         return growth_report.markdown(curves, growth.stops(curves, growth.SECONDS))
     if name == "machine":

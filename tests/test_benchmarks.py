@@ -147,7 +147,7 @@ def test_the_headline_by_hand():
          ("p", "Chebyshev", "fast", "solved"), ("q", "Merging", "highs", "solved")],
         columns=["problem", "model", "backend", "verdict"],
     ).assign(objective=1.0, bound=1.0, proved=True)  # fmt: skip
-    lines = headline.headline(pd.DataFrame(ROWS), bench).splitlines()
+    lines = headline.table_lines(headline.headline(pd.DataFrame(ROWS), bench))
     assert len(lines) == 3
     cells = [cell.strip() for cell in lines[2].strip("|").split("|")]
     assert cells == ["Chebyshev", "1,000", "20 µs", "20 µs", "cp-sat, 2 s", "50,000", "10,000", "100 µs",
