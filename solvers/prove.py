@@ -8,7 +8,6 @@ from typing import Any
 from models import Certificate, Model, Program
 from models.certificate import judge
 from solvers import fast
-from solvers.prove_program import prove_program
 
 
 def prove(model: Model | Program, x: Any) -> Certificate:
@@ -41,6 +40,8 @@ def prove(model: Model | Program, x: Any) -> Certificate:
     True
     """
     if isinstance(model, Program):
+        from solvers.prove_program import prove_program
+
         return prove_program(model, x)
     own = model.certificate(x)
     if own.bound is None or own.gap == 0:

@@ -12,6 +12,9 @@ from hierdp.check.replay import Differs
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
 
+EXACT = 2**51
+"""Sums up to which a mean, times its number of bins and rounded, is the sum."""
+
 
 def compare(table: DataFrame, again: DataFrame) -> None:
     """That two tables have the same columns, types and rows, in one order.

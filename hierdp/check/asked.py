@@ -1,4 +1,7 @@
-"""What each mechanism asks with noise, and at which price: public facts, which its budget has to tell."""
+"""What each mechanism asks with noise, and at which price: public facts, which its budget has to tell.
+
+Each mechanism's own modules are loaded for its own releases only.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hierdp.check.found import FAILS, HOLDS, Found
 from hierdp.check.shape import command_of
-from hierdp.check.ties_groups import plan_in
-from hierdp.check.ties_levels import no_flows, unit_of
-from hierdp.mechanisms.clustering import php, structure_first
-from hierdp.mechanisms.clustering.ahp_rules import RULES
-from hierdp.mechanisms.count_of_counts.mechanism import NOT_EMPTY, PRIVATE_GROUPS
-from hierdp.mechanisms.count_of_counts.plan import Plan, budgets_of
-from hierdp.mechanisms.group_size.repairs import METHODS
-from hierdp.mechanisms.range_query.wavelet import sensitivity
 from hierdp.mechanisms.registry import ENTITY, PERSON
-from hierdp.mechanisms.top_down import repairs as top_down_repairs
-from hierdp.mechanisms.top_down.levels import depths_of, finest_places, level_name
-from hierdp.mechanisms.top_down.unit import root_of
 from hierdp.privacy.budget import rho_of, split
 from hierdp.privacy.noise import miss_of, threshold
 from hierdp.record.properties import Regions
@@ -27,6 +19,8 @@ from hierdp.record.release import KNOWN, NOT_KNOWN
 
 if TYPE_CHECKING:
     from pandas import DataFrame
+
+    from hierdp.mechanisms.count_of_counts.plan import Plan
 
 CLOSE = 1e-9
 """Relative: what rounding may do to a share of the budget."""
@@ -101,6 +95,8 @@ def _differs(lines: list[Asked], told: list[Mapping[str, Any]]) -> str:
 
 
 def _group_size(_: DataFrame, manifest: Mapping[str, Any], regions: Regions) -> Lines:
+    from hierdp.mechanisms.group_size.repairs import METHODS
+
     (places,) = regions.values()
     method = METHODS[manifest["mechanism"]]
     what = "cumulative sizes" if method.cumulative else "sizes"
@@ -113,6 +109,9 @@ QUERIES = {"Hc": "cumulative sizes", "H": "sizes", "Hg": "sizes of groups in ord
 
 
 def _count_of_counts(_: DataFrame, manifest: Mapping[str, Any], regions: Regions) -> Lines:
+    from hierdp.check.ties_groups import plan_in
+    from hierdp.mechanisms.count_of_counts.mechanism import NOT_EMPTY, PRIVATE_GROUPS
+
     (places,) = regions.values()
     plan, levels = plan_in(manifest["settings"]), places.levels
     lines = [] if plan.size_budget is None else [Asked("largest size", 1, plan.size_budget)]
@@ -126,11 +125,18 @@ def _count_of_counts(_: DataFrame, manifest: Mapping[str, Any], regions: Regions
 
 
 def _of_levels(plan: Plan, levels: tuple[str, ...], epsilon: float) -> list[Asked]:
+    from hierdp.mechanisms.count_of_counts.plan import budgets_of
+
     parts = zip(levels, plan.methods, budgets_of(plan, epsilon), strict=True)
     return [Asked(f"{QUERIES[how.form]} by {name}", how.sensitivity, share) for name, how, share in parts]
 
 
 def _top_down(_: DataFrame, manifest: Mapping[str, Any], regions: Regions) -> Lines:
+    from hierdp.check.ties_levels import no_flows, unit_of
+    from hierdp.mechanisms.top_down.levels import depths_of, finest_places, level_name
+    from hierdp.mechanisms.top_down.repairs import METHODS
+    from hierdp.mechanisms.top_down.unit import root_of
+
     settings, budget = manifest["settings"], manifest["budget"]
     unit, data = unit_of(settings), no_flows(settings, regions)
     order = [data.axis_names.index(name) for name in settings["order"]]
@@ -144,7 +150,7 @@ def _top_down(_: DataFrame, manifest: Mapping[str, Any], regions: Regions) -> Li
         kept = f"{GEOMETRIC}, under {least} dropped"
         return unit.neighbours, [Asked(last, changes.in_all, epsilon, kept, delta=miss)]
     rho = rho_of(epsilon, delta)
-    if top_down_repairs.METHODS[manifest["mechanism"]].repair is None:
+    if METHODS[manifest["mechanism"]].repair is None:
         squared = unit.squared_sensitivity_over(finest_places(data, reached[-1]))
         return unit.neighbours, [Asked(last, root_of(squared), rho, GAUSSIAN)]
     shares = split(rho, len(order) + (not unit.bounded), settings.get("shares"))
@@ -157,6 +163,8 @@ def _top_down(_: DataFrame, manifest: Mapping[str, Any], regions: Regions) -> Li
 
 def _range_query(table: DataFrame, manifest: Mapping[str, Any], _: Regions) -> Lines:
     if manifest["mechanism"] == "Wavelet":
+        from hierdp.mechanisms.range_query.wavelet import sensitivity
+
         shape = tuple(axis["bins"] for axis in manifest["settings"]["range_query"]["axes"])
         return PERSON, [Asked("Haar coefficients", sensitivity(shape), manifest["budget"]["epsilon"])]
     levels = range(1, int(table["level"].max()) + 1)
@@ -164,6 +172,9 @@ def _range_query(table: DataFrame, manifest: Mapping[str, Any], _: Regions) -> L
 
 
 def _clustering(table: DataFrame, manifest: Mapping[str, Any], _: Regions) -> Lines:
+    from hierdp.mechanisms.clustering import php
+    from hierdp.mechanisms.clustering.ahp_rules import RULES
+
     name, settings, epsilon = manifest["mechanism"], manifest["settings"], manifest["budget"]["epsilon"]
     if name in ("NF", "Laplace"):
         return PERSON, [Asked("counts", 1, epsilon)]
@@ -184,6 +195,8 @@ def _clustering(table: DataFrame, manifest: Mapping[str, Any], _: Regions) -> Li
 
 
 def _structure_first(bins: int, manifest: Mapping[str, Any]) -> list[Asked]:
+    from hierdp.mechanisms.clustering import structure_first
+
     settings, epsilon = manifest["settings"], manifest["budget"]["epsilon"]
     runs, lines = settings["clusters"], []
     if not 1 < runs < bins:

@@ -11,10 +11,10 @@ from typing import Any
 from hierdp.check.found import FAILS, HOLDS, OPEN, TIE, Found
 from hierdp.check.noise import Twice, check_noise
 from hierdp.check.replay import Differs, NotKept, Replay
+from hierdp.check.shape import command_of
 from hierdp.check.ties import Tie
 from hierdp.errors import listed
 from hierdp.execution import progress
-from hierdp.mechanisms.top_down.repairs import ROUNDED
 from hierdp.record.files import PROOFS
 from hierdp.record.proofs import Kept, read
 from hierdp.record.step import ACCURACY, Steps
@@ -50,8 +50,17 @@ def check_proofs(
             "certificates", OPEN, f"{PROOFS} was left out (--no-proofs), so they cannot be made again"
         )
     else:
-        optimal = tie is not None and manifest["mechanism"] not in ROUNDED
+        optimal = tie is not None and not _rounded(manifest["mechanism"])
         yield from _check_each(_Proofs(path, told, optimal, limit), told, tie)
+
+
+def _rounded(mechanism: str) -> bool:
+    """Whether answers need not be optimal among whole counts: those of two of top-down's methods."""
+    if command_of(mechanism) != "top-down":
+        return False
+    from hierdp.mechanisms.top_down.repairs import ROUNDED
+
+    return mechanism in ROUNDED
 
 
 def _check_each(proofs: _Proofs, told: list[Mapping[str, Any]], tie: Tie | None) -> Iterator[Found]:

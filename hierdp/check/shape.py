@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from hierdp.check.found import FAILS, HOLDS, Found
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.layout import is_cells, is_sizes
-from hierdp.mechanisms.count_of_counts.plan import BOTTOM_UP
+from hierdp.mechanisms.registry import BOTTOM_UP, mechanism_of
 from hierdp.record.files import REGIONS
 from hierdp.record.properties import Regions
 
@@ -44,8 +44,6 @@ SIZES_BY = ("group-size", "count-of-counts")
 
 def command_of(name: Any) -> str | None:
     """What of `hierdp release` makes a table of that mechanism; None if it is not one of ours."""
-    from hierdp.mechanisms.registry import mechanism_of
-
     parts = [mechanism_of(part) for part in str(name).removeprefix(f"{BOTTOM_UP} ").split(" × ")]
     if set(parts) == {"count-of-counts"}:
         return parts[0]

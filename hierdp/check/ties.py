@@ -21,24 +21,31 @@ Tie = Callable[[Replay], str]
 
 def tie_of(table: DataFrame, manifest: Mapping[str, Any], regions: Regions) -> Tie | None:
     """The tie of the mechanism that made a table; None if it is not one of ours."""
-    from hierdp.check.ties_bins import check_clusters, check_ranges
-    from hierdp.check.ties_groups import check_groups
-    from hierdp.check.ties_levels import check_levels
-    from hierdp.check.ties_sizes import check_sizes
 
     def alone(check: Callable[..., str]) -> Tie:
         (places,) = regions.values()
         return lambda replay: check(replay, table, manifest, places)
 
     command = command_of(manifest["mechanism"])
+    # Each mechanism is loaded for its own releases only.
     if command == "group-size":
+        from hierdp.check.ties_sizes import check_sizes
+
         return alone(check_sizes)
     if command == "count-of-counts":
+        from hierdp.check.ties_groups import check_groups
+
         return alone(check_groups)
     if command == "top-down":
+        from hierdp.check.ties_levels import check_levels
+
         return lambda replay: check_levels(replay, table, manifest, regions)
     if command == "range-query":
+        from hierdp.check.ties_ranges import check_ranges
+
         return lambda replay: check_ranges(replay, table, manifest)
     if command == "clustering":
+        from hierdp.check.ties_clusters import check_clusters
+
         return lambda replay: check_clusters(replay, table, manifest)
     return None

@@ -21,8 +21,9 @@ from hierdp.mechanisms.count_of_counts.mechanism import (
     table_of,
     weights_of,
 )
-from hierdp.mechanisms.count_of_counts.plan import BOTTOM_UP, Plan, budgets_of, plan_of
+from hierdp.mechanisms.count_of_counts.plan import Plan, budgets_of, plan_of
 from hierdp.mechanisms.count_of_counts.private import groups_of
+from hierdp.mechanisms.registry import BOTTOM_UP
 from hierdp.record.step import Steps
 from models import FixedSum, HierarchyQIP, Isotonic, Tree
 

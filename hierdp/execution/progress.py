@@ -33,12 +33,18 @@ def show_on(console: Any) -> None:
 def watch_compiler() -> None:
     """Say once that Numba compiles: seconds in which nothing else moves. Loading a compiled kernel is silent.
 
+    A command line's process also loads Numba without what our kernels do not use.
+
     Nothing is said where no command line asks for it, and a line that cannot be printed is dropped.
     """
     global _watched
     if _watched or _console is None:
         return
     from numba.core.event import Event, Listener, register
+
+    from models.arithmetic.kernels import without_linear_algebra
+
+    without_linear_algebra()
 
     class Once(Listener):  # type: ignore[misc]
         told = False

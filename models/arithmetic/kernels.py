@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import os
+import sys
 import warnings
 from collections.abc import Callable
 from typing import Any, ParamSpec, Protocol, TypeVar
@@ -63,6 +65,24 @@ def helper(function: Callable[P, R]) -> Callable[P, R]:
     """A Python function that kernels may call: compiled into them, and interpreted in their `py_func`."""
     made: Callable[P, R] = register_jitable(function)
     return made
+
+
+def without_linear_algebra() -> None:
+    """Load Numba without SciPy's linear algebra, which takes longer to import than Numba itself.
+
+    Numba imports it with its own functions of arrays, for the matrix products of kernels. No kernel of ours
+    has one, and in this process none can have one from now on: this is for a command line's process, which
+    runs nobody else's kernels. Without effect where either is already loaded.
+    """
+    functions, algebra = "numba.np.arraymath", "scipy.linalg"
+    loaded: dict[str, Any] = sys.modules
+    if functions in loaded or algebra in loaded:
+        return
+    loaded[algebra] = None  # to Python: there is no such module
+    try:
+        importlib.import_module(functions)
+    finally:
+        del loaded[algebra]
 
 
 def _warn() -> None:

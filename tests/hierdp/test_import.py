@@ -5,7 +5,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
+
+from hierdp import Numbers, SimulatedNoise, release
+from tests.marks import quick
 
 ROOT = Path(__file__).parents[2]
 HEAVY = {"cvxpy", "ortools", "highspy", "pyomo", "opendp", "duckdb", "ibis", "matplotlib", "pandas"}
@@ -158,3 +162,57 @@ def test_listing_the_solvers_loads_none(tmp_path):
         "assert not worker._workers"
     )
     assert not loaded(tmp_path, code) & {"cvxpy", "pyomo", "highspy", "ortools"}
+
+
+HOMES = {"town": ["a", "a", "b"], "home": [1, 1, 2]}
+TRIPS = {"o": ["a", "a", "b"], "d": ["x", "y", "x"], "n": [9, 2, 5]}
+RELEASES = {
+    "top-down": (TRIPS, {"delta": 1e-8, "axes": {"from": ["o"], "to": ["d"]}, "count": "n"}),
+    "group-size": (HOMES, {"levels": ["town"], "group": "home", "max_size": 3}),
+    "count-of-counts": (HOMES, {"levels": ["town"], "group": "home", "max_size": 3}),
+    "range-query": ({"age": [3, 4, 4]}, {"axes": [Numbers("age", 0, 8)]}),
+    "clustering": ({"age": [3, 4, 4]}, {"axes": [Numbers("age", 0, 8)]}),
+}
+MECHANISMS = {name: f"hierdp.mechanisms.{name.replace('-', '_')}" for name in RELEASES}
+
+
+@pytest.mark.parametrize("mechanism", quick(RELEASES, first=1))
+def test_a_check_loads_the_mechanism_of_its_release_alone(tmp_path, mechanism):
+    table, options = RELEASES[mechanism]
+    made = release(pd.DataFrame(table), mechanism, epsilon=1, noise=SimulatedNoise(seed=1), **options)
+    made.write(tmp_path / "out")
+    code = "from hierdp.cli import main\nmain(['check', 'out'], standalone_mode=False)"
+    done = python(
+        f"import atexit, sys\natexit.register(lambda: print('loaded', *sys.modules))\n{code}", tmp_path
+    )
+    assert "All checks hold" in done.stdout, done.stderr
+    found = set(done.stdout.splitlines()[-1].split())
+    assert {name for name, package in MECHANISMS.items() if package in found} == {mechanism}
+    assert not found & {"solvers", "scipy.linalg", "ibis"}
+
+
+def test_a_record_is_read_without_mechanisms_and_checks(tmp_path):
+    found = loaded(tmp_path, "import hierdp.record.release, hierdp.record.properties, hierdp.reports.release")
+    assert not found & {"hierdp.check", "solvers", "ibis", *MECHANISMS.values()}
+
+
+def test_solving_loads_no_search_for_proofs_of_programs(tmp_path):
+    code = "from models import Chebyshev\nfrom solvers import solve\nassert solve(Chebyshev([5, 3, -2], 4))"
+    assert "solvers.prove_program" not in loaded(tmp_path, code)
+
+
+ALGEBRA = """
+import numpy as np
+from models.arithmetic.exact import total
+from models.arithmetic.kernels import without_linear_algebra
+without_linear_algebra()
+without_linear_algebra()
+assert total(np.arange(5)) == 10
+assert "scipy.linalg" not in sys.modules
+import scipy.linalg  # whoever needs it finds it
+assert scipy.linalg.det([[2.0]]) == 2
+"""
+
+
+def test_a_command_line_loads_numba_without_linear_algebra(tmp_path):
+    loaded(tmp_path, ALGEBRA)

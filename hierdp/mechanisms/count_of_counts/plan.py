@@ -11,12 +11,12 @@ import numpy as np
 from hierdp.errors import InputError, listed
 from hierdp.mechanisms.count_of_counts.estimates import METHODS, Method
 from hierdp.mechanisms.count_of_counts.private import MOST_SIZES
+from hierdp.mechanisms.registry import BOTTOM_UP
 from hierdp.privacy.budget import check_epsilon, rest_of, split
 
 MAX_SIZE = 100_000
 """The paper's conservative K."""
 
-BOTTOM_UP = "bottom-up"
 
 AT_ONCE = "at once"
 MERGES = ("weighted", "plain", AT_ONCE)

@@ -1,4 +1,4 @@
-"""The ties of tables of bins: range queries (Qardaji et al. 2013) and clusters (Zhang et al. 2014)."""
+"""The tie of Zhang et al. 2014: a bin has its cluster's mean; clusters follow from the noisy counts."""
 
 from __future__ import annotations
 
@@ -9,30 +9,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hierdp.check.again import compare, compare_settings
-from hierdp.check.noise import Law, Twice, of_tree
+from hierdp.check.again import EXACT, compare, compare_settings
+from hierdp.check.noise import Law, Twice
 from hierdp.check.replay import Differs, Replay
-from hierdp.counts.axes import Names, axis_of
+from hierdp.counts.axes import axis_of
 from hierdp.mechanisms.clustering import ahp, grouping_smoothing, noise_first
 from hierdp.mechanisms.clustering.ahp_rules import RULES
 from hierdp.mechanisms.clustering.published import sums_of
-from hierdp.mechanisms.range_query.answers import Consistent, Covering
-from hierdp.mechanisms.range_query.mechanism import found_from
-from hierdp.mechanisms.range_query.plan import METHODS, Method
-from hierdp.mechanisms.range_query.repairs import REPAIRS
-from hierdp.mechanisms.range_query.table import FROM, answers_of, bin_table, told, tree_table
-from hierdp.mechanisms.range_query.tree import BoxTree, grid_tree
-from hierdp.mechanisms.range_query.wavelet import Wavelet, coefficients, counts_of
-from hierdp.privacy.noise import double_geometric_variance
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 Ints = NDArray[np.int64]
-
-EXACT = 2**51
-"""Sums up to which a mean, times its number of bins and rounded, is the sum."""
-
 
 MEASURED = (*RULES, "NF", "GS")
 """Whose clusters follow from the noisy counts in the table; those of others are drawn, and public."""
@@ -48,88 +36,6 @@ TOLD = {
     "Laplace": (),
 }
 """The settings of each method, beside its axes."""
-
-
-def check_ranges(replay: Replay, table: DataFrame, manifest: Mapping[str, Any]) -> str:
-    """The table made again from its noisy counts; only those are taken as they are.
-
-    Raises
-    ------
-    Differs
-        If it is another.
-    """
-    settings, method = manifest["settings"], METHODS[manifest["mechanism"]]
-    scales = [line["scale"] for line in manifest["budget"]["spends"]]
-    answers = answers_of(table, settings)
-    source: Covering | Consistent | Wavelet
-    if method.name == "Wavelet":
-        (scale,) = scales
-        source = Wavelet(answers.source.counts, double_geometric_variance(scale))  # type: ignore[attr-defined]
-        again = bin_table(answers.axes, source)
-        _check_whole(source.counts)
-    else:
-        boxes = answers.source.boxes  # type: ignore[attr-defined]
-        _check_boxes(boxes, settings.get("branching"), method)
-        noisy = table["noisy"].fillna(0).to_numpy(np.int64)
-        repair = settings.get("repair")
-        if repair not in (REPAIRS if method.consistent else (None,)):
-            raise Differs(f"{method.name} has no repair {repair!r}")
-        found = found_from(boxes, noisy, scales, repair, replay.solve)
-        source = found.source
-        again = tree_table(answers.axes, source, noisy)
-        laws = [None, *map(Law.of, manifest["budget"]["spends"])]
-        replay.twice += of_tree(boxes.tree, noisy, laws, "counts")
-    replay.end()
-    if "region" in table:
-        again = _with_regions(table, again, answers.axes[0].name, settings)
-    compare(table, again)
-    named = [axis.name for axis in answers.axes if isinstance(axis, Names)]
-    if not set(settings.get("hierarchies", ())) <= set(named):
-        raise Differs("the settings have a hierarchy of no axis")
-    about = told(answers.axes, source)
-    asked = {} if method.name == "Wavelet" else {"levels_asked": len(scales)}
-    given = {name: settings[name] for name in ("branching", "repair", "hierarchies") if name in settings}
-    compare_settings(settings, {"range_query": about, **asked, **given})
-    return "it is what its noisy counts and the steps give"
-
-
-def _check_whole(counts: NDArray[np.float64]) -> None:
-    """That a wavelet's counts come of whole coefficients, as far as floats hold these exactly."""
-    whole = np.rint(coefficients(counts))
-    exact = np.abs(counts).sum() * counts.size < EXACT
-    if exact and not np.array_equal(counts_of(whole), counts):
-        raise Differs("the counts do not come of whole noisy coefficients")
-
-
-def _check_boxes(boxes: BoxTree, branching: int | None, method: Method) -> None:
-    """That the boxes of a grid are the method's, whose levels may have been left out."""
-    if method.name.startswith("H_tree"):
-        if branching is not None or len(boxes.shape) != 1:
-            raise Differs(f"{method.name} asks the regions of one hierarchy")
-        return
-    b = branching or 0
-    if b < 2 or b != (max(2, *boxes.shape) if method.name == "Flat" else method.branching or b):
-        raise Differs(f"{method.name} does not branch by {b}")
-    grid = grid_tree(boxes.shape, b)
-    known = {grid.low[part].tobytes() + grid.high[part].tobytes() for part in _levels(grid)}
-    if not all(boxes.low[part].tobytes() + boxes.high[part].tobytes() in known for part in _levels(boxes)):
-        raise Differs(f"the boxes are not those of a grid whose axes branch by {b}")
-
-
-def _levels(boxes: BoxTree) -> list[slice]:
-    return [boxes.tree.nodes_of(level) for level in range(boxes.tree.depth + 1)]
-
-
-def _with_regions(table: DataFrame, again: DataFrame, axis: str, settings: Mapping[str, Any]) -> DataFrame:
-    """With the regions' names, which are nowhere else: those of the last level are the bins'."""
-    names = settings["hierarchies"][axis]
-    last = (again["level"] == again["level"].max()).to_numpy()
-    regions = table["region"].where(~last, again[f"{axis}_{FROM}"])
-    if table.duplicated(["level", "region"]).any():
-        raise Differs("a region is twice in one level")
-    again.insert(1, "level_name", np.asarray(names, dtype=object)[again["level"].to_numpy()])
-    again.insert(2, "region", regions)
-    return again
 
 
 def check_clusters(replay: Replay, table: DataFrame, manifest: Mapping[str, Any]) -> str:
