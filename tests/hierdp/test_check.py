@@ -98,7 +98,7 @@ ALL = [
 ]
 
 
-@pytest.mark.parametrize(("mechanism", "options"), quick(ALL, every=3), ids=lambda value: str(value)[:60])
+@pytest.mark.parametrize(("mechanism", "options"), quick(ALL, every=6), ids=lambda value: str(value)[:60])
 @pytest.mark.parametrize(
     "noise",
     [pytest.param(None, id="exact"), pytest.param(1, id="simulated", marks=pytest.mark.slow)],
@@ -338,7 +338,7 @@ SIZE_CHANGES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", quick(SIZE_CHANGES, every=3))
+@pytest.mark.parametrize("name", quick(SIZE_CHANGES, every=6))
 def test_a_changed_release_is_caught_and_named(sizes, tmp_path, name):
     folder = shutil.copytree(sizes, tmp_path / "out")
     before = verdicts(folder)

@@ -188,7 +188,7 @@ ANY = {
 
 
 @pytest.mark.parametrize("kind", quick(["top-down", "group-size", "count-of-counts"]))
-@pytest.mark.parametrize("name", ANY)
+@pytest.mark.parametrize("name", quick(ANY, every=3))
 def test_a_change_is_caught_and_named(made, tmp_path, monkeypatch, kind, name):
     monkeypatch.chdir(tmp_path)
     folder = shutil.copytree(made[kind, 5], tmp_path / "out")
@@ -328,7 +328,7 @@ TIED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", quick(TIED, every=3))
+@pytest.mark.parametrize("name", quick(TIED, every=6))
 def test_a_table_that_its_steps_do_not_give(tmp_path, name):
     mechanism, options, change = TIED[name]
     options = {key: value for key, value in options.items() if value is not None}
@@ -708,7 +708,7 @@ OTHERS = {
 }
 
 
-@pytest.mark.parametrize("name", quick(OTHERS, every=3))
+@pytest.mark.parametrize("name", quick(OTHERS, every=6))
 def test_proofs_of_something_else(tmp_path, name):
     mechanism, options, change, caught_by = OTHERS[name]
     people = (

@@ -14,6 +14,7 @@ from hierdp.errors import InputError
 from hierdp.mechanisms import MECHANISMS
 from hierdp.privacy.budget import Ledger
 from hierdp.privacy.noise import SimulatedNoise
+from tests.marks import quick
 
 METHODS = {method.name for mechanism in MECHANISMS.values() for method in mechanism.methods}
 
@@ -53,7 +54,7 @@ class Dear(SimulatedNoise):
         return chosen, self._priced(spend)
 
 
-@pytest.mark.parametrize("case", CASES, ids=NAMES)
+@pytest.mark.parametrize("case", quick(CASES, every=4), ids=NAMES)
 def test_every_release_keeps_account_of_all_it_spends(case):
     made = case.release(1, SimulatedNoise(1))
     ledger, budget = made.ledger, json.loads(json.dumps(made.manifest()))["budget"]
@@ -75,7 +76,7 @@ def test_every_release_keeps_account_of_all_it_spends(case):
         assert line["scale"] > 0
 
 
-@pytest.mark.parametrize("case", CASES, ids=NAMES)
+@pytest.mark.parametrize("case", quick(CASES, every=4), ids=NAMES)
 def test_no_release_exceeds_its_budget(case):
     dear = Dear(1.5 if "groups and largest size secret" in case.change else 1.001)
     with pytest.raises(InputError, match="more than the budget"):

@@ -14,7 +14,6 @@ from solvers.fast.isotonic_split import optimum
 from tests.brute import isotonic_cost, isotonic_real, monotone
 
 WEIGHTS = [None, (1, 2, 3, 1), (3, 1, 1, 5)]
-MOSTLY_SLOW = [(1, 2, 3, 1), *(pytest.param(w, marks=pytest.mark.slow) for w in (None, (3, 1, 1, 5)))]
 BOUNDS = [{}, {"lower": 0}, {"upper": 1}, {"lower": 0, "upper": 1}, {"last": 1}, {"lower": -1, "last": 0}]
 
 
@@ -52,7 +51,8 @@ def proves(model: Isotonic, prices) -> Fraction:
     return bound
 
 
-@pytest.mark.parametrize("weights", MOSTLY_SLOW)
+@pytest.mark.slow
+@pytest.mark.parametrize("weights", WEIGHTS)
 @pytest.mark.parametrize("p", [1, 2])
 def test_every_feasible_whole_answer_misses_by_exactly_its_gap(p, weights):
     tiny = [y for n in (1, 2, 3) for y in product(range(-1, 3), repeat=n)]
@@ -73,7 +73,8 @@ def test_every_feasible_whole_answer_misses_by_exactly_its_gap(p, weights):
             assert proves(model, proof.witness["prices"]) == least or (n == 1 and model.last is not None)
 
 
-@pytest.mark.parametrize("weights", MOSTLY_SLOW)
+@pytest.mark.slow
+@pytest.mark.parametrize("weights", WEIGHTS)
 @pytest.mark.parametrize("p", [1, 2])
 def test_every_real_answer_on_a_grid_misses_by_exactly_its_gap(p, weights):
     tiny = [y for n in (1, 2) for y in product(range(-1, 2), repeat=n)]

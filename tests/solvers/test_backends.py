@@ -10,6 +10,7 @@ from models import Chebyshev, CostTable, HierarchyQIP, Isotonic, Program, Tree
 from models.programs.terms import Block, Rows, Term, rows_of
 from solvers import backends, solve
 from solvers.backends.table import Backend, find
+from tests.marks import quick
 
 NAMES = [backend.name for backend in backends() if backend.name != "fast"]
 
@@ -67,7 +68,7 @@ def allowed(backend: Backend, model: object) -> set[str]:
     return {"optimal"} if backend.integer or not program.integer.any() else {"optimal", "relaxed"}
 
 
-@pytest.mark.parametrize("kind", [Isotonic, Chebyshev, HierarchyQIP])
+@pytest.mark.parametrize("kind", quick([Isotonic, Chebyshev, HierarchyQIP]))
 @pytest.mark.parametrize("name", NAMES)
 def test_random_instances(name, kind):
     backend = named(name)

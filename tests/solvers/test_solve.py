@@ -20,6 +20,7 @@ from solvers import backends, fast, solve, worker
 from solvers.backends import table
 from solvers.backends.table import find
 from solvers.effort import OPTIONS
+from tests.marks import quick
 
 MODELS = [Chebyshev, HierarchyQIP, Isotonic]
 
@@ -91,7 +92,7 @@ def test_float_data(backend):
         assert other.objective == pytest.approx(fast.objective, rel=1e-5, abs=1e-6)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", quick(range(6)))
 def test_windows_infeasible_and_not(seed):
     rng = np.random.default_rng(seed)
     model = HierarchyQIP(
