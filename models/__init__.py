@@ -64,33 +64,7 @@ _WHERE = {
     "lagrangian_certificate": "models.witnesses.program_certificate",
 }
 
-__all__ = [
-    "BudgetSplit",
-    "Certificate",
-    "Chebyshev",
-    "Clustering",
-    "ConstrainedInference",
-    "ControlledRounding",
-    "CostTable",
-    "CumulativeQIP",
-    "FixedSum",
-    "GroupMatching",
-    "HierarchyQIP",
-    "Isotonic",
-    "Merging",
-    "Model",
-    "NonNegativeInference",
-    "Program",
-    "Segmentation",
-    "SimplexQP",
-    "SparsestChebyshev",
-    "StrategySDP",
-    "Tree",
-    "TreeChebyshev",
-    "TreeMatching",
-    "lagrangian_bound",
-    "lagrangian_certificate",
-]
+__all__ = list(_WHERE)
 
 
 def __getattr__(name: str) -> Any:

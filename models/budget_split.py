@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NoReturn, Self
+from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -53,6 +53,7 @@ class BudgetSplit:
 
     weights: ArrayLike
     epsilon: Number
+    random_up_to: ClassVar[int] = 10_000
 
     def __post_init__(self) -> None:
         weights = exact.as_data("weights", self.weights)

@@ -77,6 +77,11 @@ class CumulativeQIP:
         """The noisy cumulative counts as an array, shape (nodes, sizes)."""
         return np.asarray(self.noisy)
 
+    @property
+    def always_proved(self) -> bool:
+        """Whether the fast path proves every answer: over whole numbers its search may end at a limit."""
+        return not self.integer
+
     def program(self) -> Program:
         """(C1)–(C5), with ``x[r, i]`` = ĉ^r_i."""
         nodes, sizes = self.counts.shape

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -176,6 +176,10 @@ class HierarchyQIP:
             ],
             [Term("quadratic", np.arange(nodes * sizes), np.repeat(self.node_weights, sizes), noisy.ravel())],
         )
+
+    def relaxed(self) -> Self | None:
+        """M_H^r, the model over the reals; None if this is it, or its domains are windows."""
+        return replace(self, integer=False) if self.integer and self.window is None else None
 
     def row_prices(self, witness: Witness) -> Array:
         """The witness as prices of the program's rows: the root's of H2, then those of H3, negative."""

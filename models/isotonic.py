@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal, Self
 
@@ -138,6 +138,10 @@ class Isotonic:
             [rows_of("increasing", (n - 1, n), entries, 0.0, INFINITY)],
             [Term("quadratic" if self.p == 2 else "absolute", np.arange(n), weights, noisy)],
         )
+
+    def relaxed(self) -> Self | None:
+        """The model over the reals; None if this is it."""
+        return replace(self, integer=False) if self.integer else None
 
     def row_prices(self, witness: Witness) -> Array:
         """The witness as prices of the program's rows: those of the steps; bounds are no rows."""

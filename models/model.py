@@ -19,8 +19,16 @@ FEASIBILITY_TOLERANCE = 1e-6
 class Model(Protocol):
     """A post-processing step as an optimization problem; a frozen dataclass of arrays.
 
-    Optional, ``row_prices(witness) -> array``: the witness as prices of the rows of `program`, one for each
-    row. `models.lagrangian_bound` at these prices is at least the certificate's bound.
+    Optional, ``row_prices(witness) -> array``: the witness as prices of the rows of `program`, one for each.
+    `models.lagrangian_bound` at these prices is at least the certificate's bound.
+
+    What is special about a model, its class says, too; no other file needs to know the model's name:
+
+    - ``random_up_to``, int: size beyond which instances of `random` cost too much. Default: no limit.
+    - ``relaxed() -> model or None``: the model over the reals, on which solvers over the reals are compared;
+      None if this is it, or there is none.
+    - ``answer_size``, int: how many numbers an answer holds. Default: at most as many as the data.
+    - ``always_proved``, bool: whether the fast path proves every answer. Default: True.
     """
 
     def program(self) -> Program:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -67,6 +67,7 @@ class Segmentation:
     values: ArrayLike
     clusters: int | None = None
     price: Number = 0
+    random_up_to: ClassVar[int] = 10_000  # time grows with the square
 
     def __post_init__(self) -> None:
         values = exact.as_data("values", self.values)

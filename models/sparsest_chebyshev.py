@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -47,6 +47,7 @@ class SparsestChebyshev:
 
     noisy: ArrayLike
     total: int
+    random_up_to: ClassVar[int] = 10_000  # the objective passes 64 bits
 
     def __post_init__(self) -> None:
         nearest = Chebyshev(self.noisy, self.total)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NoReturn, Self
+from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
 import scipy
@@ -53,6 +53,7 @@ class StrategySDP:
     """
 
     workload: ArrayLike
+    random_up_to: ClassVar[int] = 8  # matrices are dense
 
     def __post_init__(self) -> None:
         workload = exact.as_data("workload", self.workload, ndim=2)

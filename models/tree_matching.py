@@ -131,6 +131,11 @@ class TreeMatching:
         return self.tree.size, self.points.size
 
     @property
+    def answer_size(self) -> int:
+        """How many numbers an answer holds: one for each node and point, which the data need not."""
+        return self.tree.size * self.points.size
+
+    @property
     def steps(self) -> Ints:
         """Widths between neighbouring points, shape (sizes − 1,)."""
         return np.diff(self.points)

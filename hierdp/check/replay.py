@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hierdp.check.noise import Twice
 from hierdp.record.proofs import Kept
 from hierdp.record.step import Step
-from models import Model, TreeMatching
+from models import Model, Tree
 from models.arithmetic.exact import Number
 from models.certificate import Certificate, Witness
 from models.instances import packed
@@ -94,7 +94,14 @@ def same(one: Model, other: Model) -> bool:
 
 
 def _most_variables(model: Model) -> int:
-    """No fewer than an answer has: there is a number in the data for each, or in their outer product."""
-    if isinstance(model, TreeMatching):
-        return int(model.tree.size * model.points.size)
-    return sum(int(np.size(part)) for part in packed(model).values())
+    """An upper bound on the numbers of an answer: what the model says, or all numbers of its data."""
+    size: int | None = getattr(model, "answer_size", None)
+    data: Any = model
+    return sum(_numbers(getattr(model, one.name)) for one in fields(data)) if size is None else size
+
+
+def _numbers(data: Any) -> int:
+    """How many numbers a field of a model holds."""
+    if isinstance(data, Tree):
+        return data.size
+    return sum(map(_numbers, data)) if isinstance(data, tuple) else int(np.size(data))

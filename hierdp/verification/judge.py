@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import pickle
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ import numpy as np
 from hierdp.execution import resume
 from hierdp.record.release import Release
 from hierdp.verification.table import TOLERANCE, Row, Verdict, Verification
-from models import HierarchyQIP, Isotonic, Model
+from models import Model
 from models.arithmetic.exact import Number
 from solvers import Backend, Solution, backends, fast, solve
 from solvers.backends.table import find
@@ -82,12 +82,10 @@ def _exact_backends() -> list[str]:
 
 
 def _forms(model: Any, chosen: Sequence[str | Backend]) -> list[Any]:
-    """The model, and its relaxation too where a backend over the reals is to have its say."""
-    relaxable = isinstance(model, HierarchyQIP | Isotonic) and model.integer
-    windowed = isinstance(model, HierarchyQIP) and model.window is not None
-    over_reals = any(not find(backend).integer for backend in chosen)
-    if relaxable and not windowed and over_reals:
-        return [model, replace(model, integer=False)]
+    """The model, and its relaxation, if it has one and some backend solves over the reals."""
+    relaxed = model.relaxed() if hasattr(model, "relaxed") else None
+    if relaxed is not None and any(not find(backend).integer for backend in chosen):
+        return [model, relaxed]
     return [model]
 
 

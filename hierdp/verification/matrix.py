@@ -21,9 +21,6 @@ SIZES = (1, 6, 30, 300, 10_000, 1_000_000)
 EXACT_UP_TO = 300
 """Beyond so many cells exact backends mostly meet their time limits; certificates go on alone."""
 
-LARGEST = {"StrategySDP": 8, "BudgetSplit": 10_000, "SparsestChebyshev": 10_000, "Segmentation": 10_000}
-"""Where cost grows faster than the cells do: dense matrices, and objectives beyond 64 bits."""
-
 Named = list[tuple[str, Any]]
 
 
@@ -50,7 +47,8 @@ def instances(names: Sequence[str], sizes: Sequence[int], number: int, seed: int
             raise ValueError(f"no model {name}.{hint} There are {', '.join(known)}")
     drawn: Named = []
     for name in names or known:
-        for size in sorted({min(size, LARGEST.get(name, size)) for size in sizes}):
+        most = getattr(known[name], "random_up_to", max(sizes, default=0))
+        for size in sorted({min(size, most) for size in sizes}):
             for i in range(number):
                 rng = np.random.default_rng([seed, size, i])
                 drawn.append((f"seed {seed}, size {size}, {i}", known[name].random(rng, size)))

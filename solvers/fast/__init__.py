@@ -76,5 +76,5 @@ def _function(place: str) -> Any:
 
 
 def exact(model: Model) -> bool:
-    """Whether the fast path always proves the optimum: integer CumulativeQIP's may end at a limit."""
-    return not (type(model).__name__ == "CumulativeQIP" and getattr(model, "integer", False))
+    """Whether the fast path proves every answer to this model; its search may also end at a limit."""
+    return bool(getattr(model, "always_proved", True))

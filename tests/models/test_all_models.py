@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pytest
 
+from hierdp.check.replay import _most_variables
 from hierdp.verification.matrix import kinds
 from models import Certificate, Isotonic, Program
 from models.certificate import judge
@@ -140,3 +141,19 @@ def test_gaps_come_from_the_better_proof(monkeypatch):
 def test_an_objective_that_overflows_proves_nothing():
     assert not judge(float("inf"), 1e300, exact=False, witness={}, reason="").optimal
     assert judge(10**400, 0, exact=True, witness={}, reason="").optimal
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_an_answer_holds_no_more_than_its_model_says(name):
+    for seed in range(8):
+        model = instance(name, seed)
+        try:
+            x, _ = fast.answer(model)
+        except fast.NoFastPath:
+            continue
+        assert np.size(x) <= _most_variables(model)
+
+
+def test_only_search_that_may_stop_is_not_exact():
+    exact = {name: {fast.exact(instance(name, seed)) for seed in range(8)} for name in KINDS}
+    assert {name for name, found in exact.items() if False in found} == {"CumulativeQIP"}
