@@ -16,6 +16,9 @@ from pathlib import Path
 from hierdp.errors import InputError
 from hierdp.execution import exchange, progress, seal
 
+_SHUT = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTSUP)
+"""What disks answer on which nothing can be made, such as /proc, whatever their permissions say."""
+
 
 def check(path: Path, overwrite: bool, inputs: Sequence[Path] = ()) -> None:
     """Say early, before any budget is spent, that a folder cannot be made or replaced.
@@ -161,9 +164,13 @@ def _unfinished(path: Path) -> tuple[Path, int | None]:
         try:
             aside = Path(tempfile.mkdtemp(prefix=f".{path.name}.unfinished-", dir=path.parent))
         except OSError as unusable:
-            if unusable.errno != errno.ENAMETOOLONG:
-                raise
-            raise _too_long(path) from None
+            if unusable.errno == errno.ENAMETOOLONG:
+                raise _too_long(path) from None
+            if unusable.errno in _SHUT:
+                raise InputError(
+                    f"the folder {path.parent} cannot be written to ({unusable.strerror}); choose another"
+                ) from None
+            raise
         lock, _ = _locked(aside)
         # Not locked: another process was quicker, and removes it as abandoned; or the disk has no locks.
         if lock is not None or aside.exists():

@@ -133,10 +133,10 @@ def _read(path: Path, limit: int, reader: Any) -> Any:
         raise TooLarge(path.name, path.stat().st_size, limit)
     try:
         return reader(path, limit)
-    except InputError:
+    except (Unreadable, TooLarge, MemoryError):
         raise
-    except MemoryError:
-        raise
+    except InputError as broken:  # such as two regions of one name
+        raise Unreadable(f"{path.name} is broken: {broken}") from None
     except Exception as broken:  # whatever a broken file makes its reader raise
         raise Unreadable(f"{path.name} is broken: {type(broken).__name__}") from None
 

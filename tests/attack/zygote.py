@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve()
@@ -46,20 +47,20 @@ class Zygote:
 
 
 def serve():
-    """Load, then fork a child a line."""
-    import duckdb  # noqa: F401
-    import ibis  # noqa: F401
-    import numba  # noqa: F401
-    import pandas  # noqa: F401
-    import pyarrow.parquet  # noqa: F401
-    import scipy.sparse  # noqa: F401
+    """Load and compile what releases take by making some, then fork a child a line."""
+    from attacked import MECHANISMS, TABLE, releasing
+    from click.testing import CliRunner
 
-    import hierdp.check
-    import hierdp.cli
-    import hierdp.front
-    import hierdp.mechanisms
-    import hierdp.reports.page  # noqa: F401
+    from hierdp.cli import main
 
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        Path("in.csv").write_text(TABLE)
+        for mechanism in MECHANISMS:
+            for arguments in (releasing(mechanism, mechanism, 1), ["check", mechanism]):
+                done = CliRunner().invoke(main, arguments)
+                assert done.exit_code == 0, done.output
+        os.chdir("/")
     print("ready", flush=True)
     for line in sys.stdin:
         child = os.fork()
@@ -118,5 +119,5 @@ def counting(names, die_at):
 
 
 if __name__ == "__main__":
-    sys.path[0] = str(HERE.parents[2])
+    sys.path.append(str(HERE.parents[2]))
     serve()

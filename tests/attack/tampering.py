@@ -1,0 +1,282 @@
+"""Changes of a release by somebody who knows its files; each is sealed anew, so that SHA256SUMS fits."""
+
+import io
+import json
+import shutil
+from zipfile import ZIP_DEFLATED, ZipFile
+
+import numpy as np
+import pandas as pd
+
+from hierdp.record import files, proofs
+from hierdp.reports.release import release_report
+
+
+def edit_manifest(change):
+    """Change the parsed manifest."""
+
+    def changed(folder):
+        path = folder / files.MANIFEST
+        manifest = json.loads(path.read_text())
+        change(manifest)
+        path.write_text(json.dumps(manifest, indent=2, ensure_ascii=False) + "\n")
+
+    return changed
+
+
+def edit_text(name, old, new):
+    """Replace the first occurrence in a file."""
+
+    def changed(folder):
+        text = (folder / name).read_text()
+        assert old in text
+        (folder / name).write_text(text.replace(old, new, 1))
+
+    return changed
+
+
+def edit_table(change):
+    """In Parquet, CSV, the finest table alike."""
+
+    def changed(folder):
+        table = change(pd.read_parquet(folder / "released.parquet"))
+        files.write_frame(table, folder, files.TABLE)
+        if (folder / "finest.parquet").exists():
+            finest = files.finest(table, files.read_regions_of(folder / files.REGIONS))
+            files.write_frame(finest, folder, files.FINEST)
+
+    return changed
+
+
+def edit_proofs(change):
+    """Change the members of proofs.zip, bytes by name."""
+
+    def changed(folder):
+        with ZipFile(folder / files.PROOFS) as old:
+            members = {name: old.read(name) for name in old.namelist()}
+        change(members)
+        with ZipFile(folder / files.PROOFS, "w", ZIP_DEFLATED) as new:
+            for name, content in members.items():
+                new.writestr(name, content)
+
+    return changed
+
+
+def one_cell(row, by=1, column=None):
+    """A count of the table changed, everywhere it is written."""
+
+    def change(table):
+        name = column or ("groups" if "groups" in table else "count")
+        table.loc[table.index[row], name] += by
+        return table
+
+    return edit_table(change)
+
+
+def two_rows_in_turn(table):
+    """Two rows of one level with other counts in each other's place."""
+    name = "groups" if "groups" in table else "count"
+    level = table["level"] if "level" in table else pd.Series(0, table.index)
+    rows = table.index[level == level.max()]
+    other = next(row for row in rows if table[name][row] != table[name][rows[0]])
+    values = table.loc[[rows[0], other], name].to_numpy()[::-1].copy()
+    table.loc[[rows[0], other], name] = values
+    return table
+
+
+def one_array(part, by=1):
+    """An entry of the first array whose name holds `part`, of the last step that has one."""
+
+    def change(members):
+        for name in sorted(members, reverse=True):
+            if not name.endswith(".npz"):
+                continue
+            with np.load(io.BytesIO(members[name])) as kept:
+                arrays = dict(kept)
+            for key, array in arrays.items():
+                if part in key and array.size and array.dtype.kind in "iuf":
+                    again = array.astype(np.int64 if array.dtype.kind in "iu" else array.dtype)
+                    again.flat[again.size // 2] += by
+                    arrays[key] = again
+                    told = io.BytesIO()
+                    np.savez(told, **arrays)
+                    members[name] = told.getvalue()
+                    return
+        raise AssertionError(f"no step has an array {part!r}")
+
+    return edit_proofs(change)
+
+
+def steps_in_turn(members):
+    """The first two steps in each other's place."""
+    one, other = "000000.npz", "000001.npz"
+    members[one], members[other] = members[other], members[one]
+
+
+def names_in_turn(members):
+    names = json.loads(members[proofs.NAMES])
+    names[0], names[1] = names[1], names[0]
+    members[proofs.NAMES] = json.dumps(names, ensure_ascii=False).encode()
+
+
+def of_the_other(*names):
+    """Files of another release of the same table, by the same mechanism, in place of its own."""
+
+    def changed(folder):
+        for name in names:
+            shutil.copy(folder.parent / "other" / name, folder / name)
+
+    return changed
+
+
+def swapped(one, other):
+    """Two files under each other's name."""
+
+    def changed(folder):
+        (folder / one).rename(folder / "aside")
+        (folder / other).rename(folder / one)
+        (folder / "aside").rename(folder / other)
+
+    return changed
+
+
+def removed(name):
+    return lambda folder: (folder / name).unlink()
+
+
+def added(name):
+    return lambda folder: (folder / name).write_text("See also https://example.org\n")
+
+
+def flipped(name, part):
+    """A bit of a file changed."""
+
+    def changed(folder):
+        content = bytearray((folder / name).read_bytes())
+        content[int(len(content) * part)] ^= 1
+        (folder / name).write_bytes(content)
+
+    return changed
+
+
+def spends(change):
+    return edit_manifest(lambda manifest: change(manifest["budget"]["spends"]))
+
+
+TABLES = ("released.parquet", "released.csv")
+
+CHANGES = {
+    "a count, larger": one_cell(0),
+    "a count, smaller": one_cell(-1, -1),
+    "two counts, each in the other's place": edit_table(two_rows_in_turn),
+    "two rows, each in the other's place": edit_table(
+        lambda table: table.iloc[[1, 0, *range(2, len(table))]].reset_index(drop=True)
+    ),
+    "a row left out": edit_table(lambda table: table.drop(index=1).reset_index(drop=True)),
+    "a row twice": edit_table(lambda table: pd.concat([table, table[-1:]], ignore_index=True)),
+    "a column more": edit_table(lambda table: table.assign(checked=1)),
+    "counts as floats": edit_table(
+        lambda t: t.astype({n: "float32" for n in ("groups", "count") if n in t})
+    ),
+    "the table of another release": of_the_other(*TABLES),
+    "the Parquet file of another release": of_the_other("released.parquet"),
+    "the CSV file of another release": of_the_other("released.csv"),
+    "a digit of the CSV file": edit_text("released.csv", "1", "2"),
+    "Parquet and CSV under each other's name": swapped(*TABLES),
+    "no CSV file": removed("released.csv"),
+    "no table": removed("released.parquet"),
+    "the report's title": lambda folder: (
+        edit_text("report.html", "<title>", "<title>Final ")(folder)
+    ),
+    "a script in the report": edit_text("report.html", "</body>", "<script>alert(1)</script></body>"),
+    "the report of another release": of_the_other("report.html"),
+    "the proofs of another release": of_the_other(files.PROOFS),
+    "proofs and manifest of another release": of_the_other(files.PROOFS, files.MANIFEST),
+    "the manifest of another release": of_the_other(files.MANIFEST),
+    "a bit of the proofs": flipped(files.PROOFS, 0.4),
+    "a bit of the CSV file": flipped("released.csv", 0.6),
+    "no proofs, and the manifest as it was": lambda folder: edit_proofs(
+        lambda members: [members.pop(name) for name in list(members)[:-1]]
+    )(folder),
+    "an answer": one_array("answer of the model"),
+    "a step without its file": edit_proofs(lambda members: members.pop("000000.npz")),
+    "a step more": edit_proofs(lambda members: members.update({"more.npz": members["000000.npz"]})),
+    "a step of another name": edit_proofs(
+        lambda m: m.update({proofs.NAMES: m[proofs.NAMES].replace(b'["', b'["x', 1)})
+    ),
+    "a file more": added("errata.txt"),
+    "a hidden file": added(".htaccess"),
+    "a list of regions more": added("regions.old.csv"),
+    "a key more": edit_manifest(lambda m: m.update(certified_by="the office")),
+    "a key twice": edit_text(files.MANIFEST, '"budget": {', '"budget": {"epsilon": 9}, "budget": {'),
+    "a key of the budget twice": edit_text(files.MANIFEST, '"epsilon": ', '"epsilon": 0.1, "epsilon": '),
+    "a key less": edit_manifest(lambda m: m.pop("warning")),
+    "another mechanism": edit_manifest(lambda m: m.update(mechanism="M_c^xx")),
+    "ε smaller": edit_manifest(lambda m: m["budget"].update(epsilon=m["budget"]["epsilon"] / 2)),
+    "ε larger": edit_manifest(lambda m: m["budget"].update(epsilon=m["budget"]["epsilon"] * 2)),
+    "a scale": spends(lambda lines: lines[0].update(scale=lines[0]["scale"] * 2)),
+    "a sensitivity": spends(lambda lines: lines[0].update(sensitivity=lines[0]["sensitivity"] * 2)),
+    "a scale and its sensitivity": spends(
+        lambda s: s[0].update(scale=s[0]["scale"] * 2, sensitivity=s[0]["sensitivity"] * 2)
+    ),
+    "a measurement less": spends(lambda lines: lines.pop()),
+    "a measurement twice": spends(lambda lines: lines.append(lines[0])),
+    "a measurement of another name": spends(lambda lines: lines[0].update(query="nothing")),
+    "the relation": edit_manifest(lambda m: m["budget"].update(neighbours="differ in nothing")),
+    "the warning": edit_manifest(lambda m: m.update(warning=None)),
+    "a claim": edit_manifest(lambda m: m["holds"].update(whole=not m["holds"]["whole"])),
+    "the title": edit_manifest(lambda m: m.update(title="Official")),
+    "NaN": edit_manifest(lambda m: m["budget"].update(epsilon=float("nan"))),
+    "an endless ε": edit_manifest(lambda m: m["budget"].update(epsilon=1e400)),
+    "another kind of list": edit_manifest(lambda m: m.update(solved={})),
+    "the settings of nothing": edit_manifest(lambda m: m.update(settings={})),
+}  # fmt: skip
+"""Of every mechanism."""
+
+
+def with_report(change):
+    """And the report that goes with the changed manifest."""
+
+    def changed(folder):
+        edit_manifest(change)(folder)
+        manifest = json.loads((folder / files.MANIFEST).read_text())
+        table = pd.read_parquet(folder / "released.parquet")
+        (folder / files.REPORT).write_text(release_report(table, manifest))
+
+    return changed
+
+
+def another_whole_release(folder):
+    for path in folder.iterdir():
+        path.unlink()
+    shutil.copytree(folder.parent / "other", folder, dirs_exist_ok=True)
+
+
+BY_FINGERPRINT = {
+    "another whole release": another_whole_release,
+    "another title, and its report": with_report(lambda m: m.update(title="Official")),
+    "the version of a library, and the report": with_report(lambda m: m["versions"].update(numpy="0.1")),
+    "proofs left out": removed(files.PROOFS),
+    "report left out": removed(files.REPORT),
+}
+"""What fits together again: only the fingerprint shows that it is not what was published."""
+
+PROVED = {
+    "steps in another order": edit_proofs(steps_in_turn),
+    "names of steps in another order": edit_proofs(names_in_turn),
+    "an objective": edit_manifest(lambda m: m["solved"][-1].update(objective="0.5")),
+    "a bound": edit_manifest(lambda m: m["solved"][-1].update(bound="-1")),
+    "a proof disclaimed": edit_manifest(lambda m: m["solved"][-1].update(proved_optimal=False)),
+    "steps of the manifest in another order": edit_manifest(lambda m: m["solved"].reverse()),
+    "a step of the manifest less": edit_manifest(lambda m: m["solved"].pop()),
+    "a witness": one_array("witness of the answer", 10**6),
+}
+"""Of mechanisms that solve, where they have such a part."""
+
+WITH_REGIONS = {
+    "a region of another name": edit_text(files.REGIONS, "town1", "town9"),
+    "a region less": edit_text(files.REGIONS, "town1", "town2"),
+    "no regions": removed(files.REGIONS),
+    "a level of another name": edit_text(files.REGIONS, "town,", "city,"),
+    "the last level of another release": of_the_other("finest.parquet", "finest.csv"),
+}
