@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from models.arithmetic import exact
-from models.arithmetic.arrays import Array
+from models.arithmetic.arrays import Array, read_only
 from models.arithmetic.exact import Number
 from models.arithmetic.kernels import kernel
 
@@ -39,7 +39,7 @@ def distance(x: Array, y: Array, p: int, weights: Array | None = None) -> Number
     if not any(a.dtype == object for a in given):
         if not all(np.issubdtype(a.dtype, np.integer) for a in given):
             return float(_floats(*arrays, w, p))
-        high, low, fits = _integers(*arrays, w, p)
+        high, low, fits = _integers(*map(read_only, arrays), None if w is None else read_only(w), p)
         if fits:
             return (int(high) << 32) + int(low)
     away = exact.difference(*arrays)

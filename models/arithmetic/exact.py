@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from models.arithmetic.arrays import Array, Ints
+from models.arithmetic.arrays import Array, Ints, read_only
 from models.arithmetic.kernels import kernel
 
 Number = int | float | Fraction
@@ -53,7 +53,7 @@ def dot(a: Array, b: Array) -> Number:
         # Not by BLAS: its sums depend on the number of threads, which differs between machines.
         return float((a.astype(np.float64, copy=False) * b.astype(np.float64, copy=False)).sum())
     if _bits(a) + _bits(b) <= _SAFE_BITS:
-        high, low = _dot(a, b)
+        high, low = _dot(read_only(a), read_only(b))
         return (int(high) << 32) + int(low)
     if _bits(a) < _bits(b):
         a, b = b, a
@@ -123,7 +123,7 @@ def total(a: Array) -> Number:
         return held
     if not is_exact(a):
         return float(np.sum(a))
-    high, low = _total(np.ravel(a))
+    high, low = _total(read_only(np.ravel(a)))
     return (int(high) << 32) + int(low)
 
 

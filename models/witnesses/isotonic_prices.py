@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from models.arithmetic import exact
-from models.arithmetic.arrays import Array
+from models.arithmetic.arrays import Array, read_only
 from models.arithmetic.distance import distance
 from models.arithmetic.exact import Number
 from models.arithmetic.kernels import helper, kernel
@@ -56,6 +56,7 @@ class Chain:
             x, y, w = x.astype(object), y.astype(object), None if w is None else w.astype(object)
             heaviest = 1 if w is None else max(w)
             free = 1 + 2 * heaviest * sum(abs(a - b) + 1 for a, b in zip(x, y, strict=True))
+        x, y, w = read_only(x), read_only(y), None if w is None else read_only(w)
         at_low = self.lower is not None and bool(x[0] <= self.lower + near)
         at_high = self.upper is not None and bool(x[-1] >= self.upper - near)
         prices = np.empty(x.size + 1, dtype)
@@ -67,9 +68,10 @@ class Chain:
         `box` holds bounds that some optimal answer keeps; one that is not of the chain has no price.
         """
         low, high = (float(end) for end in box)
-        prices = prices.astype(np.float64, copy=False)
+        prices = read_only(prices.astype(np.float64, copy=False))
+        x, y, w = read_only(x), read_only(self.y), None if self.w is None else read_only(self.w)
         # Rounding aside, no term is negative.
-        return max(float(_gap(x, self.y, self.w, self.p, self.integer, low, high, prices)), 0.0)
+        return max(float(_gap(x, y, w, self.p, self.integer, low, high, prices)), 0.0)
 
     def exact_gap(self, x: Array, prices: Array, box: tuple[Any, Any]) -> Number:
         """`gap` in whole numbers and Fractions; negative prices count as 0.

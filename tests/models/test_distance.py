@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from models import Isotonic
 from models.arithmetic import exact
-from models.arithmetic.distance import distance
+from models.arithmetic.distance import _integers, distance
+from models.witnesses import isotonic_prices
 from tests.marks import quick
 
 LEAST, MOST = -(2**63), 2**63 - 1
@@ -131,3 +133,19 @@ def test_totals_of_many_and_of_halves():
     assert exact.total(np.zeros((0, 2), dtype=np.int64)) == 0
     assert exact.dot(np.array([[0.5, 2]]), np.array([[3, 4]])) == 9.5
     assert exact.dot(np.array([Fraction(1, 3)], dtype=object), np.array([2**62])) == Fraction(2**62, 3)
+
+
+def test_a_kernel_is_compiled_once_for_data_and_answers():
+    """Models' data cannot be written to, and answers can: Numba takes these for two types."""
+    data, answer = np.arange(3), np.arange(3)
+    data.flags.writeable = False
+    for x, y in ((data, answer), (answer, data), (answer, answer)):
+        assert (distance(x, y, 2, y), exact.dot(x, y), exact.total(x)) == (0, 5, 3)
+        assert Isotonic(y, weights=y + 1).certificate(x).optimal
+    kernels = (_integers, exact._dot, exact._total, isotonic_prices._prices)
+    signatures = [(kernel, signature) for kernel in kernels for signature in kernel.signatures]
+    assert {kernel for kernel, _ in signatures} == set(kernels)
+    for kernel, signature in signatures:
+        arrays = [kind for kind in signature if hasattr(kind, "mutable")]
+        read = arrays[:-1] if kernel is isotonic_prices._prices else arrays  # it writes its last
+        assert not any(kind.mutable for kind in read)
