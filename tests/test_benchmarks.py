@@ -13,6 +13,7 @@ from benchmarks.peers.contests import CONTESTS, OURS
 from hierdp.bench import runs
 from hierdp.execution import store
 from solvers import solve
+from tests.marks import quick
 
 ROOT = Path(__file__).parents[1]
 
@@ -26,7 +27,7 @@ GIVES_UP = {
 }
 
 
-@pytest.mark.parametrize("contest", CONTESTS, ids=lambda contest: contest.name)
+@pytest.mark.parametrize("contest", quick(CONTESTS, every=4), ids=lambda contest: contest.name)
 def test_peers_solve_the_same_problem(contest):
     model = contest.make(np.random.default_rng(1), 20)
     assert {"cvxpy", "Pyomo, HiGHS"} <= set(contest.peers)
@@ -81,7 +82,7 @@ def test_the_peers_table_by_hand():
     assert alone["× hierdp"].tolist() == [""]
 
 
-@pytest.mark.parametrize("family", growth.FAMILIES, ids=lambda family: family.name)
+@pytest.mark.parametrize("family", quick(growth.FAMILIES, every=4), ids=lambda family: family.name)
 def test_families_have_as_many_elements_as_asked_and_are_proved(family):
     smallest = 10_000 if family.name == "CumulativeQIP, census" else 100  # its tree alone has hundreds
     for size in (smallest, 10 * smallest if family.name != "StrategySDP" else 100):

@@ -24,7 +24,7 @@ import hierdp  # noqa: E402
 import models  # noqa: E402
 import solvers  # noqa: E402
 from hierdp.cli import main  # noqa: E402
-from tests.marks import but_for_compiling  # noqa: E402
+from tests.marks import but_for_compiling, quick  # noqa: E402
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted((ROOT / "docs").glob("guide/*.md"))
@@ -104,7 +104,11 @@ def aside(tmp_path, monkeypatch):
 
 
 @pytest.mark.usefixtures("aside")
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize(
+    "page",
+    quick(PAGES, slow=lambda page: page.stem not in ("certificate", "first-release")),
+    ids=lambda page: page.stem,
+)
 def test_what_a_page_shows_is_so(page):
     evaluate(page)
 

@@ -284,7 +284,7 @@ HALF = [
 
 @pytest.mark.parametrize(
     ("mechanism", "method", "change", "runs"),
-    quick(HALF, slow=lambda case: case[1] not in ("Laplace", "VanillaGauss")),
+    quick(HALF, slow=lambda case: case[1] != "Laplace"),
 )
 def test_half_the_noise_is_caught(mechanism, method, change, runs):
     case = case_of(mechanism, method, change)
@@ -329,7 +329,7 @@ def test_a_threshold_that_is_too_low_is_caught():
 
 @pytest.mark.parametrize(
     ("mechanism", "method"),
-    [("range-query", "Flat"), ("clustering", "Laplace"), ("top-down", "VanillaGauss")],
+    quick([("range-query", "Flat"), ("clustering", "Laplace"), ("top-down", "VanillaGauss")]),
 )
 def test_one_noise_for_two_nodes_is_caught(mechanism, method):
     assert caught(case_of(mechanism, method), 200, Shared)

@@ -726,7 +726,7 @@ def test_proofs_of_something_else(tmp_path, name):
 # --- what is no file, and other versions -----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("what", ["pipe", "folder", "device", "nothing"])
+@pytest.mark.parametrize("what", quick(["pipe", "folder", "device", "nothing"]))
 def test_what_is_no_file_is_not_read(made, tmp_path, what):
     folder = shutil.copytree(made["group-size", 5], tmp_path / "out")
     path = folder / "released.csv"
@@ -754,7 +754,7 @@ def test_another_version_is_said(made, tmp_path):
 # --- no false alarms -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("merge", ["weighted", "plain", "at once"])
+@pytest.mark.parametrize("merge", quick(["weighted", "plain", "at once"], every=3))
 @pytest.mark.parametrize("seed", range(3))
 def test_a_release_without_any_group_holds(tmp_path, merge, seed):
     """Where numbers of groups are noisy, there may be none."""

@@ -27,6 +27,7 @@ from models.arithmetic.run_costs import sums_of
 from solvers.fast.segment_paths import layers
 from tests.brute import blocks
 from tests.hierdp.doubles import Double, everything_in
+from tests.marks import quick
 
 
 class Choosing(Double):
@@ -364,7 +365,7 @@ def test_a_negative_noisy_maximum_bounds_counts_by_one():
 # All methods
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", quick(METHODS, every=3))
 def test_all_methods_release_any_histogram_within_their_budget(method):
     rng = np.random.default_rng(6)
     for shape in [(1,), (2,), (3,), (40,), (5, 6), (2, 3, 4)]:
@@ -398,7 +399,7 @@ def test_neighbours_answered_alike_are_released_alike(method):
         assert releases[0] == releases[1]
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", quick(METHODS, every=3))
 def test_what_is_asked_moves_by_its_sensitivity(method):
     """One person more in one bin: all that meets additive noise moves by 1 in all, given what came before."""
     for counts in itertools.product(range(3), repeat=4):

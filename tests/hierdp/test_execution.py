@@ -36,6 +36,7 @@ from models import CumulativeQIP
 from models.arithmetic import exact
 from solvers import fast
 from solvers import process as solver_process
+from tests.marks import quick
 
 ITEMS = [(x,) for x in range(20)]
 SQUARES = [x * x for x in range(20)]
@@ -218,7 +219,7 @@ def test_a_system_that_forbids_it_is_no_obstacle():
 # --- lost workers ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("shared", quick([False, True], every=3))
 @pytest.mark.parametrize("where", ["1 processes", "3 processes", "cluster"])
 def test_a_killed_worker_costs_its_task_only(tmp_path, engines, where, shared):
     if where not in engines:
@@ -329,7 +330,7 @@ RELEASES = {
 }
 
 
-@pytest.mark.parametrize("name", RELEASES)
+@pytest.mark.parametrize("name", quick(RELEASES))
 def test_a_release_is_the_same_bytes_wherever_it_is_made(name, engines, tmp_path, monkeypatch):
     monkeypatch.setattr(group_size_repairs, "CELLS_A_TASK", 10)
     monkeypatch.setattr(group_size_repairs, "CELLS_OF_A_TABLE", 3)
@@ -559,6 +560,7 @@ def test_a_scheduler_without_workers(monkeypatch):
         execution.using(scheduler=empty.scheduler_address).__enter__()
 
 
+@pytest.mark.slow
 def test_workers_do_not_outlive_who_started_them(tmp_path):
     import subprocess
 

@@ -17,6 +17,7 @@ from hierdp.mechanisms.group_size.repairs import METHODS
 from hierdp.privacy.noise import NoisyCounts, SimulatedNoise
 from hierdp.tables import GroupSizes
 from hierdp.tables import group_sizes as read_sizes
+from tests.marks import quick
 
 quiet = settings(deadline=None, suppress_health_check=list(HealthCheck))
 
@@ -50,7 +51,7 @@ def asked(sizes, method):
     return towns.groups, noise.true
 
 
-@pytest.mark.parametrize(("method", "sensitivity"), [("M_c^dp", 1), ("M_H^dp", 2)])
+@pytest.mark.parametrize(("method", "sensitivity"), quick([("M_c^dp", 1), ("M_H^dp", 2)]))
 def test_sensitivity_of_every_neighbour(method, sensitivity):
     """One entity more in any group of any table: each level changes by at most that, and G not at all."""
     assert METHODS[method].sensitivity == sensitivity

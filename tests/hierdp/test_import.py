@@ -130,6 +130,7 @@ main(sys.argv[1:])
 """
 
 
+@pytest.mark.slow
 def test_code_that_cannot_be_kept_is_compiled_anew(tmp_path):
     """A read-only installation under a user without a home, as in a container: a line, not a traceback."""
     (tmp_path / "in.csv").write_text("town,home\na,1\na,1\nb,2\n")

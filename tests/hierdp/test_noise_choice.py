@@ -8,6 +8,7 @@ import pytest
 
 from hierdp.errors import InputError
 from hierdp.privacy.noise import ExactNoise, SimulatedNoise
+from tests.marks import quick
 
 SOURCES = {"exact": ExactNoise, "simulated": lambda: SimulatedNoise(5)}
 
@@ -28,7 +29,7 @@ def law(scores, scale):
     return p
 
 
-@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("source", quick(SOURCES))
 @pytest.mark.parametrize("scores", [[0, 1, 3], [-4, -4], [7], [0, -2, 2, 2]])
 def test_law_of_choices(source, scores):
     draws = 20_000

@@ -397,6 +397,7 @@ def release_arguments(tmp_path):
     return ["release", "group-size", str(table), *options, "--out", str(tmp_path / "work" / "out")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", quick([signal.SIGINT, signal.SIGKILL, signal.SIGTERM]))
 def test_a_killed_process_leaves_no_release(tmp_path, how):
     work = tmp_path / "work"

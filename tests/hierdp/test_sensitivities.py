@@ -26,6 +26,7 @@ from hierdp.mechanisms.top_down import METHODS as TOP_DOWN
 from hierdp.mechanisms.top_down import top_down
 from hierdp.tables import group_sizes
 from hierdp.tables.binning import Histogram
+from tests.marks import quick
 
 OTHERS = ((0, 0), (0, 1), (2, 1))
 """Trips of other people, which stay."""
@@ -71,7 +72,7 @@ def test_count_of_counts_bottom_up_and_mixed_with_private_groups(method, fixed):
     assert moved >= 1
 
 
-@pytest.mark.parametrize("unit", UNITS, ids=str)
+@pytest.mark.parametrize("unit", quick(UNITS, every=3), ids=str)
 def test_top_down_as_a_run_goes_by_every_method_and_unit(unit):
     """Of all but SH: what the stability histogram sees is in test_top_down_unit."""
     for method in TOP_DOWN:

@@ -328,7 +328,7 @@ def files_of(folder):
 COMMON = "--group g --max-size 3 --epsilon 1 --region fips"
 
 
-@pytest.mark.parametrize("mechanism", ["group-size", "count-of-counts"])
+@pytest.mark.parametrize("mechanism", quick(["group-size", "count-of-counts"], every=3))
 @pytest.mark.parametrize(
     ("options", "regions"),
     [

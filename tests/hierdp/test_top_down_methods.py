@@ -27,6 +27,7 @@ from hierdp.privacy.noise import Changes, ExactNoise, SimulatedNoise, threshold
 from hierdp.record.step import NotSolved
 from hierdp.tables import Flows
 from models import Chebyshev, FixedSum
+from tests.marks import quick
 
 quiet = settings(deadline=None, suppress_health_check=list(HealthCheck))
 DELTA = 1e-6
@@ -200,7 +201,7 @@ def level(parts):
     return noisy, totals, np.cumsum([0, *(len(y) for y, _ in parts)])
 
 
-@pytest.mark.parametrize(("repair", "plain"), [(rounded, simple), (two_phases, controlled)])
+@pytest.mark.parametrize(("repair", "plain"), quick([(rounded, simple), (two_phases, controlled)]))
 @given(segments)
 @settings(deadline=None, max_examples=400)
 def test_least_squares_rounded(repair, plain, parts):

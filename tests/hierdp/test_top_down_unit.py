@@ -20,6 +20,7 @@ from hierdp.mechanisms.top_down.levels import Children, depths_of, finest_places
 from hierdp.mechanisms.top_down.unit import root_of
 from hierdp.privacy.budget import Spend
 from hierdp.tables import Flows, flows
+from tests.marks import quick
 
 AXES = (hierarchy([[0, 0], [0, 0, 1]], "o"), hierarchy([[0, 0]], "d"))
 CELLS = list(itertools.product(range(3), range(2)))
@@ -144,7 +145,7 @@ def neighbours_among(runs, unit):
     return itertools.combinations(runs, 2) if unit.bounded else ((one, runs[0]) for one in runs)
 
 
-@pytest.mark.parametrize("unit", WITH_UNKNOWN, ids=str)
+@pytest.mark.parametrize("unit", quick(WITH_UNKNOWN, every=4), ids=str)
 @pytest.mark.parametrize("method", ["InfTDA", "VanillaGauss"])
 def test_sensitivity_through_the_reader_with_an_unknown_region(method, unit):
     """Different trips to unknown places share a cell: all neighbours, in all that is measured."""

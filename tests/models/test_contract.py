@@ -16,6 +16,7 @@ import pytest
 import models
 from models.testing import check_model, shared_functions, whole_answers
 from solvers import fast, prove, solve
+from tests.marks import quick
 from tests.models import families
 
 
@@ -127,7 +128,7 @@ def shared():
     return json.loads(done.stdout)
 
 
-@pytest.mark.parametrize("name", CONTRACTS)
+@pytest.mark.parametrize("name", quick(CONTRACTS, every=3))
 def test_a_fast_path_and_its_certificate_share_only_arithmetic(name, shared):
     assert shared[name] == []
 

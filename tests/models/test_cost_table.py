@@ -22,6 +22,7 @@ def convex_tables(longest, steps):
             yield np.concatenate([[2], 2 + np.cumsum(slopes)]).astype(int)
 
 
+@pytest.mark.slow
 def test_every_division_of_all_tiny_convex_tables():
     tables = list(convex_tables(4, (-2, 0, 1)))
     checked = 0

@@ -60,7 +60,7 @@ def test_every_tiny_whole_instance_is_solved_with_the_stated_ties(p, kind):
             assert np.array_equal(x, tie), model
 
 
-@pytest.mark.parametrize("p", [1, 2])
+@pytest.mark.parametrize("p", quick([1, 2]))
 @pytest.mark.parametrize("kind", quick(WEIGHTS, slow=lambda kind: kind != "mixed"))
 def test_the_certificate_accepts_the_optimal_answers_and_no_other(p, kind):
     tiny = vectors(3, range(-1, 3)) + list(product(range(-1, 2), repeat=4))
@@ -110,7 +110,7 @@ def test_every_tiny_real_instance_exactly_in_fractions_and_nearly_in_floats(p, k
             assert floats.certificate(near).optimal, floats
 
 
-@pytest.mark.parametrize("p", [1, 2])
+@pytest.mark.parametrize("p", quick([1, 2]))
 @pytest.mark.parametrize("kind", quick(WEIGHTS, slow=lambda kind: kind != "mixed"))
 def test_real_certificates_on_a_fine_grid_of_answers(p, kind):
     for bounds in [{}, {"lower": 0}, {"upper": 1}, {"last": 1}]:

@@ -54,7 +54,7 @@ def cheapest_units(y, w, total):
     return x
 
 
-@pytest.mark.parametrize("kind", ["plain", "weights", "floats"])
+@pytest.mark.parametrize("kind", quick(["plain", "weights", "floats"]))
 @pytest.mark.parametrize("n", quick([1, 2, 3], first=2))
 def test_every_tiny_instance(n, kind):
     weights = {

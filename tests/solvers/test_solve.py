@@ -356,6 +356,7 @@ def test_every_solver_takes_its_tolerances(name):
         assert "Error" not in found.message
 
 
+@pytest.mark.slow
 def test_compiling_is_not_counted(monkeypatch):
     """Numba compiles a kernel at its first use on a machine: seconds that are not the solve's."""
     compiling = []

@@ -14,6 +14,7 @@ from solvers import Solution, backends, fast, solve, worker
 from solvers.backends import table as capability
 from solvers.plan import Plan, plan
 from solvers.solution import Answer
+from tests.marks import quick
 
 NAMES = [backend.name for backend in backends() if backend.name != "fast" and backend.installed]
 
@@ -68,16 +69,19 @@ def told(monkeypatch):
 
 @pytest.mark.parametrize(
     ("order", "status", "words"),
-    [
-        ("die", "crashed", "died (SIGSEGV)"),
-        ("leave", "crashed", "died (exit status 3)"),
-        ("hang", "time_limit", "beyond its limit of 0.2 s"),
-        ("never_stated", "time_limit", "not stated within 3 s"),
-        ("eat", "out_of_memory", "no more"),
-        ("stumble", "error", "RuntimeError: out of luck"),
-        ("refuse", "size_limit", "two variables are too many"),
-        ("stop_short", "feasible", "it stopped short"),
-    ],
+    quick(
+        [
+            ("die", "crashed", "died (SIGSEGV)"),
+            ("leave", "crashed", "died (exit status 3)"),
+            ("hang", "time_limit", "beyond its limit of 0.2 s"),
+            ("never_stated", "time_limit", "not stated within 3 s"),
+            ("eat", "out_of_memory", "no more"),
+            ("stumble", "error", "RuntimeError: out of luck"),
+            ("refuse", "size_limit", "two variables are too many"),
+            ("stop_short", "feasible", "it stopped short"),
+        ],
+        every=3,
+    ),
 )
 def test_ends_that_nobody_wants(told, order, status, words):
     found = told(order)
