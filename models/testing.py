@@ -390,6 +390,7 @@ ARITHMETIC = (
     "models.arithmetic.segments",
     "models.tree",
     "models.arithmetic.tree_sums",
+    "models.arithmetic.places",
     "models.arithmetic.run_costs",
     "models.arithmetic.whole_sums",
     "models.programs.layout",

@@ -13,7 +13,8 @@ import numpy as np
 
 from models.arithmetic.arrays import Floats, Ints
 from models.arithmetic.kernels import kernel
-from models.arithmetic.run_costs import VECTORS, Sums, run_column, spread
+from models.arithmetic.places import append, end_below, first_below, minimum, minimum_sum, through
+from models.arithmetic.run_costs import VECTORS, Sums, run_column
 
 _BLOCK = 16
 """Columns whose costs are kept while all layers are processed, so that each is computed once."""
@@ -56,41 +57,6 @@ def most_over_layers(d: Floats, sums: Sums, cost: float, lost: float) -> float:
     return float(_layers_excess(d, sums)) + rounded
 
 
-@kernel()
-def _add(kept: Any, held: int, sums: Any, d: Any, i: int) -> None:
-    """Append place i, its sums and d[i] to the `held` places kept."""
-    for row in range(4):
-        kept[row, held] = sums[row][i]
-    kept[4, held], kept[5, held] = i, d[i]
-
-
-@kernel(**VECTORS)
-def _slacks(kept: Any, held: int, sums: Any, base: float, j: int, costs: Any) -> None:
-    """Write d[i] − base + w(i, j) to `costs`, for the places kept."""
-    to = (sums[0][j], sums[1][j], sums[2][j], sums[3][j])
-    p, p_rest, q, q_rest = kept[0][:held], kept[1][:held], kept[2][:held], kept[3][:held]
-    at, d, end = kept[4][:held], kept[5][:held], float(j)
-    for k in range(at.size):
-        costs[k] = (d[k] - base) + spread(p[k], p_rest[k], q[k], q_rest[k], to, end - at[k])
-
-
-@kernel(fastmath={"nnan", "nsz"})
-def _lowest(costs: Any) -> float:
-    least = np.inf
-    for k in range(costs.size):
-        least = min(least, costs[k])
-    return least
-
-
-@kernel(fastmath={"nnan", "nsz"})
-def _lowest_sum(d: Any, costs: Any) -> float:
-    """min d + costs; inf if there are none."""
-    least = np.inf
-    for k in range(costs.size):
-        least = min(least, d[k] + costs[k])
-    return least
-
-
 @kernel(**VECTORS)
 def _excess(d: Any, price: float, sums: Any, starts: Any) -> float:
     """Σ_j of the most by which d[j] exceeds a d[i] + w(i, j) + price."""
@@ -108,42 +74,21 @@ def _excess(d: Any, price: float, sums: Any, starts: Any) -> float:
                 staying += 1
         held = staying
         for j in range(first + 1, last + 1):
-            _add(kept, held, sums, d, j - 1)
+            append(kept, held, sums, d, j - 1)
             held += 1
-            _slacks(kept, held, sums, d[j], j, costs)
-            over += max(0.0, -(_lowest(costs[:held]) + price))
+            through(kept, held, sums, d[j], j, costs)
+            over += max(0.0, -(minimum(costs[:held]) + price))
     return over
-
-
-@kernel()
-def _first_below(costs: Any, bound: float) -> int:
-    """The first place from which costs, which do not rise, are under the bound."""
-    low, high = 0, costs.size
-    while low < high:
-        middle = (low + high) // 2
-        if costs[middle] < bound:
-            high = middle
-        else:
-            low = middle + 1
-    return low
-
-
-@kernel()
-def _end_below(d: Any, bound: float) -> int:
-    """One past the last place to which d, which does not fall, is under the bound."""
-    low, high = 0, d.size
-    while low < high:
-        middle = (low + high) // 2
-        if d[middle] < bound:
-            low = middle + 1
-        else:
-            high = middle
-    return low
 
 
 @kernel(**VECTORS)
 def _layers_excess(d: Any, sums: Any) -> float:
-    """Σ_r of the most by which d[r, j] exceeds a d[r − 1, i] + w(i, j)."""
+    """Σ_r of the most by which d[r, j] exceeds a d[r − 1, i] + w(i, j).
+
+    Places left out do not add to it: before `low`, w(i, j) is at least the most by which d[r, j] can exceed
+    a d[r − 1, i], as w does not rise with i; from `high` on, d[r − 1, i] is at least d[r, j], as it does not
+    fall.
+    """
     most, n = d.shape[0] - 1, d.shape[1] - 1
     over, costs = np.zeros(most + 1), np.empty((_BLOCK, n))
     lowest, rising = np.empty((most, n + 1)), np.ones(most, np.bool_)
@@ -160,7 +105,12 @@ def _layers_excess(d: Any, sums: Any) -> float:
             above = d[r - 1]
             for j in range(max(start, r), end):
                 w = costs[j - start, :j]
-                low = max(r - 1, _first_below(w, d[r, j] - lowest[r - 1, j - 1]))
-                high = r - 1 + _end_below(above[r - 1 : j], d[r, j]) if rising[r - 1] else j
-                over[r] = max(over[r], d[r, j] - _lowest_sum(above[low:high], w[low:high]))
+                reach = d[r, j] - lowest[r - 1, j - 1]
+                low = max(r - 1, first_below(w, reach))
+                if w[low - 1] < reach:  # the bisection is not trusted: what is left out is seen here
+                    low = r - 1
+                high = r - 1 + end_below(above[r - 1 : j], d[r, j]) if rising[r - 1] else j
+                if high < j and above[high] < d[r, j]:
+                    high = j
+                over[r] = max(over[r], d[r, j] - minimum_sum(above[low:high], w[low:high]))
     return float(over.sum())

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from models.arithmetic.kernels import kernel
-from models.arithmetic.run_costs import VECTORS, run_column, spread
+from models.arithmetic.places import append, end_below, first_below, minimum, minimum_sum, through
+from models.arithmetic.run_costs import VECTORS, run_column
 
 _BLOCK = 16
 """Columns whose costs are kept while all layers are processed, so that each is computed once."""
@@ -25,41 +26,6 @@ def whole_column(sums: Any, low: int, j: int, costs: Any) -> None:
     run_column(sums, low, j, costs)
     for k in range(costs.size):
         costs[k] = np.floor(costs[k])
-
-
-@kernel(fastmath={"nnan", "nsz"})
-def _least(costs: Any) -> float:
-    least = np.inf
-    for k in range(costs.size):
-        least = min(least, costs[k])
-    return least
-
-
-@kernel(fastmath={"nnan", "nsz"})
-def _least_sum(d: Any, costs: Any) -> float:
-    """min d + costs; inf if there are none."""
-    least = np.inf
-    for k in range(costs.size):
-        least = min(least, d[k] + costs[k])
-    return least
-
-
-@kernel()
-def _keep(kept: Any, held: int, sums: Any, d: Any, i: int) -> None:
-    """Append place i, its sums and d[i] to the `held` places kept."""
-    for row in range(4):
-        kept[row, held] = sums[row][i]
-    kept[4, held], kept[5, held] = i, d[i]
-
-
-@kernel(**VECTORS)
-def _through(kept: Any, held: int, sums: Any, j: int, costs: Any) -> None:
-    """Write d[i] + w(i, j) to `costs`, for the places kept."""
-    to = (sums[0][j], sums[1][j], sums[2][j], sums[3][j])
-    p, p_rest, q, q_rest = kept[0][:held], kept[1][:held], kept[2][:held], kept[3][:held]
-    at, d, end = kept[4][:held], kept[5][:held], float(j)
-    for k in range(at.size):
-        costs[k] = d[k] + spread(p[k], p_rest[k], q[k], q_rest[k], to, end - at[k])
 
 
 @kernel()
@@ -86,10 +52,10 @@ def priced(price: float, sums: Any) -> Any:
     d, begin = np.zeros(n + 1), np.zeros(n + 1, np.int64)
     kept, costs, held = np.empty((6, n)), np.empty(n), 0
     for j in range(1, n + 1):
-        _keep(kept, held, sums, d, j - 1)
+        append(kept, held, sums, d, j - 1)
         held += 1
-        _through(kept, held, sums, j, costs)
-        least = _least(costs[:held])
+        through(kept, held, sums, 0.0, j, costs)
+        least = minimum(costs[:held])
         d[j] = least + price
         found = 0
         while costs[found] > least:
@@ -99,35 +65,9 @@ def priced(price: float, sums: Any) -> Any:
     return d, begin
 
 
-@kernel()
-def _first_under(costs: Any, bound: float) -> int:
-    """The first place from which costs, which do not rise, are under the bound."""
-    low, high = 0, costs.size
-    while low < high:
-        middle = (low + high) // 2
-        if costs[middle] < bound:
-            high = middle
-        else:
-            low = middle + 1
-    return low
-
-
-@kernel()
-def _last_under(d: Any, bound: float) -> int:
-    """One past the last place to which d, which does not fall, is under the bound."""
-    low, high = 0, d.size
-    while low < high:
-        middle = (low + high) // 2
-        if d[middle] < bound:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
 @kernel(**VECTORS)
 def _columns(sums: Any, start: int, end: int, whole: bool, costs: Any) -> None:
-    """Put w(0, j), w(1, j), … to ``costs[j - start]``, for start ≤ j < end; if `whole`, rounded down."""
+    """Write w(0, j), w(1, j), … to ``costs[j - start]``, for start ≤ j < end; if `whole`, rounded down."""
     for j in range(start, end):
         if whole:
             whole_column(sums, 0, j, costs[j - start, :j])
@@ -155,10 +95,10 @@ def layers(most: int, sums: Any, whole: bool = False) -> Any:
                 w = costs[j - start, :j]
                 at = max(begin[r], r - 1)  # where the last run begins for one value less: not far off
                 bound = above[at] + w[at]
-                low = max(r - 1, _first_under(w, bound))
-                high = r - 1 + _last_under(above[r - 1 : j], bound)
+                low = max(r - 1, first_below(w, bound))
+                high = r - 1 + end_below(above[r - 1 : j], bound)
                 if low < high:
-                    least = _least_sum(above[low:high], w[low:high])
+                    least = minimum_sum(above[low:high], w[low:high])
                     if least < bound:
                         bound, at = least, low
                         while above[at] + w[at] > least:

@@ -76,6 +76,7 @@ SHARED = {
     "models.arithmetic.distance",
     "models.programs.layout",
     "models.arithmetic.runs",
+    "models.arithmetic.places",
 }
 """Arithmetic and layout that all models use."""
 

@@ -294,3 +294,23 @@ def test_malformed_data_are_named(values, clusters, price, message):
 def test_a_program_is_stated_for_few_values_only():
     with pytest.raises(ValueError, match="401 values have 80,601 runs"):
         Segmentation(np.arange(401)).program()
+
+
+@pytest.mark.parametrize("wrong", [lambda a, _: a.size, lambda *_: 0, lambda a, _: a.size // 2])
+@pytest.mark.parametrize("which", ["first_below", "end_below"])
+def test_a_bisection_that_is_wrong_hides_no_excess(which, wrong, monkeypatch):
+    """The search uses the same one: the check leaves out only what it has seen itself."""
+    rng = np.random.default_rng(3)
+    for n, k in ((12, 3), (30, 5)):
+        sums = Segmentation(rng.integers(0, 60, n)).sums()
+        d = segment_paths.layers(k, sums, False)
+        d[0, 1:] = 0.0
+        for r in range(1, k + 1):
+            d[r, :r] = 0.0
+            d[r, r:] += rng.uniform(0, 40, n + 1 - r)
+        d[0, 1:] = np.inf
+        true = ordered_runs._layers_excess.py_func(d, sums)
+        assert true > 0
+        with monkeypatch.context() as patched:
+            patched.setattr(ordered_runs, which, wrong)
+            assert ordered_runs._layers_excess.py_func(d, sums) >= true
