@@ -1,8 +1,6 @@
-"""What the attacks share: releases of every mechanism to attack, and processes whose memory is measured."""
+"""What the attacks share: releases of every mechanism to attack, the command line, and the figures."""
 
-import subprocess
 import sys
-from pathlib import Path
 
 TABLE = "town,home,n\n" + "".join(f"town{i % 5},{i},{i % 7}\n" for i in range(40))
 
@@ -46,23 +44,3 @@ def assert_no_traceback(said):
     assert "Traceback" not in said, said
     assert "unforeseen" not in said, said
     counted("commands whose output was searched for tracebacks")
-
-
-MEASURE = """
-import resource, subprocess, sys
-code = subprocess.call(sys.argv[2:])
-peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-open(sys.argv[1], "w").write(f"{code} {peak * (1 if sys.platform == 'darwin' else 1024)}")
-"""
-"""A small process in between: a process's peak includes that of whoever started it."""
-
-
-def measured(*arguments):
-    """Exit status, output and peak memory in bytes of `hierdp` with these arguments."""
-    kept = Path("measured.txt").absolute()
-    done = subprocess.run(
-        [sys.executable, "-c", MEASURE, str(kept), *hierdp(*arguments)], capture_output=True, text=True,
-        check=False,
-    )  # fmt: skip
-    code, peak = map(int, kept.read_text().split())
-    return code, done.stdout + done.stderr, peak

@@ -2,6 +2,7 @@
 
 import pytest
 from attacked import FIGURES, TABLE
+from zygote import Zygote
 
 
 @pytest.fixture(autouse=True)
@@ -10,6 +11,13 @@ def place(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "in.csv").write_text(TABLE)
     return tmp_path
+
+
+@pytest.fixture(scope="session")
+def zygote():
+    """What forks command lines, with everything loaded."""
+    with Zygote() as process:
+        yield process
 
 
 def pytest_terminal_summary(terminalreporter):

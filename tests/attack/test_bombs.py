@@ -17,7 +17,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from attacked import GIGABYTE, TABLE, assert_no_traceback, counted, largest, releasing
-from zygote import Zygote
 
 from hierdp.execution import seal
 from hierdp.record import files, proofs
@@ -31,12 +30,6 @@ CPU_SECONDS = 300
 """Ends what hangs; no refusal comes near it on any machine."""
 
 LIMITED = f"import resource; resource.setrlimit(resource.RLIMIT_CPU, ({CPU_SECONDS}, {CPU_SECONDS}))"
-
-
-@pytest.fixture(scope="module")
-def zygote():
-    with Zygote() as process:
-        yield process
 
 
 @pytest.fixture(scope="module")

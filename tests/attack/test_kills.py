@@ -18,7 +18,6 @@ from pathlib import Path
 
 import pytest
 from attacked import MECHANISMS, assert_no_traceback, counted, releasing
-from zygote import Zygote
 
 from hierdp.execution import seal
 
@@ -89,12 +88,6 @@ def watching(path):
     finally:
         watcher.ended.set()
         watcher.join()
-
-
-@pytest.fixture(scope="module")
-def zygote():
-    with Zygote() as process:
-        yield process
 
 
 def moments(names, number, chance):

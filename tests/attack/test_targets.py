@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 from attacked import assert_no_traceback, counted, releasing
-from zygote import Zygote
 
 pytestmark = pytest.mark.attack
 
@@ -25,12 +24,6 @@ os.setgid(65534)
 os.setuid(65534)
 """
 """As the user of that number; hierdp is loaded by then."""
-
-
-@pytest.fixture(scope="module")
-def zygote():
-    with Zygote() as process:
-        yield process
 
 
 def refused(zygote, target, before=""):
