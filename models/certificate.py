@@ -37,6 +37,9 @@ class Certificate:
         checks it again.
     reason : str
         Why the answer is optimal, or why it is not proved to be.
+    unproved : int or None
+        Of a model of several problems side by side, the first that is not proved; None if all are, or if the
+        model does not say.
     """
 
     optimal: bool
@@ -45,6 +48,7 @@ class Certificate:
     gap: Number | None
     witness: Witness = field(default_factory=dict, repr=False)
     reason: str = ""
+    unproved: int | None = None
 
     def __bool__(self) -> bool:
         return self.optimal

@@ -10,14 +10,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from models.arithmetic import exact
-from models.arithmetic.arrays import Array
+from models.arithmetic.arrays import Array, Ints
 from models.arithmetic.distance import distance
 from models.arithmetic.exact import Number
 from models.certificate import Certificate, Witness, infeasible, judge
 from models.model import answer_of, fractional, random_noisy, tolerance_for
 from models.programs.program import Program
 from models.programs.terms import INFINITY, Block, Term, rows_of
-from models.witnesses.arrays import exact_array, real_array
+from models.witnesses.arrays import exact_array, real_array, whole_array
+from models.witnesses.chains import Chains
 from models.witnesses.isotonic_prices import Chain
 
 LEFT = "the prices leave a gap"
@@ -32,6 +33,9 @@ class Isotonic:
                     x_{n−1} = last      (if given: Hc ends at G)
                     x integer           (if `integer`)
 
+    With `offsets`, many such problems side by side, over whole numbers and each with its own bounds; the objective
+    is their sum.
+
     Parameters
     ----------
     noisy : array, shape (n,)
@@ -40,11 +44,13 @@ class Isotonic:
     weights : array, shape (n,), optional
         Positive weights w, default 1.
     lower, upper : number, optional
-        Bounds on all entries.
+        Bounds on all entries. With `offsets` both are needed, and may be int arrays of shape (problems,).
     last : number, optional
         The public value of the last entry.
     integer : bool
         Whether x must be whole.
+    offsets : int array, shape (problems + 1,), optional
+        Problem k is ``noisy[offsets[k]:offsets[k + 1]]``, with an entry at least. Default: one problem.
 
     Raises
     ------
@@ -59,15 +65,19 @@ class Isotonic:
     True
     >>> model.certificate([1, 1, 4]).reason
     'the chain of costs breaks at x[1]'
+    >>> both = Isotonic([3, 1, 4, 0], lower=0, upper=[5, 3], integer=True, offsets=[0, 2, 4])
+    >>> both.certificate([2, 2, 2, 2]).optimal, both.certificate([2, 2, 3, 3]).unproved
+    (True, 1)
     """
 
     noisy: ArrayLike
     p: Literal[1, 2] = 2
     weights: ArrayLike | None = None
-    lower: float | None = None
-    upper: float | None = None
+    lower: float | ArrayLike | None = None
+    upper: float | ArrayLike | None = None
     last: float | None = None
     integer: bool = False
+    offsets: ArrayLike | None = None
 
     def __post_init__(self) -> None:
         noisy = exact.as_data("noisy", self.noisy)
@@ -76,6 +86,9 @@ class Isotonic:
         if self.p not in (1, 2):
             raise ValueError(f"p must be 1 or 2, got {self.p!r}")
         object.__setattr__(self, "noisy", noisy)
+        if self.offsets is not None:
+            self._check_chains(noisy)
+            return
         if self.weights is not None:
             weights = exact.as_data("weights", self.weights)
             if weights.shape != noisy.shape:
@@ -94,6 +107,55 @@ class Isotonic:
             raise ValueError(f"lower is {low}, above upper, {high}: no answer fits")
         if last is not None and ((low is not None and last < low) or (high is not None and last > high)):
             raise ValueError(f"last is {last}, outside lower … upper ({low} … {high}): no answer fits")
+
+    def _check_chains(self, noisy: Array) -> None:
+        """What `offsets` needs of the rest."""
+        whole = self.integer and noisy.dtype == np.int64
+        if not whole or self.weights is not None or self.last is not None:
+            raise ValueError(
+                "offsets: problems side by side are whole, without weights or a pinned last entry"
+            )
+        cuts = exact.as_data("offsets", self.offsets)
+        rises = cuts.dtype == np.int64 and cuts.size > 1 and cuts[0] == 0 and cuts[-1] == noisy.size
+        if not rises or np.any(cuts[1:] <= cuts[:-1]):
+            raise ValueError(f"offsets must rise from 0 to {noisy.size}")
+        object.__setattr__(self, "offsets", cuts)
+        for name in ("lower", "upper"):
+            given = getattr(self, name)
+            if given is None:
+                raise ValueError(f"{name} is missing: problems side by side need both bounds")
+            bound = exact.as_data(
+                name, np.broadcast_to(given, cuts.size - 1) if np.ndim(given) == 0 else given
+            )
+            if bound.dtype != np.int64 or bound.size != cuts.size - 1 or exact.reach(bound) >= 2**62:
+                raise ValueError(f"{name} must be a whole number for each of the {cuts.size - 1} problems")
+            object.__setattr__(self, name, bound)
+        low, high = np.asarray(self.lower), np.asarray(self.upper)
+        if (wrong := np.flatnonzero(low > high)).size:
+            k = wrong[0]
+            raise ValueError(f"problem {k}: lower is {low[k]}, above upper, {high[k]}: no answer fits")
+
+    @property
+    def problems(self) -> int:
+        """How many problems there are side by side."""
+        return 1 if self.offsets is None else int(np.size(self.offsets)) - 1
+
+    def part(self, problem: int) -> tuple[Isotonic, slice]:
+        """One of the problems side by side, alone, and which entries are its."""
+        if self.offsets is None:
+            return self, slice(None)
+        cuts = np.asarray(self.offsets)
+        here = slice(int(cuts[problem]), int(cuts[problem + 1]))
+        ends = (int(np.asarray(bound)[problem]) for bound in (self.lower, self.upper))
+        return Isotonic(np.asarray(self.noisy)[here], self.p, None, *ends, integer=True), here
+
+    @property
+    def chains(self) -> Chains | None:
+        """The problems side by side; None without `offsets`."""
+        if self.offsets is None:
+            return None
+        lower, upper = np.asarray(self.lower), np.asarray(self.upper)
+        return Chains(np.asarray(self.noisy), self.p, np.asarray(self.offsets), lower, upper)
 
     @property
     def data(self) -> tuple[Array, Array]:
@@ -121,6 +183,8 @@ class Isotonic:
         """
         noisy, weights = self.data
         n = noisy.size
+        if (chains := self.chains) is not None:
+            return self._program_of(chains)
         low, high = self.box if self.integer else (self.lower, self.upper)
         lower = np.full(n, -INFINITY if low is None else float(low))
         upper = np.full(n, INFINITY if high is None else float(high))
@@ -140,11 +204,27 @@ class Isotonic:
         )
 
     def relaxed(self) -> Self | None:
-        """The model over the reals; None if this is it."""
-        return replace(self, integer=False) if self.integer else None
+        """The model over the reals; None if this is it, or problems side by side."""
+        return replace(self, integer=False) if self.integer and self.offsets is None else None
+
+    def _program_of(self, chains: Chains) -> Program:
+        chain, n = chains.chain, chains.y.size
+        after = np.setdiff1d(np.arange(n), chains.offsets[:-1])
+        row, ones = np.arange(after.size), np.ones(after.size)
+        entries = np.tile(row, 2), np.concatenate([after - 1, after]), np.concatenate([-ones, ones])
+        return Program(
+            f"Isotonic L{self.p}",
+            [Block("x", (n,), chains.lower[chain], chains.upper[chain], True)],
+            [rows_of("increasing", (after.size, n), entries, 0.0, INFINITY)],
+            [Term("quadratic" if self.p == 2 else "absolute", np.arange(n), 1, chains.y)],
+        )
 
     def row_prices(self, witness: Witness) -> Array:
         """The witness as prices of the program's rows: those of the steps; bounds are no rows."""
+        if (chains := self.chains) is not None:
+            own = np.arange(chains.y.size) + chains.chain  # where each entry's own price is
+            inner = np.delete(own, chains.offsets[:-1])
+            return np.asarray(np.maximum(witness["prices"], 0))[inner]
         return np.asarray(np.maximum(witness["prices"], 0))[1 : np.size(self.noisy)]
 
     def objective(self, x: Any) -> Number:
@@ -176,10 +256,13 @@ class Isotonic:
         witness : mapping, optional
             ``prices``, shape (n + 1,): first that of the lower bound, then that of the step to entry i at
             place i, last that of the upper bound. With `last`, shape (n,): the pinned entry is left out, and
-            its step is the last price.
+            its step is the last price. With `offsets`, the prices of
+            one problem after the other, whole, shape (n + problems,).
         """
         x = answer_of(x, np.shape(self.noisy), self.integer)
         objective = distance(x, *self._terms)
+        if (chains := self.chains) is not None:
+            return _of_chains(chains, x, objective, self._broken(x), witness)
         broken = self._broken(x)
         if broken:
             return infeasible(objective, broken)
@@ -204,6 +287,8 @@ class Isotonic:
         return np.asarray(self.noisy), self.p, None if self.weights is None else np.asarray(self.weights)
 
     def _broken(self, x: Array) -> list[str]:
+        if (chains := self.chains) is not None:
+            return _broken_chains(chains, x)
         low, high, last = self.lower, self.upper, self.last
         inside = (low is None or x[0] >= low) and (high is None or x[-1] <= high)
         inside = inside and (last is None or x[-1] == last) and (not self.integer or x.dtype == np.int64)
@@ -256,6 +341,40 @@ def _bound(name: str, value: Any, integer: bool) -> Any:
             raise ValueError(f"{name} is {value}, but the answer is to be whole numbers")
         return int(value)
     return value
+
+
+def _whole(x: Array) -> Ints | None:
+    """An answer as int64, if it is whole and not beyond 62 bits."""
+    if x.dtype != np.int64 and (any(True for _ in fractional(x)) or max(map(abs, x.tolist())) >= 2**62):
+        return None
+    return x.astype(np.int64)
+
+
+def _broken_chains(chains: Chains, x: Array) -> list[str]:
+    whole = _whole(x)
+    if whole is None:
+        return list(fractional(x)) or ["an entry is beyond 62 bits"]
+    wrong = np.flatnonzero(~chains.ordered(whole))
+    return [f"problem {k}: it falls, or is not in {chains.lower[k]} … {chains.upper[k]}" for k in wrong]
+
+
+def _of_chains(
+    chains: Chains, x: Array, objective: Number, broken: list[str], witness: Witness | None
+) -> Certificate:
+    """The certificate of problems side by side: each has a gap, none of them negative."""
+    whole = _whole(x)
+    if whole is None:
+        return infeasible(objective, broken)
+    if broken:
+        return replace(infeasible(objective, broken), unproved=int(np.argmin(chains.ordered(whole))))
+    given = whole_array(witness, "prices", (whole.size + chains.number,))
+    gaps, prices = chains.gaps(whole, given)
+    missed = np.flatnonzero(gaps > 0)
+    gap = int(exact.total(gaps[missed])) if missed.size else 0
+    first = int(missed[0]) if missed.size else None
+    more = f" (and in {missed.size - 1} more)" if missed.size > 1 else ""
+    proof = judge(objective, gap, True, {"prices": prices}, f"problem {first}: {LEFT}{more}")
+    return replace(proof, unproved=first)
 
 
 def _plain(array: Array) -> Array:

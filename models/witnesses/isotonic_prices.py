@@ -21,7 +21,7 @@ from models.arithmetic.exact import Number
 from models.arithmetic.kernels import helper, kernel
 from models.programs.terms import INFINITY
 
-_FREE = 1 << 61
+FREE = 1 << 61
 """Stands for an unbounded price in int64 arithmetic; beyond `_overflows` Python integers are used."""
 _BLOCK = 1 << 14
 
@@ -48,11 +48,11 @@ class Chain:
         price falls by that much from step to step, and is 0 wherever x rises by more than `near`.
         """
         y, w = self.y, self.w
-        scan: Callable[..., int] = _prices
+        scan: Callable[..., int] = scan_prices
         dtype = np.result_type(*(part for part in (x, y, w) if part is not None))
-        free: Any = _FREE if dtype == np.int64 else INFINITY
+        free: Any = FREE if dtype == np.int64 else INFINITY
         if dtype.hasobject or _overflows(x, y, w):
-            dtype, scan = np.dtype(object), _prices.py_func
+            dtype, scan = np.dtype(object), scan_prices.py_func
             x, y, w = x.astype(object), y.astype(object), None if w is None else w.astype(object)
             heaviest = 1 if w is None else max(w)
             free = 1 + 2 * heaviest * sum(abs(a - b) + 1 for a, b in zip(x, y, strict=True))
@@ -100,7 +100,7 @@ def _overflows(x: Array, y: Array, w: Array | None) -> bool:
     if not all(np.issubdtype(a.dtype, np.integer) for a in (x, y, w) if a is not None):
         return False
     size = max(exact.reach(x[[0, -1]]), exact.reach(y)) + 2
-    return 8 * (1 if w is None else int(w.max())) * size * x.size >= _FREE
+    return 8 * (1 if w is None else int(w.max())) * size * x.size >= FREE
 
 
 @helper
@@ -116,7 +116,7 @@ def _costs(x: Any, y: Any, w: Any, p: int, integer: bool, near: Any) -> Any:
 
 
 @kernel()
-def _prices(
+def scan_prices(
     x: Any, y: Any, w: Any, p: int, integer: bool, near: float, at_low: bool, at_high: bool, free: Any,
     prices: Any,
 ) -> int:  # fmt: skip

@@ -24,6 +24,8 @@ def solve_isotonic(model: Isotonic) -> tuple[Array, None]:
     Ties: for p = 2 over integers, a block whose mean is half-way between two integers is rounded up; for p =
     1 the answer is the least of all optimal ones, entry by entry.
     """
+    if model.offsets is not None:
+        return _side_by_side(model), None
     y, w = np.asarray(model.noisy), None if model.weights is None else np.asarray(model.weights)
     n, upper = y.size, model.upper
     if model.last is not None:
@@ -40,6 +42,38 @@ def solve_isotonic(model: Isotonic) -> tuple[Array, None]:
         highest = np.asarray(upper, x.dtype)
         x[np.searchsorted(free, highest) :] = highest  # and the pinned entry
     return x.astype(np.int64) if model.integer and x.dtype == np.float64 else x, None
+
+
+def _side_by_side(model: Isotonic) -> Array:
+    """Many whole problems at once, each as it is alone."""
+    y, offsets = np.asarray(model.noisy), np.asarray(model.offsets)
+    lengths = np.diff(offsets)
+    longest = int(lengths.max())
+    if longest >= 2**31 or 4 * longest * max(1, exact.reach(y)) >= 2**62:
+        parts = (model.part(k)[0] for k in range(model.problems))
+        return np.concatenate([solve_isotonic(part)[0] for part in parts]).astype(np.int64)
+    best = np.empty(y.size, np.int64)
+    if model.p == 2:
+        _pools(y, offsets, np.empty(longest, np.int64), 2**62 // max(1, exact.reach(y)), best)
+    else:
+        _all_unit_slopes(y, offsets, best)
+    lower, upper = (np.repeat(np.asarray(bound), lengths) for bound in (model.lower, model.upper))
+    return np.clip(best, lower, upper)
+
+
+@kernel()
+def _pools(y: Any, offsets: Any, start: Any, fits: Any, out: Any) -> None:
+    """`_pool`, one chain after the other."""
+    for k in range(offsets.size - 1):
+        part = out[offsets[k] : offsets[k + 1]]
+        _pool(y[offsets[k] : offsets[k + 1]], None, start, part, None, part, fits, True)
+
+
+@kernel()
+def _all_unit_slopes(y: Any, offsets: Any, out: Any) -> None:
+    """`_unit_slopes`, one chain after the other."""
+    for k in range(offsets.size - 1):
+        _unit_slopes(y[offsets[k] : offsets[k + 1]], out[offsets[k] : offsets[k + 1]])
 
 
 def _l2(y: Array, w: Array | None, integer: bool, room: int) -> Array:
@@ -118,11 +152,18 @@ def _pool(y: Any, w: Any, start: Any, sums: Any, mass: Any, out: Any, fits: Any,
     for block in range(last, -1, -1):
         begin, s = start[block], sums[block]
         m = stop - begin if w is None else mass[block]
-        mean = (2 * s + m) // (2 * m) if integer else s / m
-        if stop < y.size:
-            mean = min(mean, out[stop])  # sums beyond 53 bits are rounded, which might swap two means
-        for j in range(begin, stop):
-            out[j] = mean
+        if integer:  # a variable of its own: Numba would make floats of both, which hold 53 bits
+            whole = (2 * s + m) // (2 * m)
+            if stop < y.size:
+                whole = min(whole, out[stop])  # as below, where the data are floats
+            out[begin] = whole
+        else:
+            mean = s / m
+            if stop < y.size:
+                mean = min(mean, out[stop])  # sums beyond 53 bits are rounded, which might swap two means
+            out[begin] = mean
+        for j in range(begin + 1, stop):
+            out[j] = out[begin]
         stop = begin
 
 

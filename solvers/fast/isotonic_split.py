@@ -23,6 +23,11 @@ from models.certificate import Witness
 
 def search(model: Isotonic, x: Array) -> Witness:
     """The prices of an optimal answer; for exact data and exact x in Fractions if necessary."""
+    if model.offsets is not None:
+        parts = [model.part(k) for k in range(model.problems)]
+        return {
+            "prices": np.concatenate([search(part, np.asarray(x)[here])["prices"] for part, here in parts])
+        }
     y, w = np.asarray(model.noisy), None if model.weights is None else np.asarray(model.weights)
     exactly = all(exact.is_exact(part) for part in (np.asarray(x), y, w) if part is not None)
     free, weights, upper = y, w, model.upper

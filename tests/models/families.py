@@ -91,6 +91,19 @@ def isotonic():
                 yield models.Isotonic(noisy, p, weight, lower, upper, last, integer)
 
 
+def isotonic_side_by_side():
+    for noisy, p in product(vectors((-1, 0, 2), 3), (1, 2)):
+        for cut, lower, upper in product(range(1, len(noisy)), (-2, (0, -1)), (2, (1, 2))):
+            yield models.Isotonic(noisy, p, None, lower, upper, None, True, [0, cut, len(noisy)])
+
+
+def answers_side_by_side(model):
+    """All that is within the bounds and does not fall, problem by problem."""
+    parts = [list(isotonic_answers(model.part(k)[0])) for k in range(model.problems)]
+    for chosen in product(*parts):
+        yield np.concatenate(chosen)
+
+
 def isotonic_answers(model):
     """Halves too, over the reals, of up to two entries; the bounds are finite."""
     step = Fraction(1) if model.integer or len(model.noisy) > 2 else Fraction(1, 2)

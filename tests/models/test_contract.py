@@ -43,6 +43,9 @@ CONTRACTS = {
     "GroupMatching": Contract(families.group_matching),
     "HierarchyQIP": Contract(families.hierarchy_qip),
     "Isotonic": Contract(families.isotonic, {"answers": families.isotonic_answers}),
+    "Isotonic, side by side": Contract(
+        families.isotonic_side_by_side, {"answers": families.answers_side_by_side}
+    ),
     "Merging": Contract(families.merging, {"answers": families.merging_answers}),
     "NonNegativeInference": Contract(families.non_negative_inference, {"answers": families.leaf_answers}),
     "Segmentation": Contract(families.segmentation),
