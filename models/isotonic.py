@@ -33,8 +33,8 @@ class Isotonic:
                     x_{n−1} = last      (if given: Hc ends at G)
                     x integer           (if `integer`)
 
-    With `offsets`, many such problems side by side, over whole numbers and each with its own bounds; the objective
-    is their sum.
+    With `offsets`, many such problems side by side, over whole numbers and each with its own bounds; the
+    objective is their sum.
 
     Parameters
     ----------
@@ -73,8 +73,8 @@ class Isotonic:
     noisy: ArrayLike
     p: Literal[1, 2] = 2
     weights: ArrayLike | None = None
-    lower: float | ArrayLike | None = None
-    upper: float | ArrayLike | None = None
+    lower: Any = None
+    upper: Any = None
     last: float | None = None
     integer: bool = False
     offsets: ArrayLike | None = None
@@ -146,8 +146,9 @@ class Isotonic:
             return self, slice(None)
         cuts = np.asarray(self.offsets)
         here = slice(int(cuts[problem]), int(cuts[problem + 1]))
-        ends = (int(np.asarray(bound)[problem]) for bound in (self.lower, self.upper))
-        return Isotonic(np.asarray(self.noisy)[here], self.p, None, *ends, integer=True), here
+        lower, upper = (int(bound[problem]) for bound in (self.lower, self.upper))
+        noisy = np.asarray(self.noisy)[here]
+        return Isotonic(noisy, self.p, lower=lower, upper=upper, integer=True), here
 
     @property
     def chains(self) -> Chains | None:

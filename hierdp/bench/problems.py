@@ -146,9 +146,10 @@ def _real(data: Path | None) -> Iterator[Problem]:
         kept: dict[type, int] = {}
         for step in release.steps:
             kind = type(step.model)
-            kept[kind] = kept.get(kind, 0) + 1
-            if kept[kind] <= (3 if kind is Isotonic else 8):
-                yield Problem(f"{name}-{kind.__name__}-{kept[kind]}", step.model, "real")
+            for part in step.parts:
+                kept[kind] = kept.get(kind, 0) + 1
+                if kept[kind] <= (3 if kind is Isotonic else 8):
+                    yield Problem(f"{name}-{kind.__name__}-{kept[kind]}", part()[1], "real")
 
 
 def _plain(name: str) -> str:

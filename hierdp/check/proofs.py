@@ -17,7 +17,7 @@ from hierdp.errors import listed
 from hierdp.execution import progress
 from hierdp.record.files import PROOFS
 from hierdp.record.proofs import Kept, read
-from hierdp.record.step import ACCURACY, Steps
+from hierdp.record.step import ACCURACY, Steps, problems_of
 from hierdp.record.written import LIMIT, TooLarge
 from models import Certificate, CumulativeQIP
 from models.instances import UnknownModel
@@ -82,7 +82,7 @@ def _check_each(proofs: _Proofs, told: list[Mapping[str, Any]], tie: Tie | None)
         old = f"{proofs.unwitnessed} of {proofs.seen} steps were made before witnesses were kept"
         yield Found("certificates", OPEN, f"{old}, and their certificates need them")
     else:
-        again = f"{proofs.proved} of {proofs.seen} steps proved optimal again, as the manifest says"
+        again = f"{proofs.proved} of {proofs.problems} steps proved optimal again, as the manifest says"
         yield Found("certificates", HOLDS, again)
     if left:
         yield Found(
@@ -131,7 +131,7 @@ class _Proofs:
     def __init__(self, path: Path, told: list[Mapping[str, Any]], optimal: bool, limit: int) -> None:
         """`optimal`: that all answers are meant to be optimal."""
         self.path, self.told, self.optimal, self.limit = path, told, optimal, limit
-        self.seen = self.proved = self.unwitnessed = 0
+        self.seen = self.problems = self.proved = self.unwitnessed = 0
         self.wrong: list[str] = []
         self.foreign, self.broken = "", False
 
@@ -169,7 +169,8 @@ class _Proofs:
                 line = {**line, "proved_optimal": False}
             why = _wrong(kept, proof, line, self.optimal and kept.witnessed)
         self.wrong += [why] if why else []
-        self.proved += line["proved_optimal"]
+        self.problems += problems_of(line)
+        self.proved += problems_of(line) * line["proved_optimal"]
 
 
 def _lost(told: list[Mapping[str, Any]], kept: int) -> list[str]:
@@ -186,12 +187,17 @@ def _differs(kept: Kept, line: Mapping[str, Any]) -> str:
         return f"{where}, a {type(kept.model).__name__}: the manifest has {line['step']!r}, a {line['model']}"
     if kept.x.size != line["variables"]:
         return f"{where}: {kept.x.size} variables, the manifest says {line['variables']}"
+    own = int(getattr(kept.model, "problems", 1)) if kept.problems else 1
+    if not (len(kept.problems) or 1) == own == problems_of(line):
+        return f"{where}: {own} problems, the manifest says {problems_of(line)}"
     return ""
 
 
 def _wrong(kept: Kept, proof: Certificate, line: Mapping[str, Any], optimal: bool) -> str:
     """In words what is wrong with a step's proof; empty if nothing is."""
     where = f"step {kept.step!r}"
+    if kept.problems and proof.unproved is not None:
+        where += f", {kept.problems[proof.unproved]!r}"
     if bool(proof) != line["proved_optimal"]:
         return f"{where}: {proof.reason}, and the manifest says proved_optimal is {line['proved_optimal']}"
     if not _same(str(proof.objective), line["objective"]):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -63,21 +63,28 @@ class Replay:
         self._steps = steps
         self._next = next(steps, None)
 
+    @property
+    def side_by_side(self) -> bool:
+        """Whether the next step has many problems side by side."""
+        return self._next is not None and bool(self._next.problems)
+
     def peek(self, name: str, most: int) -> Kept:
         """The next step, which is to stay: its name begins so, and it has no more than so many variables."""
         if self._next is None or not self._next.step.startswith(name):
             raise NotKept(name, most, self._next)
         return self._next
 
-    def solve(self, name: str, model: Model) -> Step:
+    def solve(self, name: str, model: Model, problems: Sequence[str] = ()) -> Step:
         """The kept answer to a problem, in place of solving it."""
         kept = self._next
         if kept is None or kept.step != name:
             raise NotKept(name, _most_variables(model), kept)
         if not same(kept.model, model):
             raise Differs(f"step {name!r} is of another problem than what comes before it leads to")
+        if kept.problems != tuple(problems):
+            raise Differs(f"step {name!r} is of other regions than what comes before it leads to")
         self._next = next(self._steps, None)
-        return Step(name, model, Answer(kept.x, model.objective(kept.x)))
+        return Step(name, model, Answer(kept.x, model.objective(kept.x)), kept.problems)
 
     def end(self) -> None:
         """That there are no more."""

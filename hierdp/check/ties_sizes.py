@@ -14,7 +14,13 @@ from hierdp.check.replay import Differs, Replay
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.histogram import differences
 from hierdp.mechanisms.group_size.mechanism import settings_of, table_of
-from hierdp.mechanisms.group_size.repairs import METHODS
+from hierdp.mechanisms.group_size.repairs import (
+    AT_ONCE,
+    METHODS,
+    monotone_at_once,
+    region_names,
+    together,
+)
 from models import CumulativeQIP, HierarchyQIP, Isotonic
 
 if TYPE_CHECKING:
@@ -44,8 +50,9 @@ def check_sizes(replay: Replay, table: DataFrame, manifest: Mapping[str, Any], p
     name = (WHOLE if method.consistent else RELAXED)[cumulative]
     if fitted:
         fits = list(_fits(replay, places, groups, sizes))
-        measured = np.stack([np.asarray(fit.model.noisy) for fit in fits])
-        noisy = differences(np.stack([np.asarray(fit.solution.x) for fit in fits]))
+        shape = places.size, sizes
+        measured = np.concatenate([np.asarray(fit.model.noisy) for fit in fits]).reshape(shape)
+        noisy = differences(np.concatenate([np.asarray(fit.solution.x) for fit in fits]).reshape(shape))
     else:
         first = replay.peek(name, places.size * sizes).model
         measured = noisy = np.asarray(getattr(first, "noisy", ()))
@@ -68,8 +75,18 @@ def check_sizes(replay: Replay, table: DataFrame, manifest: Mapping[str, Any], p
 
 def _fits(replay: Replay, places: Hierarchy, groups: int, sizes: int) -> Any:
     """The monotone fit of each region, from noisy cumulative sizes, which are its model's."""
-    for level, region in zip(places.tree.level, np.concatenate(places.names), strict=True):
-        name = f"{places.levels[level]} {region}"
+    names = region_names(places)
+    if replay.side_by_side:
+        for cut in together(len(names), sizes):
+            cells = sizes * len(names[cut])
+            noisy = getattr(replay.peek(AT_ONCE, cells).model, "noisy", ())
+            if np.shape(noisy) != (cells,):
+                raise Differs(f"the step at {names[cut.start]!r} starts from other than {cells} noisy sizes")
+            yield from monotone_at_once(
+                names[cut], np.asarray(noisy).reshape(-1, sizes), groups, replay.solve
+            )
+        return
+    for name in names:  # of few regions, or of a release before 0.2.0
         noisy = getattr(replay.peek(name, sizes).model, "noisy", ())
         if np.shape(noisy) != (sizes,):
             raise Differs(f"step {name!r} starts from other than {sizes} noisy sizes")

@@ -15,6 +15,7 @@ from hierdp.cli.sources import from_tables
 from hierdp.cli.sources import one_hierarchy as one_hierarchy
 from hierdp.cli.sources import regions as regions
 from hierdp.cli.sources import with_regions as with_regions
+from hierdp.record.step import counted
 
 
 @click.group()
@@ -73,11 +74,10 @@ def run(
         made = release_table(table, mechanism, epsilon=budget, noise=noise(simulate), **options)
         fingerprint = made.fill(aside, proofs=not given["no_proofs"], csv_safe=given["csv_safe"], **words)
     with complete(out):
-        solved = made.proved
-        proved = sum(line.proved_optimal for line in solved)
+        proved, solved = counted(line.line for line in made.proved)
         spent = "ρ" if made.ledger.zcdp else "ε"
         screen.print(
-            f"{made.mechanism}: {len(made.table):,} rows; {proved} of {len(solved)} post-processing problems "
+            f"{made.mechanism}: {len(made.table):,} rows; {proved} of {solved} post-processing problems "
             f"proved optimal; {spent} = {made.ledger.spent:.6g} spent. Written to {out}/; open "
             f"{out}/report.html.",
         )

@@ -35,6 +35,9 @@ ZIPPED_ARRAY = 128
 
 ABOUT = "about.json"
 
+PROBLEMS = "names of the problems"
+"""A JSON list in UTF-8, as bytes: of a step that has many problems side by side."""
+
 
 @dataclass(frozen=True, eq=False)
 class Kept:
@@ -47,6 +50,8 @@ class Kept:
     """What the certificate takes beside the answer; None where the answer is enough."""
     witnessed: bool = True
     """False in releases made before witnesses were kept."""
+    problems: tuple[str, ...] = ()
+    """As of a `Step`."""
 
 
 def write(steps: Iterable[Step], path: Path) -> None:
@@ -61,7 +66,10 @@ def write(steps: Iterable[Step], path: Path) -> None:
             if found.x is None:
                 continue
             member = io.BytesIO()
-            np.savez(member, allow_pickle=False, **packed(step.model, found.x, found.witness))
+            arrays = packed(step.model, found.x, found.witness)
+            if step.problems:
+                arrays[PROBLEMS] = np.frombuffer(_json(step.problems).encode(), np.uint8)
+            np.savez(member, allow_pickle=False, **arrays)
             file.writestr(_member(f"{len(names):06d}.npz"), member.getvalue())
             names.append(step.name)
         file.writestr(_member(NAMES), _json(names))
@@ -119,13 +127,13 @@ def _steps(file: ZipFile, told: Sequence[Mapping[str, Any]] | None, limit: int) 
         info = file.getinfo(member)
         if told is not None and info.file_size > _most_bytes(int(told[at]["variables"])):
             raise ValueError(f"{member} is too large for a step of {int(told[at]['variables']):,} variables")
-        kept = _unpacked(zips.contents(file, info), limit)
+        kept, problems = _unpacked(zips.contents(file, info), limit)
         if kept.answer is None:
             raise ValueError(f"{name} has no answer")
-        yield Kept(str(name), kept.model, kept.answer, kept.witness, kept.witnessed)
+        yield Kept(str(name), kept.model, kept.answer, kept.witness, kept.witnessed, problems)
 
 
-def _unpacked(member: bytes, limit: int) -> Instance:
+def _unpacked(member: bytes, limit: int) -> tuple[Instance, tuple[str, ...]]:
     zips.check_entries(io.BytesIO(member), len(member) // ZIPPED_ARRAY)
     with ZipFile(io.BytesIO(member)) as inner:
         infos = inner.infolist()
@@ -137,7 +145,12 @@ def _unpacked(member: bytes, limit: int) -> Instance:
     with np.load(io.BytesIO(member), allow_pickle=False) as arrays:
         if (needed := json_bytes(str(arrays[ABOUT]).encode())) > limit:
             raise TooLarge(PROOFS, needed, limit)
-        return unpacked(arrays)
+        if PROBLEMS not in arrays:
+            return unpacked(arrays), ()
+        names = parsed(arrays[PROBLEMS].astype(np.uint8).tobytes(), PROBLEMS, limit)
+        if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
+            raise ValueError(f"the {PROBLEMS} are not names")
+        return unpacked(arrays), tuple(names)
 
 
 def _most_bytes(variables: int) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import platform
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +17,7 @@ from hierdp.execution import folder, seal
 from hierdp.privacy.budget import Ledger
 from hierdp.privacy.noise import deviation_of
 from hierdp.record import files
-from hierdp.record.step import Proved, Step
+from hierdp.record.step import Proved, Step, counted
 from hierdp.versions import versions
 
 if TYPE_CHECKING:
@@ -68,9 +68,9 @@ class Release:
     def __repr__(self) -> str:
         """In a line: the tables are long."""
         spent = f"ε = {self.ledger.epsilon:g}" + (f", δ = {self.ledger.delta:g}" if self.ledger.delta else "")
-        proved = sum(line.proved_optimal for line in self.proved)
+        proved, solved = counted(line.line for line in self.proved)
         private = "" if self.ledger.private else "; simulated noise: NOT private"
-        steps = f"{proved:,} of {len(self.proved):,} steps proved optimal"
+        steps = f"{proved:,} of {solved:,} steps proved optimal"
         return f"Release({self.mechanism}: {len(self.table):,} rows, {spent}, {steps}{private})"
 
     @property
@@ -116,7 +116,7 @@ class Release:
             "taken_as_public": dict(self.taken_as_public),
             "holds": self.holds,
             "standard_errors": KNOWN if "standard_error" in self.table else NOT_KNOWN,
-            "solved": [asdict(line) for line in self.proved],
+            "solved": [line.line for line in self.proved],
             "all_proved_optimal": all(line.proved_optimal for line in self.proved),
             "csv_safe": csv_safe,
             "versions": {"python": platform.python_version(), **dict(versions())},

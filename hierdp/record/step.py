@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from numpy.typing import NDArray
@@ -89,9 +90,11 @@ class Step:
     name: str
     model: Model
     solution: Answered
+    problems: tuple[str, ...] = ()
+    """Names of the model's problems, if it has many side by side: one a region, for example."""
 
     @classmethod
-    def solve(cls, name: str, model: Model) -> Step:
+    def solve(cls, name: str, model: Model, problems: Sequence[str] = ()) -> Step:
         """Solve by the fast path.
 
         Raises
@@ -109,7 +112,15 @@ class Step:
             raise NotSolved("infeasible", f"{name} has no answer: {solution.message}")
         if solution.status != "optimal":
             raise NotProved(f"{name}: {solution.status}; {solution.message}. Please report this.")
-        return cls(name, model, solution)
+        return cls(name, model, solution, tuple(problems))
+
+    @property
+    def parts(self) -> Sequence[Callable[[], tuple[str, Model]]]:
+        """The name and the model of each problem alone, made when they are called for."""
+        if not self.problems:
+            return [lambda: (self.name, self.model)]
+        several: Any = self.model
+        return [partial(_part, several, k, name) for k, name in enumerate(self.problems)]
 
     @property
     def proved(self) -> Proved:
@@ -123,7 +134,12 @@ class Step:
             str(self.solution.bound if proof is None or proof.bound is None else proof.bound),
             bool(proof),
             round(self.solution.solve_seconds, 6),
+            len(self.problems) or 1,
         )
+
+
+def _part(model: Any, problem: int, name: str) -> tuple[str, Model]:
+    return name, model.part(problem)[0]
 
 
 def require_proved(
@@ -162,7 +178,10 @@ def _under(better: Number | None, claimed: Number) -> bool:
 
 @dataclass(frozen=True)
 class Proved:
-    """A solved problem without its arrays: a line of the manifest."""
+    """A solved problem, or many of a kind solved at once, without the arrays: a line of the manifest.
+
+    Of many, variables, objective and bound are sums, and `proved_optimal` says that each is proved.
+    """
 
     step: str
     model: str
@@ -171,10 +190,31 @@ class Proved:
     bound: str
     proved_optimal: bool
     seconds: float
+    problems: int = 1
+
+    @property
+    def line(self) -> dict[str, Any]:
+        """For the manifest, which names the number of problems only if there are several."""
+        line = asdict(self)
+        return line if self.problems > 1 else {name: line[name] for name in line if name != "problems"}
 
 
-Solving = Callable[[str, Model], Step]
-"""How a problem, by the name it has in a release, is solved: `Step.solve`, or else an answer looked up."""
+def counted(lines: Iterable[Mapping[str, Any]]) -> tuple[int, int]:
+    """How many problems the lines of a manifest name as proved optimal, and how many in all."""
+    both = [(problems_of(line), bool(line["proved_optimal"])) for line in lines]
+    return sum(number for number, proved in both if proved), sum(number for number, _ in both)
+
+
+def problems_of(line: Mapping[str, Any]) -> int:
+    """How many problems a line of a manifest stands for."""
+    return int(line.get("problems", 1))
+
+
+class Solving(Protocol):
+    """How a problem, by the name it has in a release, is solved: `Step.solve`, or an answer looked up."""
+
+    def __call__(self, name: str, model: Model, problems: Sequence[str] = (), /) -> Step:
+        """The step; `problems` names those of a model that has many side by side."""
 
 
 class Steps:
@@ -188,9 +228,9 @@ class Steps:
         self.proved: list[Proved] = []
         self._room = self.MOST
 
-    def solve(self, name: str, model: Model) -> Step:
+    def solve(self, name: str, model: Model, problems: Sequence[str] = ()) -> Step:
         """`Step.solve`, and keep it."""
-        step = Step.solve(name, model)
+        step = Step.solve(name, model, problems)
         self.add(step)
         return step
 

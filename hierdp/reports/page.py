@@ -9,6 +9,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from hierdp.privacy.budget import Ledger
+from hierdp.record.step import counted
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -83,8 +84,8 @@ def steps_section(manifest: Mapping[str, Any]) -> Section:
     rows = manifest["solved"]
     if not rows:
         return Section("Solved and proved", ["Nothing was to be solved: noise, and sums of it."])
-    proved = sum(row["proved_optimal"] for row in rows)
-    text = f"{proved} of {len(rows)} post-processing problems are proved optimal by their certificates."
+    proved, problems = counted(rows)
+    text = f"{proved} of {problems} post-processing problems are proved optimal by their certificates."
     more = (
         f" The first {MOST_ROWS} and the last are shown; manifest.json has all."
         if len(rows) > MOST_ROWS + 1
@@ -92,6 +93,8 @@ def steps_section(manifest: Mapping[str, Any]) -> Section:
     )
     shown = rows if len(rows) <= MOST_ROWS + 1 else [*rows[:MOST_ROWS], rows[-1]]
     frame = pd.DataFrame(shown)
+    if "problems" in frame:
+        frame["problems"] = frame["problems"].fillna(1).astype(int)
     for column in ("objective", "bound"):  # fractions may have dozens of digits, which the manifest has
         frame[column] = [_short(text) for text in frame[column]]
     frame["proved_optimal"] = ["yes" if proved else "no" for proved in frame["proved_optimal"]]

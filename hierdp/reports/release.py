@@ -10,6 +10,7 @@ import numpy as np
 
 from hierdp.counts.layout import is_cells, is_sizes
 from hierdp.privacy.budget import Ledger
+from hierdp.record.step import counted
 from hierdp.reports import figures
 from hierdp.reports.page import Section, budget_section, page, steps_section
 
@@ -84,8 +85,8 @@ def verdicts_section(manifest: Mapping[str, Any]) -> Section:
     import pandas as pd
 
     ledger, solved = Ledger.from_dict(manifest["budget"]), manifest["solved"]
-    proved = sum(line["proved_optimal"] for line in solved)
-    steps = f"{proved:,} of {len(solved):,}" if solved else "nothing was to be solved"
+    proved, problems = counted(solved)
+    steps = f"{proved:,} of {problems:,}" if solved else "nothing was to be solved"
     rows = [
         ("noise drawn exactly", "yes" if ledger.private else "no"),
         ("budget spent", f"{ledger.spent:.6g} of {ledger.rho if ledger.zcdp else ledger.epsilon:.6g}"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import pickle
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -91,9 +91,9 @@ def _forms(model: Any, chosen: Sequence[str | Backend]) -> list[Any]:
 
 def _sampled(release: Release, sample: int) -> tuple[list[tuple[str, Any]], str]:
     """A stated sample where one kind of model occurs many times."""
-    kinds: dict[str, list[Any]] = {}
+    kinds: dict[str, list[Callable[[], tuple[str, Model]]]] = {}
     for step in release.steps:
-        kinds.setdefault(type(step.model).__name__, []).append(step)
+        kinds.setdefault(type(step.model).__name__, []).extend(step.parts)
     chosen, notes = [], []
     for kind, steps in kinds.items():
         if len(steps) > sample:
@@ -103,7 +103,7 @@ def _sampled(release: Release, sample: int) -> tuple[list[tuple[str, Any]], str]
             steps = [steps[i] for i in places]
         else:
             notes.append(f"all {len(steps)} {kind} models" if len(steps) > 1 else f"the {kind} model")
-        chosen += [(step.name, step.model) for step in steps]
+        chosen += [part() for part in steps]
     return chosen, f"{release.mechanism}: {', '.join(notes)}"
 
 

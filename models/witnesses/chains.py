@@ -1,8 +1,8 @@
-"""Many whole, bounded isotonic chains side by side, each with a verdict of its own, in one pass over an array.
+"""Many whole, bounded isotonic chains side by side, each with a verdict of its own, in one pass.
 
-Chain k is ``y[offsets[k]:offsets[k + 1]]``, with the bounds ``lower[k]`` and ``upper[k]``. Its prices, one more
-than it has entries, are ``prices[offsets[k] + k:offsets[k + 1] + k + 1]``. Each is what
-`models.witnesses.isotonic_prices` says of it alone.
+Chain k is ``y[offsets[k]:offsets[k + 1]]``, with the bounds ``lower[k]`` and ``upper[k]``. Its prices, one
+more than it has entries, are ``prices[offsets[k] + k:offsets[k + 1] + k + 1]``. The verdict on a chain is the
+one that `models.witnesses.isotonic_prices` gives on it alone.
 """
 
 from __future__ import annotations

@@ -450,3 +450,60 @@ def test_without_weights_l1_is_the_same_as_with_weights_of_one():
         y = rng.integers(-3, 6, rng.integers(1, 12)) / rng.choice([1, 2])
         plain, weighted = Isotonic(y, p=1), Isotonic(y, p=1, weights=np.ones(y.size))
         assert (solve(plain).x == solve(weighted).x).all()
+
+
+def test_means_beyond_53_bits_stay_whole():
+    """Sums that fit 64 bits, whose mean a float does not hold."""
+    y = [126100789566373888, 108086391056891904, -36028797018963968, 72057594037927936]
+    x = fast.answer(Isotonic(y, lower=0, upper=2**60, integer=True))[0]
+    assert x.tolist() == [(2 * sum(y[:3]) + 3) // 6] * 3 + y[3:]
+    assert Isotonic(y, lower=0, upper=2**60, integer=True).certificate(x).optimal
+
+
+def test_side_by_side_is_as_alone_whatever_the_answer_and_the_prices():
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        lengths = rng.integers(1, 5, size=rng.integers(1, 5))
+        offsets, scale = np.concatenate([[0], np.cumsum(lengths)]), int(rng.choice([1, 1, 2**40, 2**56]))
+        lower = rng.integers(-2, 3, lengths.size) * scale
+        upper = lower + rng.integers(0, 7, lengths.size) * scale
+        noisy, p = rng.integers(-4, 9, offsets[-1]) * scale, int(rng.integers(1, 3))
+        model = Isotonic(noisy, p, lower=lower, upper=upper, integer=True, offsets=offsets)
+        parts = [model.part(k) for k in range(model.problems)]
+        x = fast.answer(model)[0]
+        assert x.tolist() == np.concatenate([fast.answer(part)[0] for part, _ in parts]).tolist()
+        assert model.certificate(x).optimal
+        prices = rng.integers(-5, 30, x.size + lengths.size) * int(rng.choice([1, 2**54]))
+        other = x.copy()
+        other[rng.integers(x.size)] += max(1, scale // 3)
+        for answer, witness in ((x, {"prices": prices}), (other, None)):
+            proof = model.certificate(answer, witness)
+            own = [part.certificate(answer[at], _of(witness, at, k)) for k, (part, at) in enumerate(parts)]
+            assert proof.optimal == all(one.optimal for one in own)
+            first = next((k for k, one in enumerate(own) if one.bound is None), None)
+            if proof.bound is None:
+                assert proof.unproved == first
+            else:
+                assert first is None
+                assert proof.gap == sum(one.gap for one in own)
+                assert proof.unproved == next((k for k, one in enumerate(own) if not one), None)
+
+
+def _of(witness, at, k):
+    return witness and {"prices": witness["prices"][at.start + k : at.stop + k + 1]}
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"offsets": [0, 2]}, "rise"), ({"offsets": [0, 2, 2, 3]}, "rise"),
+        ({"upper": None}, "upper is missing"),
+        ({"upper": [1, 2, 3]}, "upper must"), ({"lower": [0, 9]}, "problem 1"), ({"last": 3}, "side by side"),
+        ({"weights": [1, 1, 1]}, "side by side"), ({"integer": False}, "side by side"),
+    ],
+)  # fmt: skip
+def test_problems_side_by_side_that_are_none_are_refused(changes, words):
+    data = {"noisy": [3, 1, 2], "lower": 0, "upper": 4, "integer": True, "offsets": [0, 2, 3]}
+    Isotonic(**data)
+    with pytest.raises(ValueError, match=words):
+        Isotonic(**{**data, **changes})

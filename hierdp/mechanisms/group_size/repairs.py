@@ -18,7 +18,7 @@ from hierdp import execution
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.histogram import differences
 from hierdp.mechanisms.how import Deadline, How
-from hierdp.record.step import Step, require_proved, solved
+from hierdp.record.step import Solving, Step, require_proved, solved
 from models import CostTable, CumulativeQIP, HierarchyQIP, Isotonic, Model
 
 if TYPE_CHECKING:
@@ -32,6 +32,13 @@ and their relaxations so close that HiGHS finishes thousands of variables where 
 
 CELLS_A_TASK = 200_000
 """Cells of the regions that are made monotone in one task of `execution`: some 50 ms of work."""
+
+SIDE_BY_SIDE = 1_000
+"""Regions from which on those of a task are one model, with one line in the manifest: with a model each, most
+of the time would go to handling models of a few numbers."""
+
+AT_ONCE = "monotone sizes"
+"""What a step of many regions is called."""
 
 CELLS_OF_A_TABLE = 4
 """Cells of a cost table that are solved in one task, a constraint program each: some 20 ms."""
@@ -157,14 +164,36 @@ def m_c_dp(noisy: Ints, places: Hierarchy, groups: int, how: How) -> Repaired:
 
     The rounding of the algorithm's line 3 is done in the isotonic model itself: rounding is optimal there.
     """
-    pairs = places.frame()[["level_name", "region"]].itertuples(index=False)
-    names = [f"{level} {region}" for level, region in pairs]
-    cuts = execution.chunks(len(noisy), CELLS_A_TASK // noisy.shape[1])
-    tasks = [(names[cut], noisy[cut], groups) for cut in cuts]
-    steps = [step for part in execution.each(_monotone, tasks, "monotone sizes") for step in part]
-    sizes = differences(np.stack([_answer(step) for step in steps]))
+    names = region_names(places)
+    fits = monotone_at_once if len(noisy) >= SIDE_BY_SIDE else _monotone
+    tasks = [(names[cut], noisy[cut], groups) for cut in together(*noisy.shape)]
+    steps = [step for part in execution.each(fits, tasks, "monotone sizes") for step in part]
+    sizes = differences(np.concatenate([_answer(step) for step in steps]).reshape(noisy.shape))
     consistent = m_h_dp(sizes, places, groups, how)
     return Repaired(consistent.counts, (*steps, *consistent.steps))
+
+
+def region_names(places: Hierarchy) -> list[str]:
+    """The names of the regions' fits, in level order."""
+    return [
+        f"{level} {region}"
+        for level, regions in zip(places.levels, places.names, strict=True)
+        for region in regions
+    ]
+
+
+def together(regions: int, sizes: int) -> list[slice]:
+    """Which regions are made monotone in one task."""
+    return execution.chunks(regions, CELLS_A_TASK // sizes)
+
+
+def monotone_at_once(
+    names: Sequence[str], noisy: Ints, groups: int, solving: Solving = Step.solve
+) -> list[Step]:
+    """A monotone fit for each of some regions, as one model."""
+    offsets = np.arange(len(noisy) + 1) * noisy.shape[1]
+    fit = Isotonic(noisy.ravel(), p=2, lower=0, upper=groups, integer=True, offsets=offsets)
+    return [solving(f"{AT_ONCE} from {names[0]} on", fit, names)]
 
 
 def _monotone(names: Sequence[str], noisy: Ints, groups: int) -> list[Step]:

@@ -1,0 +1,158 @@
+"""Regions by the thousand: their problems are solved, proved, kept and checked side by side."""
+
+import json
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from hierdp import SimulatedNoise, release, verify
+from hierdp.check import FAILS, HOLDS, OPEN, check
+from hierdp.execution import seal
+from hierdp.mechanisms.group_size import repairs
+from hierdp.record import files, proofs
+from hierdp.record.step import Step
+from solvers import Solution
+
+
+def homes(regions):
+    """A table of two levels, and some homes in each region."""
+    region = np.repeat(np.arange(regions), 1 + np.arange(regions) % 3)
+    return pd.DataFrame({"state": region // 4, "county": region, "home": np.arange(region.size)})
+
+
+def made(table, seed=1):
+    options = {"levels": ["state", "county"], "group": ["home"], "max_size": 2}
+    return release(table, "group-size", epsilon=1, noise=SimulatedNoise(seed), **options)
+
+
+def failed(folder):
+    return {line.check: line.why for line in check(folder) if line.verdict == FAILS}
+
+
+@pytest.fixture
+def few(monkeypatch):
+    """Some regions are many already, and few of them are one task."""
+    monkeypatch.setattr(repairs, "SIDE_BY_SIDE", 2)
+    monkeypatch.setattr(repairs, "CELLS_A_TASK", 18)
+
+
+def test_regions_side_by_side_are_released_as_each_alone(tmp_path, monkeypatch):
+    table = homes(12)
+    alone = made(table).write(tmp_path / "alone")
+    monkeypatch.setattr(repairs, "SIDE_BY_SIDE", 2)
+    monkeypatch.setattr(repairs, "CELLS_A_TASK", 18)
+    several = made(table)
+    together = several.write(tmp_path / "together")
+    for name in ("released.parquet", "released.csv", "finest.csv", "regions.csv"):
+        assert (together / name).read_bytes() == (alone / name).read_bytes()
+    for folder in (alone, together):  # the first is as releases of 0.1 are
+        found = {line.check: line for line in check(folder)}
+        assert {line.verdict for line in found.values()} <= {HOLDS, OPEN}
+        assert found["certificates"].why.startswith("17 of 17 steps proved optimal")
+    assert "problems" not in (alone / files.MANIFEST).read_text()
+    lines = json.loads((together / files.MANIFEST).read_text())["solved"]
+    assert [line.get("problems") for line in lines] == [6, 6, 4, None]
+    assert [line["variables"] for line in lines] == [18, 18, 12, 48]
+    assert "17 of 17 steps" in repr(several)
+
+
+@pytest.mark.usefixtures("few")
+def test_every_backend_sees_the_problems_of_single_regions():
+    found = verify(made(homes(8)), backends=["highs"], sample=3)
+    assert found.agree
+    assert (
+        found.note
+        == "M_c^dp: 3 of 11 Isotonic models (evenly spread over the regions), the HierarchyQIP model"
+    )
+    names = [row.step for row in found.rows]
+    assert (names[0], names[-1]) == ("root all", "consistency of all regions")
+
+
+def rewritten(folder, change):
+    """The same release with other steps, sealed anew."""
+    kept = list(proofs.read(folder / files.PROOFS))
+    steps = [
+        Step(one.step, one.model, Solution("", "", "optimal", one.x, witness=one.witness), one.problems)
+        for one in map(change, range(len(kept)), kept)
+    ]
+    proofs.write(steps, folder / files.PROOFS)
+    (folder / "SHA256SUMS").unlink()
+    seal.seal(folder)
+    return folder
+
+
+def other_answer(region, entry, by):
+    def change(at, kept):
+        if at:
+            return kept
+        x = kept.x.copy()
+        x[3 * region + entry] += by
+        return replace(kept, x=x)
+
+    return change
+
+
+@pytest.mark.usefixtures("few")
+@pytest.mark.parametrize("region", [0, 3, 5])
+@pytest.mark.parametrize("by", [-1, 1000])
+def test_one_region_with_another_answer_is_found_and_named(tmp_path, region, by):
+    release = made(homes(12))
+    folder = rewritten(release.write(tmp_path / "out"), other_answer(region, 1, by))
+    name = release.steps[0].problems[region]
+    assert repr(name) in failed(folder)["certificates"]
+
+
+@pytest.mark.usefixtures("few")
+def test_other_problems_are_found(tmp_path):
+    release = made(homes(12))
+    first = release.steps[0]
+
+    def renamed(at, kept):
+        return replace(kept, problems=kept.problems[::-1]) if at == 0 else kept
+
+    def nameless(at, kept):
+        return replace(kept, problems=()) if at == 0 else kept
+
+    def fewer(at, kept):
+        return replace(kept, problems=kept.problems[:-1]) if at == 0 else kept
+
+    def noisier(at, kept):
+        return replace(kept, model=replace(first.model, noisy=first.model.noisy + 5)) if at == 0 else kept
+
+    for number, change in enumerate((renamed, nameless, fewer, noisier)):
+        assert failed(rewritten(release.write(tmp_path / f"{number}"), change))
+
+
+def calls(work):
+    """How often any function is called."""
+    number = 0
+
+    def seen(_frame, event, _what):
+        nonlocal number
+        number += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    sys.setprofile(seen)
+    try:
+        work()
+    finally:
+        sys.setprofile(before)
+    return number
+
+
+@pytest.mark.parametrize("work", ["release", "check"])
+def test_the_calls_for_a_region_are_few_however_many_there_are(tmp_path, work):
+    made(homes(1_200)).write(tmp_path / "first")  # compiles and loads what is needed
+    check(tmp_path / "first")
+    number = []
+    for regions in (1_200, 4_800):
+        table, out = homes(regions), tmp_path / f"{regions}"
+        if work == "check":
+            made(table).write(out)
+        number.append(
+            calls(lambda table=table, out=out: check(out) if work == "check" else made(table).write(out))
+        )
+    assert number[1] - number[0] < 40 * 1.25 * (4_800 - 1_200)
