@@ -75,7 +75,7 @@ SAID = {
 }
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", quick(WAYS, every=3))
 @pytest.mark.usefixtures("bad")
 def test_a_release_refuses_a_solver_that_behaves_badly(way):
     command = [*RELEASE.split(), "--method", "M_H", "--backend", f"told to {way}"]
@@ -179,6 +179,7 @@ def test_no_file_beyond_a_size(replacing):
     assert names(target) == before
 
 
+@pytest.mark.slow
 def test_the_message_of_a_full_disk():
     done = subprocess.run(
         [sys.executable, "-c", LIMITED, "3000", *RELEASE.split()], capture_output=True, text=True, check=False
@@ -267,6 +268,7 @@ def start(command, script=TALKING):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", quick([signal.SIGINT, signal.SIGKILL, signal.SIGTERM]))
 def test_stopped_at_any_moment(how):
     """From the first line to the last: a release is there as a whole, or it is not there."""

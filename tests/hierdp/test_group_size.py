@@ -75,7 +75,7 @@ def test_sensitivity_of_every_neighbour(method, sensitivity):
     assert (worst == sensitivity).all()
 
 
-@pytest.mark.parametrize("region", ["a", "b", "elsewhere", None])
+@pytest.mark.parametrize("region", quick(["a", "b", "elsewhere", None], every=2))
 @pytest.mark.parametrize("before", [0, 1, 3])
 def test_sensitivity_of_an_entity_without_a_group(region, before):
     """The group of those without one is there before its first entity is: else G would tell of it."""

@@ -32,6 +32,7 @@ OTHERS = ((0, 0), (0, 1), (2, 1))
 """Trips of other people, which stay."""
 
 
+@pytest.mark.slow
 def test_group_size_by_every_method():
     """One entity more in any group: each level asked moves by the method's sensitivity, G not at all."""
     for name, method in GROUP_SIZE.items():
@@ -53,7 +54,9 @@ def test_group_size_by_every_method():
                     assert groups == as_many
 
 
-@pytest.mark.parametrize("method", ["bottom-up", "bottom-up Hg", "bottom-up naive", "Hc x Hg x naive"])
+@pytest.mark.parametrize(
+    "method", quick(["bottom-up", "bottom-up Hg", "bottom-up naive", "Hc x Hg x naive"], every=4)
+)
 @pytest.mark.parametrize("fixed", [(1, 0, 0), (1, 2, 1), (2, 1, 4)])
 def test_count_of_counts_bottom_up_and_mixed_with_private_groups(method, fixed):
     plan = plan_of(method, ["a", "b", "c"], group_budget=0.1, size_budget=0.1)
