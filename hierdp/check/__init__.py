@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from hierdp.check.asked import check_asked
 from hierdp.check.budget import check_budget
+from hierdp.check.effort import refuse_to_take_long
 from hierdp.check.entries import check_entries
 from hierdp.check.found import FAILS, HOLDS, OPEN, UNCLAIMED, Found
 from hierdp.check.proofs import check_proofs
@@ -53,7 +54,7 @@ def check(path: str | Path, fingerprint: str | None = None, limit: int = LIMIT) 
         What was printed when it was released; without it, one who changed it and sealed it anew is caught
         only by what no longer fits together.
     limit : int
-        Bytes of memory that reading the release may take.
+        Bytes of memory that reading the release may take; and 30 seconds for each gigabyte of it.
 
     Returns
     -------
@@ -63,7 +64,8 @@ def check(path: str | Path, fingerprint: str | None = None, limit: int = LIMIT) 
     Raises
     ------
     InputError
-        If there is no release at that path, the fingerprint is not one, or it takes more memory than `limit`.
+        If there is no release at that path, the fingerprint is not one, or it takes more memory or time than
+        `limit`.
 
     Examples
     --------
@@ -105,6 +107,7 @@ def _checks(folder: Path, fingerprint: str | None, limit: int) -> Iterator[Found
         yield Found("readable", FAILS, str(broken))
         return
     manifest, table, regions = release.manifest, release.table, release.regions
+    refuse_to_take_long(manifest, len(table), limit)
     yield from _check_version(manifest)
     parts: list[tuple[str, Callable[[], Iterator[Found]]]] = [
         ("manifest", lambda: check_entries(manifest) if _same_version(manifest) else iter(())),

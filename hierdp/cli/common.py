@@ -98,10 +98,15 @@ _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\u
 
 
 def with_limit(command: Callable[..., Any]) -> Callable[..., Any]:
-    """--limit: how much memory reading a release may take."""
-    return click.option("--limit", type=click.FloatRange(min=0, min_open=True, max=1e6), default=1.0,
-                        show_default=True, metavar="GB", help="Memory that reading RELEASE may take. What "
-                        "would take more is not read.")(command)  # fmt: skip
+    """--limit: how much memory and time reading a release may take."""
+    words = (
+        "Memory that reading RELEASE may take, and 30 s of checking for each GB. What would take more is "
+        "refused before it starts."
+    )
+    size = click.FloatRange(min=0, min_open=True, max=1e6)
+    return click.option("--limit", type=size, default=1.0, show_default=True, metavar="GB", help=words)(
+        command
+    )
 
 
 def gigabytes(limit: float) -> int:

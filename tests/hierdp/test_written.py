@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import shutil
 import zipfile
 
@@ -15,6 +16,7 @@ from click.testing import CliRunner
 
 from hierdp import SimulatedNoise, release
 from hierdp.check import FAILS, check
+from hierdp.check.effort import refuse_to_take_long
 from hierdp.cli import main
 from hierdp.cli.common import visible
 from hierdp.counts.axes import Numbers
@@ -227,6 +229,25 @@ def test_proofs_made_to_harm(folder, bomb):
     make(folder / "sizes" / files.PROOFS)
     seal.seal(folder / "sizes")
     assert why in failing(folder / "sizes")["certificates"]
+
+
+def test_a_check_that_takes_longer_than_the_limit_is_asked_about(folder):
+    """The problems are those that the manifest lists; whether it lies is seen once the check may begin."""
+    path = folder / "sizes" / files.MANIFEST
+    manifest = json.loads(path.read_text())
+    manifest["solved"] = (manifest["solved"] * 20_000)[:20_000]
+    path.write_text(json.dumps(manifest))
+    seal.seal(folder / "sizes")
+    done = run("check", "sizes")
+    assert done.exit_code == 2
+    needed = re.search(r"20,000 problems of .* over the limit of 30 s.* --limit ([0-9.]+)", done.output)
+    assert needed, done.output
+    assert run("check", "sizes", "--limit", needed[1]).exit_code == 1  # checked, and found out
+
+
+@pytest.mark.parametrize("solved", [None, 3, [3], [{}], [{"variables": "x"}], [{"variables": 10**400}]])
+def test_a_manifest_of_nonsense_is_no_reason_to_refuse(solved):
+    refuse_to_take_long({"solved": solved}, 5, 10**9)
 
 
 def test_proofs_that_take_more_than_the_limit(folder):

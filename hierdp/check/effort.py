@@ -1,0 +1,50 @@
+"""How long a check will take, from the table's rows and the problems that the manifest lists."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hierdp.errors import InputError
+
+SECONDS_PER_GB = 30.0
+"""A limit of so many gigabytes of memory is one of so much time, too."""
+
+_OF_A_ROW, _OF_A_PROBLEM, _OF_A_VARIABLE = 1e-5, 2.5e-3, 2e-6
+"""Seconds, rather too many: measured on releases of 10⁴ to 10⁶ regions on two cores of 2024."""
+
+
+class TooLong(InputError):
+    """Says what a check would take, and how to allow it."""
+
+
+def refuse_to_take_long(manifest: Mapping[str, Any], rows: int, limit: int) -> None:
+    """That a check is over in 30 s for each gigabyte of the limit.
+
+    Parameters
+    ----------
+    manifest : mapping
+    rows : int
+        Of the released table.
+    limit : int
+        In bytes; see `hierdp.check.check`.
+
+    Raises
+    ------
+    TooLong
+        If it may take longer.
+    """
+    try:
+        problems = len(manifest["solved"])
+        variables = sum(int(line["variables"]) for line in manifest["solved"])
+        seconds = rows * _OF_A_ROW + problems * _OF_A_PROBLEM + variables * _OF_A_VARIABLE
+    except (KeyError, TypeError, ValueError, OverflowError):
+        return  # an edited manifest: the checks will say so
+    allowed = limit / 1e9 * SECONDS_PER_GB
+    if seconds > max(allowed, 1.0):
+        raise TooLong(
+            f"to check the release may take {seconds:,.0f} s ({rows:,} rows; {problems:,} problems of "
+            f"{variables:,} variables), over the limit of {allowed:,.0f} s. If the release is that large, "
+            f"allow it: limit, or --limit {seconds / SECONDS_PER_GB + 0.1:.1f}, which is "
+            f"{SECONDS_PER_GB:.0f} s for each GB"
+        )
