@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hierdp.check.found import FAILS, HOLDS, Found
 from hierdp.check.shape import command_of
-from hierdp.mechanisms.registry import ENTITY, PERSON
+from hierdp.mechanisms.words import ENTITY, PERSON
 from hierdp.privacy.budget import rho_of, split
 from hierdp.privacy.noise import miss_of, threshold
 from hierdp.record.properties import Regions

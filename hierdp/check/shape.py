@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from hierdp.check.found import FAILS, HOLDS, Found
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.layout import is_cells, is_sizes
-from hierdp.mechanisms.registry import BOTTOM_UP, mechanism_of
+from hierdp.mechanisms.registry import mechanism_of
+from hierdp.mechanisms.words import BOTTOM_UP
 from hierdp.record.files import REGIONS
 from hierdp.record.properties import Regions
 

@@ -23,7 +23,7 @@ from hierdp.mechanisms.count_of_counts.mechanism import (
 )
 from hierdp.mechanisms.count_of_counts.plan import Plan, budgets_of, plan_of
 from hierdp.mechanisms.count_of_counts.private import groups_of
-from hierdp.mechanisms.registry import BOTTOM_UP
+from hierdp.mechanisms.words import BOTTOM_UP
 from hierdp.record.step import Steps
 from models import FixedSum, HierarchyQIP, Isotonic, Tree
 

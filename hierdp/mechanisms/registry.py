@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
+from hierdp.mechanisms.words import ENTITY, PERSON, TRIP
+
 
 @dataclass(frozen=True)
 class Method:
@@ -47,13 +49,6 @@ class Mechanism:
         function: Callable[..., Any] = import_module(self.module).from_table
         return function
 
-
-BOTTOM_UP = "bottom-up"
-"""Before the name of a method of count-of-counts: the last level alone is measured."""
-
-ENTITY = "one entity joins or leaves a group; regions and groups are public"
-PERSON = "one person joins or leaves, in one bin; the bins are public"
-TRIP = "one trip is replaced by another; regions and the total are public"
 
 FIORETTO, KUO = "Fioretto & Van Hentenryck 2019", "Kuo et al. 2018"
 BONINSEGNA, QARDAJI = "Boninsegna & Silvestri 2025", "Qardaji, Yang & Li 2013"

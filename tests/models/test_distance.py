@@ -142,10 +142,10 @@ def test_a_kernel_is_compiled_once_for_data_and_answers():
     for x, y in ((data, answer), (answer, data), (answer, answer)):
         assert (distance(x, y, 2, y), exact.dot(x, y), exact.total(x)) == (0, 5, 3)
         assert Isotonic(y, weights=y + 1).certificate(x).optimal
-    kernels = (_integers, exact._dot, exact._total, isotonic_prices._prices)
+    kernels = (_integers, exact._dot, exact._total, isotonic_prices.scan_prices)
     signatures = [(kernel, signature) for kernel in kernels for signature in kernel.signatures]
     assert {kernel for kernel, _ in signatures} == set(kernels)
     for kernel, signature in signatures:
         arrays = [kind for kind in signature if hasattr(kind, "mutable")]
-        read = arrays[:-1] if kernel is isotonic_prices._prices else arrays  # it writes its last
+        read = arrays[:-1] if kernel is isotonic_prices.scan_prices else arrays  # it writes its last
         assert not any(kind.mutable for kind in read)

@@ -16,7 +16,7 @@ from hierdp.mechanisms.clustering.noise_first import laplace, noise_first
 from hierdp.mechanisms.clustering.php import php
 from hierdp.mechanisms.clustering.published import Method, Published
 from hierdp.mechanisms.clustering.structure_first import structure_first
-from hierdp.mechanisms.registry import PERSON
+from hierdp.mechanisms.words import PERSON
 from hierdp.privacy.budget import Ledger, check_epsilon
 from hierdp.privacy.noise import ExactNoise, Noise, deviation_of
 from hierdp.record.release import Release

@@ -30,7 +30,7 @@ from hierdp.mechanisms.count_of_counts.plan import (
 )
 from hierdp.mechanisms.count_of_counts.private import private_groups, private_size
 from hierdp.mechanisms.count_of_counts.top_down import bottom_up, top_down
-from hierdp.mechanisms.registry import ENTITY
+from hierdp.mechanisms.words import ENTITY
 from hierdp.privacy.budget import Ledger, Spend, check_epsilon
 from hierdp.privacy.noise import ExactNoise, Noise, SimulatedNoise, announce
 from hierdp.record.files import ALONE

@@ -11,7 +11,7 @@ import numpy as np
 from hierdp.errors import InputError, listed
 from hierdp.mechanisms.count_of_counts.estimates import METHODS, Method
 from hierdp.mechanisms.count_of_counts.private import MOST_SIZES
-from hierdp.mechanisms.registry import BOTTOM_UP
+from hierdp.mechanisms.words import BOTTOM_UP
 from hierdp.privacy.budget import check_epsilon, rest_of, split
 
 MAX_SIZE = 100_000

@@ -12,7 +12,7 @@ from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.histogram import cumulative
 from hierdp.mechanisms.group_size.repairs import METHODS, Method, Repaired, paper_window
 from hierdp.mechanisms.how import How, checked
-from hierdp.mechanisms.registry import ENTITY
+from hierdp.mechanisms.words import ENTITY
 from hierdp.metrics.group_sizes import constraint_violations
 from hierdp.privacy.budget import Ledger, check_epsilon, split
 from hierdp.privacy.noise import ExactNoise, Noise, NoisyCounts

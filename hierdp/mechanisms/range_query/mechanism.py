@@ -22,7 +22,7 @@ from hierdp.mechanisms.range_query.repairs import Repaired, repaired
 from hierdp.mechanisms.range_query.table import LEAST_SQUARES, answers_of, bin_table, told, tree_table
 from hierdp.mechanisms.range_query.tree import BoxTree
 from hierdp.mechanisms.range_query.wavelet import Wavelet, coefficients, counts_of, sensitivity
-from hierdp.mechanisms.registry import PERSON
+from hierdp.mechanisms.words import PERSON
 from hierdp.privacy.budget import Ledger, check_epsilon
 from hierdp.privacy.noise import ExactNoise, Noise, NoisyCounts, double_geometric_variance
 from hierdp.record.release import Release

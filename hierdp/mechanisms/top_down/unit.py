@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 
 from hierdp.errors import InputError
-from hierdp.mechanisms.registry import TRIP
+from hierdp.mechanisms.words import TRIP
 from hierdp.privacy.noise import Changes
 
 
