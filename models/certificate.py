@@ -48,7 +48,7 @@ class Certificate:
     gap: Number | None
     witness: Witness = field(default_factory=dict, repr=False)
     reason: str = ""
-    unproved: int | None = None
+    unproved: int | None = field(default=None, repr=False)
 
     def __bool__(self) -> bool:
         return self.optimal
