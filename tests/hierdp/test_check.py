@@ -134,7 +134,7 @@ def test_without_proofs(tmp_path):
     assert FAILS not in found.values()
 
 
-@pytest.mark.parametrize("most", [0, 4, 9, 30])
+@pytest.mark.parametrize("most", quick([0, 4, 9, 30], every=4))
 @pytest.mark.parametrize("merge", MERGES)
 def test_steps_too_large_to_keep(tmp_path, monkeypatch, merge, most):
     monkeypatch.setattr(Steps, "MOST", most)
@@ -366,7 +366,7 @@ LEVEL_CHANGES = {
 }
 
 
-@pytest.mark.parametrize("name", LEVEL_CHANGES)
+@pytest.mark.parametrize("name", quick(LEVEL_CHANGES, every=3))
 def test_changed_trips_are_caught_and_named(trips, tmp_path, name):
     folder = shutil.copytree(trips, tmp_path / "out")
     change, caught_by = LEVEL_CHANGES[name]
@@ -421,7 +421,7 @@ def test_changed_counts_of_levels_matched_at_once_are_caught(tmp_path, where):
     assert failed(folder) >= {"consistent", "table from steps"}
 
 
-@pytest.mark.parametrize("name", COUNT_CHANGES)
+@pytest.mark.parametrize("name", quick(COUNT_CHANGES, every=3))
 def test_changed_counts_of_counts_are_caught_and_named(tmp_path, name):
     folder = released("count-of-counts", tmp_path / "out", SimulatedNoise(5), **SIZES, max_size=9)
     assert FAILS not in verdicts(folder).values()

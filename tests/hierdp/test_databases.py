@@ -23,6 +23,8 @@ from hierdp.errors import InputError
 from hierdp.tables import Database, Prefixes, flows, group_sizes, read, read_regions
 from tests.marks import quick
 
+pytestmark = pytest.mark.slow
+
 NUMBER = itertools.count()
 
 

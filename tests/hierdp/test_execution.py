@@ -521,6 +521,7 @@ def test_workers_with_another_hierdp_are_refused(local, monkeypatch):
         execution.using(scheduler=local.scheduler_address).__enter__()
 
 
+@pytest.mark.slow
 def test_fingerprints_follow_source_and_versions(monkeypatch, tmp_path):
     def anew():
         source.fingerprint.cache_clear()

@@ -25,6 +25,7 @@ def regions(draw):
 LEVELS = ["state", "county", "block"]
 
 
+@pytest.mark.slow
 @given(regions())
 @settings(max_examples=100, deadline=None)
 def test_columns_round_trip(rows):

@@ -259,6 +259,7 @@ def test_numbers_beyond_the_bins_are_not_quoted(tmp_path):
 # --- the disk --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_nothing_is_written_but_the_release(tmp_path):
     """Seen from the system's calls: files are made in the folder that becomes the release, nowhere else."""
     if shutil.which("strace") is None:

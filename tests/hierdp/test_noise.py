@@ -20,6 +20,7 @@ from hierdp.mechanisms.top_down import Unit
 from hierdp.privacy import noise as module
 from hierdp.privacy.noise import BLOCK, Changes, ExactNoise, NoisyCounts, SimulatedNoise, miss_of, threshold
 from hierdp.tables import GroupSizes
+from tests.marks import quick
 
 DRAWS = 20_000
 NEVER = 1e-12
@@ -52,7 +53,7 @@ def moments(pmf, reach):
     return (p * k**2).sum(), (p * k**4).sum()
 
 
-@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("source", quick(SOURCES, every=3))
 @pytest.mark.parametrize(
     ("law", "sensitivity", "loss"),
     [

@@ -86,6 +86,7 @@ def test_nothing_else_imports_the_shared_seed():
                 assert file.name == "reproduce.py", file
 
 
+@pytest.mark.slow
 def test_a_release_does_not_load_them():
     code = """
 import sys, pandas as pd, hierdp

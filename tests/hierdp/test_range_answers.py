@@ -19,6 +19,7 @@ from hierdp.mechanisms.range_query.tree import grid_tree, hierarchy_tree
 from hierdp.mechanisms.range_query.wavelet import Wavelet, coefficients
 from hierdp.privacy.noise import double_geometric_variance
 from hierdp.tables.binning import Histogram
+from tests.marks import quick
 
 SHAPES = [
     ((8,), 2),
@@ -107,7 +108,7 @@ def test_variances_of_the_wavelet_are_those_of_its_inverse():
         np.testing.assert_allclose(source.bin_variances().ravel(), 3.0 * (inverse**2).sum(axis=1))
 
 
-@pytest.mark.parametrize("method", [m for m in METHODS if not m.startswith("H_tree")])
+@pytest.mark.parametrize("method", quick([m for m in METHODS if not m.startswith("H_tree")], every=3))
 def test_standard_errors_are_those_of_simulated_releases(method):
     """Means of many runs are unbiased, and their squared errors what the release says, to sampling error."""
     rng = np.random.default_rng(2)

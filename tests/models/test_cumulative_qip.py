@@ -11,6 +11,7 @@ from models import CumulativeQIP, Tree, lagrangian_bound
 from models.witnesses.branches import least
 from models.witnesses.cumulative import Data
 from solvers import fast, solve
+from tests.marks import quick
 
 
 def answers(model):
@@ -80,7 +81,7 @@ def witness_of(rng, model, scale=8):
     return y, falls, rises
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", quick(range(40), every=3))
 def test_the_bound_is_the_general_one_of_the_program(seed):
     rng = np.random.default_rng(seed)
     model = drawn(seed)
@@ -114,7 +115,7 @@ def test_no_witness_lifts_the_bound_over_the_optimum_of_any_tiny_instance(step):
                     assert not proof.optimal or proof.objective <= best + 1e-7
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", quick(range(60), every=3))
 def test_relaxed_answers_are_proved(seed):
     model = replace(drawn(seed, 200), integer=False)
     x, witness = fast.answer(model)

@@ -204,6 +204,7 @@ def test_gaps_in_floats_are_exact_to_rounding(y, p, integer, bounded, data):
     assert proof.bound <= best + tolerance
 
 
+@pytest.mark.slow
 def test_gaps_of_a_hundred_thousand_entries():
     rng = np.random.default_rng(3)
     n = 10**5

@@ -259,6 +259,7 @@ def test_ugly_whole_data_are_proved_and_perturbations_judged(y, p, data, weight,
             assert judged.gap == cost - judged.bound
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=25),
     st.sampled_from([1, 2]),

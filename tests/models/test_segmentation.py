@@ -13,10 +13,11 @@ from models.witnesses import ordered_runs
 from solvers import fast, solve
 from solvers.fast import segment_paths
 from tests.brute import blocks
+from tests.marks import quick
 from tests.models.test_clustering import marks, run_cost
 
 
-@pytest.fixture(params=["fractions", "floats"])
+@pytest.fixture(params=quick(["floats", "fractions"]))
 def arithmetic(request, monkeypatch):
     if request.param == "floats":
         monkeypatch.setattr(segmentation, "EXACT_UP_TO", 0)

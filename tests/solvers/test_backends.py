@@ -34,7 +34,7 @@ def named(name: str) -> Backend:
     return backend
 
 
-@pytest.mark.parametrize("what", MODELS)
+@pytest.mark.parametrize("what", quick(MODELS, every=3))
 @pytest.mark.parametrize("name", NAMES)
 def test_the_same_optimum_or_a_reason(name, what):
     backend, model = named(name), MODELS[what]
@@ -118,12 +118,14 @@ def test_the_last_unit_counts():
             assert (name, found.status, found.objective) == (name, "optimal", 16_322)
 
 
+@pytest.mark.slow
 def test_first_order_methods_are_asked_for_more_than_by_default():
     model = Isotonic(np.random.default_rng(1).normal(0, 50, 160)[120:], p=1)
     for name in ("pdlp", "osqp", "scs"):
         assert solve(model, name).objective == pytest.approx(solve(model).objective, rel=1e-8), name
 
 
+@pytest.mark.slow
 def test_weights_and_mixed_programs_through_cvxpy():
     weighted = Isotonic([3.0, 1.0, 4.0, 2.0], weights=[1, 9, 2, 5])
     for name in ("clarabel", "osqp", "scs", "cvxpy:highs"):
@@ -173,6 +175,7 @@ def test_lines_over_the_reals_bound_better_than_squares():
     assert smooth.bound + 1e-6 < lines.bound <= best.objective
 
 
+@pytest.mark.slow
 def test_whole_numbers_may_cost_fractions():
     model = Isotonic([7.25, 3.5, 9.5, -2, 5], weights=[1, 0.5, 2, 1, 0.25], integer=True)
     for name in ("highs", "ortools:scip", "scip", "glpk_mi"):
@@ -324,6 +327,7 @@ def test_programs_of_both_kinds_of_squares_are_refused_by_lines_only():
         assert solve(program, "gurobi").objective == pytest.approx(1 + 1.5**2)
 
 
+@pytest.mark.slow
 def test_relaxed_instances_agree_over_the_reals():
     model = replace(MODELS["tree"], integer=False)
     best = float(solve(model).objective)

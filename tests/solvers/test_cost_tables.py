@@ -7,6 +7,7 @@ from models import HierarchyQIP, Tree
 from solvers import solve
 from solvers.backends import cost_tables
 from solvers.backends.cost_tables import by_program, by_slopes, solve_by_tables
+from tests.marks import quick
 
 
 def instance(seed, window=2):
@@ -16,7 +17,7 @@ def instance(seed, window=2):
     return HierarchyQIP(tree, noisy, int(np.maximum(noisy[0], 0).sum()), window=window)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", quick(range(12), every=4))
 def test_constraint_programs_and_merged_slopes_agree_cell_by_cell(seed):
     model = instance(seed)
     slow, cells = solve_by_tables(model, by_program())
@@ -42,7 +43,7 @@ def test_a_cell_has_one_thread(monkeypatch):
     assert set(asked) == {1}
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", quick(range(60), every=4))
 def test_the_tables_give_the_optimum_that_the_fast_path_gives(seed):
     model = instance(seed, window=(0, 1, 3, None)[seed % 4])
     by_tables, _ = solve_by_tables(model, by_slopes)

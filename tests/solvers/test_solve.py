@@ -260,6 +260,7 @@ def test_the_table_of_backends():
         assert backend.installed == bool(backend.version)
 
 
+@pytest.mark.slow
 def test_a_killed_process_has_crashed_and_the_next_solve_works():
     assert solve(Isotonic([2, 1], integer=True), "highs").status == "optimal"
     ours = worker._worker(find("highs"))

@@ -172,6 +172,7 @@ ended("CBC", cvxpy_any.cp.SolverError("no pivot"), None)
 """
 
 
+@pytest.mark.slow
 def test_how_solvers_behind_cvxpy_end():
     done = subprocess.run([sys.executable, "-c", CVXPY_ENDS], capture_output=True, text=True, check=True)
     limits = ["numerical", "numerical", "time_limit", "feasible", "time_limit"]
