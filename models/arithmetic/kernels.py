@@ -70,9 +70,10 @@ def helper(function: Callable[P, R]) -> Callable[P, R]:
 def without_linear_algebra() -> None:
     """Load Numba without SciPy's linear algebra, which takes longer to import than Numba itself.
 
-    Numba imports it with its own functions of arrays, for the matrix products of kernels. No kernel of ours
-    has one, and in this process none can have one from now on: this is for a command line's process, which
-    runs nobody else's kernels. Without effect where either is already loaded.
+    Numba, of which SciPy is an optional dependency, imports it with its own functions of arrays, for the
+    matrix products of kernels. No kernel of ours has one, and in this process none can have one from now on:
+    this is for a command line's process, which runs nobody else's kernels. It has no effect if either is
+    already loaded.
     """
     functions, algebra = "numba.np.arraymath", "scipy.linalg"
     loaded: dict[str, Any] = sys.modules
