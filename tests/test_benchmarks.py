@@ -15,6 +15,8 @@ from hierdp.execution import store
 from solvers import solve
 from tests.marks import quick
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[1]
 
 ROUNDS = ("rounded", "numpy.rint")

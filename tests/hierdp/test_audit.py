@@ -25,6 +25,8 @@ from hierdp.privacy.noise import Changes, ExactNoise, NoisyCounts, SimulatedNois
 from hierdp.reproduce.kuo2018.shared_seed import OneSeed
 from tests.marks import quick
 
+pytestmark = pytest.mark.slow
+
 METHODS = {method.name for mechanism in MECHANISMS.values() for method in mechanism.methods}
 
 

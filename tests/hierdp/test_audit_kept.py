@@ -20,6 +20,8 @@ from hierdp.cli import main
 from hierdp.errors import InputError
 from hierdp.privacy.noise import SimulatedNoise
 
+pytestmark = pytest.mark.slow
+
 RUNS = 12
 
 

@@ -23,6 +23,8 @@ from models import BudgetSplit, Chebyshev, CostTable, CumulativeQIP, HierarchyQI
 from models.instances import load
 from solvers import Solution, solve
 
+pytestmark = pytest.mark.slow
+
 WHOLE = Chebyshev([5, 3, -2, 7], total=4)
 REAL = Isotonic([3.0, 1.0, 4.0, 1.5], integer=False)
 

@@ -17,6 +17,8 @@ from hierdp.record import files, proofs
 from models.instances import packed, unpacked
 from tests.marks import quick
 
+pytestmark = pytest.mark.slow
+
 CHECK = """
 import sys
 from hierdp.check import FAILS, check

@@ -20,6 +20,8 @@ from hierdp.reports.release import release_report
 from models import Tree
 from tests.marks import quick
 
+pytestmark = pytest.mark.slow
+
 LAWS = [Law(gaussian, scale) for gaussian in (False, True) for scale in (0.6, 0.9, 3.0, 12.5)]
 
 

@@ -328,6 +328,7 @@ TIED = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", quick(TIED, every=6))
 def test_a_table_that_its_steps_do_not_give(tmp_path, name):
     mechanism, options, change = TIED[name]
@@ -708,6 +709,7 @@ OTHERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", quick(OTHERS, every=6))
 def test_proofs_of_something_else(tmp_path, name):
     mechanism, options, change, caught_by = OTHERS[name]

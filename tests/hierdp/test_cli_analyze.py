@@ -14,6 +14,8 @@ from hierdp.analysis.given import Given
 from hierdp.analysis.methods import Row
 from hierdp.cli import main
 
+pytestmark = pytest.mark.slow
+
 
 def run(*arguments: str, given: str | None = None):
     return CliRunner().invoke(main, ["analyze", *arguments], input=given, catch_exceptions=False)

@@ -10,6 +10,8 @@ from hierdp.cli import main
 from hierdp.verification.judge import verify
 from models import Chebyshev
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def demo(monkeypatch, tmp_path):

@@ -38,6 +38,8 @@ from solvers import fast
 from solvers import process as solver_process
 from tests.marks import quick
 
+pytestmark = pytest.mark.slow
+
 ITEMS = [(x,) for x in range(20)]
 SQUARES = [x * x for x in range(20)]
 

@@ -32,6 +32,8 @@ from solvers.backends import table
 from tests.marks import but_for_compiling, quick
 from tests.solvers.badly import told
 
+pytestmark = pytest.mark.slow
+
 TABLE = "town,home\n" + "".join(f"town{i % 9},{i}\n" * (i % 4 + 1) for i in range(60))
 RELEASE = "release group-size in.csv --levels town --group home --max-size 5 --epsilon 1 --out out"
 WAYS = ("lie", "lie well", "break", "die", "eat", "hang")

@@ -323,6 +323,7 @@ def test_a_release_tells_the_fingerprint_of_what_it_wrote():
 FULL = Path("/dev/full")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not FULL.exists(), reason="needs a device that is always full")
 def test_output_to_a_full_device():
     with FULL.open("w") as full:

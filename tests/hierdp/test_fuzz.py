@@ -25,6 +25,8 @@ from hierdp.errors import InputError
 from hierdp.tables import flows, group_sizes, read_regions
 from tests.marks import quick
 
+pytestmark = pytest.mark.slow
+
 SECONDS = float(os.environ.get("HIERDP_FUZZ_SECONDS", "5"))
 FIRST = int(os.environ.get("HIERDP_FUZZ_SEED", "1000"))
 

@@ -11,6 +11,8 @@ import pytest
 from hierdp import Numbers, SimulatedNoise, release
 from tests.marks import quick
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 HEAVY = {"cvxpy", "ortools", "highspy", "pyomo", "opendp", "duckdb", "ibis", "matplotlib", "pandas"}
 

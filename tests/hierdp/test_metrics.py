@@ -19,6 +19,8 @@ from hierdp.metrics.group_sizes import (
 from hierdp.privacy.noise import SimulatedNoise
 from models import Tree
 
+pytestmark = pytest.mark.slow
+
 
 @given(st.lists(st.integers(0, 6), max_size=12), st.randoms())
 @settings(deadline=None)

@@ -10,6 +10,8 @@ from hierdp.errors import InputError
 from hierdp.privacy.noise import ExactNoise, SimulatedNoise
 from tests.marks import quick
 
+pytestmark = pytest.mark.slow
+
 SOURCES = {"exact": ExactNoise, "simulated": lambda: SimulatedNoise(5)}
 
 

@@ -14,6 +14,8 @@ from hierdp.counts.axes import Numbers
 from hierdp.errors import InputError
 from hierdp.reports.release import release_report as drawn
 
+pytestmark = pytest.mark.slow
+
 
 def release_report(made, **words):
     return drawn(made.table, made.manifest(**words))

@@ -21,6 +21,8 @@ from hierdp.tables import Prefixes, flows, group_sizes, read_parents, read_regio
 from hierdp.tables.runs import group_runs
 from tests.marks import quick
 
+pytestmark = pytest.mark.slow
+
 LIST = "the table of groups"
 
 # --- entities + groups + regions -------------------------------------------------------------------------

@@ -17,6 +17,8 @@ from hierdp.privacy.budget import rho_of
 from hierdp.privacy.noise import SimulatedNoise
 from hierdp.tables import Flows
 
+pytestmark = pytest.mark.slow
+
 DELTA = 1e-6
 
 

@@ -13,6 +13,8 @@ from models.arithmetic.whole_sums import whole_sums
 from solvers import fast, solve
 from solvers.fast import exact_paths
 
+pytestmark = pytest.mark.slow
+
 NOISES = [Fraction(0), Fraction(1, 3), 2 * Fraction(0.1) ** 2, Fraction(2), Fraction(2**61)]
 PRICES = [Fraction(0), Fraction(7, 3), Fraction(-5), Fraction(0.1), Fraction(4000), Fraction(10**30 + 1, 7)]
 

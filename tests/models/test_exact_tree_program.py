@@ -157,6 +157,7 @@ def test_a_program_has_its_models_objective_and_constraints(kind, seed):
             assert model.violations(x)
 
 
+@pytest.mark.slow
 def test_feasible_answers_fit_their_programs_and_optima_stay_inside():
     from solvers import solve
 
@@ -241,6 +242,7 @@ for path in sys.argv[1:]:
 """
 
 
+@pytest.mark.slow
 def test_files_hold_the_same_optimum(tmp_path):
     """In a process of its own: highspy and OR-tools do not share one."""
     from solvers import solve

@@ -13,6 +13,8 @@ from solvers import fast, prove
 from solvers.fast.isotonic_split import optimum
 from tests.brute import isotonic_cost, isotonic_real, monotone
 
+pytestmark = pytest.mark.slow
+
 WEIGHTS = [None, (1, 2, 3, 1), (3, 1, 1, 5)]
 BOUNDS = [{}, {"lower": 0}, {"upper": 1}, {"lower": 0, "upper": 1}, {"last": 1}, {"lower": -1, "last": 0}]
 

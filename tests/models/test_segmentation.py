@@ -41,6 +41,7 @@ def kinds(rng, n):
     ]
 
 
+@pytest.mark.slow
 def test_every_tiny_instance(arithmetic):
     exact = arithmetic == "fractions"
     for n in range(1, 6):
