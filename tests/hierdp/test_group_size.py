@@ -51,6 +51,7 @@ def asked(sizes, method):
     return towns.groups, noise.true
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("method", "sensitivity"), quick([("M_c^dp", 1), ("M_H^dp", 2)]))
 def test_sensitivity_of_every_neighbour(method, sensitivity):
     """One entity more in any group of any table: each level changes by at most that, and G not at all."""

@@ -43,6 +43,7 @@ def small(counts=(40, 30, 7, 12)):
 # --- what all have in common -----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(flows(), st.sampled_from(list(METHODS)), st.integers(0, 2**32 - 1), st.data())
 @quiet
 def test_releases_are_consistent(data, method, seed, draw):

@@ -24,6 +24,8 @@ from hierdp.execution import seal
 from hierdp.record import files, written, zips
 from hierdp.record import release as record
 
+pytestmark = pytest.mark.slow
+
 NAMES = ["a\rb", "c\nd", 'e"f,g', "x\x1b[31m", "[bold]y[/bold]", "z", "\u202eright"]
 
 

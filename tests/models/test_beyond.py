@@ -9,6 +9,8 @@ from models import Chebyshev, SparsestChebyshev, Tree, TreeChebyshev
 from solvers import fast, prove, solve
 from solvers.fast.tree_chebyshev import least_distance
 
+pytestmark = pytest.mark.slow
+
 
 def test_fewest_positives_on_all_tiny_instances():
     checked = 0

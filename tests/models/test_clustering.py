@@ -95,6 +95,7 @@ def test_every_tiny_instance_in_floats(scale):
                 assert proof.gap == pytest.approx(float(cost - best), abs=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("in_floats")
 def test_the_search_is_the_plain_program_on_hundreds_of_instances():
     rng = np.random.default_rng(3)
@@ -119,6 +120,7 @@ def test_the_search_is_the_plain_program_on_hundreds_of_instances():
         assert model.certificate(x).optimal
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("in_floats")
 def test_the_check_finds_every_pair_that_potentials_break():
     rng = np.random.default_rng(4)

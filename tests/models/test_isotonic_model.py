@@ -220,6 +220,7 @@ ugly = st.one_of(
 )
 
 
+@pytest.mark.slow
 @given(
     ugly,
     st.sampled_from([1, 2]),

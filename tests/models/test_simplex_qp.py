@@ -193,6 +193,7 @@ ugly = st.one_of(
 )
 
 
+@pytest.mark.slow
 @given(ugly, st.one_of(st.just(0), st.integers(0, 50), st.integers(0, 10**13)), st.data())
 @settings(max_examples=300, deadline=None, derandomize=True)
 def test_ugly_vectors_are_proved(y, total, data):
