@@ -12,7 +12,8 @@ SECONDS_PER_GB = 30.0
 """A limit of so many gigabytes of memory is one of so much time, too."""
 
 _OF_A_ROW, _OF_A_PROBLEM, _OF_A_VARIABLE = 1e-5, 2.5e-3, 2e-6
-"""Seconds, rather too many: measured on releases of 10⁴ to 10⁶ regions on two cores of 2024."""
+"""Seconds of processor time, rounded up: from checks of releases with 10⁵ and 10⁶ regions, and of releases
+with thousands of small problems."""
 
 
 class TooLong(InputError):
@@ -20,7 +21,7 @@ class TooLong(InputError):
 
 
 def refuse_to_take_long(manifest: Mapping[str, Any], rows: int, limit: int) -> None:
-    """That a check is over in 30 s for each gigabyte of the limit.
+    """Refuse a check that may take more than 30 s for each gigabyte of the limit.
 
     Parameters
     ----------
