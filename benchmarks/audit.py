@@ -15,14 +15,12 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hierdp.audit import CASES, Case, audit
 from hierdp.audit.bound import at_least, at_most, least_epsilon
 from hierdp.privacy.budget import Spend
 from hierdp.privacy.noise import NoisyCounts, SimulatedNoise
-
-Ints = NDArray[np.int64]
+from models.arithmetic.arrays import Ints
 
 FIRST = 500
 """Runs to begin with."""

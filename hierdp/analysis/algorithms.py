@@ -20,12 +20,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from hierdp.analysis.regular import plain
 from hierdp.analysis.shape import height
-
-Floats = NDArray[np.float64]
+from models.arithmetic.arrays import Floats
 
 
 @dataclass(frozen=True, eq=False)

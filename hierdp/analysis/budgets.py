@@ -10,15 +10,14 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from hierdp.analysis.queries import Queries
 from hierdp.analysis.shape import height
 from hierdp.privacy.budget import check_epsilon
 from models import BudgetSplit
+from models.arithmetic.arrays import Floats
 from models.certificate import Certificate
-
-Floats = NDArray[np.float64]
 
 ROUNDS = 10_000
 """Rounds after which `iterated` gives up; some hundred are enough in all cases that we know."""

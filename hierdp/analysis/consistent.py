@@ -32,9 +32,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from models import ConstrainedInference, Tree
+from models.arithmetic.arrays import Floats
 from models.arithmetic.kernels import kernel
-
-Floats = NDArray[np.float64]
 
 
 class ConsistentVariance:

@@ -7,16 +7,14 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from hierdp.analysis import wavelet
 from hierdp.analysis.consistent import ConsistentVariance
 from hierdp.analysis.regular_ranges import of_ranges
 from hierdp.analysis.shape import level_sizes, range_tree
 from hierdp.errors import InputError
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from models.arithmetic.arrays import Floats, Ints
 
 WORK = 1 << 31
 """Cells times boxes up to which given boxes of two or more dimensions are gone through."""

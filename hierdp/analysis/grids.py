@@ -27,8 +27,7 @@ from hierdp.analysis import regular
 from hierdp.analysis.shape import level_sizes
 from hierdp.analysis.workload import Axis
 from hierdp.errors import InputError
-
-Floats = NDArray[np.float64]
+from models.arithmetic.arrays import Floats
 
 KINDS = 1 << 18
 """Shares of runs, (h + 1)^d, up to which trees are summed that are not complete."""

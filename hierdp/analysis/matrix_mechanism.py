@@ -22,13 +22,11 @@ from typing import Any
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from hierdp.errors import InputError
 from models import StrategySDP
+from models.arithmetic.arrays import Floats
 from models.certificate import Certificate
-
-Floats = NDArray[np.float64]
 
 MOST_BINS = 512
 """As in Table 3."""

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hierdp.analysis import matrix_mechanism
 from hierdp.analysis.budgets import closed_form, equal, geometric, iterated, noise_variance
@@ -15,8 +14,7 @@ from hierdp.analysis.grids import feasible
 from hierdp.analysis.queries import Queries
 from hierdp.analysis.shape import height
 from hierdp.errors import InputError
-
-Floats = NDArray[np.float64]
+from models.arithmetic.arrays import Floats
 
 MOST_BRANCHING = 1024
 """As the paper: branching factors beyond are not tried, but for the flat method's."""

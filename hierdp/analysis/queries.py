@@ -11,14 +11,12 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from hierdp.analysis import grids, wavelet
 from hierdp.analysis.workload import PREFIX, RANGE, WHOLE, Axis
 from hierdp.errors import InputError
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from models.arithmetic.arrays import Floats
 
 
 class Queries(Protocol):

@@ -18,8 +18,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from hierdp.analysis.shape import height, level_sizes
 from hierdp.analysis.workload import RANGE, Axis
+from models.arithmetic.arrays import Floats
 
-Floats = NDArray[np.float64]
 Node = tuple[Any, Any, Any]
 """e, m and D."""
 

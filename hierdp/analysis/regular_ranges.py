@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hierdp.analysis.shape import level_sizes
-
-Ints = NDArray[np.int64]
+from models.arithmetic.arrays import Ints
 
 
 def of_ranges(bins: int, branching: int, precision: Any, start: Ints, stop: Ints) -> NDArray[Any]:

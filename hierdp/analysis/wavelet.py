@@ -17,11 +17,10 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from hierdp.analysis.workload import Axis
-
-Floats = NDArray[np.float64]
+from models.arithmetic.arrays import Floats
 
 
 def depth(bins: int) -> int:

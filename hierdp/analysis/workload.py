@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from models.arithmetic.arrays import Floats
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import betaincinv
 
-Floats = NDArray[np.float64]
+from models.arithmetic.arrays import Floats
 
 ORDERS = 1 + np.geomspace(0.05, 50, 12)
 """Some α; each gives a lower bound on ρ, and so does the limit at α = 1."""

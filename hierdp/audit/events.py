@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hierdp.audit.bound import at_least, at_most, least_epsilon, least_rho
+from models.arithmetic.arrays import Floats, Ints
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 Seen = dict[str, float]
 """Released numbers of one run, by name. What is not there is 0."""
 

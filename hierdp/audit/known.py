@@ -10,13 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hierdp.audit.events import Condition, Event, Seen, whole
 from hierdp.privacy.budget import Spend
 from hierdp.privacy.noise import Changes, NoisyCounts, SimulatedNoise, threshold
-
-Ints = NDArray[np.int64]
+from models.arithmetic.arrays import Ints
 
 
 class Undisturbed(SimulatedNoise):

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from models.arithmetic.arrays import Floats
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-Floats = NDArray[np.float64]
 
 SHIFT = 0.01
 """Seconds added to each time before its logarithm: what is quicker than that counts as equally quick."""

@@ -29,9 +29,9 @@ from numpy.typing import NDArray
 from hierdp.check.found import FAILS, HOLDS, Found
 from hierdp.privacy.noise import double_geometric_variance
 from models import Tree
+from models.arithmetic.arrays import Ints
 
 Floats = NDArray[np.floating[Any]]
-Ints = NDArray[np.int64]
 
 ODDS = 1e9
 """An honest release fails at most once in so many."""

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hierdp.check.again import EXACT, compare, compare_settings
 from hierdp.check.noise import Law, Twice
@@ -16,11 +15,11 @@ from hierdp.counts.axes import axis_of
 from hierdp.mechanisms.clustering import ahp, grouping_smoothing, noise_first
 from hierdp.mechanisms.clustering.ahp_rules import RULES
 from hierdp.mechanisms.clustering.published import sums_of
+from models.arithmetic.arrays import Ints
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-Ints = NDArray[np.int64]
 
 MEASURED = (*RULES, "NF", "GS")
 """Whose clusters follow from the noisy counts in the table; those of others are drawn, and public."""

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hierdp.check.again import compare, compare_settings
 from hierdp.check.noise import Law, Twice, of_tree
@@ -26,11 +25,11 @@ from hierdp.mechanisms.count_of_counts.private import groups_of
 from hierdp.mechanisms.words import BOTTOM_UP
 from hierdp.record.step import Steps
 from models import FixedSum, HierarchyQIP, Isotonic, Tree
+from models.arithmetic.arrays import Ints
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-Ints = NDArray[np.int64]
 
 NUMBERS = "numbers of groups"
 

@@ -21,11 +21,11 @@ from hierdp.privacy.noise import Changes, deviation_of, threshold
 from hierdp.record.properties import Regions
 from hierdp.tables import Flows
 from models import Chebyshev, FixedSum
+from models.arithmetic.arrays import Ints
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-Ints = NDArray[np.int64]
 
 FLOATS = 1e-6
 """Relative to the largest noisy count: how far off a solver's real answer may be."""

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hierdp.check.again import compare, compare_settings
 from hierdp.check.noise import Law, of_tree
@@ -26,7 +25,6 @@ from models import CumulativeQIP, HierarchyQIP, Isotonic
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-Ints = NDArray[np.int64]
 
 RELAXED = "relaxed consistency of all regions", "relaxed, monotone and consistent"
 WHOLE = "consistency of all regions", "monotone and consistent"

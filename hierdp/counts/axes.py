@@ -17,8 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError, listed
-
-Ints = NDArray[np.int64]
+from models.arithmetic.arrays import Ints
 
 MOST_BINS = 2**27
 """Of a histogram: a GiB of counts."""

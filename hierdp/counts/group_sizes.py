@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
 from hierdp.counts.hierarchy import Hierarchy
-
-Ints = NDArray[np.int64]
+from models.arithmetic.arrays import Ints
 
 
 @dataclass(frozen=True, eq=False)

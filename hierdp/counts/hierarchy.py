@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hierdp.errors import InputError, listed, unknown_column
+from models.arithmetic.arrays import Ints
 from models.tree import Tree
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Index
 
-Ints = NDArray[np.int64]
 Names = NDArray[np.object_]
 
 

@@ -6,15 +6,14 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError
+from models.arithmetic.arrays import Ints
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-Ints = NDArray[np.int64]
 Regions = Mapping[str, Hierarchy]
 
 SIZES = {"level", "level_name", "region", "parent", "size", "groups"}

@@ -13,14 +13,13 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from hierdp.counts.group_sizes import GroupSizes
 from hierdp.counts.hierarchy import Hierarchy
+from models.arithmetic.arrays import Ints
 from models.arithmetic.segments import by_segment
 from models.tree import Tree
-
-Ints = NDArray[np.int64]
 
 LARGEST_SIZE = 2**31 - 1
 """Of a group, where nothing else is said; larger ones count as of this size."""

@@ -11,14 +11,12 @@ import random
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError, listed
 from hierdp.tables import Flows
+from models.arithmetic.arrays import Ints
 from models.tree import Tree
-
-Ints = NDArray[np.int64]
 
 SHARES = {"complete": 1.0, "dense": 0.5, "sparse": 0.01}
 """Of the possible pairs of areas, how many have trips."""

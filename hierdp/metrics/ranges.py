@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from hierdp.errors import InputError
 from models.arithmetic import exact
+from models.arithmetic.arrays import Ints
 
-Ints = NDArray[np.int64]
 Sizes = Iterable[int | Sequence[int]]
 
 

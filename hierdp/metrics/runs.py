@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from models import Tree
 
-Ints = NDArray[np.int64]
-
 
 def earth_movers_runs(true: Runs, released: Runs) -> NDArray[Any]:
     """Entities to add or remove to turn each row of one table into that of the other.

@@ -15,14 +15,12 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hierdp.errors import InputError
 from hierdp.execution import progress
 from hierdp.privacy.budget import Spend
+from models.arithmetic.arrays import Ints
 from models.programs.layout import processors
-
-Ints = NDArray[np.int64]
 
 BLOCK = 2_000
 """Exact draws that a thread makes at once: some 20 ms of work, after which Ctrl-C is heeded."""

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.layout import cells_at, is_cells, is_sizes
 from hierdp.errors import InputError
+from models.arithmetic.arrays import Ints
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-Ints = NDArray[np.int64]
 Regions = Mapping[str, Hierarchy]
 
 ROUNDING = 1e-6

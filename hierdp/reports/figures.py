@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from models.arithmetic.arrays import Floats
+
 WIDTH, HEIGHT = 860, 300
 LEFT, RIGHT, TOP, BOTTOM = 72, 16, 34, 46
 BLUE = "#0072B2"
@@ -29,8 +31,6 @@ COLOURS = ((0, 34, 78), (67, 78, 108), (125, 124, 120), (188, 175, 111), (254, 2
 
 SKEWED = 20
 """Where the largest count is more than so many times the median positive one, colours are logarithmic."""
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

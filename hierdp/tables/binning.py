@@ -8,7 +8,7 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from hierdp.counts.axes import MOST_BINS, Axis, Dates, Names, Numbers, tree_order
 from hierdp.errors import InputError
@@ -17,8 +17,7 @@ from hierdp.tables import AxisLike, read
 from hierdp.tables.columns import LARGEST, Column, Fault, column_of, refuse, whole_of
 from hierdp.tables.places import located, missing_regions, refuse_strangers
 from hierdp.tables.sources import Table, run
-
-Ints = NDArray[np.int64]
+from models.arithmetic.arrays import Ints
 
 
 @dataclass(frozen=True, eq=False)

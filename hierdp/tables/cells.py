@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError
@@ -16,8 +15,7 @@ from hierdp.tables.axes import Axis, AxisLike
 from hierdp.tables.columns import LARGEST, refuse, whole_of
 from hierdp.tables.places import located, missing_regions, refuse_strangers
 from hierdp.tables.sources import read, run
-
-Ints = NDArray[np.int64]
+from models.arithmetic.arrays import Ints
 
 MOST_CELLS = 10**8
 """Cells of a level that fit in memory: sums over them are taken in 64 bits."""

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError, listed
@@ -15,8 +14,8 @@ from hierdp.tables.axes import Axis
 from hierdp.tables.columns import Column, Fault, column_of, refuse, text_of, whole_of
 from hierdp.tables.places import OPTION, located, missing_regions, refuse_strangers
 from hierdp.tables.sources import Table, read, run
+from models.arithmetic.arrays import Ints
 
-Ints = NDArray[np.int64]
 Counted = tuple[Hierarchy, Ints, Ints, Ints]
 
 MOST_PARTS = 256

@@ -6,15 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hierdp.counts.group_sizes import GroupSizes
 from hierdp.counts.hierarchy import Hierarchy, as_names
 from hierdp.errors import InputError
 from hierdp.tables.axes import Axis
 from hierdp.tables.groups import Asked, count_groups, count_listed_groups
-
-Ints = NDArray[np.int64]
+from models.arithmetic.arrays import Ints
 
 MOST_CELLS = 2**32  # 32 GiB: far beyond, the system kills the process rather than say no
 

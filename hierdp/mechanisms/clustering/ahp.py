@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hierdp.errors import InputError
 from hierdp.mechanisms.clustering.ahp_rules import Rule
@@ -18,8 +17,7 @@ from hierdp.mechanisms.clustering.published import Published, of_clusters, sums_
 from hierdp.privacy.budget import check_share, split
 from hierdp.privacy.noise import Noise, double_geometric_variance
 from hierdp.record.step import Solving, Step
-
-Ints = NDArray[np.int64]
+from models.arithmetic.arrays import Ints
 
 SHARE, ETA = 0.7, 0.35
 """ε₁/ε, the share for sorting and clustering; and η of the threshold η·ln(n)/ε₁.

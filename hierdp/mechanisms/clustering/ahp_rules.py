@@ -7,13 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hierdp.record.step import Solving, Step
 from models import Clustering
+from models.arithmetic.arrays import Ints
 from models.arithmetic.kernels import kernel
-
-Ints = NDArray[np.int64]
 
 Rule = Callable[..., tuple[Ints, tuple[Step, ...]]]
 """From ascending values, the scale of the noise on a cluster's sum and what solves the problems that come up,

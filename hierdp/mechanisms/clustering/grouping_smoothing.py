@@ -12,14 +12,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hierdp.errors import InputError
 from hierdp.mechanisms.clustering.published import Published, of_clusters, sums_of
 from hierdp.privacy.budget import check_share, split
 from hierdp.privacy.noise import Noise
-
-Ints = NDArray[np.int64]
+from models.arithmetic.arrays import Ints
 
 
 def gs(

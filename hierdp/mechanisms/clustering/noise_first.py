@@ -8,14 +8,12 @@ chosen from the noisy counts, and costs nothing more.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hierdp.mechanisms.clustering.published import Published, of_clusters, sums_of
 from hierdp.privacy.noise import Noise, NoisyCounts, double_geometric_variance
 from hierdp.record.step import Solving, Step
 from models import Segmentation
-
-Ints = NDArray[np.int64]
+from models.arithmetic.arrays import Ints
 
 
 def noise_first(counts: Ints, epsilon: float, noise: Noise) -> Published:

@@ -14,14 +14,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hierdp.mechanisms.clustering.published import Published, of_clusters
 from hierdp.privacy.budget import Spend, check_share, split
 from hierdp.privacy.noise import LARGEST_SCALE, Noise
+from models.arithmetic.arrays import Ints
 from models.arithmetic.kernels import kernel
-
-Ints = NDArray[np.int64]
 
 SENSITIVITY = 2
 """Of a cluster's cost, rounded up to whole people, for one person more or less in one of its bins.

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from hierdp.privacy.budget import Spend
 from hierdp.privacy.noise import NoisyCounts
 from hierdp.record.step import Step
-
-Ints = NDArray[np.int64]
+from models.arithmetic.arrays import Ints
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,15 +14,13 @@ or is a noisy maximum that is paid for.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hierdp.errors import InputError
 from hierdp.mechanisms.clustering.published import Published, of_clusters
 from hierdp.privacy.budget import Spend, check_share, split, sum_of
 from hierdp.privacy.noise import Noise
+from models.arithmetic.arrays import Ints
 from models.arithmetic.run_costs import sums_of
-
-Ints = NDArray[np.int64]
 
 FOR_LARGEST = 0.05
 """The share of ε for a noisy maximum, where none is told."""

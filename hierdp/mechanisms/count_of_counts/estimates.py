@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hierdp import execution
 from hierdp.counts.size_runs import cumulative_of, runs_of_cumulative, runs_of_sorted, unattributed
@@ -19,8 +18,7 @@ from hierdp.privacy.budget import Spend
 from hierdp.privacy.noise import Noise, NoisyCounts
 from hierdp.record.step import Step
 from models import FixedSum, Isotonic, Model
-
-Ints = NDArray[np.int64]
+from models.arithmetic.arrays import Ints
 
 BLOCK = 1 << 22
 """Groups whose sizes meet noise at once, with Hg: what is written out of the runs is never all of them."""

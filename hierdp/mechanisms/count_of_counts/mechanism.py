@@ -38,9 +38,8 @@ from hierdp.record.release import Release
 from hierdp.record.step import Solving, Step, Steps
 from hierdp.tables import groups_from, regions_from
 from hierdp.tables.runs import group_runs
+from models.arithmetic.arrays import Ints
 from models.tree import Tree
-
-Ints = NDArray[np.int64]
 
 NOT_EMPTY = "it is public that no group is empty"
 PRIVATE_GROUPS = (

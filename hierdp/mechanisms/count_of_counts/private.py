@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.size_runs import Runs
@@ -13,8 +12,7 @@ from hierdp.privacy.budget import Spend, split
 from hierdp.privacy.noise import Noise
 from hierdp.record.step import Solving, Step, Steps
 from models import HierarchyQIP, Tree
-
-Ints = NDArray[np.int64]
+from models.arithmetic.arrays import Ints
 
 MOST_SIZES = 2**27
 """No bound above it is used: Hc has as many cells as there are sizes."""

@@ -19,8 +19,7 @@ from hierdp.counts.size_runs import Runs
 from hierdp.execution import progress
 from hierdp.record.step import Solving, Step
 from models import GroupMatching, Merging, Tree
-
-Ints = NDArray[np.int64]
+from models.arithmetic.arrays import Ints
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,11 +20,11 @@ from hierdp.counts.histogram import differences
 from hierdp.mechanisms.how import Deadline, How
 from hierdp.record.step import Solving, Step, require_proved, solved
 from models import CostTable, CumulativeQIP, HierarchyQIP, Isotonic, Model
+from models.arithmetic.arrays import Ints
 
 if TYPE_CHECKING:
     from solvers.backends.cost_tables import Divide
 
-Ints = NDArray[np.int64]
 
 INTEGER = "highs"
 """Default solver of the integer programs. With the squares as lines between whole numbers they are linear,

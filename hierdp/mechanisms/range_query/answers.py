@@ -16,12 +16,10 @@ from hierdp.errors import InputError
 from hierdp.mechanisms.range_query.boxes import box_covers, box_variances, run_covers
 from hierdp.mechanisms.range_query.tree import BoxTree
 from hierdp.metrics.ranges import box_sums, prefix_sums
+from models.arithmetic.arrays import Floats, Ints
 
 if TYPE_CHECKING:
     from pandas import DataFrame
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 class Answers(NamedTuple):

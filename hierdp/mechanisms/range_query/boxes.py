@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 
 from hierdp.analysis.consistent import ConsistentVariance
 from hierdp.mechanisms.range_query.tree import BoxTree
+from models.arithmetic.arrays import Ints
 from models.arithmetic.kernels import kernel
-
-Ints = NDArray[np.int64]
 
 
 def box_variances(boxes: BoxTree, noise: ConsistentVariance, low: Ints, high: Ints) -> NDArray[np.float64]:

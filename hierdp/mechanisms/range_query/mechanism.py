@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from hierdp.counts.axes import Names
 from hierdp.mechanisms.range_query.answers import Answers, Consistent, Covering, RangeAnswers
@@ -30,8 +30,7 @@ from hierdp.record.step import Solving, Step
 from hierdp.tables import Axis as Regions
 from hierdp.tables import regions_from
 from hierdp.tables.binning import AxisOf, Histogram, checked_axes, histogram
-
-Ints = NDArray[np.int64]
+from models.arithmetic.arrays import Ints
 
 NO_NOISE = 1e-200
 """A variance so small is as good as 0, and its inverse still adds up in floats."""

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hierdp.analysis.budgets import closed_form, geometric, iterated
 from hierdp.analysis.methods import (
@@ -23,8 +22,6 @@ from hierdp.errors import InputError, listed
 from hierdp.mechanisms.range_query.repairs import REPAIRS
 from hierdp.mechanisms.range_query.tree import BoxTree, grid_tree, hierarchy_tree, tree_of_boxes
 from hierdp.privacy.budget import split
-
-Ints = NDArray[np.int64]
 
 BUDGETS = ("equal", "geometric", "optimized")
 """Of Qardaji, Yang & Li 2013, §3.5; or shares of the levels, from the top."""

@@ -16,10 +16,8 @@ from numpy.typing import NDArray
 from hierdp.mechanisms.range_query.table import LEAST_SQUARES
 from hierdp.record.step import NotSolved, Solving, Step
 from models import ConstrainedInference, HierarchyQIP, Model, NonNegativeInference, Tree
+from models.arithmetic.arrays import Floats, Ints
 from models.witnesses.node_prices import NEVER
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 REPAIRS = (LEAST_SQUARES, "non-negative", "whole", "non-negative, free total", "whole, free total")
 """Whole counts are non-negative, too."""

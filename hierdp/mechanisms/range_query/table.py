@@ -7,19 +7,17 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hierdp.counts.axes import Axis, Names, axis_of, tree_order
 from hierdp.errors import InputError
 from hierdp.mechanisms.range_query.answers import Consistent, Covering, RangeAnswers
 from hierdp.mechanisms.range_query.tree import tree_of_boxes
 from hierdp.mechanisms.range_query.wavelet import Wavelet
+from models.arithmetic.arrays import Ints
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 FIRST, END, FROM, TO = "first", "end", "from", "to"
 """After an axis's name: the bins of a node, as numbers (the end not in it), and as people call them."""

@@ -12,15 +12,13 @@ from dataclasses import dataclass
 from math import prod
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hierdp.analysis.shape import height
 from hierdp.counts.axes import tree_order
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError
 from models import Tree
-
-Ints = NDArray[np.int64]
+from models.arithmetic.arrays import Ints
 
 MOST_NODES = 2**27
 """Of a tree: with its counts some ten arrays of a GiB each."""

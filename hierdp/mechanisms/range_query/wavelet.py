@@ -25,9 +25,7 @@ from numpy.typing import NDArray
 from hierdp.analysis.consistent import ConsistentVariance
 from hierdp.analysis.shape import height, range_tree
 from hierdp.metrics.ranges import box_sums, prefix_sums
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from models.arithmetic.arrays import Floats, Ints
 
 
 def sensitivity(shape: tuple[int, ...]) -> int:

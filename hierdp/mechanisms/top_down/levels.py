@@ -13,14 +13,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError
 from hierdp.tables import Flows
 from models import Tree
-
-Ints = NDArray[np.int64]
+from models.arithmetic.arrays import Ints
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hierdp.errors import InputError
 from hierdp.mechanisms.how import How, checked
@@ -35,8 +34,8 @@ from hierdp.privacy.noise import ExactNoise, Noise, deviation_of
 from hierdp.record.release import Release
 from hierdp.record.step import Step
 from hierdp.tables import Axis, AxisLike, Flows, flows, regions_from
+from models.arithmetic.arrays import Ints
 
-Ints = NDArray[np.int64]
 Found = tuple[list[Level], list[Step], list[Spend]]
 
 MOST_CELLS = 20_000_000

@@ -17,13 +17,12 @@ from hierdp import execution
 from hierdp.mechanisms.how import Deadline, How
 from hierdp.record.step import NotSolved, Step, require_proved
 from models import Chebyshev, FixedSum, Model
+from models.arithmetic.arrays import Floats, Ints
 from models.arithmetic.segments import by_segment
 
 if TYPE_CHECKING:
     from solvers import Solution
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 INTEGER = "highs"
 """Default solver of the integer programs of TDA_inf."""

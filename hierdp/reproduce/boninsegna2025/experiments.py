@@ -9,7 +9,6 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hierdp.analysis.utility import error_bound, error_bound_by_nodes
 from hierdp.data.trips import binary_areas, trips
@@ -27,14 +26,13 @@ from hierdp.reproduce.boninsegna2025.settings import CHEBYSHEV, Settings
 from hierdp.reproduce.runs import noise_for, seed_for
 from hierdp.tables import Flows
 from models import Chebyshev, SparsestChebyshev
+from models.arithmetic.arrays import Ints
 from models.arithmetic.segments import by_segment
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 EXACT = "InfTDA, exact noise"
-
-Ints = NDArray[np.int64]
 
 
 def accuracy(sets: Mapping[str, Flows], settings: Settings, seed: int) -> DataFrame:

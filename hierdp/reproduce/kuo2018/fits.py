@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hierdp.counts.size_runs import Runs, SizeRuns, cumulative_of, runs_of_cumulative
 from hierdp.mechanisms.count_of_counts.top_down import bottom_up, top_down
 from hierdp.privacy.noise import Noise
 from hierdp.record.step import Step
 from models import Isotonic
-
-Ints = NDArray[np.int64]
+from models.arithmetic.arrays import Ints
 
 FITS = ("lowest", "middle", "highest")
 """The fast path takes the lowest; solvers of another kind end elsewhere."""

@@ -10,12 +10,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hierdp.privacy.budget import Spend
 from hierdp.privacy.noise import NoisyCounts, SimulatedNoise
-
-Ints = NDArray[np.int64]
+from models.arithmetic.arrays import Ints
 
 
 class OneSeed(SimulatedNoise):

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hierdp.data.dpbench import dpbench, names
 from hierdp.execution import progress
@@ -20,11 +19,11 @@ from hierdp.reproduce.qardaji2013 import curve_parts, repairs
 from hierdp.reproduce.runs import noise_for, seed_for
 from hierdp.reproduce.study import Part
 from hierdp.tables.binning import Histogram
+from models.arithmetic.arrays import Ints
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-Ints = NDArray[np.int64]
 
 EPSILON = 1.0
 """The paper's."""

@@ -8,12 +8,10 @@ it is. Cells of Tables 2 and 3 with b = 12 and 23 show it. Dense: O(N · nodes),
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hierdp.analysis.shape import height, range_tree
 from hierdp.analysis.workload import RANGE
-
-Floats = NDArray[np.float64]
+from models.arithmetic.arrays import Floats
 
 
 def covariance(bins: int, branching: int) -> Floats:

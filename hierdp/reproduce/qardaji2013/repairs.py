@@ -19,11 +19,11 @@ from hierdp.reports import plots
 from hierdp.reproduce.runs import noise_for
 from hierdp.reproduce.study import Part
 from hierdp.tables.binning import Histogram
+from models.arithmetic.arrays import Ints
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-Ints = NDArray[np.int64]
 
 EPSILONS = (0.1, 1.0)
 SIZES = (1, 16, 256)

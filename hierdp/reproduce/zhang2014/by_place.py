@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hierdp.mechanisms.clustering.ahp_rules import optimal
 from hierdp.record.step import Solving, Step
-
-Ints = NDArray[np.int64]
+from models.arithmetic.arrays import Ints
 
 BY_PLACE = "AHP, zeros by place"
 """The optimal clusters, but the bins under the threshold cut into ⌈√n⌉ runs."""

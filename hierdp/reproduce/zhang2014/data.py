@@ -5,13 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hierdp.data.dpbench import dpbench, names
 from hierdp.reproduce.runs import seed_for
 from hierdp.reproduce.zhang2014.finer import net_trace, search_log
-
-Ints = NDArray[np.int64]
+from models.arithmetic.arrays import Ints
 
 WHAT = {
     "Search Log, rebuilt": "SEARCHLOGS with each bin's people spread evenly at random over eight",

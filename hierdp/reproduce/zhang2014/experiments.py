@@ -7,7 +7,6 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hierdp.execution.resume import Row, runs
 from hierdp.mechanisms.clustering import METHODS
@@ -19,11 +18,11 @@ from hierdp.privacy.noise import SimulatedNoise
 from hierdp.reproduce.runs import noise_for, timed
 from hierdp.reproduce.zhang2014.by_place import BY_PLACE, by_place
 from hierdp.reproduce.zhang2014.settings import Settings
+from models.arithmetic.arrays import Ints
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-Ints = NDArray[np.int64]
 Sets = Mapping[str, Ints]
 
 WAYS: dict[str, Callable[..., Published]] = {

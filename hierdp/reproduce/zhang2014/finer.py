@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hierdp.reproduce.runs import seed_for
-
-Ints = NDArray[np.int64]
+from models.arithmetic.arrays import Ints
 
 SEARCH_LOG = 8
 """Bins of Search Log (32,768) in each of SEARCHLOGS (4,096)."""

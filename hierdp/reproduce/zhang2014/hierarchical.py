@@ -20,11 +20,11 @@ from hierdp.reproduce.runs import noise_for
 from hierdp.reproduce.study import Part
 from hierdp.reproduce.zhang2014.settings import Settings
 from models import ConstrainedInference, HierarchyQIP, Tree
+from models.arithmetic.arrays import Floats
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-Floats = NDArray[np.float64]
 Regional = tuple[tuple[str, ...], Tree, NDArray[np.int64]]
 """Names of the levels, the tree, and true counts of shape (nodes, bins)."""
 

@@ -6,7 +6,6 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hierdp.execution import progress
 from hierdp.mechanisms.clustering.ahp import ETA, SHARE, laplace_scale, sorted_counts
@@ -17,11 +16,11 @@ from hierdp.reproduce.zhang2014.by_place import BY_PLACE, by_place
 from hierdp.reproduce.zhang2014.experiments import Sets
 from hierdp.reproduce.zhang2014.settings import Settings
 from models import Clustering
+from models.arithmetic.arrays import Ints
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-Ints = NDArray[np.int64]
 
 KNOWN = "AHP, counts known"
 """The optimal clusters of the true counts: not private, and what no clustering of noisy ones can reach."""
