@@ -31,7 +31,7 @@ def error_bound(
     levels : int
         T: levels below the root, among which ρ is spent evenly.
     rho : float
-        The zCDP budget; ``hierdp.privacy.budget.rho_of(epsilon, delta)`` for (ε, δ).
+        The zCDP budget; ``hierdp.privacy.conversion.rho_of(epsilon, delta)`` for (ε, δ).
     beta : float
         Probability with which the bound may fail.
     squared_sensitivity : int
@@ -44,9 +44,9 @@ def error_bound(
 
     Examples
     --------
-    >>> from hierdp.privacy.budget import rho_of
+    >>> from hierdp.privacy.conversion import rho_of
     >>> [round(error_bound(level, 2, 16, rho_of(1, 1e-8), beta=0.05)) for level in (1, 8, 16)]
-    [222, 2728, 6726]
+    [194, 2391, 5895]
     """
     if not 1 <= level <= levels or branching < 1:
         raise InputError(f"level {level} of {levels}, {branching} children: levels are 1 … {levels}, b ≥ 1")

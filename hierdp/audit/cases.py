@@ -40,7 +40,7 @@ LARGE = 3.0
 """ε where several noisy numbers must come out right at once, or noise be so small that a repair or a choice
 hardly ever hides the change."""
 
-ZCDP, DELTA = 5.0, 0.01
+ZCDP, DELTA = 4.08, 0.01
 """ρ is 0.9: with the δ of a real release, the ε that a ρ stands for is so far over what any event can show
 that nothing would be audited."""
 

@@ -16,7 +16,7 @@ from hierdp.mechanisms.top_down.unit import Unit
 from hierdp.privacy.noise import Noise
 from hierdp.record.release import Release
 
-EPSILON, ZCDP, DELTA = 2.0, 5.0, 0.01
+EPSILON, ZCDP, DELTA = 2.0, 4.08, 0.01
 """As in `hierdp.audit.cases`."""
 
 Rows = tuple[tuple[Any, ...], ...]

@@ -123,15 +123,16 @@ def _real(data: Path | None) -> Iterator[Problem]:
     """The first steps of each kind, from the demo's releases, and from the papers' data where those are."""
     from hierdp import demo
     from hierdp.mechanisms.group_size import group_size
-    from hierdp.mechanisms.top_down import inf_tda, top_down
+    from hierdp.mechanisms.top_down import top_down
+    from hierdp.privacy.conversion import PAPERS  # so that results of one instance stay comparable
     from hierdp.privacy.noise import SimulatedNoise
 
     sizes, flows = demo.read()
     releases = [
         ("flights-sizes", group_size(sizes, 1.0, SimulatedNoise(1))),
         ("flights-sizes-H", group_size(sizes, 1.0, SimulatedNoise(2), "M_H^dp")),
-        ("flights-InfTDA", inf_tda(flows, 1.0, 1e-8, SimulatedNoise(3))),
-        ("flights-TDA", top_down(flows, 1.0, 1e-8, SimulatedNoise(4), "TDA")),
+        ("flights-InfTDA", top_down(flows, 1.0, 1e-8, SimulatedNoise(3), conversion=PAPERS)),
+        ("flights-TDA", top_down(flows, 1.0, 1e-8, SimulatedNoise(4), "TDA", conversion=PAPERS)),
     ]
     if data is not None and (data / "taxi").is_dir():
         from hierdp.data.taxi import taxi
@@ -141,7 +142,9 @@ def _real(data: Path | None) -> Iterator[Problem]:
         from hierdp.data.commuting import commuting
 
         flows = commuting(data / "us-commuting-2009-2013.parquet")
-        releases.append(("commuting-InfTDA", inf_tda(flows, 1.0, 1e-8, SimulatedNoise(6))))
+        releases.append(
+            ("commuting-InfTDA", top_down(flows, 1.0, 1e-8, SimulatedNoise(6), conversion=PAPERS))
+        )
     for name, release in releases:
         kept: dict[type, int] = {}
         for step in release.steps:

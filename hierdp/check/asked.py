@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from hierdp.check.found import FAILS, HOLDS, Found
 from hierdp.check.shape import command_of
 from hierdp.mechanisms.words import ENTITY, PERSON
-from hierdp.privacy.budget import rho_of, split
+from hierdp.privacy.budget import Ledger, split
 from hierdp.privacy.noise import miss_of, threshold
 from hierdp.record.properties import Regions
 from hierdp.record.release import KNOWN, NOT_KNOWN
@@ -149,7 +149,7 @@ def _top_down(_: DataFrame, manifest: Mapping[str, Any], regions: Regions) -> Li
         miss = miss_of(changes, budget["spends"][0]["scale"], least)
         kept = f"{GEOMETRIC}, under {least} dropped"
         return unit.neighbours, [Asked(last, changes.in_all, epsilon, kept, delta=miss)]
-    rho = rho_of(epsilon, delta)
+    rho = Ledger.from_dict(budget).rho
     if METHODS[manifest["mechanism"]].repair is None:
         squared = unit.squared_sensitivity_over(finest_places(data, reached[-1]))
         return unit.neighbours, [Asked(last, root_of(squared), rho, GAUSSIAN)]

@@ -42,6 +42,7 @@ def check_budget(manifest: Mapping[str, Any]) -> Iterator[Found]:
     else:
         claim = f"ε = {ledger.epsilon:g}" + (f", δ = {ledger.delta:g}" if ledger.delta else "")
         how = f"{kind} = {ledger.spent:.9g} spent of {budget:.9g} ({claim}), by {told['composition']}"
+        how += f"; ρ from ε and δ by {ledger.conversion}" if ledger.zcdp else ""
         yield Found("budget: sum", HOLDS, how)
     yield _privacy(manifest, ledger)
 

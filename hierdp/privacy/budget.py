@@ -5,16 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from hierdp.errors import InputError
-
-DIGITS = 60
-"""Of ρ, before it is rounded down to a float."""
+from hierdp.errors import InputError, listed
+from hierdp.privacy.conversion import CONVERSIONS, PAPERS, TIGHTER
+from hierdp.privacy.rounding import below
 
 
 @dataclass(frozen=True)
@@ -58,20 +56,25 @@ class Ledger:
     neighbours : str
         What one person's change to the data can be, in words.
     spends : tuple of Spend
+    conversion : str
+        Which of `hierdp.privacy.conversion.CONVERSIONS` turns (ε, δ) into ρ, under zCDP.
 
     Raises
     ------
     InputError
-        If the spends add up to more than the budget.
+        If the spends add up to more than the budget, or there is no such conversion.
     """
 
     epsilon: float
     delta: float
     neighbours: str
     spends: tuple[Spend, ...]
+    conversion: str = TIGHTER
 
     def __post_init__(self) -> None:
         """Refuse to exceed the budget, be it by the last digit of a float."""
+        if self.conversion not in CONVERSIONS:
+            raise InputError(f"no conversion {self.conversion!r}; there are {listed(CONVERSIONS)}")
         allowed = self.rho if self.zcdp else self.epsilon
         over = _excess(self._losses, allowed)
         if over > 0:
@@ -97,7 +100,7 @@ class Ledger:
     @property
     def rho(self) -> float:
         """The zCDP budget (meaningful where delta > 0)."""
-        return rho_of(self.epsilon, self.delta)
+        return CONVERSIONS[self.conversion](self.epsilon, self.delta)
 
     @property
     def spent(self) -> float:
@@ -118,11 +121,12 @@ class Ledger:
 
     @classmethod
     def from_dict(cls, told: Mapping[str, Any]) -> Ledger:
-        """What `as_dict` made, of which the sums are computed again."""
-        return cls(told["epsilon"], told["delta"], told["neighbouring_relation"], spends_of(told))
+        """What `as_dict` made, of which the sums are computed again. No conversion: that of the papers."""
+        named = told.get("conversion", PAPERS if "rho" in told else TIGHTER)
+        return cls(told["epsilon"], told["delta"], told["neighbouring_relation"], spends_of(told), named)
 
     def as_dict(self) -> dict[str, Any]:
-        """For the manifest."""
+        """For the manifest. The papers' conversion has no entry: releases made by it had none."""
         pure = "pure differential privacy" if self.delta == 0 else "(ε, δ)-differential privacy"
         kind = "zero-concentrated differential privacy" if self.zcdp else pure
         return {
@@ -131,6 +135,7 @@ class Ledger:
             "delta": self.delta,
             "composition": kind,
             **({"rho": self.rho} if self.zcdp else {}),
+            **({"conversion": self.conversion} if self.zcdp and self.conversion != PAPERS else {}),
             "spent": self.spent,
             **({"spent_delta": self.spent_delta} if self.delta and not self.zcdp else {}),
             "neighbouring_relation": self.neighbours,
@@ -194,29 +199,6 @@ def _number(name: str, value: Any) -> float:
         raise InputError(f"{name} must be a number, got {value!r}") from None
 
 
-def rho_of(epsilon: float, delta: float) -> float:
-    """The largest ρ such that ρ-zCDP gives (ε, δ)-DP: (√(ln(1/δ) + ε) − √ln(1/δ))² (Bun & Steinke 2016).
-
-    The largest float that is not over it.
-
-    Examples
-    --------
-    >>> round(rho_of(1, 1e-8), 6)
-    0.013215
-    """
-    with localcontext() as context:
-        context.prec = DIGITS
-        log = -Decimal(delta).ln()
-        # (√(a + ε) − √a)² without the cancellation; less than it is by more than the digits' rounding.
-        rho = (Decimal(epsilon) / ((log + Decimal(epsilon)).sqrt() + log.sqrt())) ** 2
-        return below(Fraction(rho * (1 - Decimal(10) ** (10 - DIGITS))))
-
-
-def epsilon_of(rho: float, delta: float) -> float:
-    """The ε of ρ-zCDP at δ: ρ + 2√(ρ ln(1/δ)), the inverse of `rho_of`."""
-    return rho + 2 * math.sqrt(rho * -math.log(delta))
-
-
 def split(budget: float, parts: int, shares: Sequence[float] | None = None) -> list[float]:
     """Divide a budget over levels, evenly or by shares; each part is rounded down, so that they all fit.
 
@@ -247,12 +229,6 @@ def rest_of(budget: float, *parts: float) -> float:
 def sum_of(losses: Iterable[float]) -> float:
     """What several losses add up to, rounded up."""
     return -below(-sum(map(Fraction, losses), Fraction(0)))
-
-
-def below(number: Fraction) -> float:
-    """The largest float that is not over a number."""
-    near = float(number)
-    return near if Fraction(near) <= number else math.nextafter(near, -math.inf)
 
 
 def _excess(losses: Sequence[float], allowed: float) -> float:

@@ -9,6 +9,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from hierdp.privacy.budget import Ledger
+from hierdp.privacy.conversion import PAPERS
 from hierdp.record.step import counted
 
 if TYPE_CHECKING:
@@ -53,7 +54,8 @@ def budget_section(manifest: Mapping[str, Any]) -> Section:
 def budget_in_words(ledger: Ledger) -> str:
     """What may be spent, and what it protects."""
     kind = f"ε = {ledger.epsilon:g}" + (f", δ = {ledger.delta:g}" if ledger.delta else "")
-    kind += f" (ρ = {ledger.rho:.4g} zCDP)" if ledger.zcdp else ""
+    how = "" if ledger.conversion == PAPERS else f", by {ledger.conversion}"
+    kind += f" (ρ = {ledger.rho:.4g} zCDP{how})" if ledger.zcdp else ""
     return f"{kind}. Neighbouring tables: {ledger.neighbours}."
 
 

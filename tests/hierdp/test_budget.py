@@ -2,7 +2,6 @@
 
 import itertools
 import math
-from decimal import Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
@@ -22,63 +21,21 @@ from hierdp.mechanisms.top_down.unit import root_of
 from hierdp.privacy.budget import (
     Ledger,
     Spend,
-    below,
     check_delta,
     check_epsilon,
-    epsilon_of,
     rest_of,
-    rho_of,
     split,
     sum_of,
 )
+from hierdp.privacy.conversion import PAPERS, TIGHTER, papers_rho_of, rho_of
 from hierdp.privacy.noise import ExactNoise, SimulatedNoise
+from hierdp.privacy.rounding import below
 from hierdp.tables import Flows
 from hierdp.tables.binning import Histogram
-
-EPSILON = st.floats(1e-12, 1e9)
-DELTA = st.floats(5e-324, 0.999)
-
-
-def exact_rho(epsilon, delta):
-    """(√(ln(1/δ) + ε) − √ln(1/δ))², to 60 digits."""
-    with localcontext() as digits:
-        digits.prec = 90
-        log = -Decimal(delta).ln()
-        return ((log + Decimal(epsilon)).sqrt() - log.sqrt()) ** 2
 
 
 def spend(epsilon=None, rho=None, private=True):
     return Spend("q", "noise", 1, 1.0, epsilon, rho, private)
-
-
-@given(EPSILON, DELTA)
-@settings(deadline=None)
-def test_rho_is_the_formula(epsilon, delta):
-    exact = exact_rho(epsilon, delta)
-    rho = rho_of(epsilon, delta)
-    assert Decimal(rho) <= exact  # what it stands for is never more than ε
-    assert Decimal(math.nextafter(rho, math.inf)) >= exact * (1 - Decimal("1e-45"))
-
-
-@given(EPSILON, DELTA)
-@settings(deadline=None)
-def test_rho_and_epsilon_are_inverses(epsilon, delta):
-    assert epsilon_of(rho_of(epsilon, delta), delta) == pytest.approx(epsilon, rel=1e-12)
-    assert rho_of(epsilon_of(epsilon, delta), delta) == pytest.approx(epsilon, rel=1e-12)
-
-
-def test_rho_grows_with_both():
-    assert rho_of(1, 1e-8) < rho_of(2, 1e-8)
-    assert rho_of(1, 1e-8) < rho_of(1, 1e-6)
-    assert rho_of(1, 1e-8) == pytest.approx(0.013215, abs=5e-7)
-
-
-@pytest.mark.parametrize("delta", [5e-324, 1e-310, 1 - 1e-16])
-@pytest.mark.parametrize("epsilon", [5e-324, 1e-200, 1.0, 1e300, 1.7e308])
-def test_rho_of_extremes(epsilon, delta):
-    rho = rho_of(epsilon, delta)
-    assert math.isfinite(rho)
-    assert rho >= 0
 
 
 @given(st.floats(1e-6, 1e6), st.integers(1, 40))
@@ -254,6 +211,23 @@ def test_ledger_for_the_manifest():
     zcdp = Ledger(1.0, 1e-8, "n", (spend(rho=0.001),)).as_dict()
     assert zcdp["composition"] == "zero-concentrated differential privacy"
     assert zcdp["rho"] == rho_of(1.0, 1e-8)
+    assert zcdp["conversion"] == TIGHTER
+    assert "conversion" not in pure
+
+
+def test_a_budget_names_its_conversion():
+    """Without a name it is the papers': releases were made so before."""
+    rho = papers_rho_of(1.0, 1e-8)
+    old = Ledger(1.0, 1e-8, "n", (spend(rho=rho),), PAPERS)
+    told = old.as_dict()
+    assert (told["rho"], "conversion" in told) == (rho, False)
+    assert Ledger.from_dict(told) == old
+    new = Ledger(1.0, 1e-8, "n", (spend(rho=rho_of(1.0, 1e-8)),))
+    assert Ledger.from_dict(new.as_dict()) == new
+    with pytest.raises(InputError, match="more than the budget"):
+        Ledger(1.0, 1e-8, "n", new.spends, PAPERS)
+    with pytest.raises(InputError, match="no conversion 'mine'"):
+        Ledger(1.0, 1e-8, "n", new.spends, "mine")
 
 
 @pytest.mark.parametrize("value", [0, 0.0, -1, -1e-300, math.nan, math.inf, -math.inf])

@@ -22,9 +22,12 @@ from hierdp.mechanisms.count_of_counts.plan import MERGES
 from hierdp.mechanisms.group_size.repairs import METHODS as SIZE_METHODS
 from hierdp.mechanisms.range_query.plan import METHODS as RANGE_METHODS
 from hierdp.mechanisms.range_query.repairs import REPAIRS
+from hierdp.mechanisms.top_down import top_down
 from hierdp.mechanisms.top_down.repairs import METHODS as LEVEL_METHODS
-from hierdp.record import files, proofs
+from hierdp.privacy.conversion import PAPERS
+from hierdp.record import files, proofs, written
 from hierdp.record.step import Proved, Step, Steps
+from hierdp.tables import flows
 from models import Chebyshev
 from solvers import Solution, solve
 from tests.marks import quick
@@ -360,6 +363,9 @@ LEVEL_CHANGES = {
     "the total": (setting(total=1), {"total"}),
     "a spend": (spend(rho=1e-5), {"budget: each loss", "budget: sum"}),
     "the delta": (budget(delta=1e-9), {"budget: sum"}),
+    "the conversion": (budget(conversion=PAPERS), {"budget: sum"}),
+    "no conversion": (manifest(lambda m: m["budget"].pop("conversion")), {"budget: sum"}),
+    "a conversion of one's own": (budget(conversion="mine"), {"budget: sum"}),
     "the model of the finest level": (lambda f: change_model(f, both=True), {"table from steps"}),
     "the model of a level": (lambda f: change_model(f, at=0, both=True), {"table from steps"}),
     "an axis": (setting(axes={"o": ["root", "s", "c"]}), {"counts"}),
@@ -374,6 +380,18 @@ def test_changed_trips_are_caught_and_named(trips, tmp_path, name):
     seal.seal(folder)
     found = failed(folder)
     assert found & caught_by == caught_by, (found, caught_by)
+
+
+@pytest.mark.parametrize("method", quick(["InfTDA", "VanillaGauss", "SH"], first=1))
+def test_a_release_by_the_papers_conversion_stands(tmp_path, method):
+    """As all were made before there was another; its manifest names none."""
+    data = flows(PEOPLE, axes=FLOWS["axes"])
+    made = top_down(data, 1.0, 1e-6, SimulatedNoise(5), method, conversion=PAPERS)
+    folder = made.taking_as_public(regions="a list").write(tmp_path / "out")
+    assert "conversion" not in written.read(folder).manifest["budget"]
+    found = {line.check: line for line in check(folder)}
+    assert FAILS not in {line.verdict for line in found.values()}
+    assert method == "SH" or PAPERS in found["budget: sum"].why
 
 
 def change_merging(folder, name):

@@ -13,7 +13,8 @@ from hierdp.check import FAILS, HOLDS, check
 from hierdp.check.noise import LITTLE, MUCH, Law, Twice, _little, _much, check_noise, of_tree
 from hierdp.counts.axes import Numbers
 from hierdp.execution import seal
-from hierdp.privacy.budget import Spend, epsilon_of, rho_of
+from hierdp.privacy.budget import Spend
+from hierdp.privacy.conversion import papers_epsilon_of, papers_rho_of
 from hierdp.privacy.noise import deviation_of
 from hierdp.record import files
 from hierdp.reports.release import release_report
@@ -167,8 +168,9 @@ def claim(manifest, factor):
         spend = Spend(**{name: value for name, value in line.items() if name != "standard_deviation"})
         line["standard_deviation"] = deviation_of(spend)
     if told["delta"]:
-        told["epsilon"] = epsilon_of(told["rho"] / factor**2, told["delta"]) * ROUNDING
-        told["rho"] = rho_of(told["epsilon"], told["delta"])
+        del told["conversion"]  # the papers' has an inverse in closed form
+        told["epsilon"] = papers_epsilon_of(told["rho"] / factor**2, told["delta"]) * ROUNDING
+        told["rho"] = papers_rho_of(told["epsilon"], told["delta"])
     else:
         told["epsilon"] *= ROUNDING / factor
     told["spent"] /= factor ** (2 if told["delta"] else 1)

@@ -12,7 +12,7 @@ from hierdp.cli import main
 from hierdp.data.commuting import FILE, commuting
 from hierdp.data.trips import SETS, binary_areas, random_areas, trips
 from hierdp.mechanisms.top_down import METHODS, top_down, true_table
-from hierdp.privacy.budget import rho_of
+from hierdp.privacy.conversion import papers_rho_of
 from hierdp.privacy.noise import SimulatedNoise
 from hierdp.record.step import NotSolved, Step
 from hierdp.reproduce import boninsegna2025
@@ -219,7 +219,8 @@ def test_possible_nodes():
 
 def test_what_the_authors_spent():
     for epsilon in authors.EPSILONS:
-        assert rho_of(authors.half(epsilon, 1e-8), 1e-8) == pytest.approx(rho_of(epsilon, 1e-8) / 2)
+        half = papers_rho_of(authors.half(epsilon, 1e-8), 1e-8)
+        assert half == pytest.approx(papers_rho_of(epsilon, 1e-8) / 2)
     assert authors.root_2(3.0, 1e-8) ** 2 == pytest.approx(18)
     assert set(authors.USERS) == set(SETS) == set(authors.FINEST) - {"Italy"}
     for methods in authors.FINEST.values():

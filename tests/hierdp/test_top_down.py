@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hierdp.errors import InputError
 from hierdp.mechanisms.top_down import inf_tda, refinements, true_table
 from hierdp.mechanisms.top_down.unit import root_of
-from hierdp.privacy.budget import rho_of
+from hierdp.privacy.conversion import rho_of
 from hierdp.privacy.noise import SimulatedNoise
 from hierdp.tables import Flows
 

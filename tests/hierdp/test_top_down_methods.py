@@ -22,7 +22,7 @@ from hierdp.mechanisms.how import How
 from hierdp.mechanisms.top_down import METHODS, Unit, mechanism, refinements, top_down, true_table
 from hierdp.mechanisms.top_down import repairs as top_down_repairs
 from hierdp.mechanisms.top_down.repairs import any_nearest, rounded, two_phases
-from hierdp.privacy.budget import rho_of
+from hierdp.privacy.conversion import rho_of
 from hierdp.privacy.noise import Changes, ExactNoise, SimulatedNoise, threshold
 from hierdp.record.step import NotSolved
 from hierdp.tables import Flows

@@ -13,7 +13,7 @@ from hierdp.data.trips import binary_areas, random_areas
 from hierdp.errors import InputError
 from hierdp.mechanisms.top_down import top_down, true_table
 from hierdp.metrics import group_sizes as metrics
-from hierdp.privacy.budget import rho_of
+from hierdp.privacy.conversion import rho_of
 from hierdp.privacy.noise import SimulatedNoise
 from hierdp.tables import Flows
 

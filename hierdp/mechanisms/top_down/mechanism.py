@@ -29,7 +29,8 @@ from hierdp.mechanisms.top_down.levels import (
 )
 from hierdp.mechanisms.top_down.repairs import METHODS, Method
 from hierdp.mechanisms.top_down.unit import ONE_TRIP, Unit, root_of
-from hierdp.privacy.budget import Ledger, Spend, check_delta, check_epsilon, rho_of, split
+from hierdp.privacy.budget import Ledger, Spend, check_delta, check_epsilon, split
+from hierdp.privacy.conversion import CONVERSIONS, TIGHTER
 from hierdp.privacy.noise import ExactNoise, Noise, deviation_of
 from hierdp.record.release import Release
 from hierdp.record.step import Step
@@ -85,6 +86,7 @@ def top_down(
     shares: Sequence[float] | None = None,
     first: str | None = None,
     how: How | None = None,
+    conversion: str = TIGHTER,
 ) -> Release:
     """Noisy counts of a table at every level, made whole, non-negative and consistent.
 
@@ -108,6 +110,8 @@ def top_down(
         The axis refined first: "destination" gives the paper's destination tree. Default: the last axis.
     how : How, optional
         The solver and its time limit, for the methods that leave them open.
+    conversion : str
+        How (ε, δ) becomes ρ: one of `hierdp.privacy.conversion.CONVERSIONS`.
 
     Returns
     -------
@@ -127,17 +131,17 @@ def top_down(
     chosen = checked(method, how, METHODS)
     refuse_clashes(data.axis_names)
     order = refinements(data, first)
-    noise = noise or ExactNoise()
+    noise, rho = noise or ExactNoise(), CONVERSIONS[conversion](epsilon, delta)
     if chosen.repair is not None:
-        budgets = split(rho_of(epsilon, delta), len(order) + (not unit.bounded), shares)
+        budgets = split(rho, len(order) + (not unit.bounded), shares)
         levels, steps, spends = _level_by_level(data, order, budgets, noise, chosen, unit, how)
     elif shares is not None:
         raise InputError(f"{method} takes no shares: it measures the finest counts alone")
     elif method == "SH":
         levels, steps, spends = _stable(data, order, epsilon, delta, noise, unit)
     else:
-        levels, steps, spends = _all_cells(data, order, rho_of(epsilon, delta), noise, unit)
-    ledger = Ledger(epsilon, delta, unit.neighbours, tuple(spends))
+        levels, steps, spends = _all_cells(data, order, rho, noise, unit)
+    ledger = Ledger(epsilon, delta, unit.neighbours, tuple(spends), conversion)
     settings = settings_of(data, order, data.total, unit, shares, how.backend)
     regions = dict(zip(data.axis_names, data.axes, strict=True))
     made = table_of(data, levels, deviation_of(spends[0]) if method == "VanillaGauss" else None)

@@ -7,6 +7,7 @@ from pathlib import Path
 from hierdp.data.commuting import FILE, commuting
 from hierdp.data.trips import SHARES, binary_areas, published, random_areas, trips
 from hierdp.mechanisms.top_down import top_down, true_table
+from hierdp.privacy.conversion import PAPERS
 from hierdp.reproduce.boninsegna2025 import experiments, parts
 from hierdp.reproduce.boninsegna2025.planner import planner
 from hierdp.reproduce.boninsegna2025.settings import QUICK, Settings
@@ -63,6 +64,6 @@ def planned(name: str, data: Flows, settings: Settings, seed: int) -> list[Part]
     """What a planner would look at, in one release by InfTDA at the middle ε."""
     epsilon = settings.epsilons[len(settings.epsilons) // 2]
     noise = noise_for(seed, name, epsilon, 0)
-    made = top_down(data, epsilon, settings.delta, noise, "InfTDA")
+    made = top_down(data, epsilon, settings.delta, noise, "InfTDA", conversion=PAPERS)
     caption = f"InfTDA on {name}, ε = {epsilon:g}, δ = {settings.delta:g}, one run."
     return planner(data, true_table(data), made.table, settings.largest, caption)

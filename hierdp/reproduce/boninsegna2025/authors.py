@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from hierdp.privacy.budget import epsilon_of, rho_of
+from hierdp.privacy.conversion import papers_epsilon_of, papers_rho_of
 
 EPSILONS = (0.1, 1.0, 10.0)
 
@@ -19,7 +19,7 @@ def half(epsilon: float, delta: float) -> float:
     ``mechanism/TDA.py`` splits it into ``T=final_level * 2`` parts, but `final_level` counts the levels of
     both axes already, so half of the parts are never used.
     """
-    return epsilon_of(rho_of(epsilon, delta) / 2, delta)
+    return papers_epsilon_of(papers_rho_of(epsilon, delta) / 2, delta)
 
 
 def root_2(epsilon: float, delta: float) -> float:  # noqa: ARG001

@@ -17,7 +17,7 @@ from hierdp.execution.resume import runs
 from hierdp.mechanisms.how import How
 from hierdp.mechanisms.top_down import top_down, true_table
 from hierdp.metrics import group_sizes as metrics
-from hierdp.privacy.budget import rho_of
+from hierdp.privacy.conversion import PAPERS
 from hierdp.privacy.noise import ExactNoise, Noise, NoisyCounts, SimulatedNoise
 from hierdp.record.release import Release
 from hierdp.record.step import NotSolved, Step
@@ -112,7 +112,7 @@ def _as_the_authors(
     for run in range(settings.runs):
         spent = authors.SPENT[method](epsilon, settings.delta)
         noise = noise_for(seed, name, epsilon, run)
-        made = top_down(sets[name], spent, settings.delta, noise, method)
+        made = top_down(sets[name], spent, settings.delta, noise, method, conversion=PAPERS)
         finest = _errors(_truth(sets[name]), made)[-1]
         rows.append({"data": name, "method": method, "epsilon": epsilon, "run": run, **finest})
     return rows
@@ -137,7 +137,7 @@ def _fewest_positive(
 ) -> list[dict[str, Any]]:
     rows = []
     noise = _Listening(seed_for(seed, name, epsilon, run))
-    made = top_down(sets[name], epsilon, settings.delta, noise, "InfTDA")
+    made = top_down(sets[name], epsilon, settings.delta, noise, "InfTDA", conversion=PAPERS)
     for level, (step, true) in enumerate(zip(made.steps, noise.true, strict=True), start=1):
         found = sparsest(step)
         row = {"data": name, "epsilon": epsilon, "run": run, "level": level, "cells": true.size}
@@ -214,7 +214,7 @@ def _run(data: Flows, method: str, epsilon: float, settings: Settings, noise: No
     """The seconds that a release takes from the data in memory to its table, proofs included."""
     how = How(time_limit=settings.time_limit) if method == "TDA_inf" else None
     started = time.perf_counter()
-    made = top_down(data, epsilon, settings.delta, noise, method, how=how)
+    made = top_down(data, epsilon, settings.delta, noise, method, how=how, conversion=PAPERS)
     return time.perf_counter() - started, made
 
 
@@ -232,7 +232,7 @@ def _bounds(data: Flows, made: Release, settings: Settings) -> dict[str, list[fl
     scales = [spend.scale for spend in made.ledger.spends]
     possible = list(possible_nodes(data, made.settings["order"]))
     widest = max(int(np.diff(axis.tree.children[0]).max()) for axis in data.axes)
-    rho, beta = rho_of(made.ledger.epsilon, made.ledger.delta), settings.beta
+    rho, beta = made.ledger.rho, settings.beta
     closed = [error_bound(level, widest, levels, rho, beta) for level in range(1, levels + 1)]
     return {
         "theorem": [0.0, *closed],
