@@ -26,7 +26,7 @@ from hierdp.data.trips import published
 from hierdp.execution import engine
 from hierdp.mechanisms.group_size import group_size, measure
 from hierdp.mechanisms.group_size import repairs as group_size_repairs
-from hierdp.mechanisms.how import How
+from hierdp.mechanisms.solver_options import SolverOptions
 from hierdp.mechanisms.top_down import top_down
 from hierdp.privacy.noise import ExactNoise, SimulatedNoise
 from hierdp.reproduce.fioretto2019 import QUICK, experiments
@@ -83,7 +83,7 @@ def jobs(quick: bool) -> dict[str, Callable[[], Any]]:
         f"monotone sizes of {len(places.frame()):,} regions × {noisy.shape[1]:,} (M_c^dp)": monotone,
         "a whole M_c^dp release of them": lambda: group_size(data, 1.0, SimulatedNoise(1)),
         "M_dp^OP's tables by CP-SAT": lambda: group_size(
-            small, 4.0, SimulatedNoise(1), "M_dp^OP", How(window=4 if quick else 8)
+            small, 4.0, SimulatedNoise(1), "M_dp^OP", SolverOptions(window=4 if quick else 8)
         ),
         "TDA_inf by HiGHS, 16,000 trips": lambda: top_down(trips, 1.0, 1e-8, SimulatedNoise(1), "TDA_inf"),
         f"verify, {len(random)} instances, highs and cp-sat": lambda: verify(

@@ -25,8 +25,8 @@ from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.size_runs import Runs, SizeRuns
 from hierdp.mechanisms import clustering, count_of_counts, group_size, range_query, top_down
 from hierdp.mechanisms.group_size.repairs import METHODS as GROUP_SIZE
-from hierdp.mechanisms.how import How
 from hierdp.mechanisms.range_query.wavelet import coefficients
+from hierdp.mechanisms.solver_options import SolverOptions
 from hierdp.mechanisms.top_down.unit import Unit
 from hierdp.privacy.noise import Noise
 from hierdp.record.release import Release
@@ -80,7 +80,7 @@ def _towns(counts: list[int]) -> Histogram:
 def _run_group_size(
     data: GroupSizes, noise: Noise, method: str, epsilon: float, backend: str | None = None
 ) -> Release:
-    return group_size.group_size(data, epsilon, noise, method, How(backend=backend))
+    return group_size.group_size(data, epsilon, noise, method, SolverOptions(backend=backend))
 
 
 def _run_count_of_counts(data: SizeRuns, noise: Noise, method: str, epsilon: float, **more: Any) -> Release:

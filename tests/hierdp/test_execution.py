@@ -27,7 +27,7 @@ from hierdp.errors import InputError
 from hierdp.execution import cluster, engine, processes
 from hierdp.mechanisms.group_size import group_size
 from hierdp.mechanisms.group_size import repairs as group_size_repairs
-from hierdp.mechanisms.how import How
+from hierdp.mechanisms.solver_options import SolverOptions
 from hierdp.mechanisms.top_down import repairs as top_down_repairs
 from hierdp.mechanisms.top_down import top_down
 from hierdp.record.step import NotSolved
@@ -326,9 +326,9 @@ def few(engines):
 
 RELEASES = {
     "M_c^dp": lambda: group_size(sizes(), 1.0, SimulatedNoise(3), "M_c^dp"),
-    "M_dp^OP": lambda: group_size(tiny(), 8.0, SimulatedNoise(3), "M_dp^OP", How(window=3)),
+    "M_dp^OP": lambda: group_size(tiny(), 8.0, SimulatedNoise(3), "M_dp^OP", SolverOptions(window=3)),
     "InfTDA": lambda: top_down(trips(), 1.0, 1e-8, SimulatedNoise(3)),
-    "TDA": lambda: top_down(trips(), 1.0, 1e-8, SimulatedNoise(3), "TDA", how=How("highs")),
+    "TDA": lambda: top_down(trips(), 1.0, 1e-8, SimulatedNoise(3), "TDA", solver=SolverOptions("highs")),
 }
 
 
@@ -445,7 +445,7 @@ def test_true_counts_do_not_travel(wire, method):
     else:
         data = trips()
         data = Flows(data.axes, data.axis_names, data.cells, data.counts + SECRET)
-        top_down(data, 1.0, 1e-8, noise, method, how=How("highs"))
+        top_down(data, 1.0, 1e-8, noise, method, solver=SolverOptions("highs"))
         public = {data.total}
     noisy = np.concatenate([counts.ravel() for counts in noise.noisy])
     true = np.concatenate([counts.ravel() for counts in noise.true])

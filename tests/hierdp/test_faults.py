@@ -23,7 +23,7 @@ from hierdp import SimulatedNoise, execution
 from hierdp.cli import main
 from hierdp.execution import folder, resume
 from hierdp.mechanisms.group_size import group_size
-from hierdp.mechanisms.how import How
+from hierdp.mechanisms.solver_options import SolverOptions
 from hierdp.mechanisms.top_down import top_down
 from hierdp.record.step import NotSolved
 from hierdp.tables import sources
@@ -92,11 +92,13 @@ def test_a_release_refuses_a_solver_that_behaves_badly(way):
 @pytest.mark.parametrize(
     "job",
     [
-        lambda how: group_size(sizes(), 1.0, SimulatedNoise(1), "M_H", how),
-        lambda how: group_size(sizes(), 1.0, SimulatedNoise(1), "M_H^r", how),
-        lambda how: group_size(sizes(), 1.0, SimulatedNoise(1), "M_c", how),
-        lambda how: group_size(sizes(), 9.0, SimulatedNoise(1), "M_dp^OP", How(how.backend, window=2)),
-        lambda how: top_down(trips(), 1.0, 1e-8, SimulatedNoise(1), "TDA_inf", how=how),
+        lambda solver: group_size(sizes(), 1.0, SimulatedNoise(1), "M_H", solver),
+        lambda solver: group_size(sizes(), 1.0, SimulatedNoise(1), "M_H^r", solver),
+        lambda solver: group_size(sizes(), 1.0, SimulatedNoise(1), "M_c", solver),
+        lambda solver: group_size(
+            sizes(), 9.0, SimulatedNoise(1), "M_dp^OP", SolverOptions(solver.backend, window=2)
+        ),
+        lambda solver: top_down(trips(), 1.0, 1e-8, SimulatedNoise(1), "TDA_inf", solver=solver),
     ],
     ids=["M_H", "M_H^r", "M_c", "M_dp^OP", "TDA_inf"],
 )
@@ -104,7 +106,7 @@ def test_a_release_refuses_a_solver_that_behaves_badly(way):
 @pytest.mark.usefixtures("bad")
 def test_no_method_takes_a_lie(job, way):
     with pytest.raises(NotSolved):
-        job(How(f"told to {way}"))
+        job(SolverOptions(f"told to {way}"))
 
 
 @pytest.mark.usefixtures("bad")

@@ -8,7 +8,7 @@ from hierdp.counts.histogram import cumulative
 from hierdp.errors import InputError
 from hierdp.mechanisms.group_size import group_size, measure, post_process
 from hierdp.mechanisms.group_size.repairs import METHODS, paper_window
-from hierdp.mechanisms.how import How
+from hierdp.mechanisms.solver_options import SolverOptions
 from hierdp.metrics import group_sizes as metrics
 from hierdp.privacy.noise import SimulatedNoise
 from hierdp.record.step import NotSolved
@@ -22,22 +22,22 @@ def data(seed, sizes=3):
     return GroupSizes(places, places.tree.sum_up(rng.integers(0, 9, (3, sizes))))
 
 
-def noisy_and_repaired(sizes, seed, *methods, how=None, epsilon=1.0):
+def noisy_and_repaired(sizes, seed, *methods, solver=None, epsilon=1.0):
     """What each method makes of the same noise (of its own kind of query)."""
     found = []
     for name in methods:
         method = METHODS[name]
         measured = measure(sizes, epsilon, SimulatedNoise(seed), method)
         noisy = np.concatenate([level.counts for level in measured])
-        found.append((noisy, post_process(measured, sizes.hierarchy, sizes.groups, method, how)))
+        found.append((noisy, post_process(measured, sizes.hierarchy, sizes.groups, method, solver)))
     return found
 
 
 @pytest.mark.parametrize("name", METHODS)
 def test_each_is_a_release_of_whole_counts_of_the_right_total(name):
     sizes = data(1, sizes=2)
-    how = How(window=12) if name == "M_dp^OP" else None
-    made = group_size(sizes, 3.0, SimulatedNoise(1), name, how)
+    solver = SolverOptions(window=12) if name == "M_dp^OP" else None
+    made = group_size(sizes, 3.0, SimulatedNoise(1), name, solver)
     counts = made.table["groups"].to_numpy().reshape(sizes.counts.shape)
     assert made.mechanism == name
     assert counts.dtype == np.int64
@@ -64,7 +64,7 @@ def test_m_h_by_a_solver_is_m_h_dp(seed):
 @pytest.mark.parametrize("seed", range(3))
 def test_m_dp_op_is_m_h_dp_in_the_same_window(seed):
     sizes = data(seed, sizes=2)
-    found = noisy_and_repaired(sizes, seed, "M_dp^OP", "M_H^dp", how=How(window=4), epsilon=10)
+    found = noisy_and_repaired(sizes, seed, "M_dp^OP", "M_H^dp", solver=SolverOptions(window=4), epsilon=10)
     (noisy, slow), (_, fast) = found
     model = HierarchyQIP(sizes.hierarchy.tree, noisy, sizes.groups, window=4)
     assert model.objective(slow.counts) == model.objective(fast.counts)
@@ -83,14 +83,14 @@ def test_no_answer_beats_m_c_in_its_own_objective(seed):
 
 def test_the_relaxation_breaks_sums():
     places = hierarchy([[0, 0]])
-    made = METHODS["M_H^r"].repair(np.array([[3], [1], [1]]), places, 3, How())
+    made = METHODS["M_H^r"].repair(np.array([[3], [1], [1]]), places, 3, SolverOptions())
     assert made.steps[0].solution.x[:, 0].tolist() == pytest.approx([3, 1.5, 1.5])
     assert metrics.constraint_violations(places.tree, made.counts) == 1
 
 
 def test_the_relaxation_takes_windows():
     places = hierarchy([[0, 0]])
-    made = METHODS["M_H^r"].repair(np.array([[9], [1], [1]]), places, 4, How(window=5))
+    made = METHODS["M_H^r"].repair(np.array([[9], [1], [1]]), places, 4, SolverOptions(window=5))
     assert made.counts.ravel().tolist() == [4, 2, 2]
     assert made.steps[0].solution.certificate.optimal
 
@@ -103,23 +103,23 @@ def test_the_paper_s_window():
 
 
 @pytest.mark.parametrize(
-    ("method", "how", "said"),
+    ("method", "solver", "said"),
     [
-        ("M_X", How(), "no method 'M_X'; there are 'M_H'"),
-        ("M_c^dp", How(backend="cp-sat"), "M_c^dp takes no backend; it takes 'window'"),
-        ("M_c", How(window=3), "M_c takes no window"),
-        ("M_H", How(window=-1), "window is -1"),
-        ("M_H", How(time_limit=0.0), "time_limit is 0.0"),
-        ("M_H", How(backend="cplex-2"), "cplex-2"),
+        ("M_X", SolverOptions(), "no method 'M_X'; there are 'M_H'"),
+        ("M_c^dp", SolverOptions(backend="cp-sat"), "M_c^dp takes no backend; it takes 'window'"),
+        ("M_c", SolverOptions(window=3), "M_c takes no window"),
+        ("M_H", SolverOptions(window=-1), "window is -1"),
+        ("M_H", SolverOptions(time_limit=0.0), "time_limit is 0.0"),
+        ("M_H", SolverOptions(backend="cplex-2"), "cplex-2"),
     ],
 )
-def test_bad_options_are_refused_before_any_noise(method, how, said):
+def test_bad_options_are_refused_before_any_noise(method, solver, said):
     class Untouched:
         def geometric(self, *_):
             raise AssertionError("noise was drawn")
 
     with pytest.raises(InputError) as refused:
-        group_size(data(0), 1.0, Untouched(), method, how)
+        group_size(data(0), 1.0, Untouched(), method, solver)
     assert said in str(refused.value)
 
 
@@ -128,12 +128,12 @@ def test_a_solver_that_does_not_finish_is_reported():
     places = hierarchy([[0] * 30])
     sizes = GroupSizes(places, places.tree.sum_up(rng.integers(0, 99, (30, 60))))
     with pytest.raises(NotSolved, match=r"highs: (time_limit|feasible); (\w.*; )?give it more time \("):
-        group_size(sizes, 0.1, SimulatedNoise(0), "M_c", How(time_limit=0.01))
+        group_size(sizes, 0.1, SimulatedNoise(0), "M_c", SolverOptions(time_limit=0.01))
 
 
 def test_a_window_without_an_answer_is_the_window_s_fault():
     """It was called a bug of ours: "please report this"."""
     noise = SimulatedNoise(1)
     with pytest.raises(NotSolved, match=r"has no answer: .* take a wider window than 1, or none") as none:
-        group_size(data(1), 0.01, noise, "M_H^dp", How(window=1))
+        group_size(data(1), 0.01, noise, "M_H^dp", SolverOptions(window=1))
     assert none.value.status == "infeasible"

@@ -12,10 +12,11 @@ import solvers
 from hierdp import execution
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.execution import processes
-from hierdp.mechanisms import group_size, how, top_down
+from hierdp.mechanisms import deadline, group_size, top_down
+from hierdp.mechanisms.deadline import Deadline
 from hierdp.mechanisms.group_size import repairs as group_size_repairs
 from hierdp.mechanisms.group_size.repairs import METHODS as GROUP_SIZE
-from hierdp.mechanisms.how import Deadline, How
+from hierdp.mechanisms.solver_options import SolverOptions
 from hierdp.mechanisms.top_down import METHODS as TOP_DOWN
 from hierdp.mechanisms.top_down import repairs as top_down_repairs
 from hierdp.privacy.noise import SimulatedNoise
@@ -40,9 +41,9 @@ def released(mechanism, method, limit):
     backend = "clarabel" if method in ("TDA_L2", "TDA") else None
     if mechanism == "top-down":
         given = 1.0, 0.01, SimulatedNoise(0), method
-        return top_down.top_down(TRIPS, *given, how=How(backend, limit))
+        return top_down.top_down(TRIPS, *given, solver=SolverOptions(backend, limit))
     window = 3 if method == "M_dp^OP" else None
-    return group_size.group_size(SIZES, 2.0, SimulatedNoise(0), method, How(backend, limit, window))
+    return group_size.group_size(SIZES, 2.0, SimulatedNoise(0), method, SolverOptions(backend, limit, window))
 
 
 @pytest.fixture
@@ -55,7 +56,7 @@ def slow(monkeypatch):
         now[0] += 1.0
         return solve(model, "clarabel" if backend == "clarabel" else "fast")
 
-    monkeypatch.setattr(how, "clock", lambda: now[0])
+    monkeypatch.setattr(deadline, "clock", lambda: now[0])
     for module in (solvers, cost_tables):
         monkeypatch.setattr(module, "solve", slowly)
     monkeypatch.setattr(execution, "within", lambda seconds, _, model: slowly(model, "fast", seconds))

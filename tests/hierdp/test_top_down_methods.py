@@ -18,7 +18,7 @@ from hierdp.cli import main
 from hierdp.errors import InputError
 from hierdp.front import release
 from hierdp.mechanisms import MECHANISMS
-from hierdp.mechanisms.how import How
+from hierdp.mechanisms.solver_options import SolverOptions
 from hierdp.mechanisms.top_down import METHODS, Unit, mechanism, refinements, top_down, true_table
 from hierdp.mechanisms.top_down import repairs as top_down_repairs
 from hierdp.mechanisms.top_down.repairs import any_nearest, rounded, two_phases
@@ -136,10 +136,13 @@ def test_shares():
     ("given", "said"),
     [
         ({"method": "TDA_3"}, "no method 'TDA_3'; there are 'InfTDA', 'TDA_inf'"),
-        ({"method": "InfTDA", "how": How("highs")}, "InfTDA takes no backend"),
-        ({"method": "TDA", "how": How(window=3)}, "TDA takes no window; it takes 'backend', 'time_limit'"),
-        ({"method": "TDA_L2", "how": How("clarabell")}, "Did you mean clarabel?"),
-        ({"method": "TDA_inf", "how": How(time_limit=-1.0)}, "time_limit is -1.0"),
+        ({"method": "InfTDA", "solver": SolverOptions("highs")}, "InfTDA takes no backend"),
+        (
+            {"method": "TDA", "solver": SolverOptions(window=3)},
+            "TDA takes no window; it takes 'backend', 'time_limit'",
+        ),
+        ({"method": "TDA_L2", "solver": SolverOptions("clarabell")}, "Did you mean clarabel?"),
+        ({"method": "TDA_inf", "solver": SolverOptions(time_limit=-1.0)}, "time_limit is -1.0"),
         ({"method": "SH", "shares": [1]}, "SH takes no shares"),
         ({"method": "VanillaGauss", "shares": [1, 1, 1]}, "VanillaGauss takes no shares"),
         ({"shares": [1, 1]}, "2 shares for 3 levels"),
@@ -206,7 +209,7 @@ def level(parts):
 @given(segments)
 @settings(deadline=None, max_examples=400)
 def test_least_squares_rounded(repair, plain, parts):
-    step = repair("q", *level(parts), How())
+    step = repair("q", *level(parts), SolverOptions())
     assert step.solution.x.tolist() == [v for y, c in parts for v in plain(y, c)]
     assert isinstance(step.model, FixedSum)
     assert (step.solution.status, step.model.p) == ("optimal", 2)
@@ -215,7 +218,7 @@ def test_least_squares_rounded(repair, plain, parts):
 @pytest.mark.parametrize("repair", [rounded, two_phases])
 def test_large_counts(repair):
     noisy, totals, offsets = np.array([2**55, -3, 7, 2**40]), np.array([2**55 + 1, 5]), np.array([0, 2, 4])
-    step = repair("q", noisy, totals, offsets, How())
+    step = repair("q", noisy, totals, offsets, SolverOptions())
     assert step.solution.certificate.optimal
     assert step.solution.x.tolist() == [2**55 + 1, 0, 0, 5]
 
@@ -226,17 +229,17 @@ def test_least_squares_by_a_solver(backend, repair, monkeypatch):
     monkeypatch.setattr(top_down_repairs, "MOST_REAL", 7)
     rng = np.random.default_rng(1)
     parts = [(rng.integers(-9, 30, n).tolist(), int(rng.integers(1, 60))) for n in (1, 2, 3, 9, 4, 5, 2)]
-    step = repair("q", *level(parts), How(backend))
+    step = repair("q", *level(parts), SolverOptions(backend))
     assert step.solution.backend == backend
     assert step.solution.certificate.optimal
-    assert step.solution.objective == repair("q", *level(parts), How()).solution.objective
+    assert step.solution.objective == repair("q", *level(parts), SolverOptions()).solution.objective
 
 
 @pytest.mark.parametrize("repair", [rounded, two_phases])
 def test_a_solvers_last_digits_do_not_matter(repair, monkeypatch):
     """Halves that come out a little over or under are halves still."""
     noisy, totals, offsets = np.array([3, 3, 7, 8]), np.array([11]), np.array([0, 4])
-    exact = repair("q", noisy, totals, offsets, How()).solution.x.tolist()
+    exact = repair("q", noisy, totals, offsets, SolverOptions()).solution.x.tolist()
     for signs in np.ndindex(2, 2, 2, 2):
 
         class Near:
@@ -244,7 +247,7 @@ def test_a_solvers_last_digits_do_not_matter(repair, monkeypatch):
             x = np.array([0.5, 0.5, 4.5, 5.5]) + (np.array(signs) - 0.5) * 1e-7
 
         monkeypatch.setattr(solvers, "solve", lambda *_, near=Near, **__: near())
-        assert repair("q", noisy, totals, offsets, How("clarabel")).solution.x.tolist() == exact
+        assert repair("q", noisy, totals, offsets, SolverOptions("clarabel")).solution.x.tolist() == exact
 
 
 def test_floats_too_far_off_are_not_released(monkeypatch):
@@ -254,7 +257,7 @@ def test_floats_too_far_off_are_not_released(monkeypatch):
 
     monkeypatch.setattr(solvers, "solve", lambda *_, **__: Off())
     with pytest.raises(NotSolved, match="q: clarabel: numerical; not feasible: total"):
-        two_phases("q", np.array([3, 4]), np.array([7]), np.array([0, 2]), How("clarabel"))
+        two_phases("q", np.array([3, 4]), np.array([7]), np.array([0, 2]), SolverOptions("clarabel"))
 
 
 # --- the nearest by a solver -------------------------------------------------------------------------------
@@ -267,7 +270,7 @@ def test_nearest_by_a_solver(most, backend, monkeypatch):
     rng = np.random.default_rng(2)
     parts = [(rng.integers(-9, 30, n).tolist(), int(rng.integers(1, 60))) for n in (1, 2, 3, 9, 4, 5, 2)]
     noisy, totals, offsets = level(parts)
-    step = any_nearest("q", noisy, totals, offsets, How(backend))
+    step = any_nearest("q", noisy, totals, offsets, SolverOptions(backend))
     model = Chebyshev(noisy, totals, offsets)
     assert step.solution.certificate.optimal
     assert model.violations(step.solution.x) == []
@@ -279,7 +282,7 @@ def test_a_solver_that_does_not_finish_is_reported():
     rng = np.random.default_rng(3)
     data = Flows((hierarchy([[0] * 900], "o"),), ("from",), np.arange(900)[:, None], rng.integers(1, 99, 900))
     with pytest.raises(NotSolved, match=r"from olevel1: .*time limit (of|is) 1e-06 s"):
-        top_down(data, 0.01, DELTA, SimulatedNoise(0), "TDA_inf", how=How(time_limit=1e-6))
+        top_down(data, 0.01, DELTA, SimulatedNoise(0), "TDA_inf", solver=SolverOptions(time_limit=1e-6))
 
 
 # --- the finest counts alone -------------------------------------------------------------------------------

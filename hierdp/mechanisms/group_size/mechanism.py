@@ -11,7 +11,7 @@ import numpy as np
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.histogram import cumulative
 from hierdp.mechanisms.group_size.repairs import METHODS, Method, Repaired, paper_window
-from hierdp.mechanisms.how import How, checked
+from hierdp.mechanisms.solver_options import SolverOptions, checked
 from hierdp.mechanisms.words import ENTITY
 from hierdp.metrics.group_sizes import constraint_violations
 from hierdp.privacy.budget import Ledger, check_epsilon, split
@@ -44,10 +44,11 @@ def from_table(
     """Release a table's groups by size: `hierdp.tables.group_sizes`, then `group_size`.
 
     Where the table holds what, and `max_size`, are said as to `hierdp.tables.group_sizes`; `method` as to
-    `hierdp.mechanisms.group_size.group_size`; what follows it is `hierdp.mechanisms.how.How`.
+    `hierdp.mechanisms.group_size.group_size`; what follows it is
+    `hierdp.mechanisms.solver_options.SolverOptions`.
     """
-    how = How(backend, time_limit, window)
-    checked(method, how, METHODS)  # before the table, which may be large, is read
+    solver = SolverOptions(backend, time_limit, window)
+    checked(method, solver, METHODS)  # before the table, which may be large, is read
     data = group_sizes(
         source,
         group=group,
@@ -61,7 +62,7 @@ def from_table(
         unknown=unknown,
     )
     told = {"regions": regions_from(regions), "which_groups": groups_from(groups)}
-    return group_size(data, epsilon, noise, method, how).taking_as_public(**told)
+    return group_size(data, epsilon, noise, method, solver).taking_as_public(**told)
 
 
 def group_size(
@@ -69,7 +70,7 @@ def group_size(
     epsilon: float,
     noise: Noise | None = None,
     method: str = "M_c^dp",
-    how: How | None = None,
+    solver: SolverOptions | None = None,
 ) -> Release:
     """Noisy counts of groups by size, made whole, non-negative and consistent over the tree.
 
@@ -83,7 +84,7 @@ def group_size(
         Exact noise by default; `SimulatedNoise` for experiments makes the release not private.
     method : str
         One of `METHODS`, by the paper's name. The default was the most accurate in the paper.
-    how : How, optional
+    solver : SolverOptions, optional
         The solver, its time limit, truncated domains; for the methods that leave them open.
 
     Returns
@@ -99,14 +100,14 @@ def group_size(
         If a solver of choice fails or runs out of time.
     """
     epsilon = check_epsilon(epsilon)
-    how = how or How()
-    chosen = checked(method, how, METHODS)
+    solver = solver or SolverOptions()
+    chosen = checked(method, solver, METHODS)
     measured = measure(data, epsilon, noise or ExactNoise(), chosen)
-    if chosen.name == "M_dp^OP" and how.window is None:
-        how = replace(how, window=paper_window(measured[0].spend.scale))
-    repaired = post_process(measured, data.hierarchy, data.groups, chosen, how)
+    if chosen.name == "M_dp^OP" and solver.window is None:
+        solver = replace(solver, window=paper_window(measured[0].spend.scale))
+    repaired = post_process(measured, data.hierarchy, data.groups, chosen, solver)
     ledger = Ledger(epsilon, 0.0, ENTITY, tuple(level.spend for level in measured))
-    settings = settings_of(data.hierarchy, repaired.counts, data.groups, chosen, how.window)
+    settings = settings_of(data.hierarchy, repaired.counts, data.groups, chosen, solver.window)
     table, regions = table_of(data.hierarchy, repaired.counts), {ALONE: data.hierarchy}
     return Release(chosen.name, table, ledger, repaired.steps, settings, regions=regions)
 
@@ -135,17 +136,17 @@ def post_process(
     hierarchy: Hierarchy,
     groups: int,
     method: Method = METHODS["M_c^dp"],
-    how: How | None = None,
+    solver: SolverOptions | None = None,
 ) -> Repaired:
     """The method's post-processing of what was measured."""
     noisy = np.concatenate([level.counts for level in measured])
-    how = how or How()
+    solver = solver or SolverOptions()
     try:
-        return method.repair(noisy, hierarchy, groups, how)
+        return method.repair(noisy, hierarchy, groups, solver)
     except NotSolved as none:
-        if none.status != "infeasible" or how.window is None:
+        if none.status != "infeasible" or solver.window is None:
             raise
-        wider = f"{none}; take a wider window than {how.window}, or none"
+        wider = f"{none}; take a wider window than {solver.window}, or none"
         raise NotSolved("infeasible", wider) from none
 
 

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from hierdp import execution
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.histogram import differences
-from hierdp.mechanisms.how import Deadline, How
+from hierdp.mechanisms.deadline import Deadline
+from hierdp.mechanisms.solver_options import SolverOptions
 from hierdp.record.step import Solving, Step, require_proved, solved
 from models import CostTable, CumulativeQIP, HierarchyQIP, Isotonic, Model
 from models.arithmetic.arrays import Ints
@@ -63,7 +64,7 @@ class Method:
     cumulative : bool
         Whether cumulative sizes are measured (Lemma 6) or counts by size (Lemma 4).
     repair : callable
-        From ``(noisy, hierarchy, groups, how)`` to `Repaired`.
+        From ``(noisy, hierarchy, groups, solver)`` to `Repaired`.
     takes : tuple of str
         What of `How` it leaves open.
     consistent : bool
@@ -72,7 +73,7 @@ class Method:
 
     name: str
     cumulative: bool
-    repair: Callable[[Ints, Hierarchy, int, How], Repaired]
+    repair: Callable[[Ints, Hierarchy, int, SolverOptions], Repaired]
     takes: tuple[str, ...]
     consistent: bool = True
 
@@ -92,38 +93,38 @@ def paper_window(scale: float) -> int:
     return 3 * math.ceil(2 * scale**2)
 
 
-def m_h(noisy: Ints, places: Hierarchy, groups: int, how: How) -> Repaired:
+def m_h(noisy: Ints, places: Hierarchy, groups: int, solver: SolverOptions) -> Repaired:
     """M_H: the hierarchy QIP (Fig. 3) by an integer programming solver; default HiGHS."""
-    model = HierarchyQIP(places.tree, noisy, groups, window=how.window)
-    step = _by(how.backend or INTEGER, "consistency of all regions", model, how)
+    model = HierarchyQIP(places.tree, noisy, groups, window=solver.window)
+    step = _by(solver.backend or INTEGER, "consistency of all regions", model, solver)
     return Repaired(_answer(step), (step,))
 
 
-def m_h_relaxed(noisy: Ints, places: Hierarchy, groups: int, how: How) -> Repaired:
+def m_h_relaxed(noisy: Ints, places: Hierarchy, groups: int, solver: SolverOptions) -> Repaired:
     """M_H^r: the QIP without integrality, its answer rounded; default solver `fast`, in windows Clarabel."""
-    model = HierarchyQIP(places.tree, noisy, groups, integer=False, window=how.window)
-    default = "fast" if how.window is None else "clarabel"
-    step = _by(how.backend or default, "relaxed consistency of all regions", model, how)
+    model = HierarchyQIP(places.tree, noisy, groups, integer=False, window=solver.window)
+    default = "fast" if solver.window is None else "clarabel"
+    step = _by(solver.backend or default, "relaxed consistency of all regions", model, solver)
     return Repaired(np.rint(_answer(step)).astype(np.int64), (step,))
 
 
-def m_h_dp(noisy: Ints, places: Hierarchy, groups: int, how: How) -> Repaired:
+def m_h_dp(noisy: Ints, places: Hierarchy, groups: int, solver: SolverOptions) -> Repaired:
     """M_H^dp: the QIP by the fast path (the paper's dynamic program, untruncated unless asked)."""
-    model = HierarchyQIP(places.tree, noisy, groups, window=how.window)
+    model = HierarchyQIP(places.tree, noisy, groups, window=solver.window)
     step = Step.solve("consistency of all regions", model)
     return Repaired(_answer(step), (step,))
 
 
-def m_dp_op(noisy: Ints, places: Hierarchy, groups: int, how: How) -> Repaired:
+def m_dp_op(noisy: Ints, places: Hierarchy, groups: int, solver: SolverOptions) -> Repaired:
     """M_dp^OP: the dynamic program with each cell of its cost tables a constraint program (Fig. 5).
 
     The tables span the domains: without a window that is all of 0 … G, for tiny G only.
     """
     from solvers.backends.cost_tables import solve_by_tables
 
-    model = HierarchyQIP(places.tree, noisy, groups, window=how.window)
-    deadline = Deadline.of("consistency of all regions", how.time_limit)
-    solution, _ = solve_by_tables(model, _by_programs(how.backend or "cp-sat", deadline))
+    model = HierarchyQIP(places.tree, noisy, groups, window=solver.window)
+    deadline = Deadline.of("consistency of all regions", solver.time_limit)
+    solution, _ = solve_by_tables(model, _by_programs(solver.backend or "cp-sat", deadline))
     found = solved(deadline.step, solution, deadline.limit)
     step = require_proved(deadline.step, model, found, deadline.fast)
     return Repaired(_answer(step), (step,))
@@ -146,20 +147,22 @@ def _cells(row: CostTable, values: range, backend: str, deadline: Deadline) -> l
     return by_program(backend, deadline.left())(row, values)  # what is left as the task begins
 
 
-def m_c(noisy: Ints, places: Hierarchy, groups: int, how: How) -> Repaired:
+def m_c(noisy: Ints, places: Hierarchy, groups: int, solver: SolverOptions) -> Repaired:
     """M_c: monotone and consistent cumulative sizes at once (Fig. 7); default solver HiGHS."""
-    step = _by(how.backend or INTEGER, "monotone and consistent", _cumulative(noisy, places, groups), how)
+    step = _by(
+        solver.backend or INTEGER, "monotone and consistent", _cumulative(noisy, places, groups), solver
+    )
     return Repaired(differences(_answer(step)), (step,))
 
 
-def m_c_relaxed(noisy: Ints, places: Hierarchy, groups: int, how: How) -> Repaired:
+def m_c_relaxed(noisy: Ints, places: Hierarchy, groups: int, solver: SolverOptions) -> Repaired:
     """M_c^r: the same without integrality, its cumulative counts rounded; default solver `fast`."""
     model = replace(_cumulative(noisy, places, groups), integer=False)
-    step = _by(how.backend or "fast", "relaxed, monotone and consistent", model, how)
+    step = _by(solver.backend or "fast", "relaxed, monotone and consistent", model, solver)
     return Repaired(differences(np.rint(_answer(step)).astype(np.int64)), (step,))
 
 
-def m_c_dp(noisy: Ints, places: Hierarchy, groups: int, how: How) -> Repaired:
+def m_c_dp(noisy: Ints, places: Hierarchy, groups: int, solver: SolverOptions) -> Repaired:
     """M_c^dp (Algorithm 1): a monotone fit for each region, then the hierarchy QIP by the fast path.
 
     The rounding of the algorithm's line 3 is done in the isotonic model itself: rounding is optimal there.
@@ -169,7 +172,7 @@ def m_c_dp(noisy: Ints, places: Hierarchy, groups: int, how: How) -> Repaired:
     tasks = [(names[cut], noisy[cut], groups) for cut in together(*noisy.shape)]
     steps = [step for part in execution.each(fits, tasks, "monotone sizes") for step in part]
     sizes = differences(np.concatenate([_answer(step) for step in steps]).reshape(noisy.shape))
-    consistent = m_h_dp(sizes, places, groups, how)
+    consistent = m_h_dp(sizes, places, groups, solver)
     return Repaired(consistent.counts, (*steps, *consistent.steps))
 
 
@@ -223,11 +226,11 @@ def _cumulative(noisy: Ints, places: Hierarchy, groups: int) -> CumulativeQIP:
     return CumulativeQIP(places.tree, noisy, groups)
 
 
-def _by(backend: str, name: str, model: Model, how: How) -> Step:
+def _by(backend: str, name: str, model: Model, solver: SolverOptions) -> Step:
     """Solve by a backend of choice; its answer, too, goes before the model's certificate."""
-    deadline = Deadline.of(name, how.time_limit)
+    deadline = Deadline.of(name, solver.time_limit)
     if backend == "fast":
-        found = solved(name, deadline.fast(model), how.time_limit)
+        found = solved(name, deadline.fast(model), solver.time_limit)
     else:
         found = deadline.solve(model, backend)
     return require_proved(name, model, found, deadline.fast)

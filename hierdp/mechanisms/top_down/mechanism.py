@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from hierdp.errors import InputError
-from hierdp.mechanisms.how import How, checked
+from hierdp.mechanisms.solver_options import SolverOptions, checked
 from hierdp.mechanisms.top_down.levels import (
     Children,
     Level,
@@ -64,15 +64,15 @@ def from_table(
     """Release a table's counts along hierarchies: `hierdp.tables.flows`, then `top_down`.
 
     `axes`, `count` and `unknown` are those of `hierdp.tables.flows`; `trips`, `distinct` and `bounded` those
-    of `hierdp.mechanisms.top_down.unit.Unit`; `backend` and `time_limit` of `hierdp.mechanisms.how.How`; the
-    others of `hierdp.mechanisms.top_down.top_down`.
+    of `hierdp.mechanisms.top_down.unit.Unit`; `backend` and `time_limit` of
+    `hierdp.mechanisms.solver_options.SolverOptions`; the others of `hierdp.mechanisms.top_down.top_down`.
     """
-    how, unit = How(backend, time_limit), Unit(trips, distinct, bounded)
-    checked(method, how, METHODS)  # before the table, which may be large, is read
+    solver, unit = SolverOptions(backend, time_limit), Unit(trips, distinct, bounded)
+    checked(method, solver, METHODS)  # before the table, which may be large, is read
     check_delta(delta)
     data = flows(source, axes=axes, count=count, unknown=unknown)
     public = [Axis.of(axis).hierarchy for axis in axes.values()]
-    made = top_down(data, epsilon, delta, noise, method, unit, shares, first, how)
+    made = top_down(data, epsilon, delta, noise, method, unit, shares, first, solver)
     return made.taking_as_public(regions=regions_from(*public))
 
 
@@ -85,7 +85,7 @@ def top_down(
     unit: Unit = ONE_TRIP,
     shares: Sequence[float] | None = None,
     first: str | None = None,
-    how: How | None = None,
+    solver: SolverOptions | None = None,
     conversion: str = TIGHTER,
 ) -> Release:
     """Noisy counts of a table at every level, made whole, non-negative and consistent.
@@ -108,7 +108,7 @@ def top_down(
         of the root where unbounded neighbours make it secret. Default: even.
     first : str, optional
         The axis refined first: "destination" gives the paper's destination tree. Default: the last axis.
-    how : How, optional
+    solver : SolverOptions, optional
         The solver and its time limit, for the methods that leave them open.
     conversion : str
         How (ε, δ) becomes ρ: one of `hierdp.privacy.conversion.CONVERSIONS`.
@@ -127,14 +127,14 @@ def top_down(
     NotSolved
         If a solver of choice fails or runs out of time.
     """
-    epsilon, delta, how = check_epsilon(epsilon), check_delta(delta), how or How()
-    chosen = checked(method, how, METHODS)
+    epsilon, delta, solver = check_epsilon(epsilon), check_delta(delta), solver or SolverOptions()
+    chosen = checked(method, solver, METHODS)
     refuse_clashes(data.axis_names)
     order = refinements(data, first)
     noise, rho = noise or ExactNoise(), CONVERSIONS[conversion](epsilon, delta)
     if chosen.repair is not None:
         budgets = split(rho, len(order) + (not unit.bounded), shares)
-        levels, steps, spends = _level_by_level(data, order, budgets, noise, chosen, unit, how)
+        levels, steps, spends = _level_by_level(data, order, budgets, noise, chosen, unit, solver)
     elif shares is not None:
         raise InputError(f"{method} takes no shares: it measures the finest counts alone")
     elif method == "SH":
@@ -142,7 +142,7 @@ def top_down(
     else:
         levels, steps, spends = _all_cells(data, order, rho, noise, unit)
     ledger = Ledger(epsilon, delta, unit.neighbours, tuple(spends), conversion)
-    settings = settings_of(data, order, data.total, unit, shares, how.backend)
+    settings = settings_of(data, order, data.total, unit, shares, solver.backend)
     regions = dict(zip(data.axis_names, data.axes, strict=True))
     made = table_of(data, levels, deviation_of(spends[0]) if method == "VanillaGauss" else None)
     return Release(chosen.name, made, ledger, tuple(steps), settings, regions=regions)
@@ -200,7 +200,7 @@ def _level_by_level(
     noise: Noise,
     method: Method,
     unit: Unit,
-    how: How,
+    solver: SolverOptions,
 ) -> Found:
     """Algorithm 1, for any repair of a level; with unbounded neighbours that of Appendix B."""
     assert method.repair is not None
@@ -220,7 +220,7 @@ def _level_by_level(
         measured = noise.gaussian(counts, f"counts by {name}", root_of(squared), share)
         del counts
         spends.append(measured.spend)
-        steps.append(method.repair(name, measured.counts, levels[-1].counts, children.offsets, how))
+        steps.append(method.repair(name, measured.counts, levels[-1].counts, children.offsets, solver))
         answer = np.asarray(steps[-1].solution.x)
         kept = np.flatnonzero(answer)
         levels.append(children.level(kept, answer[kept]))

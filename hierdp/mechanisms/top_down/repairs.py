@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hierdp import execution
-from hierdp.mechanisms.how import Deadline, How
+from hierdp.mechanisms.deadline import Deadline
+from hierdp.mechanisms.solver_options import SolverOptions
 from hierdp.record.step import NotSolved, Step, require_proved
 from models import Chebyshev, FixedSum, Model
 from models.arithmetic.arrays import Floats, Ints
@@ -51,20 +52,20 @@ class Method:
     """
 
     name: str
-    repair: Callable[[str, Ints, Ints, Ints, How], Step] | None = None
+    repair: Callable[[str, Ints, Ints, Ints, SolverOptions], Step] | None = None
     takes: tuple[str, ...] = ()
 
 
-def int_opt(name: str, noisy: Ints, totals: Ints, offsets: Ints, how: How) -> Step:  # noqa: ARG001
+def int_opt(name: str, noisy: Ints, totals: Ints, offsets: Ints, solver: SolverOptions) -> Step:  # noqa: ARG001
     """InfTDA: the nearest counts in the largest change, small ones lowered first (Algorithm 2)."""
     return Step.solve(name, Chebyshev(noisy, totals, offsets))
 
 
-def any_nearest(name: str, noisy: Ints, totals: Ints, offsets: Ints, how: How) -> Step:
+def any_nearest(name: str, noisy: Ints, totals: Ints, offsets: Ints, solver: SolverOptions) -> Step:
     """TDA_∞: the nearest counts in the largest change, whichever a MIP solver finds; default HiGHS."""
-    backend = how.backend or INTEGER
+    backend = solver.backend or INTEGER
     parts = _batches(noisy, totals, offsets, MOST_WHOLE)
-    deadline = Deadline.of(name, how.time_limit)
+    deadline = Deadline.of(name, solver.time_limit)
     tasks = [(deadline, Chebyshev(*part), backend) for part in parts]
     found = list(execution.each(_nearest_of_some, tasks, f"solving: {name}"))
     x = np.concatenate([np.zeros(0, np.int64), *(np.asarray(part.x) for part in found)])
@@ -78,7 +79,7 @@ def _nearest_of_some(deadline: Deadline, model: Chebyshev, backend: str) -> Solu
     return deadline.solve(model, backend)
 
 
-def rounded(name: str, noisy: Ints, totals: Ints, offsets: Ints, how: How) -> Step:
+def rounded(name: str, noisy: Ints, totals: Ints, offsets: Ints, solver: SolverOptions) -> Step:
     """TDA_L2, the paper's simple one: least squares over the reals, rounded, and the rest handed out.
 
     Where rounding gives too much, the smallest positive counts lose one each; where too little, the largest
@@ -86,9 +87,9 @@ def rounded(name: str, noisy: Ints, totals: Ints, offsets: Ints, how: How) -> St
     the larger). The real answer is exact by default; a `backend` such as "clarabel", the paper's, gives it
     in floats.
     """
-    x = rounded_from(*_nearest_real(name, noisy, totals, offsets, how), noisy, totals, offsets)
+    x = rounded_from(*_nearest_real(name, noisy, totals, offsets, solver), noisy, totals, offsets)
     model = FixedSum(noisy, totals, 2, offsets)
-    return Step(name, model, _judged(name, model, x, how.backend or "fast"))
+    return Step(name, model, _judged(name, model, x, solver.backend or "fast"))
 
 
 def rounded_from(floor: Ints, part: Floats, noisy: Ints, totals: Ints, offsets: Ints) -> Ints:
@@ -102,7 +103,7 @@ def rounded_from(floor: Ints, part: Floats, noisy: Ints, totals: Ints, offsets: 
     return least
 
 
-def two_phases(name: str, noisy: Ints, totals: Ints, offsets: Ints, how: How) -> Step:
+def two_phases(name: str, noisy: Ints, totals: Ints, offsets: Ints, solver: SolverOptions) -> Step:
     """TDA as the Census Bureau has it: weighted least squares over x ≥ 0, then controlled rounding.
 
     The weights are the inverse variances, and these are equal among siblings: they all get the same noise.
@@ -110,9 +111,9 @@ def two_phases(name: str, noisy: Ints, totals: Ints, offsets: Ints, how: How) ->
     fractional parts; of equal ones the first. With equal weights all positive v have the same part, so it
     is the choice among equals that tells this method from `rounded`.
     """
-    x = handed_out(*_nearest_real(name, noisy, totals, offsets, how), noisy, totals, offsets)
+    x = handed_out(*_nearest_real(name, noisy, totals, offsets, solver), noisy, totals, offsets)
     model = FixedSum(noisy, totals, 2, offsets)
-    return Step(name, model, _judged(name, model, x, how.backend or "fast"))
+    return Step(name, model, _judged(name, model, x, solver.backend or "fast"))
 
 
 def handed_out(floor: Ints, part: Floats, noisy: Ints, totals: Ints, offsets: Ints) -> Ints:  # noqa: ARG001
@@ -141,13 +142,15 @@ METHODS = {
 """By the paper's names (§5); "TDA" is the one that its footnote 7 speaks of."""
 
 
-def _nearest_real(name: str, noisy: Ints, totals: Ints, offsets: Ints, how: How) -> tuple[Ints, Floats]:
+def _nearest_real(
+    name: str, noisy: Ints, totals: Ints, offsets: Ints, solver: SolverOptions
+) -> tuple[Ints, Floats]:
     """The nearest non-negative reals v in squares, as ``(⌊v⌋, v − ⌊v⌋)``."""
-    if how.backend is None or how.backend == "fast":
+    if solver.backend is None or solver.backend == "fast":
         return nearest_fractions(noisy, totals, offsets)
     parts = _batches(noisy, totals, offsets, MOST_REAL)
-    deadline = Deadline.of(name, how.time_limit)
-    tasks = [(deadline, FixedSum(y, c, 2, cuts), how.backend) for y, c, cuts in parts]
+    deadline = Deadline.of(name, solver.time_limit)
+    tasks = [(deadline, FixedSum(y, c, 2, cuts), solver.backend) for y, c, cuts in parts]
     v = np.concatenate([np.zeros(0), *execution.each(_real_of_some, tasks, f"solving: {name}")])
     near: Floats = np.round(np.maximum(v, 0), DIGITS).astype(np.float64)
     return np.floor(near).astype(np.int64), near - np.floor(near)

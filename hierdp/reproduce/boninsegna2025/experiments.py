@@ -14,7 +14,7 @@ from hierdp.analysis.utility import error_bound, error_bound_by_nodes
 from hierdp.data.trips import binary_areas, trips
 from hierdp.execution import progress
 from hierdp.execution.resume import runs
-from hierdp.mechanisms.how import How
+from hierdp.mechanisms.solver_options import SolverOptions
 from hierdp.mechanisms.top_down import top_down, true_table
 from hierdp.metrics import group_sizes as metrics
 from hierdp.privacy.conversion import PAPERS
@@ -212,9 +212,9 @@ def _feasible(method: str, data: Flows, settings: Settings) -> bool:
 
 def _run(data: Flows, method: str, epsilon: float, settings: Settings, noise: Noise) -> tuple[float, Release]:
     """The seconds that a release takes from the data in memory to its table, proofs included."""
-    how = How(time_limit=settings.time_limit) if method == "TDA_inf" else None
+    solver = SolverOptions(time_limit=settings.time_limit) if method == "TDA_inf" else None
     started = time.perf_counter()
-    made = top_down(data, epsilon, settings.delta, noise, method, how=how, conversion=PAPERS)
+    made = top_down(data, epsilon, settings.delta, noise, method, solver=solver, conversion=PAPERS)
     return time.perf_counter() - started, made
 
 

@@ -15,7 +15,7 @@ from hierdp.execution import progress
 from hierdp.execution.resume import runs
 from hierdp.mechanisms.group_size import measure, post_process
 from hierdp.mechanisms.group_size.repairs import METHODS, paper_window
-from hierdp.mechanisms.how import How
+from hierdp.mechanisms.solver_options import SolverOptions
 from hierdp.metrics import group_sizes as metrics
 from hierdp.record.step import NotSolved
 from hierdp.reproduce.fioretto2019.settings import SCALABLE, Settings
@@ -78,12 +78,12 @@ def scalability(data: GroupSizes, settings: Settings, seed: int) -> DataFrame:
             continue
         here, method = _first(data, n), METHODS[name]
         measured = measure(here, 1.0, noise_for(seed, "scalability", n, 0, method.cumulative), method)
-        how = How(time_limit=settings.time_limit if "time_limit" in method.takes else None)
+        solver = SolverOptions(time_limit=settings.time_limit if "time_limit" in method.takes else None)
         if name == "M_dp^OP":
-            how = replace(how, window=paper_window(measured[0].spend.scale))
+            solver = replace(solver, window=paper_window(measured[0].spend.scale))
         row: dict[str, Any] = {"sizes": n, "method": name, "variables": here.counts.size}
         try:
-            seconds, repaired = timed(post_process, measured, here.hierarchy, here.groups, method, how)
+            seconds, repaired = timed(post_process, measured, here.hierarchy, here.groups, method, solver)
             proved = all(bool(step.solution.certificate) for step in repaired.steps)
             row |= {"status": "optimal", "proved": proved, "seconds": seconds}
         except NotSolved as failure:
@@ -116,9 +116,9 @@ def _joint(
     model = CumulativeQIP(tree, np.concatenate([level.counts for level in measured]), here.groups)
     row: dict[str, Any] = {"sizes": n, "epsilon": epsilon, "run": run, "variables": here.counts.size}
     for name in ("M_c", "M_c^dp", "M_c^r"):
-        how = How(time_limit=settings.time_limit) if name == "M_c" else None
+        solver = SolverOptions(time_limit=settings.time_limit) if name == "M_c" else None
         try:
-            done = post_process(measured, here.hierarchy, here.groups, METHODS[name], how)
+            done = post_process(measured, here.hierarchy, here.groups, METHODS[name], solver)
         except NotSolved:
             break
         row |= {
@@ -191,7 +191,10 @@ def _warm_up() -> None:
     places = Hierarchy.flat("leaf", ["a", "b"])
     for method in METHODS.values():
         method.repair(
-            np.array([[3, 4], [1, 2], [3, 4]]), places, 4, How(window=4 if "window" in method.takes else None)
+            np.array([[3, 4], [1, 2], [3, 4]]),
+            places,
+            4,
+            SolverOptions(window=4 if "window" in method.takes else None),
         )
 
 
