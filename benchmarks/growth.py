@@ -7,8 +7,9 @@ instance is made, the kernels are compiled on small ones, and what is timed is t
 (both on a model that remembers nothing), and summing all input once; medians of up to nine turns, one of what
 takes two seconds. Ten times as many elements are tried where that, in proportion, leaves time and memory.
 
-An exact backend has 20 s (``--limit``) for each size, stating included in its time; it goes on to the next,
-until it is out of time, where it solved this one to the proved optimum and no other was five times as quick.
+An exact backend has 20 s (``--limit``) for each size, stating included in its time. All of `EXACT` have a
+turn at the smallest size. A backend goes on to the next size if it solved this one to the proved optimum in
+time, and no other was five times as quick.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,7 +27,6 @@ from benchmarks import instances as i
 from benchmarks import measuring
 from hierdp.bench.problems import fresh
 from hierdp.execution import store
-from models import Chebyshev, FixedSum, SimplexQP
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -39,6 +38,8 @@ SIZES = tuple(10**k for k in range(2, 9))
 SECONDS, LIMIT = 60.0, 20.0
 GIGABYTES = 20.0
 TURNS = (9, 2.0)
+EXACT = ("highs", "cp-sat", "min-cost-flow", "glop", "clarabel", "scs")
+"""The exact backends that do best on some model (`hierdp bench`); all have a turn at the smallest size."""
 FIVE_TIMES = 5
 """An exact backend so much slower than another goes on to no larger instances."""
 LATER = 2_000
@@ -47,41 +48,10 @@ MARGIN = 12
 """Ten times as many elements are allowed for so many times the time and the memory."""
 
 
-@dataclass(frozen=True)
-class Family:
-    """A model, how its instances are made, and the exact backends that do best on it (`hierdp bench`)."""
-
-    name: str
-    make: i.Make
-    exact: tuple[str, ...]
+FAMILIES = i.families()
 
 
-FAMILIES = (
-    Family("Isotonic, L2", i.isotonic(), ("highs", "clarabel")),
-    Family("Isotonic, L1", i.isotonic(p=1), ("highs", "glop")),
-    Family("SimplexQP", i.of_total(SimplexQP), ("min-cost-flow", "highs")),
-    Family("FixedSum, L1", i.of_total(FixedSum, p=1), ("min-cost-flow", "highs")),
-    Family("Chebyshev", i.of_total(Chebyshev), ("highs", "cp-sat")),
-    Family("SparsestChebyshev", i.sparsest, ("highs", "cp-sat")),
-    Family("ControlledRounding", i.rounding, ("highs", "glop")),
-    Family("Merging", i.merging, ("min-cost-flow", "highs")),
-    Family("GroupMatching", i.matching, ("min-cost-flow", "highs")),
-    Family("CostTable", i.cost_table, ("min-cost-flow", "cp-sat")),
-    Family("HierarchyQIP", i.hierarchy, ("highs", "cp-sat")),
-    Family("CumulativeQIP, relaxed", i.cumulative, ("highs", "clarabel")),
-    Family("CumulativeQIP, census", i.census_cumulative, ("highs", "clarabel")),
-    Family("TreeMatching", i.tree_matching, ("highs", "glop")),
-    Family("TreeChebyshev", i.tree_chebyshev, ("highs", "cp-sat")),
-    Family("ConstrainedInference", i.inference, ("highs", "clarabel")),
-    Family("NonNegativeInference", i.non_negative(False), ("highs", "clarabel")),
-    Family("Clustering", i.clustering(), ("glop", "highs")),
-    Family("Segmentation", i.segmentation(), ("glop", "highs")),
-    Family("BudgetSplit", i.budget, ("clarabel", "scs")),
-    Family("StrategySDP", i.strategy, ("clarabel", "scs")),
-)
-
-
-def alone(family: Family, size: int, program: str, limit: float) -> dict[str, Any]:
+def alone(family: i.Family, size: int, program: str, limit: float) -> dict[str, Any]:
     """One point: what the process of its own prints."""
     from solvers import fast
 
@@ -129,8 +99,8 @@ def points(only: str, most: int, given: tuple[float, float], known: list[dict[st
     sizes = [size for size in SIZES if size <= most]
     turns = sorted(product((True, False), sizes), key=lambda turn: turn[1] * (1 if turn[0] else LATER))
     for (ours, size), family in product(turns, families):
-        before = {p: rows.get((family.name, size // 10, p)) for p in ("fast", *family.exact)}
-        for program in ("fast",) if ours else family.exact:
+        before = {p: rows.get((family.name, size // 10, p)) for p in ("fast", *EXACT)}
+        for program in ("fast",) if ours else EXACT:
             key = (family.name, size, program)
             if key in rows or not _goes_on(program, before, size, given):
                 continue

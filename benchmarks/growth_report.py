@@ -21,11 +21,17 @@ def best_exact(rows: DataFrame) -> DataFrame:
     return exact.sort_values("seconds").drop_duplicates(["model", "size"]).set_index(["model", "size"])
 
 
+def tried(rows: DataFrame) -> DataFrame:
+    """The points of exact backends, but for those that do not take the model at all."""
+    refused = (rows["verdict"] == "unsupported") & (rows["size"] == rows["size"].min())
+    return rows[(rows["program"] != "fast") & ~refused]
+
+
 def given_up(rows: DataFrame) -> DataFrame:
     """Of each model and size that exact backends were given and none solved, the first of them to fail."""
-    exact = rows[rows["program"] != "fast"]
-    tried = exact.groupby(["model", "size"])["verdict"].transform(lambda all_: (all_ == "solved").any())
-    return exact[~tried].drop_duplicates(["model", "size"]).set_index(["model", "size"])
+    exact = tried(rows)
+    solved = exact.groupby(["model", "size"])["verdict"].transform(lambda all_: (all_ == "solved").any())
+    return exact[~solved].drop_duplicates(["model", "size"]).set_index(["model", "size"])
 
 
 def ours(rows: DataFrame) -> DataFrame:
@@ -71,7 +77,7 @@ def markdown(rows: DataFrame, stops: dict[str, str]) -> str:
         f"- {why}: {'; '.join(model for model, other in stops.items() if other == why)}"
         for why in dict.fromkeys(stops.values())
     ]
-    lines = [_end(here) for _, here in rows[rows["program"] != "fast"].groupby("model", sort=False)]
+    lines = [_end(here) for _, here in tried(rows).groupby("model", sort=False)]
     parts = ["\n".join(table_lines(table(rows)))]
     if ends:
         parts.append("Where a fast path's curve ends before 10⁸, and why:\n\n" + "\n".join(ends))

@@ -166,3 +166,8 @@ class BudgetSplit:
             rng.integers(1, 1000, n),
         ]
         return cls(kinds[rng.integers(0, 4)], float(rng.choice([0.01, 0.1, 1.0, 3.0])))
+
+    @classmethod
+    def typical(cls, rng: np.random.Generator, size: int, **options: Any) -> Self:
+        """Weights of six orders of magnitude."""
+        return cls(rng.uniform(1, 1e6, size), 1.0, **options)

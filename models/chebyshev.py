@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,9 +15,10 @@ from models.arithmetic.exact import Number
 from models.arithmetic.kernels import kernel
 from models.arithmetic.segments import broken, by_segment, checked_segments
 from models.certificate import Certificate, Witness, infeasible, judge
-from models.model import answer_of, random_noisy
+from models.model import answer_of
 from models.programs.program import Program
 from models.programs.terms import INFINITY, Block, Term, rows_of
+from models.synthetic import most_of, noisy_counts, random_noisy, segments_of
 from models.witnesses.arrays import whole_array
 
 
@@ -59,6 +60,7 @@ class Chebyshev:
     noisy: ArrayLike
     total: ArrayLike
     offsets: ArrayLike | None = None
+    variants: ClassVar[dict[str, dict[str, Any]]] = {"": {}, "many totals": {"each": 100}}
 
     def __post_init__(self) -> None:
         noisy = exact.as_data("noisy", self.noisy)
@@ -197,6 +199,15 @@ class Chebyshev:
         near = by_segment(np.add, np.maximum(noisy, 0), offsets, empty=0)
         totals = np.maximum(0, near + rng.integers(-10, 11, size=near.size)) * (rng.random(near.size) < 0.8)
         return cls(noisy, np.where(np.diff(offsets) == 0, 0, totals), offsets)
+
+    @classmethod
+    def typical(cls, rng: np.random.Generator, size: int, each: int | None = None, **options: Any) -> Self:
+        """Noisy counts whose total is nine tenths of what is positive; `each`: entries of a segment."""
+        noisy = noisy_counts(rng, size)
+        if each is None:
+            return cls(noisy, most_of(noisy), **options)
+        offsets = segments_of(size, each)
+        return cls(noisy, most_of(noisy, offsets), offsets=offsets, **options)
 
 
 @kernel()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,8 +15,8 @@ from models.arithmetic.exact import Number
 from models.arithmetic.run_costs import Sums, cost_of, run_cost, sums_error, sums_of
 from models.arithmetic.whole_sums import whole_sums
 from models.certificate import Certificate, Witness, infeasible, judge
-from models.model import random_noisy
 from models.programs.program import Program
+from models.synthetic import noisy_counts, random_noisy
 from models.witnesses import few_runs, sorted_runs
 from models.witnesses.arrays import entry, number, real_array
 
@@ -73,6 +73,7 @@ class Clustering:
     values: ArrayLike
     noise_scale: Number
     clusters: int | None = None
+    variants: ClassVar[dict[str, dict[str, Any]]] = {"": {}, "into 16": {"noise_scale": 0.0, "clusters": 16}}
 
     def __post_init__(self) -> None:
         values = exact.as_data("values", self.values)
@@ -239,3 +240,8 @@ class Clustering:
         most = int(rng.choice([1, 2, 5, values.size])) if rng.random() < 0.4 else None
         clusters = None if most is None else int(rng.integers(1, min(most, values.size) + 1))
         return cls(values, scale, clusters)
+
+    @classmethod
+    def typical(cls, rng: np.random.Generator, size: int, **options: Any) -> Self:
+        """Sorted noisy counts."""
+        return cls(np.sort(noisy_counts(rng, size)), **{"noise_scale": 10.0, **options})

@@ -17,9 +17,10 @@ from models.arithmetic.distance import distance
 from models.arithmetic.exact import Number
 from models.arithmetic.kernels import kernel
 from models.certificate import FLOAT_TOLERANCE, Certificate, Witness, infeasible, judge
-from models.model import FEASIBILITY_TOLERANCE, answer_of, random_noisy, tolerance_for
+from models.model import FEASIBILITY_TOLERANCE, answer_of, tolerance_for
 from models.programs.program import Program
 from models.programs.terms import INFINITY, Block, Rows, Term
+from models.synthetic import binary_counts, random_noisy
 from models.tree import Tree
 
 _BLOCK = 1 << 10
@@ -262,6 +263,12 @@ class ConstrainedInference:
             variance[0] = INFINITY
             variance[1:][rng.random(tree.size - 1) < rng.choice([0.0, 0.3])] = INFINITY
         return cls(tree, random_noisy(rng, (tree.size,)), variance)
+
+    @classmethod
+    def typical(cls, rng: np.random.Generator, size: int, **options: Any) -> Self:
+        """Noisy counts of a binary tree, all of one variance."""
+        tree, noisy, _ = binary_counts(rng, size)
+        return cls(tree, noisy, **{"variance": 200, **options})
 
 
 def _variances(given: Any, nodes: int) -> Array:

@@ -186,6 +186,12 @@ class ControlledRounding:
         floor = [v // 1 for v in values.tolist()]
         return cls(values, int(sum(floor)) + int(rng.integers(0, sum(values != floor) + 1)))
 
+    @classmethod
+    def typical(cls, rng: np.random.Generator, size: int, **options: Any) -> Self:
+        """Heavy-tailed values, and the nearest total."""
+        values = 1 / (rng.random(size) + 1e-4)
+        return cls(values, round(float(values.sum())), **options)
+
 
 @kernel()
 def _ups_and_downs(x: Any, values: Any) -> Any:

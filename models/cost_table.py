@@ -207,3 +207,11 @@ class CostTable:
             start.append(int(rng.integers(-2, 5)))
         room = sum(len(table) - 1 for table in tables)
         return cls(tables, sum(start) + int(rng.integers(0, room + 1)), start)
+
+    @classmethod
+    def typical(cls, rng: np.random.Generator, size: int, **options: Any) -> Self:
+        """Convex tables of up to a thousand values."""
+        values = min(1_000, max(5, int(size**0.5)))
+        slopes = np.sort(rng.integers(-1_000, 1_000, (max(2, size // values), values)), axis=1)
+        tables = np.cumsum(slopes, axis=1)
+        return cls(list(tables), int(0.3 * tables.size), **options)

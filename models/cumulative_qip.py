@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy
@@ -15,9 +15,10 @@ from models.arithmetic.arrays import Array
 from models.arithmetic.exact import Number
 from models.certificate import Certificate, Witness, infeasible, judge
 from models.hierarchy_qip import HierarchyQIP
-from models.model import answer_of, fractional, random_noisy, tolerance_for
+from models.model import answer_of, fractional, tolerance_for
 from models.programs.program import Program
 from models.programs.terms import INFINITY, Block, Rows, Term
+from models.synthetic import nation_counts, noise, random_noisy
 from models.tree import Tree
 from models.witnesses.branches import least
 from models.witnesses.cumulative import Data, read_off
@@ -61,6 +62,7 @@ class CumulativeQIP:
     noisy: ArrayLike
     total: int
     integer: bool = True
+    variants: ClassVar[dict[str, dict[str, Any]]] = {"relaxed": {"integer": False}}
 
     def __post_init__(self) -> None:
         noisy = exact.as_data("noisy", self.noisy, ndim=2)
@@ -176,3 +178,10 @@ class CumulativeQIP:
         true = np.cumsum(np.maximum(random_noisy(rng, (tree.leaves.size, sizes)), 0), axis=1)
         counts = np.asarray(tree.sum_up(true), dtype=np.int64)
         return cls(tree, counts + rng.integers(-3, 4, size=counts.shape), int(counts[0, -1]))
+
+    @classmethod
+    def typical(cls, rng: np.random.Generator, size: int, **options: Any) -> Self:
+        """Cumulative counts by up to a thousand sizes in a nation, its states and their counties."""
+        tree, true = nation_counts(rng, size, most=1_000)
+        true = np.cumsum(true, axis=1)
+        return cls(tree, true + noise(rng, true.shape), int(true[0, -1]), **options)

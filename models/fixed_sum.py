@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -60,6 +60,11 @@ class FixedSum:
     total: ArrayLike
     p: Literal[1, 2] = 2
     offsets: ArrayLike | None = None
+    variants: ClassVar[dict[str, dict[str, Any]]] = {
+        "L1": {"p": 1},
+        "L1, many totals": {"p": 1, "each": 100},
+        "L2, many totals": {"p": 2, "each": 100},
+    }
 
     def __post_init__(self) -> None:
         if self.p not in (1, 2):
@@ -154,6 +159,12 @@ class FixedSum:
         """Several segments, some of them empty or of one cell, of counts from `random_noisy`; either norm."""
         noisy, totals, offsets = Chebyshev.random(rng, size).data
         return cls(noisy, totals, 1 if rng.random() < 0.5 else 2, offsets)
+
+    @classmethod
+    def typical(cls, rng: np.random.Generator, size: int, each: int | None = None, **options: Any) -> Self:
+        """Noisy counts whose total is nine tenths of what is positive; `each`: entries of a segment."""
+        same = Chebyshev.typical(rng, size, each)
+        return cls(*same.data[:2], offsets=same.data[2], **options)
 
 
 @kernel()

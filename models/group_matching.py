@@ -236,6 +236,15 @@ class GroupMatching:
         counts = np.diff(np.concatenate([[0], cuts, [groups]]))
         return cls((rng.integers(0, far + 3, counts.size), counts), tables)
 
+    @classmethod
+    def typical(cls, rng: np.random.Generator, size: int, **options: Any) -> Self:
+        """So many runs in all, of a parent and ten children."""
+        sizes = rng.permutation(2 * size)[: size // 2]
+        groups = rng.integers(1, 20, sizes.size)
+        moved = np.maximum(sizes + rng.integers(-50, 51, sizes.size), 0)
+        children = zip(np.array_split(moved, 10), np.array_split(groups, 10), strict=True)
+        return cls((sizes, groups), list(children), **options)
+
 
 def _is_table(given: Any) -> bool:
     """Whether this is one table of runs, not a sequence of them."""

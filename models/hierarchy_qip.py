@@ -16,9 +16,10 @@ from models.arithmetic.distance import distance
 from models.arithmetic.exact import Number
 from models.arithmetic.tree_sums import adds_up
 from models.certificate import Certificate, Witness, infeasible, judge
-from models.model import answer_of, fractional, random_noisy, tolerance_for
+from models.model import answer_of, fractional, tolerance_for
 from models.programs.program import Program
 from models.programs.terms import Block, Rows, Term
+from models.synthetic import nation_counts, noise, random_noisy
 from models.tree import Tree
 from models.witnesses.arrays import exact_array, real_array, whole_array
 from models.witnesses.node_prices import NEVER, NodePrices, node_prices, rows_of_families
@@ -311,3 +312,11 @@ class HierarchyQIP:
         total = max(0, int(noisy[0].sum()) + int(rng.integers(-5, 6)))
         weights = rng.integers(1, 6, size=depth + 1) if rng.random() < 0.3 else None
         return cls(tree, noisy, total if rng.random() < 0.9 else 0, weights=weights)
+
+    @classmethod
+    def typical(cls, rng: np.random.Generator, size: int, **options: Any) -> Self:
+        """Counts by up to a thousand sizes in a nation, its states and their counties."""
+        tree, true = nation_counts(rng, size, most=1_000)
+        total = int(true[0].sum())
+        true += noise(rng, true.shape)
+        return cls(tree, true, total, **options)

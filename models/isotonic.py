@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,9 +14,10 @@ from models.arithmetic.arrays import Array, Ints
 from models.arithmetic.distance import distance
 from models.arithmetic.exact import Number
 from models.certificate import Certificate, Witness, infeasible, judge
-from models.model import answer_of, fractional, random_noisy, tolerance_for
+from models.model import answer_of, fractional, tolerance_for
 from models.programs.program import Program
 from models.programs.terms import INFINITY, Block, Term, rows_of
+from models.synthetic import noise, random_noisy
 from models.witnesses.arrays import exact_array, real_array, whole_array
 from models.witnesses.chains import Chains
 from models.witnesses.isotonic_prices import Chain
@@ -78,6 +79,7 @@ class Isotonic:
     last: float | None = None
     integer: bool = False
     offsets: ArrayLike | None = None
+    variants: ClassVar[dict[str, dict[str, Any]]] = {"L2": {}, "L1": {"p": 1}, "L2, whole": {"integer": True}}
 
     def __post_init__(self) -> None:
         noisy = exact.as_data("noisy", self.noisy)
@@ -327,6 +329,13 @@ class Isotonic:
             last=last,
             integer=bool(rng.random() < 0.6),
         )
+
+    @classmethod
+    def typical(cls, rng: np.random.Generator, size: int, **options: Any) -> Self:
+        """Cumulative counts and noise."""
+        noisy = np.cumsum(rng.integers(0, 3, size, dtype=np.int8), dtype=np.int64)
+        noisy += noise(rng, size, 100.0)
+        return cls(noisy, **options)
 
 
 def _bound(name: str, value: Any, integer: bool) -> Any:

@@ -14,9 +14,10 @@ from models.arithmetic.arrays import Array
 from models.arithmetic.distance import distance
 from models.arithmetic.exact import Number
 from models.certificate import Certificate, Witness, infeasible, judge
-from models.model import answer_of, fractional, random_noisy
+from models.model import answer_of, fractional
 from models.programs.program import Program
 from models.programs.terms import INFINITY, Block, Term
+from models.synthetic import heavy_tailed, noise, random_noisy
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,6 +165,13 @@ class Merging:
         shape = int(rng.integers(1, 4)) if rng.random() < 0.3 else 2, max(1, size)
         weights = rng.integers(1, rng.choice([2, 5, 50]), size=shape)
         return cls(random_noisy(rng, shape), weights, integer=bool(rng.random() < 0.7))
+
+    @classmethod
+    def typical(cls, rng: np.random.Generator, size: int, **options: Any) -> Self:
+        """Two noisy estimates of the same counts, each with weights of its own; whole."""
+        true = heavy_tailed(rng, size // 2)
+        estimates = [true + noise(rng, true.size), true + noise(rng, true.size)]
+        return cls(estimates, rng.integers(1, 50, (2, true.size)), **{"integer": True, **options})
 
 
 def _rounded(a: Array, b: Array) -> Array:

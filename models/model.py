@@ -7,7 +7,7 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
-from models.arithmetic.arrays import Array, Ints
+from models.arithmetic.arrays import Array
 from models.arithmetic.exact import Number
 from models.certificate import Certificate, Witness
 from models.programs.program import Program
@@ -24,6 +24,10 @@ class Model(Protocol):
 
     What is special about a model, its class says, too; no other file needs to know the model's name:
 
+    - ``typical(rng, size, **options) -> model``: an instance as hard as those of releases, of about `size`
+      numbers, with the model's own options. Benchmarks measure it; default: `random`.
+    - ``variants``, dict of dicts: by name, the options of each variant that benchmarks measure. Default: one
+      variant, without options.
     - ``random_up_to``, int: size beyond which instances of `random` cost too much. Default: no limit.
     - ``relaxed() -> model or None``: the model over the reals, on which solvers over the reals are compared;
       None if this is it, or there is none.
@@ -49,7 +53,7 @@ class Model(Protocol):
 
     @classmethod
     def random(cls, rng: np.random.Generator, size: int) -> Self:
-        """A random instance of about `size` variables; edge cases (ties, zeros, extremes) are common."""
+        """An instance for tests, of about `size` variables; edge cases (ties, zeros, extremes) are common."""
 
 
 def answer_of(x: Any, shape: tuple[int, ...], integer: bool) -> Array:
@@ -97,16 +101,3 @@ def fractional(x: Array) -> Iterator[str]:
         return
     for place in wrong:
         yield f"integer: x[{', '.join(map(str, place))}] = {x[tuple(place)]}"
-
-
-def random_noisy(rng: np.random.Generator, shape: tuple[int, ...]) -> Ints:
-    """Noisy counts of one of the kinds that break algorithms: ties, zeros, negatives, large, skewed."""
-    kinds: list[Array] = [
-        rng.integers(-1, 3, size=shape),
-        np.zeros(shape),
-        -rng.integers(1, 20, size=shape),
-        rng.integers(-10, 1_000, size=shape),
-        np.floor(rng.pareto(1, size=shape).clip(0, 1e5)) - 2,
-        rng.integers(-5, 15, size=shape),
-    ]
-    return kinds[rng.integers(0, len(kinds))].astype(np.int64)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy
@@ -15,9 +15,10 @@ from models.arithmetic.arrays import Array, Floats, Ints
 from models.arithmetic.distance import distance
 from models.arithmetic.exact import Number
 from models.certificate import Certificate, Witness, infeasible, judge
-from models.model import answer_of, fractional, random_noisy, tolerance_for
+from models.model import answer_of, fractional, tolerance_for
 from models.programs.program import Program
 from models.programs.terms import INFINITY, Block, Rows, Term
+from models.synthetic import binary_counts, random_noisy
 from models.tree import Tree
 from models.witnesses.arrays import real_array, whole_array
 from models.witnesses.node_prices import NEVER
@@ -66,6 +67,7 @@ class NonNegativeInference:
     noisy: ArrayLike
     weights: ArrayLike | None = None
     integer: bool = False
+    variants: ClassVar[dict[str, dict[str, Any]]] = {"": {}, "integer": {"integer": True}}
 
     def __post_init__(self) -> None:
         noisy = exact.as_data("noisy", self.noisy)
@@ -238,6 +240,12 @@ class NonNegativeInference:
             weights[tree.internal[rng.random(tree.internal.size) < rng.choice([0.0, 0.3])]] = 0
             weights[0] = 0 if depth else weights[0]
         return cls(tree, random_noisy(rng, (tree.size,)), weights, integer)
+
+    @classmethod
+    def typical(cls, rng: np.random.Generator, size: int, **options: Any) -> Self:
+        """Noisy counts of a binary tree, over the reals."""
+        tree, noisy, _ = binary_counts(rng, size)
+        return cls(tree, noisy, **options)
 
 
 def _heaviest(tree: Tree, weights: Ints) -> int:

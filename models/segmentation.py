@@ -15,8 +15,8 @@ from models.arithmetic.exact import Number
 from models.arithmetic.run_costs import Sums, cost_of, run_cost, sums_error, sums_of
 from models.arithmetic.whole_sums import whole_sums
 from models.certificate import Certificate, Witness, infeasible, judge
-from models.model import random_noisy
 from models.programs.program import Program
+from models.synthetic import noise, random_noisy
 from models.witnesses import few_runs, ordered_runs
 from models.witnesses.arrays import entry, real_array
 
@@ -68,6 +68,7 @@ class Segmentation:
     clusters: int | None = None
     price: Number = 0
     random_up_to: ClassVar[int] = 10_000  # time grows with the square
+    variants: ClassVar[dict[str, dict[str, Any]]] = {"": {}, "into 16": {"clusters": 16}}
 
     def __post_init__(self) -> None:
         values = exact.as_data("values", self.values)
@@ -207,3 +208,10 @@ class Segmentation:
         most = int(rng.choice([1, 2, 5, 30])) if rng.random() < 0.5 else None
         clusters = None if most is None else int(rng.integers(1, min(most, values.size) + 1))
         return cls(values, clusters, price)
+
+    @classmethod
+    def typical(cls, rng: np.random.Generator, size: int, **options: Any) -> Self:
+        """Steps of sixteen or so equal counts, with noise."""
+        steps = np.repeat(rng.integers(0, 1_000, size // 16 + 1), 16)[:size]
+        steps += noise(rng, size)
+        return cls(steps, **(options or {"price": 400.0}))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,9 +17,10 @@ from models.arithmetic.exact import Number
 from models.arithmetic.kernels import kernel
 from models.arithmetic.segments import adds_up
 from models.certificate import Certificate, Witness, infeasible, judge
-from models.model import FEASIBILITY_TOLERANCE, answer_of, fractional, random_noisy, tolerance_for
+from models.model import FEASIBILITY_TOLERANCE, answer_of, fractional, tolerance_for
 from models.programs.program import Program
 from models.programs.terms import Block, Term, rows_of
+from models.synthetic import most_of, noisy_counts, random_noisy
 from models.witnesses.arrays import number, whole_number
 from models.witnesses.lagrangian import lagrangian_bound
 
@@ -68,6 +69,7 @@ class SimplexQP:
     total: int
     weights: ArrayLike | None = None
     integer: bool = True
+    variants: ClassVar[dict[str, dict[str, Any]]] = {"": {}, "reals": {"integer": False}}
 
     def __post_init__(self) -> None:
         noisy = _plain("noisy", self.noisy)
@@ -222,6 +224,12 @@ class SimplexQP:
             rng.integers(1, 9, size=noisy.size) if rng.random() < 0.6 else None,
             integer=bool(rng.random() < 0.7),
         )
+
+    @classmethod
+    def typical(cls, rng: np.random.Generator, size: int, **options: Any) -> Self:
+        """Noisy counts whose total is nine tenths of what is positive."""
+        noisy = noisy_counts(rng, size)
+        return cls(noisy, most_of(noisy), **options)
 
 
 def _plain(name: str, values: ArrayLike) -> Array:

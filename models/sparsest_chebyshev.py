@@ -15,6 +15,7 @@ from models.chebyshev import Chebyshev
 from models.model import answer_of
 from models.programs.program import Program
 from models.programs.terms import INFINITY, Block, Term, rows_of
+from models.synthetic import noisy_counts
 from models.witnesses.arrays import whole_array
 
 
@@ -166,3 +167,9 @@ class SparsestChebyshev:
         large = rng.random(max(size, 1)) < 0.3
         noisy = np.where(large, rng.integers(5, 60, large.size), 0) + rng.integers(-4, 5, large.size)
         return cls(noisy, max(0, int(noisy[large].sum()) + int(rng.integers(-5, 6))))
+
+    @classmethod
+    def typical(cls, rng: np.random.Generator, size: int, **options: Any) -> Self:
+        """Noisy counts whose total is half of what is positive."""
+        noisy = noisy_counts(rng, size)
+        return cls(noisy, int(np.maximum(noisy, 0).sum()) // 2, **options)

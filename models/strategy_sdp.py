@@ -191,3 +191,9 @@ class StrategySDP:
             np.diag(np.exp(rng.normal(0, 3, n))),
         ]
         return cls(kinds[rng.integers(0, 4)])
+
+    @classmethod
+    def typical(cls, rng: np.random.Generator, size: int, **options: Any) -> Self:  # noqa: ARG003
+        """All prefixes of √size bins."""
+        bins = max(2, int(size**0.5))
+        return cls(np.tril(np.ones((bins, bins))), **options)

@@ -13,9 +13,10 @@ from models.arithmetic import exact
 from models.arithmetic.arrays import Array, Ints
 from models.certificate import Certificate, Witness, infeasible, judge
 from models.hierarchy_qip import HierarchyQIP
-from models.model import answer_of, fractional, random_noisy
+from models.model import answer_of, fractional
 from models.programs.program import Program
 from models.programs.terms import INFINITY, Block, Rows, Term, rows_of
+from models.synthetic import binary_counts, random_noisy
 from models.tree import Tree
 from models.witnesses.arrays import whole_array
 
@@ -198,3 +199,8 @@ class TreeChebyshev:
         tree = Tree.random(rng, depth, branching, ragged=bool(rng.random() < 0.3))
         noisy = random_noisy(rng, (tree.size,))
         return cls(tree, noisy, max(0, int(noisy[0]) + int(rng.integers(-3, 4))))
+
+    @classmethod
+    def typical(cls, rng: np.random.Generator, size: int, **options: Any) -> Self:
+        """Noisy counts of a binary tree, and the true total."""
+        return cls(*binary_counts(rng, size), **options)

@@ -19,6 +19,7 @@ from models.hierarchy_qip import HierarchyQIP
 from models.model import answer_of, fractional
 from models.programs.program import Program
 from models.programs.terms import INFINITY, Block, Rows, Term
+from models.synthetic import nation_counts
 from models.tree import Tree
 from models.witnesses.arrays import whole_array
 
@@ -254,3 +255,14 @@ class TreeMatching:
             for sizes, n in zip(kinds, groups, strict=True)
         ]
         return cls(tree, tables)
+
+    @classmethod
+    def typical(cls, rng: np.random.Generator, size: int, **options: Any) -> Self:
+        """Regions with as many estimated sizes, up to a few hundred, on three levels."""
+        tree, true = nation_counts(rng, size, most=300)
+        tables = []
+        for row in true:
+            held = np.flatnonzero(row)
+            moved = np.maximum(0, held + rng.integers(-2, 3, held.size)).clip(0, row.size - 1)
+            tables.append((moved, row[held]))
+        return cls(tree, tables, **options)

@@ -7,11 +7,13 @@ import pandas as pd
 import pytest
 from cvxpy.error import SolverError
 
-from benchmarks import growth, growth_report, headline, instances, measuring
+from benchmarks import fast_paths, growth, growth_report, headline, instances, measuring
 from benchmarks.peers import __main__ as peers
 from benchmarks.peers.contests import CONTESTS, OURS
 from hierdp.bench import runs
 from hierdp.execution import store
+from hierdp.verification.matrix import kinds
+from models import Chebyshev
 from solvers import solve
 from tests.marks import quick
 
@@ -93,6 +95,29 @@ def test_families_have_as_many_elements_as_asked_and_are_proved(family):
         assert solve(model).certificate.optimal
 
 
+def test_every_model_has_a_family_and_names_do_not_collide():
+    names = [family.name for family in growth.FAMILIES]
+    assert {name.partition(",")[0] for name in names} == set(kinds())
+    assert len(names) == len(set(names))
+
+
+def test_a_model_that_says_nothing_of_benchmarks_is_measured_on_random_instances(monkeypatch):
+    class Bare:
+        random = Chebyshev.random
+
+    monkeypatch.setattr(instances, "kinds", lambda: {"Bare": Bare})
+    family = instances.families()[0]
+    assert family.name == "Bare"
+    assert family.make(np.random.default_rng(0), 30).data[0].size == 30
+
+
+def test_a_row_of_fast_paths_is_of_the_largest_instance():
+    family = next(one for one in growth.FAMILIES if one.name == "Chebyshev")
+    name, size, *rest = fast_paths.measure(family, runs=1, most=1_000).split()
+    assert (name, size) == ("Chebyshev", "1,000")
+    assert all(float(ratio) > 0 for ratio in rest[:6])
+
+
 def point(model, size, program, seconds, verdict="solved", failed="", mb=1.0):
     row = dict.fromkeys(growth.COLUMNS)
     head = {"model": model, "size": size, "elements": size, "program": program}
@@ -112,6 +137,8 @@ def test_curves_go_on_while_there_is_time_and_memory(monkeypatch):
         return {name: row[name] for name in growth.MEASURED} | {"failed": ""}
 
     monkeypatch.setattr(growth.measuring, "apart", measured)
+    monkeypatch.setattr(growth, "EXACT", ("highs", "clarabel"))
+    monkeypatch.setattr(growth, "FAMILIES", [one for one in growth.FAMILIES if one.name == "Isotonic, L2"])
     rows = list(growth.points("Isotonic, L2", 10**8, (60.0, 20.0), []))
     of = {program: max(size for size, one in asked if one == program) for program in taken}
     # 12 × (10 + 10) s is over 60 s; 50 s is over 20 s; and the other is five times as quick.

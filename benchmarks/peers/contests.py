@@ -10,9 +10,30 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import instances as i
 from benchmarks.peers import shared
-from models import BudgetSplit, Chebyshev, FixedSum, HierarchyQIP, SimplexQP, Tree
+from models import (
+    BudgetSplit,
+    Chebyshev,
+    Clustering,
+    ConstrainedInference,
+    ControlledRounding,
+    CostTable,
+    CumulativeQIP,
+    FixedSum,
+    GroupMatching,
+    HierarchyQIP,
+    Isotonic,
+    Merging,
+    NonNegativeInference,
+    Segmentation,
+    SimplexQP,
+    SparsestChebyshev,
+    StrategySDP,
+    Tree,
+    TreeChebyshev,
+    TreeMatching,
+)
+from models.synthetic import heavy_tailed, noise
 
 OURS = {"hierdp": shared.fast_path, "hierdp, proved": shared.certified}
 
@@ -53,8 +74,8 @@ def _hierarchy(rng: Any, cells: int) -> HierarchyQIP:
     counties = max(10, cells // 11)
     states = max(1, counties // 10)
     tree = Tree([np.zeros(states, int), np.sort(np.arange(counties) % states)])
-    true = tree.sum_up(i.heavy(rng, (counties, 10)))
-    return HierarchyQIP(tree, true + i.noise(rng, true.shape, 5.0), int(true[0].sum()))
+    true = tree.sum_up(heavy_tailed(rng, (counties, 10)))
+    return HierarchyQIP(tree, true + noise(rng, true.shape, 5.0), int(true[0].sum()))
 
 
 ALL = 10**9
@@ -74,7 +95,7 @@ def over_trees(name: str, most: int) -> dict[str, tuple[str, int] | str]:
 CONTESTS = (
     Contest(
         "Isotonic, L2",
-        i.isotonic(),
+        Isotonic.typical,
         {
             "scikit-learn": ("others.scikit_isotonic", ALL),
             "SciPy": ("others.scipy_isotonic", ALL),
@@ -82,11 +103,11 @@ CONTESTS = (
         },
         (2_000, 1_000_000),
     ),
-    Contest("Isotonic, L1", i.isotonic(p=1), both("isotonic", 2_000), (2_000, 1_000_000)),
-    Contest("Clustering", i.clustering(), both("path", 50), (50, 65_536)),
+    Contest("Isotonic, L1", partial(Isotonic.typical, p=1), both("isotonic", 2_000), (2_000, 1_000_000)),
+    Contest("Clustering", Clustering.typical, both("path", 50), (50, 65_536)),
     Contest(
         "Clustering into 16",
-        i.clustering(16, 0.0),
+        partial(Clustering.typical, noise_scale=0.0, clusters=16),
         {
             "kmeans1d": ("others.kmeans1d", ALL),
             "scikit-learn": ("others.scikit_kmeans", ALL),
@@ -96,19 +117,19 @@ CONTESTS = (
     ),
     Contest(
         "Segmentation",
-        i.segmentation(),
+        Segmentation.typical,
         {"ruptures, PELT": ("others.ruptures_pelt", 2_000), **both("path", 50)},
         (50, 2_000, 65_536),
     ),
     Contest(
         "Segmentation into 16",
-        i.segmentation(16),
+        partial(Segmentation.typical, clusters=16),
         {"ruptures, Dynp": ("others.ruptures_dynamic", 500), **both("path", 50)},
         (50, 500, 4_096),
     ),
     Contest(
         "GroupMatching",
-        i.matching,
+        GroupMatching.typical,
         {
             "SciPy, assignment": ("others.scipy_assignment", 200),
             "SciPy, linprog": ("others.scipy_transport", 200),
@@ -118,72 +139,77 @@ CONTESTS = (
     ),
     Contest(
         "Merging",
-        i.merging,
+        Merging.typical,
         {"NumPy": ("others.numpy_merging", ALL), **both("merging", 200)},
         (200, 1_000_000),
     ),
     Contest(
         "SimplexQP",
-        i.of_total(SimplexQP),
+        SimplexQP.typical,
         {"cvxpy, rounded": ("cvxpy.fixed_sum_rounded", 2_000), **both("fixed_sum", 100)},
         (100, 2_000, 1_000_000),
     ),
-    Contest("FixedSum, L1", i.of_total(FixedSum, p=1), both("fixed_sum", 2_000), (2_000, 1_000_000)),
+    Contest("FixedSum, L1", partial(FixedSum.typical, p=1), both("fixed_sum", 2_000), (2_000, 1_000_000)),
     Contest(
         "Chebyshev",
-        i.of_total(Chebyshev),
+        Chebyshev.typical,
         {"inf-tda": ("others.inf_tda", 2_000), **both("chebyshev", 2_000)},
         (2_000, 1_000_000),
     ),
     Contest(
         "SparsestChebyshev",
-        i.sparsest,
+        SparsestChebyshev.typical,
         {"inf-tda": ("others.inf_tda", 100), **both("sparsest", 100)},
         (100, 1_000_000),
     ),
     Contest(
         "ControlledRounding",
-        i.rounding,
+        ControlledRounding.typical,
         {"numpy.rint": ("others.numpy_rounding", ALL), **both("rounding", 2_000)},
         (2_000, 1_000_000),
     ),
-    Contest("CostTable", i.cost_table, both("cost_table", 2_000), (2_000, 1_000_000)),
+    Contest("CostTable", CostTable.typical, both("cost_table", 2_000), (2_000, 1_000_000)),
     Contest(
         "HierarchyQIP",
         _hierarchy,
         {"cvxpy, rounded": ("cvxpy.hierarchy_rounded", 1_100), **over_trees("hierarchy", 110)},
         (110, 1_100, 1_100_000),
     ),
-    Contest("CumulativeQIP, relaxed", i.cumulative, over_trees("cumulative", 1_000), (1_000, 20_000)),
-    Contest("TreeMatching", i.tree_matching, over_trees("tree_matching", 1_000), (1_000, 100_000)),
-    Contest("TreeChebyshev", i.tree_chebyshev, over_trees("tree_chebyshev", 1_000), (1_000, 1_000_000)),
+    Contest(
+        "CumulativeQIP, relaxed",
+        partial(CumulativeQIP.typical, integer=False),
+        over_trees("cumulative", 1_000),
+        (1_000, 20_000),
+    ),
+    Contest("TreeMatching", TreeMatching.typical, over_trees("tree_matching", 1_000), (1_000, 100_000)),
+    Contest("TreeChebyshev", TreeChebyshev.typical, over_trees("tree_chebyshev", 1_000), (1_000, 1_000_000)),
     Contest(
         "ConstrainedInference",
-        i.inference,
+        ConstrainedInference.typical,
         {"OpenDP": ("others.opendp_inference", ALL), **over_trees("inference", 1_000)},
         (1_000, 1_000_000),
     ),
     Contest(
         "NonNegativeInference",
-        i.non_negative(False),
+        NonNegativeInference.typical,
         {"SciPy, NNLS": ("others.scipy_nnls", 1_000), **over_trees("non_negative", 1_000)},
         (1_000, 1_000_000),
     ),
     Contest(
         "NonNegativeInference, integer",
-        i.non_negative(True),
+        partial(NonNegativeInference.typical, integer=True),
         over_trees("non_negative", 200),
         (200, 1_000_000),
     ),
     Contest(
         "BudgetSplit",
-        lambda rng, n: BudgetSplit(rng.uniform(1, 1e6, n), 1.0),
+        BudgetSplit.typical,
         {"SciPy, SLSQP": ("others.scipy_budget", 30), **both("budget", 30)},
         (30,),
     ),
     Contest(
         "StrategySDP",
-        i.strategy,
+        StrategySDP.typical,
         {"cvxpy": ("cvxpy.strategy", 400), HIGHS: "Pyomo has no semidefinite matrices"},
         (400, 4_096),
     ),

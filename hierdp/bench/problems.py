@@ -12,8 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from hierdp.data.census import GROUPS, LEAVES, STATES, census
 from hierdp.verification import matrix
-from models import Isotonic, Model, Program
+from models import CumulativeQIP, Isotonic, Model, Program
+from models.synthetic import noise
 from solvers.backends.conic import is_conic
 
 SETS = {"small": (10, 30), "medium": (300, 1_000), "large": (30_000, 300_000)}
@@ -87,6 +89,20 @@ def _in_turns(found: list[Problem]) -> list[Problem]:
         turn = seen[one.origin, one.kind] = seen.get((one.origin, one.kind), -1) + 1
         turns.append(turn)
     return [found[i] for i in sorted(range(len(found)), key=turns.__getitem__)]
+
+
+def census_cumulative(rng: np.random.Generator, n: int) -> CumulativeQIP:
+    """Cumulative households like the census's, by size, with noise, over the reals: about n cells.
+
+    Nearly all households are of a few sizes, and most of a row is flat under its noise (that of ε = 1):
+    harder than `CumulativeQIP.typical`. There are at least 10 sizes and 52 leaves; ten million cells are
+    slightly more than the whole census.
+    """
+    sizes = min(1_000, max(10, int(n**0.5) // 2))
+    leaves = max(STATES, n // (sizes + 1) - STATES - 1)
+    data = census(int(rng.integers(2**31)), GROUPS * leaves // LEAVES, leaves, sizes)
+    true = np.cumsum(data.counts, axis=1)
+    return CumulativeQIP(data.hierarchy.tree, true + noise(rng, true.shape, 3.0), data.groups, integer=False)
 
 
 def fresh(model: Any) -> Any:
