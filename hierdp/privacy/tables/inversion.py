@@ -1,0 +1,143 @@
+"""From random words to a value of a law: by a table, and where one word does not decide, by more words.
+
+Let the whole number n be the first b bits of a uniform U in [0, 1), and E an edge: E ≤ 2ᵇF(k) ≤ E + 1. If
+n < E, then U < F(k). If n > E, then U ≥ F(k). If n = E, the next bits decide.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hierdp.privacy.tables.laws import Law
+from hierdp.privacy.tables.random_words import Source, Words
+from models.arithmetic.arrays import Array, Ints, read_only
+from models.arithmetic.kernels import kernel
+
+WORD = 64
+"""Bits of a random word."""
+
+GUIDE = 20
+"""The most leading bits of a word that find where its search begins."""
+
+
+def decide(law: Law, word: int, source: Source, near: int = 0, bits: int = WORD) -> int:
+    """The value that a word decides, or that word and as many after it as are needed.
+
+    Parameters
+    ----------
+    law : Law
+    word : int
+        The first word.
+    source : Source
+        Of the others.
+    near : int
+        Where the search for the value begins.
+    bits : int
+        Of a word.
+    """
+    number, have = word, bits
+    while True:
+        found = _value(law, number, have, near)
+        if found is not None:
+            return found
+        more = np.zeros(1, dtype=np.uint64)
+        source(more)
+        number, have = (number << bits) | int(more[0]), have + bits
+        more.fill(0)
+
+
+def _value(law: Law, number: int, bits: int, near: int) -> int | None:
+    """The k with F(k − 1) ≤ U < F(k) for all U that begin with these bits; None if there are several.
+
+    The first and the last number are left undecided: no edge is below the one or above the other.
+    """
+    if not 0 < number < (1 << bits) - 1:
+        return None
+    low, high, step = near, near, 1
+    while law.edge(low, bits) >= number:
+        low, step = low - step, 2 * step
+    step = 1
+    while law.edge(high, bits) <= number:
+        high, step = high + step, 2 * step
+    while high - low > 1:  # F(low) ≤ U < F(high)
+        k = (low + high) // 2
+        edge = law.edge(k, bits)
+        if edge == number:
+            return None
+        low, high = (k, high) if edge < number else (low, k)
+    return high
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A law, ready for the first word of each draw.
+
+    Attributes
+    ----------
+    law : Law
+    bits : int
+        Of a word.
+    first : int
+        The value of the first edge.
+    edges : uint64 array, shape (values,)
+        Of the values `first`, `first` + 1, …; the first is 0 and the last 2ᵇⁱᵗˢ − 1.
+    guide : int32 array
+        For each beginning of a word, the first edge that is not under it.
+    shift : int
+        How many bits of a word come after its beginning.
+    """
+
+    law: Law
+    bits: int
+    first: int
+    edges: Words
+    guide: Array
+    shift: int
+
+    @classmethod
+    def of(cls, law: Law, bits: int = WORD) -> Table:
+        """The table of a law."""
+        first, edges = law.edges(bits)
+        array = np.array(edges, dtype=np.uint64)
+        if edges[0] != 0 or edges[-1] != (1 << bits) - 1 or (array[1:] < array[:-1]).any():
+            raise ArithmeticError("the edges of a table must ascend from 0 to the largest word")
+        leading = min(GUIDE, bits, array.size.bit_length() + 1)
+        shift = bits - leading
+        starts = np.arange(1 << leading, dtype=np.uint64) << np.uint64(shift)
+        guide = np.searchsorted(array, starts).astype(np.int32)
+        return cls(law, bits, first, read_only(array), read_only(guide), shift)
+
+    def draw(self, size: int, source: Source) -> tuple[Ints, dict[int, int]]:
+        """So many values; those that took more than one word by position, and 0 in the array.
+
+        Values beyond 64 bits can be among those.
+        """
+        words, values = np.zeros(size, dtype=np.uint64), np.empty(size, dtype=np.int64)
+        try:
+            source(words)
+            unsure = _look_up(words, self.edges, self.guide, np.uint64(self.shift), self.first, values)
+            if not unsure:
+                return values, {}
+            at = np.flatnonzero(self.edges[values - self.first] == words).tolist()
+            exact = {i: decide(self.law, int(words[i]), source, int(values[i]), self.bits) for i in at}
+            values[at] = 0
+            return values, exact
+        finally:
+            words.fill(0)
+
+
+@kernel(nogil=True)
+def _look_up(words: Any, edges: Any, guide: Any, shift: Any, first: int, values: Any) -> int:
+    """The value of each word by its table, and how many words are on an edge."""
+    unsure = 0
+    for i in range(words.size):
+        word = words[i]
+        j = guide[word >> shift]
+        while edges[j] < word:
+            j += 1
+        unsure += edges[j] == word
+        values[i] = first + j
+    return unsure

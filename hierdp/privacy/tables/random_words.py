@@ -1,0 +1,56 @@
+"""Random words: each block is a ChaCha20 stream of its own, keyed by the operating system's generator.
+
+There is no generator that lives on between two blocks. So no two threads share one, a forked process has none
+to repeat, and nothing is there to be seeded or saved.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hierdp.errors import InputError
+
+Words = NDArray[np.uint64]
+
+KEY_BYTES, NONCE_BYTES = 32, 16
+
+
+class Source(Protocol):
+    """Where random words come from."""
+
+    def __call__(self, into: Words, /) -> None:
+        """Fill an array with independent, uniform words."""
+
+
+def system_words(into: Words) -> None:
+    """Fill an array with random words; the key is wiped before this returns."""
+    from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
+
+    key = bytearray(os.urandom(KEY_BYTES))
+    try:
+        stream = Cipher(algorithms.ChaCha20(key, bytes(NONCE_BYTES)), mode=None).encryptor()
+        into.fill(0)  # what is encrypted: zeros become the stream itself
+        view = memoryview(into.view(np.uint8))  # type: ignore[arg-type]
+        stream.update_into(view, view)
+    finally:
+        key[:] = bytes(KEY_BYTES)
+
+
+def available() -> None:
+    """Load the cipher.
+
+    Raises
+    ------
+    InputError
+        If it is not installed.
+    """
+    try:
+        from cryptography.hazmat.primitives.ciphers import algorithms  # noqa: F401
+    except ImportError:
+        raise InputError(
+            "noise from tables needs cryptography: install hierdp[noise], or use OpenDP's noise, the default"
+        ) from None
