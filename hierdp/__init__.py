@@ -46,7 +46,7 @@ __all__ = [
 
 
 def _refuse_shadows() -> None:
-    """Two of our three packages have common names; say so where another's got in the way."""
+    """Raise if another package shadows `models` or `solvers`, whose names are common."""
     for package, ours in (("models", "certificate"), ("solvers", "residuals")):
         found = importlib.util.find_spec(package)
         inside = list(found.submodule_search_locations or ()) if found is not None else []
@@ -54,9 +54,9 @@ def _refuse_shadows() -> None:
             continue
         culprit = (found.origin or ", ".join(inside)) if found is not None else "nothing"
         raise ImportError(
-            f"hierdp brings a package called {package!r}, but Python finds {culprit} under that name. "
+            f"hierdp includes a package called {package!r}, but Python finds {culprit} under that name. "
             "Rename that file or folder, or take its folder off the import path (PYTHONPATH, sys.path). "
-            "If hierdp's own is missing, install it again: pip install --force-reinstall hierdp"
+            "If hierdp's own package is missing, install it again: pip install --force-reinstall hierdp"
         )
 
 
@@ -64,7 +64,7 @@ _refuse_shadows()
 
 
 def __getattr__(name: str) -> Any:
-    """Load on first use: importing hierdp stays quick."""
+    """Load a public name on first use, so that importing hierdp is fast."""
     if name in _WHERE:
         return getattr(importlib.import_module(_WHERE[name]), name)
     raise AttributeError(f"module 'hierdp' has no attribute {name!r}")

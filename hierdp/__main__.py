@@ -8,13 +8,13 @@ import signal
 import sys
 
 ADDRESSES = 2_000_000 * 1024
-"""Bytes of address space (``ulimit -v``) that the libraries and a small release take."""
+"""Bytes of address space (``ulimit -v``) that the libraries and a small release need."""
 
 
 def run() -> None:
-    """Run the command line; Ctrl-C ends it in a plain message also before a command has begun.
+    """Run the command line; Ctrl-C ends it with a message even before a command has started.
 
-    Where the caller ignores Ctrl-C (a job in the background, ``nohup``), it stays ignored to the end.
+    If the caller ignores Ctrl-C (a background job, ``nohup``), it stays ignored.
     """
     try:
         _require_addresses()
@@ -30,10 +30,10 @@ def run() -> None:
 
 
 def _require_addresses() -> None:
-    """End before the libraries are loaded if the process may not have the addresses they take.
+    """Exit before the libraries are loaded if the limit on address space is too low for them.
 
-    OpenBLAS waits forever for memory that it does not get. It takes some for each of its threads, so that
-    under a limit it gets one.
+    OpenBLAS waits forever for memory that it cannot get. It allocates memory per thread, so under a limit it
+    gets one thread.
     """
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     if limit == resource.RLIM_INFINITY:
@@ -41,7 +41,7 @@ def _require_addresses() -> None:
     if limit < ADDRESSES:
         sys.exit(
             f"Error: the limit on this process's memory (ulimit -v {limit // 1024}) is too low: hierdp needs "
-            f"{ADDRESSES // 1024} or more. Nothing was read or written"
+            f"at least {ADDRESSES // 1024}. Nothing was read or written"
         )
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 

@@ -1,1 +1,1 @@
-"""What to expect of hierarchies before any data are seen: variances, branching factors, budgets."""
+"""Expected errors of hierarchies, computed without data: variances, branching factors, budgets."""

@@ -1,18 +1,18 @@
-"""The paper's Algorithms 1 and 2, estimates of H_b^c's variances: as printed, and as they must be.
+"""Algorithms 1 and 2 of Qardaji et al. 2013, estimates of H_b^c's variances: as printed, and corrected.
 
-The slips, all mended in `estimates` and `mean_variance`:
+`estimates` and `mean_variance` correct these errors:
 
-- Algorithm 1, line 3 takes V_O = 2/ε_i for the variance of noise of scale 1/ε_i. It is 2/ε_i².
-- Algorithm 2, line 3 forms Σ_k Var(Z) over k = 1 … b − 1 where a factor is wanted: the average variance of
-  the best mix of below and above over the average b/2 · V_O without inference. So the sum is to be divided
-  by (b − 1) · b/2 · V_O.
-- Its line 5 divides by 2/ε^h: V_O of the top level, 2/ε_h².
-- Its line 7, Eq. 2, holds where b^h divides N, which is seldom: on a top level with fewer than b nodes it
-  even turns negative. And it counts only nodes whose parent a query does not hold; but the root is not
-  asked, so the query of all bins takes all of its children. `regular.nodes_used` counts for every tree.
-- Its line 13 returns the sum over all queries: the mean is that over N(N + 1)/2.
+- Algorithm 1, line 3, uses V_O = 2/ε_i as the variance of noise of scale 1/ε_i. It is 2/ε_i².
+- Algorithm 2, line 3, computes Σ_k Var(Z) over k = 1 … b − 1. It needs a ratio: the average variance of the
+  best combination of the estimates from below and from above, divided by the average b/2 · V_O without
+  inference. So the sum must be divided by (b − 1) · b/2 · V_O.
+- Line 5 divides by 2/ε^h. The divisor is V_O of the top level, 2/ε_h².
+- Line 7, Eq. 2, holds only if b^h divides N. On a top level with fewer than b nodes it becomes negative. It
+  also counts only nodes whose parent is not inside the query; but the root is not measured, so the query of
+  all bins uses all children of the root. `regular.nodes_used` counts the nodes for every tree.
+- Line 13 returns the sum over all queries. The mean is this sum divided by N(N + 1)/2.
 
-With these, it gives the printed V* of Table 2 to the digit where b^h = N.
+With these corrections it reproduces every digit of V* in Table 2 where b^h = N.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from models.arithmetic.arrays import Floats
 
 @dataclass(frozen=True, eq=False)
 class Estimates:
-    """Variances of a level's nodes, leaves first; shape (h,) each.
+    """Variances of the nodes of each level, leaves first; each array has shape (h,).
 
     Attributes
     ----------
     own : array
-        V_O, of the noise itself.
+        V_O: the variance of the noise.
     below : array
-        V↓, of the best estimate from a node and its descendants.
+        V↓: the variance of the best estimate from a node and its descendants.
     above : array
-        V↑, of the best estimate from all but the descendants.
+        V↑: the variance of the best estimate from all nodes except the descendants.
     """
 
     own: Floats
@@ -75,7 +75,7 @@ def _algorithm_1(b: int, own: Floats) -> Estimates:
 def mean_variance(bins: int, branching: int, shares: ArrayLike) -> float:
     """Algorithm 2: an estimate of the mean variance of H_b^c over all ranges.
 
-    It takes V↓ and V↑ of complete trees, and mixes neighbouring levels only; the exact value is
+    It uses V↓ and V↑ of complete trees and combines neighbouring levels only. The exact value is computed by
     `hierdp.analysis.regular.consistent`.
 
     Examples
@@ -91,7 +91,7 @@ def mean_variance(bins: int, branching: int, shares: ArrayLike) -> float:
 
 
 def mean_variance_as_printed(bins: int, branching: int, shares: ArrayLike) -> float:
-    """Algorithm 2 line by line, fed by Algorithm 1 as printed."""
+    """Algorithm 2 line by line, on the results of Algorithm 1 as printed."""
     found = estimates_as_printed(branching, shares)
     shares = np.asarray(shares, float)
     h = height(bins, branching)
@@ -100,7 +100,7 @@ def mean_variance_as_printed(bins: int, branching: int, shares: ArrayLike) -> fl
 
 
 def _mixed(b: int, found: Estimates) -> Floats:
-    """Σ_{k=1}^{b−1} of the least variance for k of b siblings, each level under the top."""
+    """Σ_{k=1}^{b−1} of the smallest variance for k of b siblings, for each level below the top."""
     low, high = found.below[:-1], found.above[1:]
     return np.asarray(
         (b * (b - 1) * (b + 1) * low**2 + 3 * b * (b - 1) * high * low) / (6 * (high + b * low))

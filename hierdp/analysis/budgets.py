@@ -1,7 +1,7 @@
 """How to split the privacy budget over the levels of a hierarchy (Qardaji, Yang & Li 2013, §3.5).
 
-Shares are arrays of shape (h,), from the leaves to the children of the root, which is not asked. A level of
-share ε_i has noise of variance 2/ε_i².
+Shares are arrays of shape (h,), from the leaves to the children of the root. The root is not measured. The
+noise of a level with share ε_i has the variance 2/ε_i².
 """
 
 from __future__ import annotations
@@ -20,31 +20,32 @@ from models.arithmetic.arrays import Floats
 from models.certificate import Certificate
 
 ROUNDS = 10_000
-"""Rounds after which `iterated` gives up; some hundred are enough in all cases that we know."""
+"""`iterated` stops after this many rounds; a few hundred suffice in all known cases."""
 
 SETTLED = 1e-13
-"""It ends where a round makes the mean variance less by no more than this, relatively."""
+"""`iterated` stops when a round reduces the mean variance by at most this fraction."""
 
 NOTHING = 1e-9
-"""A share of the budget under which a level is left out."""
+"""A level whose fraction of the budget is below this value is not measured."""
 
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """A budget split over the levels.
+    """The shares of a budget, one per level.
 
     Attributes
     ----------
     shares : array, shape (h,)
-        Leaves first; 0 for a level that is not asked.
+        Leaves first; 0 for a level that is not measured.
     variance : float
-        Mean variance of the workload.
+        Mean variance over the workload.
     certificate : Certificate
-        Of the shares in the convex program Σ a_i/ε_i² (`models.BudgetSplit`), over the levels that are
-        asked, with the weights a_i that the shares themselves lead to. For H_b that is the problem; for
-        H_b^c it says that no level would gain by a little budget from another: the KKT conditions.
+        Certificate of the shares in the convex program min Σ a_i/ε_i² (`models.BudgetSplit`), over the levels
+        that are measured, with the weights a_i that these shares imply. For H_b this is the whole problem.
+        For H_b^c it proves the KKT conditions: moving a little budget from one level to another gains
+        nothing.
     rounds : int
-        Of the iteration.
+        Rounds of the iteration.
     """
 
     shares: Floats
@@ -61,13 +62,13 @@ def noise_variance(shares: ArrayLike) -> Floats:
 
 
 def equal(epsilon: float, levels: int) -> Floats:
-    """The same share for each level."""
+    """Equal shares for all levels."""
     check_epsilon(epsilon)
     return np.full(levels, epsilon / levels)
 
 
 def geometric(epsilon: float, levels: int, branching: int, dimensions: int = 1) -> Floats:
-    """Each level has the cube root of the family's size times its parents' share: Cormode et al. 2012.
+    """Each level gets its parents' share times the cube root of the family size (Cormode et al. 2012).
 
     Examples
     --------
@@ -80,25 +81,25 @@ def geometric(epsilon: float, levels: int, branching: int, dimensions: int = 1) 
 
 
 def closed_form(queries: Queries, branching: int, epsilon: float) -> Split:
-    """The best split for H_b without constrained inference: ε_i ∝ a_i^⅓, a_i the nodes used (H_{b,o}).
+    """The best split for H_b without constrained inference (H_{b,o}): ε_i ∝ a_i^⅓, with a_i the nodes used.
 
-    Levels none of whose nodes is ever used (only children, all of them) get nothing.
+    A level gets no budget if no query uses any of its nodes, that is, if all its nodes are only children.
     """
     check_epsilon(epsilon)
     return _settled(2 * queries.nodes_used(branching), epsilon, 1)
 
 
 def iterated(queries: Queries, branching: int, epsilon: float, start: ArrayLike | None = None) -> Split:
-    """A locally best split for H_b^c by the paper's iteration (H_{b,o}^c).
+    """A locally optimal split for H_b^c, by the paper's iteration (H_{b,o}^c).
 
-    The weights a_i of Eq. 5 depend on the shares; the iteration takes those of the present shares, splits
-    by the closed form, and repeats. No round makes the mean variance more: it is a concave function of the
-    levels' variances, homogeneous of degree one, so Σ a_i/ε_i² with the present weights lies above it and
-    touches it at the present shares. (The paper observes that it ends after a few rounds.)
+    The weights a_i of Eq. 5 depend on the shares. Each round computes the weights at the current shares and
+    splits the budget by the closed form. No round increases the mean variance: it is a concave function of
+    the levels' variances, homogeneous of degree one, so Σ a_i/ε_i² with the current weights is an upper bound
+    that is tight at the current shares. (The paper observes that the iteration ends after a few rounds.)
 
-    What it ends at is a local optimum. A level of small share hardly adds to what is known, whatever it is
-    asked, so *each* level may be left out at a local optimum; the iteration leaves out many levels of a
-    deep tree, and what remains is a hierarchy of a larger branching factor.
+    The result is a local optimum. A level with a small share contributes little information, so *any* level
+    can have share 0 at a local optimum. In a deep tree the iteration drops many levels; a hierarchy with a
+    larger branching factor remains.
 
     Parameters
     ----------
@@ -107,7 +108,7 @@ def iterated(queries: Queries, branching: int, epsilon: float, start: ArrayLike 
     branching : int
     epsilon : float
     start : array, shape (h,), optional
-        Shares to start from (scaled to ε). Default: equal ones, as in the paper. A level of share 0 stays so.
+        Initial shares (scaled to ε). Default: equal shares, as in the paper. A share of 0 stays 0.
 
     Examples
     --------
@@ -125,8 +126,8 @@ def iterated(queries: Queries, branching: int, epsilon: float, start: ArrayLike 
         rounds += 1
         # a_i of Eq. 5 at these shares
         weights = 2 * queries.level_shares(branching, noise_variance(shares))
-        asked = shares > 0
-        variance = float(np.sum(weights[asked] / shares[asked] ** 2))
+        measured = shares > 0
+        variance = float(np.sum(weights[measured] / shares[measured] ** 2))
         if last - variance <= SETTLED * variance:
             break
         last = variance
@@ -137,12 +138,12 @@ def iterated(queries: Queries, branching: int, epsilon: float, start: ArrayLike 
 
 
 def _settled(weights: Floats, epsilon: float, rounds: int, shares: Floats | None = None) -> Split:
-    """The split for these weights (or the given one), judged by the convex program."""
+    """The best split for these weights, or the given shares, with a certificate from the convex program."""
     from solvers import solve
 
-    asked = weights > 0 if shares is None else shares > 0
-    model = BudgetSplit(weights[asked], epsilon)
-    found = solve(model).x if shares is None else np.asarray(shares)[asked]
+    measured = weights > 0 if shares is None else shares > 0
+    model = BudgetSplit(weights[measured], epsilon)
+    found = solve(model).x if shares is None else np.asarray(shares)[measured]
     every = np.zeros(weights.size)
-    every[asked] = found
+    every[measured] = found
     return Split(every, float(model.objective(found)), model.certificate(found), rounds)

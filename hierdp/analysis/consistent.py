@@ -1,27 +1,27 @@
-"""Variances of consistent hierarchies, exactly and in linear time: any tree, any variance of each node.
+"""Exact variances of consistent hierarchies in linear time, for any tree and any variance per node.
 
-Constrained inference leaves the leaves with the covariance C of their generalised least squares. C is
-dense, but it has the structure of the tree. Let V be a node's own variance, and
+After constrained inference the leaves have the covariance C of generalised least squares. C is dense, but it
+has the structure of the tree. Let V be the variance of a node's own noise, and
 
     e[v] = V S/(V + S),   S[v] = Σ e of its children,   share of a child u = e[u]/S[v],
 
 so that e is the variance of a node's best estimate from its own subtree (V↓ in the paper). Given the final
-count of v, the counts of its children are independent estimates, of variances e, made to add up to it; so
-what a child moves by when v moves is its share, and what is left has the covariance diag(e) − e eᵀ/S. For a
-query with weights q on the leaves, put q̄ = q at leaves and the share-weighted mean of q̄ over the children
-above; then
+count of v, the counts of its children are independent estimates with variances e, adjusted to add up to it.
+When v changes by 1, each child changes by its share; the remaining covariance is diag(e) − e eᵀ/S. For a
+query with weights q on the leaves, let q̄ = q at the leaves and, at inner nodes, the share-weighted mean of
+q̄ over the children. Then
 
     Var = qᵀCq = e[root] q̄[root]² + Σ_v Σ_{u child of v} e[u] (q̄[u] − q̄[v])²,
 
-a sum of squares: nothing cancels. For one range only the families that an end of it cuts count, O(depth).
-For the mean over all ranges, let a leaf of v be drawn by the shares: with m its mean position and D the
-mean distance of two draws, the squares sum over all N(N+1)/2 ranges to
+a sum of squares, so no cancellation. For one range, only families cut by one of its ends contribute:
+O(depth). For the mean over all ranges, draw a leaf of v at random, by the shares. With m its mean position
+and D the mean distance of two draws, the sum of the squares over all N(N+1)/2 ranges is
 
     (N+1)/2 · (S D[v] − Σ e[u] D[u]) − Σ e[u] (m[u] − m[v])²        for each family, and
     e[root] ((N+1)(m − D/2) − m²)                                   for the root, positions from 1 to N;
 
-over all N prefixes to ½ (S D[v] − Σ e[u] D[u]) and e[root] (N + 1 − m − D/2). So one pass upwards is enough.
-Qardaji, Yang & Li (2013, §3.4) keep N coefficients a node, and stop at N = 2¹¹.
+over all N prefixes it is ½ (S D[v] − Σ e[u] D[u]) and e[root] (N + 1 − m − D/2). So one bottom-up pass is
+enough. Qardaji, Yang & Li (2013, §3.4) store N coefficients per node, and stop at N = 2¹¹.
 """
 
 from __future__ import annotations
@@ -37,24 +37,25 @@ from models.arithmetic.kernels import kernel
 
 
 class ConsistentVariance:
-    """How much the noise moves answers from consistent counts.
+    """The variance of answers computed from consistent counts.
 
     Parameters
     ----------
     tree : Tree
     variance : number, or array of shape (nodes,)
-        As in `models.ConstrainedInference`: of each node's own noise; infinite for a node that was not asked.
+        Variance of each node's own noise, as in `models.ConstrainedInference`; infinite for a node that was
+        not measured.
         Leaves must be finite.
 
     Raises
     ------
     ValueError
-        If the variances do not fit, or a leaf was not asked.
+        If the variances do not fit the tree, or a leaf was not measured.
 
     Examples
     --------
-    Figure 1 of Qardaji, Yang & Li 2013, a binary tree over 8 bins whose root was not asked: its first three
-    bins have the variance 399/441.
+    Figure 1 of Qardaji, Yang & Li 2013: a binary tree over 8 bins whose root was not measured. The sum of
+    the first three bins has the variance 399/441.
 
     >>> tree = Tree([[0, 0], [0, 0, 1, 1], [0, 0, 1, 1, 2, 2, 3, 3]])
     >>> noise = ConsistentVariance(tree, [np.inf] + [1] * 14)
@@ -66,7 +67,9 @@ class ConsistentVariance:
         own = ConstrainedInference(tree, np.zeros(tree.size, np.int64), variance).data[1].astype(float)
         wrong = tree.leaves[own[tree.leaves] == np.inf]
         if wrong.size:
-            raise ValueError(f"variance[{wrong[0]}] is infinite: every leaf must be asked")
+            raise ValueError(
+                f"variance[{wrong[0]}] is infinite, but node {wrong[0]} is a leaf; leaves must be measured"
+            )
         self.tree = tree
         self.error = np.array(own)
         self.spread = np.zeros(tree.size)
@@ -89,16 +92,16 @@ class ConsistentVariance:
         Raises
         ------
         ValueError
-            If a range is empty or leaves the leaves, or the tree does not keep its leaves in order.
+            If a range is empty or goes beyond the leaves, or the tree does not have its leaves in order.
         """
         leaves = self._ordered()
         start, stop = np.broadcast_arrays(np.asarray(start), np.asarray(stop))
         if not (np.issubdtype(start.dtype, np.integer) and np.issubdtype(stop.dtype, np.integer)):
-            raise ValueError("ranges must be given by whole numbers")
+            raise ValueError(f"start and stop must be integers, got {start.dtype} and {stop.dtype}")
         wrong = np.flatnonzero((start < 0) | (start >= stop) | (stop > leaves.size))
         if wrong.size:
             low, high = start.ravel()[wrong[0]], stop.ravel()[wrong[0]]
-            raise ValueError(f"range [{low}, {high}): it is empty, or not within 0 … {leaves.size - 1}")
+            raise ValueError(f"range [{low}, {high}) is empty or not within 0 … {leaves.size - 1}")
         found = np.empty(start.size)
         ends = [np.ascontiguousarray(part, np.int64).ravel() for part in (start, stop - 1)]
         _ranges(self.tree.parent, self.error, self.spread, self._before, int(leaves[0]), *ends, found)
@@ -108,7 +111,7 @@ class ConsistentVariance:
         """Variance of Σ weight · leaf, leaves as in ``tree.leaves``: any weights, any tree; O(nodes)."""
         weights = np.asarray(weights, float)
         if weights.shape != self.tree.leaves.shape:
-            raise ValueError(f"weights has shape {weights.shape}; there are {self.tree.leaves.size} leaves")
+            raise ValueError(f"weights has shape {weights.shape}, expected ({self.tree.leaves.size},)")
         mean = np.zeros(self.tree.size)
         mean[self.tree.leaves] = weights
         return float(_query(self.tree.parent, self.error, self.spread, mean))
@@ -124,7 +127,7 @@ class ConsistentVariance:
         return self.tree.parent, self.error, self.spread
 
     def _ordered(self) -> NDArray[np.int64]:
-        """The leaves, if each subtree's are consecutive, in the order of the nodes above them."""
+        """The leaves; raises unless each subtree's leaves are consecutive, in their ancestors' order."""
         tree = self.tree
         if tree.leaves[0] != tree.level_start[-2] or any(np.any(np.diff(level) < 0) for level in tree.levels):
             raise ValueError(
@@ -135,7 +138,7 @@ class ConsistentVariance:
 
 @kernel()
 def _up(parent: Any, error: Any, spread: Any, before: Any) -> None:
-    """e over the nodes' own variances, S, and the sum of e over the earlier children of the same parent."""
+    """Overwrites the nodes' own variances with e; fills S and the sum of e over earlier siblings."""
     for i in range(parent.size - 1, 0, -1):
         if spread[i] > 0:
             error[i] = spread[i] if error[i] == np.inf else error[i] * (spread[i] / (error[i] + spread[i]))
@@ -151,9 +154,9 @@ def _up(parent: Any, error: Any, spread: Any, before: Any) -> None:
 
 @kernel()
 def _mean(parent: Any, error: Any, spread: Any, n: int, apart: float, off: float) -> float:
-    """The sum over all queries: of a family, apart · (S D − Σ e D) − off · Σ e (m − m)².
+    """The sum over all queries; a family contributes apart · (S D − Σ e D) − off · Σ e (m − m)².
 
-    Positions of a node's leaves are counted from its own first leaf, so that small numbers are compared.
+    Positions are relative to the node's first leaf, which keeps the numbers small.
     """
     size = parent.size
     first = size - n
@@ -198,7 +201,7 @@ def _mean(parent: Any, error: Any, spread: Any, n: int, apart: float, off: float
 def _ranges(
     parent: Any, error: Any, spread: Any, before: Any, first: int, low: Any, high: Any, found: Any
 ) -> None:
-    """Variances of the ranges low … high, both included: climbing from both ends to the root."""
+    """Variances of the ranges low … high, both ends included, by climbing from both ends to the root."""
     for r in range(low.size):
         a, b = first + low[r], first + high[r]
         left = right = 1.0  # q̄ of a and of b
@@ -234,7 +237,7 @@ def _ranges(
 
 @kernel()
 def _query(parent: Any, error: Any, spread: Any, mean: Any) -> float:
-    """The variance of the query whose weights `mean` holds at the leaves; it gets q̄ elsewhere."""
+    """The variance of a query. `mean` holds its weights at the leaves; its inner nodes are set to q̄."""
     total = 0.0
     for i in range(parent.size - 1, 0, -1):
         p = parent[i]
@@ -247,7 +250,7 @@ def _query(parent: Any, error: Any, spread: Any, mean: Any) -> float:
 
 @kernel()
 def _down(parent: Any, error: Any, spread: Any, found: Any) -> None:
-    """T: of the root e, of a child e − e²/S + (e/S)² T of its parent."""
+    """The variance T of every node: e at the root, e − e²/S + (e/S)² T[parent] at a child."""
     found[0] = error[0]
     for i in range(1, parent.size):
         p = parent[i]

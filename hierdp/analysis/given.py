@@ -1,4 +1,4 @@
-"""A list of queries to prepare for."""
+"""A workload given as a list of queries."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from hierdp.errors import InputError
 from models.arithmetic.arrays import Floats, Ints
 
 WORK = 1 << 31
-"""Cells times boxes up to which given boxes of two or more dimensions are gone through."""
+"""Limit on cells × boxes for given boxes of two or more dimensions."""
 
 
 @dataclass(frozen=True, eq=False)
 class Given:
-    """A list of ranges, or of boxes, each as likely as the others.
+    """A list of equally likely ranges or boxes.
 
     Parameters
     ----------
     bins : int
-        Of each dimension, numbered from 0.
+        Number of bins along each dimension; they are numbered from 0.
     start, stop : int arrays, shape (queries,) or (queries, dimensions)
-        Each box holds the bins ``start … stop − 1`` along each dimension.
+        Each box contains the bins ``start … stop − 1`` along each dimension.
 
     Raises
     ------
     InputError
-        If there are no queries, or one is empty or leaves the bins.
+        If there are no queries, or a query is empty or goes beyond the bins.
     """
 
     bins: int
@@ -45,18 +45,19 @@ class Given:
         start, stop = np.asarray(self.start), np.asarray(self.stop)
         if start.shape != stop.shape or start.ndim not in (1, 2) or start.size == 0:
             raise InputError(
-                f"ranges need as many starts as stops, and at least one; got {start.shape} and {stop.shape}"
+                "start and stop of ranges must have the same shape and at least one entry, "
+                f"got {start.shape} and {stop.shape}"
             )
         for name, ends in (("start", start), ("stop", stop)):
             if not np.issubdtype(ends.dtype, np.integer):
-                raise InputError(f"the {name}s of ranges must be whole numbers, not {ends.dtype}")
+                raise InputError(f"the {name} of each range must be an integer, got {ends.dtype}")
         start, stop = (ends.reshape(len(ends), -1).astype(np.int64) for ends in (start, stop))
         wrong = np.flatnonzero(((start < 0) | (start >= stop) | (stop > self.bins)).any(axis=1))
         if wrong.size:
             r = wrong[0]
             raise InputError(
-                f"range {r} is {_said(start[r], stop[r])}: it must hold a bin, within 0 … {self.bins - 1} "
-                "(a stop is the first bin after the range)"
+                f"range {r} is {_box_text(start[r], stop[r])}: it must contain a bin and lie within "
+                f"0 … {self.bins - 1} (a stop is the first bin after the range)"
             )
         object.__setattr__(self, "start", start)
         object.__setattr__(self, "stop", stop)
@@ -87,7 +88,7 @@ class Given:
         found = []
         for below, above in pairwise(sizes):
             own = np.prod((high - low).astype(float), axis=1)
-            # Parents that the box holds whole; the last one may be short.
+            # Parents that lie entirely inside the box; the last one may be short.
             up = -(-low // branching)
             top = np.maximum(np.where(high == below, above, high // branching), up)
             covered = np.minimum(top * branching, below) - np.minimum(up * branching, below)
@@ -100,19 +101,23 @@ class Given:
         """See `Queries`."""
         variance, sizes = np.asarray(variance, float), level_sizes(self.bins, branching)
         if variance.shape != (len(sizes) - 1,):
-            raise ValueError(f"variance has shape {variance.shape}; there are {len(sizes) - 1} levels")
+            raise ValueError(
+                f"variance has shape {variance.shape}, expected ({len(sizes) - 1},): one per level"
+            )
         start, stop = self.ends
         if self.dimensions == 1:
             return float(np.mean(of_ranges(self.bins, branching, 1 / variance, start[:, 0], stop[:, 0])))
         cells = self.bins**self.dimensions
         if cells * len(start) > WORK:
-            raise InputError(f"{len(start):,} boxes over {cells:,} cells are too many: give fewer")
+            raise InputError(
+                f"{len(start):,} boxes over {cells:,} cells are too many to analyse; give fewer boxes"
+            )
         tree = range_tree(self.bins, branching, self.dimensions)
         noise = ConsistentVariance(tree, np.append(np.inf, np.repeat(variance[::-1], tree.level_sizes[1:])))
         return float(np.mean([noise.of_query(inside.ravel()) for inside in self._insides()]))
 
     def level_shares(self, branching: int, variance: ArrayLike) -> Floats:
-        """See `Queries`; for boxes by differences, to some six digits."""
+        """See `Queries`; for boxes by finite differences, to about six digits."""
         variance = np.asarray(variance, float)
         if self.dimensions == 1:
             precision, (start, stop) = 1 / variance, (ends[:, 0] for ends in self.ends)
@@ -146,5 +151,5 @@ class Given:
             yield inside
 
 
-def _said(start: Ints, stop: Ints) -> str:
+def _box_text(start: Ints, stop: Ints) -> str:
     return " × ".join(f"[{a}, {b})" for a, b in zip(start.tolist(), stop.tolist(), strict=True))

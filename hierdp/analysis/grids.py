@@ -1,15 +1,15 @@
-"""Mean variances of hierarchies over n^d cells whose families are b cells wide along every dimension.
+"""Mean variances of hierarchies over n^d cells whose families are b nodes wide along every dimension.
 
 The variance of one query is Σ e[u] (q̄[u] − q̄[v])² (see `hierdp.analysis.consistent`), so its sum over a
 workload is
 
     Σ_u e[u] k[u] − Σ_v S[v] k[v],     k[v] = πᵀ(K₁ ⊗ … ⊗ K_d)π,     π the shares of the cells of v,
 
-u running over all nodes and v over those with children. A node is full along a dimension, or the last of its
-level there and perhaps short. Along dimensions where it is full its cells have equal shares, whatever their
-place along the others; along the others shares change only from one run of cells to the next, a run being the
-full children of the last node of some level: h + 1 runs at most. So the sums are over 2^d kinds of nodes a
-level, and arrays of (h + 1)^d shares; n may be as large as one likes.
+where u runs over all nodes and v over those with children. Along each dimension a node is either full, or the
+last of its level and perhaps short. Along dimensions where it is full, its cells have equal shares. Along the
+other dimensions, shares are constant on runs of cells: a run is the set of full children of the last node of
+some level, so there are at most h + 1 runs. The sums are therefore over 2^d kinds of nodes per level and
+arrays of (h + 1)^d shares; the cost does not depend on n.
 """
 
 from __future__ import annotations
@@ -30,34 +30,34 @@ from hierdp.errors import InputError
 from models.arithmetic.arrays import Floats
 
 KINDS = 1 << 18
-"""Shares of runs, (h + 1)^d, up to which trees are summed that are not complete."""
+"""Limit on the number of shares, (h + 1)^d, for trees that are not complete."""
 
 
 def flat(bins: int, variance: float, axes: Sequence[Axis]) -> float:
-    """Mean variance where only cells are asked: the mean number of cells of a query, times theirs."""
+    """Mean variance if only cells are measured: a cell's variance times the mean cells per query."""
     return variance * math.prod(axis.length(bins) for axis in axes)
 
 
 def nodes_used(bins: int, branching: int, axes: Sequence[Axis]) -> list[int]:
-    """How many nodes of each level, leaves first, all queries use together; see `regular.nodes_used`."""
+    """Number of nodes used on each level, leaves first, summed over all queries; see `regular.nodes_used`."""
     levels = zip(*(regular.held(bins, branching, axis) for axis in axes), strict=True)
     return [math.prod(own for own, _ in level) - math.prod(above for _, above in level) for level in levels]
 
 
 def plain(bins: int, branching: int, variance: ArrayLike, axes: Sequence[Axis]) -> float:
-    """Mean variance of H_b without constrained inference; `variance` is that of the levels, leaves first."""
+    """Mean variance of H_b without constrained inference; `variance` has an entry per level, leaves first."""
     queries = math.prod(axis.queries(bins) for axis in axes)
     used = nodes_used(bins, branching, axes)
     return float(sum(v * (m / queries) for v, m in zip(np.asarray(variance).tolist(), used, strict=True)))
 
 
 def consistent(bins: int, branching: int, variance: ArrayLike, axes: Sequence[Axis]) -> float:
-    """Mean variance of H_b^c, constrained inference included; `variance` is that of the levels, leaves first.
+    """Mean variance of H_b^c, with constrained inference; `variance` has one entry per level, leaves first.
 
     Raises
     ------
     InputError
-        If there are more than `KINDS` shares: a dozen dimensions or so.
+        If there are more than `KINDS` shares, which takes about a dozen dimensions.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def consistent(bins: int, branching: int, variance: ArrayLike, axes: Sequence[Ax
 
 
 def level_shares(bins: int, branching: int, variance: ArrayLike, axes: Sequence[Axis]) -> Floats:
-    """What each level's variance is multiplied by in the mean of H_b^c; see `regular.level_shares`."""
+    """The coefficient of each level's variance in the mean of H_b^c; see `regular.level_shares`."""
     if len(axes) == 1:
         return regular.level_shares(bins, branching, variance, axes[0])
     precision = regular.precisions(bins, branching, variance)
@@ -80,7 +80,7 @@ def level_shares(bins: int, branching: int, variance: ArrayLike, axes: Sequence[
 
 
 def feasible(bins: int, branching: int, dimensions: int) -> bool:
-    """Whether `consistent` takes this tree: always, in few dimensions."""
+    """Whether `consistent` accepts this tree. In few dimensions it always does."""
     sizes = level_sizes(bins, branching)
     return dimensions == 1 or _is_complete(sizes, branching) or len(sizes) ** dimensions <= KINDS
 
@@ -96,7 +96,8 @@ def _consistent(bins: int, branching: int, precision: NDArray[Any], axes: Sequen
         return regular.of_precisions(bins, branching, precision, axes[0])
     if not feasible(bins, branching, len(axes)):
         raise InputError(
-            f"{len(axes)} dimensions are too many for branching {branching} over {bins} bins each"
+            f"{len(axes)} dimensions are too many for branching {branching} over {bins} bins each; "
+            "take fewer dimensions or a larger branching factor"
         )
     if _is_complete(sizes, branching):
         total = _complete(bins, branching, precision, axes)
@@ -111,16 +112,16 @@ def _uniform(axis: Axis, bins: int, first: Any, within: Any) -> Any:
 
 
 def _sum_uniform(axis: Axis, bins: int, within: int, nodes: int) -> float:
-    """Its sum over so many consecutive nodes from bin 1; exact, for much of it cancels in the end."""
+    """The sum of `_uniform` over consecutive nodes from bin 1; exact, because large terms cancel later."""
     off, apart = Fraction(within - 1, 2), Fraction(within * within - 1, 3 * within)
     first, second, third = (Fraction(axis.root(bins, 1 + j * within + off, apart)) for j in range(3))
-    # It is a quadratic in the node's position: sum it from its differences.
+    # A quadratic in the node's position: sum it from its differences.
     step, bend = second - first, third - 2 * second + first
     return float(nodes * (first + Fraction(nodes - 1, 2) * (step + Fraction(nodes - 2, 3) * bend)))
 
 
 def _complete(bins: int, branching: int, precision: NDArray[Any], axes: Sequence[Axis]) -> Any:
-    """All nodes of a level alike."""
+    """The sum over a complete tree, where all nodes of a level are alike."""
     family = branching ** len(axes)
     error: Any = 1 / precision[0]
     within, nodes = 1, bins
@@ -132,11 +133,15 @@ def _complete(bins: int, branching: int, precision: NDArray[Any], axes: Sequence
             spread = family * error
             error = spread / (1 + precision[i + 1] * spread)
             total = total - spread * math.prod(_sum_uniform(axis, bins, within, nodes) for axis in axes)
-    return total  # the root is not asked: its e is its S
+    return total  # the root is not measured: its e is its S
 
 
 def _ragged(sizes: Sequence[int], branching: int, precision: NDArray[Any], axes: Sequence[Axis]) -> Any:
-    """Nodes by the dimensions along which they are the last of their level; e, S by the number of these."""
+    """The sum over a tree that is not complete.
+
+    Nodes are classified by the dimensions along which they are the last of their level; e and S depend only
+    on the number of these dimensions.
+    """
     d, bins = len(axes), sizes[0]
     error = [1 / precision[0]] * (d + 1)
     shares: list[Any] = [np.ones((1,) * a) for a in range(d + 1)]
@@ -166,10 +171,10 @@ def _ragged(sizes: Sequence[int], branching: int, precision: NDArray[Any], axes:
 
 
 def _joined(shares: Sequence[Any], mass: Sequence[Any], spread: Any, full: bool) -> Any:
-    """Shares of the runs of a node that is the last along some dimensions, from those of its children.
+    """Shares of the runs of a node that is the last along some dimensions, from the shares of its children.
 
-    Along each of these a run of its full children, if any, comes before the runs of its last child; `mass[j]`
-    is that of the children which are last along j of them, `shares[j]` how it is shared.
+    Along each of these dimensions, the run of its full children (if any) precedes the runs of its last child.
+    `mass[j]` is the mass of the children that are last along j of them, and `shares[j]` divides it.
     """
     a = len(mass) - 1
     runs = shares[1].size + full if a else 0

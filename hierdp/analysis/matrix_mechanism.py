@@ -1,18 +1,19 @@
-"""The matrix mechanism for few bins: ask other queries, and compute the workload's answers from theirs.
+"""The matrix mechanism for few bins: measure other queries, and derive the workload's answers from them.
 
-For a strategy A (a row a query, a column a bin) and Laplace noise, the mean variance of a workload of Gram
-matrix WᵀW is 2/ε² · Δ² · tr((AᵀA)⁻¹ WᵀW) over the number of queries, Δ the largest L1 norm of A's columns
-(Li, Hay, Rastogi, Miklau & McGregor 2010; Qardaji, Yang & Li 2013, §4.1). What differs is how A is chosen:
+For a strategy A (one row per query, one column per bin) and Laplace noise, the mean variance of a workload
+with Gram matrix WᵀW is 2/ε² · Δ² · tr((AᵀA)⁻¹ WᵀW) divided by the number of queries, where Δ is the largest
+L1 norm of A's columns (Li, Hay, Rastogi, Miklau & McGregor 2010; Qardaji, Yang & Li 2013, §4.1). The
+functions differ in how they choose A:
 
 - `lower_bound`: the semidefinite program with L2 norms in place of L1 norms, solved by
-  `models.StrategySDP`. No L1 norm is under its L2 norm, so no strategy at all is better than this.
-- `eigen`: the eigenvectors of WᵀW, weighted (Li & Miklau 2012). Their weights are the best for Gaussian
-  noise; for Laplace noise the same program has |A| in place of A∘A. Both are here.
-- `low_rank`: W = B L with the columns of L in the L1 ball and the squares of B least (Yuan et al. 2012).
-- `p_identity`: single bins and a few more queries (McKenna, Miklau, Hay & Machanavajjhala 2018), not in the
+  `models.StrategySDP`. An L1 norm is at least the L2 norm, so this bounds every strategy from below.
+- `eigen`: weighted eigenvectors of WᵀW (Li & Miklau 2012). Their weights are optimal for Gaussian noise; for
+  Laplace noise the same program has |A| in place of A∘A. Both are available.
+- `low_rank`: W = B L, with the columns of L in the L1 ball and the least ‖B‖² (Yuan et al. 2012).
+- `p_identity`: single bins and a few more queries (McKenna, Miklau, Hay & Machanavajjhala 2018); not in the
   paper.
 
-All need O(bins³) and more: some hundred bins at most.
+All take at least O(bins³) time: use them for a few hundred bins at most.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ MOST_BINS = 512
 
 
 def mean_variance(strategy: Floats, gram: Floats, queries: int, epsilon: float = 1.0) -> float:
-    """Mean variance of a workload answered from a strategy with Laplace noise.
+    """Mean variance of a workload that is answered from a strategy with Laplace noise.
 
     Examples
     --------
@@ -48,31 +49,32 @@ def mean_variance(strategy: Floats, gram: Floats, queries: int, epsilon: float =
 
 
 def lower_bound(gram: Floats, queries: int, epsilon: float = 1.0) -> tuple[float, Certificate]:
-    """What no strategy's mean variance is under: the bound that the certificate proves."""
+    """A proved lower bound on the mean variance of every strategy, with its certificate."""
     from solvers import solve
 
     proof = solve(StrategySDP(_root(_checked(gram)).T)).certificate
-    assert proof is not None, "the fast path has one for every workload"
+    assert proof is not None, "the fast path gives a certificate for every workload"
     return 2 / epsilon**2 * float(proof.bound or 0) / queries, proof
 
 
 def eigen(gram: Floats, norm: int = 1) -> Floats:
-    """Eigen-select: the eigenvectors of WᵀW with the weights that are best for the L1 or the L2 sensitivity.
+    """Eigen-select: the eigenvectors of WᵀW, with weights that are optimal for the L1 or the L2 sensitivity.
 
     Parameters
     ----------
     gram : array, shape (bins, bins)
     norm : 1 or 2
-        2 is the program of Li & Miklau 2012: minimize Σ σ_i/u_i where (Q∘Q)ᵀu ≤ 1, the weights being √u.
-        1 is its sibling for ε-differential privacy: minimize Σ σ_i/u_i² where |Q|ᵀu ≤ 1, the weights being u.
+        2 is the program of Li & Miklau 2012: minimize Σ σ_i/u_i subject to (Q∘Q)ᵀu ≤ 1; the weights are √u. 1
+        is its analogue for ε-differential privacy: minimize Σ σ_i/u_i² subject to |Q|ᵀu ≤ 1; the weights are
+        u.
     """
     import cvxpy as cp
 
     values, vectors = np.linalg.eigh(_checked(gram))
     if values[0] <= 0:
-        raise InputError("the workload does not tell all bins apart: merge those that no query tells apart")
+        raise InputError("some bins occur in exactly the same queries; merge these bins into one")
     load = np.abs(vectors) if norm == 1 else vectors**2
-    # In units of the answer expected, so that solvers meet numbers near 1.
+    # Scaled by the expected answer, so that the solver sees numbers near 1.
     unit = np.cbrt(values) if norm == 1 else np.sqrt(values)
     unit = unit / (load @ unit).max()
     weight: Any = cp.Variable(values.size, pos=True)
@@ -81,7 +83,7 @@ def eigen(gram: Floats, norm: int = 1) -> Floats:
         cp.Minimize((cost / cost.sum()) @ cp.power(weight, -2 if norm == 1 else -1)),
         [(load * unit) @ weight <= 1],
     )
-    with warnings.catch_warnings():  # weights that are not quite the best are a strategy, too
+    with warnings.catch_warnings():  # slightly suboptimal weights are still a valid strategy
         warnings.simplefilter("ignore", UserWarning)
         program.solve(solver=cp.CLARABEL)
     found = np.asarray(weight.value) * unit
@@ -89,19 +91,19 @@ def eigen(gram: Floats, norm: int = 1) -> Floats:
 
 
 def low_rank(gram: Floats, steps: int = 1000, excess: float = 1.2) -> Floats:
-    """The low-rank mechanism's program, W = B L with little B: a local optimum L, reached from an SVD of W.
+    """The low-rank mechanism's program, W = B L with small ‖B‖: a local optimum L, starting from an SVD of W.
 
-    For given L the best B is that of least squares; what is left, tr((LᵀL)⁻¹ WᵀW) over L whose columns have
-    the L1 norm 1, is descended by L-BFGS. (Yuan et al. alternate between B and L under a penalty for W − B
-    L.)
+    For given L the best B is the least-squares solution. The remaining problem is to minimize tr((LᵀL)⁻¹ WᵀW)
+    over L whose columns have L1 norm 1; L-BFGS does this. (Yuan et al. alternate between B and L under a
+    penalty for W − B L.)
 
     Parameters
     ----------
     gram : array, shape (bins, bins)
     steps : int
-        At most.
+        Maximum number of L-BFGS iterations.
     excess : float
-        Rows of L, in multiples of the number of bins; 1.2 as in the paper.
+        Number of rows of L, as a multiple of the number of bins; 1.2 as in the paper.
     """
     _, vectors = np.linalg.eigh(_checked(gram))
     more = int(np.ceil(excess * len(gram))) - len(gram)
@@ -110,10 +112,10 @@ def low_rank(gram: Floats, steps: int = 1000, excess: float = 1.2) -> Floats:
 
 
 def p_identity(gram: Floats, steps: int = 1000) -> Floats:
-    """All single bins and some more queries, weights not negative: OPT₀ of McKenna et al. 2018.
+    """All single bins and some more queries with non-negative weights: OPT₀ of McKenna et al. 2018.
 
-    The best of the strategies that random starts of 1, n/16, n/8 and n/4 more queries lead to, and of asking
-    single bins only.
+    The best of the strategies found from random starts with 1, n/16, n/8 and n/4 more queries, and of the
+    strategy that measures single bins only.
     """
     n = len(_checked(gram))
     rng = np.random.default_rng(0)
@@ -125,7 +127,7 @@ def p_identity(gram: Floats, steps: int = 1000) -> Floats:
 
 
 def _descended(start: Floats, gram: Floats, steps: int, signs: bool) -> Floats:
-    """A strategy of unit L1 columns, by L-BFGS from a start; its entries may be negative or not."""
+    """A strategy with columns of L1 norm 1, by L-BFGS from a start; entries may be negative if `signs`."""
     n = start.shape[1]
 
     def cost(entries: Floats) -> tuple[float, Floats]:
@@ -141,7 +143,7 @@ def _descended(start: Floats, gram: Floats, steps: int, signs: bool) -> Floats:
         slope = (slope - (slope * strategy).sum(axis=0) * np.sign(raw)) / size
         return float(np.trace(weighed)) / unit, (slope / unit).ravel()
 
-    unit = float(np.trace(gram))  # what asking single bins costs
+    unit = float(np.trace(gram))  # the cost of measuring single bins
     bounds = None if signs else [(0, None)] * start.size
     limits = {"maxiter": steps, "maxfun": 10 * steps, "maxcor": 20, "ftol": 1e-10, "gtol": 1e-8}
     done = scipy.optimize.minimize(
@@ -159,5 +161,5 @@ def _root(gram: Floats) -> Floats:
 
 def _checked(gram: Floats) -> Floats:
     if len(gram) > MOST_BINS:
-        raise InputError(f"the matrix mechanism is for {MOST_BINS} bins at most, these are {len(gram)}")
+        raise InputError(f"the matrix mechanism takes at most {MOST_BINS} bins, got {len(gram)}; use fewer")
     return gram

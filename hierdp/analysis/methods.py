@@ -1,4 +1,4 @@
-"""Every method's expected variance over a workload, before data are seen; the best branching and budget."""
+"""Each method's expected variance over a workload, without data; the best branching factor and budget."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ from hierdp.errors import InputError
 from models.arithmetic.arrays import Floats
 
 MOST_BRANCHING = 1024
-"""As the paper: branching factors beyond are not tried, but for the flat method's."""
+"""The largest branching factor tried, as in the paper; the flat method has no such limit."""
 
 FEW = 32
-"""Branching factors, the best by either rule, whose budgets are optimized; an eighth where that is slow."""
+"""How many branching factors, the best by either rule, get an optimized budget; an eighth if that is slow."""
 
-STRUCTURE_FIRST = "none without data: it looks at them to join bins (hierdp.analysis.structure_first)"
-"""Why StructureFirst has no number."""
+STRUCTURE_FIRST = "not defined without data: it merges bins by their counts (hierdp.analysis.structure_first)"
+"""Why StructureFirst has no expected variance."""
 
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """A method, as good as it gets.
+    """A method with its best parameters.
 
     Attributes
     ----------
     method : str
-        By the paper's name.
+        Name, as in the paper.
     variance : float
-        Mean variance of the workload's answers; nan where there is none.
+        Mean variance of the workload's answers; NaN if it is not defined.
     branching, levels : int, optional
     budget : str
-        How ε is split: equal, geometric, optimized.
+        How ε is split: "equal", "geometric" or "optimized".
     shares : array, shape (levels,), optional
-        ε of each level, leaves first; 0 for one that is best left out.
+        ε of each level, leaves first; 0 for a level that is best not measured.
     note : str
     """
 
@@ -57,7 +57,7 @@ Budget = Callable[[Queries, int, float], Floats]
 
 
 def equal_split(queries: Queries, branching: int, epsilon: float) -> Floats:
-    """ε/h a level."""
+    """ε/h for each level."""
     return equal(epsilon, height(queries.bins, branching))
 
 
@@ -67,7 +67,7 @@ def geometric_split(queries: Queries, branching: int, epsilon: float) -> Floats:
 
 
 def branchings(queries: Queries) -> list[int]:
-    """Branching factors to try: 2 … n or `MOST_BRANCHING`, if feasible; for `Given`, some of them past 16."""
+    """Branching factors to try: 2 … min(n, `MOST_BRANCHING`), if feasible; for `Given`, a sample above 16."""
     tried = range(2, min(queries.bins, MOST_BRANCHING) + 1)
     if isinstance(queries, Given):
         return sorted({b for b in tried if b <= 16} | {round(16 * 1.2**k) for k in range(24)} & set(tried))
@@ -86,7 +86,7 @@ def consistent_variance(queries: Queries, branching: int, shares: Floats) -> flo
 
 
 def analyse(queries: Queries, epsilon: float, tried: Sequence[int] | None = None) -> list[Row]:
-    """A row a method.
+    """One row per method.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def analyse(queries: Queries, epsilon: float, tried: Sequence[int] | None = None
     Raises
     ------
     InputError
-        If ε is not positive and finite, or a branching factor is under 2.
+        If ε is not positive and finite, or a branching factor is below 2.
 
     Examples
     --------
@@ -154,7 +154,7 @@ def _consistent(queries: Queries, epsilon: float, tried: Sequence[int]) -> Itera
     best = min(splits, key=lambda b: splits[b].variance)
     found = splits[best]
     left = int(np.sum(found.shares == 0))
-    note = "best b" + (f"; {left} of {found.shares.size} levels are best not asked" if left else "")
+    note = "best b" + (f"; {left} of {found.shares.size} levels are best not measured" if left else "")
     yield Row("H_b,o^c", found.variance, best, found.shares.size, "optimized", found.shares, note)
 
 
@@ -164,12 +164,14 @@ def matrix_rows(queries: Queries, epsilon: float, steps: int = 1000) -> list[Row
     Raises
     ------
     InputError
-        If there are several dimensions, too many bins, or bins that no query tells apart.
+        If there are several dimensions, too many bins, or bins that occur in exactly the same queries.
     """
     if queries.dimensions > 1:
-        raise InputError("the matrix mechanism is compared in one dimension only")
+        raise InputError("the matrix mechanism is compared in one dimension only; leave out --matrix")
     if queries.bins > matrix_mechanism.MOST_BINS:
-        raise InputError(f"the matrix mechanism is for {matrix_mechanism.MOST_BINS} bins at most")
+        raise InputError(
+            f"the matrix mechanism takes at most {matrix_mechanism.MOST_BINS} bins, got {queries.bins}"
+        )
     gram, count = queries.gram()
     found = {
         "MM, eigen-select": (matrix_mechanism.eigen(gram), "eigenvectors, weighted for Laplace noise"),
@@ -208,16 +210,16 @@ def flat_is_best(
     at: Callable[[int], Queries],
     hierarchy: Callable[[Queries, int], float] = consistent_equal,
 ) -> int:
-    """The largest n such that for 1 … n no hierarchy beats the flat method, b as in `branchings`.
+    """The largest n such that no hierarchy beats the flat method on 1 … n bins; b as in `branchings`.
 
     Parameters
     ----------
     most : int
-        Where to stop looking.
+        The largest n to try.
     at : callable
-        From n to the workload over n bins a dimension.
+        Maps n to the workload over n bins per dimension.
     hierarchy : callable
-        From the workload and b to a mean variance for ε = 1. Default: H_b^c with equal budgets.
+        Maps the workload and b to a mean variance for ε = 1. Default: H_b^c with equal budgets.
     """
     for n in range(1, most + 1):
         queries = at(n)

@@ -1,7 +1,7 @@
-"""The queries to prepare for, and what each method's mean variance over them is.
+"""Workloads: the queries to prepare for, and each method's mean variance over them.
 
-`Regular` holds the workloads that are products of all ranges, all prefixes or the whole along each
-dimension: their means need no list of queries. A list is a `hierdp.analysis.given.Given`.
+`Regular` is a product of all ranges, all prefixes, or the whole along each dimension; its means need no list
+of queries. A list of queries is a `hierdp.analysis.given.Given`.
 """
 
 from __future__ import annotations
@@ -20,36 +20,36 @@ from models.arithmetic.arrays import Floats
 
 
 class Queries(Protocol):
-    """What an analysis asks of a workload. Variances are of the levels, leaves first; shape (h,)."""
+    """The interface of a workload. Variances have one entry per level, leaves first: shape (h,)."""
 
     @property
     def bins(self) -> int:
-        """Bins of each dimension."""
+        """Number of bins along each dimension."""
 
     @property
     def dimensions(self) -> int:
         """Number of dimensions."""
 
     def __str__(self) -> str:
-        """In words."""
+        """A description in words."""
 
     def cells(self) -> float:
         """Mean number of cells of a query."""
 
     def nodes_used(self, branching: int) -> Floats:
-        """Mean number of nodes of each level that a query uses, none made consistent; shape (h,)."""
+        """Mean number of nodes of each level that a query uses without inference; shape (h,)."""
 
     def consistent(self, branching: int, variance: ArrayLike) -> float:
         """Mean variance of H_b^c."""
 
     def level_shares(self, branching: int, variance: ArrayLike) -> Floats:
-        """What each level's variance is multiplied by in that mean; shape (h,)."""
+        """The coefficient of each level's variance in that mean; shape (h,)."""
 
     def wavelet(self, epsilon: float) -> float:
         """Mean variance of Privelet."""
 
     def gram(self) -> tuple[Floats, int]:
-        """WᵀW, shape (bins, bins), and the number of queries; for one dimension."""
+        """WᵀW, shape (bins, bins), and the number of queries; one dimension only."""
 
 
 @dataclass(frozen=True)
@@ -68,14 +68,14 @@ class Regular:
 
     @classmethod
     def ranges(cls, bins: int, dimensions: int = 1) -> Regular:
-        """All ranges; in d dimensions, all boxes."""
+        """All ranges, or all boxes in d dimensions."""
         return cls(bins, (RANGE,) * dimensions)
 
     @classmethod
     def marginals(cls, bins: int, dimensions: int, ways: int) -> Regular:
-        """All prefixes of all k-way marginals: [0, j₁] × … × [0, j_k] in any k dimensions, all else whole.
+        """All prefixes of all k-way marginals: [0, j₁] × … × [0, j_k] in any k dimensions, the others whole.
 
-        The dimensions are alike, so the mean over the choices of k of them is that of one choice.
+        The dimensions are alike, so one choice of k dimensions has the mean over all choices.
 
         Raises
         ------
@@ -84,7 +84,7 @@ class Regular:
         """
         if not 1 <= ways <= dimensions:
             raise InputError(
-                f"there are no {ways}-way marginals of {dimensions} dimensions: take 1 … {dimensions}"
+                f"there are no {ways}-way marginals of {dimensions} dimensions; choose 1 … {dimensions}"
             )
         return cls(bins, (PREFIX,) * ways + (WHOLE,) * (dimensions - ways))
 

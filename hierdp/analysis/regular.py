@@ -1,10 +1,9 @@
-"""Mean variances over the paper's one-dimensional trees in O(h): all full nodes of a level are alike.
+"""Mean variances over the paper's one-dimensional trees in O(h): all full nodes of a level are identical.
 
-`consistent` is `ConsistentVariance.mean_over_…` for trees whose levels have one variance each: a level then
-is a number of full nodes and one last node that may be short, and what a family adds does not depend on
-where it stands. `plain` counts the nodes that the queries use when nothing is made consistent (the paper's
-Proposition 1, exactly, short nodes included). Neither makes an array of bins: bins may be as many as one
-likes.
+`consistent` is `ConsistentVariance.mean_over_…` for trees with one variance per level. A level then consists
+of full nodes and one last node that may be short, and a family's contribution does not depend on its
+position. `plain` counts the nodes that the queries use without constrained inference: the paper's Proposition
+1, exact, short nodes included. Neither allocates an array over the bins, so the number of bins is unlimited.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ def plain(bins: int, branching: int, variance: ArrayLike, axis: Axis = RANGE) ->
     ----------
     bins, branching : int
     variance : array, shape (h,)
-        Of a node's noise on each level, from the leaves to the children of the root.
+        Variance of a node's noise on each level, from the leaves to the children of the root.
     axis : Axis
         The queries; default: all ranges.
     """
@@ -40,16 +39,16 @@ def plain(bins: int, branching: int, variance: ArrayLike, axis: Axis = RANGE) ->
 
 
 def nodes_used(bins: int, branching: int, axis: Axis = RANGE) -> list[int]:
-    """How many nodes of each level, leaves first, all queries use together: Eq. 2, exact for every tree.
+    """Number of nodes used on each level, leaves first, summed over all queries: Eq. 2, exact for every tree.
 
-    A node is used where the query holds it whole and its parent not; the children of the root, which is not
-    asked, are used by the query of all bins, too.
+    A query uses a node if it contains the whole node but not its whole parent. The root is not measured, so
+    the query of all bins uses the children of the root.
     """
     return [own - parents for own, parents in held(bins, branching, axis)]
 
 
 def held(bins: int, branching: int, axis: Axis = RANGE) -> list[tuple[int, int]]:
-    """For each level, Σ over its nodes of the queries that hold the node whole, and that hold its parent."""
+    """For each level, summed over nodes: how many queries contain the node, and how many its parent."""
     sizes = level_sizes(bins, branching)
     found, within = [], 1
     for below, above in pairwise(sizes):
@@ -64,10 +63,10 @@ def held(bins: int, branching: int, axis: Axis = RANGE) -> list[tuple[int, int]]
 
 
 def _holding(bins: int, within: int, nodes: int, axis: Axis) -> int:
-    """Σ over a level's nodes, of `within` bins each but the last, of the queries that hold them whole."""
+    """Σ over a level's nodes of the queries that contain the node; each but the last has `within` bins."""
     first, second = axis.holding(bins, 1, within), axis.holding(bins, within + 1, 2 * within)
     third = axis.holding(bins, 2 * within + 1, 3 * within)
-    # It is a quadratic in the node's position: sum it from its differences.
+    # A quadratic in the node's position: sum it from its differences.
     step, bend = second - first, third - 2 * second + first
     k = nodes - 1
     full = k * first + k * (k - 1) // 2 * step + k * (k - 1) * (k - 2) // 6 * bend
@@ -81,8 +80,8 @@ def consistent(bins: int, branching: int, variance: ArrayLike, axis: Axis = RANG
     ----------
     bins, branching : int
     variance : array, shape (h,)
-        Of a node's noise on each level, from the leaves to the children of the root; infinite for a level
-        that is not asked (not the leaves).
+        Variance of a node's noise on each level, from the leaves to the children of the root; infinite for a
+        level that is not measured. The leaves must be measured.
     axis : Axis
         The queries; default: all ranges.
 
@@ -97,16 +96,16 @@ def consistent(bins: int, branching: int, variance: ArrayLike, axis: Axis = RANG
 
 
 def level_shares(bins: int, branching: int, variance: ArrayLike, axis: Axis = RANGE) -> Floats:
-    """What each level's noise adds to the mean variance of H_b^c: c_i with Σ c_i · variance_i the mean.
+    """The coefficients c_i of the levels in the mean variance of H_b^c, which is Σ c_i · variance_i.
 
-    Each answer is a weighted sum of noisy counts, of the weights that make its variance least. So (as the
-    weights are best) c_i is the derivative of the mean by variance_i; it is computed by a complex step, which
-    has no rounding error to speak of.
+    Each answer is a weighted sum of noisy counts, with the weights that minimize its variance. Because the
+    weights are optimal, c_i is the derivative of the mean with respect to variance_i. It is computed by a
+    complex step, whose rounding error is negligible.
 
     Returns
     -------
     array, shape (h,)
-        The paper's a_i of Eq. 5 is twice this, its variances being 2/ε_i².
+        The paper's a_i of Eq. 5 is twice c_i, because its variances are 2/ε_i².
     """
     precision = precisions(bins, branching, variance)
     stepped = precision[:, None] * (1 + 1e-30j * np.eye(precision.size))
@@ -115,7 +114,7 @@ def level_shares(bins: int, branching: int, variance: ArrayLike, axis: Axis = RA
 
 
 def precisions(bins: int, branching: int, variance: ArrayLike) -> Floats:
-    """1/variance of each level, checked."""
+    """1/variance of each level, after checking the variances."""
     variance = np.asarray(variance, float)
     h = height(bins, branching)
     if variance.shape != (h,):
@@ -123,34 +122,34 @@ def precisions(bins: int, branching: int, variance: ArrayLike) -> Floats:
             f"variance has shape {variance.shape}; {bins} bins in groups of {branching} have {h} levels"
         )
     if not (np.all(variance > 0) and np.isfinite(variance[0])):
-        raise ValueError("variances must be positive, and that of the leaves finite")
+        raise ValueError("variances must be positive, and the leaves' variance finite")
     return np.asarray(1 / variance)
 
 
 def of_precisions(bins: int, branching: int, precision: Sequence[Any] | NDArray[Any], axis: Axis) -> Any:
     """See `hierdp.analysis.consistent` for e, S, m and D. Precisions may be complex, or arrays of these."""
     sizes = level_sizes(bins, branching)
-    error: Any = 1 / precision[0]  # of a full node; its m, D and number of bins
+    error: Any = 1 / precision[0]  # e of a full node; then its m, its D and its number of bins
     middle, distance, within = 0.0 * error, 0.0 * error, 1.0
-    last = (error, middle, distance)  # of the last one
+    last = (error, middle, distance)  # of the last node
     total: Any = 0.0
     apart, off = axis.apart(bins), axis.off
     for i, above in enumerate(sizes[1:], start=1):
         full = (error, middle, distance)
-        asked = precision[i] if above > 1 else 0.0
+        measured = precision[i] if above > 1 else 0.0
         short = sizes[i - 1] - branching * (above - 1)
-        *last, squares, spread = _family(full, tuple(last), within, short, asked)
+        *last, squares, spread = _family(full, tuple(last), within, short, measured)
         total = total + apart * spread - off * squares
         if above > 1:
-            error, middle, distance, squares, spread = _family(full, full, within, branching, asked)
+            error, middle, distance, squares, spread = _family(full, full, within, branching, measured)
             total = total + (above - 1) * (apart * spread - off * squares)
         within *= branching
     error, middle, distance = last
     return (total + error * axis.root(bins, middle + 1, distance)) / axis.queries(bins)
 
 
-def _family(child: Node, last: Node, within: float, b: int, asked: Any) -> Any:
-    """A parent's e, m, D from those of its b − 1 equal children and of the last; what the family adds."""
+def _family(child: Node, last: Node, within: float, b: int, measured: Any) -> Any:
+    """A parent's e, m, D from its b − 1 equal children and its last child; and the family's contribution."""
     error, middle, distance = child
     k = b - 1
     s = k * error + last[0]
@@ -163,4 +162,4 @@ def _family(child: Node, last: Node, within: float, b: int, asked: Any) -> Any:
     pairs = p * p * within * (k * (k * k - 1) / 6) + p * q * k * (last[1] - middle + within * (k + 1) / 2)
     both = k * p * p * distance + q * q * last[2] + 2 * pairs
     spread = s * both - k * error * distance - last[0] * last[2]
-    return s / (1 + asked * s), mean, both, squares, spread
+    return s / (1 + measured * s), mean, both, squares, spread

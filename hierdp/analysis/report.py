@@ -33,11 +33,11 @@ CURVES = {
     "H_b,g^c": "geometric",
     "H_b,o^c": "optimized",
 }
-"""The methods with a branching factor, and how their budgets are split."""
+"""The methods with a branching factor, and how each splits its budget."""
 
 
 def ordered(rows: Sequence[Row]) -> list[Row]:
-    """The best first; those without a number last."""
+    """The rows by increasing variance; rows without a variance come last."""
     return sorted(rows, key=lambda row: (np.isnan(row.variance), row.variance))
 
 
@@ -48,16 +48,16 @@ OPTIONS = {
     "Quad = H_2,g^c": "--method Quadtree",
     "W_H": "--method Wavelet",
 }
-"""Of `hierdp release range-query`, for the methods without a branching factor to choose."""
+"""Options of `hierdp release range-query` for the methods whose branching factor is fixed."""
 
 
 def options(queries: Queries, row: Row) -> str:
-    """What makes `hierdp release range-query` do as a row says; empty where nothing does."""
+    """The options of `hierdp release range-query` that select a row's method; empty if none do."""
     if row.method not in CURVES:
         return OPTIONS.get(row.method, "")
     method = '"H_b^c"' if row.method.endswith("^c") else "H_b"
     budget = f"--budget {row.budget}"
-    # The command's own optimum is that for all ranges; for others it takes shares, none of them 0.
+    # --budget optimized is optimal for all ranges only. Other workloads need --share, which must not be 0.
     if row.budget == "optimized" and str(queries) != str(Regular.ranges(queries.bins, queries.dimensions)):
         assert row.shares is not None
         if not row.shares.all():
@@ -67,7 +67,7 @@ def options(queries: Queries, row: Row) -> str:
 
 
 def frame(rows: Sequence[Row], queries: Queries) -> DataFrame:
-    """A table of methods, `ordered`."""
+    """A table of the methods, sorted by `ordered`."""
     import pandas as pd
 
     flat = next(row.variance for row in rows if row.method == "F")
@@ -88,15 +88,15 @@ def frame(rows: Sequence[Row], queries: Queries) -> DataFrame:
 
 
 def shares_text(row: Row) -> str:
-    """The budget of each level in words, from the top, as `hierdp release range-query --share` takes it."""
+    """The budget of each level as text, from the top, as for `hierdp release range-query --share`."""
     assert row.shares is not None
     return ", ".join(f"{share:.4g}" for share in row.shares[::-1])
 
 
 def by_branching(queries: Queries, epsilon: float, tried: Sequence[int] | None = None) -> DataFrame:
-    """Mean variance against the branching factor, a row for it and each method that has one (Figures 2, 4).
+    """Mean variance by branching factor, one row per factor and method (Figures 2 and 4).
 
-    Default: of the branching factors that `analyse` tries, all to 32 and then every tenth part more.
+    By default: of the branching factors that `analyse` tries, all up to 32, then in steps of 10 %.
     """
     import pandas as pd
 
@@ -118,7 +118,7 @@ def by_branching(queries: Queries, epsilon: float, tried: Sequence[int] | None =
 
 
 def drawn(curves: DataFrame, lines: dict[str, float], title: str) -> Any:
-    """Variance against the branching factor; methods without one as level lines."""
+    """A plot of variance by branching factor; methods without one are horizontal lines."""
     figure, (axes,) = plots.figure(7.2, 4.2)
     draw(axes, curves, lines)
     axes.set_title(title, loc="left", fontsize=10, fontweight="bold")
@@ -127,7 +127,7 @@ def drawn(curves: DataFrame, lines: dict[str, float], title: str) -> Any:
 
 
 def draw(axes: Any, curves: DataFrame, lines: dict[str, float]) -> None:
-    """The same into given axes."""
+    """Draw the same plot into given axes."""
     for name, here in curves.groupby("method", sort=False):
         dense = max(1, len(here) // 12)
         axes.plot(here.b, here.variance, label=f"{mathematical(str(name))}: {CURVES[str(name)]}",
@@ -151,28 +151,28 @@ def mathematical(name: str) -> str:
 
 
 def advice(queries: Queries, rows: Sequence[Row]) -> list[str]:
-    """What to take from the table, in words."""
+    """Recommendations from the table, in words."""
     by_name = {row.method: row for row in rows}
     flat = by_name["F"].variance
     if "H_b^c" not in by_name:
-        return ["One bin a dimension: there is nothing but the flat method."]
+        return ["There is one bin per dimension: only the flat method applies."]
     lines = []
     for name, how in (("H_b^c", "equal"), ("H_b,o^c", "optimized")):
         row = by_name[name]
         if row.variance < flat * (1 - 1e-9):
             times = f"{flat / row.variance:,.3g} times less variance than the flat method"
-            lines.append(f"With {how} budgets take H_b^c, b = {row.branching}: {times}.")
-            if asked := options(queries, row):
-                lines.append(f"  hierdp release range-query TABLE {asked} …")
+            lines.append(f"With {how} budgets, use H_b^c with b = {row.branching}: {times}.")
+            if flags := options(queries, row):
+                lines.append(f"  hierdp release range-query TABLE {flags} …")
         else:
-            lines.append(f"With {how} budgets the flat method is best: no hierarchy beats it here.")
+            lines.append(f"With {how} budgets, the flat method is best: no hierarchy has less variance.")
     if row.variance < flat * (1 - 1e-9):
-        lines.append(f"The optimized budget, ε of each level from the top: {shares_text(row)}.")
+        lines.append(f"The optimized budget (ε of each level, from the top): {shares_text(row)}.")
     if isinstance(queries, Regular):
         most = {1: 200, 2: 200, 3: 120}.get(queries.dimensions, 40)
         until = flat_is_best(most, lambda n: Regular(n, queries.axes))
-        where = f"n = {until:,}" if until < most else f"n = {most:,}, at least,"
-        lines.append(f"Of such workloads, with equal budgets, flat is best up to {where} bins a dimension.")
+        where = f"n = {until:,}" if until < most else f"at least n = {most:,}"
+        lines.append(f"For such workloads with equal budgets, flat is best up to {where} bins per dimension.")
     return lines
 
 
@@ -185,7 +185,7 @@ def write(
     said: Sequence[str],
     overwrite: bool = False,
 ) -> None:
-    """``report.html``, ``methods.csv``, ``branching.csv``; ``branching.png`` if there is anything to draw."""
+    """Write ``report.html``, ``methods.csv``, ``branching.csv`` and, if it has rows, ``branching.png``."""
     values = {row.method: row.variance for row in rows}
     drawing = None
     if len(curves):

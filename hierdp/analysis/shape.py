@@ -1,4 +1,4 @@
-"""The paper's trees: b consecutive nodes a family along each dimension, the last family perhaps short."""
+"""The paper's trees: families of b consecutive nodes along each dimension; the last family may be short."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def level_sizes(bins: int, branching: int) -> list[int]:
     Raises
     ------
     InputError
-        If there are no bins, or the branching factor is under 2.
+        If there are no bins, or the branching factor is below 2.
 
     Examples
     --------
@@ -26,22 +26,22 @@ def level_sizes(bins: int, branching: int) -> list[int]:
     [1, 1]
     """
     if bins < 1:
-        raise InputError(f"bins is {bins}: there must be at least one")
+        raise InputError(f"bins must be at least 1, got {bins}")
     if branching < 2:
-        raise InputError(f"branching is {branching}: it must be 2 or more")
-    sizes = [bins, -(-bins // branching)]  # a single bin has a level of its own under the root, too
+        raise InputError(f"the branching factor must be at least 2, got {branching}")
+    sizes = [bins, -(-bins // branching)]  # even a single bin has its own level below the root
     while sizes[-1] > 1:
         sizes.append(-(-sizes[-1] // branching))
     return sizes
 
 
 def height(bins: int, branching: int) -> int:
-    """The number h = ⌈log_b n⌉ of levels that are asked, the root not being one of them; 1 for one bin."""
+    """The number of measured levels, h = ⌈log_b n⌉, which excludes the root; 1 for a single bin."""
     return len(level_sizes(bins, branching)) - 1
 
 
 def range_tree(bins: int, branching: int, dimensions: int = 1) -> Tree:
-    """The hierarchy of Qardaji, Yang & Li 2013 over bins^dimensions cells, those of each level in C order.
+    """The hierarchy of Qardaji, Yang & Li 2013 over bins^dimensions cells; each level is in C order.
 
     Examples
     --------

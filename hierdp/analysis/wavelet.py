@@ -1,14 +1,14 @@
 """Privelet: noise on Haar coefficients (Xiao, Wang & Gehrke 2010; W_H in Qardaji, Yang & Li 2013, §4.1).
 
-Over M = 2^k bins (more than there are, if need be: the rest are known to be empty, and never asked), the
-mean of all bins and, at each node with 2^i bins below it, c = (mean of the left half − mean of the right
-half)/2 get Laplace noise of scale (1 + k)/(ε M) and (1 + k)/(ε 2^i): one entity moves the mean by 1/M and
-one c on each level by 2^−i, so each of the 1 + k terms spends ε/(1 + k). An answer's noise is then 2 (1 +
+The bins are padded to M = 2^k; the padding is known to be empty and is never measured. The mean of all bins
+gets Laplace noise of scale (1 + k)/(ε M). At each node with 2^i bins, the coefficient c = (mean of the left
+half − mean of the right half)/2 gets noise of scale (1 + k)/(ε 2^i). One entity changes the mean by 1/M and
+one c per level by 2^−i, so each of the 1 + k terms spends ε/(1 + k). The variance of an answer is 2 (1 +
 k)²/ε² times
 
     (length/M)² + Σ over nodes ((bins of the left half in the range − bins of the right half)/2^i)².
 
-In d dimensions the coefficients are products, of 1 + k sorts along each, and so is the variance.
+In d dimensions the coefficients are products of one-dimensional ones, and so is the variance.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from models.arithmetic.arrays import Floats
 
 
 def depth(bins: int) -> int:
-    """k, with 2^k the least power of two that is not under the bins."""
+    """The smallest k with 2^k at least the number of bins."""
     return (bins - 1).bit_length()
 
 
 def mean_variance(bins: int, epsilon: float, axes: Sequence[Axis]) -> float:
-    """Mean variance over a workload on bins^d cells, a closed form but for O(n) at the edge.
+    """Mean variance over a workload on bins^d cells: a closed form, plus O(n) work at the edge.
 
     Examples
     --------
@@ -53,7 +53,7 @@ def of_ranges(bins: int, epsilon: float, start: ArrayLike, stop: ArrayLike) -> F
 
 
 def _response(end: Floats, size: int) -> Floats:
-    """What the bins up to an end add to the coefficient of the node of that size which it cuts."""
+    """How much the bins before `end` contribute to the coefficient of the node that contains it."""
     inside = end % size
     return np.asarray(np.minimum(inside, size - inside) / size)
 
@@ -72,7 +72,7 @@ def _mean(bins: int, axis: Axis) -> float:
 
 
 def _cut(bins: int, size: int, axis: Axis) -> float:
-    """Σ over the nodes of a size and all queries: whole nodes in closed form, one that the edge cuts."""
+    """Σ over the nodes of a size and all queries: full nodes in closed form, plus the node at the edge."""
     half, whole = size // 2, bins // size
     # Squares of the responses at a node's own ends, and their sum.
     squares, total = (2 * half * half + 1) / (12 * half), half / 2
@@ -82,7 +82,7 @@ def _cut(bins: int, size: int, axis: Axis) -> float:
 
 
 def _squares(response: Floats, bins: int, axis: Axis) -> float:
-    """Σ (difference of responses at the ends)² over all queries, for responses that are 0 at earlier ends."""
+    """Σ (difference of the responses at both ends)² over all queries; responses before the array are 0."""
     if axis.kind == "prefix":
         return float(np.sum(response**2))
     return float((bins + 1) * np.sum(response**2) - np.sum(response) ** 2)

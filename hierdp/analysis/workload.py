@@ -1,4 +1,4 @@
-"""Workloads: which queries are asked, each as likely as the others; one `Axis` along each dimension."""
+"""Workloads of equally likely queries: one `Axis` per dimension."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from models.arithmetic.arrays import Floats
 class Axis:
     """The queries along one dimension of n bins, numbered from 1: all ranges, all prefixes, or the whole.
 
-    All that matters is K[s, t], how many of them hold both s and t: min(s, t)·(n + 1 − max(s, t)),
-    n + 1 − max(s, t), or 1.
+    They enter only through K[s, t], the number of queries that contain both s and t:
+    min(s, t)·(n + 1 − max(s, t)), n + 1 − max(s, t), or 1.
     """
 
     kind: Literal["range", "prefix", "whole"]
 
     def queries(self, n: int) -> int:
-        """How many queries there are."""
+        """Number of queries."""
         return {"range": n * (n + 1) // 2, "prefix": n, "whole": 1}[self.kind]
 
     def length(self, n: int) -> float:
@@ -29,20 +29,20 @@ class Axis:
         return {"range": (n + 2) / 3, "prefix": (n + 1) / 2, "whole": float(n)}[self.kind]
 
     def holding(self, n: int, first: int, last: int) -> int:
-        """How many queries hold the bins first … last."""
+        """Number of queries that contain the bins first … last."""
         return {"range": first * (n + 1 - last), "prefix": n + 1 - last, "whole": 1}[self.kind]
 
     def apart(self, n: int) -> float:
-        """How weights f that sum to 0 are charged for each unit of −Σ f[s] f[t] |s − t| in fᵀKf."""
+        """The coefficient of −Σ f[s] f[t] |s − t| in fᵀKf, for weights f that sum to 0."""
         return {"range": (n + 1) / 2, "prefix": 0.5, "whole": 0.0}[self.kind]
 
     @property
     def off(self) -> float:
-        """How they are charged for −(Σ s f[s])²."""
+        """The coefficient of −(Σ s f[s])² in fᵀKf."""
         return 1.0 if self.kind == "range" else 0.0
 
     def root(self, n: int, middle: Any, distance: Any) -> Any:
-        """πᵀKπ for a law π of mean `middle`, two draws of which are `distance` apart in the mean."""
+        """πᵀKπ for a distribution π with mean `middle` and mean distance `distance` between two draws."""
         if self.kind == "range":
             return (n + 1) * (middle - distance / 2) - middle * middle
         return n + 1 - middle - distance / 2 if self.kind == "prefix" else 1.0

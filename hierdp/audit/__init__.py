@@ -1,11 +1,11 @@
 """A statistical audit: a lower bound on a mechanism's privacy loss, from many runs on neighbouring tables.
 
-A mechanism is run many times on a table and as many times on a neighbour of it, from outside: all that is
-looked at is what it releases. A third of the runs choose an event that tells the tables apart; the others,
-which had no say in that, bound the loss that it proves. The bound is honest for any mechanism, and finds
-fault with one that loses more than it claims by enough; that it finds none proves nothing.
+A mechanism is run many times on a table and equally often on a neighbouring table. Only its output is used. A
+third of the runs choose an event that distinguishes the two tables. The remaining, independent runs bound the
+privacy loss that this event proves. The bound is valid for every mechanism. It exceeds the claim if a
+mechanism loses sufficiently more than it claims; a bound below the claim proves nothing.
 
-Noise is simulated here unless exact noise is asked for: it has the same law, and is much faster to draw.
+Noise is simulated by default: it has the same distribution as exact noise, and is much faster to draw.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ Source = Callable[[int], Noise]
 """Noise from a seed."""
 
 A_TASK = 50
-"""Runs that one task of `execution` makes: some tenths of a second of work."""
+"""Number of runs in one task of `execution`: a few tenths of a second of work."""
 
 FEWEST = 10
-"""Runs of a mechanism on a table; so few prove hardly anything."""
+"""The smallest number of runs of a mechanism on a table; so few prove very little."""
 
 
 def exactly(_: int) -> Noise:
-    """Exact noise, which has no seed."""
+    """Exact noise; it has no seed, so the argument is ignored."""
     return ExactNoise()
 
 
@@ -57,18 +57,18 @@ def audit(
     cases : sequence of Case
         See `CASES`.
     runs : int
-        Of each mechanism on each of its two tables, 10 or more; a very slow one makes fewer. A third of
-        them chooses the event.
+        Number of runs of each mechanism on each of its two tables, at least 10; very slow mechanisms run
+        fewer times. A third of the runs chooses the event.
     confidence : float
-        With which all bounds hold together.
+        Confidence with which all bounds hold simultaneously.
     source : callable
-        The noise of some runs, from a seed: `SimulatedNoise` (default), or `exactly`.
+        Maps a seed to the noise of some runs: `SimulatedNoise` (default) or `exactly`.
     seed : int
-        Of simulated noise.
+        Seed of simulated noise.
     results : path, optional
-        A Parquet file that findings are added to as they come. What it holds of the same cases (by mechanism,
-        method and change), settings and source of hierdp is not run again, so that an audit that was stopped
-        goes on. The tables are made up: nothing is spent twice.
+        A Parquet file to which each finding is added. Findings that it already contains, for the same case
+        (mechanism, method and change), settings and source code of hierdp, are not computed again, so an
+        interrupted audit continues. The tables are made up, so no privacy budget is spent.
 
     Yields
     ------
@@ -77,24 +77,26 @@ def audit(
     Raises
     ------
     InputError
-        If there are too few runs, the confidence is not between 0 and 1, the file holds something else or
-        another process is at it, or its folder is missing.
+        If there are too few runs, the confidence is not between 0 and 1, the file is not a file of findings
+        or is in use by another process, or its folder does not exist.
     """
     if runs < FEWEST:
         raise InputError(
-            f"runs is {runs}: give {FEWEST} or more, a third to choose an event and the rest to bound it"
+            f"runs must be at least {FEWEST}, got {runs}: a third chooses an event, the rest bound its loss"
         )
     if not 0 < confidence < 1:
-        raise InputError(f"the confidence is {confidence}: it must lie between 0 and 1, such as 0.999")
+        raise InputError(f"the confidence must lie between 0 and 1, such as 0.999; got {confidence}")
     miss = (1 - confidence) / max(1, len(cases))
     make = partial(_finding, runs=runs, miss=miss, source=source, seed=seed)
     if results is None:
         return (make(case) for case in cases)
     results = Path(results)
     if not results.absolute().parent.is_dir():
-        raise InputError(f"there is no folder {results.absolute().parent} to put {results.name} in")
-    asked = [(case, settings(case, _runs_of(case, runs), miss, source, seed)) for case in cases]
-    return findings(results, asked, make)
+        raise InputError(
+            f"the folder {results.absolute().parent} of {results.name} does not exist; create it first"
+        )
+    wanted = [(case, settings(case, _runs_of(case, runs), miss, source, seed)) for case in cases]
+    return findings(results, wanted, make)
 
 
 def _runs_of(case: Case, runs: int) -> int:
@@ -111,7 +113,7 @@ def _finding(case: Case, runs: int, miss: float, source: Source, seed: int) -> F
     ]
     made = list(execution.each(_runs, tasks, f"{case.name}: {case.change}"))
     seen = [[run for part in made[side * len(parts) :][: len(parts)] for run in part] for side in (0, 1)]
-    release = case.release(0, source(seed))  # for what is the same in all
+    release = case.release(0, source(seed))  # for the ledger, which is the same in all runs
     ledger = release.ledger
     claim = Claim(ledger.epsilon, ledger.delta, ledger.rho if ledger.zcdp else None)
     few = runs // 3
@@ -125,7 +127,7 @@ def _finding(case: Case, runs: int, miss: float, source: Source, seed: int) -> F
 
 
 def _event(case: Case, seen: tuple[list[Seen], list[Seen]], claim: Claim, miss: float) -> Event:
-    """Chosen on some runs, among what these show and what is known beforehand."""
+    """The event chosen on these runs, among events found in them and events known in advance."""
     truths = [case.seen(case.release(side, Undisturbed())) for side in (0, 1)]
     moved = moves((truths[0], truths[1]))
     along = dict(zip(moved, direction(moved, list(moved)).tolist(), strict=True))
@@ -133,7 +135,7 @@ def _event(case: Case, seen: tuple[list[Seen], list[Seen]], claim: Claim, miss: 
 
 
 def _seed(case: Case, side: int, part: int, seed: int) -> int:
-    """One of its own for each task, the same however the work is spread."""
+    """A seed for each task; it does not depend on how tasks are distributed."""
     words = [seed, side, part, *f"{case.name} {case.change}".encode()]
     return int(np.random.SeedSequence(words).generate_state(1, np.uint64)[0])
 

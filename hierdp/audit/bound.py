@@ -1,9 +1,9 @@
-"""How much an event that is likelier on one table than on its neighbour proves of the privacy loss.
+"""Lower bounds on the privacy loss, from an event that is likelier on one table than on its neighbour.
 
-If M is (ε, δ)-differentially private, P(M(x) ∈ S) ≤ e^ε·P(M(x′) ∈ S) + δ for each event S, so that
-ε ≥ ln((p − δ)/q); if it is ρ-zCDP, the Rényi divergence of order α of the two coins (p, 1 − p) and
-(q, 1 − q) is at most ρα, for all α > 1. Both bounds rise with p and fall with q. So with a lower bound on p
-and an upper one on q, from independent runs, they hold with the confidence of those.
+If M is (ε, δ)-differentially private, then P(M(x) ∈ S) ≤ e^ε·P(M(x′) ∈ S) + δ for each event S, so ε ≥ ln((p
+− δ)/q). If M is ρ-zCDP, the Rényi divergence of order α between the Bernoulli distributions with
+probabilities p and q is at most ρα, for all α > 1. Both bounds increase with p and decrease with q. So a
+lower bound on p and an upper bound on q, from independent runs, give a bound of the same confidence.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from scipy.special import betaincinv
 from models.arithmetic.arrays import Floats
 
 ORDERS = 1 + np.geomspace(0.05, 50, 12)
-"""Some α; each gives a lower bound on ρ, and so does the limit at α = 1."""
+"""Values of α. Each gives a lower bound on ρ, and so does the limit at α = 1."""
 
 
 def at_least(hits: ArrayLike, runs: int, miss: float) -> Floats:
-    """Clopper & Pearson's lower bound on a probability; too high with probability `miss` at most.
+    """Clopper & Pearson's lower bound on a probability; it is too high with probability at most `miss`.
 
     Examples
     --------
@@ -33,12 +33,12 @@ def at_least(hits: ArrayLike, runs: int, miss: float) -> Floats:
 
 
 def at_most(hits: ArrayLike, runs: int, miss: float) -> Floats:
-    """Clopper & Pearson's upper bound on a probability; too low with probability `miss` at most."""
+    """Clopper & Pearson's upper bound on a probability; it is too low with probability at most `miss`."""
     return 1 - at_least(runs - np.asarray(hits), runs, miss)
 
 
 def least_epsilon(p: ArrayLike, q: ArrayLike, delta: float = 0.0) -> Floats:
-    """The least ε ≥ 0 with p ≤ e^ε·q + δ.
+    """The smallest ε ≥ 0 with p ≤ e^ε·q + δ.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def least_epsilon(p: ArrayLike, q: ArrayLike, delta: float = 0.0) -> Floats:
 
 
 def least_rho(p: ArrayLike, q: ArrayLike) -> Floats:
-    """A ρ that no ρ-zCDP mechanism under it can have with these probabilities; 0 where p ≤ q.
+    """A lower bound on ρ of every ρ-zCDP mechanism with these probabilities; 0 if p ≤ q.
 
     Examples
     --------

@@ -13,10 +13,10 @@ from hierdp.privacy.noise import Noise
 from hierdp.record.release import Release
 
 VALUES = ("groups", "count", "noisy", "cluster")
-"""Columns of a release that come of its noise."""
+"""Columns of a release that depend on its noise."""
 
 DIGITS = 9
-"""Released numbers are compared to so many digits after the point: means of whole numbers are floats."""
+"""Released numbers are rounded to this many decimals before they are compared: means are floats."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,19 +26,19 @@ class Case:
     Attributes
     ----------
     mechanism : str
-        By its name in `hierdp.mechanisms.MECHANISMS`.
+        Its name in `hierdp.mechanisms.MECHANISMS`.
     method : str
     change : str
-        What the second table has that the first has not, and which options are not the usual ones, in words.
+        How the second table differs from the first, and which options differ from the defaults, in words.
     tables : tuple of two
     by : tuple of str
-        Columns that tell one row of a release from another.
+        Columns that identify a row of a release.
     run : callable
-        From a table and noise to a release.
+        Maps a table and noise to a release.
     fewer : int
-        Where a run is slow: only one of so many is made.
+        For slow mechanisms: the number of runs is divided by this.
     also : callable, optional
-        From the released numbers to others that they amount to, where the mechanism asks for those.
+        Maps the released numbers to further numbers computed from them, for mechanisms that need these.
     """
 
     mechanism: str
@@ -60,7 +60,7 @@ class Case:
         return self.run(self.tables[side], noise)
 
     def seen(self, release: Release) -> Seen:
-        """All numbers that are published, by name: of the table, and of the settings."""
+        """All published numbers by name, from the table and from the settings."""
         table = release.table
         rows = [" ".join(map(str, row)) for row in zip(*(table[c].tolist() for c in self.by), strict=True)]
         found = {
@@ -68,7 +68,7 @@ class Case:
             for value in VALUES
             if value in table
             for row, number in zip(rows, table[value].tolist(), strict=True)
-            if number is not NA  # of a range query's root, which is not asked
+            if number is not NA  # the root of a range query, which is not measured
         }
         found |= {
             k: round(float(v), DIGITS) for k, v in release.settings.items() if isinstance(v, int | float)

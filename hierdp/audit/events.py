@@ -1,4 +1,4 @@
-"""Which event to look at: chosen on some runs of a mechanism, to be bounded on others."""
+"""The event of an audit: chosen on some runs of a mechanism, and bounded on others."""
 
 from __future__ import annotations
 
@@ -13,42 +13,42 @@ from hierdp.audit.bound import at_least, at_most, least_epsilon, least_rho
 from models.arithmetic.arrays import Floats, Ints
 
 Seen = dict[str, float]
-"""Released numbers of one run, by name. What is not there is 0."""
+"""The released numbers of one run, by name. A number that is missing is 0."""
 
 THRESHOLDS = 200
 PAIRED = 20
-"""Up to so many released numbers, sums and differences of each two of them are looked at, too."""
+"""With at most this many released numbers, sums and differences of every two of them are tried, too."""
 
 FINEST = 100
-"""The largest weight of a sum: weights are whole, so that equal releases have equal sums."""
+"""The largest weight of a sum. Weights are integers, so that equal releases have equal sums."""
 
 SHOWN = 3
-"""So many terms of a sum, and conditions of an event, are written out."""
+"""How many terms of a sum, and conditions of an event, are printed."""
 
 
 @dataclass(frozen=True)
 class Claim:
-    """What a mechanism claims to lose at most: ε at δ, and under zCDP ρ."""
+    """The privacy loss that a mechanism claims: ε at δ, and ρ under zCDP."""
 
     epsilon: float
     delta: float
     rho: float | None = None
 
     def loss(self, p: Floats, q: Floats) -> Floats:
-        """A lower bound on it, in the unit of its composition: ρ under zCDP, else ε."""
+        """A lower bound on the loss, in the unit of the composition: ρ under zCDP, else ε."""
         return least_epsilon(p, q, self.delta) if self.rho is None else least_rho(p, q)
 
 
 @dataclass(frozen=True)
 class Condition:
-    """A weighted sum of released numbers comes out so large, or else `below` that."""
+    """A weighted sum of released numbers is at least `threshold` or, if `below` is true, less."""
 
     weights: tuple[tuple[str, int], ...]
     threshold: float
     below: bool
 
     def holds(self, seen: Sequence[Seen]) -> NDArray[np.bool_]:
-        """In which of these runs."""
+        """In which of these runs the condition holds."""
         sums = np.array([sum(w * run.get(name, 0.0) for name, w in self.weights) for run in seen])
         return sums < self.threshold if self.below else sums >= self.threshold
 
@@ -63,13 +63,13 @@ class Condition:
 
 @dataclass(frozen=True)
 class Event:
-    """All conditions hold. `swapped`: it is on the second table that this is likelier."""
+    """The event that all conditions hold. `swapped`: it is likelier on the second table."""
 
     conditions: tuple[Condition, ...]
     swapped: bool
 
     def counts(self, seen: Sequence[Seen]) -> int:
-        """In how many of these runs it happens."""
+        """In how many of these runs the event occurs."""
         hold = np.ones(len(seen), dtype=np.bool_)
         for condition in self.conditions:
             hold &= condition.holds(seen)
@@ -87,22 +87,22 @@ def chosen(
     known: Sequence[Event] = (),
     directions: Sequence[Seen] = (),
 ) -> Event:
-    """The event with the best bound on these runs on either table: a known one, or a threshold on some sum.
+    """The event with the best bound on these runs: a known event, or a threshold on a weighted sum.
 
-    Half of them say which sums, the others which of these and which threshold: a sum that fits the noise of
-    the first by chance is not chosen for it.
+    Half of the runs propose the sums. The other half choose among these and set the threshold, so that a sum
+    that overfits the first half has no advantage.
 
     Parameters
     ----------
     seen : two sequences of dict
-        Runs on either table.
+        The runs on each table.
     claim : Claim
     miss : float
-        How often the bound that is compared may be wrong.
+        The probability with which the compared bound may be wrong.
     known : sequence of Event
-        To be looked at besides.
+        Further events to try.
     directions : sequence of dict
-        Weights of sums to be looked at besides.
+        Weights of further sums to try.
     """
     names = sorted({name for runs in seen for run in runs for name in run})
     first, second = (
@@ -113,7 +113,7 @@ def chosen(
     low = [at_least(np.arange(len(side) + 1), len(side), miss / 2) for side in scored]
     high = [at_most(np.arange(len(side) + 1), len(side), miss / 2) for side in scored]
     best, found = -1.0, Event((), False)
-    for event in known:  # all runs may score it: none had a say in what it is
+    for event in known:  # it does not depend on the runs, so all of them may score it
         likely, unlikely = seen[::-1] if event.swapped else seen
         least = at_least(event.counts(likely), len(likely), miss / 2)
         most = at_most(event.counts(unlikely), len(unlikely), miss / 2)
@@ -140,7 +140,7 @@ def chosen(
 
 
 def whole(weights: Floats) -> Ints:
-    """Whole weights in nearly these proportions, `FINEST` at most; all 0 where these are."""
+    """Integer weights, at most `FINEST`, in nearly these proportions; all 0 if these are."""
     largest = np.abs(weights).max(initial=0)
     if not largest > 0:
         return np.zeros(weights.shape, dtype=np.int64)
@@ -149,10 +149,10 @@ def whole(weights: Floats) -> Ints:
 
 
 def _weights(first: Floats, second: Floats) -> Iterator[Ints]:
-    """Each released number alone, sums and differences of two, the sum of all, and Fisher's discriminant.
+    """Weights: each released number alone, sums and differences of two, their sum, Fisher's discriminant.
 
-    The last is where noises that make up for each other show: a sum or difference without any noise has no
-    variance, and gets all the weight.
+    Fisher's discriminant detects noise that cancels: a combination without noise has no variance and gets all
+    the weight.
     """
     alone = np.eye(first.shape[1], dtype=np.int64)
     yield from alone

@@ -1,4 +1,4 @@
-"""What the runs of a mechanism prove of it."""
+"""The result of an audit for one case."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from hierdp.audit.events import Claim, Event
 
 @dataclass(frozen=True)
 class Finding:
-    """What the runs of a mechanism prove of it.
+    """The result of an audit for one case: a lower bound on the privacy loss.
 
     Attributes
     ----------
     case : Case
     claim : Claim
-        That of its ledger.
+        The privacy loss that the ledger states.
     neighbours : str
-        The relation, as its ledger has it.
+        The neighbouring relation, as the ledger states it.
     epsilon : float
         A lower bound on ε, at the claimed δ.
     rho : float or None
-        Under zCDP a lower bound on ρ.
+        A lower bound on ρ, under zCDP.
     event : Event
-        Which proves it.
+        The event that proves the bounds.
     runs : int
-        On each table.
+        Number of runs on each table.
     """
 
     case: Case
@@ -39,7 +39,7 @@ class Finding:
 
     @property
     def over(self) -> bool:
-        """Whether a bound exceeds the claim: the mechanism is not as private as it says."""
+        """Whether a bound exceeds the claim, so that the mechanism is less private than it claims."""
         if self.claim.rho is not None and self.rho is not None and self.rho > self.claim.rho:
             return True
         return self.epsilon > self.claim.epsilon

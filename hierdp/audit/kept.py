@@ -1,7 +1,6 @@
-"""Findings in a file that grows: each is kept as it comes, and what is there is not run again.
+"""A file of findings: each finding is saved when it is computed, and saved findings are not computed again.
 
-That is safe here, and only here: the tables of an audit are made up, so there is no budget that a second
-run could spend again.
+Repeating runs is safe for audits only: their tables are made up, so no privacy budget is spent.
 """
 
 from __future__ import annotations
@@ -22,8 +21,8 @@ from hierdp.execution import store
 from hierdp.versions import fingerprint
 
 KEY = ["mechanism", "method", "change", "runs", "miss", "noise", "seed", "code"]
-"""What makes a finding the same as another. `miss` is how often its bound may be wrong, so the confidence and
-how many cases share it; `code` is the source of hierdp with the versions of its libraries."""
+"""Columns that identify a finding. `miss` is the probability that its bound is wrong, which depends on the
+confidence and the number of cases; `code` identifies hierdp's source and the versions of its libraries."""
 
 COLUMNS = [
     *KEY, "version", "neighbours", "claimed_epsilon", "claimed_delta", "claimed_rho", "epsilon", "rho",
@@ -34,27 +33,27 @@ Row = dict[str, Any]
 
 
 def findings(
-    results: Path, asked: Sequence[tuple[Case, Row]], make: Callable[[Case], Finding]
+    results: Path, wanted: Sequence[tuple[Case, Row]], make: Callable[[Case], Finding]
 ) -> Generator[Finding, None, None]:
-    """The finding of each case: from the file, or else made, and added to it.
+    """The finding of each case, from the file or else computed and added to the file.
 
     Parameters
     ----------
     results : path
         A Parquet file; see `hierdp.execution.store`.
-    asked : sequence of (Case, dict)
-        With the settings of its finding; see `settings`.
+    wanted : sequence of (Case, dict)
+        Each case with the settings of its finding; see `settings`.
     make : callable
 
     Raises
     ------
     InputError
-        If the file holds something else, or another process is at it.
+        If the file is not a file of findings, or is in use by another process.
     """
     with store.growing(results, COLUMNS, KEY) as held:
         rows: Any = held.known.to_dict("records")
         known = {tuple(row[name] for name in KEY): row for row in rows}
-        for case, of in asked:
+        for case, of in wanted:
             row = known.get(tuple(of[name] for name in KEY))
             if row is not None:
                 yield _finding(case, row)
@@ -65,18 +64,18 @@ def findings(
 
 
 def settings(case: Case, runs: int, miss: float, source: Callable[..., Any], seed: int) -> Row:
-    """What a finding depends on.
+    """The settings that a finding depends on.
 
     Raises
     ------
     InputError
-        If the noise has no name by which to know it again.
+        If the noise is not a named class or function.
     """
     name = getattr(source, "__qualname__", "<unnamed>")
     if "<" in name:
         raise InputError(
-            f"findings with the noise {name} cannot be kept: it has no name to be known again by; "
-            "give a class or function of a module"
+            f"findings with the noise {name} cannot be saved, because it has no name; "
+            "use a class or function defined in a module"
         )
     return {
         "mechanism": case.mechanism,
@@ -92,7 +91,7 @@ def settings(case: Case, runs: int, miss: float, source: Callable[..., Any], see
 
 
 def _row(found: Finding) -> Row:
-    """What it proves; `event` is for people, `conditions` has it in full."""
+    """The columns of a finding's result; `event` is a summary of `conditions`."""
     return {
         "neighbours": found.neighbours,
         "claimed_epsilon": found.claim.epsilon,
@@ -118,5 +117,5 @@ def _finding(case: Case, row: Mapping[str, Any]) -> Finding:
 
 
 def _number(value: float | None) -> float | None:
-    """An empty cell is a float, too."""
+    """The number, or None for an empty cell, which pandas reads as NaN."""
     return None if value is None or isnan(value) else value

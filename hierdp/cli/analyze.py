@@ -19,28 +19,30 @@ if TYPE_CHECKING:
 @click.argument("bins", metavar="BINS")
 @click.option("--epsilon", required=True, type=float, metavar="NUMBER", help="Privacy budget ε, such as 1.")
 @click.option("--dimensions", type=click.IntRange(1, 16), default=1, show_default=True,
-              help="BINS along each dimension; families are then b along each.")  # fmt: skip
+              help="Number of dimensions, with BINS bins along each.")  # fmt: skip
 @click.option("--workload", metavar="NAME",
-              help="ranges (default; boxes in several dimensions), prefixes, or K-way: all prefixes of all "
-                   "marginals of K dimensions. Each query is as likely as the others.")  # fmt: skip
+              help="The queries, all equally likely: ranges (default; boxes in several dimensions), "
+                   "prefixes, or K-way, all prefixes of all marginals of K dimensions.")  # fmt: skip
 @click.option("--range", "ranges", multiple=True, metavar="LOW:HIGH",
-              help="In place of --workload: the bins LOW … HIGH − 1, from 0; repeat it. An end left out is "
-                   "that of the bins. In two dimensions LOW:HIGH,LOW:HIGH.")  # fmt: skip
-@click.option("--file", type=click.File("r"), help="A file with a range a line; - for standard input.")
+              help="Instead of --workload: a query for the bins LOW … HIGH − 1, numbered from 0. Repeat it "
+                   "for more queries. An omitted end is the first or the last bin. In two dimensions, write "
+                   "LOW:HIGH,LOW:HIGH.")  # fmt: skip
+@click.option("--file", type=click.File("r"),
+              help="A file with one range per line; - for standard input.")  # fmt: skip
 @click.option("--branching", metavar="NUMBERS", help="Branching factors to try, such as 2,8,16. Default: all "
-              "up to 1,024; for given ranges some of them.")  # fmt: skip
-@click.option("--matrix-mechanism", is_flag=True, help="The matrix mechanism's strategies, too, and the "
-              "bound that no strategy is under; up to 512 bins, slow beyond 64.")  # fmt: skip
-@click.option("--out", type=click.Path(path_type=Path), help="Folder to make: report.html, methods.csv, and "
-              "branching.csv and .png, variance against the branching factor.")  # fmt: skip
-@click.option("--overwrite", is_flag=True, help="Replace that folder if it exists.")
+              "up to 1,024; for given ranges a selection.")  # fmt: skip
+@click.option("--matrix-mechanism", is_flag=True, help="Include strategies of the matrix mechanism, and a "
+              "lower bound for all strategies. At most 512 bins; slow above 64.")  # fmt: skip
+@click.option("--out", type=click.Path(path_type=Path), help="Create this folder with report.html, "
+              "methods.csv, and the variance by branching factor (branching.csv and .png).")  # fmt: skip
+@click.option("--overwrite", is_flag=True, help="Replace the folder if it exists.")
 def analyze(bins: str, epsilon: float, dimensions: int, matrix_mechanism: bool, out: Path | None,
             overwrite: bool, **given: Any) -> None:  # fmt: skip
-    """What to expect of each method for ranges over BINS bins, before you touch your data.
+    """Compare the expected error of all methods for range queries over BINS bins, without data.
 
-    Prints the expected variance of an answer (the mean over the workload, of unbiased answers with Laplace
-    noise, ε-DP), exactly, not by simulation; the best branching factor and budget; and when asking the bins
-    alone, the flat method, is best. BINS is a number, 2^20 for short.
+    For each method, prints the exact expected variance of an answer (the mean over the workload, for unbiased
+    answers with Laplace noise under ε-DP), with the best branching factor and budget. Also says up to how
+    many bins the flat method, which measures the bins only, is best. BINS is a number such as 1000 or 2^20.
 
     \b
     hierdp analyze 2^20 --epsilon 1
@@ -67,7 +69,7 @@ def analyze(bins: str, epsilon: float, dimensions: int, matrix_mechanism: bool, 
     _print_rows(screen, title, queries, rows)
     advice = report.advice(queries, rows)
     for line in advice:
-        screen.print(line, soft_wrap=True)  # a command is copied whole
+        screen.print(line, soft_wrap=True)  # no line breaks, so that a command can be copied
     if out is not None:
         report.write(
             out, title, queries, rows, report.by_branching(queries, epsilon, tried), advice, overwrite
@@ -84,7 +86,7 @@ def _number(text: str) -> int:
         if power and int(exponent) > 64:
             raise ValueError
     except ValueError:
-        raise click.UsageError(f"BINS is {text!r}: give a number of bins, such as 1000 or 2^20") from None
+        raise click.UsageError(f"BINS must be a number of bins, such as 1000 or 2^20; got {text!r}") from None
     return found
 
 
@@ -95,13 +97,13 @@ def _queries(bins: int, dimensions: int, given: dict[str, Any]) -> Queries:
 
     level_sizes(bins, 2)  # refuses 0 bins
     lines: TextIO | tuple[()] = given["file"] or ()
-    asked = [*given["ranges"], *(line.strip() for line in lines if line.strip())]
-    if given["file"] is not None and not asked:
-        raise click.UsageError(f"--file {given['file'].name}: there is no range in it")
-    if asked:
+    texts = [*given["ranges"], *(line.strip() for line in lines if line.strip())]
+    if given["file"] is not None and not texts:
+        raise click.UsageError(f"--file {given['file'].name} contains no range; write one LOW:HIGH per line")
+    if texts:
         if given["workload"]:
-            raise click.UsageError("give --workload, or ranges, not both")
-        boxes = [_box(text, bins, dimensions) for text in asked]
+            raise click.UsageError("give either --workload or ranges, not both")
+        boxes = [_box(text, bins, dimensions) for text in texts]
         return Given(
             bins, [[low for low, _ in box] for box in boxes], [[high for _, high in box] for box in boxes]
         )
@@ -110,9 +112,9 @@ def _queries(bins: int, dimensions: int, given: dict[str, Any]) -> Queries:
         return Regular.ranges(bins, dimensions)
     ways = "1" if workload == "prefixes" and dimensions == 1 else workload.removesuffix("-way")
     if not ways.isdecimal():
-        hint = f"; for {dimensions} dimensions say {dimensions}-way" if workload == "prefixes" else ""
+        hint = f"; for {dimensions} dimensions use {dimensions}-way" if workload == "prefixes" else ""
         raise click.UsageError(
-            f"--workload {workload}: there are ranges, prefixes, and 1-way, 2-way, …{hint}"
+            f"--workload {workload}: choose ranges, prefixes, or K-way (1-way, 2-way, …){hint}"
         )
     return Regular.marginals(bins, dimensions, int(ways))
 
@@ -129,10 +131,10 @@ def _box(text: str, bins: int, dimensions: int) -> list[tuple[int, int]]:
                 raise ValueError
             ends = int(low or 0), int(high or bins)
         except ValueError:
-            raise click.UsageError(f"range {text!r}: write LOW:HIGH in numbers of bins") from None
+            raise click.UsageError(f"range {text!r}: write LOW:HIGH, two numbers of bins") from None
         if not 0 <= ends[0] < ends[1] <= bins:
             raise click.UsageError(
-                f"range {text!r}: it must hold a bin, and be within 0 … {bins - 1}; HIGH is not in it"
+                f"range {text!r} must contain a bin and lie within 0 … {bins - 1}; HIGH is excluded"
             )
         found.append(ends)
     return found
@@ -158,7 +160,7 @@ def _print_rows(screen: Any, title: str, queries: Queries, rows: list[Row]) -> N
     for head in ("variance", "standard error", "× flat"):
         table.add_column(head, justify="right")
     table.add_column("release range-query", overflow="fold")
-    notes = screen.width >= 150  # else they would take the room of the options
+    notes = screen.width >= 150  # on narrow screens, leave the space to the options
     if notes:
         table.add_column("", overflow="fold")
     for row in ordered(rows):

@@ -1,4 +1,4 @@
-"""The command line's root: plain messages for every foreseen failure."""
+"""The root of the command line; it turns every expected failure into a plain message."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ import click
 from hierdp.cli.common import Unprinted, console, visible
 
 DEBUG = "HIERDP_DEBUG"
-"""With this variable set, an unforeseen failure shows its traceback."""
+"""Environment variable; if set, an unexpected failure shows its traceback."""
 
 WHOLE = "nothing is left half written"
-"""Said of every end that may come before or after a folder has appeared."""
+"""Ends every message about a failure, which may occur before or after the output folder appears."""
 
 AGAIN = 0.05
-"""Seconds after which an interrupt that was lost is sent once more."""
+"""Seconds after which a lost interrupt is sent again."""
 
 CLICKS = (click.ClickException, click.Abort, click.exceptions.Exit)
 
 NO_MEMORY = ("cannot allocate memory", "failed to map segment", "can't start new thread")
-"""What the system's loader and Python say of it."""
+"""Parts of the messages of the system's loader and of Python for lack of memory."""
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class Friendly(click.Group):
-    """Turns every foreseen failure into one plain message and an exit status, never a traceback."""
+    """A command group that ends every expected failure with one message and an exit status."""
 
     def make_context(self, *given: Any, **more: Any) -> click.Context:
-        """Read the options; --version and --help print here."""
+        """Parse the options; --version and --help print here."""
         try:
             return super().make_context(*given, **more)
         except OSError as refused:
@@ -53,13 +53,13 @@ class Friendly(click.Group):
         try:
             with stopping(), plain_warnings():
                 return super().invoke(ctx)
-        except click.ClickException as said:
-            said.message = visible(said.message)  # type: ignore[misc]
+        except click.ClickException as error:
+            error.message = visible(error.message)
             raise
         except CLICKS:
             raise
         except Exception as failure:
-            if getattr(failure, "errno", None) == errno.EPIPE:  # whoever read our output has read enough
+            if getattr(failure, "errno", None) == errno.EPIPE:  # the reader of the output closed it
                 raise
             if drop_output() and isinstance(failure, OSError):
                 failure = Unprinted(failure.errno, failure.strerror)
@@ -67,13 +67,13 @@ class Friendly(click.Group):
             if known is None and os.environ.get(DEBUG):
                 raise
             ended = known or unforeseen(failure)
-            ended.message = visible(ended.message)  # type: ignore[misc]
+            ended.message = visible(ended.message)
             raise ended from None
 
 
 @contextmanager
 def plain_warnings() -> Iterator[None]:
-    """Show our own warnings as a line each, without the source code that raised them."""
+    """Print hierdp's own warnings on one line, without the source code that raised them."""
     usual: Any = warnings.showwarning
 
     def show(message: Any, category: Any, *where: Any, **more: Any) -> None:
@@ -91,7 +91,7 @@ def plain_warnings() -> Iterator[None]:
 
 @contextmanager
 def complete(folder: Path) -> Iterator[None]:
-    """A failure after a release is in place must not read as if there were none: its budget is spent."""
+    """Report a failure after the release was written as such: the release exists, and its budget is spent."""
     try:
         yield
         sys.stdout.flush()
@@ -100,17 +100,17 @@ def complete(folder: Path) -> Iterator[None]:
     except Exception as failure:
         why = failure.strerror if isinstance(failure, OSError) else type(failure).__name__
         drop_output()
-        said = f"the release in {folder} is complete; only its summary could not be printed ({why})"
-        raise Ended(said, os.EX_IOERR) from failure
+        message = f"the release in {folder} is complete; only its summary could not be printed ({why})"
+        raise Ended(message, os.EX_IOERR) from failure
 
 
 def drop_output() -> bool:
-    """Drop what a full device refused to take: Python would try again at its exit, and fail again.
+    """Discard buffered output that cannot be written; Python would fail to write it again at exit.
 
     Returns
     -------
     bool
-        Whether there was any.
+        Whether output was discarded.
     """
     try:
         sys.stdout.flush()
@@ -122,7 +122,7 @@ def drop_output() -> bool:
 
 
 def in_words(failure: Exception) -> click.ClickException | None:
-    """What a foreseen failure ends in."""
+    """The message for an expected failure; None for an unexpected one."""
     if isinstance(failure, MemoryError) or _no_memory(failure):
         return click.ClickException(f"out of memory; {WHOLE}")
     if isinstance(failure, Unprinted):
@@ -142,54 +142,54 @@ def in_words(failure: Exception) -> click.ClickException | None:
 
 
 def _no_memory(failure: Exception) -> bool:
-    """Whether a library could not be loaded, or a thread not be started, for want of memory."""
+    """Whether a library could not be loaded, or a thread not started, for lack of memory."""
     return isinstance(failure, ImportError | RuntimeError | OSError) and any(
-        said in str(failure).lower() for said in NO_MEMORY
+        part in str(failure).lower() for part in NO_MEMORY
     )
 
 
 def unforeseen(failure: Exception) -> click.ClickException:
-    """Only its kind and place: its message might quote a count."""
+    """The message for an unexpected failure: only its type and place, because its text may quote a count."""
     what = f"unforeseen {type(failure).__name__} at {_place(failure)}; {WHOLE}"
     more = f"Please report this. {DEBUG}=1 shows a traceback, which may quote true counts"
     return Ended(f"{what}. {more}", os.EX_SOFTWARE)
 
 
 class Ended(click.ClickException):
-    """A message, and an exit status that says which kind of end it was."""
+    """A message with its own exit status."""
 
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)
-        self.exit_code = status  # type: ignore[misc]  # click has it on the class
+        self.exit_code = status
 
 
 @contextmanager
 def stopping() -> Iterator[None]:
-    """Let Ctrl-C end in a message, and SIGTERM likewise, as `kill`, `timeout` or a batch system sends it.
+    """End with a message on Ctrl-C, and on SIGTERM as sent by `kill`, `timeout` or a batch system.
 
-    Also where a library makes an error of its own of it, as DuckDB and extensions that are being loaded do.
-    A signal that the caller ignores stays ignored.
+    This includes interrupts that a library turns into its own error, as DuckDB and extensions being loaded
+    do. A signal that the caller ignores stays ignored.
     """
     ours = threading.current_thread() is threading.main_thread()
     usual: dict[int, Any] = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
     taken = [number for number in usual if ours and signal.getsignal(number) is usual[number]]
-    told: list[int] = []
+    received: list[int] = []
 
     def stop(number: int, _: Any) -> None:
-        told.append(number)
+        received.append(number)
         raise KeyboardInterrupt
 
     try:
-        with heard(told):
+        with resent_interrupts(received):
             for number in taken:
                 signal.signal(number, stop)
             yield
     except CLICKS:
         raise
     except BaseException as end:
-        if not told and not isinstance(end, KeyboardInterrupt):
+        if not received and not isinstance(end, KeyboardInterrupt):
             raise
-        terminated = signal.SIGTERM in told
+        terminated = signal.SIGTERM in received
         word, number = ("terminated", signal.SIGTERM) if terminated else ("interrupted", signal.SIGINT)
         raise Ended(f"{word}; {WHOLE}", 128 + number) from end
     finally:
@@ -198,10 +198,10 @@ def stopping() -> Iterator[None]:
 
 
 @contextmanager
-def heard(told: list[int]) -> Iterator[None]:
-    """Python drops an interrupt that comes in a callback from C, such as a compiler's: send it once more.
+def resent_interrupts(received: list[int]) -> Iterator[None]:
+    """Send an interrupt again if Python dropped it because it arrived in a callback from C.
 
-    `told` holds the numbers of the signals that have come so far.
+    Compilers run such callbacks. `received` contains the numbers of the signals received so far.
     """
     before = sys.unraisablehook
     sending: list[threading.Timer] = []
@@ -211,7 +211,7 @@ def heard(told: list[int]) -> Iterator[None]:
             before(lost)
             return
         main = threading.main_thread().ident
-        number = told[-1] if told else signal.SIGINT
+        number = received[-1] if received else signal.SIGINT
         sending.append(threading.Timer(AGAIN, signal.pthread_kill, [main, number]))
         sending[-1].start()
 
@@ -236,8 +236,7 @@ def _place(bug: BaseException) -> str:
 def main() -> None:
     """Differentially private counts along a hierarchy, repaired by exact optimization and proved optimal.
 
-    Start with `hierdp demo`; then see `hierdp release group-size --help` and `hierdp release top-down --help`
-    for your own tables.
+    Start with `hierdp demo`. For your own tables, see `hierdp release --help` and `hierdp mechanisms`.
     """
     from hierdp.execution import progress
 

@@ -19,44 +19,45 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@partial(spread, there="Runs are made there, noise and all: the tables are made up.")
+@partial(spread, there="All runs and their noise are made there: the tables are made up.")
 @click.argument("mechanisms", nargs=-1)
 @click.option("--runs", type=click.IntRange(min=10), default=1000, show_default=True,
-              help="Of each mechanism on each of its two tables.")  # fmt: skip
+              help="Runs of each mechanism on each of its two tables.")  # fmt: skip
 @click.option("--confidence", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.999,
-              show_default=True, help="With which all bounds of the table hold together.")  # fmt: skip
+              show_default=True, help="Confidence with which all bounds hold simultaneously.")  # fmt: skip
 @click.option("--exact", is_flag=True,
-              help="Exact noise, as in a release. Default: simulated, of the same law.")  # fmt: skip
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of simulated noise.")
+              help="Use exact noise, as in a release. Default: simulated noise.")  # fmt: skip
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True,
+              help="Seed of simulated noise.")  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.parquet",
-              help="Keep each finding there as it comes. The same command goes on from there; other settings "
-                   "add rows.")  # fmt: skip
+              help="Save each result to this file. The same command then continues an interrupted audit; "
+                   "other settings add rows.")  # fmt: skip
 def audit(
     mechanisms: Sequence[str], runs: int, confidence: float, exact: bool, seed: int, out: Path | None
 ) -> None:
-    """Look for a mechanism that loses more privacy than it claims, from outside, by running it.
+    """Test mechanisms for more privacy loss than they claim, by running them many times.
 
-    MECHANISMS are names as `hierdp mechanisms` has them (group-size, InfTDA, …); default: all, which takes
-    some minutes. Each runs many times on a made-up table and as often on a neighbour of it. A third of the
-    runs chooses an event, such as "count[A 2] ≥ 21", that tells the two tables apart; the others bound
-    how much likelier it is on one of them, and so the ε (under zCDP also the ρ) that the mechanism has at
-    least. Exit status 1 if that is more than it claims.
+    MECHANISMS are names of mechanisms or methods as listed by `hierdp mechanisms` (group-size, InfTDA, …).
+    The default is all, which takes some minutes. Each mechanism runs many times on a made-up table and
+    equally often on a neighbouring table. A third of the runs chooses an event, such as "count[A 2] ≥ 21",
+    that distinguishes the two tables. The other runs bound how much likelier the event is on one of them.
+    This gives a lower bound on the mechanism's ε (and on ρ under zCDP). Exit status 1 if a bound exceeds the
+    claim.
 
-    What it can show: that a mechanism is NOT as private as it says. Half the noise, noise that two counts
-    share, a repair that peeks at true counts: each makes some event far too likely on one table.
+    The audit can show that a mechanism is NOT as private as it claims. Half the noise, noise shared by two
+    counts, or a repair that uses true counts: each makes some event far too likely on one table.
 
-    What it cannot show: that a mechanism IS private. A bound under the claim says that these runs, these
-    tables and these events found nothing. It is often far under it, as more runs bring out; loss that
-    only rare events or other tables show stays unseen, and so does a fault smaller than chance. For proof
-    there are sensitivities, tested on all neighbours of small tables: docs/privacy.md.
+    The audit cannot show that a mechanism IS private. A bound below the claim only says that these runs,
+    tables and events found nothing. It is often far below the claim, and rises with more runs. A loss that
+    shows only in rare events or on other tables stays undetected, and so does a loss smaller than sampling
+    error. The proof of privacy rests on the sensitivities, which are tested on all neighbours of small
+    tables: see docs/privacy.md.
 
-    With --workers or --scheduler the runs are made there, noise and all: the tables are made up.
-
-    Stop it when you like, with Ctrl-C or harder: what was found is on the screen, a line a case. With --out
-    it is in a file, too, and the same command goes on from there. That is safe, unlike for a release: the
-    tables are made up, so that no true count is in the file, and no budget is spent twice. A finding is made
-    anew if what it depends on has changed: the mechanisms named, --runs, --confidence, --seed, --exact, or
-    hierdp itself.
+    You can stop the audit at any time. Results so far are on the screen, one line per case. With --out they
+    are also in a file, and the same command continues from there. This is safe, unlike for a release: the
+    tables are made up, so the file contains no true counts, and no budget is spent twice. A result is
+    computed again if the mechanisms named, --runs, --confidence, --seed, --exact or hierdp itself have
+    changed.
 
     \b
     hierdp audit Laplace H_b^c
@@ -72,7 +73,7 @@ def audit(
     each = look(cases, runs, confidence, exactly if exact else SimulatedNoise, seed, out)
     screen = console()
     if screen.is_terminal:
-        progress.show_on(screen)  # so that its bar and our lines do not run into each other
+        progress.show_on(screen)  # one screen for the progress bar and the lines
     found: list[Finding] = []
     show = _lines if screen.is_terminal else _plain
     try:
@@ -82,35 +83,39 @@ def audit(
                 found.append(line)
     except BaseException:
         if found:
-            again = "begun again, it goes on from there" + (" only with --out" if out is None else "")
+            again = (
+                "use --out to be able to continue" if out is None else "the same command continues from there"
+            )
             click.echo(f"Stopped after {len(found)} of {len(cases)} cases; {again}.", err=True)
         raise
     over = sum(line.over for line in found)
     kind = "exact" if exact else "simulated"
     screen.print(
-        f"{runs:,} runs a table ({kind} noise); all bounds hold together with confidence {confidence}."
+        f"{runs:,} runs per table ({kind} noise); all bounds hold together with confidence {confidence}."
     )
     if over:
-        screen.print(f"{over} of {len(found)} lose more than they claim.", style=WARNING)
+        screen.print(f"{over} of {len(found)} cases lose more privacy than claimed.", style=WARNING)
     else:
-        screen.print("No bound exceeds its claim. That is no proof of privacy: see hierdp audit --help.")
+        screen.print("No bound exceeds its claim. This does not prove privacy: see hierdp audit --help.")
     sys.exit(1 if over else 0)
 
 
 def _named(mechanisms: Sequence[str]) -> list[Case]:
-    """The cases of mechanisms named by front door or by method; of all by default."""
+    """The cases of the named mechanisms or methods; all cases by default."""
     from hierdp.audit import CASES
     from hierdp.errors import listed
 
     known = {case.mechanism: None for case in CASES} | {case.method: None for case in CASES}
     for name in mechanisms:
         if name not in known:
-            raise click.UsageError(f"no mechanism {name!r}; there are {listed(known, most=len(known))}")
+            raise click.UsageError(
+                f"unknown mechanism {name!r}; choose from {listed(known, most=len(known))}"
+            )
     return [case for case in CASES if not mechanisms or {case.mechanism, case.method} & set(mechanisms)]
 
 
 HEADS = {"mechanism": 5, "neighbour": 6, "claimed": 4, "at least": 4, "event": 7, "runs": 2, "verdict": 5}
-"""Columns on a terminal, and their shares of its width."""
+"""Columns on a terminal, and their relative widths."""
 
 
 def _cells(line: Finding) -> dict[str, str]:
@@ -129,7 +134,7 @@ def _cells(line: Finding) -> dict[str, str]:
 
 
 def _plain(_: Any, line: Finding, first: bool) -> None:
-    """A line of a file or a pipe, its cells set apart by tabs."""
+    """Print a result to a file or pipe: one line of tab-separated cells."""
     cells = _cells(line)
     if first:
         click.echo("\t".join(cells))
@@ -137,7 +142,7 @@ def _plain(_: Any, line: Finding, first: bool) -> None:
 
 
 def _lines(screen: Any, line: Finding, first: bool) -> None:
-    """A table of its own, as wide as those before and after it: it is there as soon as it is found."""
+    """Print a result on a terminal, at once: a table of one row, with the same column widths each time."""
     cells, table = _cells(line), grid("", *HEADS)
     table.title, table.show_header, table.expand = None, first, True
     for column, share in zip(table.columns, HEADS.values(), strict=True):

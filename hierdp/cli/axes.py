@@ -1,4 +1,4 @@
-"""The axes of a histogram, as options: numbers, dates, names."""
+"""Options for the axes of a histogram: numbers, dates, names."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from hierdp.cli.sources import levels_of
 if TYPE_CHECKING:
     from hierdp.counts.axes import Numbers
 
-MOST_TOLD = 100_000
-"""Numbers of bins that are looked through for one to advise."""
+MOST_TRIED = 100_000
+"""The largest number of bins tried for a recommendation."""
 
 
 def with_axes(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Columns to be cut into bins, and what becomes of rows outside them."""
+    """Add the options for columns to divide into bins, and for rows outside the bins."""
     bins = with_options(
         command,
         click.option("--numbers", multiple=True, metavar="COLUMN=LOW:HIGH[:BINS]",
-                     help="Equal bins of numbers from LOW up to, and without, HIGH: age=0:100:20. Default: a "
-                          "bin each whole number. Repeat it for more dimensions."),
+                     help="Equal bins of numbers from LOW to HIGH, which is excluded: age=0:100:20. Default: "
+                          "one bin per whole number. Repeat it for more dimensions."),
         click.option("--dates", multiple=True, metavar="COLUMN=FROM:TO[:BINS]",
-                     help="Equal bins of days from FROM up to, and without, TO: "
-                          "day=2013-01-01:2014-01-01. Default: a bin each day."),
+                    help="Equal bins of days from FROM to TO, which is excluded: "
+                          "day=2013-01-01:2014-01-01. Default: one bin per day."),
         click.option("--names", multiple=True, metavar="COLUMNS",
-                     help="A bin each name, in the order of a hierarchy: its columns from coarse to fine, "
-                          "state,county; with --regions the table's column of the finest region."),
-        click.option("--count", metavar="COLUMN", help="Column with counts; else each row counts one."),
+                    help="One bin per name, in the order of a hierarchy. Give its columns from coarse to "
+                          "fine, state,county; with --regions, the table's column of the finest region."),
+        click.option("--count", metavar="COLUMN", help="Column with counts. Default: each row counts one."),
         click.option("--clip", is_flag=True,
-                     help="Count numbers and dates beyond the bins in the first or the last one. Without it "
-                          "they are an error."),
+                    help="Count numbers and dates outside the bins in the first or the last bin. Without "
+                          "this option they are an error."),
     )  # fmt: skip
     return with_regions(bins)
 
@@ -47,32 +47,34 @@ def axes_of(given: Mapping[str, Any]) -> dict[str, Any]:
     for text in given["numbers"]:
         name, low, high, bins = _parts("--numbers", text)
         axes.append(cut := Numbers(name, _number(text, low), _number(text, high), bins))
-        _tell_of_fractions(text, cut)
+        _warn_of_fractions(text, cut)
     axes += [Dates(*_parts("--dates", text)) for text in given["dates"]]
     known = regions(given, "all") if given["regions"] is not None else None
     for text in given["names"]:
         named = columns(text)
         if known is not None and len(named) != 1:
-            raise click.UsageError(f"--names {text}: with --regions, name one column, of the finest region")
+            raise click.UsageError(
+                f"--names {text}: with --regions, give one column, that of the finest region"
+            )
         axes.append((named[-1], levels_of(given, named) if known is None else (known, named[-1])))
     if not axes:
-        raise click.UsageError("say which columns to cut into bins: --numbers, --dates or --names")
+        raise click.UsageError("no columns to divide into bins: give --numbers, --dates or --names")
     if known is not None and not given["names"]:
-        raise click.UsageError("--regions is for --names: name the table's column of the finest region")
-    told = {name: given[name] for name in ("count", "unknown")}
-    return {"axes": axes, "clip": given["clip"], **told}
+        raise click.UsageError("--regions needs --names with the table's column of the finest region")
+    others = {name: given[name] for name in ("count", "unknown", "clip")}
+    return {"axes": axes, **others}
 
 
-def _tell_of_fractions(text: str, cut: Numbers) -> None:
-    """Bins from a whole number to another that begin between whole numbers may be a slip."""
+def _warn_of_fractions(text: str, cut: Numbers) -> None:
+    """Warn of a likely mistake: the axis has whole ends, but its bins begin between whole numbers."""
     length = cut.high - cut.low
     if cut.whole or length % 1 or cut.low % 1:
         return
-    fits = [n for n in range(1, int(min(length, MOST_TOLD)) + 1) if length % n == 0]
+    fits = [n for n in range(1, int(min(length, MOST_TRIED)) + 1) if length % n == 0]
     near = [max(n for n in fits if n < cut.bins), *[n for n in fits if n > cut.bins][:1]]
     click.echo(
-        f"Warning: --numbers {text} makes bins of {length / cut.bins:.6g} each, which begin between whole "
-        f"numbers, and `hierdp query` asks for whole bins: if {cut.name} is whole, take "
+        f"Warning: --numbers {text} makes bins of width {length / cut.bins:.6g}, which begin between whole "
+        f"numbers. `hierdp query` answers ranges of whole bins only: if {cut.name} is a whole number, use "
         f"{' or '.join(map(str, near))} bins.",
         err=True,
     )
@@ -85,7 +87,7 @@ def _parts(option: str, text: str) -> tuple[str, str, str, Any]:
         raise click.UsageError(f"{option} {text}: write COLUMN=LOW:HIGH or COLUMN=LOW:HIGH:BINS")
     bins = int(ends[2]) if len(ends) == 3 else None
     if bins == 0:
-        raise click.UsageError(f"{option} {text}: there is one bin at least")
+        raise click.UsageError(f"{option} {text}: the number of bins must be at least 1")
     return name, ends[0], ends[1], bins
 
 
@@ -97,4 +99,4 @@ def _number(option: str, text: str) -> int | float:
     try:
         return float(text)
     except ValueError:
-        raise click.UsageError(f"--numbers {option}: {text!r} is no number") from None
+        raise click.UsageError(f"--numbers {option}: {text!r} is not a number") from None

@@ -14,15 +14,15 @@ if TYPE_CHECKING:
 
 SETS = click.Choice(["small", "medium", "large"])
 DATA = click.option("--data", type=click.Path(path_type=Path), default=Path("../shared/data"),
-                    show_default=True, help="Folder of the data that do not ship; what is not there is "
-                    "done without.")  # fmt: skip
+                    show_default=True, help="Folder of the data sets that are not part of hierdp. Problems "
+                    "on missing data are left out.")  # fmt: skip
 
 MODELS = click.option("--models", metavar="NAMES", help="Comma-separated; default: all.")
 
 
 @click.group()
 def bench() -> None:
-    """Benchmark solvers on the models of the papers: every answer is held against a proved optimum.
+    """Benchmark solvers on the models of the papers: every answer is compared with a proved optimum.
 
     \b
     hierdp bench run --set small --out results.parquet
@@ -35,24 +35,27 @@ def bench() -> None:
               help="Test set; repeat it for several.")  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), default=Path("hierdp-bench.parquet"),
               show_default=True,
-              help="Results; if it exists it grows, and what is there is not run again.")  # fmt: skip
+              help="Results. An existing file is extended; runs that it contains are skipped.")  # fmt: skip
 @click.option(
     "--backends", metavar="NAMES", help="Comma-separated; default: the fast path and all installed."
 )
 @MODELS
 @click.option("--tolerance", "tolerances", type=click.Choice(["low", "default", "high"]), multiple=True,
               default=("default",), show_default=True,
-              help="1e-3, as accurate as it goes, 1e-9. Repeat it.")  # fmt: skip
+              help="Solver tolerance: low is 1e-3, high is 1e-9, default is each backend's most accurate "
+                   "setting. Repeat it for several.")  # fmt: skip
 @click.option("--time-limit", type=SECONDS, default=10.0, show_default=True, help="Seconds for each solve.")
-@click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Of each solve.")
-@click.option("--minutes", type=SECONDS, help="Begin no solve after so many; the same command goes on.")
+@click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True,
+              help="Threads of each solve.")  # fmt: skip
+@click.option("--minutes", type=SECONDS,
+              help="Start no solve after this many minutes. The same command continues.")  # fmt: skip
 @DATA
 def run(sets: tuple[str, ...], out: Path, backends: str | None, models: str | None,
         tolerances: tuple[str, ...], time_limit: float, threads: int, minutes: float | None,
         data: Path) -> None:  # fmt: skip
-    """Solve test sets by backends, and keep a row each.
+    """Solve test sets with backends, and save one row per solve.
 
-    Stop it when you like, with Ctrl-C or harder: the same command goes on from there.
+    You can stop it at any time; the same command continues from there.
     """
     import time
 
@@ -63,7 +66,9 @@ def run(sets: tuple[str, ...], out: Path, backends: str | None, models: str | No
     from hierdp.errors import InputError
 
     if not out.absolute().parent.is_dir():
-        raise click.UsageError(f"there is no folder {out.absolute().parent} to put {out.name} in")
+        raise click.UsageError(
+            f"the folder {out.absolute().parent} of {out.name} does not exist; create it first"
+        )
     asked = runs.Settings(tolerances, time_limit, threads)
     chosen = columns(backends) if backends else None
     screen = console()
@@ -78,7 +83,7 @@ def run(sets: tuple[str, ...], out: Path, backends: str | None, models: str | No
         except InputError:
             raise
         except KeyboardInterrupt as stop:
-            why = f"interrupted; what was solved is kept in {out}, and the same command goes on"
+            why = f"interrupted; finished solves are saved in {out}, and the same command continues"
             raise Ended(why, 130) from stop
         except ValueError as bad:
             raise click.UsageError(str(bad)) from bad
@@ -90,7 +95,7 @@ def run(sets: tuple[str, ...], out: Path, backends: str | None, models: str | No
                 print_frame(screen, title, metrics.by_backend(metrics.settled(here)))
     if left:
         screen.print(
-            f"Stopped after {minutes:g} minutes, {left:,} runs before the end: the same command goes on."
+            f"Stopped after {minutes:g} minutes with {left:,} runs left; the same command continues."
         )
     screen.print(f"{len(rows):,} rows in {out}. Next: hierdp bench report {out}")
 
@@ -98,10 +103,10 @@ def run(sets: tuple[str, ...], out: Path, backends: str | None, models: str | No
 @bench.command()
 @click.argument("results", type=click.Path(path_type=Path, dir_okay=False))
 @click.option("--out", type=click.Path(path_type=Path), default=Path("hierdp-bench"), show_default=True,
-              help="Folder to make: report.md, report.html, tables, plots.")  # fmt: skip
-@click.option("--overwrite", is_flag=True, help="Replace that folder if it exists.")
+              help="Create this folder with report.md, report.html, tables and plots.")  # fmt: skip
+@click.option("--overwrite", is_flag=True, help="Replace the folder if it exists.")
 def report(results: Path, out: Path, overwrite: bool) -> None:
-    """Tables, performance profiles and wrong answers from RESULTS of `hierdp bench run`."""
+    """Make tables, performance profiles and a list of wrong answers from RESULTS of `hierdp bench run`."""
     from hierdp.bench.report import study
     from hierdp.execution import folder
 
@@ -116,11 +121,12 @@ def report(results: Path, out: Path, overwrite: bool) -> None:
 @MODELS
 @DATA
 def write(folder: Path, which: str, models: str | None, data: Path) -> None:
-    """Save a test set to FOLDER for other tools.
+    """Write a test set to FOLDER, for other tools.
 
-    Each problem as .mps and .lp, and exactly as .npz; those with cones (BudgetSplit, StrategySDP) as .npz
-    only. SCIP and Gurobi take the .mps and .lp; HiGHS reads them too, but solves no integer QPs (MIQP).
-    FOLDER/optima.csv has each problem's form and optimum, and says whether a certificate proves it.
+    Each problem is written as .mps and .lp, and exactly as .npz; problems with cones (BudgetSplit,
+    StrategySDP) as .npz only. SCIP and Gurobi read and solve the .mps and .lp files. HiGHS reads them, but
+    cannot solve integer QPs (MIQP). FOLDER/optima.csv lists each problem's form and optimum, and whether a
+    certificate proves it.
     """
     from hierdp.bench.files import OPTIMA
     from hierdp.bench.files import write as write_problems
@@ -132,11 +138,11 @@ def write(folder: Path, which: str, models: str | None, data: Path) -> None:
 
 
 def _chosen(found: list[Problem], models: str | None) -> list[Problem]:
-    """The problems of the named models, over the reals or not."""
+    """The problems of the named models, including their relaxations."""
     if models is None:
         return found
     kinds = {problem.kind.removesuffix(" (relaxed)") for problem in found}
     for name in columns(models):
         if name not in kinds:
-            raise click.UsageError(f"no model {name}; there are {', '.join(sorted(kinds))}")
+            raise click.UsageError(f"unknown model {name}; choose from {', '.join(sorted(kinds))}")
     return [one for one in found if one.kind.removesuffix(" (relaxed)") in columns(models)]

@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("release", type=click.Path(path_type=Path))
-@click.option("--fingerprint", metavar="HEX", help="What was printed when RELEASE was made, and perhaps "
-              "published elsewhere: then it is this very release or it fails.")  # fmt: skip
+@click.option("--fingerprint", metavar="HEX", help="The fingerprint printed when RELEASE was made. The check "
+              "fails if RELEASE differs from that release in any byte.")  # fmt: skip
 @with_limit
 def check(release: Path, fingerprint: str | None, limit: float) -> None:
-    """Check a written RELEASE, a folder, from its files alone.
+    """Check RELEASE, a folder written by `hierdp release`, from its files alone.
 
-    Its counts (whole, not negative, adding up), its budget (each loss by the law of its noise, and their
-    sum), the certificate of every post-processing step, made again without any solver, and that the table is
-    what those steps gave. Exit status 1 if anything fails.
+    Checks the counts (whole, not negative, adding up), the budget (each loss from the distribution of its
+    noise, and their sum), the certificate of every post-processing step (computed again, without any solver),
+    and that the table is the result of these steps. Exit status 1 if a check fails.
 
     \b
     hierdp check released
@@ -36,7 +36,7 @@ def check(release: Path, fingerprint: str | None, limit: float) -> None:
 
 
 def print_check(screen: Any, release: Path, found: list[Found], brief: bool = False) -> bool:
-    """A line a check, and the verdict; returns whether all hold.
+    """Print one line per check, and the verdict; return whether all checks pass.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def print_check(screen: Any, release: Path, found: list[Found], brief: bool = Fa
         The folder, for the title.
     found : list of Found
     brief : bool
-        Only what fails, and the verdict after the folder's name.
+        Print only failed checks, and the verdict after the folder's name.
     """
     from hierdp.check.found import FAILS, OPEN
 
@@ -58,7 +58,7 @@ def print_check(screen: Any, release: Path, found: list[Found], brief: bool = Fa
         screen.print(table)
     where = f"{release}: " if brief else ""
     if failed:
-        why = f"{len(failed)} of {len(found)} checks fail: do not rely on this release."
+        why = f"{len(failed)} of {len(found)} checks fail. Do not rely on this release."
         screen.print(f"{where}{why}", style=WARNING)
         return False
     left = sum(line.verdict == OPEN for line in found)

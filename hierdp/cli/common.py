@@ -1,4 +1,4 @@
-"""What the commands share: the screen, tables on it, options given as text."""
+"""Code shared by the commands: the screen, tables on it, options given as text."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ if TYPE_CHECKING:
 
 NOT_PRIVATE = "SIMULATED NOISE: this is NOT private. For experiments only; do not publish."
 WARNING = "bold red"
-"""The style of what must not be overlooked."""
+"""The style of warnings."""
 
 SECONDS = click.FloatRange(min=0, min_open=True, max=1e9)
 
 
 def noise(seed: int | None) -> SimulatedNoise | None:
-    """What --simulate asks for; None is exact noise."""
+    """The noise that --simulate selects; None for exact noise."""
     from hierdp.privacy.noise import SimulatedNoise
 
     return None if seed is None else SimulatedNoise(seed)
 
 
 def number(text: str) -> float | str:
-    """A number; what is none stays text, for who takes it to say so."""
+    """A number, or the text unchanged if it is not one; the function that receives it reports the error."""
     try:
         return float(text)
     except ValueError:
@@ -35,16 +35,16 @@ def number(text: str) -> float | str:
 
 
 def columns(text: str) -> list[str]:
-    """``state, county`` as names."""
+    """The names in a comma-separated list such as ``state, county``."""
     return [name.strip() for name in text.split(",")]
 
 
 def console(stderr: bool = False) -> Any:
-    """Where to print."""
+    """A screen that prints to standard output or standard error."""
     from rich.console import Console
 
     class Screen(Console):
-        """Prints names as they are: no markup, and no character that a terminal would obey."""
+        """Prints text literally: no markup, and control characters are escaped."""
 
         def render_str(self, text: str, **more: Any) -> Any:
             return super().render_str(visible(text), **more)
@@ -54,23 +54,24 @@ def console(stderr: bool = False) -> Any:
                 super().print(*what, **more)
 
     screen = Screen(stderr=stderr, highlight=False, markup=False, emoji=False)
-    if not screen.is_terminal:  # a file or a pipe has no width to keep to
+    if not screen.is_terminal:  # a file or a pipe has no limited width
         screen.width = max(screen.width, 190)
     return screen
 
 
 class Unprinted(OSError):
-    """The output could not be written: no fault of the disk that a release is on."""
+    """Standard output could not be written; the release itself is not affected."""
 
 
 @contextmanager
 def printing() -> Iterator[None]:
-    """Tell failures of standard output from those of other files.
+    """Distinguish failures of standard output from failures of other files.
 
     Raises
     ------
     Unprinted
-        If the device is full or there is another failure; not if whoever reads the output has stopped.
+        If standard output cannot be written, for example because the device is full. A closed pipe raises
+        `BrokenPipeError`.
     """
     try:
         yield
@@ -81,9 +82,9 @@ def printing() -> Iterator[None]:
 
 
 def visible(text: str) -> str:
-    """A text with its control characters spelt out, but for line feeds and tabs.
+    """A text with control characters escaped, except line feeds and tabs.
 
-    Names come from files of others, and a terminal would obey them: move, recolour, overwrite.
+    Names come from untrusted files; control characters could move the cursor or overwrite output.
 
     Examples
     --------
@@ -94,14 +95,14 @@ def visible(text: str) -> str:
 
 
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-"""Those of ASCII and Latin-1, line separators, changes of the writing direction, and what is not UTF-8."""
+"""Control characters of ASCII and Latin-1, line separators, direction marks, and lone surrogates."""
 
 
 def with_limit(command: Callable[..., Any]) -> Callable[..., Any]:
-    """--limit: how much memory and time reading a release may take."""
+    """Add --limit, a limit on the memory and time for reading a release."""
     words = (
-        "Memory that reading RELEASE may take, and 30 s of checking for each GB. What would take more is "
-        "refused before it starts."
+        "Memory allowed for reading RELEASE, with 30 s of checking for each GB. A file that needs more is "
+        "refused before it is read."
     )
     size = click.FloatRange(min=0, min_open=True, max=1e6)
     return click.option("--limit", type=size, default=1.0, show_default=True, metavar="GB", help=words)(
@@ -110,7 +111,7 @@ def with_limit(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def gigabytes(limit: float) -> int:
-    """As bytes."""
+    """A number of GB in bytes."""
     return int(limit * 1e9)
 
 
@@ -125,7 +126,7 @@ def grid(title: str, *heads: str) -> Any:
 
 
 def print_frame(screen: Any, title: str, frame: Any) -> None:
-    """A DataFrame as a table."""
+    """Print a DataFrame as a table."""
     table = grid(title)
     for column in frame.columns:
         right = frame[column].dtype.kind in "if"

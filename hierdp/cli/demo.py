@@ -15,14 +15,14 @@ from hierdp.cli.engine import spread
 from hierdp.cli.matrix import print_matrix
 
 WIDEST = 120
-"""Characters of a line, also in a file."""
+"""The maximum line length, also in a file."""
 
 
 @click.command()
-@partial(spread, there="What is solved, after the noise, is solved there.")
+@partial(spread, there="Only problems with noisy counts are solved there.")
 @click.option("--out", type=click.Path(path_type=Path), default=Path("hierdp-demo"), show_default=True,
-              help="Folder to make, for the tables, manifests and the report.")  # fmt: skip
-@click.option("--overwrite", is_flag=True, help="Replace that folder if it exists.")
+              help="Create this folder with the tables, manifests and the report.")  # fmt: skip
+@click.option("--overwrite", is_flag=True, help="Replace the folder if it exists.")
 @click.option(
     "--time-limit", type=SECONDS, default=2.0, show_default=True, help="Seconds for each exact solve."
 )
@@ -30,21 +30,21 @@ WIDEST = 120
     "--simulate",
     type=click.IntRange(min=0),
     metavar="SEED",
-    help="Seeded, NOT private noise, to repeat a run.",
+    help="Seeded noise, NOT private, for reproducible runs.",
 )
 def demo(out: Path, overwrite: bool, time_limit: float, simulate: int | None) -> None:
-    """Release real flights two ways, and have every installed solver check each step.
+    """Release real flights with two mechanisms, and check each step with every installed solver.
 
-    Takes the 2013 flights from New York that ship with hierdp: how many aircraft made how many flights to
-    each airport (M_c^dp), and how many flights there were from where to where (InfTDA). Then checks both
-    releases from their files alone, as `hierdp check` does.
+    Uses the flights from New York in 2013, which are part of hierdp. M_c^dp releases how many aircraft made
+    how many flights to each airport. InfTDA releases the number of flights between origins and destinations.
+    Then both releases are checked from their files alone, as by `hierdp check`.
     """
     from hierdp import demo as job
     from hierdp.check import check
     from hierdp.execution import folder
 
-    if math.isnan(time_limit):  # which no range excludes
-        raise click.UsageError("--time-limit is nan: give seconds")
+    if math.isnan(time_limit):  # click's ranges accept nan
+        raise click.UsageError("--time-limit must be a number of seconds, got nan")
     folder.check(out, overwrite)
     screen = console()
     screen.width = min(screen.width, WIDEST)
@@ -63,10 +63,10 @@ def demo(out: Path, overwrite: bool, time_limit: float, simulate: int | None) ->
     job.write(made, out, overwrite)
     screen.print(
         f"Written to {out}/ in {time.monotonic() - started:.0f} s. Open {out}/report.html in a browser: "
-        "every solve, the budgets, the errors. Your own table: hierdp release --help."
+        "all solves, budgets and errors. For your own table: hierdp release --help."
     )
     checked = [print_check(screen, out / name, check(out / name), brief=True) for name in job.RELEASES]
     if not all(checked):
-        raise click.ClickException("a release fails its own check: see above")
+        raise click.ClickException("a release fails its check; see above")
     if not made.found.agree:
-        raise click.ClickException("a backend disagrees, or an answer is not proved: see above")
+        raise click.ClickException("a backend disagrees, or an answer is not proved; see above")

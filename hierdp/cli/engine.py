@@ -1,4 +1,4 @@
-"""Where to work, and how to go on where a run was stopped: --workers, --scheduler, --resume."""
+"""Options for distributing work and for continuing an interrupted run: --workers, --scheduler, --resume."""
 
 from __future__ import annotations
 
@@ -10,18 +10,21 @@ from typing import Any
 
 import click
 
-RELEASES = "True counts stay here, and so does the drawing of noise."
-"""What a scheduler's workers get of a release."""
+RELEASES = "True counts stay on this machine, where noise is drawn, too."
+"""What help says about the data that workers receive in a release."""
 
 
 def spread(command: Callable[..., Any], there: str = RELEASES) -> Callable[..., Any]:
-    """Options of a command whose work may be done by others; see `hierdp.execution`. What is done `there`?"""
+    """Add --workers and --scheduler to a command; see `hierdp.execution`.
+
+    `there` says in the help what the scheduler's workers do.
+    """
 
     @click.option("--workers", type=click.IntRange(min=1), metavar="NUMBER",
-                  help="Processes that share the work; default: this one alone. The result is the same, "
-                       "byte for byte.")  # fmt: skip
+                  help="Number of processes that share the work. Default: this process only. The result does "
+                       "not depend on it.")  # fmt: skip
     @click.option("--scheduler", metavar="ADDRESS",
-                  help="In their place, the workers of this Dask scheduler, such as tcp://host:8786. "
+                  help="Use the workers of this Dask scheduler instead, such as tcp://host:8786. "
                        f"{there}")  # fmt: skip
     @wraps(command)
     def spread_out(workers: int | None, scheduler: str | None, **given: Any) -> Any:
@@ -35,7 +38,7 @@ def spread(command: Callable[..., Any], there: str = RELEASES) -> Callable[..., 
 
 @contextmanager
 def resuming(folder: Path, *about: Any) -> Iterator[None]:
-    """`hierdp.execution.resume.keeping`, and a word to whoever stopped it."""
+    """`hierdp.execution.resume.keeping`, with a message if the run is interrupted."""
     from hierdp.execution.resume import keeping
 
     try:
@@ -43,5 +46,7 @@ def resuming(folder: Path, *about: Any) -> Iterator[None]:
             yield
     except BaseException:
         if folder.is_dir():
-            click.echo(f"Finished runs are kept in {folder}: the same command goes on from there.", err=True)
+            click.echo(
+                f"Finished runs are saved in {folder}; the same command continues from there.", err=True
+            )
         raise

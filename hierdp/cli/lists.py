@@ -1,4 +1,4 @@
-"""hierdp solvers, hierdp mechanisms: what there is."""
+"""hierdp solvers, hierdp mechanisms: lists of what is available."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hierdp.cli.common import console, grid
 
 @click.command()
 def solvers() -> None:
-    """The backends: which are installed, what each takes natively, how to get the others."""
+    """List the backends: which are installed, what each supports natively, how to install the others."""
 
     from solvers import backends
     from solvers.backends.table import LEGEND
@@ -24,12 +24,12 @@ def solvers() -> None:
     screen = console()
     screen.print(table)
     screen.print(LEGEND)
-    screen.print("And cvxpy:<solver>, pyomo:<solver> for all that they find (gurobi, cplex, mosek, cbc, …).")
+    screen.print("Also cvxpy:<solver> and pyomo:<solver> for all solvers that they find (gurobi, cplex, …).")
 
 
 @click.command()
 def mechanisms() -> None:
-    """The mechanisms: what each releases, what it protects, and its methods."""
+    """List the mechanisms: what each releases, what it protects, and its methods."""
     from hierdp.mechanisms import MECHANISMS
 
     screen = console()

@@ -1,4 +1,4 @@
-"""A verification at a glance: a line a backend, a column a model, each cell a verdict and a time."""
+"""A verification as a matrix: one row per backend, one column per model; cells show verdict and time."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 WORST_FIRST = ("DISAGREES", "failed", "stopped", "bound holds", "agrees")
 COLOURS = {"DISAGREES": "bold red", "failed": "red", "stopped": "yellow", "–": "dim"}
 LEGEND = (
-    "agrees: the optimum that the fast path proved. bound holds: a true bound on the optimum, as one over "
-    "the reals. stopped: out of time. –: not for such models. 3/4: so for 3 of 4 models. Times: the median, "
-    "to state and to solve a model."
+    "agrees: found the optimum that the fast path proved. bound holds: gave a valid bound on the optimum, "
+    "such as that of a relaxation. stopped: reached the time limit. –: model not supported. 3/4: holds for 3 "
+    "of 4 models. Times: the median for building and solving a model."
 )
 
 
 def print_matrix(screen: Any, found: Verification) -> None:
-    """The matrix, what failed and why, and who disagrees."""
+    """Print the matrix, the failures and their reasons, and the disagreements."""
     from rich.text import Text
 
     cells: dict[tuple[str, str], list[Row]] = {}
@@ -45,7 +45,7 @@ def print_matrix(screen: Any, found: Verification) -> None:
 
 
 def cell(rows: list[Row]) -> tuple[str, str]:
-    """The worst verdict on some models, how many of them share it, and the median time; and that verdict."""
+    """The text of a cell (worst verdict, how many models share it, median time), and that verdict."""
     tried = [row for row in rows if row.verdict != "unsupported"]
     if not tried:
         return "–", "–"
@@ -56,7 +56,7 @@ def cell(rows: list[Row]) -> tuple[str, str]:
 
 
 def seconds(value: float) -> str:
-    """A time in three characters and its unit.
+    """A time with about three characters and its unit.
 
     Examples
     --------

@@ -13,30 +13,31 @@ from hierdp.cli.engine import resuming, spread
 from hierdp.reproduce import PAPERS
 
 QUICK = (
-    "Quick settings: smaller data and fewer runs than the paper's, whose figures are published ones of its "
-    "own data. Compare orders, not sizes."
+    "Quick settings: smaller data and fewer runs than in the paper. The published figures are for the "
+    "paper's data: compare the order of methods, not the size of errors."
 )
 
 
 @click.command(
     epilog="\b\nPAPER is one of:\n" + "\n".join(f"{name:15}{what}" for name, what in PAPERS.items())
 )
-@partial(spread, there="Runs are made there, noise and all: their data are public, or made up.")
-@click.argument("paper", metavar="PAPER", required=False)  # for a message that lists them
-@click.option("--out", type=click.Path(path_type=Path), help="Folder to make; default: the paper's name.")
-@click.option("--overwrite", is_flag=True, help="Replace that folder if it exists.")
-@click.option("--quick", is_flag=True, help="Smaller data, fewer runs: about a minute on a laptop.")
+@partial(spread, there="All runs and their noise are made there: the data are public or made up.")
+@click.argument("paper", metavar="PAPER", required=False)  # the message for a missing one lists the papers
+@click.option("--out", type=click.Path(path_type=Path), help="Folder to create; default: the paper's name.")
+@click.option("--overwrite", is_flag=True, help="Replace the folder if it exists.")
+@click.option("--quick", is_flag=True, help="Use smaller data and fewer runs: about a minute on a laptop.")
 @click.option("--runs", type=click.IntRange(min=1), help="Runs of each setting; default: the paper's.")
 @click.option("--time-limit", type=SECONDS, help="Seconds for each exact solve.")
 @click.option("--data", type=click.Path(path_type=Path), default=Path("../shared/data"), show_default=True,
-              help="Folder of the data that do not ship; what is not there is done without.")  # fmt: skip
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+              help="Folder of the data sets that are not part of hierdp. Parts on "
+                   "missing data are left out.")  # fmt: skip
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the noise.")
 @click.option("--resume", type=click.Path(path_type=Path), metavar="FOLDER",
-              help="Where finished runs are kept until all are; the same command goes on from there. "
-                   "Default: beside the folder to make.")  # fmt: skip
+              help="Folder for finished runs until all are finished; the same command continues from there. "
+                   "Default: a folder beside --out.")  # fmt: skip
 def reproduce(paper: str | None, out: Path | None, overwrite: bool, quick: bool, runs: int | None,
               time_limit: float | None, data: Path, seed: int, resume: Path | None) -> None:  # fmt: skip
-    """Run the experiments of PAPER again: its tables and figures, beside what was published.
+    """Repeat the experiments of PAPER, and show its tables and figures beside the published ones.
 
     \b
     hierdp reproduce fioretto2019 --quick
@@ -48,8 +49,8 @@ def reproduce(paper: str | None, out: Path | None, overwrite: bool, quick: bool,
     from hierdp.execution import folder
 
     if paper not in PAPERS:
-        wrong = "say which paper" if paper is None else f"no paper {paper!r}"
-        raise click.UsageError(f"{wrong}; there are: " + "; ".join(f"{k} ({v})" for k, v in PAPERS.items()))
+        wrong = "PAPER is missing" if paper is None else f"unknown paper {paper!r}"
+        raise click.UsageError(f"{wrong}; choose from " + "; ".join(f"{k} ({v})" for k, v in PAPERS.items()))
     out = out or Path(paper)
     folder.check(out, overwrite)
     module = importlib.import_module(f"hierdp.reproduce.{paper}")
@@ -58,11 +59,13 @@ def reproduce(paper: str | None, out: Path | None, overwrite: bool, quick: bool,
     given = {name: value for name, value in given.items() if value is not None}
     for name in given:
         if not hasattr(settings, name):
-            raise click.UsageError(f"{paper} takes no --{name.replace('_', '-')}")
+            raise click.UsageError(f"{paper} has no option --{name.replace('_', '-')}")
     settings = replace(settings, **given)
     screen = console()
     if not data.is_dir():
-        screen.print(f"There is no folder {data}: data that do not ship are done without.", style="yellow")
+        screen.print(
+            f"The folder {data} does not exist; parts that need its data are left out.", style="yellow"
+        )
     started = time.monotonic()
     there = data.absolute() if data.is_dir() else None
     with resuming(resume or out.absolute().with_name(f".{out.absolute().name}.runs"), settings, seed, there):

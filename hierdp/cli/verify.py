@@ -22,27 +22,29 @@ if TYPE_CHECKING:
 @partial(spread, there="Instances are solved there.")
 @click.argument("models", nargs=-1)
 @click.option("--all", "everything", is_flag=True,
-              help="All models, from 1 to 1,000,000 cells; exact backends up to 300.")  # fmt: skip
+              help="All models with 1 to 1,000,000 cells; exact backends up to 300 cells.")  # fmt: skip
 @click.option("--backends", metavar="NAMES", help="Comma-separated; default: all installed exact ones.")
 @click.option("--instances", type=click.IntRange(min=1), default=3, show_default=True,
               help="Random instances of each model and size.")  # fmt: skip
 @click.option("--size", "sizes", type=click.IntRange(min=1), multiple=True,
-              help="Cells of an instance, about; repeat it for several sizes. Default: 30.")  # fmt: skip
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+              help="Approximate number of cells; repeat it for several sizes. Default: 30.")  # fmt: skip
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True,
+              help="Seed of the random instances.")  # fmt: skip
 @click.option("--time-limit", type=SECONDS, default=10.0, show_default=True, help="Seconds for each solve.")
 @click.option("--instance", "replayed", type=click.Path(path_type=Path), multiple=True,
-              help="Verify this saved instance (.npz) in place of random ones.")  # fmt: skip
+              help="Verify this saved instance (.npz) instead of random ones.")  # fmt: skip
 @click.option("--save", type=click.Path(path_type=Path), default=Path("hierdp-disagreements"),
-              show_default=True, help="Folder for the instances on which somebody disagrees.")  # fmt: skip
-@click.option("--out", type=click.Path(path_type=Path), help="Write the table to this Parquet file, too.")
+              show_default=True, help="Folder for instances with a disagreement.")  # fmt: skip
+@click.option("--out", type=click.Path(path_type=Path), help="Also write the table to this Parquet file.")
 @click.option("--resume", type=click.Path(path_type=Path), metavar="FOLDER",
-              help="Keep there what is done until all is: the same command goes on from there.")  # fmt: skip
+              help="Folder for finished instances until all are finished; the same command continues from "
+                   "there.")  # fmt: skip
 def verify(models: Sequence[str], everything: bool, backends: str | None, save: Path, out: Path | None,
            time_limit: float, resume: Path | None, **drawn: Any) -> None:  # fmt: skip
-    """Solve instances of MODELS (default: all) by the fast path and by exact backends, and compare.
+    """Solve instances of MODELS (default: all) with the fast path and with exact backends, and compare.
 
-    Exit status 1 if anybody disagrees: a backend with the fast path, or a fast answer with its certificate.
-    Each such instance is saved, and the command that solves it again is printed.
+    Exit status 1 if a backend disagrees with the fast path, or a fast answer is not proved by its
+    certificate. Each such instance is saved, and a command that solves it again is printed.
 
     \b
     hierdp verify Isotonic Chebyshev --size 10 --size 1000 --instances 20
@@ -52,7 +54,9 @@ def verify(models: Sequence[str], everything: bool, backends: str | None, save: 
     from hierdp.verification import matrix
 
     if out is not None and not out.absolute().parent.is_dir():
-        raise click.UsageError(f"there is no folder {out.absolute().parent} to put {out.name} in")
+        raise click.UsageError(
+            f"the folder {out.absolute().parent} of {out.name} does not exist; create it first"
+        )
     sizes = matrix.SIZES if everything else drawn["sizes"] or (30,)
     progress.watch_compiler()
     try:
@@ -72,12 +76,12 @@ def verify(models: Sequence[str], everything: bool, backends: str | None, save: 
             found.frame().to_parquet(aside, index=False)
         screen.print(f"Written to {out}.")
     for path in matrix.keep_disagreements(found, named, save):
-        screen.print(f"Somebody disagrees. Again: hierdp verify --instance {path}", style=WARNING)
+        screen.print(f"Disagreement. To repeat it: hierdp verify --instance {path}", style=WARNING)
     sys.exit(0 if found.agree else 1)
 
 
 def print_verification(screen: Any, found: Verification) -> None:
-    """Who found what: a line a model and backend."""
+    """Print one line per model and backend."""
     from hierdp.verification.sections import verification_frame
 
     table = grid("Every model, every backend")
@@ -93,8 +97,8 @@ def print_verification(screen: Any, found: Verification) -> None:
             table.add_section()
         same = before == (row["step"], row["model"])
         before = (row["step"], row["model"])
-        told = [str(value) if not isinstance(value, int) else f"{value:,}" for value in row.values()]
-        table.add_row(*(["", "", ""] if same else told[:3]), *told[3:], style=colours.get(row["verdict"]))
+        cells = [str(value) if not isinstance(value, int) else f"{value:,}" for value in row.values()]
+        table.add_row(*(["", "", ""] if same else cells[:3]), *cells[3:], style=colours.get(row["verdict"]))
     screen.print(table)
     for bad in found.rows:
         if bad.verdict in ("DISAGREES", "failed"):

@@ -1,1 +1,1 @@
-"""What is counted, and along what: hierarchies, axes, histograms, sizes of groups."""
+"""Counts and their structure: hierarchies, axes, histograms, group sizes."""

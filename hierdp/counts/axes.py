@@ -1,7 +1,7 @@
 """The axes of a histogram: numbers and dates in equal bins, names in the order of a hierarchy.
 
-What bins there are is public: it is said beforehand, never taken from the data, but for names without a table
-of regions, which are then those seen. A bin of numbers holds its lower end and not its upper one.
+The bins are public and given in advance, never taken from the data. The exception is names without a table of
+regions: their bins are the names in the data. A bin of numbers includes its lower end, not its upper end.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from hierdp.errors import InputError, listed
 from models.arithmetic.arrays import Ints
 
 MOST_BINS = 2**27
-"""Of a histogram: a GiB of counts."""
+"""The largest number of bins of a histogram: 1 GiB of counts."""
 
 
 @dataclass(frozen=True)
 class Numbers:
-    """Equal bins of numbers from `low` up to, and without, `high`.
+    """Equal bins of numbers from `low` to `high`, which is excluded.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class Numbers:
         The column.
     low, high : int or float
     bins : int, optional
-        Default: one for each whole number.
+        Number of bins. Default: one for each whole number.
 
     Raises
     ------
@@ -66,16 +66,16 @@ class Numbers:
                 what = "a whole number" if field == "bins" else "a number"
                 raise InputError(f"{where}: {field} must be {what}, got {value!r}")
         if not (np.isfinite([self.low, self.high]).all() and self.low < self.high):
-            raise InputError(f"{where} go from {self.low} to {self.high}: the end must be beyond the start")
+            raise InputError(f"{where} go from {self.low} to {self.high}; the end must exceed the start")
         if self.bins is None:
             if self.low % 1 or self.high % 1:
-                raise InputError(f"{where}: say how many, their ends being no whole numbers")
+                raise InputError(f"{where}: give their number, because their ends are not whole numbers")
             object.__setattr__(self, "bins", int(self.high - self.low))
         if not 1 <= self.bins <= MOST_BINS:
-            raise InputError(f"{where}: {self.bins:,} of them; there may be 1 … {MOST_BINS:,}")
+            raise InputError(f"{where}: their number must be in 1 … {MOST_BINS:,}, got {self.bins:,}")
 
     def edges(self, at: ArrayLike) -> NDArray[Any]:
-        """The numbers where bins begin; whole if all are."""
+        """The lower ends of bins; integers if all edges are whole numbers."""
         edges = self.low + np.asarray(at) * ((self.high - self.low) / self.bins)
         return edges.astype(np.int64) if self.whole else edges
 
@@ -85,26 +85,28 @@ class Numbers:
         return self.low % 1 == 0 and (self.high - self.low) % self.bins == 0
 
     def ends(self, first: ArrayLike, end: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Where runs of bins begin and end."""
+        """The lower and the upper end of runs of bins."""
         return self.edges(first), self.edges(end)
 
     def position(self, text: str) -> int:
-        """The bin that begins at a number; of the upper end, the number of bins."""
+        """The bin that begins at a number; for the upper end of the axis, the number of bins."""
         try:
             value = float(text)
         except ValueError:
-            raise InputError(f"{self.name}: {text!r} is no number") from None
+            raise InputError(f"{self.name}: {text!r} is not a number") from None
         at = (value - self.low) / ((self.high - self.low) / self.bins)
         if not 0 <= at <= self.bins:
             raise InputError(f"{self.name}: {text} is not within {self.low:g} … {self.high:g}")
         if abs(at - round(at)) > 1e-9 * self.bins:
             low, high = self.edges([floor(at), floor(at) + 1])
-            raise InputError(f"{self.name}: {text} is inside a bin, from {low} to {high}: ask for whole bins")
+            raise InputError(
+                f"{self.name}: {text} is inside a bin, from {low} to {high}; ranges consist of whole bins"
+            )
         return round(at)
 
     @property
     def labels(self) -> list[str]:
-        """What each bin is called: where it begins."""
+        """The label of each bin: its lower end."""
         return [str(edge) for edge in self.edges(np.arange(self.bins)).tolist()]
 
     def as_dict(self) -> dict[str, Any]:
@@ -114,7 +116,7 @@ class Numbers:
 
 @dataclass(frozen=True)
 class Dates:
-    """Equal bins of whole days from the day `low` up to, and without, the day `high`.
+    """Equal bins of whole days from the day `low` to the day `high`, which is excluded.
 
     Parameters
     ----------
@@ -123,7 +125,7 @@ class Dates:
     low, high : str
         ISO 8601 dates.
     bins : int, optional
-        Default: one for each day.
+        Number of bins. Default: one for each day.
 
     Raises
     ------
@@ -147,33 +149,33 @@ class Dates:
         object.__setattr__(self, "bins", self.days.bins)
         if not self.days.whole:
             raise InputError(
-                f"the bins of {self.name!r}: the days from {self.low} to {self.high} are no multiple of "
-                f"{self.bins}"
+                f"the bins of {self.name!r}: the number of days from {self.low} to {self.high} is not a "
+                f"multiple of {self.bins}"
             )
 
     @cached_property
     def days(self) -> Numbers:
-        """The same bins in days since 1970."""
+        """The same bins, in days since 1970-01-01."""
         return Numbers(self.name, self._day(self.low), self._day(self.high), self.bins)
 
     def _day(self, text: str) -> int:
         try:
             return int(np.datetime64(text, "D").astype(np.int64))
         except (ValueError, TypeError):
-            raise InputError(f"{self.name}: {text!r} is no date; write it as 2013-12-31") from None
+            raise InputError(f"{self.name}: {text!r} is not a date; write it as 2013-12-31") from None
 
     def ends(self, first: ArrayLike, end: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Where runs of bins begin and end, as ISO dates."""
+        """The first day of runs of bins, and the day after the last, as ISO dates."""
         begins, stops = (days.astype("datetime64[D]") for days in self.days.ends(first, end))
         return np.datetime_as_string(begins), np.datetime_as_string(stops)
 
     def position(self, text: str) -> int:
-        """The bin that begins at a date; of the upper end, the number of bins."""
+        """The bin that begins at a date; for the upper end of the axis, the number of bins."""
         return self.days.position(str(self._day(text)))
 
     @property
     def labels(self) -> list[str]:
-        """What each bin is called: when it begins."""
+        """The label of each bin: its first day."""
         return [str(text) for text in self.ends(np.arange(self.bins), np.arange(self.bins))[0]]
 
     def as_dict(self) -> dict[str, Any]:
@@ -183,15 +185,15 @@ class Dates:
 
 @dataclass(frozen=True, eq=False)
 class Names:
-    """Bins that have names; ranges of them hold both their ends.
+    """Bins that have names; a range of names includes both ends.
 
     Parameters
     ----------
     name : str
     names : array of str
-        In their order along the axis.
+        The names, in their order along the axis.
     hierarchy : Hierarchy, optional
-        Where they are the regions of its last level, in an order in which each of its regions is a run.
+        The hierarchy whose last level has these names. They are ordered so that each of its regions is a run.
     """
 
     name: str
@@ -200,12 +202,12 @@ class Names:
 
     @classmethod
     def of(cls, name: str, hierarchy: Hierarchy) -> Names:
-        """The finest regions of a hierarchy."""
+        """An axis of the regions of a hierarchy's last level."""
         return cls(name, hierarchy.names[-1][tree_order(hierarchy)[-1]], hierarchy)
 
     @property
     def bins(self) -> int:
-        """How many."""
+        """Number of bins."""
         return int(self.names.size)
 
     def ends(self, first: ArrayLike, end: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -216,12 +218,12 @@ class Names:
         """The bin of a name."""
         at = np.flatnonzero(self.names == text)
         if not at.size:
-            raise InputError(f"{self.name}: there is no {text!r}; there are {listed(self.names)}")
+            raise InputError(f"{self.name}: unknown name {text!r}; the names are {listed(self.names)}")
         return int(at[0])
 
     @property
     def labels(self) -> list[str]:
-        """Their names."""
+        """The names of the bins."""
         return [str(name) for name in self.names]
 
     def as_dict(self) -> dict[str, Any]:
@@ -234,13 +236,13 @@ Axis = Numbers | Dates | Names
 
 def _check_name(name: Any) -> None:
     if not isinstance(name, str) or not name:
-        raise InputError(f"an axis is named by a text, that of its column, not {name!r}")
+        raise InputError(f"the name of an axis must be the name of its column, a text; got {name!r}")
 
 
 def span(axis: Axis, low: str, high: str) -> tuple[int, int]:
-    """The bins, the last one excluded, of a range in words; an empty end is the axis's own.
+    """The first bin of a range given as text, and the bin after its last; an empty end is the axis's end.
 
-    Ranges of numbers and dates go up to, and without, their upper end; ranges of names hold both.
+    Ranges of numbers and dates exclude their upper end; ranges of names include it.
     """
     first = axis.position(low) if low else 0
     end = axis.position(high) + isinstance(axis, Names) if high else axis.bins
@@ -250,7 +252,7 @@ def span(axis: Axis, low: str, high: str) -> tuple[int, int]:
 
 
 def axis_of(told: Mapping[str, Any], names: ArrayLike) -> Axis:
-    """An axis from a manifest; `names` are those of its bins, if it has names."""
+    """The axis that a manifest describes; `names` are the names of its bins, for an axis of names."""
     if told["kind"] == "names":
         return Names(told["name"], np.asarray(names, dtype=object))
     kind: Any = {"numbers": Numbers, "dates": Dates}[told["kind"]]
@@ -259,7 +261,7 @@ def axis_of(told: Mapping[str, Any], names: ArrayLike) -> Axis:
 
 
 def tree_order(hierarchy: Hierarchy) -> tuple[Ints, ...]:
-    """For each level, the positions of its regions in an order in which every region is a run of leaves.
+    """For each level, its regions in an order in which every region is a run of leaves.
 
     Examples
     --------
@@ -267,7 +269,7 @@ def tree_order(hierarchy: Hierarchy) -> tuple[Ints, ...]:
     >>> [order.tolist() for order in tree_order(places)]
     [[0], [0, 1], [0, 2, 1]]
     """
-    place = np.zeros(1, dtype=np.int64)  # of each region of a level in the new order
+    place = np.zeros(1, dtype=np.int64)  # the position of each region of a level in the new order
     orders = [place]
     for parent in hierarchy.tree.levels:
         orders.append(np.argsort(place[np.asarray(parent)], kind="stable"))

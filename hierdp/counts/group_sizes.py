@@ -24,5 +24,5 @@ class GroupSizes:
 
     @property
     def groups(self) -> int:
-        """Number of groups; public, as in the papers."""
+        """Number of groups. It is public, as in the papers."""
         return int(self.counts[0].sum())

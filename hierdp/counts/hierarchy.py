@@ -1,4 +1,4 @@
-"""Named regions over a tree: nation → state → county, and where a name stands in it."""
+"""Named regions over a tree: nation → state → county."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Names = NDArray[np.object_]
 
 @dataclass(frozen=True, eq=False)
 class Hierarchy:
-    """Regions by level, each inside one region of the level above. Public: it says nothing of any count.
+    """Regions by level, each inside one region of the level above. Public: it contains no counts.
 
     Every region above the last level holds at least one of the level below, so the leaves of `tree` are
     the regions of the last level, in its order.
@@ -31,17 +31,17 @@ class Hierarchy:
     Parameters
     ----------
     levels : sequence of str
-        Names of the levels, that of the root first.
+        Names of the levels, from the root.
     names : sequence of str arrays
-        Names of the regions of each level; the root's is one. A name occurs once in a level, and may
-        occur again at another (the state and the city of New York).
+        Names of the regions of each level; the root level has one. Names are unique within a level. They may
+        repeat across levels (the state and the city of New York).
     tree : Tree
-        Who lies in whom, in the order of `names`.
+        The parent of each region, in the order of `names`.
 
     Raises
     ------
     InputError
-        If the three do not fit each other, or a name occurs twice in a level.
+        If the three arguments do not fit each other, or a name occurs twice in a level.
 
     Examples
     --------
@@ -68,7 +68,7 @@ class Hierarchy:
         if not len(levels) == len(names) == self.tree.depth + 1 or self.tree.depth == 0:
             raise InputError(
                 f"{len(levels)} level names and {len(names)} lists of regions do not fit {self.tree}: "
-                "give one of each a level, the root's included, and at least one level below the root"
+                "give one of each per level, including the root, and at least one level below the root"
             )
         if len(set(levels)) < len(levels):
             raise InputError(f"the levels {listed(levels)} are not all different; rename one")
@@ -91,12 +91,12 @@ class Hierarchy:
         root: str = "all",
         root_level: str = "root",
     ) -> Hierarchy:
-        """The hierarchy that columns spell out, one row a region of the last level (or many rows).
+        """A hierarchy from columns of region names, with one or more rows for each region of the last level.
 
         Parameters
         ----------
         columns : mapping of arrays, or DataFrame
-            Region names of any type; numbers are turned to text (1 and 1.0 to "1"), text stays as it is.
+            Region names of any type. Numbers are converted to text (1 and 1.0 become "1").
         levels : sequence of str
             Columns from coarse to fine, without the root.
         root, root_level : str
@@ -105,8 +105,8 @@ class Hierarchy:
         Raises
         ------
         InputError
-            Levels that are none, repeated or unknown; a missing name (null, NaN, empty); a region with two
-            parents; columns without rows or of unequal length.
+            If levels are empty, repeated or unknown, a name is missing (null, NaN, empty), a region has two
+            parents, or columns have no rows or unequal lengths.
         """
         levels = as_names(levels)
         if not levels:
@@ -114,7 +114,7 @@ class Hierarchy:
         if len({root_level, *levels}) <= len(levels):
             raise InputError(
                 f"a level is repeated: {listed((root_level, *levels))} (the first is the root's); "
-                "each level needs a name and a column of its own"
+                "each level needs its own name and column"
             )
         names, parents = [np.array([root], dtype=object)], []
         above: Ints | None = None
@@ -124,13 +124,15 @@ class Hierarchy:
             region, found = factor(columns[level])
             above = np.zeros(region.size, dtype=np.int64) if above is None else above
             if region.size != above.size:
-                raise InputError(f"column {level!r} has {region.size} rows, those before it {above.size}")
+                raise InputError(
+                    f"column {level!r} has {region.size} rows; the columns before it have {above.size}"
+                )
             if region.size == 0:
                 raise InputError("the table of regions has no rows")
             if (region < 0).any():
                 raise InputError(
                     f"row {np.argmax(region < 0) + 1}, column {level!r}: the region is missing; "
-                    "each row needs one at every level"
+                    "each row needs a region at every level"
                 )
             order = np.argsort(found)
             region = np.argsort(order)[region]
@@ -143,7 +145,7 @@ class Hierarchy:
                     f"region {found[order[region[row]]]!r} of level {level!r} has two parents, "
                     f"{listed(sorted([names[-1][above[row]], names[-1][parent[region[row]]]]))}: "
                     f"{_wrong_order(columns, levels)}make names "
-                    "unique, e.g. prefix each with its parent's (the state's code before the county's)"
+                    "unique, for example by prefixing each with its parent's (state code + county code)"
                 )
             names.append(found[order])
             parents.append(parent)
@@ -152,12 +154,12 @@ class Hierarchy:
 
     @classmethod
     def flat(cls, name: str, values: ArrayLike, root: str = "all", root_level: str = "root") -> Hierarchy:
-        """One level below the root, called `name`, of the distinct `values`."""
+        """A hierarchy with one level below the root, called `name`, with the distinct `values` as regions."""
         return cls.from_columns({name: values}, [name], root, root_level)
 
     @property
     def size(self) -> int:
-        """Number of regions at all levels, the root included."""
+        """Number of regions at all levels, including the root."""
         return self.tree.size
 
     @cached_property
@@ -167,23 +169,23 @@ class Hierarchy:
         return pd.Index(self.names[-1], dtype=object)
 
     def positions(self, names: ArrayLike) -> Ints:
-        """Positions within the last level of regions by name, -1 for unknown or missing ones.
+        """Positions of regions within the last level, by name; -1 for unknown or missing names.
 
         Parameters
         ----------
         names : array, shape (n,)
-            Of any type, read as `from_columns` reads it.
+            Names of any type, converted as in `from_columns`.
 
         Returns
         -------
         int64 array, shape (n,)
         """
         codes, found = factor(names)
-        # A missing name has code -1, which reads the -1 appended at the end.
+        # A missing name has code -1, which indexes the -1 appended at the end.
         return np.append(self._index.get_indexer(found), -1).astype(np.int64)[codes]  # type: ignore[arg-type]
 
     def path(self, level: int, position: int) -> tuple[str, ...]:
-        """Names from the root down to the region at a position within a level (0 is the root's)."""
+        """Names from the root down to the region at a position within a level (level 0 is the root)."""
         if not (0 <= level < len(self.levels) and 0 <= position < self.names[level].size):
             raise IndexError(f"no region {position} at level {level} of {self!r}")
         walk = []
@@ -193,7 +195,7 @@ class Hierarchy:
         return (self.names[0][0], *reversed(walk))
 
     def columns(self) -> dict[str, Names]:
-        """For each level below the root, the region each leaf lies in; the inverse of `from_columns`."""
+        """For each level below the root, the region of each leaf; the inverse of `from_columns`."""
         at = np.arange(self.names[-1].size)
         out = {}
         for level in range(self.tree.depth, 0, -1):
@@ -202,18 +204,18 @@ class Hierarchy:
         return dict(reversed(out.items()))
 
     def with_unknown(self, name: str) -> Hierarchy:
-        """The same with one region more, called `name`, at each level below the root, each in the last.
+        """The same hierarchy with an additional region `name` at each level below the root, in a chain.
 
-        It is there whether or not any row needs it, so that the regions of a release do not depend on
-        the data. Positions change: regions stay sorted by name.
+        The region is added whether or not any row needs it, so that the regions of a release do not depend
+        on the data. Positions change, because regions stay sorted by name.
 
         Raises
         ------
         InputError
-            If the name is empty or a region has it already.
+            If the name is empty, or a region has this name already.
         """
         if not isinstance(name, str) or not name:
-            raise InputError(f"the name of the unknown region must be a text that is not empty, got {name!r}")
+            raise InputError(f"the name of the unknown region must be a non-empty text, got {name!r}")
         for level, regions in zip(self.levels, self.names, strict=True):
             if (regions == name).any():
                 raise InputError(
@@ -223,7 +225,7 @@ class Hierarchy:
         return Hierarchy.from_columns(columns, self.levels[1:], self.names[0][0], self.levels[0])
 
     def frame(self) -> DataFrame:
-        """All regions in level order: `level` (0 is the root's), `level_name`, `region`, `parent`."""
+        """All regions in level order: `level` (0 is the root), `level_name`, `region`, `parent`."""
         import pandas as pd
 
         parents = [np.array([None], dtype=object)]
@@ -245,10 +247,10 @@ class Hierarchy:
 
 
 def _wrong_order(columns: Any, levels: Sequence[str]) -> str:
-    """A question for whoever gave the levels, where another order of them makes a hierarchy; else nothing."""
+    """A hint if another order of the levels forms a hierarchy; else an empty text."""
     codes = {level: factor(columns[level])[0] for level in levels if level in columns}
     if len({column.size for column in codes.values()}) > 1 or any((c < 0).any() for c in codes.values()):
-        return ""  # these are faults of their own
+        return ""  # other messages report these errors
     order = sorted(codes, key=lambda level: int(codes[level].max()))  # by the number of regions
     if all(_one_each(codes[below], codes[above]) for above, below in pairwise(order)):
         fits = "reversed" if order == list(levels)[::-1] else "in another order"
@@ -257,28 +259,28 @@ def _wrong_order(columns: Any, levels: Sequence[str]) -> str:
 
 
 def _one_each(region: Ints, above: Ints) -> bool:
-    """Whether each region lies in one region above only."""
+    """Whether each region lies in exactly one region of the level above."""
     parent = np.empty(int(region.max()) + 1, dtype=np.int64)
     parent[region] = above
     return bool((parent[region] == above).all())
 
 
 def as_names(names: Sequence[str]) -> tuple[str, ...]:
-    """A tuple of names, a lone one (a `str` is a sequence too) taken as one."""
+    """A tuple of names; a single `str` is one name, not a sequence of characters."""
     return (names,) if isinstance(names, str) else tuple(names)
 
 
 def factor(values: ArrayLike) -> tuple[Ints, Names]:
     """Codes of region names, and the distinct names as text in order of appearance; missing is -1.
 
-    Text is made of the distinct values only: ten million rows of a few thousand regions cost one hash each.
+    Only the distinct values are converted to text, so each row costs one hash.
     """
     import pandas as pd
 
     raw: Any = values
     if hasattr(raw, "to_pandas"):  # Arrow, Polars
         raw = raw.to_pandas()
-    elif not hasattr(raw, "dtype"):  # NumPy would turn a NaN among texts to "nan"; objects stay what they are
+    elif not hasattr(raw, "dtype"):  # NumPy would convert a NaN among strings to "nan"; object arrays do not
         raw = pd.Series(list(raw), dtype=object)
     codes, found = pd.factorize(raw)
     texts: Iterable[str | None] = map(_text, found)
@@ -287,7 +289,7 @@ def factor(values: ArrayLike) -> tuple[Ints, Names]:
 
 
 def _text(value: Any) -> str | None:
-    """A region's name as text, None where it is missing; `tables` says the same in SQL."""
+    """A region's name as text, or None if it is missing; `tables` has the same rules in SQL."""
     if isinstance(value, str):
         return str(value) or None
     if value is None or value != value:  # NaN and NaT differ from themselves

@@ -1,4 +1,4 @@
-"""Counts by size in their two forms: H (groups of each size) and Hc (groups of at most that size)."""
+"""Two forms of counts by size: H (groups of each size) and Hc (groups of at most each size)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the rows of a released table are: regions and sizes, cells along axes, or boxes."""
+"""The layout of a released table: its rows are regions and sizes, cells along axes, or boxes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def is_cells(settings: Mapping[str, Any], table: DataFrame) -> bool:
 def cells_at(
     table: DataFrame, settings: Mapping[str, Any], regions: Regions, level: int
 ) -> tuple[list[Ints], Ints]:
-    """Where the cells of a level lie on each axis, and their counts.
+    """The position of each cell of a level along each axis, and its count.
 
     Raises
     ------

@@ -1,9 +1,9 @@
-"""Counts of groups by size where few of the sizes occur: runs (size, groups), a row a region.
+"""Sparse counts of groups by size: runs (size, groups), one row per region.
 
-A hundred thousand possible sizes in three thousand regions are gigabytes of zeros. In runs, cost follows the
-sizes that occur. One row of runs is a histogram in all three of the forms of Kuo et al. 2018 (§3): H, as it
-stands; Hg, the sizes of all groups in order, each run that many times its size; and Hc, whose steps are at
-the sizes and as high as the counts.
+A hundred thousand possible sizes in three thousand regions would be gigabytes of zeros. The cost of runs
+depends only on the sizes that occur. One row of runs represents all three histograms of Kuo et al. 2018 (§3):
+H, the groups of each size; Hg, the sorted list of all groups' sizes, in which each size is repeated as often
+as its count; and Hc, a step function with a step at each size, as high as its count.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ from models.arithmetic.segments import by_segment
 from models.tree import Tree
 
 LARGEST_SIZE = 2**31 - 1
-"""Of a group, where nothing else is said; larger ones count as of this size."""
+"""The default largest size of a group; larger groups are counted in this size (top-coded)."""
 
 
 @dataclass(frozen=True, eq=False)
 class Runs:
-    """Groups by size, a row a region: row r has ``counts[i]`` groups of size ``sizes[i]`` for its entries i.
+    """Groups by size, one row per region: row r has ``counts[i]`` groups of size ``sizes[i]`` for its runs i.
 
     Parameters
     ----------
     offsets : int array, shape (rows + 1,)
-        Row r is ``offsets[r]:offsets[r + 1]`` of the other two.
+        Row r is the slice ``offsets[r]:offsets[r + 1]`` of the other two arrays.
     sizes : int array, shape (runs,)
-        At least 0; rising within a row.
+        At least 0; strictly increasing within a row.
     counts : int array, shape (runs,)
         At least 1.
 
     Raises
     ------
     ValueError
-        If that is not so.
+        If the arrays violate these conditions.
 
     Examples
     --------
@@ -62,12 +62,14 @@ class Runs:
         offsets, sizes, counts = self.offsets, self.sizes, self.counts
         fits = offsets.size and offsets[0] == 0 and offsets[-1] == sizes.size == counts.size
         if not fits or np.any(np.diff(offsets) < 0):
-            raise ValueError("offsets must rise from 0 to the number of runs, of sizes as of counts")
+            raise ValueError(
+                "offsets must increase from 0 to the length of sizes, which equals that of counts"
+            )
         rises = sizes[1:] > sizes[:-1]
         starts = offsets[1:-1]
-        rises[starts[(starts > 0) & (starts < sizes.size)] - 1] = True  # from row to row anything goes
+        rises[starts[(starts > 0) & (starts < sizes.size)] - 1] = True  # no condition between rows
         if not rises.all():
-            raise ValueError("the sizes of a row must rise: add up groups of one size")
+            raise ValueError("sizes must increase strictly within a row; merge runs of equal size")
         if sizes.size and (sizes.min() < 0 or counts.min() < 1):
             raise ValueError("sizes must be at least 0, counts at least 1")
 
@@ -80,7 +82,7 @@ class Runs:
 
     @classmethod
     def from_rows(cls, rows: Iterable[tuple[ArrayLike, ArrayLike]]) -> Self:
-        """From a pair of sizes and counts a row, in any order; groups of one size are added up."""
+        """From a pair (sizes, counts) per row, in any order; counts of equal sizes are added up."""
         pairs = [(np.asarray(size, np.int64), np.asarray(count, np.int64)) for size, count in rows]
         empty = np.empty(0, np.int64)
         row = np.repeat(np.arange(len(pairs)), [size.size for size, _ in pairs])
@@ -89,7 +91,7 @@ class Runs:
 
     @classmethod
     def added(cls, row: Ints, sizes: Ints, counts: Ints, rows: int) -> Self:
-        """From triples of row, size and count, in any order; groups of one row and size are added up."""
+        """From triples (row, size, count), in any order; counts of equal rows and sizes are added up."""
         held = np.flatnonzero(counts)
         order = held[np.lexsort((sizes[held], row[held]))]
         row, sizes, counts = row[order], sizes[order], counts[order]
@@ -101,7 +103,7 @@ class Runs:
 
     @classmethod
     def stacked(cls, parts: Iterable[Runs]) -> Self:
-        """The rows of all of them, in order."""
+        """The rows of all parts, in order."""
         parts = list(parts)
         lengths = np.concatenate([np.diff(part.offsets) for part in parts])
         offsets = np.concatenate([[0], np.cumsum(lengths)])
@@ -120,7 +122,7 @@ class Runs:
 
     @property
     def distinct(self) -> Ints:
-        """How many sizes occur in each row, shape (rows,)."""
+        """Number of sizes that occur in each row, shape (rows,)."""
         return np.diff(self.offsets)
 
     @property
@@ -148,24 +150,24 @@ class Runs:
         return Runs.from_rows(self.of(row) for row in np.asarray(rows).tolist())
 
     def capped(self, max_size: int) -> Runs:
-        """The same, with all larger groups of size `max_size`."""
+        """The same groups, with sizes above `max_size` replaced by `max_size`."""
         if not self.sizes.size or self.sizes.max() <= max_size:
             return self
         return Runs.added(self.row, np.minimum(self.sizes, max_size), self.counts, self.rows)
 
     def summed(self, into: Ints, rows: int) -> Runs:
-        """The groups of row r in row ``into[r]`` of so many rows."""
+        """A table of `rows` rows in which the groups of row r are added to row ``into[r]``."""
         return Runs.added(np.asarray(into)[self.row], self.sizes, self.counts, rows)
 
     def summed_up(self, tree: Tree) -> Runs:
-        """Rows for all nodes of a tree from those of its last level, which must hold all its leaves."""
+        """Rows for all nodes of a tree, from those of its last level, which must contain all its leaves."""
         levels = [self]
         for parents, above in zip(reversed(tree.levels), reversed(tree.level_sizes[:-1]), strict=True):
             levels.append(levels[-1].summed(np.asarray(parents), int(above)))
         return Runs.stacked(reversed(levels))
 
     def dense(self, max_size: int) -> Ints:
-        """As an array, shape (rows, max_size + 1): for few rows and small sizes."""
+        """A dense array, shape (rows, max_size + 1), for few rows and small sizes."""
         table = np.zeros((self.rows, max_size + 1), dtype=np.int64)
         table[self.row, self.sizes] = self.counts
         return table
@@ -179,7 +181,7 @@ class SizeRuns:
     ----------
     hierarchy : Hierarchy
     runs : Runs
-        A row a region, of all levels, in level order.
+        One row per region of all levels, in level order.
     """
 
     hierarchy: Hierarchy
@@ -187,7 +189,7 @@ class SizeRuns:
 
     @classmethod
     def of(cls, data: GroupSizes) -> SizeRuns:
-        """The same counts, without their zeros."""
+        """The same counts, without zeros."""
         return cls(data.hierarchy, Runs.from_dense(data.counts))
 
     @property
@@ -202,7 +204,7 @@ def _offsets(row: Ints, rows: int) -> Ints:
 
 
 def cumulative_of(sizes: Ints, counts: Ints, length: int) -> Ints:
-    """Hc: for each size under `length`, how many groups are no larger; dense, so a row at a time.
+    """Hc of one row, dense: for each size below `length`, the number of groups of at most that size.
 
     Examples
     --------
@@ -216,7 +218,7 @@ def cumulative_of(sizes: Ints, counts: Ints, length: int) -> Ints:
 
 
 def runs_of_cumulative(cumulated: Ints, start: int = 0) -> tuple[Ints, Ints]:
-    """The runs of Hc, dense and non-decreasing, whose first entry is of size `start`.
+    """The runs of a dense, non-decreasing Hc whose first entry is for size `start`.
 
     Examples
     --------
@@ -230,7 +232,7 @@ def runs_of_cumulative(cumulated: Ints, start: int = 0) -> tuple[Ints, Ints]:
 
 
 def unattributed(sizes: Ints, counts: Ints, start: int, stop: int) -> Ints:
-    """Hg from the `start`-th to before the `stop`-th smallest group: as much of it as is wanted at a time.
+    """The slice ``Hg[start:stop]``: the sizes of the `start`-th to the (`stop` − 1)-th smallest group.
 
     Examples
     --------
@@ -242,7 +244,7 @@ def unattributed(sizes: Ints, counts: Ints, start: int, stop: int) -> Ints:
 
 
 def runs_of_sorted(ordered: Ints) -> tuple[Ints, Ints]:
-    """The runs of Hg: sizes in order, a group each.
+    """The runs of Hg, the sorted sizes of all groups.
 
     Examples
     --------
@@ -256,9 +258,9 @@ def runs_of_sorted(ordered: Ints) -> tuple[Ints, Ints]:
 
 
 def resized(sizes: Ints, counts: Ints, groups: int, smallest: int) -> tuple[Ints, Ints]:
-    """The largest so many groups; where there are fewer, others of the smallest size there is.
+    """The `groups` largest groups; if there are fewer, groups of size `smallest` are added.
 
-    One entity more or less, with or without a group of its own, changes one of these groups by one, or none.
+    Adding or removing one entity, with or without its own group, changes at most one of these groups, by one.
 
     Examples
     --------

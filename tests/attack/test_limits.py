@@ -65,7 +65,7 @@ def test_little_memory(megabytes):
         assert done.returncode == 1
         assert done.stderr.splitlines() == [
             f"Error: the limit on this process's memory (ulimit -v {megabytes * 1024}) is too low: "
-            "hierdp needs 2000000 or more. Nothing was read or written"
+            "hierdp needs at least 2000000. Nothing was read or written"
         ]
     elif done.returncode:
         assert "out of memory" in done.stderr

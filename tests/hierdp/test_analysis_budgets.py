@@ -194,7 +194,7 @@ def test_the_matrix_mechanism_on_few_bins():
         )
     with pytest.raises(InputError, match="512"):
         matrix_mechanism.eigen(np.eye(513))
-    with pytest.raises(InputError, match="tell all bins apart"):
+    with pytest.raises(InputError, match="exactly the same queries"):
         matrix_mechanism.eigen(WHOLE.gram(3))
 
 

@@ -195,9 +195,9 @@ def test_a_file_that_is_none_of_ours_is_left_alone(tmp_path, what):
 
 
 def test_what_cannot_be_kept_is_said_before_it_is_run(tmp_path):
-    with pytest.raises(InputError, match="no folder"):
+    with pytest.raises(InputError, match="does not exist; create it first"):
         audit(SOME, RUNS, results=tmp_path / "none" / "a.parquet")
-    with pytest.raises(InputError, match="no name to be known again by"):
+    with pytest.raises(InputError, match="cannot be saved, because it has no name"):
         audit(SOME, RUNS, source=lambda seed: SimulatedNoise(seed), results=tmp_path / "a.parquet")
 
 
@@ -252,15 +252,15 @@ def test_a_kill_loses_the_case_it_was_at(tmp_path):
 @pytest.mark.slow
 def test_an_interrupt_leaves_what_was_found_on_the_screen(tmp_path):
     died = killed(signal.SIGINT)
-    stopped = f"Stopped after 2 of {KILLED_CASES} cases; begun again, it goes on from there"
+    stopped = f"Stopped after 2 of {KILLED_CASES} cases"
     assert died.returncode == 130
     assert died.stdout.count("under the claim") == 2
-    assert f"{stopped} only with" in died.stderr
+    assert f"{stopped}; use --out to be able to continue." in died.stderr
     assert "Traceback" not in died.stderr
     out = tmp_path / "a.parquet"
     died = killed(signal.SIGTERM, "--out", str(out))
     assert died.returncode == 143
-    assert f"{stopped}." in died.stderr
+    assert f"{stopped}; the same command continues from there." in died.stderr
     assert len(pd.read_parquet(out)) == 2
 
 

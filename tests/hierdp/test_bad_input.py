@@ -61,8 +61,8 @@ COMMANDS = {
     "columns with blanks": (
         sizes_of("blank columns.csv"), "column ' n' of the data has a blank at an end of its name: strip it"
     ),
-    "a range beyond the bins": ("analyze 120 --epsilon 1 --range 90:200", "range '90:200': it must hold"),
-    "no paper": ("reproduce", "say which paper; there are: kuo2018"),
+    "a range beyond the bins": ("analyze 120 --epsilon 1 --range 90:200", "range '90:200' must contain a bin"),
+    "no paper": ("reproduce", "PAPER is missing; choose from kuo2018"),
     "empty": (sizes_of("empty.csv"), "'empty.csv' is empty"),
     "no rows": (sizes_of("header.csv"), "the table has no rows"),
     "Latin 1": (sizes_of("latin.csv"), "line 2 of the CSV file cannot be read"),
@@ -128,7 +128,7 @@ COMMANDS = {
     "too many sizes": (SIZES.replace("--max-size 5", "--max-size 2147483647"), "choose a smaller max_size"),
     "a seed below 0": (SIZES + " --simulate -1", "--simulate"),
     "a name that is taken": (SIZES + " --unknown a", "level 'county' already has a region 'a'"),
-    "an empty name": (SIZES + " --unknown ''", "must be a text that is not empty"),
+    "an empty name": (SIZES + " --unknown ''", "must be a non-empty text"),
     "a group's name": (SIZES + " --unknown 3", "a group is called '3' already"),
     "nowhere": (SIZES.replace("--levels state,county", ""), "say where the regions are"),
     "both ways": (TABLED + " --levels state", "leave --levels out"),
@@ -165,7 +165,7 @@ COMMANDS = {
     ),
     "no time": ("verify --time-limit 0", "--time-limit"),
     "no time for the demo": ("demo --out out --time-limit -1", "--time-limit"),
-    "NaN seconds for the demo": ("demo --out out --time-limit nan", "--time-limit is nan"),
+    "NaN seconds for the demo": ("demo --out out --time-limit nan", "--time-limit must be a number of seconds, got nan"),
     "no instances": ("verify --instances 0", "--instances"),
     "a table that cannot be written": ("verify --out no/v.parquet", "there is no folder"),
     "the demo over a file": ("demo --out 'a file'", "a file exists and is kept"),
@@ -196,7 +196,7 @@ COMMANDS = {
     "an instance that is not there": ("verify --instance gone.npz", "there is no file gone.npz"),
     "an instance that is none": ("verify --instance 'a file'", "a file holds no instance of a model"),
     "an instance that is another archive": ("verify --instance odd.npz", "odd.npz"),
-    "no such paper": ("reproduce smith1999", "no paper 'smith1999'; there are"),
+    "no such paper": ("reproduce smith1999", "unknown paper 'smith1999'; choose from"),
     "a paper over a folder of mine": ("reproduce fioretto2019 --out mine", "mine exists and is kept"),
     "runs kept among files of mine": (
         "verify Chebyshev --backends highs --resume mine", "mine is there, and holds no finished runs"
@@ -284,7 +284,7 @@ CALLS = {
     "regions without a column": (lambda: sizes(levels=None, regions=PLACES), "say where the regions are"),
     "a size that is text": (lambda: sizes(max_size="5"), "max_size must be a whole number"),
     "a size that is a truth": (lambda: sizes(max_size=True), "max_size must be a whole number"),
-    "an unknown that is empty": (lambda: sizes(unknown=""), "not empty"),
+    "an unknown that is empty": (lambda: sizes(unknown=""), "non-empty"),
     "an unknown that is taken": (lambda: sizes(unknown="d"), "already has a region 'd'"),
     "no axes of a frame": (lambda: trips(axes={}), "no axes"),
     "an axis without columns": (lambda: trips(axes={"at": []}), "no column of regions"),

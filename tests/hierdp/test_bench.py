@@ -458,11 +458,11 @@ def test_by_the_command_line(tmp_path):
     done = run(
         main, f"bench run --minutes 1e-9 --backends fast --out {tmp_path}/n.parquet --data none".split()
     )
-    assert "runs before the end: the same command goes on" in " ".join(done.output.split())
+    assert "runs left; the same command continues" in " ".join(done.output.split())
     with mock.patch.object(runs, "solve", side_effect=KeyboardInterrupt):
         done = run(main, f"bench run --backends fast --out {tmp_path}/n.parquet --data none".split())
     assert done.exit_code == 130
-    assert "what was solved is kept" in " ".join(done.output.split())
+    assert "finished solves are saved" in " ".join(done.output.split())
     wrong = run(main, f"bench run --models Chebishev --out {tmp_path}/r.parquet --data none".split())
     assert wrong.exit_code == 2
     assert "no model Chebishev" in wrong.output

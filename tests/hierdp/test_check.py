@@ -575,7 +575,7 @@ def test_the_command(sizes, tmp_path):
     assert "All checks hold." in good.output
     bad = run("check", sizes, "--fingerprint", fingerprint)
     assert bad.exit_code == 1
-    assert "1 of 16 checks fail: do not rely on this release." in bad.output  # another fingerprint
+    assert "1 of 16 checks fail. Do not rely on this release." in bad.output  # another fingerprint
     change_cells(tmp_path / "out")
     bad = run("check", tmp_path / "out")
     assert bad.exit_code == 1

@@ -86,8 +86,8 @@ def run(command):
         ("release", "top-down"),
         ("release group-size", "Choose it without looking at the data"),
         ("release top-down", "far below 1 / number of people"),
-        ("verify", "Exit status 1 if anybody disagrees"),
-        ("solvers", "how to get the others"),
+        ("verify", "Exit status 1 if a backend disagrees"),
+        ("solvers", "how to install the others"),
         ("mechanisms", "what it protects"),
     ],
 )
@@ -340,7 +340,7 @@ def test_demo(tmp_path):
     assert (out / "demo.png").read_bytes().startswith(b"\x89PNG")
 
 
-STAYS = "True counts stay here, and so does the drawing of noise."
+STAYS = "True counts stay on this machine, where noise is drawn, too."
 
 
 @pytest.mark.parametrize(
@@ -348,9 +348,9 @@ STAYS = "True counts stay here, and so does the drawing of noise."
     [
         ("release group-size", STAYS),
         ("verify", "Instances are solved there."),
-        ("reproduce", "Runs are made there, noise and all"),
-        ("audit", "Runs are made there, noise and all"),
-        ("demo", "What is solved, after the noise, is solved there."),
+        ("reproduce", "All runs and their noise are made there"),
+        ("audit", "All runs and their noise are made there"),
+        ("demo", "Only problems with noisy counts are solved there."),
     ],
 )
 def test_help_says_what_leaves_this_machine(command, where):

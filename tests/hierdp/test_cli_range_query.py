@@ -113,13 +113,13 @@ def test_names_from_a_table_of_regions(people, tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "say which columns to cut into bins: --numbers, --dates or --names"),
+        ([], "no columns to divide into bins: give --numbers, --dates or --names"),
         (["--numbers", "age"], "--numbers age: write COLUMN=LOW:HIGH"),
         (["--numbers", "age=0:100:x"], "write COLUMN=LOW:HIGH"),
-        (["--numbers", "age=0:100:0"], "there is one bin at least"),
-        (["--numbers", "age=a:100"], "'a' is no number"),
+        (["--numbers", "age=0:100:0"], "the number of bins must be at least 1"),
+        (["--numbers", "age=a:100"], "'a' is not a number"),
         (["--numbers", "age=0:50"], "the value is outside the bins"),
-        (["--dates", "day=2013-01-01:soon"], "'soon' is no date"),
+        (["--dates", "day=2013-01-01:soon"], "'soon' is not a date"),
         (
             ["--numbers", "age=0:100", "--budget", "equal", "--share", "1"],
             "give --budget or --share, not both",
@@ -139,9 +139,9 @@ def test_mistakes_are_explained_and_nothing_is_written(people, tmp_path, words, 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "ask something: --range LOW:HIGH, or --file"),
-        (["--range", "20"], "'20': write LOW:HIGH, once an axis"),
-        (["--range", "age=0:10,age=0:20"], "once an axis"),
+        ([], "no query: give --range LOW:HIGH or --file"),
+        (["--range", "20"], "'20': write LOW:HIGH, once for each axis"),
+        (["--range", "age=0:10,age=0:20"], "once for each axis"),
         (["--range", "height=0:10"], "there is no axis 'height'; there are 'age'"),
         (["--range", "21:25"], "21 is inside a bin, from 20 to 25"),
         (["--range", "25:20"], "20 comes before 25"),
@@ -172,7 +172,7 @@ def test_a_box_must_name_its_axes(people, tmp_path):
         out,
     )
     asked = run("query", out, "--range", "0:20")
-    assert "say of which axis, 'age', 'state', as in age=0:20" in asked.output.replace("\n", " ")
+    assert "name the axis ('age', 'state'), as in age=0:20" in asked.output.replace("\n", " ")
 
 
 def test_with_regions_names_are_one_column(people, tmp_path):
@@ -181,7 +181,7 @@ def test_with_regions_names_are_one_column(people, tmp_path):
     made = run(*asked, *levels, "--names", "state,town")
     assert "with --regions, name one column, of the finest region" in made.output.replace("\n", " ")
     made = run(*asked, *levels, "--numbers", "age=0:100")
-    assert "--regions is for --names" in made.output
+    assert "--regions needs --names" in made.output
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,6 @@ def test_a_release_that_fails_its_check_fails_the_demo(demo, monkeypatch, which)
     done = demo()
     assert done.exit_code == 1
     told = " ".join(done.output.split())
-    assert f"/d/{which}: 1 of 2 checks fail: do not rely on this release." in told
+    assert f"/d/{which}: 1 of 2 checks fail. Do not rely on this release." in told
     assert told.count("All checks hold.") == 1
-    assert "a release fails its own check" in told
+    assert "a release fails its check" in told

@@ -114,7 +114,7 @@ def test_verify_tells_a_liar():
     done = run_list(["verify", "Chebyshev", "Isotonic", "--backends", "told to lie well", "--size", "9"])
     assert done.exit_code == 1
     assert "DISAGREES" in done.output
-    assert "Again: hierdp verify --instance" in done.output
+    assert "To repeat it: hierdp verify --instance" in done.output
 
 
 def run_list(command):
@@ -526,7 +526,7 @@ def test_verify_goes_on(monkeypatch):
     monkeypatch.setattr(verification, "solve", counted)
     stopped = run(VERIFY)
     assert stopped.exit_code == 130
-    assert "Finished runs are kept in kept: the same command goes on from there." in stopped.output
+    assert "Finished runs are saved in kept; the same command continues from there." in stopped.output
     before = len(names("kept"))
     assert before >= 2
     asked.extend([None] * 99)

@@ -91,7 +91,7 @@ def test_with_unknown():
         with pytest.raises(InputError, match=f"already has a region '{name}'"):
             places.with_unknown(name)
     for name in ("", None):
-        with pytest.raises(InputError, match="not empty"):
+        with pytest.raises(InputError, match="non-empty"):
             places.with_unknown(name)
 
 
@@ -128,7 +128,7 @@ GOOD = {"state": ["A", "A", "B"], "county": ["1", "2", "3"]}
         (GOOD | {"state": ["A", "A", float("nan")]}, ["state", "county"], "row 3, column 'state'"),
         (GOOD | {"state": ["", "A", "B"]}, ["state"], "row 1, column 'state'"),
         (GOOD | {"state": np.array([1.0, np.nan, 2.0])}, ["state"], "row 2, column 'state'"),
-        (GOOD | {"county": ["1", "2"]}, ["state", "county"], "'county' has 2 rows, those before it 3"),
+        (GOOD | {"county": ["1", "2"]}, ["state", "county"], "'county' has 2 rows; the columns before it have 3"),
         ({"state": []}, ["state"], "no rows"),
     ],
 )
@@ -138,7 +138,7 @@ def test_bad_columns(columns, levels, message):
 
 
 def test_two_parents_says_what_to_do():
-    with pytest.raises(InputError, match=r"make names unique, e\.g\. prefix"):
+    with pytest.raises(InputError, match="make names unique, for example by prefixing"):
         Hierarchy.from_columns({"s": ["A", "B"], "c": ["x", "x"]}, ["s", "c"])
 
 

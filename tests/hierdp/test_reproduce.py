@@ -142,11 +142,11 @@ def test_without_data_and_for_an_unknown_paper(tmp_path, monkeypatch):
     command = ["reproduce", "fioretto2019", "--quick", "--data", absent, "--out", str(tmp_path / "out")]
     done = CliRunner().invoke(main, command, catch_exceptions=False)
     assert done.exit_code == 0, done.output
-    assert "There is no folder" in done.output
+    assert "does not exist; parts that need" in done.output
     assert not (tmp_path / "out" / "table1_taxi.parquet").exists()
     unknown = CliRunner().invoke(main, ["reproduce", "smith1999"])
     assert unknown.exit_code == 2
-    assert "no paper 'smith1999'; there are: " in unknown.output
+    assert "unknown paper 'smith1999'; choose from " in unknown.output
 
 
 def test_taxi_files_that_do_not_add_up_are_refused(taxis, tmp_path):

@@ -425,7 +425,7 @@ BAD_CALLS = [
     ("group_sizes", {"regions": AB, "region": "c"}, "say where the regions are"),
     ("group_sizes", {"levels": None, "regions": AB}, "say where the regions are"),
     ("group_sizes", {"levels": None, "regions": AB, "region": "d"}, "no column 'd'"),
-    ("group_sizes", {"unknown": ""}, "not empty"),
+    ("group_sizes", {"unknown": ""}, "non-empty"),
     *[
         ("group_sizes", {"max_size": k}, "max_size must be a whole number")
         for k in (0, -1, 2.5, "5", True, 2**31)
