@@ -54,7 +54,7 @@ class Friendly(click.Group):
             with stopping(), plain_warnings():
                 return super().invoke(ctx)
         except click.ClickException as error:
-            error.message = visible(error.message)
+            escape(error)
             raise
         except CLICKS:
             raise
@@ -67,8 +67,13 @@ class Friendly(click.Group):
             if known is None and os.environ.get(DEBUG):
                 raise
             ended = known or unforeseen(failure)
-            ended.message = visible(ended.message)
+            escape(ended)
             raise ended from None
+
+
+def escape(error: click.ClickException) -> None:
+    """Escape control characters in the message of an error."""
+    error.message = visible(error.message)  # type: ignore[misc]  # Final in click's types only
 
 
 @contextmanager
@@ -160,7 +165,7 @@ class Ended(click.ClickException):
 
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)
-        self.exit_code = status
+        self.exit_code = status  # type: ignore[misc]  # a class variable in click's types
 
 
 @contextmanager

@@ -1,8 +1,9 @@
-"""Households like those of the 2010 census, as Fioretto & Van Hentenryck 2019 (§9) build them. Not real data.
+"""Synthetic households like those of the 2010 census, built as by Fioretto & Van Hentenryck 2019 (§9).
 
-Sizes 1 to 6, and 7 or more, add up to the published national totals (scaled to the paper's number of groups).
-Past 7, each size has r times as many groups as the one before it, in expectation, with r = n₇/n₆; and some
-outliers stand for group quarters. Which region a household is in is drawn with the regions' shares.
+The numbers of groups of sizes 1 to 6, and of 7 or more, are the published national totals, scaled to the
+paper's number of groups. Above 7, the expected number of groups of each size is r times that of the previous
+size, with r = n₇/n₆. Some outliers represent group quarters. The region of each household is drawn with the
+regions' shares.
 """
 
 from __future__ import annotations
@@ -41,12 +42,12 @@ def census(
     ----------
     seed : int
     groups, leaves, max_size : int
-        The paper's by default; at least 52 leaves, and sizes to at least 10.
+        Default: the paper's values. At least 1,000 groups, 52 leaves, and sizes to 10.
     homes : path, optional
-        A Parquet file of commuters with the columns ``origin_state``, ``origin_county``, ``workers``: its
-        workers' homes give states and counties their shares, and counties (states, where there are fewer
-        leaves than counties) are cut into equal parts until there are so many leaves, the largest parts
-        first. Without it, 52 states of lognormal size are.
+        A Parquet file of commuters with the columns ``origin_state``, ``origin_county``, ``workers``. The
+        workers' homes determine the shares of states and counties. Counties (or states, if there are fewer
+        leaves than counties) are divided into equal parts, the largest parts first, until there are enough
+        leaves. Default: 52 states of lognormal size are divided instead.
 
     Returns
     -------
@@ -59,8 +60,8 @@ def census(
     """
     if leaves < STATES or max_size < 10 or groups < 1_000:
         raise InputError(
-            f"{groups:,} groups, {leaves:,} leaves, sizes to {max_size:,}: a census needs 1,000 groups, "
-            f"{STATES} leaves and sizes to 10, at least"
+            f"{groups:,} groups, {leaves:,} leaves, sizes to {max_size:,}: a census needs at least "
+            f"1,000 groups, {STATES} leaves and sizes to 10"
         )
     rng = np.random.default_rng(seed)
     names, shares = _from_homes(homes, leaves) if homes else _invented(rng)
@@ -80,12 +81,12 @@ def census(
 
 
 def national(rng: np.random.Generator, groups: int, max_size: int) -> NDArray[np.int64]:
-    """The nation's groups by size, shape (max_size + 1,); they add up to `groups`."""
+    """Number of groups of each size in the nation, shape (max_size + 1,); the sum is `groups`."""
     outliers = rng.integers(10, max_size + 1, size=OUTLIERS)
     exact = np.array(PUBLISHED) / sum(PUBLISHED) * (groups - OUTLIERS)
     rounded = np.floor(exact).astype(np.int64)
     rounded[np.argsort(rounded - exact, kind="stable")[: groups - OUTLIERS - rounded.sum()]] += 1
-    # n₇ + n₈ + … = n₆ r/(1 − r) is the published last total.
+    # n₇ + n₈ + … = n₆ r/(1 − r) is the last published total.
     ratio = PUBLISHED[6] / (PUBLISHED[5] + PUBLISHED[6])
     tail = ratio ** np.arange(max_size - 6)
     counts = np.zeros(max_size + 1, dtype=np.int64)
@@ -110,7 +111,7 @@ def _invented(rng: np.random.Generator) -> tuple[list[tuple[str, str]], NDArray[
 
 
 def _parts(shares: NDArray[np.float64], leaves: int) -> NDArray[np.int64]:
-    """Into how many parts each county is cut: one at least, the largest parts being cut further."""
+    """The number of parts of each county, at least one; the largest parts are divided first."""
     cuts = np.ones(shares.size, dtype=np.int64)
     largest = [(-share, county) for county, share in enumerate(shares.tolist())]
     heapq.heapify(largest)

@@ -1,6 +1,6 @@
-"""County-to-county commuting in the United States: a country's worth of real origin/destination data.
+"""County-to-county commuting in the United States: real origin/destination data of a whole country.
 
-It does not ship; it is Table 1 of the American Community Survey 2009–2013, published by the Census Bureau.
+The data are not included. They are Table 1 of the American Community Survey 2009–2013 (Census Bureau).
 """
 
 from __future__ import annotations
@@ -27,28 +27,28 @@ STATES = {
     "30": "MT", "16": "ID", "56": "WY", "08": "CO", "35": "NM", "04": "AZ", "49": "UT", "32": "NV",
     "53": "WA", "41": "OR", "06": "CA", "02": "AK", "15": "HI", "72": "PR",  # Mountain, Pacific; Puerto Rico
 }  # fmt: skip
-"""Postal codes of the states by their FIPS codes, which is what the file has; neighbours near each other."""
+"""Postal codes of the states by FIPS code, as used in the file; neighbouring states are near each other."""
 
 
 def commuting(path: Path) -> Flows:
-    """Workers by county of home (axis ``origin``) and county of work (``destination``), both within states.
+    """Workers by county of residence (axis ``origin``) and of work (``destination``), both within states.
 
     Parameters
     ----------
     path : path
         A Parquet file with the columns ``origin_state``, ``origin_county``, ``dest_state``, ``dest_county``,
-        ``workers``. Its counties, at either end, are the public ones.
+        ``workers``. The counties that occur at either end are taken as public.
 
     Raises
     ------
     InputError
-        If there is no such file, or it cannot be read; see `hierdp.tables.flows`.
+        If the file does not exist or cannot be read; see `hierdp.tables.flows`.
     """
     import pandas as pd
 
     if not path.exists():
         raise InputError(
-            f"there is no {path}: get Table 1 of the American Community Survey's commuting flows"
+            f"{path} does not exist; get Table 1 of the American Community Survey's commuting flows"
         )
     columns = ("state", "county")
     ends = [pd.read_parquet(path, columns=[f"{end}_{c}" for c in columns]) for end in ("origin", "dest")]

@@ -1,7 +1,7 @@
-"""The histograms of DPBench (Hay et al. 2016): what papers on private histograms are compared on.
+"""The histograms of DPBench (Hay et al. 2016), the usual benchmark for private histograms.
 
-They do not ship; the benchmark's authors publish them in their repository `dpcomp-org/dpcomp_core`, folder
-``datafiles``. Those in one dimension have 4,096 bins, GOWALLA-2D has 256 × 256.
+They are not included. The benchmark's authors publish them in their repository `dpcomp-org/dpcomp_core`,
+folder ``datafiles``. One-dimensional histograms have 4,096 bins; GOWALLA-2D has 256 × 256.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from hierdp.errors import InputError, listed
 
 
 def names(folder: str | PathLike[str]) -> tuple[str, ...]:
-    """The data sets of a folder, in alphabetical order; none where there is no folder."""
+    """The data sets in a folder, in alphabetical order; empty if the folder does not exist."""
     return tuple(sorted(path.stem for path in Path(folder).glob("*.npy")))
 
 
@@ -26,25 +26,27 @@ def dpbench(folder: str | PathLike[str], name: str) -> NDArray[np.int64]:
     Parameters
     ----------
     folder : path
-        Holds ``NAME.npy``.
+        A folder that contains ``NAME.npy``.
     name : str
         ADULTFRANK, HEPTH, INCOME, NETTRACE, SEARCHLOGS or GOWALLA-2D.
 
     Returns
     -------
-    int64 array, an axis a dimension
+    int64 array with one axis per dimension
 
     Raises
     ------
     InputError
-        If there is no such file, or it does not hold whole numbers, 0 or more.
+        If the file does not exist, or contains anything but whole numbers of at least 0.
     """
     path = Path(folder) / f"{name}.npy"
     if not path.is_file():
-        here = f"; there are {listed(names(folder), most=30)}" if names(folder) else ""
-        raise InputError(f"there is no {path}: get datafiles/ of the repository dpcomp-org/dpcomp_core{here}")
+        here = f" (it has {listed(names(folder), most=30)})" if names(folder) else ""
+        raise InputError(
+            f"{path} does not exist{here}; get datafiles/ of the repository dpcomp-org/dpcomp_core"
+        )
     raw = np.load(path)
     counts: NDArray[np.int64] = raw.astype(np.int64)  # GOWALLA-2D is stored in floats
     if (counts != raw).any() or (counts < 0).any():
-        raise InputError(f"{path} holds something else than counts: whole numbers, 0 or more")
+        raise InputError(f"{path} does not contain counts; expected whole numbers of at least 0")
     return counts

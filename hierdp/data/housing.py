@@ -1,11 +1,12 @@
-"""Housing with a heavy tail, as Kuo et al. 2018 (§6.1) build it: partially synthetic. Not real data.
+"""Partially synthetic housing data with a heavy tail, built as by Kuo et al. 2018 (§6.1).
 
-In each state sizes 1 to 6, and 7 or more, are drawn with the shares of the published national table (the
-paper has each state's own, which is not at hand); past 7 each size has r times as many groups as the one
-before it, in expectation, with r = n₇/n₆; and 50 outliers of sizes up to 10,000 stand for group quarters.
-That is 50 a state, not in all: only so do the paper's 2,352 distinct sizes come about (here some 2,310). A
-state's groups are assigned to its counties at random, in proportion to the counties' sizes. With the paper's
-number of groups there are some 623 million people; the paper, with its states' own tables, has 605 million.
+In each state, sizes 1 to 6, and 7 or more, are drawn with the shares of the published national table. (The
+paper uses each state's own table, which we do not have.) Above 7, the expected number of groups of each size
+is r times that of the previous size, with r = n₇/n₆. In each state, 50 outliers of sizes up to 10,000
+represent group quarters. The number is per state, not in total: only then are there about as many distinct
+sizes as the paper's 2,352 (here about 2,310). A state's groups are assigned to its counties at random, in
+proportion to the counties' sizes. With the paper's number of groups there are about 623 million people; the
+paper, with the states' own tables, has 605 million.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ from hierdp.errors import InputError, listed
 GROUPS = 240_908_081
 MAX_SIZE = 10_000
 OUTLIERS = 50
-"""The paper's figures; the outliers are a state's."""
+"""The paper's values; `OUTLIERS` is per state."""
 
 WEST_COAST = ("06", "41", "53")
-"""California, Oregon and Washington, as files of commuters number them."""
+"""California, Oregon and Washington, by FIPS code."""
 
 COUNTIES = 60
-"""Of an invented state."""
+"""Number of counties of a synthetic state."""
 
 
 def housing(
@@ -46,15 +47,15 @@ def housing(
     ----------
     seed : int
     groups : int
-        Of the whole nation: some 100 a state at least.
+        Number of groups in the nation, at least 100 per state.
     homes : path, optional
-        A Parquet file of commuters with the columns ``origin_state``, ``origin_county``, ``workers``: its
-        workers' homes give states and counties their shares. Without it 52 states of lognormal size are
-        invented, each with 60 counties of lognormal size.
+        A Parquet file of commuters with the columns ``origin_state``, ``origin_county``, ``workers``. The
+        workers' homes determine the shares of states and counties. Default: 52 synthetic states of lognormal
+        size, each with 60 counties of lognormal size.
     counties : bool
-        Whether to go on below the states.
+        Whether to include the level of counties.
     states : sequence of str, optional
-        Of the nation these states alone, such as `WEST_COAST`; they are the same as in all of it.
+        Include only these states, such as `WEST_COAST`; their data are the same as in the whole nation.
 
     Returns
     -------
@@ -63,15 +64,18 @@ def housing(
     Raises
     ------
     InputError
-        If there are too few groups, or no such state.
+        If there are too few groups, or a state is unknown.
     """
     names, shares = _from_homes(homes) if homes else _invented(seed)
     if groups < 2 * OUTLIERS * len(names):
-        raise InputError(f"{groups:,} groups are too few: {len(names)} states have {OUTLIERS} outliers each")
+        raise InputError(
+            f"{groups:,} groups are too few for {len(names)} states; give at least "
+            f"{2 * OUTLIERS * len(names):,}"
+        )
     chosen = list(names if states is None else states)
     for state in chosen:
         if state not in names:
-            raise InputError(f"no state {state!r}; there are {listed(names, most=len(names))}")
+            raise InputError(f"unknown state {state!r}; choose from {listed(names, most=len(names))}")
     weight = np.array([shares[state].sum() for state in names])
     rest = groups - 2 * OUTLIERS * len(names)
     sizes = 2 * OUTLIERS + np.random.default_rng(seed).multinomial(rest, weight / weight.sum())
@@ -96,9 +100,9 @@ def housing(
 def _state(
     rng: np.random.Generator, groups: int, shares: NDArray[np.float64]
 ) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """A state's counties, in runs."""
-    ratio = PUBLISHED[6] / (PUBLISHED[5] + PUBLISHED[6])  # n₇ + n₈ + … is the published last number
-    tail = PUBLISHED[6] * (1 - ratio) * ratio ** np.arange(100)  # by size 107 it has long run out
+    """Sizes and counts of each county of a state."""
+    ratio = PUBLISHED[6] / (PUBLISHED[5] + PUBLISHED[6])  # n₇ + n₈ + … is the last published number
+    tail = PUBLISHED[6] * (1 - ratio) * ratio ** np.arange(100)  # negligible beyond size 107
     expected = np.concatenate([PUBLISHED[:6], tail])
     counts = np.zeros(MAX_SIZE + 1, dtype=np.int64)
     counts[1 : 1 + expected.size] = rng.multinomial(groups - OUTLIERS, expected / expected.sum())

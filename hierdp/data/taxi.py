@@ -1,6 +1,6 @@
-"""The Taxi data of Kuo et al. 2018: taxis by pickups, in Manhattan, its halves and its 28 neighbourhoods.
+"""The Taxi data of Kuo et al. 2018: taxis by pickups in Manhattan, its halves and its 28 neighbourhoods.
 
-It does not ship; the authors publish it in their repository `yzk5145/coco`, folder `data`.
+The data are not included. The authors publish them in their repository `yzk5145/coco`, folder `data`.
 """
 
 from __future__ import annotations
@@ -14,18 +14,19 @@ from hierdp.errors import InputError
 from hierdp.tables import GroupSizes
 
 UPPER = 18
-"""The first 18 neighbourhoods lie in the first half, the other 10 in the second."""
+"""The first 18 neighbourhoods are in the upper half, the other 10 in the lower."""
 
 
 def taxi(folder: Path, max_size: int | None = None) -> GroupSizes:
-    """The groups by size; those larger than `max_size` are left out (as Fioretto & Van Hentenryck 2019 do).
+    """The groups by size, without groups larger than `max_size` (as in Fioretto & Van Hentenryck 2019).
 
     Parameters
     ----------
     folder : path
-        Holds ``taxi_level1.npy``, ``taxi_level2.npy``, ``taxi_level3.npy``; their entry 0 counts size 1.
+        A folder with ``taxi_level1.npy``, ``taxi_level2.npy``, ``taxi_level3.npy``; their entry 0 counts size
+        1.
     max_size : int, optional
-        Default: the largest size there is.
+        Default: the largest size in the data.
 
     Raises
     ------
@@ -36,7 +37,7 @@ def taxi(folder: Path, max_size: int | None = None) -> GroupSizes:
     for number in (1, 2, 3):
         path = folder / f"taxi_level{number}.npy"
         if not path.exists():
-            raise InputError(f"there is no {path}: get the folder `data` of the repository yzk5145/coco")
+            raise InputError(f"{path} does not exist; get the folder `data` of the repository yzk5145/coco")
         levels.append(np.atleast_2d(np.load(path)).astype(np.int64))
     hoods = levels[2]
     columns = {
@@ -48,5 +49,5 @@ def taxi(folder: Path, max_size: int | None = None) -> GroupSizes:
     counts = np.zeros((places.size, hoods.shape[1] + 1), dtype=np.int64)
     counts[:, 1:] = places.tree.sum_up(hoods)
     if (counts[0, 1:] != levels[0][0]).any() or (counts[1:3, 1:] != levels[1][::-1]).any():
-        raise InputError(f"the files in {folder} do not add up: the halves are not the sums of their rows")
+        raise InputError(f"the files in {folder} do not fit: a level is not the sum of the level below")
     return GroupSizes(places, counts if max_size is None else counts[:, : max_size + 1].copy())

@@ -1,8 +1,8 @@
-"""Synthetic trips from origin to destination, as Boninsegna & Silvestri 2025 (§5) make them. Not real data.
+"""Synthetic trips from origin to destination, built as by Boninsegna & Silvestri 2025 (§5).
 
-Areas form a tree; a trip goes from one of the finest areas to one of them. So the data are `Flows` over two
-axes, both the same hierarchy, and the paper's destination tree is what `top_down` walks when it refines the
-destination first: with 8 binary levels it is 16 levels deep and has 256² leaves.
+Areas form a tree; a trip connects two of the finest areas. So the data are `Flows` over two axes with the
+same hierarchy. The mechanism `top_down` traverses the paper's destination tree if it refines the destination
+first: with 8 binary levels the tree has 16 levels and 256² leaves.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from models.arithmetic.arrays import Ints
 from models.tree import Tree
 
 SHARES = {"complete": 1.0, "dense": 0.5, "sparse": 0.01}
-"""Of the possible pairs of areas, how many have trips."""
+"""The share of the possible pairs of areas that have trips."""
 
 SETS = tuple(f"{areas} {filled}" for areas in ("binary", "random") for filled in SHARES)
-"""The six data sets of the paper."""
+"""Names of the paper's six data sets."""
 
 PUBLISHED_SEED = 42
 
 
 def binary_areas(levels: int = 8) -> Hierarchy:
-    """Each area in two halves, so many times; 2^levels finest areas."""
+    """A hierarchy in which each area has two halves, with 2^levels finest areas."""
     return _areas(levels, lambda: 2)
 
 
 def random_areas(seed: int = 0, levels: int = 4, fewest: int = 2, most: int = 10) -> Hierarchy:
-    """Each area in a number of parts drawn evenly from `fewest` to `most`."""
+    """A hierarchy in which each area has a number of parts drawn uniformly from `fewest` to `most`."""
     if not 1 <= fewest <= most:
-        raise InputError(f"an area cannot have {fewest} to {most} parts")
+        raise InputError(f"fewest and most must satisfy 1 ≤ fewest ≤ most, got {fewest} and {most}")
     rng = np.random.default_rng(seed)
     return _areas(levels, lambda: int(rng.integers(fewest, most + 1)))
 
@@ -46,9 +46,9 @@ def trips(areas: Hierarchy, share: float, seed: int = 0) -> Flows:
     Parameters
     ----------
     areas : Hierarchy
-        Of origins and of destinations.
+        The hierarchy of both origins and destinations.
     share : float
-        Of the possible pairs of finest areas, how many have trips (rounded down): see `SHARES`.
+        The share of the possible pairs of finest areas that have trips (rounded down); see `SHARES`.
     seed : int
 
     Raises
@@ -63,7 +63,7 @@ def trips(areas: Hierarchy, share: float, seed: int = 0) -> Flows:
     (128, ('origin', 'destination'), 1)
     """
     if not 0 <= share <= 1:
-        raise InputError(f"the share of pairs with trips is {share}: it lies between 0 and 1")
+        raise InputError(f"the share of pairs with trips must lie between 0 and 1, got {share}")
     pairs = areas.names[-1].size ** 2
     rng = np.random.default_rng(seed)
     many = int(pairs * share)
@@ -72,25 +72,25 @@ def trips(areas: Hierarchy, share: float, seed: int = 0) -> Flows:
 
 
 def published(name: str) -> Flows:
-    """One of the six data sets that the paper's figures show (`SETS`), trip by trip; see its Table 1.
+    """One of the six data sets shown in the paper's figures (`SETS`), exactly; see the paper's Table 1.
 
-    The paper says that flows are Pareto(1). Those of its Table 1, to the last trip, are x − 1 for Pareto(3)
-    x, stretched so that the largest flow is 1,000, over a tree whose areas share their parents' seeds (the
-    authors' repository aidaLabDEI/TDA_hierarchical, ``preprocess_data``).
+    The paper says that flows are Pareto(1). The flows that reproduce its Table 1 exactly are x − 1 for
+    Pareto(3) x, scaled so that the largest flow is 1,000, over a tree whose areas share their parents' seeds
+    (see the authors' repository aidaLabDEI/TDA_hierarchical, ``preprocess_data``).
 
     Raises
     ------
     InputError
-        If there is no such data set.
+        If the name is unknown.
     """
     if name not in SETS:
-        raise InputError(f"the paper has no data set {name!r}; it has {listed(SETS)}")
+        raise InputError(f"unknown data set {name!r}; choose from {listed(SETS)}")
     partition, filled = name.split()
     areas = binary_areas() if partition == "binary" else _published_areas(PUBLISHED_SEED)
     pairs = areas.names[-1].size ** 2
     many = int(pairs * (1 - {"complete": 0, "dense": 0.5, "sparse": 0.99}[filled]))
     places = np.array(random.Random(PUBLISHED_SEED).sample(range(pairs), many), dtype=np.int64)
-    # The generator of the time: NumPy keeps its numbers as they are.
+    # The legacy generator that the authors used; NumPy guarantees its numbers.
     raw = np.random.RandomState(PUBLISHED_SEED).pareto(3, many)
     counts = np.floor(1 + raw / raw.max() * 999).astype(np.int64)
     order = np.argsort(places)
@@ -105,7 +105,7 @@ def _flows(areas: Hierarchy, pairs: Ints, counts: Ints) -> Flows:
 
 def _areas(levels: int, parts: Callable[[], int]) -> Hierarchy:
     if levels < 1:
-        raise InputError(f"{levels} levels of areas: give at least one")
+        raise InputError(f"levels must be at least 1, got {levels}")
     parents, above = [], 1
     for _ in range(levels):
         parents.append(np.repeat(np.arange(above), [parts() for _ in range(above)]))
@@ -114,10 +114,10 @@ def _areas(levels: int, parts: Callable[[], int]) -> Hierarchy:
 
 
 def _published_areas(seed: int) -> Hierarchy:
-    """The authors' tree: the number of an area's parts is drawn from a seed of its own.
+    """The authors' tree, in which the number of parts of each area is drawn with the area's own seed.
 
-    The i-th part of an area has the area's seed plus i, the whole has `seed`: so the first parts of an area
-    have as many parts as it has.
+    The root has the seed `seed`; the i-th part of an area has the area's seed plus i. So the first part of an
+    area has as many parts as the area itself.
     """
     parents, seeds = [], [seed]
     for _ in range(4):

@@ -1,11 +1,11 @@
-"""The same work over independent regions, sizes, subtrees or runs: here, over processes, or on Dask.
+"""Run independent tasks (regions, sizes, subtrees, runs) in this process, in several processes, or on Dask.
 
     with execution.using(workers=4):
         made = release(table, "group-size", ...)
 
-Results come in the order of the work, so an answer is the same, byte for byte, wherever it was made and by
-however many. What travels is the post-processing of noisy counts, and the runs of experiments; true counts
-and the drawing of noise stay in the process that holds the data.
+Results are in the order of the tasks, so they do not depend on where the tasks ran, or on the number of
+workers. Tasks contain the post-processing of noisy counts, and runs of experiments. True counts, and drawing
+noise, stay in the process that reads the data.
 """
 
 from hierdp.execution.engine import chunks as chunks

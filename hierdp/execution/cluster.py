@@ -1,4 +1,4 @@
-"""Workers of a Dask cluster that work for this process."""
+"""Run tasks on the workers of a Dask cluster."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ from hierdp.versions import fingerprint
 T = TypeVar("T")
 
 PATIENCE_SECONDS = 10.0
-"""How long a scheduler has to answer, and its first worker to be there."""
+"""Time limit for the scheduler's first answer, and for its first worker to appear."""
 
 BACK_SECONDS = 4.0
-"""How long a scheduler that was lost has to come back."""
+"""How long to wait for a lost scheduler to return."""
 
 LOOK_SECONDS = 0.02
-"""From one look for finished tasks to the next."""
+"""Interval between two checks for finished tasks."""
 
-GONE = "the Dask scheduler is gone: start it again, and the release anew (nothing of it was written)"
+GONE = "the Dask scheduler was lost: restart it, then run the release again (nothing was written)"
 
 TRIES = 3
-"""Losses a task, on average, after which it is given up."""
+"""How often tasks may be lost, on average per task, before the run fails."""
 
 AHEAD = 2
-"""Tasks sent for each of the workers' threads: one at work, one waiting for it, the rest still here."""
+"""Tasks sent in advance for each worker thread: one running and one waiting."""
 
 
 def _knock(address: str, dask: Any) -> None:
     """Whether anybody is there, before there is a client.
 
-    One that does not come up takes Dask's one lock again when it is collected; if that is while the next one
-    holds it, both wait forever.
+    X that does not come up takes Dask's one lock again when it is collected; if that is while the next one
+        holds it, both wait forever.
     """
     from distributed.core import connect
 
@@ -48,29 +48,29 @@ def _knock(address: str, dask: Any) -> None:
         comm = await connect(address, timeout=PATIENCE_SECONDS, **how)
         await comm.close()
 
-    with ThreadPoolExecutor(1) as aside:  # a notebook's own thread runs a loop already
+    with ThreadPoolExecutor(1) as aside:  # in a notebook, this thread already runs an event loop
         aside.submit(asyncio.run, once()).result()
 
 
 class Cluster:
-    """See `hierdp.execution.using`. The scheduler gives a lost worker's tasks to others, three times."""
+    """Runs tasks on a Dask cluster, and repeats lost tasks; see `hierdp.execution.using`."""
 
     def __init__(self, address: str) -> None:
         try:
             import distributed
         except ImportError:
             raise InputError(
-                "a scheduler needs Dask, which is not installed: pip install 'hierdp[dask]'"
+                "--scheduler needs Dask, which is not installed; run pip install 'hierdp[dask]'"
             ) from None
         self._dask: Any = distributed
         try:
             _knock(address, distributed)
             self._client = self._dask.Client(address, timeout=PATIENCE_SECONDS, set_as_default=False)
-        except (OSError, ValueError, AssertionError) as nobody:  # the last: Dask's own thread did not start
+        except (OSError, ValueError, AssertionError) as nobody:  # AssertionError: Dask's thread did not start
             why = type(nobody).__name__
             raise InputError(
-                f"no Dask scheduler answers at {address!r} ({why}): give an address such as tcp://host:8786, "
-                "and start one there if there is none (dask scheduler)"
+                f"no Dask scheduler answers at {address!r} ({why}); give an address such as tcp://host:8786, "
+                "and start a scheduler there (dask scheduler) if none is running"
             ) from None
         try:
             self._check(address)
@@ -79,22 +79,22 @@ class Cluster:
             raise
 
     def _check(self, address: str) -> None:
-        """The workers have to be there, and have what we have."""
+        """Raise unless there is a worker, and all workers have this process's hierdp and libraries."""
         try:
             self._client.wait_for_workers(1, timeout=PATIENCE_SECONDS)
         except TimeoutError:
-            raise InputError(f"the scheduler at {address} has no workers: start some (dask worker)") from None
+            raise InputError(f"the scheduler at {address} has no workers; start some (dask worker)") from None
         try:
             theirs = self._client.run(fingerprint)
-        except Exception as failure:  # whatever a worker without hierdp says
+        except Exception as failure:  # any error of a worker without hierdp
             raise InputError(
-                f"the workers of {address} cannot load hierdp ({type(failure).__name__}): install it there"
+                f"the workers of {address} cannot load hierdp ({type(failure).__name__}); install it there"
             ) from None
         others = sorted(name for name, what in theirs.items() if what != fingerprint())
         if others:
             raise InputError(
-                f"the workers {listed(others)} have another hierdp than this process, or other versions of "
-                "the libraries that it uses: install the same versions everywhere"
+                f"the workers {listed(others)} have another version of hierdp or of its libraries than this "
+                "process; install the same versions everywhere"
             )
 
     def results(
@@ -120,19 +120,19 @@ class Cluster:
                 try:
                     result = self._result(future)
                 except CancelledError:
-                    # What the tasks share went with the only worker that had it; or the scheduler is gone.
+                    # The only worker with the shared data is lost, or the scheduler is.
                     losses += 1
                     if self._gone():
                         raise LostWorker(GONE) from None
                     if losses > TRIES * len(items):
-                        raise LostWorker("what the Dask scheduler held was lost again and again") from None
+                        raise LostWorker("the Dask workers lost the data of tasks repeatedly") from None
                     there = self._spread(shared)
                     send(place, items[place])
                     continue
                 for further, item in itertools.islice(todo, 1):
                     send(further, item)
                 yield place, result
-        except (OSError, RuntimeError) as broken:  # in Dask's words, of which it has many
+        except (OSError, RuntimeError) as broken:  # Dask reports a lost scheduler in many ways
             if isinstance(broken, LostWorker) or not self._gone():
                 raise
             raise LostWorker(GONE) from None
@@ -144,9 +144,9 @@ class Cluster:
         return bool(self._client.status != "running")
 
     def _as_done(self, done: Any) -> Iterator[Any]:
-        """The futures of `as_completed`, as they are done, as long as the scheduler is there.
+        """The futures of `as_completed` as they finish; raises if the scheduler is lost.
 
-        Dask by itself tries for half a minute to reach it again, and says nothing.
+        Dask itself would try to reconnect for half a minute, without a message.
         """
         missed = 0.0
         while not done.is_empty():
@@ -159,16 +159,16 @@ class Cluster:
             time.sleep(LOOK_SECONDS)
 
     def _spread(self, shared: Shared) -> list[Any]:
-        """What all tasks need, on every worker."""
+        """Send the data that all tasks need to every worker."""
         return list(self._client.scatter(list(shared), broadcast=True, hash=False)) if shared else []
 
     def close(self) -> None:
-        """Leave the scheduler and its workers as they were."""
+        """Disconnect; the scheduler and its workers continue to run."""
         with suppress(*((OSError, RuntimeError) if self._gone() else ())):
             self._client.close(timeout=BACK_SECONDS)
 
     def _result(self, future: Any) -> Any:
-        """A task's result, which is fetched at once: a worker that is lost later does not take it along."""
+        """A task's result, fetched at once so that it is safe if its worker is lost later."""
         try:
             while True:
                 try:
@@ -178,5 +178,5 @@ class Cluster:
                         raise LostWorker(GONE) from None
         except self._dask.scheduler.KilledWorker as death:
             raise LostWorker(
-                f"a task took down each of the {death.allowed_failures + 1} workers it was given to"
+                f"a task ended all {death.allowed_failures + 1} workers that tried it; out of memory?"
             ) from None

@@ -1,4 +1,4 @@
-"""Where work is done, and how it is handed out: one at a time from here, results in the order of the work."""
+"""Run tasks in this process or elsewhere, and return their results in order."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hierdp.execution import progress
 from hierdp.execution.protocol import Engine, Shared, T
 
 MOST_WORKERS = 1_000
-"""Processes of one machine; more is a slip of the keyboard."""
+"""The largest number of processes; a larger one is likely a typing error."""
 
 
 _engine: ContextVar[Engine | None] = ContextVar("engine", default=None)
@@ -20,21 +20,21 @@ _engine: ContextVar[Engine | None] = ContextVar("engine", default=None)
 
 @contextmanager
 def using(workers: int | None = None, scheduler: str | None = None) -> Iterator[None]:
-    """Have `each` work elsewhere, for the length of a ``with`` block.
+    """Make `each` run its tasks in other processes or on Dask, within a ``with`` block.
 
     Parameters
     ----------
     workers : int, optional
-        So many processes on this machine. Each needs the memory of its share of the work.
+        Number of processes on this machine. Each needs memory for its share of the work.
     scheduler : str, optional
-        The address of a Dask scheduler (``tcp://host:8786``) whose workers have the same hierdp. Needs the
-        extra ``hierdp[dask]``.
+        Address of a Dask scheduler (``tcp://host:8786``) whose workers have the same version of hierdp. Needs
+        the extra ``hierdp[dask]``.
 
     Raises
     ------
     InputError
-        If both are given, there are less than one worker, Dask is not installed, no scheduler answers there,
-        or its workers have another hierdp.
+        If both are given, `workers` is less than 1, Dask is not installed, no scheduler answers, or its
+        workers have another version of hierdp.
 
     Examples
     --------
@@ -55,21 +55,21 @@ def using(workers: int | None = None, scheduler: str | None = None) -> Iterator[
 def each(
     function: Callable[..., T], items: Sequence[tuple[Any, ...]], what: str, shared: Shared = ()
 ) -> Iterator[T]:
-    """``function(*shared, *item)`` of every item, in their order.
+    """``function(*shared, *item)`` for every item, in order.
 
-    An item is a task: some tenths of a second of work, and a few megabytes at most. A task may be done more
-    than once, where a worker is lost.
+    An item is a task: a few tenths of a second of work, and a few megabytes at most. A task may run more than
+    once if a worker is lost.
 
     Parameters
     ----------
     function : callable
-        Of a module (it travels by its name), without side effects. NOT one that sees true counts of a
-        release, or draws its noise.
+        A function defined in a module (it is sent by name), without side effects. It must NOT use the true
+        counts of a release or draw noise.
     items : sequence of tuple
     what : str
-        For the progress bar.
+        Label of the progress bar.
     shared : tuple
-        What every task needs; sent once a worker. Keep it unchanged.
+        Data that all tasks need, sent once to each worker. It must not be modified.
 
     Raises
     ------
@@ -92,12 +92,12 @@ def each(
 
 
 def within(seconds: float, function: Callable[..., T], *item: Any) -> T:
-    """``function(*item)``, by a process of its own on this machine that is stopped after so many seconds.
+    """``function(*item)``, in a separate process on this machine that is stopped after a time limit.
 
     Raises
     ------
     TimeoutError
-        If it is not done by then.
+        If the time limit is reached.
     LostWorker
         If the process dies.
     """
@@ -107,14 +107,14 @@ def within(seconds: float, function: Callable[..., T], *item: Any) -> T:
 
 
 def chunks(length: int, most: int) -> list[slice]:
-    """``range(length)`` in slices of at most so many: the same ones, however many work on them."""
+    """``range(length)`` in slices of at most `most`; they do not depend on the number of workers."""
     most = max(1, most)
     return [slice(start, min(start + most, length)) for start in range(0, length, most)]
 
 
 def _made(workers: int | None, scheduler: str | None) -> Engine | None:
     if workers is not None and scheduler is not None:
-        raise InputError("give workers of this machine or the address of a scheduler, not both")
+        raise InputError("give either workers or a scheduler, not both")
     if scheduler is not None:
         from hierdp.execution.cluster import Cluster
 
@@ -122,7 +122,7 @@ def _made(workers: int | None, scheduler: str | None) -> Engine | None:
     if workers is None:
         return None
     if isinstance(workers, bool) or not isinstance(workers, int) or not 1 <= workers <= MOST_WORKERS:
-        raise InputError(f"workers is {workers!r}: it must be a whole number from 1 to {MOST_WORKERS}")
+        raise InputError(f"workers must be a whole number from 1 to {MOST_WORKERS}, got {workers!r}")
     from hierdp.execution.processes import Processes
 
     return Processes(workers)

@@ -1,4 +1,4 @@
-"""Renaming that never replaces by accident, and that swaps two folders in one step where Linux can."""
+"""Rename a folder without replacing another, and swap two folders atomically where Linux supports it."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ _HERE = -100  # AT_FDCWD: paths are relative to the working directory
 _NO_REPLACE, _EXCHANGE = 1, 2
 
 _UNABLE = (errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, errno.EPERM)
-"""What kernels, file systems and sandboxes without these renames answer."""
+"""Error codes of kernels, file systems and sandboxes that do not support these operations."""
 
 
 def swap(one: Path, other: Path) -> bool:
-    """Exchange two folders atomically; False, and nothing done, where the system cannot.
+    """Exchange two folders atomically; do nothing and return False if the system does not support it.
 
     Raises
     ------
     OSError
-        If it can, and fails.
+        If the exchange is supported but fails.
     """
     return _renamed(one, other, _EXCHANGE)
 
 
 def rename_to_free_name(one: Path, name: Path) -> None:
-    """Rename a folder; never onto something that is there, not even onto an empty folder.
+    """Rename a folder; fail if the new name exists, even as an empty folder.
 
     Raises
     ------
     FileExistsError
-        If something has that name.
+        If the new name exists.
     """
     if not _renamed(one, name, _NO_REPLACE):
         if os.path.lexists(name):
@@ -55,7 +55,7 @@ def _renamed(one: Path, other: Path, how: int) -> bool:
 
 @cache
 def _system_call() -> Any:
-    """``renameat2`` of the C library; None where it has none."""
+    """``renameat2`` of the C library, or None if it is missing."""
     try:
         return ctypes.CDLL(None, use_errno=True).renameat2
     except (OSError, AttributeError):

@@ -1,4 +1,4 @@
-"""Folders that appear whole or not at all, and replace only what hierdp wrote."""
+"""Write folders atomically, and replace only folders that hierdp wrote."""
 
 from __future__ import annotations
 
@@ -17,45 +17,44 @@ from hierdp.errors import InputError
 from hierdp.execution import exchange, progress, seal
 
 _SHUT = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTSUP)
-"""What disks answer on which nothing can be made, such as /proc, whatever their permissions say."""
+"""Error codes of file systems on which nothing can be created, such as /proc, regardless of permissions."""
 
 
 def check(path: Path, overwrite: bool, inputs: Sequence[Path] = ()) -> None:
-    """Say early, before any budget is spent, that a folder cannot be made or replaced.
+    """Raise if a folder cannot be created or replaced; called before any budget is spent.
 
     Parameters
     ----------
     path : Path
     overwrite : bool
-        Whether a folder that hierdp wrote, and that nobody changed since, may be replaced.
+        Whether to replace a folder that hierdp wrote and that has not changed since.
     inputs : sequence of Path
-        Files that are being read: a folder that holds one of them is not replaced.
+        Files that are being read; a folder that contains one of them is not replaced.
 
     Raises
     ------
     InputError
-        If it is there and is to be kept, cannot be replaced, or its parent is not a folder one may
-        write to.
+        If the folder exists and must be kept, cannot be replaced, or its parent is not a writable folder.
     """
     _check_name(path)
     if path.is_symlink():
-        raise InputError(f"{path} is a symbolic link: name the folder itself, or choose another")
+        raise InputError(f"{path} is a symbolic link; give the folder itself, or choose another")
     if path.exists() and not overwrite:
-        raise InputError(f"{path} exists and is kept; choose another folder, or say --overwrite")
+        raise InputError(f"{path} exists; choose another folder, or replace it with --overwrite")
     if path.exists() and not path.is_dir():
         raise InputError(f"{path} is a file, not a folder; choose another name")
     parent = path.absolute().parent
     if not parent.is_dir():
-        raise InputError(f"there is no folder {parent} to put {path.name} in; make it first")
+        raise InputError(f"the folder {parent} of {path.name} does not exist; create it first")
     if not os.access(parent, os.W_OK | os.X_OK):
-        raise InputError(f"the folder {parent} cannot be written to; choose another")
+        raise InputError(f"the folder {parent} is not writable; choose another")
     if path.is_dir():
         _check_replaceable(path, parent, inputs)
 
 
 def _check_name(path: Path) -> None:
     if "\0" in str(path):
-        raise InputError(f"{str(path)!r} holds a null byte, which no folder's name may; choose another name")
+        raise InputError(f"{str(path)!r} contains a null byte, which is not allowed; choose another name")
     try:
         str(path).encode()
     except UnicodeEncodeError:
@@ -75,19 +74,21 @@ def _too_long(path: Path) -> InputError:
 def _check_replaceable(path: Path, parent: Path, inputs: Sequence[Path]) -> None:
     real = path.resolve()
     if Path.cwd().is_relative_to(real):
-        raise InputError(f"{path} is, or holds, the folder you are in, which is kept; choose another folder")
+        raise InputError(f"{path} is, or contains, the current directory; choose another folder")
     if any(path.iterdir()) and (why := seal.why_not_ours(path)):
-        raise InputError(f"{path} is not a release: its files are kept ({why}); choose another folder")
+        raise InputError(
+            f"{path} is not an unchanged release and is not replaced ({why}); choose another folder"
+        )
     for file in inputs:
         if file.resolve().is_relative_to(real):
-            raise InputError(f"{path} holds {file.name!r}, which is read: it is kept; choose another folder")
+            raise InputError(f"{path} contains the input {file.name!r}; choose another folder")
     if os.path.ismount(path):
         raise InputError(f"{path} is a mount point, which cannot be replaced; choose a folder in it")
     us = os.geteuid()
     above = parent.stat()
     shared = above.st_mode & stat.S_ISVTX and us not in (0, above.st_uid, path.stat().st_uid)
     if shared or not all(os.access(part, os.W_OK | os.X_OK) for part in _folders(path)):
-        raise InputError(f"{path} belongs to another user: it cannot be replaced; choose another folder")
+        raise InputError(f"{path} belongs to another user and cannot be replaced; choose another folder")
 
 
 def _folders(path: Path) -> Iterator[Path]:
@@ -97,15 +98,16 @@ def _folders(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def appearing(path: Path, overwrite: bool = False, inputs: Sequence[Path] = ()) -> Iterator[Path]:
-    """A folder to fill; it gets its name only when it is full, and is removed if filling it fails.
+    """A temporary folder that gets its final name when the block ends, and is removed if the block fails.
 
-    It is sealed first, unless it is already. While one process fills a folder of this name, others are
-    refused. A killed process can remove nothing: the next one to fill a folder of that name does.
+    It is sealed before it gets its name, unless it already is. While one process fills a folder for this
+    name, others are refused. A killed process leaves its temporary folder; the next process for that name
+    removes it.
 
     Raises
     ------
     InputError
-        See `check`; or if another process is filling a folder of that name.
+        See `check`; also if another process is writing a folder of that name.
     """
     check(path, overwrite, inputs)
     path = path.absolute()
@@ -115,7 +117,7 @@ def appearing(path: Path, overwrite: bool = False, inputs: Sequence[Path] = ()) 
         aside, lock = _unfinished(path)
     try:
         yield aside
-        check(path, overwrite, inputs)  # while this one was filled, something else may have got the name
+        check(path, overwrite, inputs)  # the name may have been taken in the meantime
         if not (aside / seal.SUMS).exists():
             seal.seal(aside)
         for file in (*aside.rglob("*"), aside):
@@ -131,19 +133,19 @@ def appearing(path: Path, overwrite: bool = False, inputs: Sequence[Path] = ()) 
 
 
 def _put(aside: Path, path: Path) -> None:
-    """Give a folder its name; the one that had it is there until then."""
+    """Give a folder its final name; an old folder of that name stays until then."""
     if not path.exists():
         exchange.rename_to_free_name(aside, path)
     elif not exchange.swap(aside, path):
         _replace(path, aside)
     _sync(path.parent)
-    shutil.rmtree(aside, ignore_errors=True)  # after a swap, the old one
+    shutil.rmtree(aside, ignore_errors=True)  # after a swap, this is the old folder
 
 
 def _replace(path: Path, aside: Path) -> None:
-    """Where two folders cannot be swapped: the old one steps aside, and comes back if that fails.
+    """Replace a folder without an atomic swap: rename the old folder, and restore it if that fails.
 
-    If the process is killed in between, `_tidy` of the next one brings it back.
+    If the process is killed in between, `_tidy` of the next process restores it.
     """
     old = Path(tempfile.mkdtemp(prefix=f".{path.name}.replaced-", dir=path.parent))
     try:
@@ -159,7 +161,7 @@ def _replace(path: Path, aside: Path) -> None:
 
 
 def _unfinished(path: Path) -> tuple[Path, int | None]:
-    """A new folder beside the wanted one, locked as long as its process lives (where the disk has locks)."""
+    """A temporary folder beside `path`, locked while its process lives (if the file system has locks)."""
     while True:
         try:
             aside = Path(tempfile.mkdtemp(prefix=f".{path.name}.unfinished-", dir=path.parent))
@@ -168,27 +170,27 @@ def _unfinished(path: Path) -> tuple[Path, int | None]:
                 raise _too_long(path) from None
             if unusable.errno in _SHUT:
                 raise InputError(
-                    f"the folder {path.parent} cannot be written to ({unusable.strerror}); choose another"
+                    f"the folder {path.parent} is not writable ({unusable.strerror}); choose another"
                 ) from None
             raise
         lock, _ = _locked(aside)
-        # Not locked: another process was quicker, and removes it as abandoned; or the disk has no locks.
+        # No lock: another process takes it for abandoned and removes it, or the file system has no locks.
         if lock is not None or aside.exists():
             return aside, lock
 
 
 def _tidy(path: Path) -> bool:
-    """Remove what dead processes left of folders of this name; whether one that they were replacing is back.
+    """Remove the temporary folders of dead processes; return whether a folder being replaced was restored.
 
     Raises
     ------
     InputError
-        If one of them is alive.
+        If a process that writes this folder is alive.
     """
     for left in _left(path, "unfinished"):
         lock, alive = _locked(left)
         if alive:
-            raise InputError(f"another run is writing {path.name}: wait for it, or choose another folder")
+            raise InputError(f"another run is writing {path.name}; wait for it, or choose another folder")
         if lock is not None:
             shutil.rmtree(left, ignore_errors=True)
             os.close(lock)
@@ -198,7 +200,7 @@ def _tidy(path: Path) -> bool:
             if not path.exists() and (left / path.name).is_dir():
                 (left / path.name).rename(path)
                 back = True
-                progress.tell(f"{path} is back: an earlier run was killed while it replaced that folder.")
+                progress.tell(f"{path} was restored: an earlier run was killed while replacing that folder.")
         if path.exists():
             shutil.rmtree(left, ignore_errors=True)
     return back
@@ -212,9 +214,10 @@ def _left(path: Path, what: str) -> list[Path]:
 
 
 def _locked(folder: Path) -> tuple[int | None, bool]:
-    """A descriptor that holds the folder's lock until it is closed or its process dies, or None.
+    """A descriptor that holds the folder's lock (or None), and whether a living process already has it.
 
-    And whether a living process has it. Neither, where the disk has no locks or the folder is gone.
+    The lock is released when the descriptor is closed or the process dies. (None, False) if the file system
+    has no locks or the folder is gone.
     """
     try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
@@ -235,9 +238,9 @@ def _locked(folder: Path) -> tuple[int | None, bool]:
 
 @contextmanager
 def _one_at_a_time(parent: Path) -> Iterator[None]:
-    """Nobody else looks at, or makes, unfinished folders there: two who start at once see each other."""
+    """Lock the parent folder, so that one process at a time inspects or creates temporary folders."""
     descriptor = None
-    with suppress(OSError):  # a folder that one may write to but not read, or a disk without locks
+    with suppress(OSError):  # an unreadable folder, or a file system without locks
         descriptor = os.open(parent, os.O_RDONLY | os.O_DIRECTORY)
         fcntl.flock(descriptor, fcntl.LOCK_EX)
     try:
@@ -248,7 +251,7 @@ def _one_at_a_time(parent: Path) -> Iterator[None]:
 
 
 def _sync(path: Path) -> None:
-    """Have the disk hold it before it gets its name."""
+    """Write a file or folder to the disk, before it gets its final name."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -258,7 +261,7 @@ def _sync(path: Path) -> None:
 
 @contextmanager
 def file_appearing(path: Path) -> Iterator[Path]:
-    """A file to write; it gets its name, and replaces one of that name, only when it is whole."""
+    """A temporary file that gets its final name, replacing an old file, when the block ends without error."""
     path = path.absolute()
     descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.unfinished-", dir=path.parent)
     os.close(descriptor)

@@ -1,4 +1,4 @@
-"""Processes of this machine that work for this one; one that dies costs its task, not the others'."""
+"""Run tasks in processes on this machine; if one dies, only its task is repeated."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from solvers import process
 T = TypeVar("T")
 
 TRIES = 3
-"""A task whose process dies so often will not do it: it is the task."""
+"""A task whose process dies this often is given up."""
 
 
 class Processes:
-    """See `hierdp.execution.using`. They are started on their first task and kept until `close`."""
+    """A pool of processes, started with their first task and kept until `close`."""
 
     def __init__(self, number: int) -> None:
         self._number = number
         self._idle: list[_Helper] = []
-        self._taken = [0] * number  # how many are at work on each share of the cores
+        self._taken = [0] * number  # processes on each share of the cores
 
     def results(
         self, function: Callable[..., T], items: Sequence[tuple[Any, ...]], shared: Shared
     ) -> Generator[tuple[int, T], None, None]:
         """See `Engine.results`."""
         waiting, died = deque(range(len(items))), [0] * len(items)
-        busy: dict[Any, _Helper] = {}  # by line
-        while len(self._idle) < min(self._number, len(items)):  # all start before the first is waited for
+        busy: dict[Any, _Helper] = {}  # by connection
+        while len(self._idle) < min(self._number, len(items)):  # start all before waiting for the first
             self._idle.append(self._started())
         try:
             while waiting or busy:
@@ -53,7 +53,7 @@ class Processes:
                         waiting.appendleft(place)
                         continue
                     self._idle.append(helper)
-                    if waiting:  # busy again before its answer is read
+                    if waiting:  # give it a new task before reading its answer
                         busy[helper.line] = self._idle.pop()
                         helper.give(waiting.popleft(), function, items, shared)
                     yield place, _read(answer)
@@ -62,7 +62,7 @@ class Processes:
                 self._ended(helper, at_once=True)
 
     def _started(self) -> _Helper:
-        """One more, with the share of the cores that is least taken: nobody's threads crowd others out."""
+        """A new process on the least used share of the cores, so that threads do not compete."""
         share = self._taken.index(min(self._taken))
         self._taken[share] += 1
         return _Helper(share, self._number)
@@ -72,7 +72,7 @@ class Processes:
         return helper.end(at_once)
 
     def close(self) -> None:
-        """End them."""
+        """End all idle processes."""
         while self._idle:
             self._ended(self._idle.pop(), at_once=True)
 
@@ -94,7 +94,7 @@ def alone(seconds: float, function: Callable[..., T], item: tuple[Any, ...]) -> 
 
 
 def cores(share: int, of: int) -> list[int]:
-    """Every `of`-th core that this process may use, from that of the share on; one, where there are fewer."""
+    """Every `of`-th core that this process may use, starting at `share`; one core if there are fewer."""
     if not hasattr(os, "sched_getaffinity"):
         return []
     ours = sorted(os.sched_getaffinity(0))
@@ -102,7 +102,7 @@ def cores(share: int, of: int) -> list[int]:
 
 
 class _Helper:
-    """Our end of one process."""
+    """The parent's side of one process."""
 
     def __init__(self, share: int, of: int) -> None:
         self._process, self.line = process.started("hierdp.execution.processes:serve", cores(share, of))
@@ -111,7 +111,7 @@ class _Helper:
         self.place = -1
 
     def give(self, place: int, function: Any, items: Sequence[tuple[Any, ...]], shared: Shared) -> None:
-        """Send a task, and before it what the tasks share, if it is new; if it is dead, its answer tells."""
+        """Send a task, and the shared data if they are new. If the process is dead, `answer` returns None."""
         self.place = place
         if shared is not self._knows:
             self._tell("shared", shared)
@@ -123,14 +123,14 @@ class _Helper:
             self.line.send(what)
 
     def answer(self) -> bytes | None:
-        """What came back; None if it is dead."""
+        """The pickled answer, or None if the process is dead."""
         try:
             return self.line.recv_bytes()
         except (EOFError, ConnectionError):
             return None
 
     def end(self, at_once: bool = False) -> str:
-        """What it died of, or is to die of now."""
+        """End the process, by a signal if `at_once`; return the cause of its end."""
         if at_once:
             self._process.kill()
         cause = process.ended(self._process)
@@ -146,12 +146,12 @@ def _read(answer: bytes) -> Any:
 
 
 def _last_words(cause: str) -> str:
-    advice = "; out of memory? Try fewer workers" if cause == "SIGKILL" else ""
-    return f"a worker's process died ({cause}) {TRIES} times at the same task{advice}"
+    advice = "; it may be out of memory: try fewer workers" if cause == "SIGKILL" else ""
+    return f"a worker's process died ({cause}) {TRIES} times on the same task{advice}"
 
 
 def serve(line: Connection) -> None:
-    """A worker's end: do tasks until the parent hangs up."""
+    """The worker's side: run tasks until the parent closes the connection."""
     with suppress(EOFError, ConnectionError):
         _serve(line)
 
@@ -166,7 +166,7 @@ def _serve(line: Connection) -> None:
         function, item = rest
         try:
             answer = pickle.dumps((True, function(*shared, *item)), protocol=5)
-        except Exception as failure:  # the caller's to handle, with where it was
+        except Exception as failure:  # raised again by the parent, with this traceback as a note
             failure.add_note("in a worker:\n" + "".join(traceback.format_exception(failure)))
             answer = _failed(failure)
         line.send_bytes(answer)
@@ -176,6 +176,6 @@ def _failed(failure: Exception) -> bytes:
     try:
         answer = pickle.dumps((False, failure), protocol=5)
         pickle.loads(answer)
-    except Exception:  # it does not travel: its words do
+    except Exception:  # it cannot be pickled: send its message
         answer = pickle.dumps((False, RuntimeError(f"{type(failure).__name__}: {failure}")), protocol=5)
     return answer

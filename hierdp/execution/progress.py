@@ -1,4 +1,4 @@
-"""Progress bars for work that takes more than a second; silent unless a command line asks for them."""
+"""Progress bars for work that takes more than a second; used by the command line only."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ T = TypeVar("T")
 PATIENCE_SECONDS = 1.0
 
 LONG_SECONDS = 5.0
-"""Work with less left to do goes without a line."""
+"""No line is printed if less time than this is left."""
 
 LONGEST_SECONDS = 60.0
-"""Between two lines."""
+"""The longest interval between two lines."""
 
-COMPILING = "Compiling kernels for the first run on this machine: this may take half a minute …"
+COMPILING = "Compiling kernels for the first run on this machine; this may take half a minute …"
 
 _console: Any = None
 _live = False
@@ -25,17 +25,16 @@ _watched = False
 
 
 def show_on(console: Any) -> None:
-    """Draw the bars on this `rich` console from now on (None: draw none)."""
+    """Draw progress bars on this `rich` console from now on; None turns them off."""
     global _console
     _console = console
 
 
 def watch_compiler() -> None:
-    """Say once that Numba compiles: seconds in which nothing else moves. Loading a compiled kernel is silent.
+    """Print a message when Numba first compiles a kernel, which takes seconds; loading a kernel is silent.
 
-    A command line's process also loads Numba without what our kernels do not use.
-
-    Nothing is said where no command line asks for it, and a line that cannot be printed is dropped.
+    This also makes Numba load without the parts that hierdp's kernels do not use. Without a console nothing
+    is printed. A line that cannot be printed is dropped.
     """
     global _watched
     if _watched or _console is None:
@@ -47,11 +46,11 @@ def watch_compiler() -> None:
     without_linear_algebra()
 
     class Once(Listener):  # type: ignore[misc]
-        told = False
+        printed = False
 
         def on_start(self, event: Event) -> None:  # noqa: ARG002
-            if not self.told and _console is not None:
-                self.told = True
+            if not self.printed and _console is not None:
+                self.printed = True
                 with suppress(OSError):
                     tell(COMPILING)
 
@@ -63,28 +62,28 @@ def watch_compiler() -> None:
 
 
 def tell(line: str) -> None:
-    """A plain line, if a command line asks for them."""
+    """Print a line, if there is a console."""
     if _console is not None:
         _console.print(line, soft_wrap=True)
 
 
 def steps(items: Iterable[T], what: str, total: int) -> Iterator[T]:
-    """Iterate; after a second, show how far it is.
+    """Iterate, and show progress after a second.
 
-    A terminal gets a bar; a file or a pipe gets lines, with the time that is left, if that is some seconds.
-    Work inside other work that is shown stays silent.
+    On a terminal this is a bar. In a file or pipe it is lines with the remaining time, if that is some
+    seconds. Only the outermost of nested loops is shown.
     """
     by_lines = _console is not None and not _console.is_terminal
     return _lines(items, what, total) if by_lines else _bar(items, what, total)
 
 
 def _lines(items: Iterable[T], what: str, total: int) -> Iterator[T]:
-    """A line once it is known that this takes long, and then in ever longer intervals."""
+    """Print a line when the remaining time is known to be long, then at increasing intervals."""
     global _live
     if _live:
         yield from items
         return
-    _live, told = True, False
+    _live, printed = True, False
     started, wait = time.monotonic(), PATIENCE_SECONDS
     due = started + wait
     try:
@@ -92,9 +91,9 @@ def _lines(items: Iterable[T], what: str, total: int) -> Iterator[T]:
             now = time.monotonic()
             if done and now >= due:
                 left = (now - started) / done * (total - done)
-                if told or left >= LONG_SECONDS:
+                if printed or left >= LONG_SECONDS:
                     tell(f"{what}: {done:,} of {total:,} done, about {duration(left)} left")
-                    told, wait = True, min(max(2 * wait, LONG_SECONDS), LONGEST_SECONDS)
+                    printed, wait = True, min(max(2 * wait, LONG_SECONDS), LONGEST_SECONDS)
                 due = now + wait
             yield item
     finally:
@@ -115,7 +114,7 @@ def duration(seconds: float) -> str:
 
 
 def _bar(items: Iterable[T], what: str, total: int) -> Iterator[T]:
-    """A bar that goes away at the end."""
+    """Show a bar that disappears at the end."""
     global _live
     started, bar, task = time.monotonic(), None, None
     try:

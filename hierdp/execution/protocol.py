@@ -1,4 +1,4 @@
-"""What does the work of others: the interface of processes and of Dask."""
+"""The interface of engines that run tasks outside this process: processes and Dask."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ Shared = tuple[Any, ...]
 
 
 class LostWorker(RuntimeError):
-    """A task took its process down again and again, or nobody is left to do it; nothing is released."""
+    """A task's process died repeatedly, or no worker is left; nothing is released."""
 
 
 class Engine(Protocol):
-    """Others who work for this process."""
+    """Runs tasks outside this process."""
 
     def results(
         self, function: Callable[..., T], items: Sequence[tuple[Any, ...]], shared: Shared
     ) -> Generator[tuple[int, T], None, None]:
-        """Place and result of every item, as they come; closed early, it stops what is not done."""
+        """Index and result of every item, in order of completion; closing it stops unfinished tasks."""
 
     def close(self) -> None:
-        """Let them go."""
+        """Release the workers."""

@@ -1,7 +1,7 @@
-"""Long work that goes on from what is done already: finished runs kept in a folder until all are.
+"""Resume long computations: finished runs are saved in a folder until all are finished.
 
-For experiments and cross-verification. A release is never resumed: noise that was drawn for it is spent, and
-is neither kept nor drawn again.
+This is for experiments and cross-verification. A release is never resumed: its noise is neither saved nor
+drawn again.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ Row = dict[str, Any]
 _ours = re.compile(r"[0-9a-f]{64}\.json|[0-9a-z_]+\.unfinished")
 
 
-class Kept:
-    """A folder of finished runs, a file each; what cannot be read or written is done (again).
+class RunCache:
+    """A folder of finished runs, one file per run; a run that cannot be read or written is computed again.
 
     Parameters
     ----------
     folder : path
-        Made with the first finished run.
+        Created with the first finished run.
     about : anything with a complete ``repr``
-        What all runs depend on: settings, seed, data. The source of hierdp, the versions of its libraries
-        and the machine (runs have times) go with it.
+        Everything that all runs depend on: settings, seed, data. The source of hierdp, the versions of its
+        libraries and the machine's name (runs contain times) are added.
     """
 
     def __init__(self, folder: Path, *about: Any) -> None:
@@ -44,17 +44,17 @@ class Kept:
         self._about = repr((fingerprint(), platform.node(), about))
 
     def get(self, run: str) -> list[Row] | None:
-        """The rows of a run that is done."""
+        """The rows of a finished run, or None."""
         try:
-            kept = json.loads(self._file(run).read_text(encoding="utf-8"))
-            rows: list[Row] = kept["rows"]
+            saved = json.loads(self._file(run).read_text(encoding="utf-8"))
+            rows: list[Row] = saved["rows"]
         except (OSError, ValueError, KeyError, TypeError):
             return None
-        return rows if kept.get("run") == run else None
+        return rows if saved.get("run") == run else None
 
     def put(self, run: str, rows: list[Row]) -> None:
-        """Keep them; whole or not at all."""
-        with suppress(OSError):  # a full disk is no reason to lose the work in hand
+        """Save the rows of a run atomically."""
+        with suppress(OSError):  # a full disk must not end the computation
             self.folder.mkdir(exist_ok=True)
             descriptor, name = tempfile.mkstemp(suffix=".unfinished", prefix="", dir=self.folder)
             try:
@@ -66,7 +66,7 @@ class Kept:
                 raise
 
     def clear(self) -> None:
-        """All is done: remove the runs, and the folder if there is nothing else in it."""
+        """Remove the saved runs, and the folder if it is then empty."""
         with suppress(OSError):
             for file in [entry for entry in self.folder.iterdir() if _ours.fullmatch(entry.name)]:
                 file.unlink()
@@ -76,31 +76,33 @@ class Kept:
         return self.folder / f"{hashlib.sha256(repr((self._about, run)).encode()).hexdigest()}.json"
 
 
-_kept: ContextVar[Kept | None] = ContextVar("kept", default=None)
+_cache: ContextVar[RunCache | None] = ContextVar("cache", default=None)
 
 
 @contextmanager
 def keeping(folder: Path, *about: Any) -> Iterator[None]:
-    """Have `runs` keep what is done, for the length of a ``with`` block; a block that ends well clears it.
+    """Make `runs` save finished runs within a ``with`` block; they are removed if it ends without error.
 
     Raises
     ------
     InputError
-        If the folder is there and is none of ours, or its parent is not there.
+        If the folder exists and contains anything but finished runs, or its parent does not exist.
     """
     if folder.exists() and not (
         folder.is_dir() and all(_ours.fullmatch(entry.name) for entry in folder.iterdir())
     ):
-        raise InputError(f"{folder} is there, and holds no finished runs: choose another folder to keep them")
+        raise InputError(f"{folder} exists, but is not a folder of finished runs; choose another folder")
     if not folder.absolute().parent.is_dir():
-        raise InputError(f"there is no folder {folder.absolute().parent} to put {folder.name} in")
-    kept = Kept(folder, *about)
-    before = _kept.set(kept)
+        raise InputError(
+            f"the folder {folder.absolute().parent} of {folder.name} does not exist; create it first"
+        )
+    cache = RunCache(folder, *about)
+    before = _cache.set(cache)
     try:
         yield
     finally:
-        _kept.reset(before)
-    kept.clear()
+        _cache.reset(before)
+    cache.clear()
 
 
 def runs(
@@ -110,30 +112,30 @@ def runs(
     shared: tuple[Any, ...] = (),
     names: Sequence[str] | None = None,
 ) -> list[list[Row]]:
-    """``function(*shared, *case)`` of every case that is not done yet: rows of plain values, a list a case.
+    """``function(*shared, *case)`` for every case, or its saved rows; each result is a list of rows.
 
-    By `hierdp.execution.each`, so the function must be one of a module.
+    Tasks run by `hierdp.execution.each`, so the function must be defined in a module.
 
     Parameters
     ----------
     cases : sequence of tuple
-        Told apart by their ``repr``, or by `names`.
+        The cases, identified by their ``repr`` or by `names`.
     shared : tuple
-        Data, settings, seed: what `keeping` was told about.
+        Data, settings and seed, as given to `keeping`.
     """
-    told = [repr(case) for case in cases] if names is None else list(names)
-    told = [f"{function.__module__}.{function.__qualname__} {name}" for name in told]
-    kept = _kept.get()
-    found = [None if kept is None else kept.get(name) for name in told]
+    keys = [repr(case) for case in cases] if names is None else list(names)
+    keys = [f"{function.__module__}.{function.__qualname__} {name}" for name in keys]
+    cache = _cache.get()
+    found = [None if cache is None else cache.get(key) for key in keys]
     todo = [place for place, rows in enumerate(found) if rows is None]
     results = execution.each(function, [cases[place] for place in todo], what, shared)
     for place, rows in zip(todo, results, strict=True):
         found[place] = plain = [{name: _plain(value) for name, value in row.items()} for row in rows]
-        if kept is not None:
-            kept.put(told[place], plain)
+        if cache is not None:
+            cache.put(keys[place], plain)
     return [rows for rows in found if rows is not None]
 
 
 def _plain(value: Any) -> Any:
-    """NumPy's numbers as Python's, so that a run that was kept is what it was."""
+    """A NumPy number as a Python number, so that a saved run equals the original."""
     return value.item() if hasattr(value, "item") else value

@@ -1,4 +1,4 @@
-"""Digests of all files of a folder, and of the digests: what shows that a folder is ours and unchanged."""
+"""Digests of all files of a folder; they show that hierdp wrote it and that it is unchanged."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from pathlib import Path, PurePosixPath
 SUMS = "SHA256SUMS"
 
 MARKS = ("manifest.json", "report.html")
-"""A sealed folder of ours holds at least one of these."""
+"""Every folder that hierdp sealed contains at least one of these files."""
 
 
 def seal(folder: Path) -> str:
-    """Write the digests of all files, in the form that `sha256sum --check` takes.
+    """Write the digests of all files, in the format of `sha256sum --check`.
 
     Returns
     -------
@@ -33,9 +33,9 @@ def digest(path: Path) -> str:
 
 
 def why_not_ours(folder: Path) -> str:
-    """In words why a folder is not one that hierdp wrote, complete, unchanged and with nothing added.
+    """The reason why a folder is not an unchanged folder written by hierdp; empty if it is.
 
-    Empty if it is one. Nothing else may be replaced.
+    Only unchanged folders written by hierdp may be replaced.
     """
     sums = folder / SUMS
     if sums.is_symlink() or not sums.is_file():
@@ -58,12 +58,12 @@ def why_not_ours(folder: Path) -> str:
 
 def _lines(sums: Path) -> Iterator[tuple[str, str]]:
     for line in sums.read_text(encoding="utf-8", errors="replace").splitlines():
-        told, _, name = line.partition("  ")
-        yield name, told
+        value, _, name = line.partition("  ")
+        yield name, value
 
 
 def _names(folder: Path) -> Iterator[str]:
-    """All that is in a folder and its subfolders, by relative path; of folders only the empty ones."""
+    """Relative paths of all files in a folder and its subfolders, and of all empty subfolders."""
     for path in folder.rglob("*"):
         if path.is_symlink() or not path.is_dir() or not any(path.iterdir()):
             yield path.relative_to(folder).as_posix()

@@ -1,7 +1,7 @@
-"""Results that grow: a Parquet file, and beside it a journal with a line for each row not yet in it.
+"""A growing table of results: a Parquet file, and a journal with one line for each row not yet in the file.
 
-A row is in the journal as soon as it is known, so a process that is killed loses the one it was at. The
-Parquet file is written once a session, not once a row.
+Each row is written to the journal at once, so a killed process loses only the row it was computing. The
+Parquet file is written once per session.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 
 class Store:
-    """The rows known so far; `add` keeps one more."""
+    """The rows known so far; `add` saves a new row."""
 
     def __init__(self, known: DataFrame, key: Sequence[str], journal: IO[str]) -> None:
         self.known, self.key, self._journal = known, list(key), journal
         self.done = set(known[self.key].itertuples(index=False, name=None))
 
     def add(self, row: Mapping[str, Any]) -> None:
-        """Keep a row, at once."""
+        """Save a row at once."""
         self._journal.write(json.dumps(row, default=_plain) + "\n")
         self._journal.flush()
         self.done.add(tuple(row[name] for name in self.key))
@@ -37,16 +37,16 @@ class Store:
 
 @contextmanager
 def growing(results: Path, columns: Sequence[str], key: Sequence[str]) -> Iterator[Store]:
-    """Open results to grow, and write them when done, however that comes about.
+    """Open a table of results for adding rows; the file is written when the block ends, even by an error.
 
     Raises
     ------
     InputError
-        If the file holds something else, or another process is at it.
+        If the file is not such a table, or is in use by another process.
     """
     read(results, columns)
     with _locked(results) as journal:
-        known = read(results, columns)  # what another process added before it let go
+        known = read(results, columns)  # including rows that another process has just added
         try:
             yield Store(known, key, journal)
         finally:
@@ -57,12 +57,12 @@ def growing(results: Path, columns: Sequence[str], key: Sequence[str]) -> Iterat
 
 
 def read(results: Path, columns: Sequence[str]) -> DataFrame:
-    """All rows: those of the file, and those of a journal that a killed process left.
+    """All rows, including those in the journal of a killed process.
 
     Raises
     ------
     InputError
-        If the file is no such table.
+        If the file is not such a table.
     """
     import pandas as pd
 
@@ -70,16 +70,16 @@ def read(results: Path, columns: Sequence[str]) -> DataFrame:
     if results.exists():
         try:
             frame = pd.read_parquet(results)
-        except Exception as failure:  # each engine raises its own kinds
+        except Exception as failure:  # the type depends on pandas' Parquet engine
             raise InputError(f"{results} cannot be read as a Parquet file: {failure}") from None
         missing = [column for column in columns if column not in frame.columns]
         if missing:
-            raise InputError(f"{results} holds no such results: it has no column {missing[0]!r}")
+            raise InputError(f"{results} is not a file of such results: it has no column {missing[0]!r}")
     rows = _rows(_journal(results))
     if rows:
         new = pd.DataFrame(rows)
         frame = new if frame.empty else pd.concat([frame, new], ignore_index=True)
-        frame = frame.drop_duplicates(ignore_index=True)  # killed between writing the file and emptying this
+        frame = frame.drop_duplicates(ignore_index=True)  # if killed before the journal was emptied
     for column in frame.columns[frame.isna().all()]:
         frame[column] = frame[column].astype(float)
     return frame
@@ -90,7 +90,7 @@ def _journal(results: Path) -> Path:
 
 
 def _rows(journal: Path) -> list[dict[str, Any]]:
-    """The whole lines; the last one may have been cut off."""
+    """The rows of all complete lines; the last line may be incomplete."""
     if not journal.is_file():
         return []
     lines = journal.read_text(encoding="utf-8").split("\n")
@@ -99,16 +99,16 @@ def _rows(journal: Path) -> list[dict[str, Any]]:
 
 @contextmanager
 def _locked(results: Path) -> Iterator[IO[str]]:
-    """The journal, to append to; it goes when its rows are in the file."""
+    """The locked journal, opened for appending; it is removed when its rows are in the file."""
     path = _journal(results)
     while True:
         with path.open("a+", encoding="utf-8") as journal:
             try:
                 fcntl.flock(journal, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
-                raise InputError(f"another process is writing to {results}; let it end") from None
+                raise InputError(f"another process is writing to {results}; wait until it ends") from None
             if not path.exists() or not os.path.samestat(os.fstat(journal.fileno()), path.stat()):
-                continue  # its last owner has removed it between the two
+                continue  # another process removed it in the meantime
             _drop_cut_line(journal)
             try:
                 yield journal
@@ -119,7 +119,7 @@ def _locked(results: Path) -> Iterator[IO[str]]:
 
 
 def _drop_cut_line(journal: IO[str]) -> None:
-    """What was cut off must not run into the next row."""
+    """Remove an incomplete last line, so that the next row starts on a new line."""
     journal.seek(0)
     text = journal.read()
     whole = text.rfind("\n") + 1
@@ -128,5 +128,5 @@ def _drop_cut_line(journal: IO[str]) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """NumPy's numbers as Python's."""
+    """A NumPy number as a Python number."""
     return value.item()

@@ -1,4 +1,4 @@
-"""Errors of a release against the truth: for experiments on data that may be looked at."""
+"""Errors of released counts by size and of sparse counts, for experiments on public data."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def earth_movers(true: NDArray[Any], released: NDArray[Any]) -> int:
 
 
 def constraint_violations(tree: Tree, counts: NDArray[Any]) -> int:
-    """Regions and sizes whose children do not add up to them (Fioretto & Van Hentenryck 2019, Table 1)."""
+    """Number of counts unequal to the sum of their children (Fioretto & Van Hentenryck 2019, Table 1)."""
     return int((tree.child_sums(counts) != counts[tree.internal]).sum()) if tree.internal.size else 0
 
 
 def group_size_errors(
     tree: Tree, levels: Sequence[str], true: NDArray[Any], released: NDArray[Any]
 ) -> DataFrame:
-    """L1 and earth mover's distance of counts by size, a row a level; arrays of shape (nodes, sizes)."""
+    """L1 error and earth mover's distance of counts by size, per level; arrays of shape (nodes, sizes)."""
     import pandas as pd
 
     rows = []
@@ -55,14 +55,14 @@ def group_size_errors(
 
 
 def side_by_side(true: DataFrame, released: DataFrame) -> DataFrame:
-    """Two tables of sparse counts as one: a row a cell of either, with its counts `true` and `released`.
+    """Join two tables of sparse counts: one row per cell of either, with the counts `true` and `released`.
 
-    Both tables have the columns ``level``, those that name the cell, and ``count``; what is not in a table
-    counts 0 there.
+    Both tables have the column ``level``, columns that identify the cell, and ``count``. A cell that is
+    missing in a table has the count 0.
     """
     keys = [column for column in true.columns if column != "count"]
     left, right = (
-        # Int64, which a missing count does not turn to floats
+        # Int64 stays integer if counts are missing
         table.rename(columns={"count": name}).astype({name: "Int64"})
         for name, table in (("true", true), ("released", released))
     )
@@ -71,11 +71,11 @@ def side_by_side(true: DataFrame, released: DataFrame) -> DataFrame:
 
 
 def top_down_errors(true: DataFrame, released: DataFrame) -> DataFrame:
-    """Largest error, false discoveries and false negatives of sparse counts, a row a level.
+    """Largest error, false discoveries and false negatives of sparse counts, per level.
 
-    The tables are as `side_by_side` takes them, with a row a cell that is not zero. `false_discovery_rate` is
-    the share of released cells that are truly zero, `false_negatives` the number of truly positive cells that
-    are missing or not positive (Boninsegna & Silvestri 2025, §5).
+    The tables have the form for `side_by_side`, with one row per non-zero cell. `false_discovery_rate` is the
+    share of positive released cells whose true count is zero. `false_negatives` is the number of cells with a
+    positive true count whose released count is missing or not positive (Boninsegna & Silvestri 2025, §5).
     """
     import pandas as pd
 
@@ -101,9 +101,10 @@ def top_down_errors(true: DataFrame, released: DataFrame) -> DataFrame:
 
 
 def largest_cells(cells: DataFrame, most: int) -> DataFrame:
-    """The rows of `side_by_side` with the largest true counts, and how far off those are.
+    """The rows of `side_by_side` with the largest true counts, with their errors.
 
-    Adds `error` (released less true), `relative_error` and `released_rank` (1 is the largest released count).
+    Adds `error` (released minus true), `relative_error` and `released_rank` (1 for the largest released
+    count).
     """
     found = cells.assign(released_rank=cells["released"].rank(ascending=False, method="min").astype("int64"))
     found = found.sort_values("true", ascending=False, kind="stable").head(most)

@@ -1,4 +1,4 @@
-"""Errors of a released histogram as a distribution: for experiments on data that may be looked at."""
+"""The error of a released histogram as a distribution, for experiments on public data."""
 
 from __future__ import annotations
 
@@ -11,23 +11,24 @@ from hierdp.errors import InputError
 def kld(true: ArrayLike, released: ArrayLike, floor: float | None = None) -> float:
     """Kullback–Leibler divergence of the released distribution from the true one, in nats.
 
-    Σ p ln(p/q) with p and q the histograms divided by their sums, and 0 ln 0 = 0 (Zhang et al. 2014, §3.3,
-    which prints counts for p and q). A released bin may be at or under 0, where ln(p/q) is infinite or
-    nothing at all: released bins under the floor count as the floor, before they are divided by their sum.
+    Σ p ln(p/q), where p and q are the histograms divided by their sums, and 0 ln 0 = 0 (Zhang et al. 2014,
+    §3.3, which prints counts for p and q). For a released count of at most 0, ln(p/q) is infinite or
+    undefined. Therefore released counts below the floor are set to the floor before they are divided by their
+    sum.
 
     Parameters
     ----------
-    true, released : arrays of one shape
+    true, released : arrays of the same shape
         Counts by bin.
     floor : float, optional
-        In people. Default: 1/n for n bins. Then all floors together are one person at most, and a histogram
-        of N people is less than 1/N from itself. (The program of Acs et al. 2012 takes 1, by which one with
-        many empty bins is far from itself.)
+        A number of people. Default: 1/n for n bins. Then all floors together add up to at most one person,
+        and the divergence of a histogram of N people from itself is less than 1/N. (The program of Acs et al.
+        2012 uses 1, which makes the divergence of a histogram with many empty bins from itself large.)
 
     Raises
     ------
     InputError
-        If the shapes differ, a true count is negative, nobody is counted, or the floor is not positive.
+        If the shapes differ, a true count is negative, all true counts are 0, or the floor is not positive.
 
     Examples
     --------
@@ -36,12 +37,12 @@ def kld(true: ArrayLike, released: ArrayLike, floor: float | None = None) -> flo
     """
     before, after = np.asarray(true), np.asarray(released, dtype=np.float64)
     if before.shape != after.shape:
-        raise InputError(f"counts of shapes {before.shape} and {after.shape}: they must be of one histogram")
+        raise InputError(f"true and released counts differ in shape: {before.shape} and {after.shape}")
     if (before < 0).any() or not before.any():
-        raise InputError("the true counts must be 0 or more, and not all 0: they are no distribution else")
+        raise InputError("the true counts must be at least 0, and not all 0, to form a distribution")
     floor = 1 / before.size if floor is None else floor
     if not floor > 0:
-        raise InputError(f"floor is {floor}: it must be positive, or the divergence may be infinite")
+        raise InputError(f"floor must be positive, so that the divergence is finite; got {floor}")
     raised = np.maximum(after, floor)
     there = before > 0
     p = before[there] / before.sum()

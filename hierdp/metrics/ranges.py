@@ -1,6 +1,7 @@
-"""Errors of range and box queries on a released histogram, by the query's size: for experiments.
+"""Errors of range and box queries on a released histogram, by query size, for experiments on public data.
 
-All queries of a size come from one table of prefix sums. Whole counts stay whole until the mean is taken.
+All queries of a size are computed from one table of prefix sums. Integer counts stay exact up to the final
+mean.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ Sizes = Iterable[int | Sequence[int]]
 
 
 def prefix_sums(values: ArrayLike) -> NDArray[Any]:
-    """Sums of all leading boxes: ``P[i, j, …]`` is that of ``values[:i, :j, …]``.
+    """Sums of all leading boxes: ``P[i, j, …]`` is the sum of ``values[:i, :j, …]``.
 
     Examples
     --------
@@ -40,7 +41,7 @@ def box_sums(prefixes: NDArray[Any], lows: ArrayLike, highs: ArrayLike) -> NDArr
 
     Parameters
     ----------
-    prefixes : array with an axis a dimension
+    prefixes : array with one axis per dimension
         See `prefix_sums`.
     lows, highs : int arrays, shape (n, dimensions)
     """
@@ -60,14 +61,14 @@ def range_error(
 
     Parameters
     ----------
-    true, released : arrays of one shape, an axis a dimension
+    true, released : arrays of the same shape, with one axis per dimension
         Counts by bin.
     sizes : iterable of int, or of tuples of int
-        Bins of a query along each dimension; a lone number stands for all dimensions.
+        Number of bins of a query along each dimension; a single number applies to all dimensions.
     p : 1 or 2
     queries : int, optional
-        So many ranges of each size, at places drawn evenly. Default: all there are. With one seed, all
-        releases are asked the same ranges.
+        Number of ranges of each size, at places drawn uniformly. Default: all ranges. With the same seed, all
+        releases are compared on the same ranges.
     seed : int
 
     Returns
@@ -77,7 +78,7 @@ def range_error(
     Raises
     ------
     InputError
-        If the shapes differ, or a size is not 1 … the number of bins.
+        If the shapes differ, or a size is not between 1 and the number of bins.
 
     Examples
     --------
@@ -86,7 +87,7 @@ def range_error(
     """
     before, after = _signed(true), _signed(released)
     if before.shape != after.shape or before.ndim == 0:
-        raise InputError(f"counts of shapes {before.shape} and {after.shape}: they must be of one histogram")
+        raise InputError(f"true and released counts differ in shape: {before.shape} and {after.shape}")
     prefixes = prefix_sums(after - before)
     if queries is None:
         errors = [_all(prefixes, _box(size, before.shape)) for size in sizes]
@@ -98,12 +99,12 @@ def range_error(
 def range_places(
     shape: tuple[int, ...], sizes: Sizes, queries: int, seed: int = 0
 ) -> Iterator[tuple[Ints, Ints]]:
-    """So many ranges of each size, at places drawn evenly: those that `range_error` asks with this seed.
+    """Ranges of each size at places drawn uniformly: those that `range_error` uses with the same seed.
 
     Yields
     ------
     low, high : int64 arrays, shape (queries, dimensions)
-        For each size; the bins ``low … high − 1``.
+        The ranges ``low … high − 1`` of each size.
     """
     rng = np.random.default_rng(seed)
     for size in sizes:
@@ -115,7 +116,7 @@ def range_places(
 def all_ranges_error(true: ArrayLike, released: ArrayLike) -> float:
     """Mean squared error over all N(N + 1)/2 ranges of one dimension, in O(N).
 
-    With D the prefix sums of the errors that is 2/(N(N+1)) · ((N+1) ΣD² − (ΣD)²).
+    With D the prefix sums of the errors, it is 2/(N(N+1)) · ((N+1) ΣD² − (ΣD)²).
 
     Examples
     --------
@@ -124,7 +125,7 @@ def all_ranges_error(true: ArrayLike, released: ArrayLike) -> float:
     """
     prefixes = prefix_sums(_signed(released) - _signed(true))
     if prefixes.ndim != 1:
-        raise InputError(f"counts of {prefixes.ndim} dimensions: all ranges are of one")
+        raise InputError(f"all_ranges_error takes counts of one dimension, got {prefixes.ndim}")
     n = prefixes.size - 1
     if not exact.is_exact(prefixes):
         return float(2 * prefixes.var() * (n + 1) / n)  # (N+1)ΣD² − (ΣD)² would cancel
@@ -133,7 +134,7 @@ def all_ranges_error(true: ArrayLike, released: ArrayLike) -> float:
 
 
 def range_sizes(bins: int, many: int = 20) -> list[int]:
-    """So many evenly spaced range sizes from 1 to all bins (fewer bins: all sizes).
+    """Evenly spaced range sizes from 1 to the number of bins; all sizes if there are fewer than `many`.
 
     Examples
     --------
@@ -144,7 +145,7 @@ def range_sizes(bins: int, many: int = 20) -> list[int]:
 
 
 def _signed(values: ArrayLike) -> NDArray[Any]:
-    """Counts as int64, or floats as they are: unsigned ones would wrap around where they are compared."""
+    """Integer counts as int64, since differences of unsigned integers would wrap around; floats unchanged."""
     held = np.asarray(values)
     return held.astype(np.int64) if held.dtype.kind in "iub" else held
 
@@ -152,7 +153,9 @@ def _signed(values: ArrayLike) -> NDArray[Any]:
 def _box(size: int | Sequence[int], shape: tuple[int, ...]) -> tuple[int, ...]:
     box = (int(size),) * len(shape) if np.ndim(size) == 0 else tuple(int(s) for s in size)  # type: ignore
     if len(box) != len(shape) or not all(1 <= s <= n for s, n in zip(box, shape, strict=True)):
-        raise InputError(f"a query of {size} bins: the histogram has {' × '.join(map(str, shape))}")
+        raise InputError(
+            f"a query of {size} bins does not fit the histogram of {' × '.join(map(str, shape))} bins"
+        )
     return box
 
 

@@ -1,4 +1,4 @@
-"""Errors of counts by size in runs: Kuo et al. 2018, §3.1 and §6."""
+"""Errors of counts by size, stored as runs (Kuo et al. 2018, §3.1 and §6)."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 
 
 def earth_movers_runs(true: Runs, released: Runs) -> NDArray[Any]:
-    """Entities to add or remove to turn each row of one table into that of the other.
+    """Number of entities to add or remove to turn each row of one table into that of the other.
 
-    It is Σ_k |groups larger than k − groups larger than k'|: with as many groups on both sides, that is
-    Lemma 1; where one side has more, those are taken to be empty on the other.
+    It is Σ_k |true groups larger than k − released groups larger than k|. If both rows have equally many
+    groups, this is Lemma 1. Otherwise the missing groups are taken to be empty.
 
     Returns
     -------
     int array, shape (rows,)
-        Exact: of Python integers where 64 bits might not hold them.
+        Exact; of Python integers if 64 bits might overflow.
 
     Examples
     --------
@@ -50,7 +50,7 @@ def earth_movers_runs(true: Runs, released: Runs) -> NDArray[Any]:
 
 @kernel()
 def _distances(at: Any, sizes: Any, counts: Any, at2: Any, sizes2: Any, counts2: Any, out: Any) -> None:
-    """From the largest size down: how many more groups one side has that are larger, over each gap."""
+    """Scan sizes downwards; a gap contributes its length times the difference in numbers of larger groups."""
     for row in range(out.size):
         i, j = at[row + 1] - 1, at2[row + 1] - 1
         more, last = 0, 0
@@ -70,7 +70,7 @@ def _distances(at: Any, sizes: Any, counts: Any, at2: Any, sizes2: Any, counts2:
 
 
 def size_run_errors(tree: Tree, levels: Sequence[str], true: Runs, released: Runs) -> DataFrame:
-    """Earth mover's distance, a row a level: summed over its nodes, and per node."""
+    """Earth mover's distance per level: the sum over its nodes, and the mean per node."""
     import pandas as pd
 
     distance = earth_movers_runs(true, released)
@@ -93,10 +93,10 @@ def size_run_errors(tree: Tree, levels: Sequence[str], true: Runs, released: Run
 def omniscient(
     tree: Tree, levels: Sequence[str], true: Runs, epsilon: float, shares: Sequence[float] | None = None
 ) -> DataFrame:
-    """The error to expect of one who knows which sizes occur where (§6.2), a row a level, per node.
+    """The expected error per node of an omniscient method that knows which sizes occur (§6.2), per level.
 
-    Laplace noise of scale 1/ε on each count that is not zero, ε the level's share, has standard deviation
-    √2/ε. It is a yardstick for experiments and no mechanism: it tells of the true data.
+    Laplace noise of scale 1/ε on each non-zero count, with ε the level's share, has standard deviation √2/ε.
+    This is a baseline for experiments, not a private mechanism: it reveals which counts are zero.
     """
     import pandas as pd
 

@@ -119,5 +119,5 @@ def test_a_folder_that_is_read_only():
         hierdp(*releasing("range-query", "shut/out", 1)), capture_output=True, text=True, check=False
     )
     assert_no_traceback(done.stderr)
-    assert "cannot be written to" in done.stderr
+    assert "is not writable" in done.stderr
     assert os.listdir("shut") == []

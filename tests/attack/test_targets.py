@@ -50,8 +50,8 @@ TARGETS = {
     "a link to a folder": ("link2", "is a symbolic link"),
     "a link to itself": ("loop", "is a symbolic link"),
     "a file": ("in.csv", "is a file, not a folder"),
-    "a folder with a file of one's own": ("mine", "is not a release"),
-    "no parent": ("none/out", "there is no folder"),
+    "a folder with a file of one's own": ("mine", "is not an unchanged release"),
+    "no parent": ("none/out", "create it first"),
     "a parent that is a file": ("in.csv/out", ""),
     "the folder one is in": (".", "is kept"),
     "the folder above": ("..", "is kept"),
@@ -89,7 +89,7 @@ def test_a_name_that_is_not_utf_8(zygote):
 def test_a_mount_point(zygote):
     """Empty or not, it is kept."""
     said = refused(zygote, "/dev/shm")
-    assert "is a mount point" in said or "is not a release" in said
+    assert "is a mount point" in said or "is not an unchanged release" in said
 
 
 as_nobody = pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")
@@ -104,7 +104,7 @@ def test_as_another_user(zygote, place, what):
     status, said, _ = zygote.run(releasing("range-query", "shared/theirs", 1))
     assert status == 0, said
     if what == "a read-only folder":
-        assert "cannot be written to" in refused(zygote, "shared/out", NOBODY)
+        assert "is not writable" in refused(zygote, "shared/out", NOBODY)
     elif what == "another user's release":
         Path("shared").chmod(0o777)
         assert "belongs to another user" in refused(zygote, "shared/theirs", NOBODY)

@@ -61,7 +61,7 @@ COMMANDS = {
     "columns with blanks": (
         sizes_of("blank columns.csv"), "column ' n' of the data has a blank at an end of its name: strip it"
     ),
-    "a range beyond the bins": ("analyze 120 --epsilon 1 --range 90:200", "range '90:200' must contain a bin"),
+    "a range beyond the bins": ("analyze 120 --epsilon 1 --range 90:200", "range '90:200' must contain"),
     "no paper": ("reproduce", "PAPER is missing; choose from kuo2018"),
     "empty": (sizes_of("empty.csv"), "'empty.csv' is empty"),
     "no rows": (sizes_of("header.csv"), "the table has no rows"),
@@ -147,13 +147,13 @@ COMMANDS = {
     ),
     "no axis": (FLOWS.replace("--axis origin=o_state,o --axis to=d", ""), "Missing option '--axis'"),
     "no such axis": (FLOWS + " --first form", "there is no axis 'form'; the axes are origin, to"),
-    "a folder that is not there": (SIZES.replace("--out out", "--out no/out"), "there is no folder"),
+    "a folder that is not there": (SIZES.replace("--out out", "--out no/out"), "create it first"),
     "a file for a folder": (SIZES.replace("--out out", "--out 'a file'"), "a file exists and is kept"),
     "a folder of mine": (SIZES.replace("--out out", "--out mine"), "mine exists and is kept"),
     "a folder of mine, overwritten": (
-        SIZES.replace("--out out", "--out mine --overwrite"), "mine is not a release: its files are kept"
+        SIZES.replace("--out out", "--out mine --overwrite"), "mine is not an unchanged release"
     ),
-    "here": (SIZES.replace("--out out", "--out . --overwrite"), ". is, or holds, the folder you are in"),
+    "here": (SIZES.replace("--out out", "--out . --overwrite"), ". is, or contains, the current directory"),
     "no folder": (SIZES.replace("--out out", ""), "Missing option '--out'"),
     "no such command": ("relese", "No such command 'relese'"),
     "no such mechanism": ("release group-sizes", "No such command 'group-sizes'"),
@@ -165,14 +165,14 @@ COMMANDS = {
     ),
     "no time": ("verify --time-limit 0", "--time-limit"),
     "no time for the demo": ("demo --out out --time-limit -1", "--time-limit"),
-    "NaN seconds for the demo": ("demo --out out --time-limit nan", "--time-limit must be a number of seconds, got nan"),
+    "NaN seconds for the demo": ("demo --out out --time-limit nan", "--time-limit must be a number"),
     "no instances": ("verify --instances 0", "--instances"),
-    "a table that cannot be written": ("verify --out no/v.parquet", "there is no folder"),
+    "a table that cannot be written": ("verify --out no/v.parquet", "create it first"),
     "the demo over a file": ("demo --out 'a file'", "a file exists and is kept"),
-    "the demo over a folder of mine": ("demo --out mine --overwrite", "mine is not a release"),
+    "the demo over a folder of mine": ("demo --out mine --overwrite", "mine is not an unchanged"),
     "no workers": (SIZES + " --workers 0", "--workers"),
     "half a worker": (SIZES + " --workers 0.5", "'0.5' is not a valid integer"),
-    "more workers than anybody has": (SIZES + " --workers 100000", "workers is 100000: it must be"),
+    "more workers than anybody has": (SIZES + " --workers 100000", "workers must be a whole number"),
     "workers here and there": (SIZES + " --workers 2 --scheduler tcp://x:1", "not both"),
     "no such scheduler": (SIZES + " --scheduler nowhere:x", "no Dask scheduler answers"),
     "a method of another mechanism": (SIZES + " --method InfTDA", "no method 'InfTDA'; there are 'M_H'"),
@@ -201,7 +201,7 @@ COMMANDS = {
     "runs kept among files of mine": (
         "verify Chebyshev --backends highs --resume mine", "mine is there, and holds no finished runs"
     ),
-    "runs kept nowhere": ("verify Chebyshev --backends highs --resume no/kept", "there is no folder"),
+    "runs kept nowhere": ("verify Chebyshev --backends highs --resume no/kept", "create it first"),
 }  # fmt: skip
 
 # 777 is a count that is right: no message may quote it.

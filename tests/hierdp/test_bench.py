@@ -332,7 +332,7 @@ def test_a_file_that_is_no_result_is_left_alone(tmp_path):
     other = tmp_path / "r.parquet"
     pd.DataFrame({"a": [1]}).to_parquet(other)
     before = other.read_bytes()
-    with pytest.raises(InputError, match="holds no such results: it has no column 'problem'"):
+    with pytest.raises(InputError, match="is not a file of such results: it has no column 'problem'"):
         runs.run(some(), "small", runs.Settings(), other, ["fast"])
     assert other.read_bytes() == before
     other.write_text("no table")

@@ -283,7 +283,7 @@ def test_a_scheduler_that_is_killed(tmp_path, after):
 
     try:
         address = process.stdout.readline().strip()
-        gone = pytest.raises(execution.LostWorker, match="the Dask scheduler is gone")
+        gone = pytest.raises(execution.LostWorker, match="the Dask scheduler was lost")
         with execution.using(scheduler=address), gone:
             work()
     finally:
@@ -294,7 +294,7 @@ def test_a_scheduler_that_is_killed(tmp_path, after):
 def test_a_task_that_kills_whoever_does_it(engines):
     for place in engines.keys() & {"2 processes", "cluster"}:
         with at(engines[place]):
-            with pytest.raises(execution.LostWorker, match=r"died \(SIGKILL\) 3 times|took down each of"):
+            with pytest.raises(execution.LostWorker, match=r"died \(SIGKILL\) 3 times|a task ended all"):
                 list(execution.each(tasks.always_dies, ITEMS, "dying"))
             assert list(execution.each(tasks.square, ITEMS, "squaring")) == SQUARES
 
@@ -460,10 +460,10 @@ def test_true_counts_do_not_travel(wire, method):
 @pytest.mark.parametrize(
     ("place", "message"),
     [
-        ({"workers": 0}, "workers is 0: it must be a whole number from 1"),
-        ({"workers": 2.5}, "workers is 2.5"),
+        ({"workers": 0}, "workers must be a whole number from 1 to 1000, got 0"),
+        ({"workers": 2.5}, "got 2.5"),
         ({"workers": True}, "workers is True"),
-        ({"workers": 10**6}, "workers is 1000000"),
+        ({"workers": 10**6}, "got 1000000"),
         ({"workers": 2, "scheduler": "tcp://x:1"}, "not both"),
         ({"scheduler": "tcp://127.0.0.1:1"}, "no Dask scheduler answers at 'tcp://127.0.0.1:1'"),
         ({"scheduler": "nowhere"}, "no Dask scheduler answers at 'nowhere'"),
@@ -516,7 +516,7 @@ def test_dask_is_asked_for_by_its_extra(monkeypatch):
 @pytest.mark.slow
 def test_workers_with_another_hierdp_are_refused(local, monkeypatch):
     monkeypatch.setattr(cluster, "fingerprint", os.getpid)
-    with pytest.raises(InputError, match="have another hierdp than this process"):
+    with pytest.raises(InputError, match="have another version of hierdp or of its libraries"):
         execution.using(scheduler=local.scheduler_address).__enter__()
     monkeypatch.setattr(cluster, "fingerprint", tasks.always_dies)
     with pytest.raises(InputError, match=r"cannot load hierdp \(TypeError\)"):
@@ -558,7 +558,7 @@ def test_a_scheduler_without_workers(monkeypatch):
     )
     with (
         distributed.LocalCluster(n_workers=0, dashboard_address=":0") as empty,
-        pytest.raises(InputError, match="has no workers: start some"),
+        pytest.raises(InputError, match="has no workers; start some"),
     ):
         execution.using(scheduler=empty.scheduler_address).__enter__()
 

@@ -502,9 +502,12 @@ def test_kept_runs_survive_a_full_disk_and_strangers(tmp_path, monkeypatch):
         assert resume.runs(tasks.noted_row, [(str(noted), 2)], "squaring") == [[{"x": 2, "square": 4}]]
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis").write_text("years of work")
-    with pytest.raises(ValueError, match="holds no finished runs"), resume.keeping(tmp_path / "mine"):
+    with (
+        pytest.raises(ValueError, match="is not a folder of finished runs"),
+        resume.keeping(tmp_path / "mine"),
+    ):
         pass
-    with pytest.raises(ValueError, match="there is no folder"), resume.keeping(tmp_path / "no" / "kept"):
+    with pytest.raises(ValueError, match="create it first"), resume.keeping(tmp_path / "no" / "kept"):
         pass
     assert (tmp_path / "mine" / "thesis").read_text() == "years of work"
 

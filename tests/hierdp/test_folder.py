@@ -102,7 +102,7 @@ def spoil(how):
 def test_nothing_else_is_replaced(how, why):
     spoil(how)
     before = {path: path.is_file() and path.read_bytes() for path in Path("out").rglob("*")}
-    with pytest.raises(InputError, match="out is not a release: its files are kept") as refused:
+    with pytest.raises(InputError, match="out is not an unchanged release") as refused:
         replaced("out")
     assert f"({why})" in str(refused.value)
     assert {path: path.is_file() and path.read_bytes() for path in Path("out").rglob("*")} == before
@@ -114,7 +114,7 @@ def test_the_folder_one_is_in_is_not_replaced(place, monkeypatch):
     for inside in ("out", "out/parts"):
         monkeypatch.chdir(inside)
         for path in (Path("."), Path.cwd(), place / "out"):
-            with pytest.raises(InputError, match="holds, the folder you are in"):
+            with pytest.raises(InputError, match="contains, the current directory"):
                 replaced(path)
         monkeypatch.chdir(place)
     assert text_of("out") == "from before"
@@ -127,7 +127,7 @@ def test_a_folder_that_holds_the_input_is_not_replaced():
                "1", "--out", "out", "--overwrite"],
     )  # fmt: skip
     assert again.exit_code == 2
-    assert "out holds 'finest.csv', which is read: it is kept" in again.output
+    assert "out contains the input 'finest.csv'" in again.output
     assert seal.why_not_ours(Path("out")) == ""
 
 
@@ -207,11 +207,11 @@ def test_what_a_killed_run_was_replacing_comes_back(monkeypatch):
     Path("out").rename(".out.replaced-abcd_123/out")
     said = []
     monkeypatch.setattr(progress, "tell", said.append)
-    with pytest.raises(InputError, match="exists and is kept"), folder.appearing(Path("out")):
+    with pytest.raises(InputError, match="exists; choose another folder"), folder.appearing(Path("out")):
         pass
     assert (names(), text_of("out")) == (["in.csv", "out"], "from before")
     assert len(said) == 1
-    assert "is back: an earlier run was killed" in said[0]
+    assert "was restored: an earlier run was killed" in said[0]
     replaced("out")
     assert (names(), text_of("out")) == (["in.csv", "out"], "new")
 

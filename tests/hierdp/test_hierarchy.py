@@ -128,7 +128,11 @@ GOOD = {"state": ["A", "A", "B"], "county": ["1", "2", "3"]}
         (GOOD | {"state": ["A", "A", float("nan")]}, ["state", "county"], "row 3, column 'state'"),
         (GOOD | {"state": ["", "A", "B"]}, ["state"], "row 1, column 'state'"),
         (GOOD | {"state": np.array([1.0, np.nan, 2.0])}, ["state"], "row 2, column 'state'"),
-        (GOOD | {"county": ["1", "2"]}, ["state", "county"], "'county' has 2 rows; the columns before it have 3"),
+        (
+            GOOD | {"county": ["1", "2"]},
+            ["state", "county"],
+            "'county' has 2 rows; the columns before it have 3",
+        ),
         ({"state": []}, ["state"], "no rows"),
     ],
 )

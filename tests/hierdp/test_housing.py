@@ -88,5 +88,5 @@ def test_the_west_coast():
 def test_what_cannot_be_is_refused():
     with pytest.raises(InputError, match="too few"):
         housing(0, 5_199)
-    with pytest.raises(InputError, match="no state 'Cascadia'; there are 'S01'"):
+    with pytest.raises(InputError, match="unknown state 'Cascadia'; choose from 'S01'"):
         housing(0, states=["Cascadia"])

@@ -278,7 +278,7 @@ def names(parent):
 def test_an_existing_folder_is_kept(made, tmp_path):
     made.write(tmp_path / "out")
     before = everything_in(tmp_path / "out")
-    with pytest.raises(InputError, match="exists and is kept; choose another folder, or say --overwrite"):
+    with pytest.raises(InputError, match="exists; choose another folder, or replace it with --overwrite"):
         made.write(tmp_path / "out")
     assert everything_in(tmp_path / "out") == before
     assert names(tmp_path) == ["out"]
@@ -297,7 +297,7 @@ def test_only_releases_are_overwritten(made, tmp_path):
     mine = tmp_path / "thesis"
     mine.mkdir()
     (mine / "chapter.tex").write_text("years of work")
-    with pytest.raises(InputError, match="thesis is not a release: its files are kept"):
+    with pytest.raises(InputError, match="thesis is not an unchanged release"):
         made.write(mine, overwrite=True)
     assert (mine / "chapter.tex").read_text() == "years of work"
     (tmp_path / "empty").mkdir()
@@ -309,10 +309,10 @@ def test_places_that_cannot_be(made, tmp_path):
     (tmp_path / "file").write_text("")
     (tmp_path / "nowhere").symlink_to(tmp_path / "gone")
     for path, overwrite, message in (
-        ("file", False, "exists and is kept"),
+        ("file", False, "exists; choose another folder"),
         ("file", True, "is a file, not a folder"),
-        ("no/such/out", False, "there is no folder .*no/such to put out in"),
-        ("file/out", False, "there is no folder"),
+        ("no/such/out", False, "the folder .*no/such of out does not exist; create it first"),
+        ("file/out", False, "create it first"),
         ("nowhere", False, "is a symbolic link"),
         ("nowhere", True, "is a symbolic link"),
     ):
@@ -444,7 +444,7 @@ def test_only_what_the_dead_left_is_removed(made, tmp_path):
     with folder.appearing(tmp_path / "out") as living:
         (living / "manifest.json").write_text("{}")
         made.write(tmp_path / "out2")
-        with pytest.raises(InputError, match="another run is writing out: wait for it"):
+        with pytest.raises(InputError, match="another run is writing out; wait for it"):
             made.write(tmp_path / "out")
         assert living.is_dir()  # of this process, and of a thread of it if need be
         assert set(names(tmp_path)) == before | {living.name, "out2"}
@@ -453,7 +453,7 @@ def test_only_what_the_dead_left_is_removed(made, tmp_path):
 
 
 def test_the_name_may_be_taken_while_a_folder_is_filled(made, tmp_path):
-    with pytest.raises(InputError, match="exists and is kept"), folder.appearing(tmp_path / "out"):
+    with pytest.raises(InputError, match="exists; choose another folder"), folder.appearing(tmp_path / "out"):
         made.write(tmp_path / "other").rename(tmp_path / "out")
     assert names(tmp_path) == ["out"]
     assert set(names(tmp_path / "out")) == FILES
