@@ -179,7 +179,7 @@ def test_with_regions_names_are_one_column(people, tmp_path):
     asked = ("release", "range-query", people, "--epsilon", 1, "--out", tmp_path / "out", "--regions", people)
     levels = ("--region-levels", "state,town")
     made = run(*asked, *levels, "--names", "state,town")
-    assert "with --regions, name one column, of the finest region" in made.output.replace("\n", " ")
+    assert "with --regions, give one column, that of the finest region" in made.output.replace("\n", " ")
     made = run(*asked, *levels, "--numbers", "age=0:100")
     assert "--regions needs --names" in made.output
 

@@ -28,7 +28,7 @@ def test_what_is_no_histogram_is_refused(tmp_path):
     for name in ("half", "under"):
         with pytest.raises(InputError, match="does not contain counts"):
             dpbench(tmp_path, name)
-    with pytest.raises(InputError, match="there are 'half', 'under'"):
+    with pytest.raises(InputError, match="it has 'half', 'under'"):
         dpbench(tmp_path, "A")
 
 

@@ -53,11 +53,11 @@ def test_a_missing_bin_costs_more_the_lower_the_floor():
 @pytest.mark.parametrize(
     ("true", "released", "floor", "message"),
     [
-        ([1, 2], [1.0, 2.0, 3.0], None, r"shapes \(2,\) and \(3,\)"),
+        ([1, 2], [1.0, 2.0, 3.0], None, r"shape: \(2,\) and \(3,\)"),
         ([0, 0], [1.0, 2.0], None, "not all 0"),
-        ([-1, 2], [1.0, 2.0], None, "0 or more"),
-        ([1, 2], [1.0, 2.0], 0.0, "floor is 0"),
-        ([1, 2], [1.0, 2.0], float("nan"), "floor is nan"),
+        ([-1, 2], [1.0, 2.0], None, "at least 0"),
+        ([1, 2], [1.0, 2.0], 0.0, "floor must be positive.*got 0"),
+        ([1, 2], [1.0, 2.0], float("nan"), "floor must be positive.*got nan"),
     ],
 )
 def test_what_is_refused(true, released, floor, message):

@@ -98,5 +98,5 @@ def test_sizes_are_spread_evenly_and_bad_ones_named():
         range_error(np.zeros(4), np.zeros(4), [0])
     with pytest.raises(InputError, match=r"a query of \(1, 2\) bins"):
         range_error(np.zeros(4), np.zeros(4), [(1, 2)])
-    with pytest.raises(InputError, match=r"shapes \(4,\) and \(5,\)"):
+    with pytest.raises(InputError, match=r"shape: \(4,\) and \(5,\)"):
         range_error(np.zeros(4), np.zeros(5), [1])
