@@ -148,8 +148,8 @@ COMMANDS = {
     "no axis": (FLOWS.replace("--axis origin=o_state,o --axis to=d", ""), "Missing option '--axis'"),
     "no such axis": (FLOWS + " --first form", "there is no axis 'form'; the axes are origin, to"),
     "a folder that is not there": (SIZES.replace("--out out", "--out no/out"), "create it first"),
-    "a file for a folder": (SIZES.replace("--out out", "--out 'a file'"), "a file exists; choose another folder"),
-    "a folder of mine": (SIZES.replace("--out out", "--out mine"), "mine exists; choose another folder"),
+    "a file for a folder": (SIZES.replace("--out out", "--out 'a file'"), "a file exists; choose"),
+    "a folder of mine": (SIZES.replace("--out out", "--out mine"), "mine exists; choose"),
     "a folder of mine, overwritten": (
         SIZES.replace("--out out", "--out mine --overwrite"), "mine is not an unchanged release"
     ),
@@ -168,7 +168,7 @@ COMMANDS = {
     "NaN seconds for the demo": ("demo --out out --time-limit nan", "--time-limit must be a number"),
     "no instances": ("verify --instances 0", "--instances"),
     "a table that cannot be written": ("verify --out no/v.parquet", "create it first"),
-    "the demo over a file": ("demo --out 'a file'", "a file exists; choose another folder"),
+    "the demo over a file": ("demo --out 'a file'", "a file exists; choose"),
     "the demo over a folder of mine": ("demo --out mine --overwrite", "mine is not an unchanged"),
     "no workers": (SIZES + " --workers 0", "--workers"),
     "half a worker": (SIZES + " --workers 0.5", "'0.5' is not a valid integer"),
@@ -197,7 +197,7 @@ COMMANDS = {
     "an instance that is none": ("verify --instance 'a file'", "a file holds no instance of a model"),
     "an instance that is another archive": ("verify --instance odd.npz", "odd.npz"),
     "no such paper": ("reproduce smith1999", "unknown paper 'smith1999'; choose from"),
-    "a paper over a folder of mine": ("reproduce fioretto2019 --out mine", "mine exists; choose another folder"),
+    "a paper over a folder of mine": ("reproduce fioretto2019 --out mine", "mine exists; choose"),
     "runs kept among files of mine": (
         "verify Chebyshev --backends highs --resume mine", "mine exists, but is not a folder of finished runs"
     ),
