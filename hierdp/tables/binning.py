@@ -15,6 +15,7 @@ from hierdp.errors import InputError
 from hierdp.tables import Axis as Regions
 from hierdp.tables import AxisLike, read
 from hierdp.tables.columns import LARGEST, Column, Fault, column_of, refuse, whole_of
+from hierdp.tables.persons import PERSON, Persons, bounded, person_of
 from hierdp.tables.places import located, missing_regions, refuse_strangers
 from hierdp.tables.sources import Table, run
 from models.arithmetic.arrays import Ints
@@ -98,6 +99,7 @@ def histogram(
     count: str | None = None,
     unknown: str | None = None,
     clip: bool = False,
+    persons: Persons | None = None,
 ) -> Histogram:
     """Count a table's rows by bin.
 
@@ -116,6 +118,8 @@ def histogram(
     clip : bool
         Whether numbers and dates outside the bins count in the first or the last one. By default they are
         an error.
+    persons : Persons, optional
+        Whose rows are whose, and how many of one person count. By default all rows count.
 
     Raises
     ------
@@ -150,6 +154,9 @@ def histogram(
         # Bounded first: what is far outside, or infinite, is no 64-bit number.
         inside = ibis.greatest(ibis.least(at, bins.bins - 0.5), 0.0)
         columns[f"bin{i}"] = inside.floor().cast("int64")
+    if persons is not None:
+        columns[PERSON], missing = person_of(table, persons)
+        faults += missing
     refuse(table, faults)
     if count is not None:
         total = table.aggregate(total=number.cast("decimal(38, 0)").sum())
@@ -158,6 +165,8 @@ def histogram(
                 f"column {count!r}: the counts add up to more than 64 bits hold; use larger units"
             )
     rows, hierarchies = located(table, [regions for _, regions in named], columns, unknown)
+    if persons is not None:
+        rows = bounded(rows, persons, "n")
     made, at_names, order = _resolved(axes, hierarchies)
     shape = tuple(axis.bins for axis in made)
     if prod(shape) > MOST_BINS:

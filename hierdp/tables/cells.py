@@ -13,6 +13,7 @@ from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError
 from hierdp.tables.axes import Axis, AxisLike
 from hierdp.tables.columns import LARGEST, refuse, whole_of
+from hierdp.tables.persons import PERSON, Persons, bounded, once, person_of
 from hierdp.tables.places import located, missing_regions, refuse_strangers
 from hierdp.tables.sources import read, run
 from models.arithmetic.arrays import Ints
@@ -51,7 +52,13 @@ class Flows:
 
 
 def flows(
-    source: Any, *, axes: Mapping[str, AxisLike], count: str | None = None, unknown: str | None = None
+    source: Any,
+    *,
+    axes: Mapping[str, AxisLike],
+    count: str | None = None,
+    unknown: str | None = None,
+    persons: Persons | None = None,
+    distinct: bool = False,
 ) -> Flows:
     """Sum counts by one region an axis: origin and destination, or any number of them.
 
@@ -67,6 +74,10 @@ def flows(
     unknown : str, optional
         Name of a region of its own, in each axis, for rows whose region is missing (at any level) or not in
         the hierarchy. By default such rows are an error.
+    persons : Persons, optional
+        Whose rows are whose, and how many of one person count. By default all rows count.
+    distinct : bool
+        Whether of a person's rows in one cell one counts, as 1. For `persons` only.
 
     Raises
     ------
@@ -96,6 +107,10 @@ def flows(
     number, faults = whole_of(table, count)
     for axis in each:
         faults += missing_regions(table, axis, unknown)
+    columns = {"n": number}
+    if persons is not None:
+        columns[PERSON], missing = person_of(table, persons)
+        faults += missing
     refuse(table, faults)
     if count is not None:
         total = table.aggregate(total=number.cast("decimal(38, 0)").sum())  # 10¹⁹ rows of 2⁶³ fit
@@ -105,7 +120,7 @@ def flows(
                 f"column {count!r}: the counts add up to more than 64 bits hold; use larger units"
             )
 
-    rows, hierarchies = located(table, each, {"n": number}, unknown)
+    rows, hierarchies = located(table, each, columns, unknown)
     finest = math.prod(hierarchy.tree.leaves.size for hierarchy in hierarchies)
     if count is not None and held * min(finest, MOST_CELLS) >= 2**60:
         raise InputError(
@@ -113,7 +128,10 @@ def flows(
             "use larger units"
         )
     at = [f"at{i}" for i in range(len(each))]
-    cells = run(rows.group_by(at).agg(n=rows.n.sum()).order_by(at))
+    counted = rows
+    if persons is not None:
+        counted = bounded(once(rows, at, "n") if distinct else rows, persons, "n")
+    cells = run(counted.group_by(at).agg(n=counted.n.sum()).order_by(at))
     positions = np.column_stack([cells[name].to_numpy() for name in at]).astype(np.int64)
     refuse_strangers(rows, each, positions < 0)
     counts = cells["n"].to_numpy().astype(np.int64)

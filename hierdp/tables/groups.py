@@ -12,6 +12,7 @@ from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError, listed
 from hierdp.tables.axes import Axis
 from hierdp.tables.columns import Column, Fault, column_of, refuse, text_of, whole_of
+from hierdp.tables.persons import PERSON, Persons, bounded, person_of
 from hierdp.tables.places import OPTION, located, missing_regions, refuse_strangers
 from hierdp.tables.sources import Table, read, run
 from models.arithmetic.arrays import Ints
@@ -35,6 +36,7 @@ class Asked:
     unknown: str | None
     root: str
     root_level: str
+    persons: Persons | None = None
 
 
 def count_groups(source: Any, asked: Asked) -> Counted:
@@ -43,7 +45,8 @@ def count_groups(source: Any, asked: Asked) -> Counted:
 
     table, unknown = read(source), asked.unknown
     entity, faults = whole_of(table, asked.entities)
-    faults += missing_regions(table, asked.axis, unknown)
+    person, missing = _persons(table, asked)
+    faults += missing + missing_regions(table, asked.axis, unknown)
     keys = _keys(table, asked)
     faults += _clashes(keys, asked)
     if unknown is None:
@@ -56,8 +59,10 @@ def count_groups(source: Any, asked: Asked) -> Counted:
         lost = ibis.or_(*(key.isnull() for key in keys.values()))
         # Whatever else a row without a group says of it: they are one group a region.
         keys = {name: lost.ifelse(unknown, key) for name, key in keys.items()}
-    columns = {**keys, "lost": lost, "size": _capped(entity, asked)}
+    columns = {**keys, "lost": lost, "size": _capped(entity, asked), **person}
     rows, (hierarchy,) = located(table, [asked.axis], columns, unknown, asked.root, asked.root_level)
+    if asked.persons is not None:
+        rows = bounded(rows, asked.persons, "size")
     by = list(keys)
     if unknown is not None:  # an unnamed group is one a region; of a named one `at0` is to be seen
         rows = rows.mutate(home=rows.lost.ifelse(rows.at0, -1))
@@ -89,6 +94,8 @@ def count_listed_groups(source: Any, groups: Any, asked: Asked) -> Counted:
     listing = read(groups, beside=table)
     entity, faults = whole_of(table, asked.entities)
     theirs, keys = _keys(table, asked), _keys(listing, asked, LIST)
+    person, missing = _persons(table, asked)
+    faults += missing
     if unknown is None:
         faults += _missing(theirs, asked, f"the group is missing; {OPTION}")
     refuse(table, faults)
@@ -97,7 +104,9 @@ def count_listed_groups(source: Any, groups: Any, asked: Asked) -> Counted:
     rows, (hierarchy,) = located(listing, [asked.axis], keys, unknown, asked.root, asked.root_level)
     none = ibis.literal(0, "int64")
     listed_rows = rows.select(*keys, size=none, at=rows.at0.cast("int64"), told=none + 1)
-    counted = table.select(**theirs, size=_capped(entity, asked), at=none - 1, told=none)
+    counted = table.select(**theirs, size=_capped(entity, asked), at=none - 1, told=none, **person)
+    if asked.persons is not None:
+        counted = bounded(counted, asked.persons, "size")
 
     def sized(part: Table) -> Table:
         each = part.group_by(list(keys)).agg(
@@ -129,6 +138,14 @@ def _keys(table: Table, asked: Asked, where: str = "the data") -> dict[str, Colu
     return {f"group{i}": text_of(column_of(table, name, where)) for i, name in enumerate(asked.group)}
 
 
+def _persons(table: Table, asked: Asked) -> tuple[dict[str, Column], list[Fault]]:
+    """A row's person, where that is asked, and where none is named."""
+    if asked.persons is None:
+        return {}, []
+    person, missing = person_of(table, asked.persons)
+    return {PERSON: person}, missing
+
+
 def _clashes(keys: Mapping[str, Column], asked: Asked) -> list[Fault]:
     """Where a group is called as the unknown ones shall be."""
     if asked.unknown is None:
@@ -157,7 +174,8 @@ def _capped(entity: Column, asked: Asked) -> Column:
 
 
 def _sum(part: Table, asked: Asked) -> Column:
-    return part.count() if asked.entities is None else part["size"].sum()  # a sum takes twice the memory
+    each_one = asked.entities is None and asked.persons is None
+    return part.count() if each_one else part["size"].sum()  # a sum takes twice the memory
 
 
 def _counted(groups: Table, asked: Asked, **also: Column) -> Table:

@@ -8,6 +8,7 @@ from typing import Any
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.size_runs import LARGEST_SIZE, Runs, SizeRuns
 from hierdp.tables import counted_groups
+from hierdp.tables.persons import Persons
 
 
 def group_runs(
@@ -23,6 +24,7 @@ def group_runs(
     root: str = "all",
     root_level: str = "root",
     unknown: str | None = None,
+    persons: Persons | None = None,
 ) -> SizeRuns:
     """Count groups by size in every region, as `hierdp.tables.group_sizes` does, of all sizes there are.
 
@@ -46,6 +48,7 @@ def group_runs(
         root=root,
         root_level=root_level,
         unknown=unknown,
+        persons=persons,
     )
     leaves = Runs.added(place, size, n, hierarchy.names[-1].size)
     return SizeRuns(hierarchy, leaves.summed_up(hierarchy.tree))

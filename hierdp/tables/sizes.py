@@ -12,6 +12,7 @@ from hierdp.counts.hierarchy import Hierarchy, as_names
 from hierdp.errors import InputError
 from hierdp.tables.axes import Axis
 from hierdp.tables.groups import Asked, count_groups, count_listed_groups
+from hierdp.tables.persons import Persons
 from models.arithmetic.arrays import Ints
 
 MOST_CELLS = 2**32  # 32 GiB: far beyond, the system kills the process rather than say no
@@ -30,6 +31,7 @@ def group_sizes(
     root: str = "all",
     root_level: str = "root",
     unknown: str | None = None,
+    persons: Persons | None = None,
 ) -> GroupSizes:
     """Count groups by size in every region.
 
@@ -60,6 +62,8 @@ def group_sizes(
         regions nor groups may tell of the data. With `groups`, which have the regions, there is one such
         group, in the region so named, and it takes rows of groups that are not in `groups`, too. By default
         such rows are an error.
+    persons : Persons, optional
+        Whose rows are whose, and how many of one person count. By default all rows count.
 
     Raises
     ------
@@ -93,6 +97,7 @@ def group_sizes(
         root=root,
         root_level=root_level,
         unknown=unknown,
+        persons=persons,
     )
     if hierarchy.size * (int(max_size) + 1) > MOST_CELLS:
         raise InputError(f"{hierarchy.size} regions × {max_size} sizes do not fit; choose a smaller max_size")
@@ -114,6 +119,7 @@ def counted_groups(
     root: str,
     root_level: str,
     unknown: str | None,
+    persons: Persons | None = None,
 ) -> tuple[Hierarchy, Ints, Ints, Ints]:
     """The regions; and a position in their last level, a size and how many such groups: sparse, unsorted.
 
@@ -127,5 +133,5 @@ def counted_groups(
     group = as_names(group)
     if not group:
         raise InputError("no column of groups: name at least one")
-    asked = Asked(axis, group, entities, int(max_size), unknown, root, root_level)
+    asked = Asked(axis, group, entities, int(max_size), unknown, root, root_level, persons)
     return count_groups(source, asked) if groups is None else count_listed_groups(source, groups, asked)
