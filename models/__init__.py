@@ -10,6 +10,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from models.block_inference import BlockInference as BlockInference
     from models.budget_split import BudgetSplit as BudgetSplit
     from models.certificate import Certificate as Certificate
     from models.chebyshev import Chebyshev as Chebyshev
@@ -35,8 +36,10 @@ if TYPE_CHECKING:
     from models.tree_matching import TreeMatching as TreeMatching
     from models.witnesses.lagrangian import lagrangian_bound as lagrangian_bound
     from models.witnesses.program_certificate import lagrangian_certificate as lagrangian_certificate
+    from models.workload import Workload as Workload
 
 _WHERE = {
+    "BlockInference": "models.block_inference",
     "BudgetSplit": "models.budget_split",
     "Certificate": "models.certificate",
     "Chebyshev": "models.chebyshev",
@@ -60,6 +63,7 @@ _WHERE = {
     "Tree": "models.tree",
     "TreeChebyshev": "models.tree_chebyshev",
     "TreeMatching": "models.tree_matching",
+    "Workload": "models.workload",
     "lagrangian_bound": "models.witnesses.lagrangian",
     "lagrangian_certificate": "models.witnesses.program_certificate",
 }

@@ -15,6 +15,7 @@ from models.arithmetic.arrays import Array
 from models.certificate import Witness
 from models.model import Model
 from models.tree import Tree
+from models.workload import Workload
 
 ANSWER = "answer of the model"
 WITNESS = "witness of the answer"
@@ -157,6 +158,11 @@ def _put(value: Any, name: str, arrays: dict[str, Any]) -> Any:
             "tree",
             [_put(np.asarray(part), f"{name}.{k}", arrays) for k, part in enumerate(value.levels)],
         ]
+    if isinstance(value, Workload):
+        return [
+            "workload",
+            [_put(part, f"{name}.{k}", arrays) for k, part in enumerate((value.shape, value.queries))],
+        ]
     if isinstance(value, tuple | list):
         return ["tuple", [_put(part, f"{name}.{k}", arrays) for k, part in enumerate(value)]]
     if isinstance(value, np.ndarray) and value.dtype == object:
@@ -183,4 +189,6 @@ def _get(shape: Any, name: str, arrays: Any) -> Any:
             size
         )
     parts = [_get(part, f"{name}.{k}", arrays) for k, part in enumerate(inside)]
+    if kind == "workload":
+        return Workload(*parts)
     return Tree(parts) if kind == "tree" else tuple(parts)

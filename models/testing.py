@@ -398,6 +398,8 @@ ARITHMETIC = (
     "models.programs.terms",
     "models.certificate",
     "models.witnesses.scaled",
+    "models.workload",
+    "models.arithmetic.effects",
 )
 """Modules whose functions a fast path and a certificate may share: they add up, reorder and read, and decide
 nothing."""

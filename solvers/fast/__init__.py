@@ -14,6 +14,7 @@ from models.certificate import Witness
 from solvers.fast.no_path import NoFastPath as NoFastPath
 
 PATHS = {
+    "BlockInference": "solvers.fast.block_inference:solve_block_inference",
     "BudgetSplit": "solvers.fast.budget:solve_budget",
     "Chebyshev": "solvers.fast.chebyshev:solve_chebyshev",
     "Clustering": "solvers.fast.clustering:solve_clustering",

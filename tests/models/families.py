@@ -1,7 +1,7 @@
 """Families of tiny instances of each model; and their answers, where a program's bounds are infinite."""
 
 from fractions import Fraction
-from itertools import combinations_with_replacement, product
+from itertools import combinations_with_replacement, islice, product
 
 import numpy as np
 
@@ -155,6 +155,33 @@ def constrained_inference():
             if np.ndim(variance):
                 variance[tree.leaves] = 2
             yield models.ConstrainedInference(tree, rng.integers(-3, 6, size=tree.size), variance)
+
+
+def block_inference():
+    workloads = [
+        models.Workload.marginals((2,), [(), (0,)]),
+        models.Workload.marginals((1,), [(0,)]),
+        models.Workload.marginals((2, 2), [(0,), (0, 1), (1,)]),
+    ]
+    for (k, tree), workload in product(enumerate(tiny_trees(4)), workloads):
+        for seed in range(3):
+            rng = np.random.default_rng([k, seed])
+            noisy = rng.integers(-2, 5, size=(tree.size, workload.size))
+            weights = rng.integers(1, 4, size=(tree.depth + 1, len(workload.queries)))
+            if seed == 1 and tree.depth and not np.any(tree.level[tree.leaves] == 0):
+                weights[0] = 0
+            yield models.BlockInference(tree, workload, noisy, weights / 2 if seed == 2 else weights)
+
+
+def histogram_answers(model):
+    """Whole counts of the leaves' cells, from few kinds, added up."""
+    tree, cells = model.tree, model.workload.cells
+    number = tree.leaves.size * cells
+    kinds = {1: range(-3, 6), 2: range(-3, 6), 3: (-1, 0, 1, 2), 4: (0, 1, 2)}.get(number, (0, 1))
+    for held in islice(product(kinds, repeat=number), 100):
+        x = tree.sum_up(np.array(held, np.int64).reshape(-1, cells))
+        if not model.violations(x):
+            yield x
 
 
 def non_negative_inference():

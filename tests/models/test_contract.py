@@ -30,6 +30,9 @@ class Contract:
 
 BOUND_ONLY = {"exact_gap": False, "complete": False}
 CONTRACTS = {
+    "BlockInference": Contract(
+        families.block_inference, {"answers": families.histogram_answers, "exact_gap": False}
+    ),
     "BudgetSplit": Contract(families.budget_split, {"answers": families.budget_answers}),
     "Chebyshev": Contract(families.chebyshev),
     "Clustering": Contract(families.clustering),

@@ -12,6 +12,7 @@ from models import NonNegativeInference
 from solvers import fast, prove, solve
 
 NAMES = (
+    "BlockInference",
     "BudgetSplit",
     "ConstrainedInference",
     "ControlledRounding",

@@ -1,0 +1,95 @@
+"""A histogram as the sum of its effects: for each set of attributes, its deviation along exactly these.
+
+Along one attribute, a histogram is its mean plus the deviation from it. Along all d attributes, it is a sum
+of 2^d parts, orthogonal to each other: the overall mean, the main effect of each attribute, their
+interactions. A marginal scales each part by a number of its own: by the product of the sizes of the
+attributes it sums out, or by 0 if the part deviates along one of these. So any weighted sum of squared
+marginals is diagonal here.
+
+Effects are numbered by their bits: effect ``t`` deviates along attribute ``a`` if bit ``a`` of t is set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from models.arithmetic.arrays import Array, Flags
+
+
+def exists(shape: tuple[int, ...]) -> Flags:
+    """Which effects are not zero for every histogram: attributes of one category have no deviation."""
+    effects = np.arange(1 << len(shape))
+    single = sum(1 << a for a, n in enumerate(shape) if n == 1)
+    return np.asarray(effects & single == 0)
+
+
+def eigenvalues(shape: tuple[int, ...], summed: Flags, weights: Array) -> Array:
+    """By what Σ_q w_q Q_qᵀQ_q scales each effect, for marginals Q_q.
+
+    Parameters
+    ----------
+    shape : tuple of int
+    summed : array of bool, shape (queries, attributes)
+        The attributes that each marginal sums out.
+    weights : array, shape (..., queries)
+
+    Returns
+    -------
+    array, shape (..., 2^attributes), of the weights' dtype
+    """
+    attribute = np.arange(len(shape))
+    effects = np.arange(1 << len(shape))[:, None]
+    deviates = effects >> attribute & 1 == 1
+    each = np.where(summed, np.array(shape, np.int64), 1).prod(axis=1)
+    scale = np.where(np.any(deviates[:, None] & summed, axis=2), 0, each)
+    return np.asarray((np.asarray(weights)[..., None, :] * scale).sum(axis=-1))
+
+
+def parts(x: Array, shape: tuple[int, ...]) -> Iterator[tuple[int, Array, int]]:
+    """The effects of histograms, one after the other.
+
+    Parameters
+    ----------
+    x : array, shape (nodes, cells), of floats or Fractions
+
+    Yields
+    ------
+    effect, part, repeated
+        The part has shape (nodes, …) with one axis for each attribute, of length 1 where it is constant;
+        `repeated` is how many cells each of its entries stands for.
+    """
+    found = [(0, x.reshape(x.shape[0], *shape), 1)]
+    for a, n in enumerate(shape):
+        split: list[tuple[int, Array, int]] = []
+        for effect, part, repeated in found:
+            mean = part.sum(axis=a + 1, keepdims=True) / n
+            split += [(effect, mean, repeated * n), (effect | 1 << a, part - mean, repeated)]
+        found = split
+    yield from found
+
+
+def scaled(x: Array, shape: tuple[int, ...], factor: Any) -> Array:
+    """Histograms whose effects are multiplied by a factor each; shape (nodes, cells).
+
+    Parameters
+    ----------
+    x : array, shape (nodes, cells), of floats or Fractions
+    factor : array, shape (2^attributes,)
+    """
+    held = np.zeros((x.shape[0], *shape), x.dtype)
+    for effect, part, _ in parts(x, shape):
+        if factor[effect] != 0:
+            held += part * factor[effect]
+    return held.reshape(x.shape)
+
+
+def squares(x: Array, shape: tuple[int, ...]) -> list[Any]:
+    """Σ of the squares of each effect, over all nodes and cells, by effect."""
+    found: list[Any] = [0] * (1 << len(shape))
+    for effect, part, repeated in parts(x, shape):
+        flat = part.ravel()
+        found[effect] = (flat * flat).sum() * repeated if flat.size else 0
+    return found

@@ -1,0 +1,405 @@
+"""Consistent histograms of least variance from noisy marginals of every node of a tree."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+import scipy
+from numpy.typing import ArrayLike
+
+from models.arithmetic import effects, exact
+from models.arithmetic.arrays import Array, Floats, Ints
+from models.arithmetic.exact import Number
+from models.certificate import FLOAT_TOLERANCE, Certificate, Witness, infeasible, judge
+from models.model import answer_of, tolerance_for
+from models.programs.program import Program
+from models.programs.terms import INFINITY, Block, Rows, Term
+from models.synthetic import binary_tree, heavy_tailed, noise, random_noisy
+from models.tree import Tree
+from models.witnesses.arrays import exact_array, real_array
+from models.workload import Workload
+
+
+@dataclass(frozen=True, eq=False)
+class BlockInference:
+    """The best linear unbiased estimate of every node's histogram, from noisy marginals of every node.
+
+        minimize    Σ_v Σ_q w[level of v, q] ‖Q_q x_v − y_{v,q}‖²      Cumings-Menon & Zhuravlev 2024;
+        subject to  Σ_{u child of v} x_u = x_v      for every v        Ghazi et al. 2026
+                    with children; x real
+
+    x_v is a histogram over the workload's attributes, Q_q a marginal of it, and y_{v,q} the noisy answer with
+    the variance 1/w. With one attribute of one category this is `ConstrainedInference`.
+
+    Parameters
+    ----------
+    tree : Tree
+    workload : Workload
+        Marginals only: their squares are diagonal in one basis (see `models.arithmetic.effects`).
+    noisy : array, shape (nodes, workload.size)
+        Noisy answers y, nodes in level order; int64 and objects (`int`, `Fraction`) are exact throughout.
+    weights : array, shape (depth + 1, queries)
+        w ≥ 0, the inverse of the variance of each query's answers on each level; 0 for queries that were not
+        measured there, whose noisy answers are ignored. Floats count as the fractions that they are.
+
+    Raises
+    ------
+    ValueError
+        If a shape does not fit, a query is not a marginal, a weight is negative, or the queries measured on a
+        level with leaves do not determine a histogram. (A query of every cell does.)
+
+    Examples
+    --------
+    >>> workload = Workload.marginals((2,), [(), (0,)])
+    >>> noisy = [[10, 4, 5], [4, 1, 3], [5, 3, 1]]
+    >>> model = BlockInference(Tree([[0, 0]]), workload, noisy, weights=[[1, 1], [1, 1]])
+    >>> model.certificate([[4, 5], [1, 3], [3, 2]]).optimal
+    False
+    >>> model.variance([1, 1]).round(3)
+    array([0.444, 0.444, 0.444])
+    """
+
+    tree: Tree
+    workload: Workload
+    noisy: ArrayLike
+    weights: ArrayLike
+
+    def __post_init__(self) -> None:
+        noisy = exact.as_data("noisy", self.noisy, 2)
+        weights = exact.as_data("weights", self.weights, 2)
+        workload, tree = self.workload, self.tree
+        if not workload.is_marginal:
+            raise ValueError("BlockInference takes marginals; a query recodes an attribute's categories")
+        if noisy.shape != (tree.size, workload.size):
+            raise ValueError(
+                f"noisy has shape {noisy.shape}; it needs {tree.size} nodes by {workload.size} answers"
+            )
+        if weights.shape != (tree.depth + 1, len(workload.queries)):
+            raise ValueError(
+                f"weights have shape {weights.shape}; they need {tree.depth + 1} levels by "
+                f"{len(workload.queries)} queries"
+            )
+        wrong = np.argwhere(weights < 0)
+        if wrong.size:
+            level, q = wrong[0]
+            raise ValueError(f"weights[{level}, {q}] is {weights[level, q]}: weights are at least 0")
+        object.__setattr__(self, "noisy", noisy)
+        object.__setattr__(self, "weights", weights)
+        for level in np.unique(tree.level[tree.leaves]):
+            if np.any(effects.exists(workload.shape) & (self.information[level] == 0)):
+                raise ValueError(
+                    f"level {level} has leaves, and its queries do not determine their histograms: "
+                    "measure every cell there"
+                )
+
+    @property
+    def data(self) -> tuple[Array, Array]:
+        """``(noisy, weights)`` as arrays."""
+        return np.asarray(self.noisy), np.asarray(self.weights)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Shape of an answer: nodes by cells."""
+        return self.tree.size, self.workload.cells
+
+    @property
+    def answer_size(self) -> int:
+        """How many numbers an answer holds."""
+        return self.tree.size * self.workload.cells
+
+    @cached_property
+    def information(self) -> Array:
+        """Each level's scale of each effect, in Fractions; shape (depth + 1, 2^attributes)."""
+        return effects.eigenvalues(self.workload.shape, self.workload.summed, _fractions(self.data[1]))
+
+    @cached_property
+    def _weight(self) -> Array:
+        """The weight of each answer on each level; shape (depth + 1, workload.size)."""
+        return self.workload.by_answer(self.data[1])
+
+    def program(self) -> Program:
+        """The program above, with a variable for each measured answer."""
+        noisy, _ = self.data
+        nodes, cells = self.shape
+        tree, inner = self.tree, self.tree.internal
+        start, child = tree.children
+        below = np.repeat(np.arange(inner.size), np.diff(start)[inner])
+        family = scipy.sparse.csr_matrix((-np.ones(child.size), (below, child)), shape=(inner.size, nodes))
+        family += scipy.sparse.csr_matrix((np.ones(inner.size), (np.arange(inner.size), inner)), family.shape)
+        measured = self._measured
+        queries = scipy.sparse.kron(scipy.sparse.identity(nodes), self.workload.matrix, "csr")[measured]
+        count, each = measured.size, scipy.sparse.identity
+        consistent = scipy.sparse.kron(family, each(cells), "csr")
+        return Program(
+            "BlockInference",
+            [
+                Block("x", (nodes, cells), -INFINITY, INFINITY),
+                Block("answer", (count,), -INFINITY, INFINITY),
+            ],
+            [
+                Rows(
+                    "consistency",
+                    scipy.sparse.hstack(
+                        [consistent, scipy.sparse.csr_matrix((consistent.shape[0], count))], "csr"
+                    ),
+                    *np.zeros((2, consistent.shape[0])),
+                ),
+                Rows("queries", scipy.sparse.hstack([queries, -each(count)], "csr"), *np.zeros((2, count))),
+            ],
+            [
+                Term(
+                    "quadratic",
+                    nodes * cells + np.arange(count),
+                    self._weight[tree.level].ravel()[measured],
+                    noisy.ravel()[measured],
+                )
+            ],
+        )
+
+    @cached_property
+    def _measured(self) -> Ints:
+        """The positions in ``noisy.ravel()`` of the answers that were measured."""
+        return np.flatnonzero(self._weight[self.tree.level].ravel() > 0)
+
+    def row_prices(self, witness: Witness) -> Array:
+        """The witness as prices of the program's rows: those of inner nodes, negative; then of the answers.
+
+        An answer's price is the slope of its square at the histogram that is best at the nodes' prices.
+        """
+        price = exact_array(witness, "prices", self.shape)
+        if price is None:
+            raise ValueError("the witness holds no 'prices'")
+        tree, workload = self.tree, self.workload
+        price = self._valid(_fractions(price))
+        charge = price - self._above(price)
+        slopes = []
+        for k in range(tree.depth + 1):
+            nodes, weight = tree.nodes_of(k), _fractions(self._weight[k])
+            noisy = _fractions(self.data[0][nodes])
+            pulled = workload.spread(2 * weight * noisy) - charge[nodes]
+            inverse = [Fraction(0) if v == 0 else 1 / (2 * v) for v in self.information[k]]
+            best = effects.scaled(pulled, workload.shape, inverse)
+            slopes.append(2 * weight * (noisy - workload.answers(best)))
+        answers = np.concatenate(slopes).ravel()[self._measured]
+        return np.concatenate([-price[tree.internal].ravel(), answers])
+
+    def objective(self, x: Any) -> Number:
+        """Σ w ‖Q x − y‖²; a `Fraction` where noisy answers and x are exact (float weights are, too)."""
+        noisy, weights = self.data
+        x = answer_of(x, self.shape, integer=False)
+        kind: Any = Fraction if exact.is_exact(x) and exact.is_exact(noisy) else float
+        cost: Number = kind(0)
+        for k in range(self.tree.depth + 1):
+            nodes = self.tree.nodes_of(k)
+            away = exact.difference(self.workload.answers(x[nodes]), noisy[nodes])
+            for q, w in enumerate(weights[k].tolist()):
+                if w > 0:
+                    part = away[:, self.workload.start[q] : self.workload.start[q + 1]]
+                    cost += kind(w) * kind(exact.dot(part, part))
+        return cost
+
+    def violations(self, x: Any) -> list[str]:
+        """Cells of nodes to which the children's do not sum."""
+        x = answer_of(x, self.shape, integer=False)
+        slack, inner = tolerance_for(x), self.tree.internal
+        if not inner.size:
+            return []
+        sums = self.tree.child_sums(exact.widened(x, self.tree.size))
+        broken = np.argwhere(np.abs(sums - x[inner]) > slack)
+        return [
+            f"consistency: node {inner[i]}, cell {j}: children sum to {sums[i, j]}, not {x[inner[i], j]}"
+            for i, j in broken
+        ]
+
+    def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:
+        """Prices λ[v] of every node's cells, charged to its children; linear in the number of nodes.
+
+        With λ = 0 for leaves and above the root, s_v = λ[v] − λ[parent of v], the slope
+        g_v = 2 Σ_q w_q Q_qᵀ(Q_q x_v − y_{v,q}) and A_v = Σ_q w_q Q_qᵀQ_q,
+
+            bound  =  Σ_v min over z of ( Σ_q w_q ‖Q_q z − y_{v,q}‖² + s_v·z )
+                   =  objective  −  Σ_v ¼ (g_v + s_v)ᵀ A_v⁻¹ (g_v + s_v)
+
+        for any prices (Lagrangian duality). A_v scales each effect (`models.arithmetic.effects`), so the gap
+        is a sum of squares of effects. Where a level's queries say nothing of an effect, s_v must not have
+        it: such prices are replaced by the parent's. If all squares are 0 (the normal equations), the bound
+        is the optimum.
+
+        Without a witness, a node's prices are read off x: the mean over its children c of g_c + λ[c]. They
+        prove an optimal x; for others the gap is an upper bound.
+
+        Parameters
+        ----------
+        x : array, shape (nodes, cells)
+            Whole or `Fraction` answers to exact data are judged in Fractions, floats with rounding.
+        witness : mapping, optional
+            ``prices``, shape (nodes, cells): λ; what it holds for leaves is not read.
+        """
+        noisy, _ = self.data
+        x = answer_of(x, self.shape, integer=False)
+        objective, broken = self.objective(x), self.violations(x)
+        if not objective < INFINITY:
+            broken.append("x: squares pass what floats hold")
+        if broken:
+            return infeasible(objective, broken)
+        exactly = exact.is_exact(x) and exact.is_exact(noisy)
+        values: Any = _fractions(x) if exactly else x.astype(float)
+        given = exact_array(witness, "prices", self.shape) if exactly else None
+        price: Any = given if exactly else real_array(witness, "prices", self.shape)
+        slope = self._slope(values, exactly)
+        price = self._read(slope) if price is None else _fractions(price) if exactly else price.copy()
+        price = self._valid(price)
+        gap = self._missed(slope + price - self._above(price), exactly)
+        inner = self.tree.internal
+        if inner.size:
+            gap += (price[inner] * (self.tree.child_sums(values) - values[inner])).sum()
+        if not exactly:
+            gap = float(gap)
+            # Next to large counts the tolerance for sums is wide: noisy counts themselves may keep it.
+            if gap < -FLOAT_TOLERANCE * max(1.0, float(objective)):
+                return infeasible(objective, [f"consistency: it costs {-gap:.6g} less than any true sums"])
+            gap = max(gap, 0.0) if math.isfinite(gap) else INFINITY
+        return judge(objective, gap, exactly, {"prices": price}, "the prices leave a gap")
+
+    def _slope(self, x: Array, exactly: bool) -> Array:
+        """The gradient of the objective at x; shape (nodes, cells)."""
+        noisy, workload = self.data[0], self.workload
+        slopes = []
+        for k in range(self.tree.depth + 1):
+            nodes = self.tree.nodes_of(k)
+            weight, y = self._weight[k], noisy[nodes]
+            weight, y = (_fractions(weight), _fractions(y)) if exactly else (weight.astype(float), y)
+            slopes.append(workload.spread(2 * weight * (workload.answers(x[nodes]) - y)))
+        return np.concatenate(slopes)
+
+    def _read(self, slope: Array) -> Array:
+        """For each inner node, the mean over its children of their slopes and prices; 0 for leaves."""
+        tree, (start, child) = self.tree, self.tree.children
+        price = np.zeros_like(slope)
+        for k in range(tree.depth - 1, -1, -1):
+            nodes = np.arange(tree.size)[tree.nodes_of(k)]
+            nodes = nodes[start[nodes + 1] > start[nodes]]
+            below = child[start[nodes[0]] : start[nodes[-1] + 1]]
+            sums = np.add.reduceat((slope + price)[below], start[nodes] - start[nodes[0]], axis=0)
+            price[nodes] = sums / (start[nodes + 1] - start[nodes])[:, None]
+        return price
+
+    def _above(self, price: Array) -> Array:
+        """The price charged to each node's cells: its parent's, and 0 for the root."""
+        above = price[self.tree.parent]
+        above[0] = 0
+        return above
+
+    def _valid(self, price: Array) -> Array:
+        """Set prices to 0 at leaves, and to the parent's where a level's queries say nothing of an effect."""
+        tree, shape = self.tree, self.workload.shape
+        price[tree.leaves] = 0
+        for k in range(tree.depth):
+            unknown = (self.information[k] == 0) & effects.exists(shape)
+            if not unknown.any():
+                continue
+            nodes = tree.nodes_of(k)
+            above = price[tree.parent[nodes]] if k else np.zeros_like(price[nodes])
+            price[nodes] -= effects.scaled(price[nodes] - above, shape, unknown.astype(np.int64))
+            price[tree.leaves] = 0
+        return price
+
+    def _missed(self, left: Array, exactly: bool) -> Any:
+        """Σ_v ¼ leftᵀ A_v⁻¹ left; what A_v says nothing of is 0 for valid prices."""
+        kind: Any = Fraction if exactly else float
+        gap = kind(0)
+        for k in range(self.tree.depth + 1):
+            squares = effects.squares(left[self.tree.nodes_of(k)], self.workload.shape)
+            shares = zip(squares, self.information[k].tolist(), strict=True)
+            gap += sum((kind(square) / (4 * kind(v)) for square, v in shares if v > 0), kind(0))
+        return gap
+
+    def variance(self, query: ArrayLike) -> Floats:
+        """The variance of a linear query of each node's estimate.
+
+        The estimate of an effect of a node has a variance that depends on the tree and on the effect alone;
+        a query's variance is the sum over effects of this times the query's own squared effect.
+
+        Parameters
+        ----------
+        query : array, shape (cells,)
+            The query's coefficients: ones for the total, a single one for a cell.
+
+        Returns
+        -------
+        array, shape (nodes,)
+        """
+        coefficients = np.asarray(query, float)
+        if coefficients.shape != (self.workload.cells,):
+            raise ValueError(
+                f"the query has shape {coefficients.shape}; there are {self.workload.cells} cells"
+            )
+        squares = np.array(effects.squares(coefficients[None], self.workload.shape), float)
+        return np.asarray(self.effect_variance @ squares)
+
+    @cached_property
+    def effect_variance(self) -> Floats:
+        """The variance of each effect of each node's estimate; shape (nodes, 2^attributes).
+
+        On the way up, each node's estimate from its own subtree; on the way down, from all data.
+        """
+        tree, (start, child) = self.tree, self.tree.children
+        information = np.where(effects.exists(self.workload.shape), self.information.astype(float), 1.0)
+        own = information[tree.level]
+        variance = np.zeros_like(own)
+        spread = np.zeros_like(own)
+        for k in range(tree.depth, -1, -1):
+            nodes = np.arange(tree.size)[tree.nodes_of(k)]
+            inner = nodes[start[nodes + 1] > start[nodes]]
+            if inner.size:
+                below = child[start[inner[0]] : start[inner[-1] + 1]]
+                spread[inner] = np.add.reduceat(variance[below], start[inner] - start[inner[0]], axis=0)
+                own[inner] += 1 / spread[inner]
+            variance[nodes] = 1 / own[nodes]
+        for k in range(1, tree.depth + 1):
+            level = tree.nodes_of(k)
+            parent = tree.parent[level]
+            share = variance[level] / spread[parent]
+            variance[level] += share * share * (variance[parent] - spread[parent])
+        return np.where(effects.exists(self.workload.shape), variance, 0.0)
+
+    @classmethod
+    def random(cls, rng: np.random.Generator, size: int) -> Self:
+        """Trees and marginals of any shape; queries that inner levels did not measure."""
+        workload = Workload.random(rng, int(rng.choice([1, 4, 16])))
+        nodes = max(1, size // workload.cells)
+        depth = int(rng.integers(0, 4))
+        branching = max(1, round(2 * nodes ** (1 / max(1, depth))) - 1)
+        tree = Tree.random(rng, depth, branching, ragged=bool(rng.random() < 0.5))
+        kinds: list[Any] = [
+            np.ones((depth + 1, len(workload.queries)), np.int64),
+            rng.integers(1, 9, size=(depth + 1, len(workload.queries))),
+            rng.choice([0.05, 1.0, 7.5], size=(depth + 1, len(workload.queries))),
+        ]
+        weights = kinds[rng.integers(0, 3)]
+        leafless = np.setdiff1d(np.arange(depth + 1), tree.level[tree.leaves])
+        dropped = rng.random((depth + 1, len(workload.queries))) < rng.choice([0.0, 0.5])
+        weights[leafless] *= ~dropped[leafless]
+        return cls(tree, workload, random_noisy(rng, (tree.size, workload.size)), weights)
+
+    @classmethod
+    def typical(cls, rng: np.random.Generator, size: int) -> Self:
+        """A binary tree of histograms of 8 groups by 2 ages, with all four marginals, of one weight."""
+        workload = Workload.marginals((8, 2), [(), (0,), (1,), (0, 1)])
+        tree = binary_tree(max(1, size // workload.cells))
+        leaves = heavy_tailed(rng, (tree.leaves.size, workload.cells))
+        true = workload.answers(np.asarray(tree.sum_up(leaves)))
+        return cls(tree, workload, true + noise(rng, true.shape), np.ones((tree.depth + 1, 4), np.int64))
+
+
+def _fractions(values: Array) -> Array:
+    """The same numbers as Fractions."""
+    found = np.empty(values.shape, object)
+    for place, value in enumerate(values.ravel().tolist()):
+        found.flat[place] = Fraction(value)
+    return found

@@ -1,0 +1,146 @@
+"""Least squares over a tree of histograms: dense algebra, exact fractions, variances, and broken passes."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import solvers.fast.block_inference as fast_path
+from models import BlockInference, ConstrainedInference, Tree, Workload
+from solvers import fast, solve
+
+RAGGED = Tree([[0, 0, 0], [0, 0, 2], [1, 0]])
+
+
+def dense(model):
+    """``(S, W)``: leaves' cells to all measured answers, and the weights of these."""
+    tree, workload = model.tree, model.workload
+    leaves = tree.leaves.size
+    ups = np.asarray(tree.sum_up(np.eye(leaves)))
+    matrix = np.kron(ups, np.eye(workload.cells))
+    queries = np.kron(np.eye(tree.size), workload.matrix.toarray())
+    weight = workload.by_answer(np.asarray(model.weights, float))[tree.level].ravel()
+    return matrix, queries @ matrix, weight
+
+
+def estimate(model):
+    matrix, rows, weight = dense(model)
+    normal = rows.T @ (weight[:, None] * rows)
+    y = np.asarray(model.noisy, float).ravel()
+    covariance = np.linalg.inv(normal)
+    return (matrix @ covariance @ (rows.T @ (weight * y))).reshape(
+        model.shape
+    ), matrix @ covariance @ matrix.T
+
+
+def instance(tree=RAGGED, seed=0, dtype=np.int64, dropped=True):
+    rng = np.random.default_rng(seed)
+    workload = Workload.marginals((2, 3, 1), [(), (0,), (0, 1, 2), (1,)])
+    weights = rng.integers(1, 5, size=(tree.depth + 1, 4))
+    if dropped:
+        weights[0] = [3, 0, 0, 0]
+    return BlockInference(
+        tree, workload, rng.integers(-9, 50, (tree.size, workload.size)).astype(dtype), weights
+    )
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_it_is_the_generalised_least_squares_estimate(seed):
+    model = instance(seed=seed, dropped=seed % 2)
+    expected, _ = estimate(model)
+    assert np.allclose(solve(model).x, expected)
+
+
+def test_the_variance_of_any_query_is_that_of_dense_algebra():
+    model, rng = instance(), np.random.default_rng(1)
+    _, covariance = estimate(model)
+    blocks = covariance.reshape(*model.shape, *model.shape)
+    for query in (np.ones(6), np.eye(6)[2], rng.normal(size=6)):
+        expected = [query @ blocks[v, :, v] @ query for v in range(model.tree.size)]
+        assert np.allclose(model.variance(query), expected)
+    with pytest.raises(ValueError, match=r"the query has shape \(2,\); there are 6 cells"):
+        model.variance([1, 1])
+
+
+def test_the_variance_is_that_of_many_draws():
+    model = instance()
+    _, _, weight = dense(model)
+    rng = np.random.default_rng(3)
+    sd = np.divide(1, np.sqrt(weight), where=weight > 0, out=np.zeros_like(weight))
+    cells, totals = [], []
+    for _ in range(800):
+        noisy = (rng.normal(size=weight.size) * sd).reshape(np.shape(model.noisy))
+        x, _ = fast.answer(BlockInference(model.tree, model.workload, noisy, model.weights))
+        cells.append(x[:, 1])
+        totals.append(x.sum(axis=1))
+    assert np.allclose(np.var(cells, axis=0), model.variance(np.eye(6)[1]), rtol=0.25)
+    assert np.allclose(np.var(totals, axis=0), model.variance(np.ones(6)), rtol=0.25)
+
+
+def test_exact_data_give_an_exact_optimum():
+    model = instance(dtype=object)
+    found = solve(model)
+    assert all(isinstance(value, Fraction) for value in found.x.flat)
+    proof = found.certificate
+    assert (found.status, proof.gap, proof.bound) == ("optimal", 0, found.objective)
+    assert isinstance(proof.bound, Fraction)
+    floats = solve(instance())
+    assert np.allclose(floats.x, found.x.astype(float))
+    off = found.x.copy()
+    leaf = model.tree.leaves[-1]
+    while leaf >= 0:  # up to the root, so that all stays consistent
+        off[leaf, 0] += Fraction(1, 10**9)
+        leaf = model.tree.parent[leaf]
+    refused = model.certificate(off)
+    assert not refused.optimal
+    assert refused.gap > 0
+    assert model.certificate(off, proof.witness).gap == model.objective(off) - found.objective
+
+
+def test_one_cell_is_constrained_inference():
+    tree, rng = RAGGED, np.random.default_rng(0)
+    noisy, variance = rng.integers(0, 30, tree.size), rng.integers(1, 5, tree.depth + 1).astype(float)
+    one = BlockInference(tree, Workload.marginals((1,), [(0,)]), noisy[:, None], 1 / variance[:, None])
+    other = ConstrainedInference(tree, noisy, variance[tree.level])
+    assert np.allclose(solve(one).x[:, 0], solve(other).x)
+    assert solve(one).objective == pytest.approx(solve(other).objective)
+
+
+@pytest.mark.parametrize("backend", ["highs", "clarabel"])
+def test_backends_agree_on_medium_instances(backend):
+    for seed in range(3):
+        model = BlockInference.random(np.random.default_rng([7, seed]), 150)
+        found = solve(model, backend)
+        assert found.objective == pytest.approx(solve(model).objective, rel=1e-6, abs=1e-5)
+
+
+def test_a_large_tree_is_proved():
+    tree = Tree([np.repeat(0, 20), np.repeat(np.arange(20), 30), np.repeat(np.arange(600), 10)])
+    workload = Workload.marginals((8, 2), [(), (0,), (1,), (0, 1)])
+    rng = np.random.default_rng(0)
+    noisy = rng.normal(0, 30, (tree.size, workload.size)) + rng.pareto(1, (tree.size, 1)).clip(0, 1e5)
+    model = BlockInference(tree, workload, noisy, rng.uniform(0.1, 2, (4, 4)))
+    assert solve(model).status == "optimal"
+
+
+def test_a_pass_that_is_wrong_is_not_proved(monkeypatch):
+    model = instance()
+    restored = fast_path._restored
+    for harm in (lambda x, shape: restored(x, shape) + 0.1, lambda x, shape: restored(x * 1.01, shape)):
+        monkeypatch.setattr(fast_path, "_restored", harm)
+        assert solve(model).status != "optimal"
+
+
+def test_malformed_data_are_refused():
+    tree, marginals = Tree([[0, 0]]), Workload.marginals
+    full = marginals((2,), [(), (0,)])
+    noisy, ones = np.zeros((3, 3)), np.ones((2, 2))
+    for args, message in (
+        ((full, noisy[:2], ones), "it needs 3 nodes by 3 answers"),
+        ((full, noisy, ones[:1]), "they need 2 levels by 2 queries"),
+        ((full, noisy, -ones), r"weights\[0, 0\] is -1.0"),
+        ((full, noisy, [[1, 1], [1, 0]]), "level 1 has leaves"),
+        ((marginals((3,), [{0: [0, 0, 1]}]), np.zeros((3, 2)), ones[:, :1]), "takes marginals"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            BlockInference(tree, *args)
