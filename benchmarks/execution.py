@@ -31,7 +31,7 @@ from hierdp.mechanisms.top_down import top_down
 from hierdp.privacy.noise import ExactNoise, SimulatedNoise
 from hierdp.reproduce.fioretto2019 import QUICK, experiments
 from hierdp.tables import GroupSizes
-from hierdp.verification.judge import verify
+from hierdp.verification.verify import verify
 from models import Chebyshev, FixedSum, HierarchyQIP, Isotonic
 from solvers import solve
 

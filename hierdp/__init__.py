@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from hierdp.front import release as release
     from hierdp.privacy.noise import SimulatedNoise as SimulatedNoise
     from hierdp.record.release import Release as Release
-    from hierdp.verification.judge import verify as verify
+    from hierdp.verification.verify import verify as verify
 
 _WHERE = {
     "Dates": "hierdp.counts.axes",
@@ -30,7 +30,7 @@ _WHERE = {
     "Release": "hierdp.record.release",
     "SimulatedNoise": "hierdp.privacy.noise",
     "release": "hierdp.front",
-    "verify": "hierdp.verification.judge",
+    "verify": "hierdp.verification.verify",
 }
 __all__ = [
     "Dates",

@@ -19,8 +19,8 @@ from hierdp.reports import page as report
 from hierdp.reports import plots
 from hierdp.tables import Flows, GroupSizes
 from hierdp.verification import sections as verification
-from hierdp.verification.judge import verify
 from hierdp.verification.table import Verification
+from hierdp.verification.verify import verify
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -1,22 +1,21 @@
-"""What an answer is worth, held against the proved optimum."""
+"""What an answer is worth: the judge's findings in the words and columns of the benchmark."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
 
 from hierdp.bench.problems import fresh, program_of
+from hierdp.verification import judge
+from hierdp.verification.judge import ACCURACY, excess, refuted
 from models.arithmetic.exact import Number
 from models.programs.program import Program
 from solvers import Solution, prove, solve
 from solvers.backends.conic import is_conic
-
-ACCURACY = 1e-6
-"""Relative gap within which an answer in floats counts as solved, unless a looser one was asked for."""
+from solvers.solution import Status
 
 NEARLY = 0.95
 """The part of its time limit after which a backend that stops was stopped by it."""
@@ -28,14 +27,30 @@ Verdict = Literal["solved", "wrong", "inaccurate", "bound", "stopped", "unsuppor
 """
 - ``solved``: feasible, and optimal: exactly for whole answers (or within the tolerance, if one was asked
   for), within the accuracy asked for in floats;
-- ``wrong``: called optimal, and is not; or a bound is claimed that lies above the proved optimum; caught
-  by the certificate;
+- ``wrong``: refuted by what is known (`hierdp.verification.judge`): it is called optimal, and a feasible
+  answer costs less; it costs less than a proved bound; or its bound lies above a feasible answer;
 - ``inaccurate``: an answer that is not called optimal, or is not feasible beyond the tolerance;
 - ``bound``: the program without its wholeness was solved: a bound, not an answer;
 - ``stopped``: by the time limit or a licence's size limit;
 - ``unsupported``: beyond the backend;
 - ``failed``: the backend's own error, crash or lack of memory.
 """
+
+VERDICTS: dict[Status, Verdict] = {
+    "optimal": "solved",
+    "infeasible": "failed",
+    "unbounded": "failed",
+    "feasible": "inaccurate",
+    "numerical": "inaccurate",
+    "relaxed": "bound",
+    "time_limit": "stopped",
+    "size_limit": "stopped",
+    "unsupported": "unsupported",
+    "out_of_memory": "failed",
+    "crashed": "failed",
+    "error": "failed",
+}
+"""What a backend's status is called where nothing refutes it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +62,12 @@ class Truth:
     variables: int
     rows: int | None
     form: str
+    infeasible: bool = False
+
+    @property
+    def known(self) -> judge.Truth:
+        """The same, as the judge takes it."""
+        return judge.Truth(self.optimum if self.proved else None, self.optimum, self.infeasible)
 
     @classmethod
     def of(cls, model: Any, others: Sequence[str] = (), limit: float | None = None) -> Truth:
@@ -66,7 +87,8 @@ class Truth:
         if found.x is None and program is not None:
             cells = program.blocks[0].size
         rows = None if program is None else int(program.matrix.shape[0])
-        return cls(found.objective, proved, cells, rows, _form(program, model))
+        infeasible = found.status == "infeasible" and found.backend == "fast"
+        return cls(found.objective, proved, cells, rows, _form(program, model), infeasible)
 
 
 def _best(model: Any, others: Sequence[str], limit: float | None) -> tuple[Solution, bool]:
@@ -114,52 +136,25 @@ def verdict(found: Solution, truth: Truth, tolerance: float | None, limit: float
     ----------
     found : Solution
     truth : Truth
-        Where nothing is proved, no answer can be called wrong.
+        Where nothing is proved, only a better feasible answer refutes one that is called optimal.
     tolerance : float, optional
         What the backend was asked for.
     limit : float, optional
         Seconds it had: an answer that is not called optimal once they are over was stopped there.
     """
-    accuracy = max(ACCURACY, tolerance or 0.0)
     optimum = truth.optimum if truth.proved else None
-    gap = _relative(found.objective, optimum)
-    over = _relative(found.bound, optimum)
-    whole = truth.form in ("MILP", "MIQP", "tables") and isinstance(optimum, int)
-    beyond = over is not None and over > accuracy and found.backend != "fast"
-    said = _verdict(found, optimum is not None, gap, beyond, (tolerance or 0.0) if whole else accuracy)
+    said = VERDICTS[found.status]
     if found.status == "feasible" and limit is not None and found.solve_seconds >= NEARLY * limit:
         said = "stopped"
+    if refuted(found, truth.known, max(ACCURACY, tolerance or 0.0), tolerance or 0.0):
+        said = "wrong"
+    gap, over = _relative(found.objective, optimum), _relative(found.bound, optimum)
     return Judged(said, gap, None if over is None else max(over, 0.0), _float(found.objective),
                   _float(truth.optimum), truth.proved)  # fmt: skip
 
 
-def _verdict(
-    found: Solution, proved: bool, gap: float | None, bound_beyond: bool, accuracy: float
-) -> Verdict:
-    if found.status in ("time_limit", "size_limit"):
-        return "stopped"
-    if found.status == "unsupported":
-        return "unsupported"
-    if found.status == "relaxed":
-        return "wrong" if bound_beyond else "bound"
-    if found.status in ("numerical", "feasible"):
-        return "inaccurate"
-    if found.status in ("crashed", "error", "out_of_memory"):
-        return "failed"
-    if found.status in ("infeasible", "unbounded"):
-        return "wrong" if proved else "failed"
-    if bound_beyond or (gap is not None and gap > accuracy):
-        return "wrong"
-    return "solved"
-
-
 def _relative(value: Number | None, optimum: Number | None) -> float | None:
-    """How far a value lies above the optimum, in parts of it; exact as long as the numbers are."""
-    if value is None or optimum is None:
-        return None
-    if isinstance(value, float) or isinstance(optimum, float):
-        return (float(value) - float(optimum)) / max(1.0, abs(float(optimum)))
-    return float(Fraction(value - optimum) / max(Fraction(1), abs(Fraction(optimum))))
+    return None if value is None or optimum is None else float(excess(value, optimum)[0])
 
 
 def _float(value: Number | None) -> float | None:

@@ -1,224 +1,89 @@
-"""The same models, solved by every backend: does anyone find better than the fast path?"""
+"""The judge of answers: what a solver says, held against what is known of the optimum."""
 
 from __future__ import annotations
 
-import hashlib
-import pickle
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from hierdp.execution import resume
-from hierdp.record.release import Release
-from hierdp.verification.table import TOLERANCE, Row, Verdict, Verification
-from models import Model
 from models.arithmetic.exact import Number
-from solvers import Backend, Solution, backends, fast, solve
-from solvers.backends.table import find
+from solvers import Solution
 
-if TYPE_CHECKING:
-    pass
-
+ACCURACY = 1e-6
+"""Relative agreement required of numbers in floats; exact numbers must be equal."""
 
 INACCURATE = 1e-3
 """The same of answers in floats that a solver does not call optimal: they may break constraints."""
 
-
-def verify(
-    what: Release | Model | Iterable[tuple[str, Model]],
-    backends: Sequence[str | Backend] | None = None,
-    time_limit: float = 10.0,
-    sample: int = 6,
-    exact_up_to: int | None = None,
-) -> Verification:
-    """Solve models again with exact backends and hold the answers against the fast path's.
-
-    Parameters
-    ----------
-    what : Release, model, or pairs of (name, model)
-        Of a release, all models but the many small ones of one kind: of those, the `sample` largest in
-        variables and evenly spread others.
-    backends : sequence of str or Backend, optional
-        Default: every installed exact backend.
-    time_limit : float
-        Seconds for each solve.
-    sample : int
-    exact_up_to : int, optional
-        Larger answers are left to the fast path and its certificate; the note says how many.
-
-    Returns
-    -------
-    Verification
-        Look at `agree`, `frame()`.
-
-    Examples
-    --------
-    >>> from models import Chebyshev
-    >>> verify(Chebyshev([5, 3, -2], total=4), backends=["highs", "cp-sat"])
-    Verification(1 models, 1 proved optimal; 3 agrees)
-    """
-    named = [("", what)] if not isinstance(what, Release) and hasattr(what, "program") else what
-    note = ""
-    if isinstance(named, Release):
-        named, note = _sampled(named, sample)
-    asked = _exact_backends() if backends is None else backends
-    chosen = [backend for backend in asked if find(backend).name != "fast"]  # which goes first anyhow
-    pairs = [(name, form) for name, model in named for form in _forms(model, chosen)]
-    cases = [(name, model, chosen, time_limit, exact_up_to) for name, model in pairs]
-    told = [f"{name} {_told(model)} {rest}" for name, model, *rest in cases]
-    found = resume.runs(_tried, cases, "solving again with exact backends", names=told)
-    rows = [Row(**row) for one in found for row in one]
-    left_alone = sum(len(one) == 1 and len(chosen) > 0 for one in found)
-    if left_alone:
-        note += f"{'; ' if note else ''}{left_alone} models beyond {exact_up_to:,} cells by certificate alone"
-    return Verification(tuple(rows), note)
-
-
-def _exact_backends() -> list[str]:
-    return [backend.name for backend in backends() if backend.name != "fast" and backend.installed]
-
-
-def _forms(model: Any, chosen: Sequence[str | Backend]) -> list[Any]:
-    """The model, and its relaxation, if it has one and some backend solves over the reals."""
-    relaxed = model.relaxed() if hasattr(model, "relaxed") else None
-    if relaxed is not None and any(not find(backend).integer for backend in chosen):
-        return [model, relaxed]
-    return [model]
-
-
-def _sampled(release: Release, sample: int) -> tuple[list[tuple[str, Any]], str]:
-    """A stated sample where one kind of model occurs many times."""
-    kinds: dict[str, list[Callable[[], tuple[str, Model]]]] = {}
-    for step in release.steps:
-        kinds.setdefault(type(step.model).__name__, []).extend(step.parts)
-    chosen, notes = [], []
-    for kind, steps in kinds.items():
-        if len(steps) > sample:
-            # Evenly spread over the steps, which come level by level: the root's is always among them.
-            places = sorted({round(i * (len(steps) - 1) / max(1, sample - 1)) for i in range(sample)})
-            notes.append(f"{len(places)} of {len(steps)} {kind} models (evenly spread over the regions)")
-            steps = [steps[i] for i in places]
-        else:
-            notes.append(f"all {len(steps)} {kind} models" if len(steps) > 1 else f"the {kind} model")
-        chosen += [part() for part in steps]
-    return chosen, f"{release.mechanism}: {', '.join(notes)}"
+SAYS_NOTHING = ("unsupported", "size_limit", "numerical", "out_of_memory", "crashed", "error")
+"""Statuses of solvers that make no claim about the model."""
 
 
 @dataclass(frozen=True)
-class _Truth:
-    """What is known of a model's optimum: a proved bound below it, the best feasible answer above it."""
+class Truth:
+    """What is known of a model's optimum.
+
+    Attributes
+    ----------
+    low : number or None
+        A proved bound: no answer costs less.
+    high : number or None
+        The cost of the best feasible answer known.
+    infeasible : bool
+        Whether it is proved that there is no answer.
+    """
 
     low: Number | None
     high: Number | None
-    infeasible: bool
+    infeasible: bool = False
 
     @property
     def proved(self) -> bool:
         """Whether the two meet, or it is proved that there is no answer."""
-        return self.infeasible or (
-            self.low is not None and self.high is not None and _below(self.high, self.low)
-        )
+        if self.low is None or self.high is None:
+            return self.infeasible
+        return self.infeasible or not exceeds(self.high, self.low)
 
 
-def _told(model: Any) -> str:
-    """An instance in a word: its kind and a digest of its data."""
-    return f"{type(model).__name__} {hashlib.sha256(pickle.dumps(model)).hexdigest()}"
+def exceeds(a: Number, b: Number, accuracy: float = ACCURACY, exactly: float = 0.0) -> bool:
+    """Whether a > b: by more than a relative accuracy in floats, by more than `exactly` in exact numbers."""
+    over, exact = excess(a, b)
+    return not over <= (exactly if exact else accuracy)  # what is not a number exceeds all
 
 
-def _tried(*case: Any) -> list[dict[str, Any]]:
-    """`_rows` as plain values, which travel and are kept."""
-    return [asdict(row) for row in _rows(*case)]
-
-
-def _rows(
-    name: str, model: Any, chosen: Sequence[str | Backend], time_limit: float, exact_up_to: int | None
-) -> list[Row]:
-    reference = solve(model)
-    if reference.status == "optimal":
-        reference = solve(model)  # timed warm: the first call may load compiled code
-    small = exact_up_to is None or reference.x is None or np.size(reference.x) <= exact_up_to
-    found = [solve(model, backend, time_limit=time_limit) for backend in chosen] if small else []
-    proof = reference.certificate
-    low = None if proof is None else proof.bound
-    reached = [
-        one.objective for one in (reference, *found) if one.objective is not None and one.x is not None
-    ]
-    if low is not None:  # an answer under a proved bound is a lie, and no yardstick for others
-        reached = [objective for objective in reached if _below(low, objective)]
-    truth = _Truth(low, min(reached, default=None), reference.status == "infeasible")
-    rows = [_row(name, model, reference, reference, truth, _own_verdict(model, reference))]
-    return rows + [_row(name, model, one, reference, truth, _verdict(one, truth)) for one in found]
-
-
-def _own_verdict(model: Any, reference: Solution) -> Verdict:
-    """The fast path's own row: it has to prove its answer, unless none is known that could."""
-    if reference.status == "unsupported":
-        return "unsupported"
-    if reference.status in ("optimal", "infeasible"):
-        return "agrees"
-    return "bound holds" if reference.status == "feasible" and not fast.exact(model) else "DISAGREES"
-
-
-def _verdict(found: Solution, truth: _Truth) -> Verdict:
-    if found.status in ("unsupported", "size_limit"):
-        return "unsupported"
-    if found.status in ("numerical", "out_of_memory", "crashed", "error"):
-        return "failed"
-    if found.status in ("infeasible", "unbounded"):
-        wrong = truth.high is not None or (truth.infeasible and found.status == "unbounded")
-        return "DISAGREES" if wrong else "agrees"
-    if truth.infeasible:
-        if found.x is not None:
-            return "DISAGREES"
-        return "stopped" if found.status == "time_limit" else "bound holds"
-    too_good = (
-        found.objective is not None and truth.low is not None and not _below(truth.low, found.objective)
-    )
-    bound_fails = found.bound is not None and truth.high is not None and not _below(found.bound, truth.high)
-    if found.status == "optimal" and found.objective is not None and truth.high is not None:
-        # Whoever claims an optimum must not be beaten by any feasible answer. Its bound is its own claim in
-        # floats, and says no more.
-        return "DISAGREES" if too_good or not _below(found.objective, truth.high) else "agrees"
-    low, reached = truth.low, found.objective
-    if too_good and low is not None and isinstance(reached, float) and _below(low, reached, INACCURATE):
-        return "stopped"
-    if too_good or bound_fails:
-        return "DISAGREES"
-    # Without a bound, an answer that is not claimed optimal says nothing of the optimum.
-    return "stopped" if found.status == "time_limit" or found.bound is None else "bound holds"
-
-
-def _below(a: Number, b: Number, tolerance: float = TOLERANCE) -> bool:
-    """a ≤ b: exactly for whole numbers, within a relative tolerance where a float is involved."""
+def excess(a: Number, b: Number) -> tuple[float | Fraction, bool]:
+    """(a − b) / max(1, |b|), and whether that is exact."""
     if isinstance(a, int | Fraction) and isinstance(b, int | Fraction):
-        return a <= b
-    return float(a) <= float(b) + tolerance * max(1.0, abs(float(b)))
+        return Fraction(a - b) / max(Fraction(1), abs(Fraction(b))), True
+    return (float(a) - float(b)) / max(1.0, abs(float(b))), False
 
 
-def _row(name: str, model: Any, found: Solution, reference: Solution, truth: _Truth, verdict: Verdict) -> Row:
-    def number(value: Any) -> float | None:
-        return None if value is None else float(value)
+def refuted(found: Solution, truth: Truth, accuracy: float = ACCURACY, exactly: float = 0.0) -> str:
+    """Why what a solver says is wrong, in words; empty if nothing that is known contradicts it.
 
-    size = reference.x if reference.x is not None else found.x
-    kind = type(model).__name__ + ("" if getattr(model, "integer", True) else " (relaxed)")
-    seconds = found.build_seconds + found.solve_seconds
-    fast = reference.solve_seconds
-    return Row(
-        name,
-        kind,
-        0 if size is None else int(np.size(size)),
-        found.backend,
-        found.status,
-        number(found.objective),
-        number(found.bound),
-        number(found.gap),
-        found.build_seconds,
-        found.solve_seconds,
-        seconds / fast if fast > 0 and found.status != "unsupported" else None,
-        truth.proved,
-        verdict,
-        found.message,
-    )
+    Parameters
+    ----------
+    found : Solution
+    truth : Truth
+    accuracy, exactly : float
+        Relative gap that is allowed to numbers in floats, and to exact numbers.
+    """
+    if found.status in SAYS_NOTHING:
+        return ""
+    if found.status == "infeasible":
+        return "there is an answer" if truth.high is not None else ""
+    if found.status == "unbounded":
+        known = truth.infeasible or truth.low is not None or truth.high is not None
+        return "the optimum is bounded, or there is no answer" if known else ""
+    if truth.infeasible:
+        return "there is no answer" if found.x is not None or found.objective is not None else ""
+    claimed, cost = found.status == "optimal", found.objective
+    if found.bound is not None and truth.high is not None and exceeds(found.bound, truth.high, accuracy):
+        return "its bound lies above a feasible answer"
+    if cost is None:
+        return ""
+    if claimed and truth.high is not None and exceeds(cost, truth.high, accuracy, exactly):
+        return "a feasible answer costs less"
+    if truth.low is not None and exceeds(truth.low, cost, accuracy):
+        inaccurate = isinstance(cost, float) and not claimed and not exceeds(truth.low, cost, INACCURATE)
+        return "" if inaccurate else "its answer costs less than a proved bound"
+    return ""

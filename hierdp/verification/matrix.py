@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 import models as floor
-from hierdp.verification.judge import verify
 from hierdp.verification.table import Verification
+from hierdp.verification.verify import verify
 from models import Model
 from models.instances import load, save
 

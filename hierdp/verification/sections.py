@@ -29,13 +29,13 @@ def solves_section(found: Verification) -> Section:
 
 def verification_frame(found: Verification) -> DataFrame:
     """The columns people read, in words and round numbers."""
-    from hierdp.verification.table import TOLERANCE
+    from hierdp.verification.judge import ACCURACY
 
     frame = found.frame().drop(columns="message")
     frame["proved"] = ["yes" if proved else "no" for proved in frame["proved"]]
     # A backend's bound is a float: within its tolerance, a gap (of either sign) is none.
     scale = frame["objective"].abs().clip(lower=1)
-    frame["gap"] = frame["gap"].mask(frame["gap"].abs() <= TOLERANCE * scale, 0.0)
+    frame["gap"] = frame["gap"].mask(frame["gap"].abs() <= ACCURACY * scale, 0.0)
     for column, digits in (("objective", 9), ("bound", 9), ("gap", 3), ("ratio", 3)):
         frame[column] = [
             "" if value != value else number(value, digits) for value in frame[column].astype(float)

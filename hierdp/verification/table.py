@@ -8,11 +8,6 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-
-TOLERANCE = 1e-6
-"""Relative agreement asked of objectives and bounds in floats; whole objectives must be equal."""
-
-
 Verdict = Literal["agrees", "bound holds", "stopped", "unsupported", "failed", "DISAGREES"]
 
 

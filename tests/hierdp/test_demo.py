@@ -7,7 +7,7 @@ import hierdp.check
 import hierdp.demo
 from hierdp.check.found import FAILS, HOLDS, Found
 from hierdp.cli import main
-from hierdp.verification.judge import verify
+from hierdp.verification.verify import verify
 from models import Chebyshev
 
 pytestmark = pytest.mark.slow

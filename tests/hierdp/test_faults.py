@@ -516,7 +516,7 @@ VERIFY = "verify Chebyshev Isotonic --backends highs --instances 2 --size 5 --re
 
 
 def test_verify_goes_on(monkeypatch):
-    from hierdp.verification import judge as verification
+    from hierdp.verification import verify as verification
 
     asked, good = [], verification.solve
 

@@ -8,13 +8,14 @@ import pytest
 from click.testing import CliRunner
 from doubles import hierarchy
 
-import hierdp.verification.judge as verification
+import hierdp.verification.verify as verification
 from hierdp import SimulatedNoise, verify
 from hierdp.cli import main
 from hierdp.mechanisms.group_size import m_c_dp
 from hierdp.mechanisms.top_down import inf_tda
 from hierdp.tables import Flows, GroupSizes
 from hierdp.verification import matrix
+from hierdp.verification.judge import Truth
 from models import Chebyshev, HierarchyQIP, Isotonic, StrategySDP, Tree
 from solvers import Solution, solve
 from solvers.backends.table import find
@@ -259,7 +260,7 @@ def test_fractions_become_floats():
         MODEL,
         Solution("b", "1", "optimal", None, Fraction(1, 3)),
         solve(MODEL),
-        verification._Truth(0, 1, False),
+        Truth(0, 1, False),
         "agrees",
     )
     assert row.objective == pytest.approx(1 / 3)
@@ -275,7 +276,7 @@ def test_fractions_become_floats():
     ],
 )
 def test_an_inaccurate_answer_may_be_a_little_too_good(status, objective, verdict):
-    truth = verification._Truth(8417.34399, 8417.34399, False)
+    truth = Truth(8417.34399, 8417.34399, False)
     assert verification._verdict(Solution("scs", "1", status, None, objective), truth) == verdict
 
 

@@ -7,7 +7,7 @@ from importlib import metadata
 import numpy as np
 import pytest
 
-import hierdp.verification.judge as verification
+import hierdp.verification.verify as verification
 from models import BudgetSplit, Chebyshev, CostTable, HierarchyQIP, Isotonic, Program, Tree
 from models.programs.terms import Block, Term, rows_of
 from solvers import Solution, backends, fast, solve, worker

@@ -1,0 +1,191 @@
+"""The same models, solved by every backend: does anyone find better than the fast path?"""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from hierdp.execution import resume
+from hierdp.record.release import Release
+from hierdp.verification.judge import Truth, exceeds, refuted
+from hierdp.verification.table import Row, Verdict, Verification
+from models import Model
+from solvers import Backend, Solution, backends, fast, solve
+from solvers.backends.table import find
+from solvers.solution import Status
+
+VERDICTS: dict[Status, Verdict] = {
+    "optimal": "agrees",
+    "infeasible": "agrees",
+    "unbounded": "agrees",
+    "feasible": "bound holds",
+    "relaxed": "bound holds",
+    "time_limit": "stopped",
+    "size_limit": "unsupported",
+    "unsupported": "unsupported",
+    "numerical": "failed",
+    "out_of_memory": "failed",
+    "crashed": "failed",
+    "error": "failed",
+}
+"""What a solver's status is called where nothing refutes it."""
+
+
+def verify(
+    what: Release | Model | Iterable[tuple[str, Model]],
+    backends: Sequence[str | Backend] | None = None,
+    time_limit: float = 10.0,
+    sample: int = 6,
+    exact_up_to: int | None = None,
+) -> Verification:
+    """Solve models again with exact backends and hold the answers against the fast path's.
+
+    Parameters
+    ----------
+    what : Release, model, or pairs of (name, model)
+        Of a release, all models but the many small ones of one kind: of those, the `sample` largest in
+        variables and evenly spread others.
+    backends : sequence of str or Backend, optional
+        Default: every installed exact backend.
+    time_limit : float
+        Seconds for each solve.
+    sample : int
+    exact_up_to : int, optional
+        Larger answers are left to the fast path and its certificate; the note says how many.
+
+    Returns
+    -------
+    Verification
+        Look at `agree`, `frame()`.
+
+    Examples
+    --------
+    >>> from models import Chebyshev
+    >>> verify(Chebyshev([5, 3, -2], total=4), backends=["highs", "cp-sat"])
+    Verification(1 models, 1 proved optimal; 3 agrees)
+    """
+    named = [("", what)] if not isinstance(what, Release) and hasattr(what, "program") else what
+    note = ""
+    if isinstance(named, Release):
+        named, note = _sampled(named, sample)
+    asked = _exact_backends() if backends is None else backends
+    chosen = [backend for backend in asked if find(backend).name != "fast"]  # which goes first anyhow
+    pairs = [(name, form) for name, model in named for form in _forms(model, chosen)]
+    cases = [(name, model, chosen, time_limit, exact_up_to) for name, model in pairs]
+    told = [f"{name} {_told(model)} {rest}" for name, model, *rest in cases]
+    found = resume.runs(_tried, cases, "solving again with exact backends", names=told)
+    rows = [Row(**row) for one in found for row in one]
+    left_alone = sum(len(one) == 1 and len(chosen) > 0 for one in found)
+    if left_alone:
+        note += f"{'; ' if note else ''}{left_alone} models beyond {exact_up_to:,} cells by certificate alone"
+    return Verification(tuple(rows), note)
+
+
+def _exact_backends() -> list[str]:
+    return [backend.name for backend in backends() if backend.name != "fast" and backend.installed]
+
+
+def _forms(model: Any, chosen: Sequence[str | Backend]) -> list[Any]:
+    """The model, and its relaxation, if it has one and some backend solves over the reals."""
+    relaxed = model.relaxed() if hasattr(model, "relaxed") else None
+    if relaxed is not None and any(not find(backend).integer for backend in chosen):
+        return [model, relaxed]
+    return [model]
+
+
+def _sampled(release: Release, sample: int) -> tuple[list[tuple[str, Any]], str]:
+    """A stated sample where one kind of model occurs many times."""
+    kinds: dict[str, list[Callable[[], tuple[str, Model]]]] = {}
+    for step in release.steps:
+        kinds.setdefault(type(step.model).__name__, []).extend(step.parts)
+    chosen, notes = [], []
+    for kind, steps in kinds.items():
+        if len(steps) > sample:
+            # Evenly spread over the steps, which come level by level: the root's is always among them.
+            places = sorted({round(i * (len(steps) - 1) / max(1, sample - 1)) for i in range(sample)})
+            notes.append(f"{len(places)} of {len(steps)} {kind} models (evenly spread over the regions)")
+            steps = [steps[i] for i in places]
+        else:
+            notes.append(f"all {len(steps)} {kind} models" if len(steps) > 1 else f"the {kind} model")
+        chosen += [part() for part in steps]
+    return chosen, f"{release.mechanism}: {', '.join(notes)}"
+
+
+def _told(model: Any) -> str:
+    """An instance in a word: its kind and a digest of its data."""
+    return f"{type(model).__name__} {hashlib.sha256(pickle.dumps(model)).hexdigest()}"
+
+
+def _tried(*case: Any) -> list[dict[str, Any]]:
+    """`_rows` as plain values, which travel and are kept."""
+    return [asdict(row) for row in _rows(*case)]
+
+
+def _rows(
+    name: str, model: Any, chosen: Sequence[str | Backend], time_limit: float, exact_up_to: int | None
+) -> list[Row]:
+    reference = solve(model)
+    if reference.status == "optimal":
+        reference = solve(model)  # timed warm: the first call may load compiled code
+    small = exact_up_to is None or reference.x is None or np.size(reference.x) <= exact_up_to
+    found = [solve(model, backend, time_limit=time_limit) for backend in chosen] if small else []
+    proof = reference.certificate
+    low = None if proof is None else proof.bound
+    reached = [
+        one.objective for one in (reference, *found) if one.objective is not None and one.x is not None
+    ]
+    if low is not None:  # an answer below a proved bound is wrong, so other answers are not compared with it
+        reached = [objective for objective in reached if not exceeds(low, objective)]
+    truth = Truth(low, min(reached, default=None), reference.status == "infeasible")
+    rows = [_row(name, model, reference, reference, truth, _own_verdict(model, reference))]
+    return rows + [_row(name, model, one, reference, truth, _verdict(one, truth)) for one in found]
+
+
+def _own_verdict(model: Any, reference: Solution) -> Verdict:
+    """The fast path's own row: it must prove its answer, unless the model says that it may not."""
+    if reference.status == "unsupported":
+        return "unsupported"
+    if reference.status in ("optimal", "infeasible"):
+        return "agrees"
+    return "bound holds" if reference.status == "feasible" and not fast.exact(model) else "DISAGREES"
+
+
+def _verdict(found: Solution, truth: Truth) -> Verdict:
+    if refuted(found, truth):
+        return "DISAGREES"
+    if found.status == "optimal" and (found.objective is None or truth.high is None):
+        return "stopped" if found.bound is None else "bound holds"
+    if found.status in ("feasible", "relaxed") and found.bound is None:
+        return "stopped"  # an answer that is not called optimal says nothing of the optimum
+    return VERDICTS[found.status]
+
+
+def _row(name: str, model: Any, found: Solution, reference: Solution, truth: Truth, verdict: Verdict) -> Row:
+    def number(value: Any) -> float | None:
+        return None if value is None else float(value)
+
+    size = reference.x if reference.x is not None else found.x
+    kind = type(model).__name__ + ("" if getattr(model, "integer", True) else " (relaxed)")
+    seconds = found.build_seconds + found.solve_seconds
+    fast = reference.solve_seconds
+    return Row(
+        name,
+        kind,
+        0 if size is None else int(np.size(size)),
+        found.backend,
+        found.status,
+        number(found.objective),
+        number(found.bound),
+        number(found.gap),
+        found.build_seconds,
+        found.solve_seconds,
+        seconds / fast if fast > 0 and found.status != "unsupported" else None,
+        truth.proved,
+        verdict,
+        found.message,
+    )
