@@ -29,6 +29,7 @@ from hierdp.mechanisms.group_size import repairs as group_size_repairs
 from hierdp.mechanisms.solver_options import SolverOptions
 from hierdp.mechanisms.top_down import top_down
 from hierdp.privacy.noise import ExactNoise, SimulatedNoise
+from hierdp.record.step import Step, solve_each
 from hierdp.reproduce.fioretto2019 import QUICK, experiments
 from hierdp.tables import GroupSizes
 from hierdp.verification.verify import verify
@@ -67,7 +68,7 @@ def jobs(quick: bool) -> dict[str, Callable[[], Any]]:
     def monotone() -> int:
         cuts = execution.chunks(len(noisy), group_size_repairs.CELLS_A_TASK // noisy.shape[1])
         tasks = [(names[cut], noisy[cut], data.groups) for cut in cuts]
-        return sum(1 for _ in execution.each(group_size_repairs._monotone, tasks, "monotone"))
+        return sum(1 for _ in solve_each(group_size_repairs.monotone, tasks, Step.solve, "monotone"))
 
     towns = Hierarchy.flat("town", [f"t{i}" for i in range(4)])
     rng = np.random.default_rng(0)

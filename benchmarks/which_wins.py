@@ -107,7 +107,7 @@ def errors(case: Case, runs: int, seed: int) -> Iterator[dict[str, Any]]:
             else:
                 method = METHODS[way]
                 noisy = group_size.measure(dense, case.epsilon, noise, method)
-                repaired = group_size.post_process(noisy, places, dense.groups, method)
+                repaired = group_size.post_process(group_size.noisy_of(noisy), places, dense.groups, method)
                 made = Runs.from_dense(repaired.counts)
             distance = earth_movers_runs(true, made)
             for level, name in enumerate(places.levels):

@@ -11,17 +11,17 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hierdp.check.asked import check_asked
 from hierdp.check.budget import check_budget
 from hierdp.check.effort import refuse_to_take_long
 from hierdp.check.entries import check_entries
-from hierdp.check.found import FAILS, HOLDS, OPEN, UNCLAIMED, Found
+from hierdp.check.expected import check_expected
 from hierdp.check.proofs import check_proofs
 from hierdp.check.report import check_report
+from hierdp.check.result import FAILS, HOLDS, OPEN, UNCLAIMED, CheckResult
 from hierdp.check.shape import check_shape
-from hierdp.check.ties import tie_of
 from hierdp.errors import InputError
 from hierdp.execution import seal
+from hierdp.mechanisms.registry import released_by
 from hierdp.record import files, written
 from hierdp.record.properties import broken
 from hierdp.record.written import LIMIT, Unreadable
@@ -30,7 +30,7 @@ from hierdp.versions import versions
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-__all__ = ["FAILS", "HOLDS", "OPEN", "UNCLAIMED", "Found", "check"]
+__all__ = ["FAILS", "HOLDS", "OPEN", "UNCLAIMED", "CheckResult", "check"]
 
 _MOST_SUMS = 10_000
 """Characters read of a list of digests: a release has nine files."""
@@ -43,7 +43,7 @@ WORDS = {
 }
 
 
-def check(path: str | Path, fingerprint: str | None = None, limit: int = LIMIT) -> list[Found]:
+def check(path: str | Path, fingerprint: str | None = None, limit: int = LIMIT) -> list[CheckResult]:
     """Check a written release from its files alone.
 
     Parameters
@@ -58,7 +58,7 @@ def check(path: str | Path, fingerprint: str | None = None, limit: int = LIMIT) 
 
     Returns
     -------
-    list of Found
+    list of CheckResult
         A line a check. The release stands if none says `FAILS`.
 
     Raises
@@ -91,11 +91,11 @@ def _digits(fingerprint: str) -> str:
     return digits
 
 
-def _checks(folder: Path, fingerprint: str | None, limit: int) -> Iterator[Found]:
+def _checks(folder: Path, fingerprint: str | None, limit: int) -> Iterator[CheckResult]:
     try:
         names = written.names_in(folder)
     except Unreadable as strange:
-        yield Found("files", FAILS, str(strange))
+        yield CheckResult("files", FAILS, str(strange))
         return
     size = sum((folder / name).stat().st_size for name in names)
     if size > limit:
@@ -104,20 +104,22 @@ def _checks(folder: Path, fingerprint: str | None, limit: int) -> Iterator[Found
     try:
         release = written.read(folder, limit)
     except Unreadable as broken:
-        yield Found("readable", FAILS, str(broken))
+        yield CheckResult("readable", FAILS, str(broken))
         return
     manifest, table, regions = release.manifest, release.table, release.regions
     refuse_to_take_long(manifest, len(table), limit)
     yield from _check_version(manifest)
-    parts: list[tuple[str, Callable[[], Iterator[Found]]]] = [
+    mechanism = released_by(manifest["mechanism"])
+    checking = None if mechanism is None else mechanism.checking
+    parts: list[tuple[str, Callable[[], Iterator[CheckResult]]]] = [
         ("manifest", lambda: check_entries(manifest) if _same_version(manifest) else iter(())),
-        ("shape", lambda: check_shape(table, manifest, regions)),
+        ("shape", lambda: check_shape(table, manifest, regions, mechanism)),
         ("tables", lambda: _check_tables(folder, release, limit)),
         ("counts", lambda: _check_counts(table, manifest, regions)),
         ("budget", lambda: check_budget(manifest)),
-        ("budget: queries", lambda: check_asked(table, manifest, regions)),
+        ("budget: queries", lambda: check_expected(table, manifest, regions, checking)),
         ("report", lambda: check_report(folder, table, manifest)),
-        ("certificates", lambda: check_proofs(folder, manifest, tie_of(table, manifest, regions), limit)),
+        ("certificates", lambda: check_proofs(folder, release, checking, limit)),
     ]
     for name, part in parts:
         try:
@@ -125,57 +127,63 @@ def _checks(folder: Path, fingerprint: str | None, limit: int) -> Iterator[Found
         except written.TooLarge:
             raise
         except Exception as error:  # an edited file may hold anything
-            yield Found(name, FAILS, f"a file does not hold what it should: {type(error).__name__} {error}")
+            yield CheckResult(
+                name, FAILS, f"a file does not hold what it should: {type(error).__name__} {error}"
+            )
 
 
 def _same_version(manifest: dict[str, Any]) -> bool:
     return bool(manifest["versions"]["hierdp"] == _ours())
 
 
-def _check_version(manifest: Any) -> Iterator[Found]:
-    """Which hierdp made it: that of another version may hold something else."""
+def _check_version(manifest: Any) -> Iterator[CheckResult]:
+    """Say if another version made it: it may differ for that reason."""
     made, ours = manifest.get("versions", {}).get("hierdp") if isinstance(manifest, dict) else None, _ours()
     if made != ours:
         why = f"made by hierdp {made}, checked by {ours}: what does not fit may be due to that"
-        yield Found("version", OPEN, why)
+        yield CheckResult("version", OPEN, why)
 
 
 def _ours() -> str:
     return dict(versions())["hierdp"]
 
 
-def _check_seal(folder: Path, fingerprint: str | None) -> Iterator[Found]:
-    """The digests of the files, and of the digests."""
+def _check_seal(folder: Path, fingerprint: str | None) -> Iterator[CheckResult]:
+    """Check the digests of the files, and of the digests."""
     sums = folder / seal.SUMS
     if not sums.is_file():
-        yield Found("files", FAILS, f"there is no {seal.SUMS}")
+        yield CheckResult("files", FAILS, f"there is no {seal.SUMS}")
         return
     wrong = []
     known = {seal.SUMS}
     with sums.open(encoding="utf-8", errors="replace") as text:
         lines = text.read(_MOST_SUMS).splitlines()
     for line in lines:
-        told, _, name = line.partition("  ")
+        listed, _, name = line.partition("  ")
         known.add(name)
         file = folder / Path(name).name
         if not file.is_file():
             wrong.append(f"{name} is missing")
-        elif seal.digest(file) != told:
+        elif seal.digest(file) != listed:
             wrong.append(f"{name} is not the file that was released")
     ours = known & {*written.NAMES}
     wrong += [f"{file.name} was added" for file in sorted(folder.iterdir()) if file.name not in ours]
-    yield Found("files", FAILS if wrong else HOLDS, "; ".join(wrong) or f"{len(known) - 1} files as sealed")
+    yield CheckResult(
+        "files", FAILS if wrong else HOLDS, "; ".join(wrong) or f"{len(known) - 1} files as sealed"
+    )
     found = seal.digest(sums)
     if fingerprint is None:
-        yield Found("fingerprint", OPEN, f"{found}: compare it with the publisher's, or give --fingerprint")
+        yield CheckResult(
+            "fingerprint", OPEN, f"{found}: compare it with the publisher's, or give --fingerprint"
+        )
     elif found != fingerprint:
-        yield Found("fingerprint", FAILS, f"it is {found}: this is not the release that was published")
+        yield CheckResult("fingerprint", FAILS, f"it is {found}: this is not the release that was published")
     else:
-        yield Found("fingerprint", HOLDS, "as published")
+        yield CheckResult("fingerprint", HOLDS, "as published")
 
 
-def _check_tables(folder: Path, release: written.Written, limit: int) -> Iterator[Found]:
-    """That Parquet, CSV and the finest level tell the same."""
+def _check_tables(folder: Path, release: written.Written, limit: int) -> Iterator[CheckResult]:
+    """Check that Parquet, CSV and the finest level agree."""
     wrong = []
     table, safe = release.table, bool(release.manifest.get("csv_safe"))
     last = files.finest(table, release.regions)
@@ -185,28 +193,32 @@ def _check_tables(folder: Path, release: written.Written, limit: int) -> Iterato
         if name == files.FINEST and not frame.equals(written.read_table(folder / f"{name}.parquet", limit)):
             wrong.append(f"{name}.parquet is not the last level of {files.TABLE}.parquet")
         if not files.is_csv_of(frame, folder / f"{name}.csv", safe):
-            wrong.append(f"{name}.csv tells another story than {files.TABLE}.parquet")
-    yield Found("tables", FAILS if wrong else HOLDS, "; ".join(wrong) or "Parquet, CSV and levels agree")
+            wrong.append(f"{name}.csv differs from {files.TABLE}.parquet")
+    yield CheckResult(
+        "tables", FAILS if wrong else HOLDS, "; ".join(wrong) or "Parquet, CSV and levels agree"
+    )
 
 
-def _check_counts(table: DataFrame, manifest: dict[str, Any], regions: dict[str, Any]) -> Iterator[Found]:
-    """What the manifest claims of the counts."""
+def _check_counts(
+    table: DataFrame, manifest: dict[str, Any], regions: dict[str, Any]
+) -> Iterator[CheckResult]:
+    """Check what the manifest claims of the counts."""
     claims = manifest["holds"]
     for name, why in broken(table, manifest["settings"], regions).items():
         claimed, word = claims[name], WORDS[name]
         if claimed not in (True, False, None):
-            yield Found(word, FAILS, f"the manifest's claim is {claimed!r}, not true or false")
+            yield CheckResult(word, FAILS, f"the manifest's claim is {claimed!r}, not true or false")
         elif claimed is None and why is None:
-            yield Found(word, UNCLAIMED, "it does not apply to this table")
+            yield CheckResult(word, UNCLAIMED, "it does not apply to this table")
         elif claimed is None or why is None:
-            yield Found(
+            yield CheckResult(
                 word, FAILS, "the manifest claims it of a table it does not apply to, or the other way"
             )
         elif claimed and why:
-            yield Found(word, FAILS, why)
+            yield CheckResult(word, FAILS, why)
         elif claimed:
-            yield Found(word, HOLDS, f"all {len(table):,} rows")
+            yield CheckResult(word, HOLDS, f"all {len(table):,} rows")
         elif why:
-            yield Found(word, UNCLAIMED, f"and not so: {why}")
+            yield CheckResult(word, UNCLAIMED, f"and not so: {why}")
         else:
-            yield Found(word, FAILS, "the manifest says that it does not hold, but it does")
+            yield CheckResult(word, FAILS, "the manifest says that it does not hold, but it does")

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from hierdp.check.found import FAILS, HOLDS, OPEN, Found
+from hierdp.check.result import FAILS, HOLDS, OPEN, CheckResult
 from hierdp.errors import InputError
 from hierdp.privacy.budget import Ledger, Spend, check_epsilon, spends_of
 from hierdp.privacy.noise import deviation_of
@@ -16,46 +16,50 @@ CLOSE = 1e-9
 """Relative: what rounding may do to a sum, or to a loss."""
 
 
-def check_budget(manifest: Mapping[str, Any]) -> Iterator[Found]:
+def check_budget(manifest: Mapping[str, Any]) -> Iterator[CheckResult]:
     """Each spend by the law of its noise, their sum by the composition named, and the sum under the claim."""
     told = manifest["budget"]
     spends = spends_of(told)
     wrong = [found for found in map(_against_its_law, spends) if found]
     unknown = [spend.noise for spend in spends if _loss(spend) is None]
     if wrong:
-        yield Found("budget: each loss", FAILS, wrong[0])
+        yield CheckResult("budget: each loss", FAILS, wrong[0])
     elif unknown:
-        yield Found("budget: each loss", OPEN, f"the law of {unknown[0]!r} is not known to this version")
+        yield CheckResult(
+            "budget: each loss", OPEN, f"the law of {unknown[0]!r} is not known to this version"
+        )
     else:
-        yield Found("budget: each loss", HOLDS, f"{len(spends)} measurements, by the laws of their noise")
+        yield CheckResult(
+            "budget: each loss", HOLDS, f"{len(spends)} measurements, by the laws of their noise"
+        )
     try:
         check_epsilon(told["epsilon"])
         ledger = Ledger.from_dict(told)
     except InputError as over:
-        yield Found("budget: sum", FAILS, str(over))
+        yield CheckResult("budget: sum", FAILS, str(over))
         return
     kind = "ρ" if ledger.zcdp else "ε"
     budget = ledger.rho if ledger.zcdp else ledger.epsilon
     differs = _differs(ledger.as_dict(), told)
     if differs:
-        yield Found("budget: sum", FAILS, f"the manifest's {differs} is not what its spends give")
+        yield CheckResult("budget: sum", FAILS, f"the manifest's {differs} is not what its spends give")
     else:
         claim = f"ε = {ledger.epsilon:g}" + (f", δ = {ledger.delta:g}" if ledger.delta else "")
         how = f"{kind} = {ledger.spent:.9g} spent of {budget:.9g} ({claim}), by {told['composition']}"
         how += f"; ρ from ε and δ by {ledger.conversion}" if ledger.zcdp else ""
-        yield Found("budget: sum", HOLDS, how)
+        yield CheckResult("budget: sum", HOLDS, how)
     yield _privacy(manifest, ledger)
 
 
-def _privacy(manifest: Mapping[str, Any], ledger: Ledger) -> Found:
+def _privacy(manifest: Mapping[str, Any], ledger: Ledger) -> CheckResult:
     if manifest["warning"] != (None if ledger.private else WARNING):
-        return Found("privacy", FAILS, "the manifest's warning and its spends tell two stories")
+        return CheckResult("privacy", FAILS, "the manifest's warning and its spends tell two stories")
     if len({spend.private for spend in ledger.spends}) > 1:
         why = "some noise is said to be exact and some not: a release has one source"
-        return Found("privacy", FAILS, why)
+        return CheckResult("privacy", FAILS, why)
     if not ledger.private:
-        return Found("privacy", OPEN, "SIMULATED NOISE: this release is not private, and says so")
-    return Found("privacy", HOLDS, f"all noise exact, as told; protected: {ledger.neighbours}")
+        return CheckResult("privacy", OPEN, "SIMULATED NOISE: this release is not private, and says so")
+    return CheckResult("privacy", HOLDS, f"all noise exact, as told; protected: {ledger.neighbours}")
 
 
 def _loss(spend: Spend) -> float | None:

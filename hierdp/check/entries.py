@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from typing import Any
 
-from hierdp.check.found import FAILS, Found
+from hierdp.check.result import FAILS, CheckResult
 from hierdp.errors import InputError, listed
 from hierdp.privacy.budget import Ledger, Spend
 from hierdp.record.release import ENTRIES
@@ -16,17 +16,17 @@ from hierdp.versions import LIBRARIES
 HOLDS_OF = ("whole", "non_negative", "consistent", "total")
 
 
-def check_entries(manifest: Mapping[str, Any]) -> Iterator[Found]:
+def check_entries(manifest: Mapping[str, Any]) -> Iterator[CheckResult]:
     """What is missing from a manifest of this version, and what is in it that no release has."""
     for where, told, ours in _parts(manifest):
         if not isinstance(told, Mapping):
-            yield Found("manifest", FAILS, f"{where} is not a list of entries by name")
+            yield CheckResult("manifest", FAILS, f"{where} is not a list of entries by name")
             return
         if strange := sorted(set(told) - set(ours)):
-            yield Found("manifest", FAILS, f"{where} has {listed(strange)}, which no release has")
+            yield CheckResult("manifest", FAILS, f"{where} has {listed(strange)}, which no release has")
             return
         if missing := sorted(set(ours) - set(told)):
-            yield Found("manifest", FAILS, f"{where} lacks {listed(missing)}")
+            yield CheckResult("manifest", FAILS, f"{where} lacks {listed(missing)}")
             return
 
 

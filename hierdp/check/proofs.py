@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from hierdp.check.found import FAILS, HOLDS, OPEN, TIE, Found
-from hierdp.check.noise import Twice, check_noise
-from hierdp.check.replay import Differs, NotKept, Replay
-from hierdp.check.shape import command_of
-from hierdp.check.ties import Tie
+from hierdp.check.noise import check_noise
+from hierdp.check.result import FAILS, HOLDS, OPEN, REPLAY, CheckResult
 from hierdp.errors import listed
 from hierdp.execution import progress
+from hierdp.mechanisms.checking import Checking
+from hierdp.privacy.twice import Twice
 from hierdp.record.files import PROOFS
-from hierdp.record.proofs import Kept, read
+from hierdp.record.proofs import SavedStep, read
+from hierdp.record.replay import Differs, NotKept, Replay
 from hierdp.record.step import ACCURACY, Steps, problems_of
-from hierdp.record.written import LIMIT, TooLarge
+from hierdp.record.written import LIMIT, TooLarge, Written
 from models import Certificate, CumulativeQIP
 from models.instances import UnknownModel
 
@@ -30,91 +30,102 @@ BOUND = 1e-7
 """Relative, of bounds in floats: a certificate asks no more of them, and other prices give others."""
 
 
+Again = Callable[[Replay], str]
+"""From a release's steps to words on how they give the table; raises `Differs` if they do not."""
+
+
 def check_proofs(
-    folder: Path, manifest: Mapping[str, Any], tie: Tie | None, limit: int = LIMIT
-) -> Iterator[Found]:
-    """Each step: the problem that the manifest names, its objective and certificate; then the tie."""
+    folder: Path, release: Written, checking: Checking | None, limit: int = LIMIT
+) -> Iterator[CheckResult]:
+    """Check each step, then repeat the mechanism's post-processing, if it says how."""
+    manifest = release.manifest
+    replay, optimal = None, False
+    if checking is not None:
+        replay = _again(checking, release)
+        optimal = manifest["mechanism"] not in checking.rounded
     told = list(manifest["solved"])
     path = folder / PROOFS
     claim = all(line["proved_optimal"] for line in told)
     if claim != manifest["all_proved_optimal"]:
-        yield Found("certificates", FAILS, "the manifest's summary is not that of its steps")
+        yield CheckResult("certificates", FAILS, "the manifest's summary is not that of its steps")
     if not told:
-        yield Found("certificates", HOLDS, "nothing was solved: the noisy counts are released as they are")
-        tied, twice = (None, []) if tie is None else _tied(tie, iter(()))
-        if tied is not None:
-            yield Found(TIE, FAILS, str(tied)) if isinstance(tied, NotKept) else tied
+        yield CheckResult(
+            "certificates", HOLDS, "nothing was solved: the noisy counts are released as they are"
+        )
+        replayed, twice = (None, []) if replay is None else _replayed(replay, iter(()))
+        if replayed is not None:
+            yield CheckResult(REPLAY, FAILS, str(replayed)) if isinstance(replayed, NotKept) else replayed
         yield from check_noise(twice)
     elif not path.is_file():
-        yield Found(
+        yield CheckResult(
             "certificates", OPEN, f"{PROOFS} was left out (--no-proofs), so they cannot be made again"
         )
     else:
-        optimal = tie is not None and not _rounded(manifest["mechanism"])
-        yield from _check_each(_Proofs(path, told, optimal, limit), told, tie)
+        yield from _check_each(_Proofs(path, told, optimal, limit), told, replay)
 
 
-def _rounded(mechanism: str) -> bool:
-    """Whether answers need not be optimal among whole counts: those of two of top-down's methods."""
-    if command_of(mechanism) != "top-down":
-        return False
-    from hierdp.mechanisms.top_down.repairs import ROUNDED
-
-    return mechanism in ROUNDED
+def _again(checking: Checking, release: Written) -> Again:
+    return lambda saved: checking.replay(saved, release.table, release.manifest, release.regions)
 
 
-def _check_each(proofs: _Proofs, told: list[Mapping[str, Any]], tie: Tie | None) -> Iterator[Found]:
+def _check_each(
+    proofs: _Proofs, told: list[Mapping[str, Any]], replay: Again | None
+) -> Iterator[CheckResult]:
     steps = iter(proofs)
-    tied, twice = (None, []) if tie is None else _tied(tie, steps)
-    for _ in steps:  # those that the tie left
+    replayed, twice = (None, []) if replay is None else _replayed(replay, steps)
+    for _ in steps:  # those that the replay left
         pass
-    if proofs.foreign and tie is None:
-        yield Found("certificates", OPEN, proofs.foreign)
+    if proofs.foreign and replay is None:
+        yield CheckResult("certificates", OPEN, proofs.foreign)
         return
     left = told[proofs.seen :]
     wrong = ([proofs.foreign] if proofs.foreign else []) + proofs.wrong
     wrong += [] if proofs.broken or proofs.foreign else _lost(told, proofs.seen)
     if wrong:
         more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
-        yield Found("certificates", FAILS, wrong[0] + more)
+        yield CheckResult("certificates", FAILS, wrong[0] + more)
         return
     if proofs.unwitnessed:
         old = f"{proofs.unwitnessed} of {proofs.seen} steps were made before witnesses were kept"
-        yield Found("certificates", OPEN, f"{old}, and their certificates need them")
+        yield CheckResult("certificates", OPEN, f"{old}, and their certificates need them")
     else:
         again = f"{proofs.proved} of {proofs.problems} steps proved optimal again, as the manifest says"
-        yield Found("certificates", HOLDS, again)
+        yield CheckResult("certificates", HOLDS, again)
     if left:
-        yield Found(
+        yield CheckResult(
             "certificates", OPEN, f"{len(left)} steps are in the manifest alone: too large to be kept"
         )
-    if tied is None:
-        yield Found(TIE, OPEN, "this version does not know how this mechanism's table is made of its steps")
-    elif isinstance(tied, NotKept):
-        yield (
-            Found(TIE, OPEN, "not all steps are kept") if _told(tied, left) else Found(TIE, FAILS, str(tied))
+    if replayed is None:
+        yield CheckResult(
+            REPLAY, OPEN, "this version does not know how this mechanism's table is made of its steps"
         )
-    elif left and tied.verdict == HOLDS:
-        yield Found(TIE, FAILS, f"the table is made without the step {left[0]['step']!r}")
+    elif isinstance(replayed, NotKept):
+        yield (
+            CheckResult(REPLAY, OPEN, "not all steps are kept")
+            if _told(replayed, left)
+            else CheckResult(REPLAY, FAILS, str(replayed))
+        )
+    elif left and replayed.verdict == HOLDS:
+        yield CheckResult(REPLAY, FAILS, f"the table is made without the step {left[0]['step']!r}")
     else:
-        yield tied
+        yield replayed
     yield from check_noise(twice)
 
 
-def _tied(tie: Tie, steps: Iterator[Kept]) -> tuple[Found | NotKept, list[Twice]]:
+def _replayed(replay: Again, steps: Iterator[SavedStep]) -> tuple[CheckResult | NotKept, list[Twice]]:
     """Whether the steps give the table, or which is wanted and not there; and what was measured twice."""
     try:
-        replay = Replay(steps)
-        return Found(TIE, HOLDS, tie(replay)), replay.twice
+        saved = Replay(steps)
+        return CheckResult(REPLAY, HOLDS, replay(saved)), saved.twice
     except NotKept as missing:
         return missing, []
     except Differs as differs:
-        return Found(TIE, FAILS, str(differs)), []
+        return CheckResult(REPLAY, FAILS, str(differs)), []
     except TooLarge:
         raise
     except Exception as error:  # an edited file may hold anything
         why = f"a file does not hold what it should: {type(error).__name__} {error}"
-        return Found(TIE, FAILS, why), []
+        return CheckResult(REPLAY, FAILS, why), []
 
 
 def _told(missing: NotKept, left: list[Mapping[str, Any]]) -> bool:
@@ -135,7 +146,7 @@ class _Proofs:
         self.wrong: list[str] = []
         self.foreign, self.broken = "", False
 
-    def __iter__(self) -> Iterator[Kept]:
+    def __iter__(self) -> Iterator[SavedStep]:
         """Up to the first that cannot be read; what is wrong with any is in `wrong`."""
         try:
             for kept in read(self.path, self.told, self.limit):
@@ -158,7 +169,7 @@ class _Proofs:
             self.wrong.insert(0, str(broken))
             self.broken = True
 
-    def _look(self, kept: Kept, line: Mapping[str, Any]) -> None:
+    def _look(self, kept: SavedStep, line: Mapping[str, Any]) -> None:
         """Check a step; what is wrong is added to `wrong`."""
         why = _differs(kept, line)
         if not why:
@@ -180,7 +191,7 @@ def _lost(told: list[Mapping[str, Any]], kept: int) -> list[str]:
     return [f"{PROOFS} lacks the steps {listed(small)}"] if small else []
 
 
-def _differs(kept: Kept, line: Mapping[str, Any]) -> str:
+def _differs(kept: SavedStep, line: Mapping[str, Any]) -> str:
     """In words what a step is that the manifest has otherwise; empty if nothing."""
     where = f"step {kept.step!r}"
     if kept.step != line["step"] or type(kept.model).__name__ != line["model"]:
@@ -193,7 +204,7 @@ def _differs(kept: Kept, line: Mapping[str, Any]) -> str:
     return ""
 
 
-def _wrong(kept: Kept, proof: Certificate, line: Mapping[str, Any], optimal: bool) -> str:
+def _wrong(kept: SavedStep, proof: Certificate, line: Mapping[str, Any], optimal: bool) -> str:
     """In words what is wrong with a step's proof; empty if nothing is."""
     where = f"step {kept.step!r}"
     if kept.problems and proof.unproved is not None:
@@ -209,7 +220,7 @@ def _wrong(kept: Kept, proof: Certificate, line: Mapping[str, Any], optimal: boo
     return ""
 
 
-def _misses(kept: Kept, proof: Certificate) -> bool:
+def _misses(kept: SavedStep, proof: Certificate) -> bool:
     """Whether an unproved answer costs more than any release lets pass, which a solver's floats may do.
 
     Over whole numbers, bounds of `CumulativeQIP` need not reach the optimum: there, a gap is no fault.

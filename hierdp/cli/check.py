@@ -11,7 +11,7 @@ import click
 from hierdp.cli.common import WARNING, console, gigabytes, grid, with_limit
 
 if TYPE_CHECKING:
-    from hierdp.check.found import Found
+    from hierdp.check.result import CheckResult
 
 
 @click.command()
@@ -35,7 +35,7 @@ def check(release: Path, fingerprint: str | None, limit: float) -> None:
     sys.exit(0 if print_check(console(), release, look(release, fingerprint, gigabytes(limit))) else 1)
 
 
-def print_check(screen: Any, release: Path, found: list[Found], brief: bool = False) -> bool:
+def print_check(screen: Any, release: Path, found: list[CheckResult], brief: bool = False) -> bool:
     """Print one line per check, and the verdict; return whether all checks pass.
 
     Parameters
@@ -43,11 +43,11 @@ def print_check(screen: Any, release: Path, found: list[Found], brief: bool = Fa
     screen : rich.console.Console
     release : path
         The folder, for the title.
-    found : list of Found
+    found : list of CheckResult
     brief : bool
         Print only failed checks, and the verdict after the folder's name.
     """
-    from hierdp.check.found import FAILS, OPEN
+    from hierdp.check.result import FAILS, OPEN
 
     failed = [line for line in found if line.verdict == FAILS]
     if failed or not brief:

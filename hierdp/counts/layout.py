@@ -16,18 +16,24 @@ if TYPE_CHECKING:
 
 Regions = Mapping[str, Hierarchy]
 
-SIZES = {"level", "level_name", "region", "parent", "size", "groups"}
+SIZES = ["level", "level_name", "region", "parent", "size", "groups"]
+"""Columns of a table of regions and sizes."""
 
 
 def is_sizes(table: DataFrame) -> bool:
     """Whether the rows are regions and sizes."""
-    return set(table.columns) >= SIZES
+    return set(table.columns) >= set(SIZES)
 
 
 def is_cells(settings: Mapping[str, Any], table: DataFrame) -> bool:
     """Whether the rows are cells along several axes."""
     axes = settings.get("axes")
     return isinstance(axes, Mapping) and all(f"{name}_level" in table for name in axes)
+
+
+def is_bins(settings: Mapping[str, Any], table: DataFrame) -> bool:
+    """Whether the rows are bins of a histogram, or boxes of bins."""
+    return "range_query" in settings or {"cluster", "count"} <= set(table.columns)
 
 
 def cells_at(

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hierdp.mechanisms.words import ENTITY, PERSON, TRIP
+
+if TYPE_CHECKING:
+    from hierdp.mechanisms.checking import Checking
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,11 @@ class Mechanism:
     releases, guarantee, neighbours : str
         What it publishes, what it promises, and which tables count as neighbouring.
     methods : tuple of Method
+    replay : str, optional
+        The module whose ``CHECKING`` is what `hierdp check` asks of its releases; loaded for these only.
+        None: their budgets and tables are not checked against the mechanism.
+    released_as : str, optional
+        A regular expression of the names that its releases carry. Default: the names of its methods.
     """
 
     name: str
@@ -42,6 +51,22 @@ class Mechanism:
     guarantee: str
     neighbours: str
     methods: tuple[Method, ...]
+    replay: str | None = None
+    released_as: str | None = None
+
+    @property
+    def checking(self) -> Checking | None:
+        """What `hierdp check` asks of its releases, if it says."""
+        if self.replay is None:
+            return None
+        found: Checking = import_module(self.replay).CHECKING
+        return found
+
+    def released(self, name: str) -> bool:
+        """Whether its releases may carry that name."""
+        if self.released_as is not None:
+            return re.fullmatch(self.released_as, name) is not None
+        return any(name == method.name for method in self.methods)
 
     @property
     def from_table(self) -> Callable[..., Any]:
@@ -73,6 +98,7 @@ MECHANISMS = {
             Method("M_H^r", "HierarchyQIP, relaxed and rounded", f"{FIORETTO}, §5"),
             Method("M_dp^OP", "CostTable, HierarchyQIP", f"{FIORETTO}, §6"),
         ),
+        replay="hierdp.mechanisms.group_size.replay",
     ),
     "count-of-counts": Mechanism(
         "count-of-counts",
@@ -89,6 +115,8 @@ MECHANISMS = {
             Method("bottom-up", "Isotonic (L1)", f"{KUO}, §6.2.2"),
             Method("naive", "FixedSum in squares, GroupMatching, Merging", f"{KUO}, §4.1"),
         ),
+        replay="hierdp.mechanisms.count_of_counts.replay",
+        released_as="(bottom-up )?(naive|Hc2?|Hg1?)( × (naive|Hc2?|Hg1?))*",
     ),
     "top-down": Mechanism(
         "top-down",
@@ -106,6 +134,7 @@ MECHANISMS = {
                 "SH", "none: noisy positive counts over a threshold", f"{BONINSEGNA}, Theorem 8", "(ε, δ)-DP"
             ),
         ),
+        replay="hierdp.mechanisms.top_down.replay",
     ),
     "clustering": Mechanism(
         "clustering",
@@ -123,6 +152,7 @@ MECHANISMS = {
             Method("GS", "none: clusters of one size", "Kellaris & Papadopoulos 2013"),
             Method("Laplace", "none: noise on every bin", "Dwork et al. 2006"),
         ),
+        replay="hierdp.mechanisms.clustering.replay",
     ),
     "range-query": Mechanism(
         "range-query",
@@ -141,14 +171,12 @@ MECHANISMS = {
             Method("Flat", _COVER, QARDAJI),
             Method("Wavelet", "none: noise on Haar coefficients", "Xiao, Wang & Gehrke 2011 (Privelet)"),
         ),
+        replay="hierdp.mechanisms.range_query.replay",
     ),
 }
 """By the name that `hierdp release` takes."""
 
 
-def mechanism_of(method: str) -> str | None:
-    """The mechanism that has a method of that name; None if there is none."""
-    for mechanism in MECHANISMS.values():
-        if any(method == own.name for own in mechanism.methods):
-            return mechanism.name
-    return None
+def released_by(name: object) -> Mechanism | None:
+    """The mechanism whose releases carry a name, as manifests have it; None if there is none."""
+    return next((mechanism for mechanism in MECHANISMS.values() if mechanism.released(str(name))), None)

@@ -40,7 +40,7 @@ PROBLEMS = "names of the problems"
 
 
 @dataclass(frozen=True, eq=False)
-class Kept:
+class SavedStep:
     """A problem and its answer, as a release keeps them."""
 
     step: str
@@ -75,7 +75,9 @@ def write(steps: Iterable[Step], path: Path) -> None:
         file.writestr(_member(NAMES), _json(names))
 
 
-def read(path: Path, told: Sequence[Mapping[str, Any]] | None = None, limit: int = LIMIT) -> Iterator[Kept]:
+def read(
+    path: Path, told: Sequence[Mapping[str, Any]] | None = None, limit: int = LIMIT
+) -> Iterator[SavedStep]:
     """What `write` wrote, a problem at a time.
 
     Parameters
@@ -107,7 +109,7 @@ def read(path: Path, told: Sequence[Mapping[str, Any]] | None = None, limit: int
         raise ValueError(f"{path.name} is broken: {type(broken).__name__}") from None
 
 
-def _steps(file: ZipFile, told: Sequence[Mapping[str, Any]] | None, limit: int) -> Iterator[Kept]:
+def _steps(file: ZipFile, told: Sequence[Mapping[str, Any]] | None, limit: int) -> Iterator[SavedStep]:
     sizes = [info.file_size for info in file.infolist()]
     # The table is made of the steps, so that many are held; the one being read is there three times.
     if (needed := sum(sizes) + 2 * max(sizes)) > limit:
@@ -130,7 +132,7 @@ def _steps(file: ZipFile, told: Sequence[Mapping[str, Any]] | None, limit: int) 
         kept, problems = _unpacked(zips.contents(file, info), limit)
         if kept.answer is None:
             raise ValueError(f"{name} has no answer")
-        yield Kept(str(name), kept.model, kept.answer, kept.witness, kept.witnessed, problems)
+        yield SavedStep(str(name), kept.model, kept.answer, kept.witness, kept.witnessed, problems)
 
 
 def _unpacked(member: bytes, limit: int) -> tuple[Instance, tuple[str, ...]]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from numpy.typing import NDArray
 
+from hierdp import execution
 from hierdp.execution import progress
 from models import Certificate, Model
 from models.arithmetic.exact import Number
@@ -210,11 +211,41 @@ def problems_of(line: Mapping[str, Any]) -> int:
     return int(line.get("problems", 1))
 
 
+Problem = tuple[str, Model, Sequence[str]]
+"""The name of a step, its model, and the names of the problems that the model has side by side."""
+
+
 class Solving(Protocol):
     """How a problem, by the name it has in a release, is solved: `Step.solve`, or an answer looked up."""
 
     def __call__(self, name: str, model: Model, problems: Sequence[str] = (), /) -> Step:
         """The step; `problems` names those of a model that has many side by side."""
+
+
+def solve_each(
+    make: Callable[..., Sequence[Problem]], tasks: Sequence[tuple[Any, ...]], solving: Solving, what: str
+) -> Iterator[Step]:
+    """Solve problems that do not depend on each other, in their order.
+
+    Parameters
+    ----------
+    make : callable
+        From a task to its problems; a function of a module.
+    tasks : sequence of tuple
+        For the fast path, which may solve them elsewhere, as `execution.each` takes them.
+    solving : callable
+    what : str
+        For the progress bar.
+    """
+    if solving == Step.solve:
+        for steps in execution.each(_solve_task, tasks, what, (make,)):
+            yield from steps
+    else:
+        yield from (solving(*problem) for task in tasks for problem in make(*task))
+
+
+def _solve_task(make: Callable[..., Sequence[Problem]], *task: Any) -> list[Step]:
+    return [Step.solve(*problem) for problem in make(*task)]
 
 
 class Steps:

@@ -91,7 +91,7 @@ def test_a_witness_left_out_of_a_release_of_today_is_a_fault(tmp_path):
         folder = released(mechanism, tmp_path / "out", SimulatedNoise(4), **options)
         steps = list(proofs.read(folder / files.PROOFS)) if (folder / files.PROOFS).exists() else []
         if any(kept.witness and not kept.model.certificate(kept.x) for kept in steps):
-            bare = [proofs.Kept(kept.step, kept.model, kept.x) for kept in steps]
+            bare = [proofs.SavedStep(kept.step, kept.model, kept.x) for kept in steps]
             proofs.write(map(as_it_was, bare), folder / files.PROOFS)
             seal.seal(folder)
             assert "certificates" in failed(folder)

@@ -10,12 +10,13 @@ import pytest
 
 from hierdp import SimulatedNoise, release
 from hierdp.check import FAILS, HOLDS, check
-from hierdp.check.noise import LITTLE, MUCH, Law, Twice, _little, _much, check_noise, of_tree
+from hierdp.check.noise import LITTLE, MUCH, _little, _much, check_noise
 from hierdp.counts.axes import Numbers
 from hierdp.execution import seal
 from hierdp.privacy.budget import Spend
 from hierdp.privacy.conversion import papers_epsilon_of, papers_rho_of
 from hierdp.privacy.noise import deviation_of
+from hierdp.privacy.twice import Law, Twice, of_tree
 from hierdp.record import files
 from hierdp.reports.release import release_report
 from models import Tree

@@ -369,7 +369,7 @@ def worse_answer(steps, lines):
     else:
         raise AssertionError("another seed: no other answer is feasible")
     told = {"objective": str(proof.objective), "bound": str(proof.bound), "proved_optimal": False}
-    return [*steps[:-1], proofs.Kept(kept.step, kept.model, x)], [*lines[:-1], {**lines[-1], **told}]
+    return [*steps[:-1], proofs.SavedStep(kept.step, kept.model, x)], [*lines[:-1], {**lines[-1], **told}]
 
 
 def lying_answer(steps, lines):
@@ -398,7 +398,7 @@ def move_a_unit(folder):
     family = next(i for i in range(offsets.size - 1) if (x[offsets[i] : offsets[i + 1]] > 1).sum() > 1)
     here = np.flatnonzero(x[offsets[family] : offsets[family + 1]] > 1) + offsets[family]
     x[here[:2]] += [1, -1]
-    steps[-1] = proofs.Kept(kept.step, kept.model, x)
+    steps[-1] = proofs.SavedStep(kept.step, kept.model, x)
     in_proofs_alone(lambda _: steps)(folder)
     proof = kept.model.certificate(x)
     told = {"objective": str(proof.objective), "proved_optimal": bool(proof)}
@@ -450,7 +450,7 @@ def too_large(steps, lines):
 
 def other_window(steps, lines):
     kept = steps[-1]
-    return [*steps[:-1], proofs.Kept(kept.step, replace(kept.model, window=10**6), kept.x)], lines
+    return [*steps[:-1], proofs.SavedStep(kept.step, replace(kept.model, window=10**6), kept.x)], lines
 
 
 def elsewhere(folder):

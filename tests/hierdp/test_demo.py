@@ -5,7 +5,7 @@ from click.testing import CliRunner
 
 import hierdp.check
 import hierdp.demo
-from hierdp.check.found import FAILS, HOLDS, Found
+from hierdp.check.result import FAILS, HOLDS, CheckResult
 from hierdp.cli import main
 from hierdp.verification.verify import verify
 from models import Chebyshev
@@ -35,7 +35,10 @@ def test_both_releases_hold_from_their_files_alone(demo):
 @pytest.mark.parametrize("which", ["group-sizes", "origin-destination"])
 def test_a_release_that_fails_its_check_fails_the_demo(demo, monkeypatch, which):
     def check(folder):
-        return [Found("counts", HOLDS, ""), Found("total", FAILS if folder.name == which else HOLDS, "no")]
+        return [
+            CheckResult("counts", HOLDS, ""),
+            CheckResult("total", FAILS if folder.name == which else HOLDS, "no"),
+        ]
 
     monkeypatch.setattr(hierdp.check, "check", check)
     done = demo()

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError
-from hierdp.mechanisms.group_size import m_c_dp, measure, post_process
+from hierdp.mechanisms.group_size import m_c_dp, measure, noisy_of, post_process
 from hierdp.mechanisms.group_size.repairs import METHODS
 from hierdp.privacy.noise import NoisyCounts, SimulatedNoise
 from hierdp.tables import GroupSizes
@@ -166,7 +166,7 @@ def test_exact_noise_is_the_default():
 def test_post_processing_needs_noisy_counts_and_public_facts_only(data, seed):
     measured = measure(data, 1.0, SimulatedNoise(seed))
     assert all(type(level) is NoisyCounts for level in measured)
-    steps = post_process(measured, data.hierarchy, data.groups).steps
+    steps = post_process(noisy_of(measured), data.hierarchy, data.groups, METHODS["M_c^dp"]).steps
     release = m_c_dp(data, 1.0, SimulatedNoise(seed))
     assert (steps[-1].solution.x == release.steps[-1].solution.x).all()
 

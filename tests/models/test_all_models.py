@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from hierdp.check.replay import _most_variables
+from hierdp.record.replay import _most_variables
 from hierdp.verification.matrix import kinds
 from models import Certificate, Isotonic, Program
 from models.certificate import judge

@@ -13,7 +13,7 @@ import numpy as np
 
 from hierdp.errors import InputError
 from hierdp.mechanisms.clustering.ahp_rules import Rule
-from hierdp.mechanisms.clustering.published import Published, of_clusters, sums_of
+from hierdp.mechanisms.clustering.published import SUMS, Published, of_clusters, sums_of
 from hierdp.privacy.budget import check_share, split
 from hierdp.privacy.noise import Noise, double_geometric_variance
 from hierdp.record.step import Solving, Step
@@ -27,6 +27,9 @@ error is in the geometric mean a quarter over that of each histogram's own best 
 best for a noisy total, a hundredth of ε, would gain some 7 % there and cost 2: too little for one more rule.
 (DPBench has 0.85 and 0.35 for all data. Its AHP* looks up both by the true total, and does not pay for that.)
 """
+
+COUNTS = "counts, to sort and cluster the bins"
+"""What is measured first, as the budget names it."""
 
 
 def ahp(
@@ -59,9 +62,9 @@ def ahp(
     if not (math.isfinite(eta) and eta >= 0):
         raise InputError(f"eta is {eta}: it must be 0 or more")
     for_order, for_sums = split(epsilon, 2, (share, 1 - share))
-    noisy = noise.geometric(counts, "counts, to sort and cluster the bins", 1, for_order)
+    noisy = noise.geometric(counts, COUNTS, 1, for_order)
     clusters, steps = clustered(noisy.counts, for_order, for_sums, eta, rule)
-    sums = noise.geometric(sums_of(counts, clusters), "sums of clusters", 1, for_sums)
+    sums = noise.geometric(sums_of(counts, clusters), SUMS, 1, for_sums)
     clustering = {"eta": float(eta), "clusters": sums.counts.size}
     settings = {"epsilon_1": for_order, "epsilon_2": for_sums, **clustering}
     spends = noisy.spend, sums.spend

@@ -14,10 +14,13 @@ import math
 import numpy as np
 
 from hierdp.errors import InputError
-from hierdp.mechanisms.clustering.published import Published, of_clusters, sums_of
+from hierdp.mechanisms.clustering.published import SUMS, Published, of_clusters, sums_of
 from hierdp.privacy.budget import check_share, split
 from hierdp.privacy.noise import Noise
 from models.arithmetic.arrays import Ints
+
+COUNTS = "counts, to sort the bins"
+"""What is measured first, as the budget names it."""
 
 
 def gs(
@@ -50,9 +53,9 @@ def gs(
         raise InputError(f"width is {width}: a cluster has 1 … {n} bins, as many as the histogram has")
     share = check_share(share)
     for_order, for_sums = split(epsilon, 2, (share, 1 - share))
-    noisy = noise.geometric(counts, "counts, to sort the bins", 1, for_order)
+    noisy = noise.geometric(counts, COUNTS, 1, for_order)
     clusters = clustered(noisy.counts, width)
-    sums = noise.geometric(sums_of(counts, clusters), "sums of clusters", 1, for_sums)
+    sums = noise.geometric(sums_of(counts, clusters), SUMS, 1, for_sums)
     settings = {"epsilon_1": for_order, "epsilon_2": for_sums, "width": width}
     spends = noisy.spend, sums.spend
     return of_clusters(clusters, sums, spends, settings=settings, noisy=noisy.counts)

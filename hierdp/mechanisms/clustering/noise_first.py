@@ -15,6 +15,9 @@ from hierdp.record.step import Solving, Step
 from models import Segmentation
 from models.arithmetic.arrays import Ints
 
+COUNTS = "counts"
+"""What is measured, as the budget names it."""
+
 
 def noise_first(counts: Ints, epsilon: float, noise: Noise) -> Published:
     """The noisy counts, each run of them at its mean.
@@ -34,7 +37,7 @@ def noise_first(counts: Ints, epsilon: float, noise: Noise) -> Published:
         For neighbours that differ by one person, in one bin.
     noise : Noise
     """
-    noisy = noise.geometric(counts, "counts", 1, epsilon)
+    noisy = noise.geometric(counts, COUNTS, 1, epsilon)
     clusters, step = clustered(noisy.counts, epsilon)
     sums = NoisyCounts(sums_of(noisy.counts, clusters), noisy.spend)
     settings = {"clusters": sums.counts.size}
@@ -51,5 +54,5 @@ def clustered(noisy: Ints, epsilon: float, solving: Solving = Step.solve) -> tup
 
 def laplace(counts: Ints, epsilon: float, noise: Noise) -> Published:
     """Noise on every bin and nothing else: what all clustering is to be compared with."""
-    noisy = noise.geometric(counts, "counts", 1, epsilon)
+    noisy = noise.geometric(counts, COUNTS, 1, epsilon)
     return Published(noisy.counts.astype(np.float64), np.arange(counts.size), (noisy.spend,))

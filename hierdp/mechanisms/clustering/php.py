@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from hierdp.mechanisms.clustering.published import Published, of_clusters
+from hierdp.mechanisms.clustering.published import SUMS, Published, of_clusters
 from hierdp.privacy.budget import Spend, check_share, split
 from hierdp.privacy.noise import LARGEST_SCALE, Noise
 from models.arithmetic.arrays import Ints
@@ -28,6 +28,19 @@ The bin moves by 1 and the mean of m bins by 1/m, so the cost Σ|H_j − C̄| mo
 (1 − 1/m) + (m − 1)/m = 2(m − 1)/m < 2. What moves by less than 2 moves by at most 2 once rounded up. The sum
 over clusters moves as the one that holds the person does.
 """
+
+NUMBER = "how many cuts to keep"
+"""What is chosen last, as the budget names it."""
+
+
+def rounds_of(bins: int) -> int:
+    """How many rounds of cuts there are: ⌊log₂ n⌋, and one at least."""
+    return max(1, bins.bit_length() - 1)
+
+
+def cut_query(number: int) -> str:
+    """What a round of cuts is called in the budget."""
+    return f"where to cut each cluster, round {number}"
 
 
 def php(counts: Ints, epsilon: float, noise: Noise, *, share: float = 0.5) -> Published:
@@ -51,14 +64,14 @@ def php(counts: Ints, epsilon: float, noise: Noise, *, share: float = 0.5) -> Pu
     """
     share = check_share(share)
     for_clusters, for_sums = split(epsilon, 2, (share, 1 - share))
-    rounds = max(1, counts.size.bit_length() - 1)
+    rounds = rounds_of(counts.size)
     # The mean |error| of a cluster's noise, summed over its bins. (Beyond the largest, noise is refused.)
     penalty = max(1, round(1 / max(for_sums, 1 / LARGEST_SCALE)))
     cuts, scores, spends = _bisected(counts, for_clusters / 2, rounds, penalty, noise)
-    (kept,), spend = noise.choose([np.array(scores)], "how many cuts to keep", SENSITIVITY, for_clusters / 2)
+    (kept,), spend = noise.choose([np.array(scores)], NUMBER, SENSITIVITY, for_clusters / 2)
     starts = np.sort(np.array([0, *cuts[: int(kept)]]))
     clusters = np.repeat(np.arange(starts.size), np.diff(np.append(starts, counts.size)))
-    sums = noise.geometric(np.add.reduceat(counts, starts), "sums of clusters", 1, for_sums)
+    sums = noise.geometric(np.add.reduceat(counts, starts), SUMS, 1, for_sums)
     settings = {"epsilon_1": for_clusters, "epsilon_2": for_sums, "rounds": rounds}
     return of_clusters(clusters, sums, [*spends, spend, sums.spend], settings=settings)
 
@@ -75,8 +88,7 @@ def _bisected(
     for number in range(1, rounds + 1):
         ends = [(first, end) for first, end in ends if end - first > 1]
         scores = cut_scores(counts, ends, penalty)
-        query = f"where to cut each cluster, round {number}"
-        chosen, spend = noise.choose(scores, query, SENSITIVITY, share)
+        chosen, spend = noise.choose(scores, cut_query(number), SENSITIVITY, share)
         spends.append(spend)
         parts = []
         for (first, end), score, cut in zip(ends, scores, chosen.tolist(), strict=True):

@@ -14,6 +14,9 @@ from hierdp.privacy.noise import NoisyCounts
 from hierdp.record.step import Step
 from models.arithmetic.arrays import Ints
 
+SUMS = "sums of clusters"
+"""What is measured last, as the budget names it."""
+
 
 @dataclass(frozen=True, eq=False)
 class Published:

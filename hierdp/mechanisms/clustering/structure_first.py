@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from hierdp.errors import InputError
-from hierdp.mechanisms.clustering.published import Published, of_clusters
+from hierdp.mechanisms.clustering.published import SUMS, Published, of_clusters
 from hierdp.privacy.budget import Spend, check_share, split, sum_of
 from hierdp.privacy.noise import Noise
 from models.arithmetic.arrays import Ints
@@ -27,6 +27,9 @@ FOR_LARGEST = 0.05
 
 _SAFE = 2**27
 """n·F up to which floor(SSE) is exact in floats: SSE·n < 2^53."""
+
+LARGEST = "largest count"
+"""What is measured where none is given, as the budget names it."""
 
 
 def structure_first(
@@ -71,7 +74,7 @@ def structure_first(
     spends = []
     if 1 < k < n and largest is None:
         for_largest, epsilon = split(epsilon, 2, (FOR_LARGEST, 1 - FOR_LARGEST))
-        noisy = noise.geometric(counts.max(keepdims=True), "largest count", 1, for_largest)
+        noisy = noise.geometric(counts.max(keepdims=True), LARGEST, 1, for_largest)
         largest = max(1, int(noisy.counts[0]))
         spends.append(noisy.spend)
     starts, for_sums = np.arange(k), epsilon  # one run, or as many as bins: there is nothing to choose
@@ -79,7 +82,7 @@ def structure_first(
         for_starts, for_sums = split(epsilon, 2, (share, 1 - share))
         starts, spend = boundaries(counts, k, largest, for_starts, noise)
         spends.append(spend)
-    sums = noise.geometric(np.add.reduceat(counts, starts), "sums of clusters", 1, for_sums)
+    sums = noise.geometric(np.add.reduceat(counts, starts), SUMS, 1, for_sums)
     runs = np.repeat(np.arange(k), np.diff(np.append(starts, n)))
     settings = {"clusters": k, "share": share, **({} if largest is None else {"largest": largest})}
     return of_clusters(runs, sums, (*spends, sums.spend), settings=settings)

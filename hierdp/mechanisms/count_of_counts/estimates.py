@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from hierdp import execution
 from hierdp.counts.size_runs import cumulative_of, runs_of_cumulative, runs_of_sorted, unattributed
 from hierdp.privacy.budget import Spend
 from hierdp.privacy.noise import Noise, NoisyCounts
-from hierdp.record.step import Step
+from hierdp.record.step import Solving, Step
 from models import FixedSum, Isotonic, Model
 from models.arithmetic.arrays import Ints
 
@@ -52,6 +52,11 @@ class Method:
         Size 0 is a size: a group that loses its last entity is still there.
         """
         return 2 if self.form == "H" else 1
+
+    def query(self, level: str) -> str:
+        """What is measured of a level, as the budget names it."""
+        what = {"H": "sizes", "Hc": "cumulative sizes", "Hg": "sizes of groups in order"}[self.form]
+        return f"{what} by {level}"
 
     @property
     def precision(self) -> int:
@@ -90,6 +95,53 @@ class Sizes:
 
     largest: int
     smallest: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class NoisyRegion:
+    """What was measured of a region: noise alone has seen its true counts.
+
+    Attributes
+    ----------
+    noisy : int64 array
+        In the form of the method; empty where there was nothing to measure, the region having no groups.
+    groups : int
+        How many it has, which is public or was made so at a price.
+    method : Method
+    domain : Sizes
+    where : (str, str)
+        Names of the level and the region.
+    spend : Spend or None
+        The measurement.
+    """
+
+    noisy: Ints
+    groups: int
+    method: Method
+    domain: Sizes
+    where: tuple[str, str] = ("root", "all")
+    spend: Spend | None = None
+
+    @property
+    def name(self) -> str:
+        """What the region's repair is called."""
+        return f"{self.method.name}: {self.where[0]} {self.where[1]}"
+
+    @property
+    def cells(self) -> int:
+        """How many numbers are measured."""
+        return numbers_of(self.groups, self.method, self.domain)
+
+    @property
+    def model(self) -> Model:
+        """The nearest groups by size to what was measured, if the region has groups."""
+        method, domain = self.method, self.domain
+        if method.form == "Hg":
+            return Isotonic(self.noisy, p=method.p, lower=domain.smallest, upper=domain.largest, integer=True)
+        if method.form == "Hc":
+            # Of size K or less are all groups: that cell is no secret, and bounds the others.
+            return Isotonic(self.noisy, p=method.p, lower=0, upper=self.groups, integer=True)
+        return FixedSum(self.noisy, self.groups, p=2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,58 +211,38 @@ def estimate(
     where: tuple[str, str] = ("root", "all"),
 ) -> Estimate:
     """Measure and repair the groups by size of one region; for the arguments see `Region`."""
-    (got,) = estimates([Region(true, groups, method, domain, epsilon, where)], noise)
-    return got
+    return repaired(measure(Region(true, groups, method, domain, epsilon, where), noise))
 
 
 def estimates(regions: Iterable[Region], noise: Noise) -> Iterator[Estimate]:
     """Measure and repair one region after the other.
 
     Noise is drawn here, and the repairs of some regions at a time may be done elsewhere (see
-    `hierdp.execution`); of what was drawn no more is held than `CELLS`, or than one region needs.
+    `hierdp.execution`). Of what was drawn, no more is held than `CELLS`, or than one region needs.
     """
-    waiting: list[tuple[Any, ...]] = []
+    waiting: list[tuple[NoisyRegion]] = []
     held = 0
     for region in regions:
         if held + region.cells > CELLS:
-            yield from execution.each(_repaired, waiting, "repair of regions")
+            yield from execution.each(repaired, waiting, "repair of regions")
             waiting, held = [], 0
-        name = name_of(region.method, region.where)
-        how = region.groups, region.method.form, region.domain.smallest, name
-        waiting.append((*_problem(region, noise), *how))
+        waiting.append((measure(region, noise),))
         held += region.cells
         if held > CELLS:  # a region that is large by itself, too large to be sent about
-            yield _repaired(*waiting.pop())
+            yield repaired(*waiting.pop())
             held = 0
-    yield from execution.each(_repaired, waiting, "repair of regions")
+    yield from execution.each(repaired, waiting, "repair of regions")
 
 
-def _problem(region: Region, noise: Noise) -> tuple[Model | None, Spend | None]:
-    """Measure, and the problem that this leaves; none without groups."""
-    if region.groups == 0:
-        return None, None
-    measured = _measured(region, noise)
-    return problem_of(measured.counts, region.groups, region.method, region.domain), measured.spend
-
-
-def problem_of(noisy: Ints, groups: int, method: Method, domain: Sizes) -> Model:
-    """The nearest groups by size to what was measured of a region that has groups."""
-    if method.form == "Hg":
-        return Isotonic(noisy, p=method.p, lower=domain.smallest, upper=domain.largest, integer=True)
-    if method.form == "Hc":
-        # Of size K or less are all groups: that cell is no secret, and bounds the others.
-        return Isotonic(noisy, p=method.p, lower=0, upper=groups, integer=True)
-    return FixedSum(noisy, groups, p=2)
-
-
-def _repaired(
-    model: Model | None, spend: Spend | None, groups: int, form: str, low: int, name: str
-) -> Estimate:
-    """The repair of what was measured: post-processing."""
-    if model is None:
+def repaired(measured: NoisyRegion, solving: Solving = Step.solve) -> Estimate:
+    """The repair of what was measured of a region: post-processing."""
+    if measured.groups == 0:
         return Estimate(np.empty(0, np.int64), np.empty(0, np.int64))
-    step = Step.solve(name, model)
-    return Estimate(*sizes_of(np.asarray(step.solution.x), groups, form, low), spend, step)
+    step = solving(measured.name, measured.model)
+    sizes, counts = sizes_of(
+        np.asarray(step.solution.x), measured.groups, measured.method.form, measured.domain.smallest
+    )
+    return Estimate(sizes, counts, measured.spend, step)
 
 
 def sizes_of(found: Ints, groups: int, form: str, low: int) -> tuple[Ints, Ints]:
@@ -222,28 +254,33 @@ def sizes_of(found: Ints, groups: int, form: str, low: int) -> tuple[Ints, Ints]
     return np.flatnonzero(found) + low, found[found > 0]
 
 
-def name_of(method: Method, where: tuple[str, str]) -> str:
-    """What a region's repair is called."""
-    return f"{method.name}: {where[0]} {where[1]}"
+def measure(region: Region, noise: Noise) -> NoisyRegion:
+    """What is measured of a region: all that leaves its true counts."""
+    known = region.groups, region.method, region.domain, region.where
+    if region.groups == 0:
+        return NoisyRegion(np.empty(0, np.int64), *known)
+    drawn = _measured(region, noise)
+    return NoisyRegion(drawn.counts, *known, drawn.spend)
 
 
 def _measured(region: Region, noise: Noise) -> NoisyCounts:
     """The region's groups in the form of its method, with noise."""
-    true, groups, epsilon, level = region.true, region.groups, region.epsilon, region.where[0]
-    low, sensitivity = region.domain.smallest, region.method.sensitivity
+    true, groups, epsilon = region.true, region.groups, region.epsilon
+    query, sensitivity = region.method.query(region.where[0]), region.method.sensitivity
+    low = region.domain.smallest
     if region.method.form == "Hc":
         cumulated = cumulative_of(*true, region.domain.largest)[low:]
-        return noise.geometric(cumulated, f"cumulative sizes by {level}", sensitivity, epsilon)
+        return noise.geometric(cumulated, query, sensitivity, epsilon)
     if region.method.form == "H":
         cells = np.zeros(region.cells, dtype=np.int64)
         cells[true[0] - low] = true[1]
-        return noise.geometric(cells, f"sizes by {level}", sensitivity, epsilon)
+        return noise.geometric(cells, query, sensitivity, epsilon)
     # A draw a group; of the true sizes, one block is written out at a time.
     noisy = np.empty(groups, dtype=np.int64)
     spends = set()
     for start in range(0, groups, BLOCK):
         sizes = unattributed(*true, start, start + BLOCK)
-        part = noise.geometric(sizes, f"sizes of groups in order by {level}", sensitivity, epsilon)
+        part = noise.geometric(sizes, query, sensitivity, epsilon)
         noisy[start : start + BLOCK] = part.counts
         spends.add(part.spend)
     (spend,) = spends  # one query, in parts

@@ -137,14 +137,18 @@ def count_of_counts(
     measured = measure(data, epsilon, noise or ExactNoise(), plan)
     steps = measured.steps
     runs = post_process(measured, places, plan, steps.solve)
-    neighbours = ENTITY if plan.group_budget is None else PRIVATE_GROUPS
-    neighbours += f"; {NOT_EMPTY}" if plan.smallest else ""
-    ledger = Ledger(epsilon, 0.0, neighbours, measured.spends)
+    ledger = Ledger(epsilon, 0.0, neighbours_of(plan), measured.spends)
     settings = settings_of(plan, places, measured.max_size, int(measured.groups[0]))
     table, regions = table_of(places, runs), {ALONE: places}
     return Release(
         plan.name, table, ledger, tuple(steps.kept), settings, tuple(steps.proved), regions=regions
     )
+
+
+def neighbours_of(plan: Plan) -> str:
+    """The neighbouring relation, in words."""
+    relation = ENTITY if plan.group_budget is None else PRIVATE_GROUPS
+    return relation + (f"; {NOT_EMPTY}" if plan.smallest else "")
 
 
 def settings_of(plan: Plan, places: Hierarchy, max_size: int, groups: int) -> dict[str, Any]:

@@ -17,6 +17,14 @@ from models.arithmetic.arrays import Ints
 MOST_SIZES = 2**27
 """No bound above it is used: Hc has as many cells as there are sizes."""
 
+LARGEST, NUMBERS = "largest size", "numbers of groups"
+"""What is measured, as the budget names it."""
+
+
+def number_query(level: str) -> str:
+    """What is measured of a level's numbers of groups."""
+    return f"{NUMBERS} by {level}"
+
 
 def private_size(true: Runs, epsilon: float, noise: Noise) -> tuple[int, Spend]:
     """A bound that the largest group is hardly ever above: five standard deviations over its noisy size.
@@ -25,7 +33,7 @@ def private_size(true: Runs, epsilon: float, noise: Noise) -> tuple[int, Spend]:
     largest size by one at most. That it is too high by 5√2/ε costs Hc little.
     """
     largest = np.array([true.sizes.max(initial=0)], dtype=np.int64)
-    measured = noise.geometric(largest, "largest size", 1, epsilon)
+    measured = noise.geometric(largest, LARGEST, 1, epsilon)
     bound = int(measured.counts[0]) + math.ceil(5 * math.sqrt(2) / epsilon)
     return min(max(bound, 2), MOST_SIZES), measured.spend
 
@@ -39,7 +47,7 @@ def private_groups(
     """
     shares = split(epsilon, len(places.levels))
     measured = [
-        noise.geometric(true[places.tree.nodes_of(level)], f"numbers of groups by {name}", 1, share)
+        noise.geometric(true[places.tree.nodes_of(level)], number_query(name), 1, share)
         for level, (name, share) in enumerate(zip(places.levels, shares, strict=True))
     ]
     noisy = np.concatenate([level.counts for level in measured])
@@ -81,7 +89,7 @@ def groups_of(tree: Tree, noisy: Ints, total: int, solving: Solving) -> Ints | N
 
 
 def _problem(tree: Tree, noisy: Ints, total: int) -> tuple[str, HierarchyQIP]:
-    return f"numbers of groups, {total} in all", HierarchyQIP(tree, noisy[:, None], total)
+    return f"{NUMBERS}, {total} in all", HierarchyQIP(tree, noisy[:, None], total)
 
 
 def _cost(step: Step) -> int:

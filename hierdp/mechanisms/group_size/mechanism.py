@@ -10,7 +10,7 @@ import numpy as np
 
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.histogram import cumulative
-from hierdp.mechanisms.group_size.repairs import METHODS, Method, Repaired, paper_window
+from hierdp.mechanisms.group_size.repairs import METHODS, Method, paper_window, post_process
 from hierdp.mechanisms.solver_options import SolverOptions, checked
 from hierdp.mechanisms.words import ENTITY
 from hierdp.metrics.group_sizes import constraint_violations
@@ -18,8 +18,8 @@ from hierdp.privacy.budget import Ledger, check_epsilon, split
 from hierdp.privacy.noise import ExactNoise, Noise, NoisyCounts
 from hierdp.record.files import ALONE
 from hierdp.record.release import Release
-from hierdp.record.step import NotSolved
 from hierdp.tables import GroupSizes, group_sizes, groups_from, regions_from
+from models.arithmetic.arrays import Ints
 
 
 def from_table(
@@ -105,7 +105,7 @@ def group_size(
     measured = measure(data, epsilon, noise or ExactNoise(), chosen)
     if chosen.name == "M_dp^OP" and solver.window is None:
         solver = replace(solver, window=paper_window(measured[0].spend.scale))
-    repaired = post_process(measured, data.hierarchy, data.groups, chosen, solver)
+    repaired = post_process(noisy_of(measured), data.hierarchy, data.groups, chosen, solver)
     ledger = Ledger(epsilon, 0.0, ENTITY, tuple(level.spend for level in measured))
     settings = settings_of(data.hierarchy, repaired.counts, data.groups, chosen, solver.window)
     table, regions = table_of(data.hierarchy, repaired.counts), {ALONE: data.hierarchy}
@@ -122,32 +122,16 @@ def measure(
 ) -> list[NoisyCounts]:
     """Noisy sizes, cumulative or not, a level at a time: all that ever leaves the true counts."""
     tree, levels = data.hierarchy.tree, data.hierarchy.levels
-    true, what = (
-        (cumulative(data.counts), "cumulative sizes") if method.cumulative else (data.counts, "sizes")
-    )
+    true = cumulative(data.counts) if method.cumulative else data.counts
     return [
-        noise.geometric(true[tree.nodes_of(level)], f"{what} by {name}", method.sensitivity, share)
+        noise.geometric(true[tree.nodes_of(level)], method.query(name), method.sensitivity, share)
         for level, (name, share) in enumerate(zip(levels, split(epsilon, len(levels)), strict=True))
     ]
 
 
-def post_process(
-    measured: list[NoisyCounts],
-    hierarchy: Hierarchy,
-    groups: int,
-    method: Method = METHODS["M_c^dp"],
-    solver: SolverOptions | None = None,
-) -> Repaired:
-    """The method's post-processing of what was measured."""
-    noisy = np.concatenate([level.counts for level in measured])
-    solver = solver or SolverOptions()
-    try:
-        return method.repair(noisy, hierarchy, groups, solver)
-    except NotSolved as none:
-        if none.status != "infeasible" or solver.window is None:
-            raise
-        wider = f"{none}; take a wider window than {solver.window}, or none"
-        raise NotSolved("infeasible", wider) from none
+def noisy_of(measured: Sequence[NoisyCounts]) -> Ints:
+    """The noisy counts of all levels; shape (nodes, sizes)."""
+    return np.concatenate([level.counts for level in measured])
 
 
 def settings_of(

@@ -1,25 +1,25 @@
 """The seven post-processing steps of Fioretto & Van Hentenryck 2019, from noisy counts to group sizes.
 
 They see noisy counts and public facts only. The paper's mechanisms differ in what is measured (counts by
-size, or cumulative ones) and in the program solved; ours let the solver of each be chosen.
+size, or cumulative ones), in the program solved, and in how it is solved; a user may choose another solver.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hierdp import execution
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.histogram import differences
 from hierdp.mechanisms.deadline import Deadline
 from hierdp.mechanisms.solver_options import SolverOptions
-from hierdp.record.step import Solving, Step, require_proved, solved
+from hierdp.record.step import NotSolved, Problem, Solving, Step, require_proved, solve_each, solved
 from models import CostTable, CumulativeQIP, HierarchyQIP, Isotonic, Model
 from models.arithmetic.arrays import Ints
 
@@ -39,7 +39,7 @@ SIDE_BY_SIDE = 1_000
 of the time would go to handling models of a few numbers."""
 
 AT_ONCE = "monotone sizes"
-"""What a step of many regions is called."""
+"""The beginning of the name of a step of many regions."""
 
 CELLS_OF_A_TABLE = 4
 """Cells of a cost table that are solved in one task, a constraint program each: some 20 ms."""
@@ -63,29 +63,134 @@ class Method:
         The paper's.
     cumulative : bool
         Whether cumulative sizes are measured (Lemma 6) or counts by size (Lemma 4).
-    repair : callable
-        From ``(noisy, hierarchy, groups, solver)`` to `Repaired`.
+    solving : callable
+        From `SolverOptions` to what solves the problems.
     takes : tuple of str
-        What of `How` it leaves open.
+        What of `SolverOptions` it leaves open.
     consistent : bool
-        Whether its counts add up along the hierarchy; the rounded relaxations' need not.
+        Whether its counts add up along the hierarchy. Those of the rounded relaxations need not.
+    fitted : bool
+        Whether each region's cumulative sizes are made monotone on their own, before all regions' counts
+        by size are made consistent. Otherwise one program does both.
     """
 
     name: str
     cumulative: bool
-    repair: Callable[[Ints, Hierarchy, int, SolverOptions], Repaired]
+    solving: Callable[[SolverOptions], Solving]
     takes: tuple[str, ...]
     consistent: bool = True
+    fitted: bool = False
 
     @property
     def sensitivity(self) -> int:
         """L1, of one level's query.
 
         An entity more or less in a group of size k changes only c_k or c_{k−1} of that group's region, by
-        one; or two of its counts by size, each by one. It takes size 0 among the sizes, and public groups:
+        one; or two of its counts by size, each by one. This takes size 0 among the sizes, and public groups:
         else losing its last entity would take a group out of every c_k.
         """
         return 1 if self.cumulative else 2
+
+    def query(self, level: str) -> str:
+        """What is measured of a level, as the budget names it."""
+        return f"{'cumulative sizes' if self.cumulative else 'sizes'} by {level}"
+
+    @property
+    def step(self) -> str:
+        """The name of the step over all regions."""
+        joint = self.cumulative and not self.fitted
+        what = "monotone and consistent" if joint else "consistency of all regions"
+        return what if self.consistent else f"relaxed{',' if joint else ''} {what}"
+
+    def model(self, places: Hierarchy, noisy: Ints, groups: int, window: int | None) -> Model:
+        """The program over all regions; `noisy` are cumulative sizes (Fig. 7) or counts by size (Fig. 3)."""
+        if self.cumulative and not self.fitted:
+            return CumulativeQIP(places.tree, noisy, groups, integer=self.consistent)
+        return HierarchyQIP(places.tree, noisy, groups, integer=self.consistent, window=window)
+
+
+def post_process(
+    noisy: Ints,
+    places: Hierarchy,
+    groups: int,
+    method: Method,
+    solver: SolverOptions | None = None,
+    solving: Solving | None = None,
+    side_by_side: bool | None = None,
+) -> Repaired:
+    """A method's post-processing: counts by size, from what was measured.
+
+    Parameters
+    ----------
+    noisy : int64 array, shape (nodes, sizes)
+        Counts by size, or cumulative ones, as the method measures.
+    places : Hierarchy
+    groups : int
+        SolverOptions many there are, which is public.
+    method : Method
+    solver : SolverOptions, optional
+        The solver, its time limit, and truncated domains.
+    solving : callable, optional
+        What solves the problems. Default: the solver that the method and `solver` name.
+    side_by_side : bool, optional
+        Whether the fits of many regions are one step. Default: from `SIDE_BY_SIDE` regions on.
+
+    Raises
+    ------
+    NotSolved
+        If a solver of choice fails or runs out of time, or a window is too narrow.
+    """
+    solver = solver or SolverOptions()
+    solving = solving or method.solving(solver)
+    fits: list[Step] = []
+    if method.fitted:
+        # Algorithm 1. The rounding of its line 3 is done in the model itself: rounding is optimal there.
+        several = len(noisy) >= SIDE_BY_SIDE if side_by_side is None else side_by_side
+        names, make = region_names(places), monotone_at_once if several else monotone
+        tasks = [(names[cut], noisy[cut], groups) for cut in together(*noisy.shape)]
+        fits = list(solve_each(make, tasks, solving, "monotone sizes"))
+        fitted = np.concatenate([np.asarray(fit.solution.x) for fit in fits])
+        noisy = differences(fitted.reshape(noisy.shape))
+    model = method.model(places, noisy, groups, solver.window)
+    try:
+        step = solving(method.step, model)
+    except NotSolved as none:
+        if none.status != "infeasible" or solver.window is None:
+            raise
+        wider = f"{none}; take a wider window than {solver.window}, or none"
+        raise NotSolved("infeasible", wider) from none
+    answer = np.asarray(step.solution.x)
+    if not method.consistent:
+        answer = np.rint(answer).astype(np.int64)
+    counts = differences(answer) if isinstance(model, CumulativeQIP) else answer
+    return Repaired(counts, (*fits, step))
+
+
+def region_names(places: Hierarchy) -> list[str]:
+    """The names of the regions' fits, in level order."""
+    return [
+        f"{level} {region}"
+        for level, regions in zip(places.levels, places.names, strict=True)
+        for region in regions
+    ]
+
+
+def together(regions: int, sizes: int) -> list[slice]:
+    """Which regions are made monotone in one task."""
+    return execution.chunks(regions, CELLS_A_TASK // sizes)
+
+
+def monotone(names: Sequence[str], noisy: Ints, groups: int) -> list[Problem]:
+    """A monotone fit for each of some regions."""
+    fits = [Isotonic(row, p=2, lower=0, upper=groups, integer=True) for row in noisy]
+    return [(name, fit, ()) for name, fit in zip(names, fits, strict=True)]
+
+
+def monotone_at_once(names: Sequence[str], noisy: Ints, groups: int) -> list[Problem]:
+    """The same as one model."""
+    offsets = np.arange(len(noisy) + 1) * noisy.shape[1]
+    fit = Isotonic(noisy.ravel(), p=2, lower=0, upper=groups, integer=True, offsets=offsets)
+    return [(f"{AT_ONCE} from {names[0]} on", fit, names)]
 
 
 def paper_window(scale: float) -> int:
@@ -93,41 +198,49 @@ def paper_window(scale: float) -> int:
     return 3 * math.ceil(2 * scale**2)
 
 
-def m_h(noisy: Ints, places: Hierarchy, groups: int, solver: SolverOptions) -> Repaired:
-    """M_H: the hierarchy QIP (Fig. 3) by an integer programming solver; default HiGHS."""
-    model = HierarchyQIP(places.tree, noisy, groups, window=solver.window)
-    step = _by(solver.backend or INTEGER, "consistency of all regions", model, solver)
-    return Repaired(_answer(step), (step,))
+# --- solvers -------------------------------------------------------------------------------------------
 
 
-def m_h_relaxed(noisy: Ints, places: Hierarchy, groups: int, solver: SolverOptions) -> Repaired:
-    """M_H^r: the QIP without integrality, its answer rounded; default solver `fast`, in windows Clarabel."""
-    model = HierarchyQIP(places.tree, noisy, groups, integer=False, window=solver.window)
-    default = "fast" if solver.window is None else "clarabel"
-    step = _by(solver.backend or default, "relaxed consistency of all regions", model, solver)
-    return Repaired(np.rint(_answer(step)).astype(np.int64), (step,))
+def _fast(_: SolverOptions) -> Solving:
+    return Step.solve
 
 
-def m_h_dp(noisy: Ints, places: Hierarchy, groups: int, solver: SolverOptions) -> Repaired:
-    """M_H^dp: the QIP by the fast path (the paper's dynamic program, untruncated unless asked)."""
-    model = HierarchyQIP(places.tree, noisy, groups, window=solver.window)
-    step = Step.solve("consistency of all regions", model)
-    return Repaired(_answer(step), (step,))
+def _integer(solver: SolverOptions) -> Solving:
+    """An integer programming solver."""
+    return partial(_by, solver.backend or INTEGER, solver)
 
 
-def m_dp_op(noisy: Ints, places: Hierarchy, groups: int, solver: SolverOptions) -> Repaired:
-    """M_dp^OP: the dynamic program with each cell of its cost tables a constraint program (Fig. 5).
+def _relaxed(solver: SolverOptions) -> Solving:
+    """The fast path, or for truncated domains Clarabel."""
+    return partial(_by, solver.backend or ("fast" if solver.window is None else "clarabel"), solver)
+
+
+def _tables(solver: SolverOptions) -> Solving:
+    """The dynamic program with each cell of its cost tables a constraint program (Fig. 5).
 
     The tables span the domains: without a window that is all of 0 … G, for tiny G only.
     """
+    return partial(_by_tables, solver.backend or "cp-sat", solver)
+
+
+def _by(backend: str, solver: SolverOptions, name: str, model: Model, _: Sequence[str] = ()) -> Step:
+    """Solve by a backend of choice; its answer, too, goes before the model's certificate."""
+    deadline = Deadline.of(name, solver.time_limit)
+    if backend == "fast":
+        found = solved(name, deadline.fast(model), solver.time_limit)
+    else:
+        found = deadline.solve(model, backend)
+    return require_proved(name, model, found, deadline.fast)
+
+
+def _by_tables(backend: str, solver: SolverOptions, name: str, model: Model, _: Sequence[str] = ()) -> Step:
     from solvers.backends.cost_tables import solve_by_tables
 
-    model = HierarchyQIP(places.tree, noisy, groups, window=solver.window)
-    deadline = Deadline.of("consistency of all regions", solver.time_limit)
-    solution, _ = solve_by_tables(model, _by_programs(solver.backend or "cp-sat", deadline))
-    found = solved(deadline.step, solution, deadline.limit)
-    step = require_proved(deadline.step, model, found, deadline.fast)
-    return Repaired(_answer(step), (step,))
+    assert isinstance(model, HierarchyQIP)
+    deadline = Deadline.of(name, solver.time_limit)
+    solution = solve_by_tables(model, _by_programs(backend, deadline))[0]
+    found = solved(name, solution, deadline.limit)
+    return require_proved(name, model, found, deadline.fast)
 
 
 def _by_programs(backend: str, deadline: Deadline) -> Divide:
@@ -147,94 +260,18 @@ def _cells(row: CostTable, values: range, backend: str, deadline: Deadline) -> l
     return by_program(backend, deadline.left())(row, values)  # what is left as the task begins
 
 
-def m_c(noisy: Ints, places: Hierarchy, groups: int, solver: SolverOptions) -> Repaired:
-    """M_c: monotone and consistent cumulative sizes at once (Fig. 7); default solver HiGHS."""
-    step = _by(
-        solver.backend or INTEGER, "monotone and consistent", _cumulative(noisy, places, groups), solver
-    )
-    return Repaired(differences(_answer(step)), (step,))
-
-
-def m_c_relaxed(noisy: Ints, places: Hierarchy, groups: int, solver: SolverOptions) -> Repaired:
-    """M_c^r: the same without integrality, its cumulative counts rounded; default solver `fast`."""
-    model = replace(_cumulative(noisy, places, groups), integer=False)
-    step = _by(solver.backend or "fast", "relaxed, monotone and consistent", model, solver)
-    return Repaired(differences(np.rint(_answer(step)).astype(np.int64)), (step,))
-
-
-def m_c_dp(noisy: Ints, places: Hierarchy, groups: int, solver: SolverOptions) -> Repaired:
-    """M_c^dp (Algorithm 1): a monotone fit for each region, then the hierarchy QIP by the fast path.
-
-    The rounding of the algorithm's line 3 is done in the isotonic model itself: rounding is optimal there.
-    """
-    names = region_names(places)
-    fits = monotone_at_once if len(noisy) >= SIDE_BY_SIDE else _monotone
-    tasks = [(names[cut], noisy[cut], groups) for cut in together(*noisy.shape)]
-    steps = [step for part in execution.each(fits, tasks, "monotone sizes") for step in part]
-    sizes = differences(np.concatenate([_answer(step) for step in steps]).reshape(noisy.shape))
-    consistent = m_h_dp(sizes, places, groups, solver)
-    return Repaired(consistent.counts, (*steps, *consistent.steps))
-
-
-def region_names(places: Hierarchy) -> list[str]:
-    """The names of the regions' fits, in level order."""
-    return [
-        f"{level} {region}"
-        for level, regions in zip(places.levels, places.names, strict=True)
-        for region in regions
-    ]
-
-
-def together(regions: int, sizes: int) -> list[slice]:
-    """Which regions are made monotone in one task."""
-    return execution.chunks(regions, CELLS_A_TASK // sizes)
-
-
-def monotone_at_once(
-    names: Sequence[str], noisy: Ints, groups: int, solving: Solving = Step.solve
-) -> list[Step]:
-    """A monotone fit for each of some regions, as one model."""
-    offsets = np.arange(len(noisy) + 1) * noisy.shape[1]
-    fit = Isotonic(noisy.ravel(), p=2, lower=0, upper=groups, integer=True, offsets=offsets)
-    return [solving(f"{AT_ONCE} from {names[0]} on", fit, names)]
-
-
-def _monotone(names: Sequence[str], noisy: Ints, groups: int) -> list[Step]:
-    """A monotone fit for each of some regions."""
-    fits = [Isotonic(row, p=2, lower=0, upper=groups, integer=True) for row in noisy]
-    return [Step.solve(name, fit) for name, fit in zip(names, fits, strict=True)]
-
-
 _SOLVER = ("backend", "time_limit")
 
 METHODS = {
     method.name: method
     for method in (
-        Method("M_H", False, m_h, (*_SOLVER, "window")),
-        Method("M_H^r", False, m_h_relaxed, (*_SOLVER, "window"), consistent=False),
-        Method("M_H^dp", False, m_h_dp, ("window",)),
-        Method("M_dp^OP", False, m_dp_op, (*_SOLVER, "window")),
-        Method("M_c", True, m_c, _SOLVER),
-        Method("M_c^r", True, m_c_relaxed, _SOLVER, consistent=False),
-        Method("M_c^dp", True, m_c_dp, ("window",)),
+        Method("M_H", False, _integer, (*_SOLVER, "window")),
+        Method("M_H^r", False, _relaxed, (*_SOLVER, "window"), consistent=False),
+        Method("M_H^dp", False, _fast, ("window",)),
+        Method("M_dp^OP", False, _tables, (*_SOLVER, "window")),
+        Method("M_c", True, _integer, _SOLVER),
+        Method("M_c^r", True, _relaxed, _SOLVER, consistent=False),
+        Method("M_c^dp", True, _fast, ("window",), fitted=True),
     )
 }
 """By the paper's names (§9)."""
-
-
-def _cumulative(noisy: Ints, places: Hierarchy, groups: int) -> CumulativeQIP:
-    return CumulativeQIP(places.tree, noisy, groups)
-
-
-def _by(backend: str, name: str, model: Model, solver: SolverOptions) -> Step:
-    """Solve by a backend of choice; its answer, too, goes before the model's certificate."""
-    deadline = Deadline.of(name, solver.time_limit)
-    if backend == "fast":
-        found = solved(name, deadline.fast(model), solver.time_limit)
-    else:
-        found = deadline.solve(model, backend)
-    return require_proved(name, model, found, deadline.fast)
-
-
-def _answer(step: Step) -> NDArray[np.int64]:
-    return np.asarray(step.solution.x)

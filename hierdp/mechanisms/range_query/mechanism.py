@@ -36,6 +36,10 @@ NO_NOISE = 1e-200
 """A variance so small is as good as 0, and its inverse still adds up in floats."""
 
 
+COEFFICIENTS = "Haar coefficients"
+"""What the wavelet measures, as the budget names it."""
+
+
 class RangeRelease(Release):
     """A release that answers queries; bins are numbered from 0, and the upper end is not in the query."""
 
@@ -145,16 +149,17 @@ def range_query(
         return _wavelet(data, epsilon, noise)
     plan = plan_of(data.axes, epsilon, picked, branching, budget)
     measured = measure(data.counts, plan, noise)
-    found = post_process(measured, plan, repair or LEAST_SQUARES)
+    repair = (repair or LEAST_SQUARES) if picked.consistent else None
+    noisy, scales = noisy_of(measured), [level.spend.scale for level in measured]
+    found = post_process(plan.boxes, noisy, scales, repair)
     ledger = Ledger(epsilon, 0.0, PERSON, tuple(level.spend for level in measured))
     settings = {
         "range_query": told(data.axes, found.source),
         "levels_asked": len(plan.epsilons),
         **({} if plan.branching is None else {"branching": plan.branching}),
-        **({"repair": repair or LEAST_SQUARES} if picked.consistent else {}),
+        **({} if repair is None else {"repair": repair}),
         **_hierarchy(data),
     }
-    noisy = np.concatenate([[0], *(level.counts for level in measured)])
     return RangeRelease(
         picked.name, tree_table(data.axes, found.source, noisy), ledger, found.steps, settings
     )
@@ -166,42 +171,58 @@ def measure(counts: Ints, plan: Plan, noise: Noise) -> list[NoisyCounts]:
     true = tree.sum_up(counts.ravel())
     levels = enumerate(plan.epsilons, start=1)
     return [
-        noise.geometric(np.asarray(true[tree.nodes_of(level)]), f"counts by level {level}", 1, share)
+        noise.geometric(np.asarray(true[tree.nodes_of(level)]), level_query(level), 1, share)
         for level, share in levels
     ]
 
 
+def level_query(level: int) -> str:
+    """What is measured of a level, as the budget names it."""
+    return f"counts by level {level}"
+
+
+def noisy_of(measured: Sequence[NoisyCounts]) -> Ints:
+    """The noisy counts of all nodes; 0 of the root, which is not measured."""
+    return np.concatenate([[0], *(level.counts for level in measured)])
+
+
 @dataclass(frozen=True, eq=False)
-class Found:
+class Processed:
     """What answers queries, and the problems solved for it."""
 
     source: Covering | Consistent
     steps: tuple[Any, ...]
 
 
-def post_process(measured: list[NoisyCounts], plan: Plan, repair: str = LEAST_SQUARES) -> Found:
-    """The method's answers from what was measured; see `range_query` for the repairs."""
-    noisy = np.concatenate([[0], *(level.counts for level in measured)])
-    scales = [level.spend.scale for level in measured]
-    return found_from(plan.boxes, noisy, scales, repair if plan.method.consistent else None)
-
-
-def found_from(
+def post_process(
     boxes: BoxTree, noisy: Ints, scales: Sequence[float], repair: str | None, solving: Solving = Step.solve
-) -> Found:
-    """The same from the noisy counts of all nodes and the scale of each level's noise; None: no repair."""
+) -> Processed:
+    """The method's answers from what was measured.
+
+    Parameters
+    ----------
+    boxes : BoxTree
+    noisy : int64 array, shape (nodes,)
+        Of the root, which is not measured, 0.
+    scales : sequence of float
+        Of the noise of each level below the root.
+    repair : str or None
+        See `range_query`; None for a method that is not made consistent.
+    solving : callable
+        What solves the problems.
+    """
     each = np.array([np.inf, *map(double_geometric_variance, scales)])
     each = np.maximum(each, NO_NOISE)
     variance = np.repeat(each, boxes.tree.level_sizes)
     if repair is None:
-        return Found(Covering(boxes, noisy, variance), ())
+        return Processed(Covering(boxes, noisy, variance), ())
     made: Repaired = repaired(boxes.tree, noisy, each, repair, solving)
-    return Found(Consistent(boxes, made.counts, variance, repair == LEAST_SQUARES), made.steps)
+    return Processed(Consistent(boxes, made.counts, variance, repair == LEAST_SQUARES), made.steps)
 
 
 def _wavelet(data: Histogram, epsilon: float, noise: Noise) -> RangeRelease:
     shape = data.counts.shape
-    measured = noise.geometric(coefficients(data.counts), "Haar coefficients", sensitivity(shape), epsilon)
+    measured = noise.geometric(coefficients(data.counts), COEFFICIENTS, sensitivity(shape), epsilon)
     source = Wavelet(counts_of(measured.counts), double_geometric_variance(measured.spend.scale))
     ledger = Ledger(epsilon, 0.0, PERSON, (measured.spend,))
     settings = {"range_query": told(data.axes, source), **_hierarchy(data)}

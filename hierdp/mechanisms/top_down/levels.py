@@ -258,6 +258,11 @@ def level_name(data: Flows, depths: Sequence[int]) -> str:
     return " × ".join(named)
 
 
+def level_query(data: Flows, depths: Sequence[int]) -> str:
+    """What is measured of a level, as the budget names it."""
+    return f"counts by {level_name(data, depths)}"
+
+
 def table(data: Flows, levels: Sequence[Level]) -> Any:
     """A DataFrame with a row a node that has a count, and one for the root."""
     import pandas as pd

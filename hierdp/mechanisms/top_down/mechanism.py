@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from hierdp.mechanisms.top_down.levels import (
     finest_cells_of,
     finest_places,
     level_name,
+    level_query,
     nodes_above,
     refinements,
     refuse_clashes,
@@ -33,11 +34,14 @@ from hierdp.privacy.budget import Ledger, Spend, check_delta, check_epsilon, spl
 from hierdp.privacy.conversion import CONVERSIONS, TIGHTER
 from hierdp.privacy.noise import ExactNoise, Noise, deviation_of
 from hierdp.record.release import Release
-from hierdp.record.step import Step
+from hierdp.record.step import Solving, Step
 from hierdp.tables import Axis, AxisLike, Flows, flows, regions_from
 from models.arithmetic.arrays import Ints
 
 Found = tuple[list[Level], list[Step], list[Spend]]
+
+TOTAL = "the total"
+"""What is measured of unbounded neighbours' root, as the budget names it."""
 
 MOST_CELLS = 20_000_000
 """Possible finest cells that VanillaGauss takes: exact noise on so many takes minutes."""
@@ -132,7 +136,7 @@ def top_down(
     refuse_clashes(data.axis_names)
     order = refinements(data, first)
     noise, rho = noise or ExactNoise(), CONVERSIONS[conversion](epsilon, delta)
-    if chosen.repair is not None:
+    if chosen.model is not None:
         budgets = split(rho, len(order) + (not unit.bounded), shares)
         levels, steps, spends = _level_by_level(data, order, budgets, noise, chosen, unit, solver)
     elif shares is not None:
@@ -193,6 +197,79 @@ def true_table(data: Flows, first: str | None = None) -> Any:
     return table(data, [root(data.axes, data.total), *(nodes.level for nodes in below)])
 
 
+class Measuring(Protocol):
+    """What gives noisy counts, level by level: noise on the true ones, or those that a release saved."""
+
+    def __call__(self, children: Children, kept: Ints, /) -> Ints:
+        """Noisy counts of all children of a level; `kept` are its nodes' positions when it was measured."""
+
+
+def post_process(
+    data: Flows,
+    order: Sequence[int],
+    top: int,
+    measured: Measuring,
+    method: Method,
+    solving: Solving,
+) -> tuple[list[Level], list[Step]]:
+    """Algorithm 1, for any repair of a level: which children are measured follows from the level above.
+
+    Parameters
+    ----------
+    data : Flows
+        Of which only the axes are looked at.
+    order : sequence of int
+        The axis that each level refines.
+    top : int
+        The total, public or noisy.
+    measured : callable
+    method : Method
+        One with a model.
+    solving : callable
+        What solves the problems.
+
+    Returns
+    -------
+    list of Level
+        The nodes that have a count, from the root.
+    list of Step
+    """
+    assert method.model is not None
+    levels, steps, kept = [root(data.axes, top)], list[Step](), np.zeros(1, dtype=np.int64)
+    for axis in order:
+        children = Children(data.axes[axis].tree, levels[-1], axis)
+        model = method.model(measured(children, kept), levels[-1].counts, children.offsets)
+        steps.append(solving(level_name(data, children.depths), model))
+        answer = np.asarray(steps[-1].solution.x)
+        kept = np.flatnonzero(answer)
+        levels.append(children.level(kept, answer[kept]))
+    return levels, steps
+
+
+class _Measured:
+    """Noise on the true counts of the children of released nodes, level by level."""
+
+    def __init__(
+        self, data: Flows, order: Sequence[int], budgets: Sequence[float], noise: Noise, unit: Unit
+    ) -> None:
+        self.spends: list[Spend] = []
+        self._data, self._noise, self._unit = data, noise, unit
+        self._levels = zip(nodes_above(data.axes, order, data.cells, data.counts), budgets, strict=True)
+        self._among = np.zeros(1, dtype=np.int64)  # where the true nodes lie, -1: not among those measured
+
+    def __call__(self, children: Children, kept: Ints, /) -> Ints:
+        """See `Measuring`."""
+        true, share = next(self._levels)
+        self._among = true.among(children, _positions(kept, self._among))
+        counts = np.zeros(children.size, dtype=np.int64)
+        counts[self._among[self._among >= 0]] = true.level.counts[self._among >= 0]
+        squared = self._unit.squared_sensitivity_over(finest_places(self._data, children.depths))
+        query = level_query(self._data, children.depths)
+        measured = self._noise.gaussian(counts, query, root_of(squared), share)
+        self.spends.append(measured.spend)
+        return measured.counts
+
+
 def _level_by_level(
     data: Flows,
     order: Sequence[int],
@@ -202,30 +279,14 @@ def _level_by_level(
     unit: Unit,
     solver: SolverOptions,
 ) -> Found:
-    """Algorithm 1, for any repair of a level; with unbounded neighbours that of Appendix B."""
-    assert method.repair is not None
-    levels, steps, spends = [root(data.axes, data.total)], [], []
+    """Algorithm 1; with unbounded neighbours that of Appendix B."""
+    top, spends = data.total, list[Spend]()
     if not unit.bounded:
-        total = noise.gaussian(levels[0].counts, "the total", float(unit.trips), budgets[0])
-        levels, spends = [root(data.axes, max(0, int(total.counts[0])))], [total.spend]
-    among = np.zeros(1, dtype=np.int64)  # where the true nodes lie among the released ones, -1: not there
-    true_levels = nodes_above(data.axes, order, data.cells, data.counts)
-    for true, axis, share in zip(true_levels, order, budgets[-len(order) :], strict=True):
-        children = Children(data.axes[axis].tree, levels[-1], axis)
-        name = level_name(data, children.depths)
-        among = true.among(children, among)
-        counts = np.zeros(children.size, dtype=np.int64)
-        counts[among[among >= 0]] = true.level.counts[among >= 0]
-        squared = unit.squared_sensitivity_over(finest_places(data, children.depths))
-        measured = noise.gaussian(counts, f"counts by {name}", root_of(squared), share)
-        del counts
-        spends.append(measured.spend)
-        steps.append(method.repair(name, measured.counts, levels[-1].counts, children.offsets, solver))
-        answer = np.asarray(steps[-1].solution.x)
-        kept = np.flatnonzero(answer)
-        levels.append(children.level(kept, answer[kept]))
-        among = _positions(kept, among)
-    return levels, steps, spends
+        total = noise.gaussian(np.array([top], dtype=np.int64), TOTAL, float(unit.trips), budgets[0])
+        top, spends = max(0, int(total.counts[0])), [total.spend]
+    measured = _Measured(data, order, budgets[-len(order) :], noise, unit)
+    levels, steps = post_process(data, order, top, measured, method, method.solving(solver))
+    return levels, steps, [*spends, *measured.spends]
 
 
 def _positions(kept: Ints, among: Ints) -> Ints:
@@ -242,9 +303,7 @@ def _stable(
     """The stability histogram (Theorem 8) of the finest counts, summed up."""
     finest = depths_of(data.axes, order)[-1]
     changes = unit.changes_over(finest_places(data, finest))
-    kept, measured = noise.stable(
-        data.counts, f"counts by {level_name(data, finest)}", changes, epsilon, delta
-    )
+    kept, measured = noise.stable(data.counts, level_query(data, finest), changes, epsilon, delta)
     return summed_up(data, order, data.cells[kept], measured.counts), [], [measured.spend]
 
 
@@ -261,7 +320,7 @@ def _all_cells(data: Flows, order: Sequence[int], rho: float, noise: Noise, unit
     counts[np.ravel_multi_index(tuple(data.cells.T), shape)] = data.counts
     finest = depths_of(data.axes, order)[-1]
     sensitivity = root_of(unit.squared_sensitivity_over(finest_places(data, finest)))
-    measured = noise.gaussian(counts, f"counts by {level_name(data, finest)}", sensitivity, rho)
+    measured = noise.gaussian(counts, level_query(data, finest), sensitivity, rho)
     there = np.flatnonzero(measured.counts)
     cells = np.stack(np.unravel_index(there, shape), axis=1).astype(np.int64)
     return summed_up(data, order, cells, measured.counts[there]), [], [measured.spend]

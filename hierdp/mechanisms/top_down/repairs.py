@@ -6,8 +6,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from hierdp import execution
 from hierdp.mechanisms.deadline import Deadline
 from hierdp.mechanisms.solver_options import SolverOptions
-from hierdp.record.step import NotSolved, Step, require_proved
+from hierdp.record.step import NotSolved, Solving, Step, require_proved
 from models import Chebyshev, FixedSum, Model
 from models.arithmetic.arrays import Floats, Ints
 from models.arithmetic.segments import by_segment
@@ -36,41 +37,24 @@ DIGITS = 6
 """Of a solver's real answer, so many after the point: parts that are equal come out a little apart."""
 
 
-@dataclass(frozen=True)
-class Method:
-    """One of the mechanisms that Boninsegna & Silvestri 2025 (§5) compare.
-
-    Attributes
-    ----------
-    name : str
-        The paper's.
-    repair : callable or None
-        From ``(level's name, noisy, totals, offsets, how)`` to a solved `Step`. None: the finest counts are
-        measured and summed up; there is nothing to repair.
-    takes : tuple of str
-        What of `How` it leaves open.
-    """
-
-    name: str
-    repair: Callable[[str, Ints, Ints, Ints, SolverOptions], Step] | None = None
-    takes: tuple[str, ...] = ()
-
-
-def int_opt(name: str, noisy: Ints, totals: Ints, offsets: Ints, solver: SolverOptions) -> Step:  # noqa: ARG001
+def _fast(_: SolverOptions) -> Solving:
     """InfTDA: the nearest counts in the largest change, small ones lowered first (Algorithm 2)."""
-    return Step.solve(name, Chebyshev(noisy, totals, offsets))
+    return Step.solve
 
 
-def any_nearest(name: str, noisy: Ints, totals: Ints, offsets: Ints, solver: SolverOptions) -> Step:
-    """TDA_∞: the nearest counts in the largest change, whichever a MIP solver finds; default HiGHS."""
+def _by_solver(solver: SolverOptions) -> Solving:
+    """TDA_∞: any of the nearest counts in the largest change, as a MIP solver finds it; default HiGHS."""
+    return partial(_nearest, solver)
+
+
+def _nearest(solver: SolverOptions, name: str, model: Model, _: Sequence[str] = ()) -> Step:
+    assert isinstance(model, Chebyshev)
     backend = solver.backend or INTEGER
-    parts = _batches(noisy, totals, offsets, MOST_WHOLE)
     deadline = Deadline.of(name, solver.time_limit)
-    tasks = [(deadline, Chebyshev(*part), backend) for part in parts]
+    tasks = [(deadline, Chebyshev(*part), backend) for part in _batches(*model.data, MOST_WHOLE)]
     found = list(execution.each(_nearest_of_some, tasks, f"solving: {name}"))
     x = np.concatenate([np.zeros(0, np.int64), *(np.asarray(part.x) for part in found)])
     build, spent = sum(part.build_seconds for part in found), sum(part.solve_seconds for part in found)
-    model = Chebyshev(noisy, totals, offsets)
     claimed = replace(_judged(name, model, x, backend), build_seconds=build, solve_seconds=spent)
     return require_proved(name, model, claimed, deadline.fast)
 
@@ -79,7 +63,51 @@ def _nearest_of_some(deadline: Deadline, model: Chebyshev, backend: str) -> Solu
     return deadline.solve(model, backend)
 
 
-def rounded(name: str, noisy: Ints, totals: Ints, offsets: Ints, solver: SolverOptions) -> Step:
+def _rounding(rule: Callable[..., Ints], solver: SolverOptions) -> Solving:
+    """The nearest reals, exact or by a solver, made whole by a rule."""
+    return partial(_rounded, rule, solver)
+
+
+def _rounded(
+    rule: Callable[..., Ints],
+    solver: SolverOptions,
+    name: str,
+    model: Model,
+    _: Sequence[str] = (),
+) -> Step:
+    assert isinstance(model, FixedSum)
+    x = rule(*_nearest_real(name, *model.data, solver), *model.data)
+    return Step(name, model, _judged(name, model, x, solver.backend or "fast"))
+
+
+@dataclass(frozen=True)
+class Method:
+    """One of the mechanisms that Boninsegna & Silvestri 2025 (§5) compare.
+
+    Attributes
+    ----------
+    name : str
+        The paper's.
+    model : callable or None
+        From ``(noisy, totals, offsets)`` to the model of a level. None: the finest counts are measured and
+        summed up; there is nothing to repair.
+    solving : callable
+        From `SolverOptions` to what solves it.
+    takes : tuple of str
+        What of `SolverOptions` it leaves open.
+    rounding : callable or None
+        From the nearest real answer, as ``(⌊v⌋, v − ⌊v⌋)``, and the model's data to the whole answer. None:
+        the answer is optimal among whole counts.
+    """
+
+    name: str
+    model: Callable[[Ints, Ints, Ints], Model] | None = None
+    solving: Callable[[SolverOptions], Solving] = _fast
+    takes: tuple[str, ...] = ()
+    rounding: Callable[[Ints, Floats, Ints, Ints, Ints], Ints] | None = None
+
+
+def rounded_from(floor: Ints, part: Floats, noisy: Ints, totals: Ints, offsets: Ints) -> Ints:
     """TDA_L2, the paper's simple one: least squares over the reals, rounded, and the rest handed out.
 
     Where rounding gives too much, the smallest positive counts lose one each; where too little, the largest
@@ -87,13 +115,6 @@ def rounded(name: str, noisy: Ints, totals: Ints, offsets: Ints, solver: SolverO
     the larger). The real answer is exact by default; a `backend` such as "clarabel", the paper's, gives it
     in floats.
     """
-    x = rounded_from(*_nearest_real(name, noisy, totals, offsets, solver), noisy, totals, offsets)
-    model = FixedSum(noisy, totals, 2, offsets)
-    return Step(name, model, _judged(name, model, x, solver.backend or "fast"))
-
-
-def rounded_from(floor: Ints, part: Floats, noisy: Ints, totals: Ints, offsets: Ints) -> Ints:
-    """The same from the real answer, as ``(⌊v⌋, v − ⌊v⌋)``."""
     x = floor + (part >= 0.5)
     missing = totals - by_segment(np.add, x, offsets, empty=0)
     x = x + _chosen(-noisy, np.maximum(missing, 0), offsets)
@@ -103,27 +124,21 @@ def rounded_from(floor: Ints, part: Floats, noisy: Ints, totals: Ints, offsets: 
     return least
 
 
-def two_phases(name: str, noisy: Ints, totals: Ints, offsets: Ints, solver: SolverOptions) -> Step:
+def handed_out(floor: Ints, part: Floats, _: Ints, totals: Ints, offsets: Ints) -> Ints:
     """TDA as the Census Bureau has it: weighted least squares over x ≥ 0, then controlled rounding.
 
     The weights are the inverse variances, and these are equal among siblings: they all get the same noise.
     Controlled rounding, the least Σ|x − v| over whole neighbours of v that add up, takes the largest
     fractional parts; of equal ones the first. With equal weights all positive v have the same part, so it
-    is the choice among equals that tells this method from `rounded`.
+    is the choice among equals that tells this method from `rounded_from`.
     """
-    x = handed_out(*_nearest_real(name, noisy, totals, offsets, solver), noisy, totals, offsets)
-    model = FixedSum(noisy, totals, 2, offsets)
-    return Step(name, model, _judged(name, model, x, solver.backend or "fast"))
-
-
-def handed_out(floor: Ints, part: Floats, noisy: Ints, totals: Ints, offsets: Ints) -> Ints:  # noqa: ARG001
-    """The second phase, from the real answer, as ``(⌊v⌋, v − ⌊v⌋)``."""
     missing = totals - by_segment(np.add, floor, offsets, empty=0)
     return np.asarray(floor + _chosen(-part, missing, offsets))
 
 
-ROUNDED: dict[str, Callable[..., Ints]] = {"TDA_L2": rounded_from, "TDA": handed_out}
-"""Whose answers need not be optimal among whole counts: they follow from the nearest real ones."""
+def squares(noisy: Ints, totals: Ints, offsets: Ints) -> FixedSum:
+    """The nearest counts in squares."""
+    return FixedSum(noisy, totals, 2, offsets)
 
 
 _SOLVER = ("backend", "time_limit")
@@ -131,10 +146,10 @@ _SOLVER = ("backend", "time_limit")
 METHODS = {
     method.name: method
     for method in (
-        Method("InfTDA", int_opt),
-        Method("TDA_inf", any_nearest, _SOLVER),
-        Method("TDA_L2", rounded, _SOLVER),
-        Method("TDA", two_phases, _SOLVER),
+        Method("InfTDA", Chebyshev),
+        Method("TDA_inf", Chebyshev, _by_solver, _SOLVER),
+        Method("TDA_L2", squares, partial(_rounding, rounded_from), _SOLVER, rounded_from),
+        Method("TDA", squares, partial(_rounding, handed_out), _SOLVER, handed_out),
         Method("VanillaGauss"),
         Method("SH"),
     )

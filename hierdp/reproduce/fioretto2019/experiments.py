@@ -13,7 +13,7 @@ from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.histogram import cumulative
 from hierdp.execution import progress
 from hierdp.execution.resume import runs
-from hierdp.mechanisms.group_size import measure, post_process
+from hierdp.mechanisms.group_size import measure, noisy_of, post_process
 from hierdp.mechanisms.group_size.repairs import METHODS, paper_window
 from hierdp.mechanisms.solver_options import SolverOptions
 from hierdp.metrics import group_sizes as metrics
@@ -52,7 +52,8 @@ def _accuracy(
         for method in here:
             if method.name == "M_c^r" and name == "census" and run >= settings.slow_runs:
                 continue
-            seconds, repaired = timed(post_process, measured, data.hierarchy, data.groups, method)
+            noisy = noisy_of(measured)
+            seconds, repaired = timed(post_process, noisy, data.hierarchy, data.groups, method)
             errors = metrics.group_size_errors(tree, data.hierarchy.levels, data.counts, repaired.counts)
             violations = metrics.constraint_violations(tree, repaired.counts)
             rows += [
@@ -83,7 +84,8 @@ def scalability(data: GroupSizes, settings: Settings, seed: int) -> DataFrame:
             solver = replace(solver, window=paper_window(measured[0].spend.scale))
         row: dict[str, Any] = {"sizes": n, "method": name, "variables": here.counts.size}
         try:
-            seconds, repaired = timed(post_process, measured, here.hierarchy, here.groups, method, solver)
+            noisy = noisy_of(measured)
+            seconds, repaired = timed(post_process, noisy, here.hierarchy, here.groups, method, solver)
             proved = all(bool(step.solution.certificate) for step in repaired.steps)
             row |= {"status": "optimal", "proved": proved, "seconds": seconds}
         except NotSolved as failure:
@@ -113,12 +115,13 @@ def _joint(
     here = _first(data, n)
     tree = here.hierarchy.tree
     measured = measure(here, epsilon, noise_for(seed, "joint", epsilon, (n, run), True), METHODS["M_c"])
-    model = CumulativeQIP(tree, np.concatenate([level.counts for level in measured]), here.groups)
+    noisy = noisy_of(measured)
+    model = CumulativeQIP(tree, noisy, here.groups)
     row: dict[str, Any] = {"sizes": n, "epsilon": epsilon, "run": run, "variables": here.counts.size}
     for name in ("M_c", "M_c^dp", "M_c^r"):
         solver = SolverOptions(time_limit=settings.time_limit) if name == "M_c" else None
         try:
-            done = post_process(measured, here.hierarchy, here.groups, METHODS[name], solver)
+            done = post_process(noisy, here.hierarchy, here.groups, METHODS[name], solver)
         except NotSolved:
             break
         row |= {
@@ -190,12 +193,8 @@ def _warm_up() -> None:
     """Compile what is compiled on its first use and start the solvers, before anything is timed."""
     places = Hierarchy.flat("leaf", ["a", "b"])
     for method in METHODS.values():
-        method.repair(
-            np.array([[3, 4], [1, 2], [3, 4]]),
-            places,
-            4,
-            SolverOptions(window=4 if "window" in method.takes else None),
-        )
+        solver = SolverOptions(window=4 if "window" in method.takes else None)
+        post_process(np.array([[3, 4], [1, 2], [3, 4]]), places, 4, method, solver)
 
 
 def _windows(scale: float) -> Iterator[tuple[str, int]]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from hierdp.execution import progress
 from hierdp.mechanisms.range_query import measure, post_process
 from hierdp.mechanisms.range_query.answers import Consistent
+from hierdp.mechanisms.range_query.mechanism import noisy_of
 from hierdp.mechanisms.range_query.plan import METHODS, Plan, plan_of
 from hierdp.mechanisms.range_query.repairs import REPAIRS
 from hierdp.metrics.ranges import all_ranges_error, range_error
@@ -100,7 +101,8 @@ def compared(runs: DataFrame) -> DataFrame:
 
 
 def _bins(noisy: list[NoisyCounts], plan: Plan, repair: str) -> NDArray[Any]:
-    source = post_process(noisy, plan, repair).source
+    scales = [level.spend.scale for level in noisy]
+    source = post_process(plan.boxes, noisy_of(noisy), scales, repair).source
     assert isinstance(source, Consistent)
     return np.asarray(source.counts[plan.boxes.tree.leaves])
 

@@ -1,4 +1,4 @@
-"""What was made again, beside what a release holds."""
+"""A table and settings that were made again, compared with those of a release."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hierdp.check.replay import Differs
+from hierdp.record.replay import Differs
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
@@ -17,7 +17,7 @@ EXACT = 2**51
 
 
 def compare(table: DataFrame, again: DataFrame) -> None:
-    """That two tables have the same columns, types and rows, in one order.
+    """Check that two tables have the same columns, types and rows, in one order.
 
     Raises
     ------
@@ -36,13 +36,13 @@ def compare(table: DataFrame, again: DataFrame) -> None:
             )
 
 
-def _differ(told: Series[Any], again: Series[Any]) -> Any:
-    """Where; numbers and their gaps are the same to the last bit, text may be of any of pandas' types."""
+def _differ(column: Series[Any], again: Series[Any]) -> Any:
+    """In which rows they differ: numbers to the last bit, missing ones too; text may have any type."""
     if not _number(again):
-        return told.astype(object).fillna("").to_numpy() != again.astype(object).fillna("").to_numpy()
-    if told.dtype != again.dtype:
-        return np.ones(len(told), dtype=bool)
-    same = (told == again) | (told.isna() & again.isna())
+        return column.astype(object).fillna("").to_numpy() != again.astype(object).fillna("").to_numpy()
+    if column.dtype != again.dtype:
+        return np.ones(len(column), dtype=bool)
+    same = (column == again) | (column.isna() & again.isna())
     return ~same.fillna(False).to_numpy(dtype=bool)
 
 
@@ -52,16 +52,16 @@ def _number(column: Series[Any]) -> bool:
     return bool(is_numeric_dtype(column.dtype))
 
 
-def compare_settings(told: Mapping[str, Any], again: Mapping[str, Any]) -> None:
-    """That the settings are those that a release of this kind writes.
+def compare_settings(settings: Mapping[str, Any], again: Mapping[str, Any]) -> None:
+    """Check that the settings are those that a release of this kind writes.
 
     Raises
     ------
     Differs
         Naming the first that is not.
     """
-    for name in sorted(set(told) | set(again)):
+    for name in sorted(set(settings) | set(again)):
         if name not in again:
             raise Differs(f"the manifest has a setting {name!r} that no such release has")
-        if name not in told or told[name] != again[name]:
+        if name not in settings or settings[name] != again[name]:
             raise Differs(f"the setting {name!r} is not {again[name]!r}, as the rest of the release says")

@@ -1,4 +1,4 @@
-"""The tie of Qardaji et al. 2013: the table of boxes or bins made again from its noisy counts."""
+"""What `hierdp check` asks of the releases of Qardaji et al. 2013."""
 
 from __future__ import annotations
 
@@ -8,31 +8,39 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hierdp.check.again import EXACT, compare, compare_settings
-from hierdp.check.noise import Law, of_tree
-from hierdp.check.replay import Differs, Replay
 from hierdp.counts.axes import Names
+from hierdp.mechanisms.checking import Checking
 from hierdp.mechanisms.range_query.answers import Consistent, Covering
-from hierdp.mechanisms.range_query.mechanism import found_from
+from hierdp.mechanisms.range_query.mechanism import COEFFICIENTS, level_query, post_process
 from hierdp.mechanisms.range_query.plan import METHODS, Method
 from hierdp.mechanisms.range_query.repairs import REPAIRS
 from hierdp.mechanisms.range_query.table import FROM, answers_of, bin_table, told, tree_table
 from hierdp.mechanisms.range_query.tree import BoxTree, grid_tree
-from hierdp.mechanisms.range_query.wavelet import Wavelet, coefficients, counts_of
+from hierdp.mechanisms.range_query.wavelet import Wavelet, coefficients, counts_of, sensitivity
+from hierdp.mechanisms.words import PERSON
+from hierdp.privacy.expected import Expected, ExpectedSpend
 from hierdp.privacy.noise import double_geometric_variance
+from hierdp.privacy.twice import Law, of_tree
+from hierdp.record.compare import EXACT, compare, compare_settings
+from hierdp.record.properties import Regions
+from hierdp.record.replay import Differs, Replay
+from hierdp.record.shape import shape_of_bins
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 
-def check_ranges(replay: Replay, table: DataFrame, manifest: Mapping[str, Any]) -> str:
-    """The table made again from its noisy counts; only those are taken as they are.
+def expected_spends(table: DataFrame, manifest: Mapping[str, Any], _: Regions) -> Expected:
+    """All Haar coefficients, or each level of boxes below the root; how these share ε is not recorded."""
+    if manifest["mechanism"] == "Wavelet":
+        shape = tuple(axis["bins"] for axis in manifest["settings"]["range_query"]["axes"])
+        return PERSON, [ExpectedSpend(COEFFICIENTS, sensitivity(shape), manifest["budget"]["epsilon"])]
+    levels = range(1, int(table["level"].max()) + 1)
+    return PERSON, [ExpectedSpend(level_query(level), 1, None) for level in levels]
 
-    Raises
-    ------
-    Differs
-        If it is another.
-    """
+
+def replay(saved: Replay, table: DataFrame, manifest: Mapping[str, Any], _: Regions) -> str:
+    """Make the table of boxes or bins again from its noisy counts; only these are taken as they are."""
     settings, method = manifest["settings"], METHODS[manifest["mechanism"]]
     scales = [line["scale"] for line in manifest["budget"]["spends"]]
     answers = answers_of(table, settings)
@@ -49,12 +57,12 @@ def check_ranges(replay: Replay, table: DataFrame, manifest: Mapping[str, Any]) 
         repair = settings.get("repair")
         if repair not in (REPAIRS if method.consistent else (None,)):
             raise Differs(f"{method.name} has no repair {repair!r}")
-        found = found_from(boxes, noisy, scales, repair, replay.solve)
+        found = post_process(boxes, noisy, scales, repair, saved.solve)
         source = found.source
         again = tree_table(answers.axes, source, noisy)
         laws = [None, *map(Law.of, manifest["budget"]["spends"])]
-        replay.twice += of_tree(boxes.tree, noisy, laws, "counts")
-    replay.end()
+        saved.twice += of_tree(boxes.tree, noisy, laws, "counts")
+    saved.end()
     if "region" in table:
         again = _with_regions(table, again, answers.axes[0].name, settings)
     compare(table, again)
@@ -69,7 +77,7 @@ def check_ranges(replay: Replay, table: DataFrame, manifest: Mapping[str, Any]) 
 
 
 def _check_whole(counts: NDArray[np.float64]) -> None:
-    """That a wavelet's counts come of whole coefficients, as far as floats hold these exactly."""
+    """Check that a wavelet's counts come of whole coefficients, as far as floats hold these exactly."""
     whole = np.rint(coefficients(counts))
     exact = np.abs(counts).sum() * counts.size < EXACT
     if exact and not np.array_equal(counts_of(whole), counts):
@@ -77,10 +85,10 @@ def _check_whole(counts: NDArray[np.float64]) -> None:
 
 
 def _check_boxes(boxes: BoxTree, branching: int | None, method: Method) -> None:
-    """That the boxes of a grid are the method's, whose levels may have been left out."""
+    """Check that the boxes of a grid are the method's, some levels of which may have been left out."""
     if method.name.startswith("H_tree"):
         if branching is not None or len(boxes.shape) != 1:
-            raise Differs(f"{method.name} asks the regions of one hierarchy")
+            raise Differs(f"{method.name} measures the regions of one hierarchy")
         return
     b = branching or 0
     if b < 2 or b != (max(2, *boxes.shape) if method.name == "Flat" else method.branching or b):
@@ -96,12 +104,15 @@ def _levels(boxes: BoxTree) -> list[slice]:
 
 
 def _with_regions(table: DataFrame, again: DataFrame, axis: str, settings: Mapping[str, Any]) -> DataFrame:
-    """With the regions' names, which are nowhere else: those of the last level are the bins'."""
+    """Add the regions' names, which are nowhere else; those of the last level are the bins'."""
     names = settings["hierarchies"][axis]
     last = (again["level"] == again["level"].max()).to_numpy()
     regions = table["region"].where(~last, again[f"{axis}_{FROM}"])
     if table.duplicated(["level", "region"]).any():
-        raise Differs("a region is twice in one level")
+        raise Differs("a region appears twice in one level")
     again.insert(1, "level_name", np.asarray(names, dtype=object)[again["level"].to_numpy()])
     again.insert(2, "region", regions)
     return again
+
+
+CHECKING = Checking(shape_of_bins, expected_spends, replay)

@@ -1,4 +1,4 @@
-"""The tie of Zhang et al. 2014: a bin has its cluster's mean; clusters follow from the noisy counts."""
+"""What `hierdp check` asks of the releases of Zhang et al. 2014, and of the methods compared there."""
 
 from __future__ import annotations
 
@@ -8,13 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hierdp.check.again import EXACT, compare, compare_settings
-from hierdp.check.noise import Law, Twice
-from hierdp.check.replay import Differs, Replay
 from hierdp.counts.axes import axis_of
-from hierdp.mechanisms.clustering import ahp, grouping_smoothing, noise_first
+from hierdp.mechanisms.checking import Checking
+from hierdp.mechanisms.clustering import ahp, grouping_smoothing, noise_first, php, structure_first
 from hierdp.mechanisms.clustering.ahp_rules import RULES
-from hierdp.mechanisms.clustering.published import sums_of
+from hierdp.mechanisms.clustering.published import SUMS, sums_of
+from hierdp.mechanisms.words import PERSON
+from hierdp.privacy.budget import split
+from hierdp.privacy.expected import CHOICE, Expected, ExpectedSpend
+from hierdp.privacy.twice import Law, Twice
+from hierdp.record.compare import EXACT, compare, compare_settings
+from hierdp.record.properties import Regions
+from hierdp.record.replay import Differs, Replay
+from hierdp.record.shape import shape_of_bins
 from models.arithmetic.arrays import Ints
 
 if TYPE_CHECKING:
@@ -22,11 +28,11 @@ if TYPE_CHECKING:
 
 
 MEASURED = (*RULES, "NF", "GS")
-"""Whose clusters follow from the noisy counts in the table; those of others are drawn, and public."""
+"""Methods whose clusters follow from the noisy counts in the table. Those of others are drawn, and public."""
 
 
 _PARTS = "epsilon_1", "epsilon_2"
-TOLD = {
+SETTINGS = {
     **dict.fromkeys(RULES, (*_PARTS, "eta", "clusters")),
     "NF": ("clusters",),
     "SF": ("clusters", "share"),
@@ -37,17 +43,47 @@ TOLD = {
 """The settings of each method, beside its axes."""
 
 
-def check_clusters(replay: Replay, table: DataFrame, manifest: Mapping[str, Any]) -> str:
-    """Clusters and means again: clusters from noisy counts, where these made them, means from whole sums.
+def expected_spends(table: DataFrame, manifest: Mapping[str, Any], _: Regions) -> Expected:
+    """What makes the clusters, and then their sums."""
+    name, settings, epsilon = manifest["mechanism"], manifest["settings"], manifest["budget"]["epsilon"]
+    if name in ("NF", "Laplace"):
+        return PERSON, [ExpectedSpend(noise_first.COUNTS, 1, epsilon)]
+    if name == "SF":
+        return PERSON, _structure_first(len(table), manifest)
+    first, second = settings["epsilon_1"], settings["epsilon_2"]
+    sums = ExpectedSpend(SUMS, 1, second)
+    if name in RULES:
+        return PERSON, [ExpectedSpend(ahp.COUNTS, 1, first), sums]
+    if name == "GS":
+        return PERSON, [ExpectedSpend(grouping_smoothing.COUNTS, 1, first), sums]
+    rounds = php.rounds_of(len(table))
+    cuts = [
+        ExpectedSpend(php.cut_query(number), php.SENSITIVITY, first / 2 / rounds, CHOICE)
+        for number in range(1, rounds + 1)
+    ]
+    return PERSON, [*cuts, ExpectedSpend(php.NUMBER, php.SENSITIVITY, first / 2, CHOICE), sums]
 
-    Raises
-    ------
-    Differs
-        If they are others.
-    """
+
+def _structure_first(bins: int, manifest: Mapping[str, Any]) -> list[ExpectedSpend]:
+    settings, epsilon = manifest["settings"], manifest["budget"]["epsilon"]
+    runs, spends = settings["clusters"], []
+    if not 1 < runs < bins:
+        return [ExpectedSpend(SUMS, 1, epsilon)]
+    if manifest["budget"]["spends"][0]["query"] == structure_first.LARGEST:  # else it was given
+        share = structure_first.FOR_LARGEST
+        first, epsilon = split(epsilon, 2, (share, 1 - share))
+        spends.append(ExpectedSpend(structure_first.LARGEST, 1, first))
+    cuts, sums = split(epsilon, 2, (settings["share"], 1 - settings["share"]))
+    moved = structure_first.sensitivity(structure_first.bound_of(bins, settings["largest"])[1])
+    spends.append(ExpectedSpend(structure_first.query_of(runs), moved, cuts, CHOICE, runs - 1))
+    return [*spends, ExpectedSpend(SUMS, 1, sums)]
+
+
+def replay(saved: Replay, table: DataFrame, manifest: Mapping[str, Any], _: Regions) -> str:
+    """Make the clusters again from noisy counts, where these made them, and the means from whole sums."""
     clusters, counts = table["cluster"].to_numpy(np.int64), table["count"].to_numpy(np.float64)
-    again = _clusters(replay, table, manifest)
-    replay.end()
+    again = _clusters(saved, table, manifest)
+    saved.end()
     if again is None:
         first = np.concatenate([[0], np.diff(clusters)])
         if clusters[0] != 0 or not np.isin(first, (0, 1)).all():
@@ -66,16 +102,18 @@ def check_clusters(replay: Replay, table: DataFrame, manifest: Mapping[str, Any]
         off = (counted - sums).astype(np.float64)
         law_of_bins, law_of_sums = map(Law.of, manifest["budget"]["spends"])
         ones = np.ones(sizes.size, dtype=np.int64)
-        replay.twice.append(Twice("sums of clusters", off, law_of_sums, ones, law_of_bins, chosen_of=0))
+        saved.twice.append(Twice("sums of clusters", off, law_of_sums, ones, law_of_bins, chosen_of=0))
     if not np.array_equal(last[clusters], counts):
-        raise Differs("the bins of a cluster have not one count")
+        raise Differs("the bins of a cluster have different counts")
     if not np.array_equal((sums / sizes)[clusters][known], counts[known]):
         raise Differs("the counts are not the means of their clusters' whole noisy sums")
     _check_columns(table, manifest)
     settings = manifest["settings"]
-    made = {"clusters": sizes.size, "rounds": max(1, len(table).bit_length() - 1)}
-    taken = {name: made.get(name, settings.get(name)) for name in ("axes", *TOLD[manifest["mechanism"]])}
-    if manifest["mechanism"] == "SF" and "largest" in settings:  # of one run, it is neither told nor asked
+    made = {"clusters": sizes.size, "rounds": php.rounds_of(len(table))}
+    taken = {name: made.get(name, settings.get(name)) for name in ("axes", *SETTINGS[manifest["mechanism"]])}
+    if (
+        manifest["mechanism"] == "SF" and "largest" in settings
+    ):  # of one run, it is neither given nor measured
         taken["largest"] = settings["largest"]
     compare_settings(settings, taken)
     return "each bin has its cluster's mean, and the clusters are what was measured and solved"
@@ -94,7 +132,7 @@ def _check_columns(table: DataFrame, manifest: Mapping[str, Any]) -> None:
         first = np.logical_and.reduce([part == 0 for part in beside]) if beside else np.full(len(table), True)
         labels = axis_of(each, table[each["name"]].to_numpy(object)[first]).labels
         if len(set(labels)) < len(labels):
-            raise Differs(f"two bins of {each['name']!r} have one name")
+            raise Differs(f"two bins of {each['name']!r} have the same name")
         again[each["name"]] = np.asarray(labels, dtype=object)[at]
     kept = ["cluster", *(["noisy"] if name in MEASURED else []), "count"]
     import pandas as pd
@@ -105,7 +143,7 @@ def _check_columns(table: DataFrame, manifest: Mapping[str, Any]) -> None:
     compare(table, made)
 
 
-def _clusters(replay: Replay, table: DataFrame, manifest: Mapping[str, Any]) -> Ints | None:
+def _clusters(saved: Replay, table: DataFrame, manifest: Mapping[str, Any]) -> Ints | None:
     """The cluster of each bin, where noisy counts and public facts decide that; None where chance has."""
     name, settings = manifest["mechanism"], manifest["settings"]
     if name == "Laplace":
@@ -115,7 +153,10 @@ def _clusters(replay: Replay, table: DataFrame, manifest: Mapping[str, Any]) -> 
     noisy = table["noisy"].to_numpy(np.int64)
     if name in RULES:
         parts = settings["epsilon_1"], settings["epsilon_2"], settings["eta"]
-        return ahp.clustered(noisy, *parts, RULES[name], replay.solve)[0]
+        return ahp.clustered(noisy, *parts, RULES[name], saved.solve)[0]
     if name == "NF":
-        return noise_first.clustered(noisy, manifest["budget"]["epsilon"], replay.solve)[0]
+        return noise_first.clustered(noisy, manifest["budget"]["epsilon"], saved.solve)[0]
     return grouping_smoothing.clustered(noisy, settings["width"])
+
+
+CHECKING = Checking(shape_of_bins, expected_spends, replay)

@@ -1,70 +1,83 @@
-"""The tie of Kuo et al. 2018: the regions' estimates matched and merged again, down to the table's groups."""
+"""What `hierdp check` asks of the releases of Kuo et al. 2018."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hierdp.check.again import compare, compare_settings
-from hierdp.check.noise import Law, Twice, of_tree
-from hierdp.check.replay import Differs, Replay
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.size_runs import Runs
-from hierdp.mechanisms.count_of_counts.estimates import Sizes, name_of, numbers_of, problem_of, sizes_of
+from hierdp.mechanisms.checking import Checking
+from hierdp.mechanisms.count_of_counts.estimates import NoisyRegion, Sizes, repaired
 from hierdp.mechanisms.count_of_counts.mechanism import (
     Measured,
+    neighbours_of,
     post_process,
     settings_of,
     table_of,
     weights_of,
 )
 from hierdp.mechanisms.count_of_counts.plan import Plan, budgets_of, plan_of
-from hierdp.mechanisms.count_of_counts.private import groups_of
+from hierdp.mechanisms.count_of_counts.private import LARGEST, NUMBERS, groups_of, number_query
 from hierdp.mechanisms.words import BOTTOM_UP
+from hierdp.privacy.expected import Expected, ExpectedSpend
+from hierdp.privacy.twice import Law, Twice, of_tree
+from hierdp.record.compare import compare, compare_settings
+from hierdp.record.properties import Regions
+from hierdp.record.replay import Differs, Replay
+from hierdp.record.shape import shape_of_sizes
 from hierdp.record.step import Steps
-from models import FixedSum, HierarchyQIP, Isotonic, Tree
+from models import Tree
 from models.arithmetic.arrays import Ints
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 
-NUMBERS = "numbers of groups"
+def expected_spends(_: DataFrame, manifest: Mapping[str, Any], regions: Regions) -> Expected:
+    """K and the numbers of groups where they are private; then the sizes, level by level."""
+    (places,) = regions.values()
+    plan, levels = plan_in(manifest["settings"]), places.levels
+    spends = [] if plan.size_budget is None else [ExpectedSpend(LARGEST, 1, plan.size_budget)]
+    if plan.group_budget is not None:
+        share = plan.group_budget / len(levels)
+        spends += [ExpectedSpend(number_query(name), 1, share) for name in levels]
+    if manifest["settings"]["groups"]:
+        measured = levels[-1:] if plan.bottom_up else levels
+        parts = zip(measured, plan.methods, budgets_of(plan, manifest["budget"]["epsilon"]), strict=True)
+        spends += [ExpectedSpend(how.query(name), how.sensitivity, share) for name, how, share in parts]
+    return neighbours_of(plan), spends
 
 
-def check_groups(replay: Replay, table: DataFrame, manifest: Mapping[str, Any], places: Hierarchy) -> str:
-    """Do the mechanism's post-processing again; what comes out is the table.
-
-    Raises
-    ------
-    Differs
-        If it is not.
-    """
+def replay(saved: Replay, table: DataFrame, manifest: Mapping[str, Any], regions: Regions) -> str:
+    """Repeat the post-processing from the noisy numbers of each region."""
+    (places,) = regions.values()
     settings, tree = manifest["settings"], places.tree
     plan = plan_in(settings)
     if plan.name != manifest["mechanism"]:
-        raise Differs(f"the mechanism is {manifest['mechanism']!r}, and the settings tell of {plan.name!r}")
+        raise Differs(f"the mechanism is {manifest['mechanism']!r}, and the settings name {plan.name!r}")
     budgets = budgets_of(plan, manifest["budget"]["epsilon"])
     released = _released(table, places)
     groups, spends = released.groups, manifest["budget"]["spends"]
     if plan.group_budget is not None:
-        groups = _groups(replay, places, groups, [s for s in spends if s["query"].startswith(NUMBERS)])
-    runs, noisy = _estimates(replay, plan, places, groups, Sizes(settings["max_size"], plan.smallest))
+        groups = _groups(saved, places, groups, [s for s in spends if s["query"].startswith(NUMBERS)])
+    runs, noisy = _estimates(saved, plan, places, groups, Sizes(settings["max_size"], plan.smallest))
     if plan.group_budget is None and noisy:  # else they were made to fit the noisy numbers of groups
-        replay.twice += _measured_twice(plan, tree, noisy, spends)
+        saved.twice += _measured_twice(plan, tree, noisy, spends)
     weights = weights_of(runs, tree.level, plan, budgets)
     measured = Measured(runs, weights, groups, settings["max_size"], (), Steps())
-    found = post_process(measured, places, plan, replay.solve)
-    replay.end()
+    found = post_process(measured, places, plan, saved.solve)
+    saved.end()
     compare(table, table_of(places, found))
     compare_settings(settings, settings_of(plan, places, settings["max_size"], int(groups[0])))
     return "it is what the regions' estimates, matched and merged, give"
 
 
 def plan_in(settings: Mapping[str, Any]) -> Plan:
-    """The plan that the settings tell of."""
+    """The plan that the settings describe."""
     alone = "merge" not in settings
     method = " x ".join(settings["methods"])
     taken = ("merge", "size_budget", "group_budget", "shares")
@@ -95,14 +108,11 @@ def _measured_twice(
         yield Twice(what, off.ravel().astype(float), laws[1], counts, laws[0])
 
 
-def _groups(replay: Replay, places: Hierarchy, released: Ints, spends: list[Mapping[str, Any]]) -> Ints:
+def _groups(saved: Replay, places: Hierarchy, released: Ints, spends: list[Mapping[str, Any]]) -> Ints:
     """The numbers of groups that follow from the noisy ones, which must be those of the table."""
-    first = replay.peek("numbers of groups", places.tree.size)
-    if not isinstance(first.model, HierarchyQIP) or first.model.noisy.shape != (places.tree.size, 1):  # type: ignore[union-attr]
-        raise Differs(f"step {first.step!r} is not of the numbers of groups")
-    noisy = np.asarray(first.model.noisy)[:, 0]
-    replay.twice += of_tree(places.tree, noisy, [Law.of(spend) for spend in spends], NUMBERS)
-    groups = groups_of(places.tree, noisy, int(released[0]), replay.solve)
+    noisy = saved.peek_noisy(NUMBERS, (places.tree.size, 1))[:, 0]
+    saved.twice += of_tree(places.tree, noisy, [Law.of(spend) for spend in spends], NUMBERS)
+    groups = groups_of(places.tree, noisy, int(released[0]), saved.solve)
     if groups is None:
         raise Differs("another total of groups is as near to the noisy numbers as the table's, or nearer")
     if not np.array_equal(groups, released):
@@ -111,27 +121,21 @@ def _groups(replay: Replay, places: Hierarchy, released: Ints, spends: list[Mapp
 
 
 def _estimates(
-    replay: Replay, plan: Plan, places: Hierarchy, groups: Ints, domain: Sizes
+    saved: Replay, plan: Plan, places: Hierarchy, groups: Ints, domain: Sizes
 ) -> tuple[Runs, dict[int, Ints]]:
-    """What the kept repairs of single regions give, and the noisy numbers that each starts from."""
+    """What the saved repairs of single regions give, and the noisy numbers that each starts from."""
     tree, names = places.tree, np.concatenate(places.names)
     found = [(np.empty(0, np.int64), np.empty(0, np.int64))] * tree.size
     noisy: dict[int, Ints] = {}
-    asked = np.flatnonzero(groups) if not plan.bottom_up else _last(tree.level, groups)
-    for r in asked.tolist():
+    measured = np.flatnonzero(groups) if not plan.bottom_up else _last(tree.level, groups)
+    for r in measured.tolist():
         level = int(tree.level[r])
         method = plan.methods[0 if plan.bottom_up else level]
-        name = name_of(method, (places.levels[level], str(names[r])))
-        count = int(groups[r])
-        numbers = numbers_of(count, method, domain)
-        model = replay.peek(name, numbers).model
-        if not isinstance(model, Isotonic | FixedSum):
-            raise Differs(f"step {name!r} is a {type(model).__name__}")
-        if np.shape(model.noisy) != (numbers,):
-            raise Differs(f"step {name!r} starts from other than {numbers} noisy numbers")
-        noisy[r] = np.asarray(model.noisy)
-        step = replay.solve(name, problem_of(noisy[r], count, method, domain))
-        found[r] = sizes_of(np.asarray(step.solution.x), count, method.form, domain.smallest)
+        where = places.levels[level], str(names[r])
+        region = NoisyRegion(np.empty(0, np.int64), int(groups[r]), method, domain, where)
+        noisy[r] = saved.peek_noisy(region.name, (region.cells,))
+        made = repaired(replace(region, noisy=noisy[r]), saved.solve)
+        found[r] = made.sizes, made.counts
     return Runs.from_rows(found), noisy
 
 
@@ -152,3 +156,6 @@ def _released(table: DataFrame, regions: Hierarchy) -> Runs:
         row[here] = at + int(regions.tree.level_start[level])
     sizes, counts = (table[name].to_numpy(np.int64) for name in ("size", "groups"))
     return Runs.added(row, sizes, counts, regions.tree.size)
+
+
+CHECKING = Checking(shape_of_sizes, expected_spends, replay)

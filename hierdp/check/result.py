@@ -6,16 +6,16 @@ from dataclasses import dataclass
 
 HOLDS, FAILS = "holds", "FAILS"
 OPEN = "not checked"
-"""For want of something, which the line says."""
+"""Something that the check needs is missing; the line says what."""
 UNCLAIMED = "not claimed"
-"""And so not a fault where it does not hold."""
+"""The release does not claim it, so it is no fault where it does not hold."""
 
-TIE = "table from steps"
+REPLAY = "table from steps"
 """That the table is what the proved steps gave."""
 
 
 @dataclass(frozen=True)
-class Found:
+class CheckResult:
     """A line of `hierdp check`: what was looked at, the verdict, and why."""
 
     check: str

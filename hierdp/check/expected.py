@@ -1,0 +1,65 @@
+"""Whether a budget shows what its mechanism measures, and at which price.
+
+Both follow from public facts. A release that claimed a lower sensitivity would claim a lower loss, too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from hierdp.check.result import FAILS, HOLDS, CheckResult
+from hierdp.mechanisms.checking import Checking
+from hierdp.privacy.expected import GAUSSIAN, ExpectedSpend
+from hierdp.record.properties import Regions
+from hierdp.record.release import KNOWN, NOT_KNOWN
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+CLOSE = 1e-9
+"""Relative: what rounding may do to a share of the budget."""
+
+
+def check_expected(
+    table: DataFrame, manifest: Mapping[str, Any], regions: Regions, checking: Checking | None
+) -> Iterator[CheckResult]:
+    """Check the lines of the budget, the neighbouring relation, and the claim on standard errors."""
+    if checking is None:
+        return
+    neighbours, expected = checking.expected_spends(table, manifest, regions)
+    budget = manifest["budget"]
+    wrong = _differs(expected, budget["spends"])
+    if manifest["standard_errors"] != (KNOWN if "standard_error" in table else NOT_KNOWN):
+        wrong = "the manifest's claim on standard errors is wrong"
+    if budget["neighbouring_relation"] != neighbours:
+        wrong = f"the neighbouring relation of this mechanism is: {neighbours}"
+    yield CheckResult(
+        "budget: queries",
+        FAILS if wrong else HOLDS,
+        wrong or "the mechanism's queries and sensitivities",
+    )
+
+
+def _differs(expected: list[ExpectedSpend], spends: list[Mapping[str, Any]]) -> str:
+    """In words, the first difference; empty if there is none."""
+    if len(expected) != len(spends):
+        return f"the mechanism makes {len(expected)} measurements, the manifest lists {len(spends)}"
+    for line, spend in zip(expected, spends, strict=True):
+        kind = spend["noise"], spend.get("times", 1), spend["sensitivity"]
+        if spend["query"] != line.query or kind != (line.noise, line.times, line.sensitivity):
+            return (
+                f"where the mechanism measures {line.query!r} with {line.noise} noise for a sensitivity of "
+                f"{line.sensitivity:g}, the manifest has {spend['query']!r}, {spend['noise']}, "
+                f"{spend['sensitivity']:g}"
+            )
+        loss = spend["rho"] if line.noise == GAUSSIAN else spend["epsilon"]
+        if line.loss is not None and not math.isclose(loss, line.loss, rel_tol=CLOSE):
+            return f"{line.query!r} has {line.loss:.9g} of the budget, and the manifest says {loss:.9g}"
+        miss = spend.get("delta")
+        if (miss is None) != (line.delta is None) or (
+            miss is not None and line.delta is not None and not miss >= line.delta * (1 - CLOSE)
+        ):
+            return f"{line.query!r} costs a δ of {line.delta or 0:.3g}, and the manifest says {miss}"
+    return ""

@@ -1,0 +1,107 @@
+"""What was measured twice: noisy sums whose difference is noise alone, and the law of that noise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hierdp.privacy.noise import double_geometric_variance
+from models import Tree
+from models.arithmetic.arrays import Ints
+
+Floats = NDArray[np.floating[Any]]
+
+
+class Law(NamedTuple):
+    """Of the noise of one count."""
+
+    gaussian: bool
+    scale: float
+
+    @classmethod
+    def of(cls, spend: Mapping[str, Any]) -> Law:
+        """That of a measurement on record: double-geometric or discrete Gaussian noise on each count."""
+        if spend["noise"] not in ("double-geometric", "discrete Gaussian"):
+            raise ValueError(f"{spend['noise']} is not added to counts")
+        return cls(spend["noise"] == "discrete Gaussian", float(spend["scale"]))
+
+    @property
+    def variance(self) -> float:
+        """Of the discrete Gaussian at most σ² (Canonne, Kamath & Steinke 2020)."""
+        return self.scale**2 if self.gaussian else double_geometric_variance(self.scale)
+
+    def characteristic(self, at: Floats) -> Floats:
+        """E cos(at·X), which is never negative."""
+        turned = np.remainder(at + np.pi, 2 * np.pi) - np.pi
+        if not self.gaussian:
+            q, p = math.exp(-1 / self.scale), -math.expm1(-1 / self.scale)
+            return np.asarray(p**2 / (p**2 + 4 * q * np.sin(turned / 2) ** 2))
+        if self.scale < 1:
+            whole = np.arange(-40, 41)
+            mass = np.exp(-(whole**2) / (2 * self.scale**2))
+            return np.asarray(np.maximum(0.0, np.cos(np.multiply.outer(turned, whole)) @ mass / mass.sum()))
+        images = 2 * np.pi * np.arange(-2, 3)  # Poisson's summation formula
+        above = np.exp(-((np.add.outer(turned, images) * self.scale) ** 2) / 2).sum(axis=-1)
+        return np.asarray(above / np.exp(-((images * self.scale) ** 2) / 2).sum())
+
+    def log_moment(self, s: Floats) -> Floats:
+        """ln E exp(s·X), or more: of the discrete Gaussian at most that of the continuous one (ibid.)."""
+        if self.gaussian:
+            return np.asarray((s * self.scale) ** 2 / 2)
+        rate = 1 / self.scale
+        below = np.log(-np.expm1(s - rate)) + np.log(-np.expm1(-s - rate))
+        return np.asarray(2 * math.log(-math.expm1(-rate)) - below)
+
+
+class Twice(NamedTuple):
+    """What was measured twice, as differences that hold noise alone.
+
+    Attributes
+    ----------
+    what : str
+    differences : array, shape (n,)
+    law : Law
+        Of each count in the sum of children.
+    counts : int array, shape (n,)
+        How many counts have that noise in each difference.
+    own : Law or None
+        Of the one count that is not in that sum; None where it is public.
+    chosen_of : int or None
+        Where the parents were chosen by their noisy counts: of how many, 0 if that is not known. None where
+        all are there.
+    """
+
+    what: str
+    differences: Floats
+    law: Law
+    counts: Ints
+    own: Law | None
+    chosen_of: int | None = None
+
+
+def of_tree(tree: Tree, noisy: NDArray[Any], laws: Sequence[Law | None], what: str) -> Iterator[Twice]:
+    """All families of two measured levels.
+
+    Parameters
+    ----------
+    tree : Tree
+    noisy : array, shape (nodes,) or (nodes, numbers)
+    laws : sequence of Law or None
+        A level each; None where it was not measured.
+    what : str
+        What was measured, for messages.
+    """
+    sums, each = tree.child_sums(noisy), tree.child_sums(np.ones(tree.size, dtype=np.int64))
+    depth = tree.level[tree.internal]
+    for level, (own, law) in enumerate(pairwise(laws)):
+        if own is None or law is None:
+            continue
+        here = depth == level
+        off = (noisy[tree.internal[here]] - sums[here]).astype(np.float64)
+        times = np.broadcast_to(each[here].reshape(-1, *[1] * (noisy.ndim - 1)), off.shape)
+        yield Twice(f"{what} of levels {level} and {level + 1}", off.ravel(), law, times.ravel(), own)

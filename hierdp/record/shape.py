@@ -1,0 +1,38 @@
+"""The columns, levels and regions that a table of regions and sizes must have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from hierdp.counts.layout import SIZES
+from hierdp.record.files import REGIONS
+from hierdp.record.properties import Regions
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+
+def shape_of_sizes(table: DataFrame, manifest: Mapping[str, Any], regions: Regions) -> str:
+    """In words, what is wrong with a table of regions and sizes; empty if nothing is."""
+    import pandas as pd
+
+    if list(table.columns) != SIZES:
+        return f"its columns are {list(table.columns)}, not {SIZES}"
+    if len(regions) != 1:
+        return f"{REGIONS} lists {len(regions)} hierarchies, not one"
+    (hierarchy,) = regions.values()
+    if list(manifest["settings"]["levels"]) != list(hierarchy.levels):
+        return f"{REGIONS} has other levels than the manifest"
+    names = SIZES[:4]
+    there = pd.MultiIndex.from_frame(hierarchy.frame()[names].fillna(""))
+    rows = pd.MultiIndex.from_frame(table[names].fillna(""))
+    strange = ~rows.isin(there)
+    if strange.any():
+        return f"row {int(strange.argmax()) + 1}: {REGIONS} has no such region of that level and parent"
+    return ""
+
+
+def shape_of_bins(_: DataFrame, __: Mapping[str, Any], regions: Regions) -> str:
+    """The same of a table of bins, which has no regions."""
+    return f"such a table has no regions of its own, and there is {REGIONS}" if regions else ""
