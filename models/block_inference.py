@@ -19,7 +19,7 @@ from models.certificate import FLOAT_TOLERANCE, Certificate, Witness, infeasible
 from models.model import answer_of, tolerance_for
 from models.programs.program import Program
 from models.programs.terms import INFINITY, Block, Rows, Term
-from models.synthetic import binary_tree, heavy_tailed, noise, random_noisy
+from models.synthetic import heavy_tailed, noise, random_noisy
 from models.tree import Tree
 from models.witnesses.arrays import exact_array, real_array
 from models.workload import Workload
@@ -389,9 +389,11 @@ class BlockInference:
 
     @classmethod
     def typical(cls, rng: np.random.Generator, size: int) -> Self:
-        """A binary tree of histograms of 8 groups by 2 ages, with all four marginals, of one weight."""
+        """A nation, its states and their counties, with 8 groups by 2 ages and all four marginals."""
         workload = Workload.marginals((8, 2), [(), (0,), (1,), (0, 1)])
-        tree = binary_tree(max(1, size // workload.cells))
+        nodes = max(3, size // workload.cells)
+        states = max(1, nodes // 60)
+        tree = Tree([np.zeros(states, np.int64), np.sort(np.arange(nodes - 1 - states) % states)])
         leaves = heavy_tailed(rng, (tree.leaves.size, workload.cells))
         true = workload.answers(np.asarray(tree.sum_up(leaves)))
         return cls(tree, workload, true + noise(rng, true.shape), np.ones((tree.depth + 1, 4), np.int64))
