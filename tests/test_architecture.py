@@ -1,4 +1,4 @@
-"""How the packages use each other: hierdp → solvers → models, never back, and in no circles of modules."""
+"""How the packages use each other: hierdp → solvers → models, never back; no circles of modules or rooms."""
 
 import ast
 from pathlib import Path
@@ -89,6 +89,32 @@ def circles(graph):
 def test_no_modules_import_each_other_in_a_circle(package):
     found = circles(graph_of(package))
     assert not found, "\n".join(" ↔ ".join(circle) for circle in found)
+
+
+def by_room(graph):
+    """Which room, a package or module right below `hierdp`, uses which others."""
+    found = {}
+    for name, uses in graph.items():
+        room = ".".join(name.split(".")[:2])
+        found.setdefault(room, set()).update({".".join(one.split(".")[:2]) for one in uses} - {room})
+    return found
+
+
+def test_no_rooms_of_hierdp_import_each_other_in_a_circle():
+    found = circles(by_room(graph_of("hierdp")))
+    assert not found, "\n".join(" ↔ ".join(circle) for circle in found)
+
+
+def test_a_circle_of_rooms_is_found_between_other_modules():
+    graph = {
+        "h.a.one": {"h.b.one"},
+        "h.b.one": set(),
+        "h.b.two": {"h.a.two"},
+        "h.a.two": {"h.c"},
+        "h.c": set(),
+    }
+    assert circles(graph) == []
+    assert circles(by_room(graph)) == [("h.a", "h.b")]
 
 
 def test_a_circle_is_found_however_it_is_closed():

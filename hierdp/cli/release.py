@@ -15,7 +15,7 @@ from hierdp.cli.sources import from_tables
 from hierdp.cli.sources import one_hierarchy as one_hierarchy
 from hierdp.cli.sources import regions as regions
 from hierdp.cli.sources import with_regions as with_regions
-from hierdp.record.step import counted
+from hierdp.reports.solved import counted
 
 
 @click.group()

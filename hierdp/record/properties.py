@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hierdp.counts.boxes import boxes_of
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.layout import cells_at, is_cells, is_sizes
 from hierdp.errors import InputError
@@ -102,9 +103,8 @@ def _cell_sums(table: DataFrame, settings: Mapping[str, Any], regions: Regions) 
 
 
 def _box_sums(table: DataFrame, settings: Mapping[str, Any]) -> str:
-    from hierdp.mechanisms.range_query.table import answers_of
-
-    boxes = answers_of(table, settings).source.boxes  # type: ignore[attr-defined]
+    axes = settings["range_query"]["axes"]
+    boxes = boxes_of(table, [axis["bins"] for axis in axes], [axis["name"] for axis in axes])
     counts = table["count"].to_numpy()
     missed = np.abs(boxes.tree.child_sums(counts) - counts[boxes.tree.internal])
     whole = np.issubdtype(counts.dtype, np.integer)

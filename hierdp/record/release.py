@@ -17,7 +17,8 @@ from hierdp.execution import folder, seal
 from hierdp.privacy.budget import Ledger
 from hierdp.privacy.noise import deviation_of
 from hierdp.record import files
-from hierdp.record.step import Proved, Step, counted
+from hierdp.record.step import Proved, Step
+from hierdp.reports.solved import counted
 from hierdp.versions import versions
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
@@ -198,17 +198,6 @@ class Proved:
         """For the manifest, which names the number of problems only if there are several."""
         line = asdict(self)
         return line if self.problems > 1 else {name: line[name] for name in line if name != "problems"}
-
-
-def counted(lines: Iterable[Mapping[str, Any]]) -> tuple[int, int]:
-    """How many problems the lines of a manifest name as proved optimal, and how many in all."""
-    both = [(problems_of(line), bool(line["proved_optimal"])) for line in lines]
-    return sum(number for number, proved in both if proved), sum(number for number, _ in both)
-
-
-def problems_of(line: Mapping[str, Any]) -> int:
-    """How many problems a line of a manifest stands for."""
-    return int(line.get("problems", 1))
 
 
 Problem = tuple[str, Model, Sequence[str]]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from hierdp.privacy.budget import Ledger
 from hierdp.privacy.conversion import PAPERS
-from hierdp.record.step import counted
+from hierdp.reports.solved import counted
 
 if TYPE_CHECKING:
     from pandas import DataFrame

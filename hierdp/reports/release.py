@@ -10,9 +10,9 @@ import numpy as np
 
 from hierdp.counts.layout import is_cells, is_sizes
 from hierdp.privacy.budget import Ledger
-from hierdp.record.step import counted
 from hierdp.reports import figures
 from hierdp.reports.page import Section, budget_section, page, steps_section
+from hierdp.reports.solved import counted
 
 if TYPE_CHECKING:
     from pandas import DataFrame

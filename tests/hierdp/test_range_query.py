@@ -8,12 +8,13 @@ import pytest
 
 from hierdp import SimulatedNoise, release
 from hierdp.counts.axes import Names, Numbers
+from hierdp.counts.boxes import tree_of_boxes
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError
 from hierdp.mechanisms.range_query import METHODS, RangeRelease, range_query
 from hierdp.mechanisms.range_query.plan import best_branching, plan_of
 from hierdp.mechanisms.range_query.repairs import REPAIRS
-from hierdp.mechanisms.range_query.tree import grid_tree, hierarchy_tree, tree_of_boxes
+from hierdp.mechanisms.range_query.tree import grid_tree, hierarchy_tree
 from hierdp.mechanisms.range_query.wavelet import coefficients, counts_of, sensitivity
 from hierdp.privacy.noise import NoisyCounts, Spend, double_geometric_variance
 from hierdp.record.step import NotSolved

@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from hierdp.analysis.consistent import ConsistentVariance
 from hierdp.counts.axes import Axis
+from hierdp.counts.boxes import BoxTree
 from hierdp.errors import InputError
 from hierdp.mechanisms.range_query.boxes import box_covers, box_variances, run_covers
-from hierdp.mechanisms.range_query.tree import BoxTree
 from hierdp.metrics.ranges import box_sums, prefix_sums
 from models.arithmetic.arrays import Floats, Ints
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hierdp.analysis.consistent import ConsistentVariance
-from hierdp.mechanisms.range_query.tree import BoxTree
+from hierdp.counts.boxes import BoxTree
 from models.arithmetic.arrays import Ints
 from models.arithmetic.kernels import kernel
 

@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hierdp.counts.axes import Names
+from hierdp.counts.boxes import BoxTree
 from hierdp.mechanisms.range_query.answers import Answers, Consistent, Covering, RangeAnswers
 from hierdp.mechanisms.range_query.plan import Plan, chosen, plan_of
 from hierdp.mechanisms.range_query.repairs import Repaired, repaired
 from hierdp.mechanisms.range_query.table import LEAST_SQUARES, answers_of, bin_table, told, tree_table
-from hierdp.mechanisms.range_query.tree import BoxTree
 from hierdp.mechanisms.range_query.wavelet import Wavelet, coefficients, counts_of, sensitivity
 from hierdp.mechanisms.words import PERSON
 from hierdp.privacy.budget import Ledger, check_epsilon

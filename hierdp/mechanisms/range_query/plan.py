@@ -18,9 +18,10 @@ from hierdp.analysis.methods import (
 )
 from hierdp.analysis.queries import Regular
 from hierdp.counts.axes import Axis, Names
+from hierdp.counts.boxes import BoxTree, tree_of_boxes
 from hierdp.errors import InputError, listed
 from hierdp.mechanisms.range_query.repairs import REPAIRS
-from hierdp.mechanisms.range_query.tree import BoxTree, grid_tree, hierarchy_tree, tree_of_boxes
+from hierdp.mechanisms.range_query.tree import grid_tree, hierarchy_tree
 from hierdp.privacy.budget import split
 
 BUDGETS = ("equal", "geometric", "optimized")

@@ -9,13 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hierdp.counts.axes import Names
+from hierdp.counts.boxes import BoxTree
 from hierdp.mechanisms.checking import Checking
 from hierdp.mechanisms.range_query.answers import Consistent, Covering
 from hierdp.mechanisms.range_query.mechanism import COEFFICIENTS, level_query, post_process
 from hierdp.mechanisms.range_query.plan import METHODS, Method
 from hierdp.mechanisms.range_query.repairs import REPAIRS
 from hierdp.mechanisms.range_query.table import FROM, answers_of, bin_table, told, tree_table
-from hierdp.mechanisms.range_query.tree import BoxTree, grid_tree
+from hierdp.mechanisms.range_query.tree import grid_tree
 from hierdp.mechanisms.range_query.wavelet import Wavelet, coefficients, counts_of, sensitivity
 from hierdp.mechanisms.words import PERSON
 from hierdp.privacy.expected import Expected, ExpectedSpend

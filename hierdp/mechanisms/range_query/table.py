@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hierdp.counts.axes import Axis, Names, axis_of, tree_order
+from hierdp.counts.boxes import END, FIRST, boxes_of
 from hierdp.errors import InputError
 from hierdp.mechanisms.range_query.answers import Consistent, Covering, RangeAnswers
-from hierdp.mechanisms.range_query.tree import tree_of_boxes
 from hierdp.mechanisms.range_query.wavelet import Wavelet
 from models.arithmetic.arrays import Ints
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 
-FIRST, END, FROM, TO = "first", "end", "from", "to"
-"""After an axis's name: the bins of a node, as numbers (the end not in it), and as people call them."""
+FROM, TO = "from", "to"
+"""After an axis's name: the first and the last bin of a node, as people call them."""
 
 LEAST_SQUARES = "least squares"
 """The repair whose counts have known standard errors; see `repairs` for the others."""
@@ -87,11 +87,7 @@ def answers_of(table: DataFrame, settings: Mapping[str, Any]) -> RangeAnswers:
     if about["answers"] == "wavelet":
         counts = table["count"].to_numpy(float).reshape(shape)
         return RangeAnswers(axes, Wavelet(counts, float(about["variance"])))
-    low, high = (
-        np.stack([table[f"{axis.name}_{what}"].to_numpy(np.int64) for axis in axes], axis=1)
-        for what in (FIRST, END)
-    )
-    boxes = tree_of_boxes(shape, table["level"].to_numpy(), low, high)
+    boxes = boxes_of(table, shape, [axis.name for axis in axes])
     variance = table["noise_variance"].to_numpy(float, na_value=np.nan)
     variance = np.where(np.isnan(variance), np.inf, variance)
     if about["answers"] == "consistent":

@@ -8,45 +8,19 @@ short (Qardaji, Yang & Li 2013, §3.2). In d dimensions each axis is cut so, and
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 
 import numpy as np
 
 from hierdp.analysis.shape import height
 from hierdp.counts.axes import tree_order
+from hierdp.counts.boxes import BoxTree
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError
 from models import Tree
-from models.arithmetic.arrays import Ints
 
 MOST_NODES = 2**27
 """Of a tree: with its counts some ten arrays of a GiB each."""
-
-
-@dataclass(frozen=True, eq=False)
-class BoxTree:
-    """A tree whose nodes are boxes of bins.
-
-    Parameters
-    ----------
-    tree : Tree
-        All leaves are at the last level, a bin each, in C order.
-    shape : tuple of int
-        Bins along each axis.
-    low, high : int64 arrays, shape (nodes, axes)
-        A node holds the bins ``low[v] … high[v] − 1``, along each axis.
-    """
-
-    tree: Tree
-    shape: tuple[int, ...]
-    low: Ints
-    high: Ints
-
-    @property
-    def bins(self) -> int:
-        """How many bins there are."""
-        return prod(self.shape)
 
 
 def grid_tree(shape: tuple[int, ...], b: int) -> BoxTree:
@@ -106,32 +80,6 @@ def hierarchy_tree(hierarchy: Hierarchy) -> BoxTree:
     held = tree.sum_up(np.ones(int(tree.level_sizes[-1]), dtype=np.int64))
     low = np.concatenate([np.cumsum(held[nodes]) - held[nodes] for nodes in _levels(tree)])
     return BoxTree(tree, (int(tree.level_sizes[-1]),), low[:, None], (low + held)[:, None])
-
-
-def tree_of_boxes(shape: tuple[int, ...], level: Ints, low: Ints, high: Ints) -> BoxTree:
-    """The tree again from the boxes of its nodes, level by level, as a written release has them.
-
-    On each level the boxes are all the combinations of some cuts of each axis, in C order.
-
-    Raises
-    ------
-    InputError
-        If they are not the nodes of a tree.
-    """
-    parents: list[Ints] = []
-    above: list[Ints] = []
-    for k in range(int(level.max(initial=-1)) + 1):
-        here = low[level == k]
-        cuts = [np.unique(here[:, axis]) for axis in range(len(shape))]
-        if len(here) != prod(cut.size for cut in cuts):
-            raise InputError(f"the boxes of level {k} are not a grid: this is no released hierarchy")
-        if k:
-            at = [np.searchsorted(a, here[:, axis], "right") - 1 for axis, a in enumerate(above)]
-            parents.append(np.ravel_multi_index(tuple(at), [a.size for a in above]).astype(np.int64))
-        above = cuts
-    if not parents or [cut.size for cut in above] != list(shape):
-        raise InputError("the last level's boxes are not the bins: this is no released hierarchy")
-    return BoxTree(Tree(parents), shape, low, high)
 
 
 def _levels(tree: Tree) -> list[slice]:
