@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from inspect import Parameter, signature
+from pathlib import Path
 from typing import Any
 
 from hierdp.errors import InputError, listed
 from hierdp.mechanisms import MECHANISMS
 from hierdp.mechanisms.kinds import check_options
+from hierdp.privacy.account import Account
 from hierdp.privacy.budget import check_epsilon
-from hierdp.privacy.noise import Noise, check_noise
+from hierdp.privacy.charging import ChargingNoise, check_charged
+from hierdp.privacy.noise import ExactNoise, Noise, check_noise
 from hierdp.record.release import Release
 
 
 def release(
-    source: Any, mechanism: str, *, epsilon: float, noise: Noise | None = None, **options: Any
+    source: Any,
+    mechanism: str,
+    *,
+    epsilon: float,
+    noise: Noise | None = None,
+    account: Account | None = None,
+    **options: Any,
 ) -> Release:
     """Release a table's counts under differential privacy, consistent, and proved optimal.
 
@@ -28,6 +38,9 @@ def release(
     epsilon : float
     noise : Noise, optional
         Exact noise by default. `SimulatedNoise(seed)` is for experiments: the release is not private.
+    account : Account, optional
+        What all releases of the data may cost together: the release is charged to it before noise is drawn,
+        and refused if too little is left. See `hierdp.privacy.account`.
     **options
         The mechanism's own: where the table holds what, the method, how to solve. They are those of
         `hierdp.mechanisms.group_size.from_table`, `hierdp.mechanisms.top_down.from_table`, and so on.
@@ -73,5 +86,25 @@ def release(
         if parameter.default is Parameter.empty and name not in options:
             raise InputError(f"{mechanism} needs {name}")
     check_options(from_table, options)
-    made: Release = from_table(source, epsilon=epsilon, noise=noise, **options)
-    return made
+    if account is None:
+        made: Release = from_table(source, epsilon=epsilon, noise=noise, **options)
+        return made
+    if not isinstance(account, Account):
+        raise InputError(f"account must be an Account(path), not {type(account).__name__}")
+    if noise is not None:
+        raise InputError("an account is for exact noise: what is simulated protects nobody; leave one out")
+    loss, data = MECHANISMS[mechanism].loss(epsilon, options), name_of(source)
+    account.check(loss, data)  # before the table, which may be large, is read
+    charging = ChargingNoise(ExactNoise(), lambda: account.charge(loss, mechanism, data))
+    with charging.failing():
+        made = from_table(source, epsilon=epsilon, noise=charging, **options)
+        check_charged(made.ledger, loss)
+    return replace(made, charge=charging.entry)
+
+
+def name_of(source: Any) -> str | None:
+    """The name of a table: of a file that of the file, of a table in a database its own; None without one."""
+    if isinstance(source, str | Path):
+        return Path(source).name
+    named = getattr(source, "get_name", None)
+    return str(named()) if callable(named) else None

@@ -9,7 +9,7 @@ from typing import Any
 from hierdp.check.result import FAILS, CheckResult
 from hierdp.errors import InputError, listed
 from hierdp.privacy.budget import Ledger, Spend
-from hierdp.record.release import ENTRIES
+from hierdp.record.release import ENTRIES, OPTIONAL
 from hierdp.record.step import Proved
 from hierdp.versions import LIBRARIES
 
@@ -22,7 +22,7 @@ def check_entries(manifest: Mapping[str, Any]) -> Iterator[CheckResult]:
         if not isinstance(told, Mapping):
             yield CheckResult("manifest", FAILS, f"{where} is not a list of entries by name")
             return
-        if strange := sorted(set(told) - set(ours)):
+        if strange := sorted(set(told) - {*ours, *(OPTIONAL if told is manifest else ())}):
             yield CheckResult("manifest", FAILS, f"{where} has {listed(strange)}, which no release has")
             return
         if missing := sorted(set(ours) - set(told)):
@@ -35,6 +35,8 @@ def _parts(manifest: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
     yield "the manifest", manifest, ENTRIES
     yield "'versions'", manifest["versions"], ("python", *LIBRARIES)
     yield "'holds'", manifest["holds"], HOLDS_OF
+    if "account" in manifest:
+        yield "'account'", manifest["account"], ("data", "entry", "digest")
     budget = manifest["budget"]
     spend = [*(field.name for field in fields(Spend)), "standard_deviation"]
     for line in budget["spends"]:

@@ -1,5 +1,6 @@
 """The command line, a file a command."""
 
+from hierdp.cli.account import account
 from hierdp.cli.analyze import analyze
 from hierdp.cli.app import main as main
 from hierdp.cli.audit import audit
@@ -19,5 +20,8 @@ from hierdp.cli.verify import verify
 
 for mechanism in (group_size, count_of_counts, top_down, range_query, clustering):
     release.add_command(mechanism)
-for command in (demo, release, check, query, analyze, verify, audit, bench, reproduce, solvers, mechanisms):
+for command in (
+    *(demo, release, account, check, query, analyze, verify, audit, bench, reproduce),
+    *(solvers, mechanisms),
+):
     main.add_command(command)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from hierdp.mechanisms.words import ENTITY, PERSON, TRIP
+from hierdp.privacy.loss import Loss
 
 if TYPE_CHECKING:
     from hierdp.mechanisms.checking import Checking
@@ -73,6 +74,11 @@ class Mechanism:
         """The function that makes the release."""
         function: Callable[..., Any] = import_module(self.module).from_table
         return function
+
+    def loss(self, epsilon: float, options: Mapping[str, Any]) -> Loss:
+        """The most that a release with these options costs; ε where the module has no ``loss_of``."""
+        own = getattr(import_module(self.module), "loss_of", None)
+        return Loss(epsilon) if own is None else own(epsilon=epsilon, **options)
 
 
 FIORETTO, KUO = "Fioretto & Van Hentenryck 2019", "Kuo et al. 2018"

@@ -41,13 +41,22 @@ def rho_of(epsilon: float, delta: float) -> float:
     >>> round(rho_of(1, 1e-8), 4), round(papers_rho_of(1, 1e-8), 4)
     (0.0172, 0.0132)
     """
+    u = best_order(epsilon, delta)
     with localcontext() as context:
         context.prec = DIGITS
-        budget, log = Decimal(epsilon), -Decimal(delta).ln()
-        u = _order(budget, log)
-        gained, back, lost = _log_of_1_plus(1 / u), _log_of_1_plus(u) / u, log / u
-        rho = budget + gained + back - lost
-        return below(Fraction(max(Decimal(0), rho - (budget + gained + back + lost) * SLACK) / (1 + u)))
+        return below(Fraction(max(Decimal(0), divergence_of(epsilon, delta, u)) / (1 + u)))
+
+
+def divergence_of(epsilon: float, delta: float, u: Decimal) -> Decimal:
+    """The largest Rényi divergence of order α = 1 + u that gives (ε, δ)-DP; a lower bound, 0 or less if none.
+
+    ε + ln(1 + 1/u) + ln(1 + u)/u − ln(1/δ)/u: Canonne, Kamath & Steinke 2020, Proposition 12.
+    """
+    with localcontext() as context:
+        context.prec = DIGITS
+        gained, back = _log_of_1_plus(1 / u), _log_of_1_plus(u) / u
+        budget, lost = Decimal(epsilon), -Decimal(delta).ln() / u
+        return budget + gained + back - lost - (budget + gained + back + lost) * SLACK
 
 
 def _log_of_1_plus(x: Decimal) -> Decimal:
@@ -55,8 +64,8 @@ def _log_of_1_plus(x: Decimal) -> Decimal:
     return (1 + x).ln() if x > Decimal("1e-8") else 2 * x / (2 + x)
 
 
-def _order(budget: Decimal, log: Decimal) -> Decimal:
-    """u = α − 1 of the best Rényi order α.
+def best_order(epsilon: float, delta: float) -> Decimal:
+    """u = α − 1 of the Rényi order α at which (ε, δ) allows the largest ρ.
 
     For a given ρ, δ is least where (2α − 1)ρ = ε − ln(1 − 1/α). With that ρ,
 
@@ -66,6 +75,7 @@ def _order(budget: Decimal, log: Decimal) -> Decimal:
     """
     with localcontext() as context:
         context.prec = 30
+        budget, log = Decimal(epsilon), -Decimal(delta).ln()
         low = min(log / 4, (log / (2 * budget)).sqrt())
         high = min(3 * log / budget + 1, log.exp())
         while high / low > Decimal("1.0000000000001"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import platform
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError
 from hierdp.execution import folder, seal
+from hierdp.privacy.account import Entry
 from hierdp.privacy.budget import Ledger
 from hierdp.privacy.noise import deviation_of
 from hierdp.record import files
@@ -29,7 +31,10 @@ ENTRIES = (
     *("title", "note", "mechanism", "warning", "created", "budget", "settings", "taken_as_public", "holds"),
     *("standard_errors", "solved", "all_proved_optimal", "csv_safe", "versions"),
 )
-"""What every manifest has, and nothing else."""
+"""What every manifest has, and nothing else but `OPTIONAL`."""
+
+OPTIONAL = ("account",)
+"""What a manifest may have."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -55,6 +60,8 @@ class Release:
     taken_as_public : mapping of str to str
         What the publisher says, in words, of where public facts such as the regions come from. Nothing in a
         release depends on it.
+    charge : Entry, optional
+        Where it is in the account that it was charged to.
     """
 
     mechanism: str
@@ -65,6 +72,7 @@ class Release:
     without_arrays: tuple[Proved, ...] = ()
     regions: Mapping[str, Hierarchy] = field(default_factory=dict)
     taken_as_public: Mapping[str, str] = field(default_factory=dict)
+    charge: Entry | None = None
 
     def __repr__(self) -> str:
         """In a line: the tables are long."""
@@ -120,6 +128,7 @@ class Release:
             "solved": [line.line for line in self.proved],
             "all_proved_optimal": all(line.proved_optimal for line in self.proved),
             "csv_safe": csv_safe,
+            **({} if self.charge is None else {"account": self.charge.as_dict()}),
             "versions": {"python": platform.python_version(), **dict(versions())},
         }
 
@@ -163,9 +172,13 @@ class Release:
             If the disk is full or the like; nothing is left under the name.
         """
         check_words(title=title, note=note)
-        with folder.appearing(Path(path), overwrite) as aside:
+        with self.failing(), folder.appearing(Path(path), overwrite) as aside:
             self.fill(aside, report, proofs, title, note, csv_safe)
         return Path(path)
+
+    def failing(self) -> AbstractContextManager[None]:
+        """Says in the account, if there is one, that what is inside failed."""
+        return nullcontext() if self.charge is None else self.charge.failing()
 
     def fill(
         self,
@@ -176,7 +189,10 @@ class Release:
         note: str | None = None,
         csv_safe: bool = False,
     ) -> str:
-        """Write the files of `write` into a folder that exists, and seal it; returns its fingerprint."""
+        """Write the files of `write` into a folder that exists, and seal it; returns its fingerprint.
+
+        The account, if there is one, has the fingerprint before the folder gets its name.
+        """
         manifest = self.manifest(title, note, csv_safe)
         if report:
             from hierdp.reports.release import release_report
@@ -185,7 +201,10 @@ class Release:
             (into / files.REPORT).write_text(text, encoding="utf-8", newline="\n")
         if proofs:
             write_proofs(self, into)
-        return write_tables(self, manifest, into)
+        fingerprint = write_tables(self, manifest, into)
+        if self.charge is not None:
+            self.charge.written(fingerprint)
+        return fingerprint
 
 
 def check_words(**words: str | None) -> None:

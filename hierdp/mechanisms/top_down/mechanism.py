@@ -31,7 +31,8 @@ from hierdp.mechanisms.top_down.levels import (
 from hierdp.mechanisms.top_down.repairs import METHODS, Method
 from hierdp.mechanisms.top_down.unit import ONE_TRIP, Unit, root_of
 from hierdp.privacy.budget import Ledger, Spend, check_delta, check_epsilon, split
-from hierdp.privacy.conversion import CONVERSIONS, TIGHTER
+from hierdp.privacy.conversion import CONVERSIONS, TIGHTER, rho_of
+from hierdp.privacy.loss import PERSON, ROW, Loss
 from hierdp.privacy.noise import ExactNoise, Noise, deviation_of
 from hierdp.record.release import Release
 from hierdp.record.step import Solving, Step
@@ -78,6 +79,24 @@ def from_table(
     public = [Axis.of(axis).hierarchy for axis in axes.values()]
     made = top_down(data, epsilon, delta, noise, method, unit, shares, first, solver)
     return made.taking_as_public(regions=regions_from(*public))
+
+
+def loss_of(
+    *,
+    epsilon: float,
+    delta: float,
+    method: str = "InfTDA",
+    trips: int = 1,
+    distinct: bool = False,
+    bounded: bool = True,
+    **_: Any,
+) -> Loss:
+    """The most that `from_table` costs with these options; the others have no say in it."""
+    unit = Unit(trips, distinct, bounded)
+    who = ROW if unit.trips == 1 else PERSON
+    if method == "SH":
+        return Loss(epsilon, None, check_delta(delta), who, bounded)
+    return Loss(None, rho_of(check_epsilon(epsilon), check_delta(delta)), 0.0, who, bounded)
 
 
 def top_down(

@@ -1,0 +1,422 @@
+"""What all releases of a data set may cost together, and what they have cost: kept in a file beside the data.
+
+A release is charged before it draws noise, for the most that it may cost, and is refused if that is more than
+what is left. What fails afterwards, or is killed, stays charged: some of its noise may have been drawn.
+
+How losses add up. The account allows ε, and δ of which a part may be set aside for releases that take some of
+δ by themselves. A release is allowed if, all charged before included, either
+
+- the sum of all pure losses is at most ε, and none is a ρ; or
+- the Rényi divergences of order α add up to what α and the rest of δ allow within ε,
+
+and the δ taken by releases themselves add up to at most the part set aside. α is fixed when the account is
+opened, as are both parts of δ, since what is released next may depend on what was released before: with fixed
+parts both rules hold for releases chosen so (Rogers, Roth, Ullman & Vadhan 2016; Feldman & Zrnic 2021). They
+hold together, too: outcomes that end under the first rule are bounded by e^ε each, those that do not by the
+second, whose sums can only have grown. Outside events of chance at most the part set aside, releases that
+take of δ are as pure ones (Kairouz, Oh & Viswanath 2015).
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from hierdp.errors import InputError
+from hierdp.privacy import chain
+from hierdp.privacy.budget import check_delta, check_epsilon
+from hierdp.privacy.conversion import best_order, divergence_of
+from hierdp.privacy.loss import PERSON, ROW, Loss
+from hierdp.privacy.rounding import below
+
+FORMAT = 1
+
+OPENED, CHARGED, WRITTEN, FAILED = "opened", "charged", "written", "failed"
+"""What a line of the file can say."""
+
+NOT_FINISHED = "not finished"
+"""Of a release that is charged and neither written nor failed: it still runs, or was killed."""
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What an account is for, and how much it allows: its first line.
+
+    Attributes
+    ----------
+    data : str
+        The data set's name.
+    epsilon, delta : float
+        δ may be 0: then only ε-DP releases are taken.
+    set_aside : float
+        The part of `delta` for releases that take of it by themselves, such as a stability histogram.
+    unit : str
+        Whom it protects: "row", or "person" (a person with several rows).
+    replaces : bool
+        Whether one in place of another is protected, not one more or less.
+    """
+
+    data: str
+    epsilon: float
+    delta: float = 0.0
+    set_aside: float = 0.0
+    unit: str = ROW
+    replaces: bool = False
+
+    def __post_init__(self) -> None:
+        """Check them."""
+        if not isinstance(self.data, str) or not self.data.strip():
+            raise InputError("the account needs the name of its data set")
+        object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
+        if self.delta != 0:
+            object.__setattr__(self, "delta", check_delta(self.delta))
+        if not 0 <= self.set_aside <= self.delta:
+            raise InputError(f"set_aside is {self.set_aside}: it must lie between 0 and delta, {self.delta}")
+        if self.unit not in (ROW, PERSON):
+            raise InputError(f"the unit is {self.unit!r}: it must be {ROW!r} or {PERSON!r}")
+
+    @property
+    def rest(self) -> float:
+        """The part of δ that turns Rényi divergences into ε."""
+        return below(Fraction(self.delta) - Fraction(self.set_aside))
+
+
+@dataclass(frozen=True)
+class Charge:
+    """A release in an account.
+
+    Attributes
+    ----------
+    entry : int
+        Its line.
+    at : str
+        When, as an ISO 8601 time in UTC.
+    what : str
+        The mechanism.
+    loss : Loss
+        What it is charged.
+    state : str
+        "written", "failed" or "not finished".
+    fingerprint : str or None
+        Of the release that was written; of several writings the last.
+    digest : str
+        Of its line.
+    """
+
+    entry: int
+    at: str
+    what: str
+    loss: Loss
+    state: str
+    fingerprint: str | None
+    digest: str
+
+
+@dataclass(frozen=True)
+class Statement:
+    """All that an account says.
+
+    Attributes
+    ----------
+    terms : Terms
+    order : Decimal
+        α − 1, 0 where δ is 0.
+    charges : tuple of Charge
+    digest : str
+        Of the last line: who keeps it elsewhere sees whether the account was made anew.
+    """
+
+    terms: Terms
+    order: Decimal
+    charges: tuple[Charge, ...]
+    digest: str
+
+    @property
+    def losses(self) -> list[Loss]:
+        """Of all charges."""
+        return [charge.loss for charge in self.charges]
+
+    @property
+    def divergence(self) -> Fraction:
+        """The sum of all Rényi divergences."""
+        return sum((Fraction(loss.divergence(self.order)) for loss in self.losses), Fraction(0))
+
+    @property
+    def allowed(self) -> Fraction:
+        """The largest sum of Rényi divergences; negative where δ allows none."""
+        if not self.terms.rest:
+            return Fraction(-1)
+        return Fraction(divergence_of(self.terms.epsilon, self.terms.rest, self.order))
+
+    @property
+    def pure(self) -> Fraction | None:
+        """The sum of ε, where all losses are pure."""
+        if any(loss.rho is not None for loss in self.losses):
+            return None
+        return sum((Fraction(loss.epsilon or 0) for loss in self.losses), Fraction(0))
+
+    @property
+    def taken(self) -> Fraction:
+        """The δ that releases took by themselves."""
+        return sum((Fraction(loss.delta) for loss in self.losses), Fraction(0))
+
+    @property
+    def share(self) -> float:
+        """How much of what is allowed is spent, by the rule that leaves more; 1 is all of it."""
+        parts = [] if self.pure is None else [self.pure / Fraction(self.terms.epsilon)]
+        if self.terms.rest and self.allowed > 0:
+            parts.append(self.divergence / self.allowed)
+        return float(min(parts))
+
+    @property
+    def left_epsilon(self) -> float:
+        """The largest ε of a further pure release, by the first rule, or the second where a ρ was spent."""
+        if self.pure is not None:
+            return max(0.0, below(Fraction(self.terms.epsilon) - self.pure))
+        return max(0.0, below(self.allowed - self.divergence))  # its divergence is at most its ε
+
+    @property
+    def left_rho(self) -> float:
+        """The largest ρ of a further zCDP release."""
+        if not self.terms.rest:
+            return 0.0
+        left = (self.allowed - self.divergence) / (1 + Fraction(self.order))
+        return max(0.0, below(left / (1 + Fraction(1, 10**30))))
+
+    @property
+    def left_delta(self) -> float:
+        """What is left of the part of δ set aside."""
+        return below(Fraction(self.terms.set_aside) - self.taken)
+
+    def holds(self) -> bool:
+        """Whether the charges are within what is allowed."""
+        if self.taken > Fraction(self.terms.set_aside):
+            return False
+        within = self.pure is not None and self.pure <= Fraction(self.terms.epsilon)
+        return within or (bool(self.terms.rest) and self.divergence <= self.allowed)
+
+    def with_charge(self, loss: Loss) -> Statement:
+        """As if a release were charged for."""
+        more = Charge(0, "", "", loss, NOT_FINISHED, None, "")
+        return Statement(self.terms, self.order, (*self.charges, more), self.digest)
+
+
+class Account:
+    """An account in a file, which `open_account` makes.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    data : str, optional
+        The name of the data that are released; it must be the account's. Default: the name of the table that
+        a release reads.
+
+    Examples
+    --------
+    >>> import tempfile, pandas as pd
+    >>> from hierdp import release
+    >>> homes = pd.DataFrame({"state": ["A", "A", "A", "B"], "home": [1, 1, 2, 3]})
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> account = open_account(f"{folder.name}/homes.account", data="homes", epsilon=1)
+    >>> about = {"levels": ["state"], "group": ["home"], "max_size": 3, "account": account}
+    >>> made = release(homes, "group-size", epsilon=0.75, **about)
+    >>> account.statement().left_epsilon
+    0.25
+    >>> release(homes, "group-size", epsilon=0.5, **about)
+    Traceback (most recent call last):
+    hierdp.errors.InputError: ... has ε = 0.25 left, and this release costs ε = 0.5: nothing is released
+    >>> folder.cleanup()
+    """
+
+    def __init__(self, path: str | Path, data: str | None = None) -> None:
+        self.path, self.data = Path(path), data
+
+    def statement(self) -> Statement:
+        """What the file says now.
+
+        Raises
+        ------
+        InputError
+            If it is missing, no account, changed or cut short.
+        """
+        return _statement(self.path, chain.read(self.path))
+
+    def check(self, loss: Loss, data: str | None = None) -> None:
+        """That a release fits, as things are; it may be refused still when it is charged.
+
+        Raises
+        ------
+        InputError
+            If it does not, or the account is of other data or another unit, or cannot be written to.
+        """
+        with chain.appending(self.path) as (entries, _):
+            self._fits(entries, loss, data)
+
+    def charge(self, loss: Loss, what: str, data: str | None = None, **about: Any) -> Entry:
+        """Charge a release, on the disk when this returns. To be called before noise is drawn.
+
+        Parameters
+        ----------
+        loss : Loss
+            The most that it costs.
+        what : str
+            The mechanism.
+        data : str, optional
+            The name of its data, if the account was not told.
+        **about
+            Public facts to be kept with the charge.
+
+        Raises
+        ------
+        InputError
+            See `check`; then nothing is charged.
+        """
+        with chain.appending(self.path) as (entries, append):
+            charged = self._fits(entries, loss, data)
+            line = append({"kind": CHARGED, "what": what, "loss": charged.as_dict(), **about})
+        return Entry(self, line, entries[0]["data"])
+
+    def _fits(self, entries: Sequence[chain.Entry], loss: Loss, data: str | None) -> Loss:
+        """The loss by the account's own relation."""
+        now = _statement(self.path, entries)
+        charged = _of(now.terms, loss, self.data or data, self.path)
+        if not now.with_charge(charged).holds():
+            raise InputError(f"{self.path} has {_left(now, charged)}: nothing is released")
+        return charged
+
+    def add(self, kind: str, entry: int, **about: Any) -> None:
+        """What became of a charge."""
+        with chain.appending(self.path) as (_, append):
+            append({"kind": kind, "charge": entry, **about})
+
+
+class Entry:
+    """A charge that was made, to say what becomes of it."""
+
+    def __init__(self, account: Account, line: Mapping[str, Any], data: str) -> None:
+        self.account, self.data = account, data
+        self.number, self.digest = int(line["entry"]), str(line["digest"])
+
+    def written(self, fingerprint: str) -> None:
+        """The release is in a folder, which is about to get its name."""
+        self.account.add(WRITTEN, self.number, fingerprint=fingerprint)
+
+    def failed(self, failure: BaseException) -> None:
+        """What came after the charge failed. If that cannot be written, the release stays "not finished"."""
+        with suppress(OSError, InputError):
+            self.account.add(FAILED, self.number, why=type(failure).__name__)
+
+    @contextmanager
+    def failing(self) -> Iterator[None]:
+        """Say so if what is inside fails; the error goes on."""
+        try:
+            yield
+        except BaseException as failure:
+            self.failed(failure)
+            raise
+
+    def as_dict(self) -> dict[str, Any]:
+        """For the manifest."""
+        return {"data": self.data, "entry": self.number, "digest": self.digest}
+
+
+def open_account(path: str | Path, data: str, epsilon: float, delta: float = 0.0, **terms: Any) -> Account:
+    """Make an account.
+
+    Parameters
+    ----------
+    path : path
+        A file that does not exist. ``NAME.head`` beside it belongs to it.
+    data : str
+        The data set's name: the file name of the table, as a release reads it, or any other.
+    epsilon, delta : float
+        What all releases may cost together.
+    **terms
+        `set_aside`, `unit` and `replaces` of `Terms`.
+
+    Raises
+    ------
+    InputError
+        If a term is out of its range, or no file can be made there.
+    """
+    agreed = Terms(data, epsilon, delta, **terms)
+    order = str(best_order(agreed.epsilon, agreed.rest)) if agreed.rest else "0"
+    about = {name: getattr(agreed, name) for name in Terms.__dataclass_fields__}
+    named = {"kind": OPENED, "format": FORMAT, "id": secrets.token_hex(8)}
+    chain.create(Path(path), {**named, **about, "order": order})
+    return Account(path, data)
+
+
+def _statement(path: Path, entries: Sequence[chain.Entry]) -> Statement:
+    """What lines say together.
+
+    Raises
+    ------
+    InputError
+        If they are none of an account.
+    """
+    try:
+        first, *others = entries
+        if (first["kind"], first["format"]) != (OPENED, FORMAT):
+            raise ValueError
+        terms = Terms(**{name: first[name] for name in Terms.__dataclass_fields__})
+        charges: dict[int, Charge] = {}
+        for line in others:
+            if line["kind"] == CHARGED:
+                about = line["entry"], line["at"], line["what"], Loss(**line["loss"])
+                charges[line["entry"]] = Charge(*about, NOT_FINISHED, None, line["digest"])
+            elif line["kind"] in (WRITTEN, FAILED):
+                charges[line["charge"]] = _after(charges[line["charge"]], line)
+            else:
+                raise ValueError
+        order = Decimal(first["order"])
+    except (ValueError, KeyError, TypeError, ArithmeticError):
+        raise InputError(f"{path} is no account of this version of hierdp") from None
+    return Statement(terms, order, tuple(charges.values()), entries[-1]["digest"])
+
+
+def _after(charge: Charge, line: chain.Entry) -> Charge:
+    fingerprint = line.get("fingerprint", charge.fingerprint)
+    return Charge(charge.entry, charge.at, charge.what, charge.loss, line["kind"], fingerprint, charge.digest)
+
+
+def _of(terms: Terms, loss: Loss, data: str | None, path: Path) -> Loss:
+    """A loss as an account counts it."""
+    if data is None:
+        raise InputError(f"{path} is of {terms.data!r}: say the name of the data that are released, too")
+    if data != terms.data:
+        raise InputError(
+            f"{path} is of {terms.data!r}, and {data!r} is released. If both are of the same people, "
+            "give the data that name"
+        )
+    if loss.unit != terms.unit:
+        raise InputError(
+            f"{path} protects a {terms.unit}, and this release a {loss.unit}: they do not add up. Take an "
+            "account of that unit"
+        )
+    if terms.replaces:
+        return loss.of_a_replacement()
+    if loss.replaces:
+        raise InputError(
+            f"{path} protects whether a {terms.unit} is in the data at all, and this release takes the total "
+            "as public: release with --unbounded, or take an account opened with --replaces"
+        )
+    return loss
+
+
+def _left(now: Statement, loss: Loss) -> str:
+    if Fraction(loss.delta) > Fraction(now.left_delta):
+        return (
+            f"δ = {now.left_delta:g} left of what was set aside of it, and this release takes "
+            f"{loss.delta:g} by itself"
+        )
+    if loss.rho is not None:
+        return f"ρ = {now.left_rho:.6g} left, and this release costs ρ = {loss.rho:.6g}"
+    return f"ε = {now.left_epsilon:.6g} left, and this release costs ε = {loss.epsilon:.6g}"

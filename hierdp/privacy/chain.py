@@ -1,0 +1,278 @@
+"""An append-only file of JSON lines, each with the digest of itself and of the one before.
+
+Beside it lies ``NAME.head``, which says how many lines there are and the last one's digest. A changed line
+breaks the chain; a file cut short, even after a whole line, has fewer lines than its head. A line counts from
+the moment it is whole, its line feed included: writers sync it to the disk before they go on, so that what
+they do next is never done without it. What a killed writer left of a line never counted, and is removed.
+
+Writers and readers take turns by a lock of the system's on the file (``flock``), which ends with its process.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import hashlib
+import json
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from hierdp.errors import InputError
+from hierdp.execution import exchange
+
+Entry = dict[str, Any]
+
+NOTHING = "0" * 64
+"""The digest before the first line."""
+
+WAIT_SECONDS = 60
+"""For others to be done with a file: each holds it for the time of a line."""
+
+MOST_BYTES = 100_000_000
+
+
+def create(path: Path, first: Mapping[str, Any]) -> None:
+    """Make a file with its first line.
+
+    Raises
+    ------
+    InputError
+        If there is something of that name, or no file can be made there.
+    """
+    if os.path.lexists(path):
+        raise InputError(f"{path} exists and is kept; choose another name")
+    if not path.absolute().parent.is_dir():
+        raise InputError(f"there is no folder {path.absolute().parent} to put {path.name} in; make it first")
+    line, digest = _line(first, 0, NOTHING)
+    aside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+        try:
+            _write(descriptor, line)
+            _set_head(path, 1, digest)
+            exchange.rename_to_free_name(aside, path)
+            _sync_folder(path)
+        finally:
+            os.close(descriptor)
+    except FileExistsError:
+        raise InputError(f"{path} exists and is kept; choose another name") from None
+    except OSError as refused:
+        if refused.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+            raise InputError(f"{path} cannot be made ({refused.strerror}); choose another folder") from None
+        raise
+    finally:
+        with suppress(OSError):
+            aside.unlink()
+
+
+def read(path: Path) -> list[Entry]:
+    """All lines, first to last, when no one is writing.
+
+    Raises
+    ------
+    InputError
+        If the file is missing, was changed or cut short.
+    """
+    with _locked(path, write=False) as descriptor:
+        return _entries(path, descriptor)[0]
+
+
+@contextmanager
+def appending(path: Path) -> Iterator[tuple[list[Entry], Callable[[Mapping[str, Any]], Entry]]]:
+    """All lines, and a function that adds one, while no one else reads or writes.
+
+    When that function returns, the line is on the disk. When it fails, as on a full disk, there is no such
+    line, or, if only the head could not be written, there is; the caller must not go on.
+
+    Raises
+    ------
+    InputError
+        See `read`; or if the file cannot be written to.
+    """
+    with _locked(path, write=True) as descriptor:
+        entries, whole = _entries(path, descriptor)
+        _check_writable(path)
+        os.ftruncate(descriptor, whole)  # what a killed writer left of a line
+
+        def append(what: Mapping[str, Any]) -> Entry:
+            line, digest = _line(what, len(entries), entries[-1]["digest"])
+            _write(descriptor, line)
+            entries.append(json.loads(line))
+            _set_head(path, len(entries), digest)
+            return entries[-1]
+
+        yield entries, append
+
+
+def _line(what: Mapping[str, Any], number: int, previous: str) -> tuple[bytes, str]:
+    at = datetime.now(UTC).isoformat(timespec="seconds")
+    told = {"entry": number, "at": at, **what, "previous": previous}
+    digest = _digest(told)
+    return (_text({**told, "digest": digest}) + "\n").encode(), digest
+
+
+def _text(entry: Mapping[str, Any]) -> str:
+    return json.dumps(entry, ensure_ascii=False)
+
+
+def _digest(told: Mapping[str, Any]) -> str:
+    text = json.dumps({name: told[name] for name in told if name != "digest"}, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _entries(path: Path, descriptor: int) -> tuple[list[Entry], int]:
+    """All whole lines, checked, and where the last one ends."""
+    size = os.fstat(descriptor).st_size
+    if size > MOST_BYTES:
+        raise InputError(f"{path} has {size:,} bytes: it is no account")
+    text = os.pread(descriptor, size, 0)
+    whole = text.rfind(b"\n") + 1
+    entries: list[Entry] = []
+    previous = NOTHING
+    for number, line in enumerate(text[:whole].split(b"\n")[:-1]):
+        try:
+            entry = json.loads(line)
+            fits = (entry["entry"], entry["previous"], entry["digest"]) == (number, previous, _digest(entry))
+            fits = fits and line == _text(entry).encode()
+        except (ValueError, KeyError, TypeError):
+            fits = False
+        if not fits:
+            raise InputError(
+                f"line {number + 1} of {path} was changed, moved or is none of hierdp's: the account is not "
+                "to be relied on. Put back the copy that you trust, with its .head file"
+            )
+        entries.append(entry)
+        previous = entry["digest"]
+    _check_head(path, entries)
+    return entries, whole
+
+
+def _head(path: Path) -> Path:
+    return path.with_name(f"{path.name}.head")
+
+
+def _check_head(path: Path, entries: list[Entry]) -> None:
+    """That no line is missing at the end. One that a killed writer left without a head counts."""
+    head = _head(path)
+    try:
+        told = json.loads(head.read_text(encoding="utf-8"))
+        lines, digest = int(told["lines"]), str(told["digest"])
+    except FileNotFoundError:
+        raise InputError(f"{head} is missing, which says how long {path.name} is; put it back") from None
+    except (OSError, ValueError, KeyError, TypeError):
+        raise InputError(f"{head} cannot be read, which says how long {path.name} is; put it back") from None
+    if len(entries) < lines:
+        raise InputError(
+            f"{path} was cut short: it has {len(entries)} lines and had {lines}. Put back the whole file"
+        )
+    if not lines > 0 or entries[lines - 1]["digest"] != digest:
+        raise InputError(f"{path} and {head.name} do not belong together; put back the two that do")
+
+
+def _set_head(path: Path, lines: int, digest: str) -> None:
+    head = _head(path)
+    aside = head.with_name(f".{head.name}.{os.getpid()}")
+    try:
+        descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+        try:
+            _write(descriptor, (json.dumps({"lines": lines, "digest": digest}) + "\n").encode())
+        finally:
+            os.close(descriptor)
+        os.replace(aside, head)
+    except BaseException:
+        with suppress(OSError):
+            aside.unlink()
+        raise
+    _sync_folder(path)
+
+
+def _write(descriptor: int, text: bytes) -> None:
+    """All of a text at the end, on the disk when this returns; or none of it."""
+    before = os.fstat(descriptor).st_size
+    try:
+        done = os.pwrite(descriptor, text, before)
+        while done < len(text):  # a disk that is nearly full
+            done += os.pwrite(descriptor, text[done:], before + done)
+        os.fsync(descriptor)
+    except BaseException:
+        with suppress(OSError):
+            os.ftruncate(descriptor, before)
+            os.fsync(descriptor)
+        raise
+
+
+def _sync_folder(path: Path) -> None:
+    descriptor = os.open(path.absolute().parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        with suppress(OSError):  # some disks cannot
+            os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _check_writable(path: Path) -> None:
+    """That a line and its head could be written; a file that nobody may write to is closed, also to root."""
+    for file in (path, _head(path)):
+        if not file.stat().st_mode & 0o222 or not os.access(file, os.W_OK):
+            raise InputError(f"{file} is read-only: nothing can be charged to it, so nothing is released")
+    if not os.access(path.absolute().parent, os.W_OK | os.X_OK):
+        raise InputError(f"the folder of {path} is read-only: nothing can be charged, so nothing is released")
+
+
+@contextmanager
+def _locked(path: Path, write: bool) -> Iterator[int]:
+    """A descriptor of the file, locked until this ends."""
+    descriptor = _lock(path, write)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _lock(path: Path, write: bool) -> int:
+    started = time.monotonic()
+    while time.monotonic() - started < WAIT_SECONDS:
+        descriptor = _opened(path, write)
+        try:
+            if _is_ours(path, descriptor, write):
+                return descriptor
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)
+        time.sleep(0.01)
+    raise InputError(f"another process has held {path} for a minute; see whether it is stopped")
+
+
+def _opened(path: Path, write: bool) -> int:
+    try:
+        if path.is_dir():
+            raise InputError(f"{path} is a folder, not an account's file")
+        return os.open(path, (os.O_RDWR if write else os.O_RDONLY) | os.O_CLOEXEC)
+    except FileNotFoundError:
+        raise InputError(f"there is no account {path}; open one with `hierdp account open`") from None
+    except OSError as refused:
+        if refused.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+            raise InputError(
+                f"{path} cannot be {'written to' if write else 'read'} ({refused.strerror})"
+            ) from None
+        raise
+
+
+def _is_ours(path: Path, descriptor: int, write: bool) -> bool:
+    """Whether the lock was free, and the file is still the one of that name."""
+    try:
+        fcntl.flock(descriptor, (fcntl.LOCK_EX if write else fcntl.LOCK_SH) | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError as unable:
+        raise InputError(
+            f"the disk of {path} has no locks ({unable.strerror}), so two releases could spend the same "
+            "budget; keep the account on another disk"
+        ) from None
+    return path.exists() and os.path.samestat(os.fstat(descriptor), path.stat())

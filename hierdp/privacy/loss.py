@@ -1,0 +1,85 @@
+"""What a release may cost, said before it draws noise, and how the losses of several releases add up."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from decimal import Decimal, localcontext
+from typing import Any, Self
+
+from hierdp.privacy.conversion import DIGITS
+
+ROW, PERSON = "row", "person"
+"""What a guarantee protects: one counted row, or a person with all of their rows."""
+
+UPWARDS = Decimal(10) ** (20 - DIGITS)
+"""Added to a divergence for the rounding of its terms, of which the largest is about 1."""
+
+
+@dataclass(frozen=True)
+class Loss:
+    """The most that a release costs.
+
+    Attributes
+    ----------
+    epsilon : float or None
+        Pure loss; with `delta` over 0, that of an (ε, δ)-DP release.
+    rho : float or None
+        The zCDP loss; one of `epsilon` and `rho` is None.
+    delta : float
+        What the release takes of δ by itself, such as a stability histogram.
+    unit : str
+        Whom it protects: `ROW` or `PERSON`.
+    replaces : bool
+        Whether its neighbouring tables have one in place of another, not one more or less.
+    """
+
+    epsilon: float | None = None
+    rho: float | None = None
+    delta: float = 0.0
+    unit: str = ROW
+    replaces: bool = False
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        return asdict(self)
+
+    @property
+    def in_words(self) -> str:
+        """Such as "ε = 0.5"."""
+        if self.rho is not None:
+            return f"ρ = {self.rho:.6g}"
+        return f"ε = {self.epsilon:g}" + (f", δ = {self.delta:g}" if self.delta else "")
+
+    def of_a_replacement(self) -> Self:
+        """The loss if one is replaced by another: one leaves and one joins, where this is of one such change.
+
+        Two changes cost 2ε, or 4ρ (Bun & Steinke 2016), or 2ε and δ(1 + e^ε).
+        """
+        if self.replaces:
+            return self
+        if self.rho is not None:
+            return type(self)(None, 4 * self.rho, 0.0, self.unit, True)
+        assert self.epsilon is not None
+        more = math.nextafter(self.delta * (1 + math.exp(min(self.epsilon, 700))) * (1 + 1e-12), math.inf)
+        return type(self)(2 * self.epsilon, None, min(1.0, more) if self.delta else 0.0, self.unit, True)
+
+    def divergence(self, u: Decimal) -> Decimal:
+        """The Rényi divergence of order 1 + u, or more; of an (ε, δ)-DP release outside an event of chance δ.
+
+        Of ρ-zCDP it is (1 + u)ρ. Of ε-DP it is largest for randomized response, which tells the truth with
+        odds e^ε (Bun & Steinke 2016), and at most ε and (1 + u)ε²/2. An (ε, δ)-DP release is as
+        one of ε-DP but for an event of chance δ (Kairouz, Oh & Viswanath 2015).
+        """
+        with localcontext() as context:
+            context.prec = DIGITS
+            if self.rho is not None:
+                return (1 + u) * Decimal(self.rho) * (1 + UPWARDS)
+            assert self.epsilon is not None
+            epsilon = Decimal(self.epsilon)
+            most = min(epsilon, (1 + u) * epsilon**2 / 2 * (1 + UPWARDS))
+            if epsilon * (1 + u) > 1000:  # where the formula gives ε, to all digits that matter
+                return most
+            truth = (-epsilon).exp()
+            odds = ((u * epsilon).exp() + (-(1 + u) * epsilon).exp()) / (1 + truth)
+            return min(most, (odds.ln() + UPWARDS) / u)

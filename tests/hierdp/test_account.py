@@ -1,0 +1,676 @@
+"""The account across releases: what adds up to what, when it is charged, and what it stands."""
+
+import errno
+import json
+import math
+import os
+import re
+import signal
+import threading
+from contextlib import suppress
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from hierdp import SimulatedNoise, release
+from hierdp.check import FAILS, check
+from hierdp.cli import main
+from hierdp.errors import InputError
+from hierdp.execution import seal
+from hierdp.mechanisms import MECHANISMS
+from hierdp.mechanisms.top_down import loss_of
+from hierdp.privacy import chain
+from hierdp.privacy.account import Account, open_account
+from hierdp.privacy.conversion import best_order, rho_of
+from hierdp.privacy.loss import PERSON, Loss
+from hierdp.privacy.noise import ExactNoise
+
+HOMES = pd.DataFrame({"state": ["A", "A", "A", "B"], "home": [1, 1, 2, 3]})
+SIZES = {"levels": ["state"], "group": ["home"], "max_size": 3}
+TRIPS = pd.DataFrame({"o": ["a", "b", "a"], "d": ["a", "a", "b"]})
+AXES = {"axes": {"o": ["o"], "d": ["d"]}}
+
+
+@pytest.fixture
+def opened(tmp_path):
+    def make(epsilon=1.0, delta=0.0, name="homes.account", **terms):
+        return open_account(tmp_path / name, "homes", epsilon, delta, **terms)
+
+    return make
+
+
+def states(account):
+    return [charge.state for charge in account.statement().charges]
+
+
+# What adds up to what
+
+
+def renyi(p, q, alpha):
+    """The Rényi divergence of two laws on finitely many outcomes, given by logarithms."""
+    p, q = p - np.logaddexp.reduce(p), q - np.logaddexp.reduce(q)
+    return np.logaddexp.reduce(alpha * p + (1 - alpha) * q) / (alpha - 1)
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.3, 1.0, 4.0])
+@pytest.mark.parametrize("u", [0.2, 1.0, 7.5, 40.0])
+def test_the_divergence_of_a_pure_loss_is_that_of_randomized_response(epsilon, u):
+    """And no pure noise has more: here the double-geometric one."""
+    bound = float(Loss(epsilon).divergence(Decimal(u)))
+    answers = np.array([epsilon, 0.0])
+    assert bound == pytest.approx(renyi(answers, answers[::-1], 1 + u), rel=1e-9)
+    k = np.arange(-3000, 3001)
+    assert renyi(-np.abs(k) * epsilon, -np.abs(k - 1) * epsilon, 1 + u) <= bound * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("epsilon", [5e-324, 1e-100, 1e-20, 1e-6, 30.0, 1e3, 1e300])
+def test_the_divergence_of_a_pure_loss_has_both_simple_bounds(epsilon):
+    u = best_order(1.0, 1e-8)
+    found = Fraction(Loss(epsilon).divergence(u))
+    assert 0 < found <= Fraction(epsilon)
+    assert found <= (1 + Fraction(u)) * Fraction(epsilon) ** 2 / 2 * (1 + Fraction(1, 10**30))
+
+
+def losses_of(loss):
+    """Privacy losses and their chances: of randomized response, or of rounded Gaussian noise of that ρ."""
+    if loss.rho is None:
+        truth = 1 / (1 + math.exp(-loss.epsilon))
+        return np.array([loss.epsilon, -loss.epsilon]), np.array([truth, 1 - truth])
+    k = np.arange(-400, 401) / 30 / math.sqrt(loss.rho)
+    mass = np.exp(-loss.rho * k**2)
+    return loss.rho * (1 - 2 * k), mass / mass.sum()
+
+
+def delta_of(losses, epsilon):
+    """The exact δ of all of them together, from all sums of their privacy losses on a grid, rounded up."""
+    grid = 1e-3
+    law = np.array([1.0])
+    least = 0
+    rho = sum(loss.rho or 0 for loss in losses)  # Gaussian noise adds up to Gaussian noise
+    for loss in [*([Loss(rho=rho)] if rho else []), *(one for one in losses if one.rho is None)]:
+        values, chances = losses_of(loss)
+        steps = np.ceil(values / grid).astype(int)
+        one = np.zeros(steps.max() - steps.min() + 1)
+        np.add.at(one, steps - steps.min(), chances)
+        law, least = np.convolve(law, one), least + steps.min()
+    sums = (least + np.arange(law.size)) * grid
+    over = sums > epsilon
+    return float(law[over] @ -np.expm1(epsilon - sums[over]))
+
+
+MIXES = {
+    "pure": [Loss(0.2)] * 400,
+    "zcdp": [Loss(rho=0.002)] * 400,
+    "mixed": [Loss(0.1), Loss(rho=0.003)] * 200,
+    "one large": [Loss(0.7), *[Loss(0.02)] * 3000],
+}
+
+
+@pytest.mark.parametrize("name", MIXES)
+def test_what_an_account_takes_keeps_its_promise(opened, name):
+    """Filled to the brim, by the definition of (ε, δ): the exact δ of all releases together."""
+    account = opened(1.5, 1e-5)
+    now, taken = account.statement(), []
+    for loss in MIXES[name]:
+        after = now.with_charge(loss)
+        if not after.holds():
+            break
+        now, taken = after, [*taken, loss]
+    assert 3 < len(taken) < len(MIXES[name])
+    assert delta_of(taken, 1.5) <= 1.02e-5  # what the grid adds
+    assert delta_of(taken * 4, 1.5) > 1e-5  # nor is it far from that
+    if name in ("pure", "one large"):
+        assert sum(loss.epsilon for loss in taken) > 1.1  # not the plain sum alone
+    assert account.statement().charges == ()
+
+
+def test_pure_losses_fill_an_account_to_the_last_digit(opened):
+    account = opened(0.3)
+    account.charge(Loss(0.1), "a", "homes")
+    account.charge(Loss(0.1), "a", "homes")
+    left = account.statement().left_epsilon
+    assert left <= Fraction(0.3) - 2 * Fraction(0.1) < math.nextafter(left, 1)
+    with pytest.raises(InputError, match=r"has ε = 0\.1 left, and this release costs ε = 0\.1"):
+        account.charge(Loss(math.nextafter(left, 1)), "a", "homes")
+    account.charge(Loss(left), "a", "homes")
+    with pytest.raises(InputError, match="left, and this release costs ε = 1e-09"):
+        account.charge(Loss(1e-9), "a", "homes")
+    assert len(account.statement().charges) == 3
+
+
+def test_zcdp_losses_fill_an_account_to_the_last_digits(opened):
+    account = opened(1.0, 1e-8)
+    whole = account.statement().left_rho
+    assert whole == pytest.approx(rho_of(1.0, 1e-8), rel=1e-15)
+    for _ in range(4):
+        account.charge(Loss(rho=whole / 4 * (1 - 1e-15)), "a", "homes")
+    assert account.statement().left_rho < 1e-15
+    assert account.statement().share == pytest.approx(1)
+    with pytest.raises(InputError, match=r"and this release costs ρ = 0.001"):
+        account.charge(Loss(rho=0.001), "a", "homes")
+    with pytest.raises(InputError, match=r"and this release costs ε = 0.1"):
+        account.charge(Loss(0.1), "a", "homes")
+
+
+def test_a_pure_account_takes_pure_releases_only(opened):
+    account = opened(1.0)
+    account.charge(Loss(0.5), "a", "homes")
+    for loss in (Loss(rho=1e-9), Loss(0.1, delta=1e-12)):
+        with pytest.raises(InputError, match="nothing is released"):
+            account.charge(loss, "a", "homes")
+    assert account.statement().left_rho == 0
+
+
+def test_delta_is_set_aside_for_those_who_take_of_it(opened):
+    account = opened(1.0, 1e-6, set_aside=1e-7)
+    assert account.statement().left_rho == pytest.approx(rho_of(1.0, 9e-7))
+    for _ in range(2):
+        account.charge(Loss(0.1, delta=4e-8), "SH", "homes")
+    with pytest.raises(InputError, match=r"δ = 2e-08 left of what was set aside of it"):
+        account.charge(Loss(0.1, delta=4e-8), "SH", "homes")
+    account.charge(Loss(0.1), "group-size", "homes")
+
+
+def test_an_account_of_replacements_charges_two_changes(opened):
+    account = opened(1.0, 1e-6, set_aside=1e-7, replaces=True)
+    account.charge(Loss(0.1), "group-size", "homes")
+    account.charge(Loss(rho=0.001), "unbounded", "homes")
+    account.charge(Loss(rho=0.001, replaces=True), "bounded", "homes")
+    account.charge(Loss(0.1, delta=1e-9), "SH", "homes")
+    pure, unbounded, bounded, stable = account.statement().losses
+    assert (pure.epsilon, unbounded.rho, bounded.rho, stable.epsilon) == (0.2, 0.004, 0.001, 0.2)
+    assert stable.delta == pytest.approx(1e-9 * (1 + math.exp(0.1)), rel=1e-9)
+    assert stable.delta >= 1e-9 * (1 + math.exp(0.1))
+
+
+def test_a_public_total_has_no_place_in_an_account_of_more_or_less(opened):
+    with pytest.raises(InputError, match="takes the total as public: release with --unbounded"):
+        opened(1.0, 1e-6).charge(Loss(rho=0.001, replaces=True), "top-down", "homes")
+
+
+def test_what_releases_cost():
+    trips = {"epsilon": 1.0, "delta": 1e-8}
+    assert loss_of(**trips, axes={}) == Loss(rho=rho_of(1.0, 1e-8), replaces=True)
+    assert loss_of(**trips, bounded=False).replaces is False
+    assert loss_of(**trips, trips=3, distinct=True).unit == PERSON
+    assert loss_of(**trips, method="SH") == Loss(1.0, delta=1e-8, replaces=True)
+    for name in set(MECHANISMS) - {"top-down"}:
+        assert MECHANISMS[name].loss(0.5, {"method": "any"}) == Loss(0.5)
+
+
+# Releases
+
+
+def test_a_release_is_charged_before_it_draws(opened, monkeypatch):
+    account, seen = opened(), []
+    exact = ExactNoise.geometric
+
+    def geometric(*asked):
+        seen.append(states(account))
+        return exact(*asked)
+
+    monkeypatch.setattr(ExactNoise, "geometric", geometric)
+    made = release(HOMES, "group-size", epsilon=0.4, account=account, **SIZES)
+    assert seen == [["not finished"]] * 2  # two measurements, one charge
+    assert made.charge is not None
+    assert states(account) == ["not finished"]
+    assert account.statement().left_epsilon == 0.6
+
+
+def test_a_release_that_is_written_is_in_the_account(opened, tmp_path):
+    account = opened()
+    made = release(HOMES, "group-size", epsilon=0.4, account=account, **SIZES)
+    folder = made.write(tmp_path / "out")
+    (charge,) = account.statement().charges
+    assert (charge.state, charge.fingerprint) == ("written", seal.digest(folder / seal.SUMS))
+    told = json.loads((folder / "manifest.json").read_text())["account"]
+    assert told == {"data": "homes", "entry": charge.entry, "digest": charge.digest}
+    assert FAILS not in {line.verdict for line in check(folder)}
+    with pytest.raises(InputError, match=r"has ε = 0.6 left"):
+        release(HOMES, "group-size", epsilon=0.7, account=account, **SIZES)
+    assert len(account.statement().charges) == 1
+
+
+def test_check_knows_the_account_entry(opened, tmp_path):
+    folder = release(HOMES, "group-size", epsilon=0.4, account=opened(), **SIZES).write(tmp_path / "out")
+    path = folder / "manifest.json"
+    told = json.loads(path.read_text())
+    told["account"]["left"] = 0.6
+    path.write_text(json.dumps(told))
+    seal.seal(folder)
+    found = {line.check: line for line in check(folder)}
+    assert "'account' has 'left', which no release has" in found["manifest"].why
+
+
+def test_what_fails_after_the_charge_stays_charged(opened, monkeypatch):
+    account = opened()
+
+    def geometric(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ExactNoise, "geometric", geometric)
+    with pytest.raises(KeyboardInterrupt):
+        release(HOMES, "group-size", epsilon=0.4, account=account, **SIZES)
+    assert states(account) == ["failed"]
+    assert account.statement().left_epsilon == 0.6
+    assert json.loads(account.path.read_text().splitlines()[-1])["why"] == "KeyboardInterrupt"
+
+
+@pytest.mark.parametrize("broken", ["fill", "name"])
+def test_a_release_that_cannot_be_written_is_failed(opened, tmp_path, monkeypatch, broken):
+    account = opened()
+    made = release(HOMES, "group-size", epsilon=0.4, account=account, **SIZES)
+    if broken == "fill":
+        (tmp_path / "out").mkdir()
+        (tmp_path / "out" / "mine.txt").write_text("kept")
+    else:
+        monkeypatch.setattr(
+            "hierdp.execution.folder._put", lambda *_: (_ for _ in ()).throw(OSError(28, "full"))
+        )
+    with pytest.raises((InputError, OSError)):
+        made.write(tmp_path / "out", overwrite=broken == "fill")
+    assert states(account) == ["failed"]
+    assert account.statement().left_epsilon == 0.6
+    monkeypatch.undo()
+    made.write(tmp_path / "another")  # drawn once and charged once: it may be written still
+    assert states(account) == ["written"]
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"levels": ["nowhere"]}, "no column 'nowhere'"),
+        ({"max_size": -1}, "max_size"),
+        ({"noise": SimulatedNoise(1)}, "an account is for exact noise"),
+        ({"account": "homes.account"}, "account must be an Account"),
+        ({"epsilon": 2}, "has ε = 1 left, and this release costs ε = 2: nothing is released"),
+    ],
+)
+def test_bad_input_costs_nothing(opened, options, why):
+    account = opened()
+    before = account.path.read_bytes()
+    with pytest.raises(InputError, match=why):
+        release(HOMES, "group-size", **{"epsilon": 0.4, "account": account, **SIZES, **options})
+    assert account.path.read_bytes() == before
+
+
+def test_the_data_must_be_the_accounts(tmp_path):
+    path = tmp_path / "homes.account"
+    open_account(path, "homes.csv", 1.0)
+    for name in ("homes.csv", "others.csv"):
+        HOMES.to_csv(tmp_path / name, index=False)
+    account = Account(path)
+    with pytest.raises(InputError, match="say the name of the data"):
+        release(HOMES, "group-size", epsilon=0.1, account=account, **SIZES)
+    with pytest.raises(InputError, match=r"is of 'homes.csv', and 'others.csv' is released"):
+        release(tmp_path / "others.csv", "group-size", epsilon=0.1, account=account, **SIZES)
+    release(tmp_path / "homes.csv", "group-size", epsilon=0.1, account=account, **SIZES)
+    same = Account(path, data="homes.csv")
+    release(tmp_path / "others.csv", "group-size", epsilon=0.1, account=same, **SIZES)
+    assert account.statement().left_epsilon == pytest.approx(0.8)
+
+
+@pytest.mark.slow
+def test_mechanisms_of_three_kinds_share_an_account(opened):
+    account = opened(3.0, 1e-6, set_aside=1e-7)
+    more = {"account": account, **AXES, "bounded": False, "epsilon": 0.5, "delta": 1e-8}
+    release(HOMES, "group-size", epsilon=0.5, account=account, **SIZES)
+    release(TRIPS, "top-down", **more)
+    release(TRIPS, "top-down", method="SH", **more)
+    assert [loss.in_words for loss in account.statement().losses] == [
+        "ε = 0.5", f"ρ = {rho_of(0.5, 1e-8):.6g}", "ε = 0.5, δ = 1e-08",
+    ]  # fmt: skip
+    with pytest.raises(InputError, match="protects a row, and this release a person"):
+        release(TRIPS, "top-down", trips=2, **more)
+    assert len(account.statement().charges) == 3
+
+
+# The file
+
+
+def filled(account, releases=3):
+    for part in range(releases):
+        entry = account.charge(Loss(0.01), "group-size", "homes")
+        entry.written(f"{part}" * 64)
+    return account.path.read_bytes()
+
+
+def test_a_changed_byte_is_noticed_anywhere(opened):
+    account = opened()
+    whole = filled(account, 1)
+    for at in range(0, len(whole), 5):
+        account.path.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+        with pytest.raises(InputError, match=r"was changed|was cut short|do not belong together"):
+            account.statement()
+    account.path.write_bytes(whole)
+    assert len(account.statement().charges) == 1
+
+
+def test_a_cut_is_noticed_anywhere(opened):
+    account = opened()
+    whole = filled(account, 1)
+    ends = [at + 1 for at, byte in enumerate(whole[:-1]) if byte == ord("\n")]
+    for size in sorted({*range(0, len(whole), 19), *ends, *(end - 1 for end in ends), len(whole) - 1}):
+        account.path.write_bytes(whole[:size])
+        with pytest.raises(InputError, match=r"was cut short: it has \d lines and had 3"):
+            account.charge(Loss(0.01), "group-size", "homes")
+        assert account.path.stat().st_size == size  # and left as it is
+
+
+def lines_of(whole):
+    return whole.splitlines(keepends=True)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda lines: [lines[0], *lines[2:]],
+        lambda lines: [lines[0], lines[3], lines[4], lines[1], lines[2], *lines[5:]],
+        lambda lines: [*lines, lines[-1]],
+        lambda lines: [*lines, b"{}\n"],
+        lambda lines: [*lines, b"\n"],
+        lambda lines: [lines[0].replace(b'"epsilon": 1.0', b'"epsilon": 9.0'), *lines[1:]],
+    ],
+)
+def test_lines_that_were_moved_or_made_are_noticed(opened, change):
+    account = opened()
+    lines = lines_of(filled(account))
+    account.path.write_bytes(b"".join(change(lines)))
+    with pytest.raises(InputError, match="was changed, moved or is none of hierdp's"):
+        account.statement()
+
+
+def test_an_older_copy_is_noticed(opened):
+    account = opened()
+    older = filled(account)
+    filled(account)
+    account.path.write_bytes(older)
+    with pytest.raises(InputError, match="was cut short: it has 7 lines and had 13"):
+        account.statement()
+
+
+def test_the_head_belongs_to_the_account(opened):
+    account, other = opened(), opened(name="other.account")
+    filled(account)
+    filled(other, 1)
+    head = Path(f"{account.path}.head")
+    told = head.read_bytes()
+    for wrong in (b"", b"[]", b'{"lines": 0, "digest": ""}', b'{"lines": "x"}'):
+        head.write_bytes(wrong)
+        with pytest.raises(InputError, match="head"):
+            account.statement()
+    head.write_bytes(Path(f"{other.path}.head").read_bytes())
+    with pytest.raises(InputError, match="do not belong together"):
+        account.statement()
+    head.unlink()
+    with pytest.raises(InputError, match="is missing, which says how long"):
+        account.statement()
+    head.write_bytes(told)
+    assert len(account.statement().charges) == 3
+
+
+@pytest.mark.parametrize("which", ["homes.account", "homes.account.head"])
+def test_a_read_only_account_takes_nothing(opened, tmp_path, which):
+    account = opened()
+    whole = account.path.read_bytes()
+    (tmp_path / which).chmod(0o444)
+    with pytest.raises(InputError, match=r"read-only|cannot be written"):
+        release(HOMES, "group-size", epsilon=0.1, account=account, **SIZES)
+    assert account.path.read_bytes() == whole
+    assert account.statement().charges == ()  # to be read it is
+
+
+def test_an_account_that_is_not_there(tmp_path):
+    with pytest.raises(InputError, match=r"there is no account .*; open one with"):
+        Account(tmp_path / "none").statement()
+    with pytest.raises(InputError, match="is a folder"):
+        Account(tmp_path).statement()
+    (tmp_path / "text").write_text("hello\n")
+    with pytest.raises(InputError, match="none of hierdp's"):
+        Account(tmp_path / "text").statement()
+
+
+def test_an_account_is_never_replaced(opened):
+    account = opened()
+    filled(account)
+    with pytest.raises(InputError, match="exists and is kept"):
+        opened()
+    assert len(account.statement().charges) == 3
+
+
+@pytest.mark.parametrize(
+    ("terms", "why"),
+    [
+        ({"epsilon": 0}, "epsilon is 0"),
+        ({"delta": 1.0}, "delta is 1"),
+        ({"delta": -1.0}, "delta is -1"),
+        ({"delta": 1e-8, "set_aside": 1e-7}, "set_aside is 1e-07"),
+        ({"unit": "house"}, "the unit is 'house'"),
+    ],
+)
+def test_terms_that_cannot_be(opened, tmp_path, terms, why):
+    with pytest.raises(InputError, match=why):
+        opened(**terms)
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(InputError, match="needs the name of its data"):
+        open_account(tmp_path / "a", " ", 1.0)
+    with pytest.raises(InputError, match="there is no folder"):
+        open_account(tmp_path / "no" / "a", "homes", 1.0)
+
+
+CALLS = ("pwrite", "fsync", "ftruncate", "replace", "open", "close")
+"""What a charge asks of the system, and may be ended before or after."""
+
+
+def counting(monkeypatch, ending):
+    """Every such call counts, and `ending(number, call)` may end the process or fail."""
+    number = iter(range(10**6))
+    for name in CALLS:
+        usual = getattr(os, name)
+
+        def call(*given, usual=usual, name=name, **more):
+            return ending(next(number), lambda: usual(*given, **more), name, given)
+
+        monkeypatch.setattr(chain.os, name, call)
+
+
+def calls_of_a_charge(account, monkeypatch):
+    names = []
+
+    def ending(_, call, name, __):
+        names.append(name)
+        return call()
+
+    with monkeypatch.context() as patch:
+        counting(patch, ending)
+        account.charge(Loss(0.001), "group-size", "homes")
+    return names
+
+
+def killed_at(account, step, half, monkeypatch):
+    """A process that charges and then says so, killed before (or in the middle of) a call."""
+    told, tells = os.pipe()
+    child = os.fork()
+    if not child:
+
+        def ending(number, call, name, given):
+            if number == step:
+                if half and name == "pwrite":
+                    descriptor, text, at = given
+                    os.lseek(descriptor, at, os.SEEK_SET)
+                    os.write(descriptor, text[: len(text) // 2])
+                os.kill(os.getpid(), signal.SIGKILL)
+            return call()
+
+        try:
+            counting(monkeypatch, ending)
+            account.charge(Loss(0.001), "group-size", "homes")
+            os.write(tells, b"charged")
+        finally:
+            os._exit(0)
+    os.close(tells)
+    _, status = os.waitpid(child, 0)
+    said = os.read(told, 100)
+    os.close(told)
+    return os.waitstatus_to_exitcode(status), said
+
+
+@pytest.mark.parametrize("half", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_a_process_killed_at_any_step_leaves_a_true_account(opened, monkeypatch, half):
+    """What was said to be charged is; what was not may be; and the account goes on."""
+    account = opened()
+    steps = calls_of_a_charge(account, monkeypatch)
+    assert steps.count("pwrite") == 2  # the line, and the head
+    for step in range(len(steps) + 1):
+        before = len(account.statement().charges)
+        status, said = killed_at(account, step, half, monkeypatch)
+        after = len(account.statement().charges)
+        assert status == (-signal.SIGKILL if step < len(steps) else 0)
+        if said:
+            assert (status, after) == (0, before + 1)
+        else:
+            assert after - before in (0, 1)
+        account.charge(Loss(0.001), "group-size", "homes").written("0" * 64)
+        assert len(account.statement().charges) == after + 1
+    assert len({charge.entry for charge in account.statement().charges}) == len(account.statement().charges)
+
+
+def test_a_full_disk_at_any_step_leaves_a_true_account(opened, monkeypatch):
+    """What was said to be charged is; where that failed it may be; and the account is used again."""
+    account = opened()
+    steps = calls_of_a_charge(account, monkeypatch)
+    for step in [at for at, name in enumerate(steps) if name in ("pwrite", "fsync", "replace")]:
+        before, whole = len(account.statement().charges), account.path.read_bytes()
+
+        def ending(number, call, name, given, step=step):
+            if number != step:
+                return call()
+            if name == "pwrite":  # some bytes may fit
+                os.lseek(given[0], given[2], os.SEEK_SET)
+                os.write(given[0], given[1][:7])
+            raise OSError(errno.ENOSPC, "full")
+
+        charged = False
+        with monkeypatch.context() as patch, suppress(OSError):
+            counting(patch, ending)
+            account.charge(Loss(0.001), "group-size", "homes")
+            charged = True
+        after = len(account.statement().charges)
+        if step == steps.index("pwrite"):
+            assert account.path.read_bytes() == whole  # not even the bytes that fitted
+            assert not charged
+        assert after - before in ((1,) if charged else (0, 1))
+        account.charge(Loss(0.001), "group-size", "homes")
+        assert len(account.statement().charges) == after + 1
+
+
+def test_a_charge_that_fails_draws_nothing(opened, monkeypatch):
+    drawn = []
+
+    def charge(*_, **__):
+        raise OSError(errno.ENOSPC, "full")
+
+    monkeypatch.setattr(ExactNoise, "geometric", lambda *_: drawn.append(1))
+    monkeypatch.setattr(Account, "charge", charge)
+    with pytest.raises(OSError, match="full"):
+        release(HOMES, "group-size", epsilon=0.1, account=opened(), **SIZES)
+    assert drawn == []
+
+
+def test_many_at_once_never_spend_the_same(opened):
+    """Each opens the file for itself, as processes do: four of twelve fit."""
+    account, said = opened(1.0), []
+
+    def one():
+        try:
+            Account(account.path, "homes").charge(Loss(0.25), "group-size").written("0" * 64)
+        except InputError as refused:
+            said.append(str(refused))
+        else:
+            said.append("fits")
+
+    threads = [threading.Thread(target=one) for _ in range(12)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert said.count("fits") == 4
+    assert all("has ε = 0 left" in one for one in said if one != "fits")
+    assert states(account) == ["written"] * 4
+
+
+def test_a_stopped_process_is_waited_for_and_named(opened, monkeypatch):
+    account = opened()
+    monkeypatch.setattr(chain, "WAIT_SECONDS", 0.05)
+    with chain.appending(account.path), pytest.raises(InputError, match="another process has held"):
+        account.statement()
+    assert account.statement().charges == ()
+
+
+def test_a_disk_without_locks(opened, monkeypatch):
+    def flock(*_):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    account = opened()
+    monkeypatch.setattr(chain.fcntl, "flock", flock)
+    with pytest.raises(InputError, match="has no locks"):
+        account.statement()
+
+
+# The command line
+
+
+def run(*arguments):
+    return CliRunner().invoke(main, [str(part) for part in arguments])
+
+
+def test_the_command_line_opens_and_shows(tmp_path):
+    path = tmp_path / "homes.account"
+    done = run(
+        "account", "open", path, "--data", "homes", "--epsilon", 2, "--delta", 1e-7, "--set-aside", 1e-8
+    )
+    assert done.exit_code == 0, done.output
+    assert "No release was charged yet" in done.output
+    account = Account(path, "homes")
+    release(HOMES, "group-size", epsilon=0.5, account=account, **SIZES).write(tmp_path / "out")
+    release(TRIPS, "top-down", epsilon=0.5, delta=1e-8, bounded=False, account=account, **AXES)
+    done = run("account", path)
+    assert done.exit_code == 0, done.output
+    (charge, _) = account.statement().charges
+    told = ["ε = 2, δ = 1e-07 (1e-08 of it set aside)", "protected: one row more or less", "written"]
+    told += ["not finished", charge.at, charge.fingerprint, "ε = 0.5", "ρ = ", account.statement().digest]
+    for text in told:
+        assert text in done.output
+    assert done.output == run("account", "show", path).output
+    share = float(re.search(r"Spent: ([\d.]+) %", done.output)[1])
+    assert share == pytest.approx(100 * account.statement().share, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["open", "a.account", "--data", "homes", "--epsilon", "much"], "epsilon must be a number"),
+        (
+            ["open", "a.account", "--data", "homes", "--epsilon", "1", "--delta", "no"],
+            "delta must be a number",
+        ),
+        (["open", "a.account", "--epsilon", "1"], "Missing option '--data'"),
+        (["none.account"], "there is no account none.account"),
+    ],
+)
+def test_the_command_line_says_what_is_wrong(tmp_path, monkeypatch, arguments, why):
+    monkeypatch.chdir(tmp_path)
+    done = run("account", *arguments)
+    assert done.exit_code == 2
+    assert why in done.output
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_help_names_both_ways():
+    assert "account FILE" in run("account", "--help").output
+    assert run("account").exit_code in (0, 2)
