@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from hierdp.errors import InputError as InputError
     from hierdp.front import release as release
     from hierdp.privacy.noise import SimulatedNoise as SimulatedNoise
+    from hierdp.privacy.tabulated import TabulatedNoise as TabulatedNoise
     from hierdp.record.release import Release as Release
     from hierdp.verification.verify import verify as verify
 
@@ -29,6 +30,7 @@ _WHERE = {
     "Numbers": "hierdp.counts.axes",
     "Release": "hierdp.record.release",
     "SimulatedNoise": "hierdp.privacy.noise",
+    "TabulatedNoise": "hierdp.privacy.tabulated",
     "release": "hierdp.front",
     "verify": "hierdp.verification.verify",
 }
@@ -40,6 +42,7 @@ __all__ = [
     "Numbers",
     "Release",
     "SimulatedNoise",
+    "TabulatedNoise",
     "release",
     "verify",
 ]

@@ -12,6 +12,8 @@ from pathlib import Path
 LIBRARIES = (
     "hierdp",
     "opendp",
+    "python-flint",
+    "cryptography",
     "numpy",
     "scipy",
     "numba",

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from hierdp.check.result import FAILS, HOLDS, OPEN, CheckResult
-from hierdp.errors import InputError
+from hierdp.errors import InputError, listed
 from hierdp.privacy.budget import Ledger, Spend, check_epsilon, spends_of
-from hierdp.privacy.noise import deviation_of
+from hierdp.privacy.noise import OPENDP, TABLES, deviation_of
 from hierdp.record.release import WARNING
 
 CLOSE = 1e-9
@@ -59,7 +59,12 @@ def _privacy(manifest: Mapping[str, Any], ledger: Ledger) -> CheckResult:
         return CheckResult("privacy", FAILS, why)
     if not ledger.private:
         return CheckResult("privacy", OPEN, "SIMULATED NOISE: this release is not private, and says so")
-    return CheckResult("privacy", HOLDS, f"all noise exact, as told; protected: {ledger.neighbours}")
+    samplers = {str(spend.sampler): str(spend.sampler).rpartition(" ")[0] for spend in ledger.spends}
+    if unknown := [sampler for sampler, name in samplers.items() if name not in (OPENDP, TABLES)]:
+        why = f"this version does not know what drew the noise: {listed(unknown)}"
+        return CheckResult("privacy", OPEN, why)
+    by = " and ".join(sorted(set(samplers.values())))
+    return CheckResult("privacy", HOLDS, f"all noise exact, as told, by {by}; protected: {ledger.neighbours}")
 
 
 def _loss(spend: Spend) -> float | None:

@@ -22,6 +22,7 @@ class Spend:
     `epsilon` is the pure-DP loss, `rho` the zCDP loss; one of them is None. A measurement that is (ε, δ)-DP
     by itself says its `delta`, too. `private` is False where the noise was simulated: then the loss is what
     the same noise, drawn exactly, would have cost. The loss is of as many as `times`, one after the other.
+    `sampler` is what drew exact noise, with its version; None where the noise was simulated.
     """
 
     query: str
@@ -33,6 +34,7 @@ class Spend:
     private: bool
     delta: float | None = None
     times: int = 1
+    sampler: str | None = None
 
 
 def spends_of(told: Mapping[str, Any]) -> tuple[Spend, ...]:

@@ -1,6 +1,7 @@
 """The only place where true counts meet noise.
 
-`ExactNoise` draws from OpenDP's exact samplers, cannot be seeded, and is what a release uses.
+`ExactNoise` draws from OpenDP's exact samplers, cannot be seeded, and is what a release uses by default.
+`hierdp.privacy.tabulated.TabulatedNoise` draws the same laws, as exactly and much faster, from tables.
 `SimulatedNoise` draws the same distributions from a seeded NumPy generator, in floating point: for
 experiments only, and marked as not private in everything that comes of it.
 """
@@ -12,6 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from importlib import metadata
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -34,6 +36,8 @@ SAMPLE = 1_000
 LARGEST_SCALE = 1e12
 """Noise beyond this could leave 64-bit sums; so small a budget releases nothing but noise anyhow."""
 
+OPENDP, TABLES = "opendp", "hierdp tables"
+"""What the record calls the samplers, before their versions."""
 
 UPWARDS = 1 + 2**-50
 """Stretches a scale of exact noise so that no rounding makes the loss more than was asked."""
@@ -56,6 +60,17 @@ class Changes(NamedTuple):
     """Sum of all changes (L1)."""
     largest: int
     """Change of one count."""
+
+
+class Drawing(NamedTuple):
+    """How the noise of a measurement is drawn."""
+
+    sampler: str
+    """What draws it, with its version: for the record."""
+    add: Callable[[Ints], Any]
+    """From a block of counts to these with noise."""
+    at_once: int | None = None
+    """Counts in a block; None for `BLOCK`."""
 
 
 class Noise(Protocol):
@@ -100,7 +115,10 @@ def check_noise(noise: Any) -> None:
     if noise is None or (hasattr(noise, "geometric") and not isinstance(noise, type)):
         return
     told = f"the class {noise.__name__}" if isinstance(noise, type) else type(noise).__name__
-    raise InputError(f"noise must be None (exact noise) or SimulatedNoise(seed) (NOT private), not {told}")
+    raise InputError(
+        "noise must be None (exact noise), TabulatedNoise() (exact, from tables) or SimulatedNoise(seed) "
+        f"(NOT private), not {told}"
+    )
 
 
 def threshold(changes: Changes, epsilon: float, delta: float) -> int:
@@ -169,8 +187,11 @@ class ExactNoise:
         space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
         measure = dp.m.make_laplace(*space, scale=scale)
         loss = float(measure.map(sensitivity))
-        noisy = _draw(lambda part: measure(part.tolist()), counts, query)
-        return NoisyCounts(noisy, Spend(query, "double-geometric", sensitivity, scale, loss, None, True))
+        drawing = self._double_geometric(scale, lambda part: measure(part.tolist()))
+        spend = Spend(
+            query, "double-geometric", sensitivity, scale, loss, None, True, sampler=drawing.sampler
+        )
+        return NoisyCounts(_draw(drawing, counts, query), spend)
 
     def gaussian(self, counts: Ints, query: str, sensitivity: float, rho: float) -> NoisyCounts:
         """See `Noise.gaussian`."""
@@ -179,8 +200,11 @@ class ExactNoise:
         space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T=float)
         measure = dp.m.make_gaussian(*space, scale=scale)
         loss = float(measure.map(sensitivity))
-        noisy = _draw(lambda part: measure(part.tolist()), counts, query)
-        return NoisyCounts(noisy, Spend(query, "discrete Gaussian", sensitivity, scale, None, loss, True))
+        drawing = self._discrete_gaussian(scale, lambda part: measure(part.tolist()))
+        spend = Spend(
+            query, "discrete Gaussian", sensitivity, scale, None, loss, True, sampler=drawing.sampler
+        )
+        return NoisyCounts(_draw(drawing, counts, query), spend)
 
     def stable(
         self, counts: Ints, query: str, changes: Changes, epsilon: float, delta: float
@@ -209,9 +233,19 @@ class ExactNoise:
             noisy[list(large)] = list(large.values())
             return noisy
 
-        noisy = _draw(draw, counts, query)
-        spend = Spend(query, _named(least), changes.in_all, scale, float(loss), None, True, miss)
-        return _kept(noisy, spend)
+        drawing = self._large(scale, least, draw)
+        spend = Spend(
+            query,
+            _named(least),
+            changes.in_all,
+            scale,
+            float(loss),
+            None,
+            True,
+            miss,
+            sampler=drawing.sampler,
+        )
+        return _kept(_draw(drawing, counts, query), spend)
 
     def choose(
         self, scores: Sequence[Ints], query: str, sensitivity: int, epsilon: float
@@ -223,7 +257,25 @@ class ExactNoise:
         measure = dp.m.make_noisy_max(*space, dp.max_divergence(), scale=scale)
         loss = float(measure.map(sensitivity))
         chosen = np.array([measure(part.tolist()) for part in scores], dtype=np.int64)
-        return chosen, Spend(query, "permute-and-flip", sensitivity, scale, loss, None, True)
+        spend = Spend(query, "permute-and-flip", sensitivity, scale, loss, None, True, sampler=opendp())
+        return chosen, spend
+
+    def _double_geometric(self, scale: float, measure: Callable[[Ints], Any]) -> Drawing:  # noqa: ARG002
+        """How double-geometric noise of a scale is drawn; `measure` is OpenDP's."""
+        return Drawing(opendp(), measure)
+
+    def _discrete_gaussian(self, scale: float, measure: Callable[[Ints], Any]) -> Drawing:  # noqa: ARG002
+        """The same of discrete Gaussian noise."""
+        return Drawing(opendp(), measure)
+
+    def _large(self, scale: float, least: int, measure: Callable[[Ints], Any]) -> Drawing:  # noqa: ARG002
+        """The same of double-geometric noise, where noisy counts under `least` become 0."""
+        return Drawing(opendp(), measure)
+
+
+def opendp() -> str:
+    """OpenDP, as the record names it."""
+    return f"{OPENDP} {metadata.version('opendp')}"
 
 
 class SimulatedNoise:
@@ -311,10 +363,10 @@ class _OpenDP:
         self.linf_distance = metrics.linf_distance
 
 
-def announce(draws: int) -> None:
+def announce(draws: int, noise: Noise) -> None:
     """Say beforehand how long many draws of exact noise will take, going by a few draws for zeros."""
-    if draws >= MANY:
-        noise, zeros = ExactNoise(), np.zeros(SAMPLE, dtype=np.int64)
+    if draws >= MANY and not isinstance(noise, SimulatedNoise):
+        zeros = np.zeros(SAMPLE, dtype=np.int64)
         noise.geometric(zeros[:1], "loads the library", 1, 1.0)
         started = time.perf_counter()
         noise.geometric(zeros, "time of a draw", 1, 1.0)
@@ -324,25 +376,27 @@ def announce(draws: int) -> None:
             progress.tell(f"{draws:,} draws of exact noise will take about {about} on {processors()} cores")
 
 
-def _draw(measure: Callable[[Ints], Any], counts: Ints, query: str) -> Ints:
+def _draw(drawing: Drawing, counts: Ints, query: str) -> Ints:
     """Exact noise, a block at a time, on all cores.
 
-    Threads are enough: OpenDP draws outside Python's lock, each draw from the system's generator. All go
-    through the one measurement whose privacy map gave the loss, and no count leaves the process.
+    Threads are enough: both samplers draw outside Python's lock, from the system's generator or from a stream
+    that it keys for each block. No count leaves the process.
     """
     flat = counts.ravel()
     noisy = np.empty(flat.size, dtype=np.int64)
+    at_once = drawing.at_once or BLOCK
 
     def block(start: int) -> None:
-        part = slice(start, start + BLOCK)
-        noisy[part] = measure(flat[part])
+        part = slice(start, start + at_once)
+        noisy[part] = drawing.add(flat[part])
 
-    starts = range(0, flat.size, BLOCK)
+    starts = range(0, flat.size, at_once)
     if len(starts) <= 1:
         for start in starts:
             block(start)
         return noisy.reshape(counts.shape)
-    announce(flat.size)
+    if drawing.at_once is None:
+        announce(flat.size, ExactNoise())
     pool = ThreadPoolExecutor(processors())
     try:
         done = pool.map(block, starts)

@@ -47,7 +47,7 @@ def test_public_names(tmp_path):
     )
     done = python(code, tmp_path)
     assert done.stdout.split() == [
-        "Dates", "Hierarchy", "InputError", "Names", "Numbers", "Release", "SimulatedNoise", "release",
+        "Dates", "Hierarchy", "InputError", "Names", "Numbers", "Release", "SimulatedNoise",
         "verify",
     ]  # fmt: skip
     assert "module 'hierdp' has no attribute 'relese'" in done.stderr

@@ -18,7 +18,16 @@ from hierdp.execution import progress
 from hierdp.mechanisms.group_size import m_c_dp
 from hierdp.mechanisms.top_down import Unit
 from hierdp.privacy import noise as module
-from hierdp.privacy.noise import BLOCK, Changes, ExactNoise, NoisyCounts, SimulatedNoise, miss_of, threshold
+from hierdp.privacy.noise import (
+    BLOCK,
+    Changes,
+    Drawing,
+    ExactNoise,
+    NoisyCounts,
+    SimulatedNoise,
+    miss_of,
+    threshold,
+)
 from hierdp.tables import GroupSizes
 from tests.marks import quick
 
@@ -256,7 +265,7 @@ def test_threads_draw_at_the_same_time():
     counts = np.arange(2 * BLOCK)
     original, module.processors = module.processors, lambda: 2
     try:
-        assert (module._draw(measure, counts, "q") == counts).all()
+        assert (module._draw(Drawing("told", measure), counts, "q") == counts).all()
     finally:
         module.processors = original
 
@@ -278,7 +287,7 @@ def test_ctrl_c_leaves_the_other_blocks(failure, monkeypatch):
     monkeypatch.setattr(progress, "steps", steps)
     monkeypatch.setattr(module, "BLOCK", 1)
     with pytest.raises(failure):
-        module._draw(measure, np.arange(200), "q")
+        module._draw(Drawing("told", measure), np.arange(200), "q")
     assert len(begun) < 100
 
 
@@ -289,7 +298,7 @@ def test_a_failing_block_fails_the_draw():
         return part
 
     with pytest.raises(OverflowError):
-        module._draw(measure, np.arange(5 * BLOCK), "q")
+        module._draw(Drawing("told", measure), np.arange(5 * BLOCK), "q")
 
 
 # --- the stability histogram -------------------------------------------------------------------------------

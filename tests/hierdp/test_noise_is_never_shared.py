@@ -107,8 +107,8 @@ def watched(monkeypatch):
     calls = []
     draw = noise._draw
 
-    def spy(measure, counts, query):
-        out = draw(measure, counts, query)
+    def spy(drawing, counts, query):
+        out = draw(drawing, counts, query)
         calls.append((np.array(counts), out))
         return out
 

@@ -71,5 +71,5 @@ def test_many_exact_draws_are_announced(monkeypatch, draws, told):
     screen = Console(file=io.StringIO(), force_terminal=False)
     monkeypatch.setattr(progress, "_console", screen)
     monkeypatch.setattr(progress, "LONG_SECONDS", 0.0)
-    noise.announce(draws)
+    noise.announce(draws, noise.ExactNoise())
     assert screen.file.getvalue().count(f"{draws:,} draws of exact noise will take about ") == told

@@ -13,6 +13,8 @@ or is a noisy maximum that is paid for.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from hierdp.errors import InputError
@@ -114,9 +116,7 @@ def boundaries(counts: Ints, clusters: int, largest: int, epsilon: float, noise:
         spent.append(spend)
     one = spent[0]
     loss = sum_of(spend.epsilon or 0.0 for spend in spent)
-    return starts, Spend(
-        query_of(clusters), one.noise, one.sensitivity, one.scale, loss, None, one.private, times=len(spent)
-    )
+    return starts, replace(one, query=query_of(clusters), epsilon=loss, times=len(spent))
 
 
 def query_of(clusters: int) -> str:

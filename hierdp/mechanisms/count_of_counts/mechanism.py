@@ -32,7 +32,7 @@ from hierdp.mechanisms.count_of_counts.private import private_groups, private_si
 from hierdp.mechanisms.count_of_counts.top_down import bottom_up, top_down
 from hierdp.mechanisms.words import ENTITY
 from hierdp.privacy.budget import Ledger, Spend, check_epsilon
-from hierdp.privacy.noise import ExactNoise, Noise, SimulatedNoise, announce
+from hierdp.privacy.noise import ExactNoise, Noise, announce
 from hierdp.record.files import ALONE
 from hierdp.record.release import Release
 from hierdp.record.step import Solving, Step, Steps
@@ -212,8 +212,7 @@ def measure(data: SizeRuns, epsilon: float, noise: Noise, plan: Plan) -> Measure
         spends += paid
     true = true.capped(largest)
     domain = Sizes(largest, plan.smallest)
-    if not isinstance(noise, SimulatedNoise):
-        announce(_draws(tree, groups, plan, domain))
+    announce(_draws(tree, groups, plan, domain), noise)
     regions = _regions(places, true, groups, plan, domain, rest)
     found: list[tuple[Ints, Ints]] = []
     by_level: dict[tuple[int, Spend], None] = {}

@@ -1,0 +1,229 @@
+"""`TabulatedNoise`: the laws, losses and record of OpenDP's noise, drawn from tables.
+
+Most draws are from seeded words, and so the same in every run. Where they are not, a right sampler fails less
+than once in 10⁹ runs.
+"""
+
+import inspect
+import math
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+from laws_of_noise import Seeded
+from scipy import stats
+
+from benchmarks.noise import LAWS, Bins
+from hierdp import TabulatedNoise, release
+from hierdp.check import check
+from hierdp.check.result import FAILS, OPEN
+from hierdp.privacy import tabulated
+from hierdp.privacy.noise import Changes, ExactNoise, opendp, threshold
+from hierdp.privacy.tables import random_words
+from hierdp.privacy.tables.sampler import LARGEST_GAUSSIAN
+from tests.marks import quick
+
+pytest.importorskip("flint")
+pytest.importorskip("cryptography")
+
+NEVER = 1e-12
+ZEROS = np.zeros(200_000, dtype=np.int64)
+
+
+@pytest.fixture
+def seeded(monkeypatch):
+    """Words that are the same in every run."""
+    monkeypatch.setattr(random_words, "system_words", Seeded(20_130_101))
+    monkeypatch.setattr(tabulated, "AT_ONCE", 10**9)  # in one block, for a source that threads cannot share
+
+
+SCALES = [("geometric", 3.7), ("gaussian", 3.7), ("geometric", 0.4), ("gaussian", 0.4), ("gaussian", 250.0),
+          ("geometric", 127.0), ("geometric", 1e4), ("geometric", 1e9), ("geometric", 1e11)]  # fmt: skip
+
+
+def drawn(noise, law, scale, counts):
+    if law == "geometric":
+        return noise.geometric(counts, "q", 1, 1 / scale)
+    return noise.gaussian(counts, "q", 1.0, 1 / (2 * scale**2))
+
+
+@pytest.mark.parametrize(("law", "scale"), quick(SCALES, first=2))
+@pytest.mark.parametrize("draws", [ZEROS.size, pytest.param(5_000_000, marks=pytest.mark.slow)])
+@pytest.mark.usefixtures("seeded")
+def test_the_law(law, scale, draws):
+    made = drawn(TabulatedNoise(), law, scale, np.zeros(draws, dtype=np.int64))
+    bins = Bins.of(law, made.spend.scale, draws)
+    assert bins.p_value(bins.count(made.counts)) > NEVER
+    assert len(bins.shares) > 3
+    noise = made.counts.astype(float)
+    assert abs((noise[1:] * noise[:-1]).mean()) < 8 * noise.var() / math.sqrt(draws)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("law", "scale"), SCALES[:4])
+def test_the_law_is_opendps(law, scale):
+    """Two samples of one law: by χ² of the two rows of counts."""
+    draws = 100_000
+    counts = np.zeros(draws, dtype=np.int64)
+    bins = Bins.of(law, scale, draws)
+    rows = [bins.count(drawn(noise, law, scale, counts).counts) for noise in (TabulatedNoise(), ExactNoise())]
+    table = np.array(rows)
+    assert stats.chi2_contingency(table[:, table.sum(axis=0) > 0]).pvalue > NEVER
+
+
+def test_bins_would_tell_another_law():
+    for law, scale in (("geometric", 3.7), ("gaussian", 3.7)):
+        made = drawn(TabulatedNoise(), law, scale, ZEROS).counts
+        for other, wide in ((law, scale * 1.1), (LAWS[law == LAWS[0]], scale)):
+            bins = Bins.of(other, wide, ZEROS.size)
+            assert bins.p_value(bins.count(made)) < NEVER
+        bins = Bins.of(law, scale, ZEROS.size)
+        assert bins.p_value(bins.count(np.abs(made) * np.where(np.arange(made.size) % 50, 1, -1))) < NEVER
+
+
+@pytest.mark.parametrize("loss", [1e-9, 1e-3, 1 / 3, 7.3])
+def test_scale_and_loss_are_those_of_opendps_map(loss):
+    ours, theirs = TabulatedNoise(), ExactNoise()
+    few = np.zeros(3, dtype=np.int64)
+    for one, other in (
+        (ours.geometric(few, "q", 2, loss).spend, theirs.geometric(few, "q", 2, loss).spend),
+        (ours.gaussian(few, "q", 2.0, loss).spend, theirs.gaussian(few, "q", 2.0, loss).spend),
+    ):
+        assert vars(one) | {"sampler": ""} == vars(other) | {"sampler": ""}
+        assert (one.sampler, other.sampler) == ("hierdp tables 1", opendp())
+        assert one.private
+
+
+def test_the_sampler_gets_the_scale_that_is_on_record(monkeypatch):
+    """To the last digit: the fraction that the float is."""
+    asked = []
+
+    def keep(make):
+        def made(scale):
+            asked.append(scale)
+            return make(scale)
+
+        return made
+
+    for name in ("double_geometric", "discrete_gaussian"):
+        monkeypatch.setattr(tabulated, name, keep(getattr(tabulated, name)))
+    few, noise = np.ones(3, dtype=np.int64), TabulatedNoise()
+    spends = [
+        noise.geometric(few, "q", 1, 0.3).spend,
+        noise.gaussian(few, "q", 1.0, 0.3).spend,
+        noise.stable(few, "q", Changes(2, 2, 1), 0.7, 1e-6)[1].spend,
+    ]
+    assert asked == [Fraction(spend.scale) for spend in spends]
+
+
+def test_what_opendp_still_draws_is_named():
+    noise, few = TabulatedNoise(), np.arange(5)
+    wide = noise.gaussian(few, "q", 1.0, 1 / (2 * (2.0 * LARGEST_GAUSSIAN) ** 2))
+    assert wide.spend.sampler == opendp()
+    assert np.abs(wide.counts).max() > 100
+    _, spend = noise.choose([np.array([1, 90])], "q", 1, 5.0)
+    assert spend.sampler == opendp()
+
+
+@pytest.mark.usefixtures("seeded")
+def test_law_of_stable():
+    changes, epsilon, delta = Changes(2, 2, 1), 0.5, 0.01
+    least, q = threshold(changes, epsilon, delta), math.exp(-0.25)
+    for true in (1, least - 3, least, least + 2):
+        kept, noisy = TabulatedNoise().stable(np.full(50_000, true), "q", changes, epsilon, delta)
+        assert (noisy.counts >= least).all()
+        assert (np.diff(kept) > 0).all()
+        away = least - true
+        share = q**away / (1 + q) if away > 0 else 1 - q ** (1 - away) / (1 + q)
+        assert abs(kept.size / 50_000 - share) < 8 * math.sqrt(max(share * (1 - share), 1e-4) / 50_000)
+    spends = [
+        one.stable(np.array([5]), "q", changes, epsilon, delta)[1].spend
+        for one in (ExactNoise(), TabulatedNoise())
+    ]
+    assert vars(spends[0]) | {"sampler": ""} == vars(spends[1]) | {"sampler": ""}
+
+
+def test_it_takes_no_seed_and_keeps_nothing():
+    assert not inspect.signature(TabulatedNoise).parameters
+    noise = TabulatedNoise()
+    noise.geometric(ZEROS, "q", 1, 0.1)
+    assert vars(noise) == {}
+
+
+def test_no_two_blocks_threads_or_measurements_share_a_draw():
+    def some(_):
+        return TabulatedNoise().geometric(ZEROS, "q", 1, 0.01).counts
+
+    with ThreadPoolExecutor(4) as pool:
+        parts = [part for made in pool.map(some, range(4)) for part in np.array_split(made, 6)]
+    for i, one in enumerate(parts):
+        for other in parts[:i]:
+            n = min(one.size, other.size)
+            assert abs(np.corrcoef(one[:n], other[:n])[0, 1]) < 8 / math.sqrt(n)
+
+
+def test_counts_keep_their_shape_order_and_size():
+    size = 3 * tabulated.AT_ONCE + 7
+    counts = np.arange(size) * 1000 - 5
+    noisy = TabulatedNoise().gaussian(counts, "q", 1.0, 1e6).counts  # so little noise that none comes
+    assert (noisy == counts).all()
+    assert noisy is not counts
+    for shape in ((0,), (3, 4), (2, 0)):
+        assert TabulatedNoise().geometric(np.zeros(shape, np.int64), "q", 1, 1.0).counts.shape == shape
+    every_other = np.arange(20)[::2]
+    assert (TabulatedNoise().geometric(every_other, "q", 1, 1e3).counts == every_other).all()
+
+
+def homes():
+    rows = pd.DataFrame({"state": ["A", "A", "A", "B"], "home": [1, 1, 2, 3]})
+    return {"source": rows, "mechanism": "group-size", "levels": ["state"], "group": ["home"], "max_size": 3}
+
+
+def test_a_release_names_it_in_every_line_and_is_checked(tmp_path):
+    made = release(**homes(), epsilon=1.0, noise=TabulatedNoise())
+    lines = made.manifest()["budget"]["spends"]
+    assert {line["sampler"] for line in lines} == {"hierdp tables 1"}
+    assert made.ledger.private
+    report = check(made.write(tmp_path / "released"))
+    assert not [found for found in report if found.verdict == FAILS]
+    (privacy,) = [found for found in report if found.check == "privacy"]
+    assert "all noise exact, as told, by hierdp tables; protected" in privacy.why
+
+
+def test_check_does_not_vouch_for_a_sampler_that_it_does_not_know():
+    from hierdp.check.budget import check_budget
+
+    manifest = release(**homes(), epsilon=1.0, noise=TabulatedNoise()).manifest()
+    for strange in ("dice 6", None, "hierdp tablets 1", 5):
+        manifest["budget"]["spends"][0]["sampler"] = strange
+        (privacy,) = [found for found in check_budget(manifest) if found.check == "privacy"]
+        assert privacy.verdict == OPEN
+        assert "does not know what drew the noise" in privacy.why
+
+
+def test_default_noise_is_opendps():
+    made = release(**homes(), epsilon=1.0)
+    assert {spend.sampler for spend in made.ledger.spends} == {opendp()}
+
+
+def test_other_noise_loads_none_of_it():
+    code = """
+import sys
+import hierdp.privacy.noise
+print([n for n in sys.modules if n.split(".")[0] in ("flint", "cryptography") or "privacy.tab" in n])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_an_account_may_be_charged_for_it(tmp_path):
+    from hierdp.privacy.account import open_account
+
+    account = open_account(tmp_path / "homes.account", "homes", 2.0, 0.0)
+    made = release(**homes(), epsilon=1.0, noise=TabulatedNoise(), account=account)
+    assert {spend.sampler for spend in made.ledger.spends} == {"hierdp tables 1"}
+    assert made.charge is not None
