@@ -22,12 +22,13 @@ from hierdp.check.shape import check_shape
 from hierdp.errors import InputError
 from hierdp.execution import seal
 from hierdp.mechanisms.registry import released_by
-from hierdp.record import files, written
+from hierdp.record import files, signature, written
 from hierdp.record.properties import broken
 from hierdp.record.written import LIMIT, Unreadable
 from hierdp.versions import versions
 
 if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
     from pandas import DataFrame
 
 __all__ = ["FAILS", "HOLDS", "OPEN", "UNCLAIMED", "CheckResult", "check"]
@@ -43,7 +44,12 @@ WORDS = {
 }
 
 
-def check(path: str | Path, fingerprint: str | None = None, limit: int = LIMIT) -> list[CheckResult]:
+def check(
+    path: str | Path,
+    fingerprint: str | None = None,
+    limit: int = LIMIT,
+    public_key: str | Path | None = None,
+) -> list[CheckResult]:
     """Check a written release from its files alone.
 
     Parameters
@@ -55,6 +61,8 @@ def check(path: str | Path, fingerprint: str | None = None, limit: int = LIMIT) 
         only by what no longer fits together.
     limit : int
         Bytes of memory that reading the release may take; and 30 seconds for each gigabyte of it.
+    public_key : path, optional
+        The publisher's Ed25519 public key, in PEM format: then a release that it did not sign fails.
 
     Returns
     -------
@@ -79,7 +87,8 @@ def check(path: str | Path, fingerprint: str | None = None, limit: int = LIMIT) 
     ['fingerprint']
     """
     whole = None if fingerprint is None else _digits(fingerprint)
-    return list(_checks(Path(path), whole, limit))
+    key = None if public_key is None else signature.public_key(public_key)
+    return list(_checks(Path(path), whole, limit, key))
 
 
 def _digits(fingerprint: str) -> str:
@@ -91,7 +100,9 @@ def _digits(fingerprint: str) -> str:
     return digits
 
 
-def _checks(folder: Path, fingerprint: str | None, limit: int) -> Iterator[CheckResult]:
+def _checks(
+    folder: Path, fingerprint: str | None, limit: int, key: Ed25519PublicKey | None
+) -> Iterator[CheckResult]:
     try:
         names = written.names_in(folder)
     except Unreadable as strange:
@@ -101,6 +112,7 @@ def _checks(folder: Path, fingerprint: str | None, limit: int) -> Iterator[Check
     if size > limit:
         raise written.TooLarge("its files", size, limit)
     yield from _check_seal(folder, fingerprint)
+    yield from _check_signature(folder, key)
     try:
         release = written.read(folder, limit)
     except Unreadable as broken:
@@ -155,7 +167,7 @@ def _check_seal(folder: Path, fingerprint: str | None) -> Iterator[CheckResult]:
         yield CheckResult("files", FAILS, f"there is no {seal.SUMS}")
         return
     wrong = []
-    known = {seal.SUMS}
+    known = {seal.SUMS, seal.SIGNATURE}
     with sums.open(encoding="utf-8", errors="replace") as text:
         lines = text.read(_MOST_SUMS).splitlines()
     for line in lines:
@@ -168,9 +180,7 @@ def _check_seal(folder: Path, fingerprint: str | None) -> Iterator[CheckResult]:
             wrong.append(f"{name} is not the file that was released")
     ours = known & {*written.NAMES}
     wrong += [f"{file.name} was added" for file in sorted(folder.iterdir()) if file.name not in ours]
-    yield CheckResult(
-        "files", FAILS if wrong else HOLDS, "; ".join(wrong) or f"{len(known) - 1} files as sealed"
-    )
+    yield CheckResult("files", FAILS if wrong else HOLDS, "; ".join(wrong) or f"{len(lines)} files as sealed")
     found = seal.digest(sums)
     if fingerprint is None:
         yield CheckResult(
@@ -180,6 +190,20 @@ def _check_seal(folder: Path, fingerprint: str | None) -> Iterator[CheckResult]:
         yield CheckResult("fingerprint", FAILS, f"it is {found}: this is not the release that was published")
     else:
         yield CheckResult("fingerprint", HOLDS, "as published")
+
+
+def _check_signature(folder: Path, key: Ed25519PublicKey | None) -> Iterator[CheckResult]:
+    """Who made it; nothing where nobody claims or asks for that."""
+    signed = (folder / seal.SIGNATURE).is_file()
+    if key is None:
+        if signed:
+            yield CheckResult("signature", OPEN, "signed; give --public-key to see whether by the publisher")
+    elif not signed:
+        yield CheckResult("signature", FAILS, f"there is no {seal.SIGNATURE}: nobody signed this release")
+    elif signature.is_signed_by(folder, key):
+        yield CheckResult("signature", HOLDS, "made by the owner of that key")
+    else:
+        yield CheckResult("signature", FAILS, "it is not of that key, or not of this release")
 
 
 def _check_tables(folder: Path, release: written.Written, limit: int) -> Iterator[CheckResult]:

@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 @click.argument("release", type=click.Path(path_type=Path))
 @click.option("--fingerprint", metavar="HEX", help="The fingerprint printed when RELEASE was made. The check "
               "fails if RELEASE differs from that release in any byte.")  # fmt: skip
+@click.option("--public-key", type=click.Path(path_type=Path), metavar="FILE", help="The publisher's Ed25519 "
+              "public key (PEM). The check fails if its owner did not sign RELEASE.")  # fmt: skip
 @with_limit
-def check(release: Path, fingerprint: str | None, limit: float) -> None:
+def check(release: Path, fingerprint: str | None, public_key: Path | None, limit: float) -> None:
     """Check RELEASE, a folder written by `hierdp release`, from its files alone.
 
     Checks the counts (whole, not negative, adding up), the budget (each loss from the distribution of its
@@ -29,10 +31,12 @@ def check(release: Path, fingerprint: str | None, limit: float) -> None:
     \b
     hierdp check released
     hierdp check released --fingerprint 3f2a…
+    hierdp check released --public-key public.pem
     """
     from hierdp.check import check as look
 
-    sys.exit(0 if print_check(console(), release, look(release, fingerprint, gigabytes(limit))) else 1)
+    found = look(release, fingerprint, gigabytes(limit), public_key)
+    sys.exit(0 if print_check(console(), release, found) else 1)
 
 
 def print_check(screen: Any, release: Path, found: list[CheckResult], brief: bool = False) -> bool:

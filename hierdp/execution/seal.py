@@ -8,6 +8,9 @@ from pathlib import Path, PurePosixPath
 
 SUMS = "SHA256SUMS"
 
+SIGNATURE = "SHA256SUMS.sig"
+"""Of the digests; a folder may have one. See `hierdp.record.signature`."""
+
 MARKS = ("manifest.json", "report.html")
 """Every folder that hierdp sealed contains at least one of these files."""
 
@@ -20,7 +23,8 @@ def seal(folder: Path) -> str:
     str
         The fingerprint: the digest of the digests, in hexadecimal.
     """
-    files = [name for name in sorted(_names(folder)) if name != SUMS and not (folder / name).is_dir()]
+    sealed = sorted(set(_names(folder)) - {SUMS, SIGNATURE})
+    files = [name for name in sealed if not (folder / name).is_dir()]
     lines = [f"{digest(folder / name)}  {name}\n" for name in files]
     (folder / SUMS).write_text("".join(lines), encoding="utf-8")
     return digest(folder / SUMS)
@@ -45,6 +49,8 @@ def why_not_ours(folder: Path) -> str:
     there -= {str(parent) for name in sealed for parent in PurePosixPath(name).parents}
     if not set(MARKS) & sealed.keys():
         return f"its {SUMS} lists no {' or '.join(MARKS)}"
+    if SIGNATURE in there and not ((folder / SIGNATURE).is_symlink() or (folder / SIGNATURE).is_dir()):
+        there -= {SIGNATURE}
     for name in sorted((there | sealed.keys()) - {SUMS}):
         if name not in sealed:
             return f"{name!r} in it was not written by hierdp"

@@ -19,11 +19,14 @@ from hierdp.privacy.account import Entry
 from hierdp.privacy.budget import Ledger
 from hierdp.privacy.noise import deviation_of
 from hierdp.record import files
+from hierdp.record.signature import private_key
+from hierdp.record.signature import sign as sign_folder
 from hierdp.record.step import Proved, Step
 from hierdp.reports.solved import counted
 from hierdp.versions import versions
 
 if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from pandas import DataFrame
 
 
@@ -141,6 +144,7 @@ class Release:
         title: str | None = None,
         note: str | None = None,
         csv_safe: bool = False,
+        sign: Path | str | None = None,
     ) -> Path:
         """Write the tables, the manifest, the report, and what `hierdp check` needs to check them.
 
@@ -163,17 +167,20 @@ class Release:
         csv_safe : bool
             Put an apostrophe before names in the CSVs that a spreadsheet would run as a formula, such as
             ``=cmd|…`` or ``@SUM``. The Parquet files have the names as they are.
+        sign : path, optional
+            An Ed25519 private key, in PEM format, to sign it with; see `hierdp.record.signature`.
 
         Raises
         ------
         InputError
-            If the folder exists, or its parent does not, or the title or note is not text.
+            If the folder exists, or its parent does not, the title or note is not text, or the key is none.
         OSError
             If the disk is full or the like; nothing is left under the name.
         """
         check_words(title=title, note=note)
+        key = None if sign is None else private_key(sign)
         with self.failing(), folder.appearing(Path(path), overwrite) as aside:
-            self.fill(aside, report, proofs, title, note, csv_safe)
+            self.fill(aside, report, proofs, title, note, csv_safe, key)
         return Path(path)
 
     def failing(self) -> AbstractContextManager[None]:
@@ -188,8 +195,9 @@ class Release:
         title: str | None = None,
         note: str | None = None,
         csv_safe: bool = False,
+        key: Ed25519PrivateKey | None = None,
     ) -> str:
-        """Write the files of `write` into a folder that exists, and seal it; returns its fingerprint.
+        """Write the files of `write` into a folder that exists, seal and sign it; returns its fingerprint.
 
         The account, if there is one, has the fingerprint before the folder gets its name.
         """
@@ -202,6 +210,8 @@ class Release:
         if proofs:
             write_proofs(self, into)
         fingerprint = write_tables(self, manifest, into)
+        if key is not None:
+            sign_folder(into, key)
         if self.charge is not None:
             self.charge.written(fingerprint)
         return fingerprint
