@@ -18,14 +18,15 @@ import numpy as np
 
 from hierdp import execution
 from hierdp.audit.bound import at_least, at_most, least_epsilon
-from hierdp.audit.case import Case as Case
 from hierdp.audit.cases import CASES as CASES
-from hierdp.audit.events import Claim, Event, Seen, chosen
+from hierdp.audit.events import Claim, Event, chosen
 from hierdp.audit.finding import Finding as Finding
 from hierdp.audit.kept import findings, settings
 from hierdp.audit.known import Undisturbed, all_over, direction, moves
 from hierdp.errors import InputError
 from hierdp.privacy.noise import ExactNoise, Noise, SimulatedNoise
+from hierdp.record.case import Case as Case
+from hierdp.record.case import Seen
 
 Source = Callable[[int], Noise]
 """Noise from a seed."""

@@ -10,10 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hierdp.audit.bound import at_least, at_most, least_epsilon, least_rho
+from hierdp.record.case import Seen
 from models.arithmetic.arrays import Floats, Ints
-
-Seen = dict[str, float]
-"""The released numbers of one run, by name. A number that is missing is 0."""
 
 THRESHOLDS = 200
 PAIRED = 20

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hierdp.audit.case import Case
 from hierdp.audit.events import Claim, Event
+from hierdp.record.case import Case
 
 
 @dataclass(frozen=True)

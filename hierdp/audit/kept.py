@@ -13,11 +13,11 @@ from math import isnan
 from pathlib import Path
 from typing import Any
 
-from hierdp.audit.case import Case
 from hierdp.audit.events import Claim, Condition, Event
 from hierdp.audit.finding import Finding
 from hierdp.errors import InputError
 from hierdp.execution import store
+from hierdp.record.case import Case
 from hierdp.versions import fingerprint
 
 KEY = ["mechanism", "method", "change", "runs", "miss", "noise", "seed", "code"]

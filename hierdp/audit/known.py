@@ -11,9 +11,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from hierdp.audit.events import Condition, Event, Seen, whole
+from hierdp.audit.events import Condition, Event, whole
 from hierdp.privacy.budget import Spend
 from hierdp.privacy.noise import Changes, NoisyCounts, SimulatedNoise, threshold
+from hierdp.record.case import Seen
 from models.arithmetic.arrays import Ints
 
 

@@ -13,6 +13,7 @@ from hierdp.privacy.loss import Loss
 
 if TYPE_CHECKING:
     from hierdp.mechanisms.checking import Checking
+    from hierdp.record.case import Case
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,8 @@ class Mechanism:
         None: their budgets and tables are not checked against the mechanism.
     released_as : str, optional
         A regular expression of the names that its releases carry. Default: the names of its methods.
+    audit : str, optional
+        The module whose ``CASES`` `hierdp audit` runs.
     """
 
     name: str
@@ -54,6 +57,7 @@ class Mechanism:
     methods: tuple[Method, ...]
     replay: str | None = None
     released_as: str | None = None
+    audit: str | None = None
 
     @property
     def checking(self) -> Checking | None:
@@ -61,6 +65,12 @@ class Mechanism:
         if self.replay is None:
             return None
         found: Checking = import_module(self.replay).CHECKING
+        return found
+
+    @property
+    def cases(self) -> tuple[Case, ...]:
+        """What `hierdp audit` runs."""
+        found: tuple[Case, ...] = () if self.audit is None else import_module(self.audit).CASES
         return found
 
     def released(self, name: str) -> bool:
@@ -105,6 +115,7 @@ MECHANISMS = {
             Method("M_dp^OP", "CostTable, HierarchyQIP", f"{FIORETTO}, §6"),
         ),
         replay="hierdp.mechanisms.group_size.replay",
+        audit="hierdp.mechanisms.group_size.audit",
     ),
     "count-of-counts": Mechanism(
         "count-of-counts",
@@ -122,6 +133,7 @@ MECHANISMS = {
             Method("naive", "FixedSum in squares, GroupMatching, Merging", f"{KUO}, §4.1"),
         ),
         replay="hierdp.mechanisms.count_of_counts.replay",
+        audit="hierdp.mechanisms.count_of_counts.audit",
         released_as="(bottom-up )?(naive|Hc2?|Hg1?)( × (naive|Hc2?|Hg1?))*",
     ),
     "top-down": Mechanism(
@@ -141,6 +153,7 @@ MECHANISMS = {
             ),
         ),
         replay="hierdp.mechanisms.top_down.replay",
+        audit="hierdp.mechanisms.top_down.audit",
     ),
     "clustering": Mechanism(
         "clustering",
@@ -159,6 +172,7 @@ MECHANISMS = {
             Method("Laplace", "none: noise on every bin", "Dwork et al. 2006"),
         ),
         replay="hierdp.mechanisms.clustering.replay",
+        audit="hierdp.mechanisms.clustering.audit",
     ),
     "range-query": Mechanism(
         "range-query",
@@ -178,6 +192,7 @@ MECHANISMS = {
             Method("Wavelet", "none: noise on Haar coefficients", "Xiao, Wang & Gehrke 2011 (Privelet)"),
         ),
         replay="hierdp.mechanisms.range_query.replay",
+        audit="hierdp.mechanisms.range_query.audit",
     ),
 }
 """By the name that `hierdp release` takes."""

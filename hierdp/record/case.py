@@ -4,13 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from pandas import NA
 
-from hierdp.audit.events import Seen
+from hierdp.counts.hierarchy import Hierarchy
 from hierdp.privacy.noise import Noise
 from hierdp.record.release import Release
+
+Seen = dict[str, float]
+"""Released numbers of one run, by name. Numbers that are missing are 0."""
+
+EPSILON = 2.0
+"""With half the noise, 4 are lost: enough over 2 to be shown by few runs, and not so rare as to need many."""
+
+LARGE = 3.0
+"""ε where several noisy numbers must come out right at once, or noise be so small that a repair or a choice
+hardly ever hides the change."""
+
+FIRST_OF_SIZE_1 = "an entity joins a group of A, the first of size 1"
 
 VALUES = ("groups", "count", "noisy", "cluster")
 """Columns of a release that depend on its noise."""
@@ -74,3 +87,9 @@ class Case:
             k: round(float(v), DIGITS) for k, v in release.settings.items() if isinstance(v, int | float)
         }
         return found if self.also is None else {**found, **self.also(found)}
+
+
+@cache
+def regions(number: int) -> Hierarchy:
+    """That many regions, A, B, …, under one root."""
+    return Hierarchy.from_columns({"region": list("ABCDEFGH"[:number])}, ["region"], root="all")

@@ -1,0 +1,83 @@
+"""What is audited of the mechanisms of Fioretto & Van Hentenryck 2019."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+
+from hierdp.mechanisms.group_size.mechanism import group_size
+from hierdp.mechanisms.group_size.repairs import METHODS
+from hierdp.mechanisms.solver_options import SolverOptions
+from hierdp.privacy.noise import Noise
+from hierdp.record.case import EPSILON, FIRST_OF_SIZE_1, LARGE, Case, regions
+from hierdp.record.release import Release
+from hierdp.tables import GroupSizes, group_sizes
+
+
+def _group_sizes(*rows: list[int]) -> GroupSizes:
+    places = regions(len(rows))
+    return GroupSizes(places, np.asarray(places.tree.sum_up(np.array(rows))))
+
+
+def _run(data: GroupSizes, noise: Noise, method: str, epsilon: float, backend: str | None = None) -> Release:
+    return group_size(data, epsilon, noise, method, SolverOptions(backend=backend))
+
+
+def _cases() -> Iterator[Case]:
+    case = partial(Case, "group-size", by=("region", "size"))
+    two = _group_sizes([9, 9], [9, 9]), _group_sizes([8, 10], [9, 9])
+    few = _group_sizes([1, 1], [1, 0]), _group_sizes([0, 2], [1, 0])
+    alone = _group_sizes([1, 0]), _group_sizes([0, 1])
+    # In a square that large each noisy count shows by itself; among few, the sums that all must have hide it.
+    held = [[9] * 8] * 8
+    square = _group_sizes(*held), _group_sizes([8, 10, *held[0][2:]], *held[1:])
+    # Of so many sizes without groups, none gets much of what the public number of groups takes back.
+    empty = _group_sizes([20, *[0] * 15]), _group_sizes([19, 1, *[0] * 14])
+    joins = "an entity joins a group of A"
+    for method, about in METHODS.items():
+        run = partial(_run, method=method, epsilon=EPSILON if about.cumulative else LARGE)
+        if about.cumulative:
+            yield case(method, joins, two, run=run)
+            yield case(method, "an entity joins the only group", alone, run=run)
+        elif method == "M_dp^OP":  # a program for each of 200 cells: by default a constraint program
+            yield case(method, f"{joins}; few groups", few, run=run, fewer=20)
+            yield case(method, f"{joins}; backend fast", square, run=partial(run, backend="fast"), fewer=10)
+        else:
+            yield case(method, joins, square, run=run)
+        if not about.cumulative:
+            backend = "fast" if "backend" in about.takes else None
+            run = partial(_run, method=method, epsilon=EPSILON, backend=backend)
+            slow = method == "M_dp^OP"
+            yield case(method, FIRST_OF_SIZE_1, empty, run=run, fewer=10 if slow else 1)
+
+
+# --- through the readers of tables ---------------------------------------------------------------------
+# A table is read once a process; all runs on it share what was read, as reading has no chance in it.
+
+Rows = tuple[tuple[Any, ...], ...]
+
+
+@cache
+def _homes(rows: Rows) -> GroupSizes:
+    """People in homes, two of which are listed."""
+    import pandas as pd
+
+    homes = pd.DataFrame({"home": ["h1", "h2"], "town": ["A", "A"]})
+    people = pd.DataFrame(list(rows), columns=["home"])
+    return group_sizes(people, max_size=2, group=["home"], groups=homes, levels=["town"])
+
+
+def _run_homes(rows: Rows, noise: Noise) -> Release:
+    return group_size(_homes(rows), EPSILON, noise, "M_c^dp")
+
+
+def _read_cases() -> Iterator[Case]:
+    joins = "an entity joins a group of the given ones that was empty"
+    homes: tuple[Rows, Rows] = (("h1",),), (("h1",), ("h2",))
+    yield Case("group-size", "M_c^dp", joins, homes, ("region", "size"), _run_homes)
+
+
+CASES = (*_cases(), *_read_cases())

@@ -1,0 +1,95 @@
+"""What is audited of the mechanisms of Qardaji, Yang & Li 2013."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+
+from hierdp.counts.axes import Names
+from hierdp.counts.hierarchy import Hierarchy
+from hierdp.mechanisms.range_query.mechanism import range_query
+from hierdp.mechanisms.range_query.plan import METHODS
+from hierdp.mechanisms.range_query.wavelet import coefficients
+from hierdp.privacy.noise import Noise
+from hierdp.record.case import EPSILON, Case, Seen, regions
+from hierdp.record.release import Release
+from hierdp.tables.binning import Histogram, histogram
+
+
+def _towns(counts: list[int]) -> Histogram:
+    return Histogram(np.array(counts), (Names.of("town", regions(2)),))
+
+
+def _run(data: Histogram, noise: Noise, method: str, **more: Any) -> Release:
+    return range_query(data, EPSILON, noise, method, **more)
+
+
+def _coefficients(seen: Seen, shape: tuple[int, ...]) -> Seen:
+    """What the wavelet asks for, from released bins."""
+    names = [f"count[{' '.join(map(str, place))}]" for place in np.ndindex(*shape)]
+    asked: Any = coefficients(np.array([seen[name] for name in names]).reshape(shape))  # sums and differences
+    return {f"coefficient[{i}]": float(x) for i, x in enumerate(asked.ravel().tolist())}
+
+
+def _cases() -> Iterator[Case]:
+    change = "a person joins the first bin"
+    line = Histogram.of([20, 20, 20, 20]), Histogram.of([21, 20, 20, 20])
+    towns = _towns([20, 20]), _towns([21, 20])
+    square = Histogram.of([[20, 20], [20, 20]]), Histogram.of([[21, 20], [20, 20]])
+    no_line = Histogram.of([0, 0, 20, 20]), Histogram.of([1, 0, 20, 20])
+    no_towns = _towns([0, 20]), _towns([1, 20])
+    no_square = Histogram.of([[0, 20], [0, 20]]), Histogram.of([[1, 20], [0, 20]])
+    case = partial(Case, "range-query")
+    for method in METHODS:
+        if method == "Wavelet":
+            continue
+        tree, quad = method.startswith("H_tree"), method == "Quadtree"
+        names = ("town_first",) if tree else ("bin1_first", "bin2_first") if quad else ("bin_first",)
+        run = partial(_run, method=method)
+        tables, empty = (towns, no_towns) if tree else (square, no_square) if quad else (line, no_line)
+        yield case(method, change, tables, ("level", *names), run)
+        yield case(method, f"{change}, which is empty", empty, ("level", *names), run)
+    run = partial(_run, method="H_2^c", budget="optimized", repair="whole")
+    yield case("H_2^c", f"{change}; budget optimized, whole counts", line, ("level", "bin_first"), run)
+    run = partial(_run, method="Wavelet")
+    also = partial(_coefficients, shape=(4,))
+    yield case("Wavelet", change, line, ("bin_first",), run, also=also)
+    yield case("Wavelet", f"{change}, which is empty", no_line, ("bin_first",), run, also=also)
+    by = ("bin1_first", "bin2_first")
+    yield case("Wavelet", f"{change} of a square", square, by, run, also=partial(_coefficients, shape=(2, 2)))
+
+
+# --- through the readers of tables ---------------------------------------------------------------------
+# A table is read once a process; all runs on it share what was read, as reading has no chance in it.
+
+Rows = tuple[tuple[Any, ...], ...]
+
+TOWNS = Hierarchy.flat("town", ["A", "B"])
+UNKNOWN = "elsewhere"
+
+
+@cache
+def _people(rows: Rows) -> Histogram:
+    import pandas as pd
+
+    table = pd.DataFrame(list(rows), columns=["town", "people"])
+    return histogram(table, [("town", (TOWNS, "town"))], "people", UNKNOWN)
+
+
+def _run_people(rows: Rows, noise: Noise, method: str) -> Release:
+    return _run(_people(rows), noise, method)
+
+
+def _read_cases() -> Iterator[Case]:
+    """Places without a region, which are counted in the unknown one."""
+    people: tuple[Rows, Rows] = (("A", 20), ("B", 20)), (("A", 20), ("B", 20), ("x", 1))
+    for method in ("Flat", "H_tree^c"):
+        run = partial(_run_people, method=method)
+        words = "a person joins the unknown region, which is empty"
+        yield Case("range-query", method, words, people, ("level", "town_first"), run)
+
+
+CASES = (*_cases(), *_read_cases())
