@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hierdp.check.budget import check_budget
+from hierdp.check.budget import budget_of_one_row, check_budget
 from hierdp.check.effort import refuse_to_take_long
 from hierdp.check.entries import check_entries
 from hierdp.check.expected import check_expected
@@ -123,15 +124,16 @@ def _checks(
     yield from _check_version(manifest)
     mechanism = released_by(manifest["mechanism"])
     checking = None if mechanism is None else mechanism.checking
+    one_row = replace(release, manifest=budget_of_one_row(manifest))
     parts: list[tuple[str, Callable[[], Iterator[CheckResult]]]] = [
         ("manifest", lambda: check_entries(manifest) if _same_version(manifest) else iter(())),
         ("shape", lambda: check_shape(table, manifest, regions, mechanism)),
         ("tables", lambda: _check_tables(folder, release, limit)),
         ("counts", lambda: _check_counts(table, manifest, regions)),
         ("budget", lambda: check_budget(manifest)),
-        ("budget: queries", lambda: check_expected(table, manifest, regions, checking)),
+        ("budget: queries", lambda: check_expected(table, one_row.manifest, regions, checking)),
         ("report", lambda: check_report(folder, table, manifest)),
-        ("certificates", lambda: check_proofs(folder, release, checking, limit)),
+        ("certificates", lambda: check_proofs(folder, one_row, checking, limit)),
     ]
     for name, part in parts:
         try:

@@ -8,7 +8,7 @@ from typing import Any
 
 from hierdp.check.result import FAILS, HOLDS, OPEN, CheckResult
 from hierdp.errors import InputError, listed
-from hierdp.privacy.budget import Ledger, Spend, check_epsilon, spends_of
+from hierdp.privacy.budget import ONE_ROW, Ledger, Spend, check_epsilon, of_one_row, spends_of
 from hierdp.privacy.noise import OPENDP, TABLES, deviation_of
 from hierdp.record.release import WARNING
 
@@ -51,6 +51,14 @@ def check_budget(manifest: Mapping[str, Any]) -> Iterator[CheckResult]:
     yield _privacy(manifest, ledger)
 
 
+def budget_of_one_row(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The manifest, with the ε of one row in place of a person's, where its spends are for one row."""
+    budget = manifest["budget"]
+    if not isinstance(person := budget.get("person"), Mapping) or person.get("spends_are_for") != ONE_ROW:
+        return manifest
+    return {**manifest, "budget": {**budget, "epsilon": of_one_row(budget["epsilon"], person["rows"])}}
+
+
 def _privacy(manifest: Mapping[str, Any], ledger: Ledger) -> CheckResult:
     if manifest["warning"] != (None if ledger.private else WARNING):
         return CheckResult("privacy", FAILS, "the manifest's warning and its spends tell two stories")
@@ -64,7 +72,8 @@ def _privacy(manifest: Mapping[str, Any], ledger: Ledger) -> CheckResult:
         why = f"this version does not know what drew the noise: {listed(unknown)}"
         return CheckResult("privacy", OPEN, why)
     by = " and ".join(sorted(set(samplers.values())))
-    return CheckResult("privacy", HOLDS, f"all noise exact, as told, by {by}; protected: {ledger.neighbours}")
+    whom = ledger.neighbours + ("" if ledger.person is None else f"; for {ledger.person}")
+    return CheckResult("privacy", HOLDS, f"all noise exact, as told, by {by}; protected: {whom}")
 
 
 def _loss(spend: Spend) -> float | None:
@@ -93,9 +102,9 @@ def _against_its_law(spend: Spend) -> str:
 
 
 def _differs(again: Mapping[str, Any], told: Mapping[str, Any]) -> str:
-    """The first entry of the budget that the spends do not give."""
+    """The first entry of the budget that its spends do not give; older releases lack `protects`."""
     for name, value in again.items():
-        if name == "spends":
+        if name == "spends" or (name == "protects" and name not in told):
             continue
         if isinstance(value, float):
             same = isinstance(told.get(name), int | float) and math.isclose(told[name], value, rel_tol=CLOSE)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from hierdp.check.result import FAILS, HOLDS, CheckResult
 from hierdp.mechanisms.checking import Checking
+from hierdp.privacy.budget import ONE_PERSON, ONE_ROW
 from hierdp.privacy.expected import GAUSSIAN, ExpectedSpend
 from hierdp.record.properties import Regions
 from hierdp.record.release import KNOWN, NOT_KNOWN
@@ -35,11 +36,25 @@ def check_expected(
         wrong = "the manifest's claim on standard errors is wrong"
     if budget["neighbouring_relation"] != neighbours:
         wrong = f"the neighbouring relation of this mechanism is: {neighbours}"
+    wrong = _person(manifest, checking) or wrong
     yield CheckResult(
         "budget: queries",
         FAILS if wrong else HOLDS,
         wrong or "the mechanism's queries and sensitivities",
     )
+
+
+def _person(manifest: Mapping[str, Any], checking: Checking) -> str:
+    """In words, what is wrong with the claim on persons."""
+    person = manifest["budget"].get("person")
+    if person is None:
+        return ""
+    rows_of = checking.rows_of_a_person
+    if person["spends_are_for"] != (ONE_ROW if rows_of is None else ONE_PERSON):
+        return f"the sensitivities of this mechanism are not for {person['spends_are_for']}"
+    if rows_of is not None and person["rows"] != rows_of(manifest["settings"]):
+        return f"the sensitivities are not those of a person with up to {person['rows']} rows"
+    return ""
 
 
 def _differs(expected: list[ExpectedSpend], spends: list[Mapping[str, Any]]) -> str:

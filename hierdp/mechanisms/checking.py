@@ -34,9 +34,13 @@ class Checking:
     rounded : collection of str
         The methods whose answers need not be optimal among whole counts; `replay` checks how they are
         rounded.
+    rows_of_a_person : callable, optional
+        From the settings to the rows of one person that the sensitivities count; None if they are not those
+        of a person who joins or leaves. Without it, sensitivities are of one row.
     """
 
     shape: Callable[[DataFrame, Manifest, Regions], str]
     expected_spends: Callable[[DataFrame, Manifest, Regions], Expected]
     replay: Callable[[Replay, DataFrame, Manifest, Regions], str]
     rounded: Collection[str] = ()
+    rows_of_a_person: Callable[[Mapping[str, Any]], int | None] | None = None

@@ -44,6 +44,47 @@ def spends_of(told: Mapping[str, Any]) -> tuple[Spend, ...]:
 
 
 @dataclass(frozen=True)
+class PersonRows:
+    """The rows of one person: what a guarantee for persons rests on.
+
+    Attributes
+    ----------
+    column : str
+        The table's column that names a row's person.
+    rows : int
+        At most so many of a person's rows were counted.
+    spends_are_for : str
+        "one person", where the sensitivities are those of a person; or "one row": then a person's loss is
+        `rows` times as much (group privacy: between two tables that differ in a person there are `rows`
+        steps of one row each).
+    """
+
+    column: str
+    rows: int
+    spends_are_for: str
+
+    def __post_init__(self) -> None:
+        """Refuse what would make the loss of a person less than it is."""
+        whole = isinstance(self.rows, int) and not isinstance(self.rows, bool)
+        if not whole or self.rows < 1 or self.spends_are_for not in (ONE_ROW, ONE_PERSON):
+            raise InputError(f"no guarantee for persons rests on {self.rows!r} rows, {self.spends_are_for!r}")
+
+    @property
+    def times(self) -> int:
+        """How many times the loss on record a person's loss is."""
+        return self.rows if self.spends_are_for == ONE_ROW else 1
+
+    def __str__(self) -> str:
+        return f"a person, by column {self.column!r}, with up to {self.rows} rows"
+
+
+ONE_ROW, ONE_PERSON = "one row", "one person"
+
+A_ROW = "one row of the table; a person with several rows is protected for one of them (see --person)"
+"""What is protected where no column of persons was given."""
+
+
+@dataclass(frozen=True)
 class Ledger:
     """The whole budget of a release and every spend from it.
 
@@ -60,11 +101,14 @@ class Ledger:
     spends : tuple of Spend
     conversion : str
         Which of `hierdp.privacy.conversion.CONVERSIONS` turns (ε, δ) into ρ, under zCDP.
+    person : PersonRows, optional
+        Whose rows are whose, where the guarantee is for a person: ε and δ are that person's.
 
     Raises
     ------
     InputError
-        If the spends add up to more than the budget, or there is no such conversion.
+        If the spends add up to more than the budget, there is no such conversion, or spends under a δ are for
+        one row of several: these have no group privacy as simple as that.
     """
 
     epsilon: float
@@ -72,13 +116,16 @@ class Ledger:
     neighbours: str
     spends: tuple[Spend, ...]
     conversion: str = TIGHTER
+    person: PersonRows | None = None
 
     def __post_init__(self) -> None:
         """Refuse to exceed the budget, be it by the last digit of a float."""
+        if self.delta and self._times > 1:
+            raise InputError("under a δ, the sensitivities must be those of a person with all the rows")
         if self.conversion not in CONVERSIONS:
             raise InputError(f"no conversion {self.conversion!r}; there are {listed(CONVERSIONS)}")
         allowed = self.rho if self.zcdp else self.epsilon
-        over = _excess(self._losses, allowed)
+        over = _excess(self._losses, allowed, self._times)
         if over > 0:
             much = f"the measurements cost {self.spent:.12g}, more than the budget of {allowed:.12g}"
             raise InputError(f"{much} (by {over:.3g})")
@@ -106,8 +153,10 @@ class Ledger:
 
     @property
     def spent(self) -> float:
-        """Sum of the losses: ρ under zCDP, else ε."""
-        return math.fsum(self._losses)
+        """Sum of the losses of a person: ρ under zCDP, else ε."""
+        if self._times == 1:
+            return math.fsum(self._losses)
+        return -below(-self._times * sum(map(Fraction, self._losses), Fraction(0)))
 
     @property
     def _losses(self) -> list[float]:
@@ -115,6 +164,15 @@ class Ledger:
         if any(loss is None for loss in losses):
             raise InputError("a measurement's loss is of another kind than the budget's")
         return [loss for loss in losses if loss is not None]
+
+    @property
+    def _times(self) -> int:
+        return 1 if self.person is None else self.person.times
+
+    @property
+    def protects(self) -> str:
+        """Whose presence is protected."""
+        return A_ROW if self.person is None else str(self.person)
 
     @property
     def private(self) -> bool:
@@ -125,7 +183,9 @@ class Ledger:
     def from_dict(cls, told: Mapping[str, Any]) -> Ledger:
         """What `as_dict` made, of which the sums are computed again. No conversion: that of the papers."""
         named = told.get("conversion", PAPERS if "rho" in told else TIGHTER)
-        return cls(told["epsilon"], told["delta"], told["neighbouring_relation"], spends_of(told), named)
+        person = PersonRows(**told["person"]) if told.get("person") else None
+        relation = told["neighbouring_relation"]
+        return cls(told["epsilon"], told["delta"], relation, spends_of(told), named, person)
 
     def as_dict(self) -> dict[str, Any]:
         """For the manifest. The papers' conversion has no entry: releases made by it had none."""
@@ -140,6 +200,8 @@ class Ledger:
             **({"conversion": self.conversion} if self.zcdp and self.conversion != PAPERS else {}),
             "spent": self.spent,
             **({"spent_delta": self.spent_delta} if self.delta and not self.zcdp else {}),
+            "protects": self.protects,
+            **({} if self.person is None else {"person": asdict(self.person)}),
             "neighbouring_relation": self.neighbours,
             "spends": [asdict(spend) for spend in self.spends],
         }
@@ -223,6 +285,19 @@ def split(budget: float, parts: int, shares: Sequence[float] | None = None) -> l
     return [below(Fraction(budget) * share / whole) for share in checked]
 
 
+def of_one_row(epsilon: float, rows: int) -> float:
+    """The ε of one row by which a person with so many rows has that of `epsilon`, rounded down.
+
+    Examples
+    --------
+    >>> of_one_row(1.0, 4)
+    0.25
+    >>> 49 * Fraction(of_one_row(1.0, 49)) <= 1
+    True
+    """
+    return below(Fraction(epsilon) / rows)
+
+
 def rest_of(budget: float, *parts: float) -> float:
     """What is left of a budget without some parts, rounded down."""
     return below(Fraction(budget) - sum(map(Fraction, parts)))
@@ -233,9 +308,9 @@ def sum_of(losses: Iterable[float]) -> float:
     return -below(-sum(map(Fraction, losses), Fraction(0)))
 
 
-def _excess(losses: Sequence[float], allowed: float) -> float:
-    """By how much losses exceed what is allowed: of the right sign, however little it is."""
+def _excess(losses: Sequence[float], allowed: float, times: int = 1) -> float:
+    """By how much losses, so many times, exceed what is allowed: of the right sign, however little it is."""
     if not all(map(math.isfinite, losses)):
         return math.inf
-    over = sum(map(Fraction, losses), Fraction(0)) - Fraction(allowed)
+    over = times * sum(map(Fraction, losses), Fraction(0)) - Fraction(allowed)
     return -below(-over)

@@ -56,7 +56,8 @@ def budget_in_words(ledger: Ledger) -> str:
     kind = f"ε = {ledger.epsilon:g}" + (f", δ = {ledger.delta:g}" if ledger.delta else "")
     how = "" if ledger.conversion == PAPERS else f", by {ledger.conversion}"
     kind += f" (ρ = {ledger.rho:.4g} zCDP{how})" if ledger.zcdp else ""
-    return f"{kind}. Neighbouring tables: {ledger.neighbours}."
+    whom = "" if ledger.person is None else f" for {ledger.person}"
+    return f"{kind}{whom}. Neighbouring tables: {ledger.neighbours}."
 
 
 def budget_frame(ledger: Ledger) -> DataFrame:

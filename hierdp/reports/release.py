@@ -68,7 +68,7 @@ def about_section(table: DataFrame, manifest: Mapping[str, Any]) -> Section:
     texts = [
         f"{what}: {len(table):,} rows, in released.csv and released.parquet. {manifest['mechanism']} added "
         f"random noise to the true counts{repaired}. No true count is in any of the files.",
-        f"Protected: {ledger.neighbours}. Whatever somebody concludes from this release, and whatever else "
+        f"Protected: {_protected(ledger)}. Whatever somebody concludes from this release, and whatever else "
         f"they know, such a change makes it at most {_factor(ledger.epsilon)} times as likely"
         + (f", but for a chance of {ledger.delta:g}" if ledger.delta else "")
         + f" (ε = {ledger.epsilon:g}; the smaller ε, the stronger the protection and the larger the noise).",
@@ -78,6 +78,13 @@ def about_section(table: DataFrame, manifest: Mapping[str, Any]) -> Section:
         told = "; ".join(f"{name.replace('_', ' ')}: {words}" for name, words in public.items())
         texts.append(f"Taken as public, by the publisher's word: {told}.")
     return Section(what, texts)
+
+
+def _protected(ledger: Ledger) -> str:
+    person = ledger.person
+    if person is None:
+        return ledger.neighbours
+    return f"{person}; a row's change is that {ledger.neighbours}, and ε is that of all of a person's rows"
 
 
 def verdicts_section(manifest: Mapping[str, Any]) -> Section:

@@ -239,6 +239,16 @@ def _none() -> Ints:
     return np.empty(0, dtype=np.int64)
 
 
+def rows_of_a_person(settings: Mapping[str, Any]) -> int | None:
+    """The rows of a person who joins or leaves; None where a person is replaced by another."""
+    unit = unit_of(settings)
+    return None if unit.bounded else unit.trips
+
+
 CHECKING = Checking(
-    shape, expected_spends, replay, rounded=[name for name, method in METHODS.items() if method.rounding]
+    shape,
+    expected_spends,
+    replay,
+    rounded=[name for name, method in METHODS.items() if method.rounding],
+    rows_of_a_person=rows_of_a_person,
 )
