@@ -14,7 +14,6 @@ import numpy as np
 
 from hierdp.bench.problems import census_cumulative
 from hierdp.verification.matrix import kinds
-from models import Tree
 
 Make = Callable[[Any, int], Any]
 
@@ -56,7 +55,6 @@ def read(model: Any) -> float:
 
 
 def elements(model: Any) -> int:
-    """How many numbers its first input holds that is not a tree; or its answer, if that holds more."""
-    given = (getattr(model, one.name) for one in fields(model))
-    first = next(value for value in given if not isinstance(value, Tree))
-    return int(getattr(model, "answer_size", sum(part.size for part in _arrays(first))))
+    """How many numbers its first input holds; or its answer, if that holds more."""
+    given = (sum(part.size for part in _arrays(getattr(model, one.name))) for one in fields(model))
+    return int(getattr(model, "answer_size", next(filter(None, given))))

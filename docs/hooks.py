@@ -14,9 +14,11 @@ from mkdocs.structure.files import File, Files
 from nbconvert import MarkdownExporter
 
 from hierdp.cli import main
+from hierdp.verification.matrix import kinds
 
 NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 COMMANDS = "<!-- commands -->"
+MODELS = "<!-- models -->"
 
 
 def on_files(files: Files, *, config: Any) -> Files:
@@ -32,10 +34,15 @@ def on_files(files: Files, *, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
-    """Links to notebooks, which the repository keeps beside docs/, lead to their pages."""
+    """Links to notebooks, which are beside docs/, lead to their pages; every model has its place."""
     up = "../" * page.file.src_uri.count("/")
     markdown = re.sub(rf"\]\({up}\.\./notebooks/([\w-]+)\.ipynb\)", rf"]({up}notebooks/\1.md)", markdown)
+    markdown = markdown.replace(MODELS, "\n\n".join(_reference(kind) for kind in kinds().values()))
     return markdown.replace(COMMANDS, "\n".join(_helps(main, "hierdp"))) if COMMANDS in markdown else markdown
+
+
+def _reference(kind: Any) -> str:
+    return f"::: {kind.__module__}.{kind.__name__}"
 
 
 def _helps(command: click.Command, name: str, parent: click.Context | None = None) -> Iterator[str]:

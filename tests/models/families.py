@@ -1,5 +1,6 @@
-"""Families of tiny instances of each model; and their answers, where a program's bounds are infinite."""
+"""Families of tiny instances of each model, with what each promises; and answers, where bounds are infinite."""
 
+from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import combinations_with_replacement, islice, product
 
@@ -279,3 +280,39 @@ def strategy_answers(model):
     n = model.bins
     for diagonal, beside in product((0.5, 1.0), (-0.2, 0.0, 0.2)):
         yield np.full((n, n), beside) + (diagonal - beside) * np.eye(n)
+
+
+@dataclass
+class Contract:
+    """A family of tiny instances, and what is promised of it."""
+
+    tiny: object
+    promises: dict = field(default_factory=dict)
+
+
+BOUND_ONLY = {"exact_gap": False, "complete": False}
+CONTRACTS = {
+    "BlockInference": Contract(block_inference, {"answers": histogram_answers, "exact_gap": False}),
+    "BudgetSplit": Contract(budget_split, {"answers": budget_answers}),
+    "Chebyshev": Contract(chebyshev),
+    "Clustering": Contract(clustering),
+    "ConstrainedInference": Contract(constrained_inference, {"answers": leaf_answers}),
+    "ControlledRounding": Contract(controlled_rounding),
+    "CostTable": Contract(cost_table),
+    "CostTable, not convex": Contract(lambda: cost_table(convex=False), BOUND_ONLY),
+    "CumulativeQIP": Contract(cumulative_qip),
+    "CumulativeQIP, relaxed": Contract(lambda: cumulative_qip(integer=False)),
+    "FixedSum": Contract(fixed_sum),
+    "GroupMatching": Contract(group_matching),
+    "HierarchyQIP": Contract(hierarchy_qip),
+    "Isotonic": Contract(isotonic, {"answers": isotonic_answers}),
+    "Isotonic, side by side": Contract(isotonic_side_by_side, {"answers": answers_side_by_side}),
+    "Merging": Contract(merging, {"answers": merging_answers}),
+    "NonNegativeInference": Contract(non_negative_inference, {"answers": leaf_answers}),
+    "Segmentation": Contract(segmentation),
+    "SimplexQP": Contract(simplex_qp),
+    "SparsestChebyshev": Contract(sparsest_chebyshev),
+    "StrategySDP": Contract(strategy_sdp, {"answers": strategy_answers}),
+    "TreeChebyshev": Contract(tree_chebyshev),
+    "TreeMatching": Contract(tree_matching),
+}

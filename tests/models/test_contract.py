@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -17,48 +16,7 @@ import models
 from models.testing import check_model, shared_functions, whole_answers
 from solvers import fast, prove, solve
 from tests.marks import quick
-from tests.models import families
-
-
-@dataclass
-class Contract:
-    """A family of tiny instances, and what is promised of it."""
-
-    tiny: object
-    promises: dict = field(default_factory=dict)
-
-
-BOUND_ONLY = {"exact_gap": False, "complete": False}
-CONTRACTS = {
-    "BlockInference": Contract(
-        families.block_inference, {"answers": families.histogram_answers, "exact_gap": False}
-    ),
-    "BudgetSplit": Contract(families.budget_split, {"answers": families.budget_answers}),
-    "Chebyshev": Contract(families.chebyshev),
-    "Clustering": Contract(families.clustering),
-    "ConstrainedInference": Contract(families.constrained_inference, {"answers": families.leaf_answers}),
-    "ControlledRounding": Contract(families.controlled_rounding),
-    "CostTable": Contract(families.cost_table),
-    "CostTable, not convex": Contract(lambda: families.cost_table(convex=False), BOUND_ONLY),
-    "CumulativeQIP": Contract(families.cumulative_qip),
-    "CumulativeQIP, relaxed": Contract(lambda: families.cumulative_qip(integer=False)),
-    "FixedSum": Contract(families.fixed_sum),
-    "GroupMatching": Contract(families.group_matching),
-    "HierarchyQIP": Contract(families.hierarchy_qip),
-    "Isotonic": Contract(families.isotonic, {"answers": families.isotonic_answers}),
-    "Isotonic, side by side": Contract(
-        families.isotonic_side_by_side, {"answers": families.answers_side_by_side}
-    ),
-    "Merging": Contract(families.merging, {"answers": families.merging_answers}),
-    "NonNegativeInference": Contract(families.non_negative_inference, {"answers": families.leaf_answers}),
-    "Segmentation": Contract(families.segmentation),
-    "SimplexQP": Contract(families.simplex_qp),
-    "SparsestChebyshev": Contract(families.sparsest_chebyshev),
-    "StrategySDP": Contract(families.strategy_sdp, {"answers": families.strategy_answers}),
-    "TreeChebyshev": Contract(families.tree_chebyshev),
-    "TreeMatching": Contract(families.tree_matching),
-}
-
+from tests.models.families import CONTRACTS
 
 SUMS = {
     "Clustering": ["models.clustering:Clustering.sums"],

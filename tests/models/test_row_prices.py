@@ -10,7 +10,8 @@ import models
 from models import lagrangian_bound
 from models.certificate import FLOAT_TOLERANCE
 from models.testing import whole_answers
-from tests.models.test_contract import CONTRACTS, found, some
+from tests.models.families import CONTRACTS
+from tests.models.test_contract import found, some
 
 ROUNDED_UP = {"Chebyshev", "TreeChebyshev"}
 """Distances are whole: the certificate rounds up what the prices prove."""
