@@ -1,4 +1,4 @@
-"""Families of tiny instances of each model, with what each promises; and answers, where bounds are infinite."""
+"""Families of tiny instances of each model, and what each promises; answers, where bounds are infinite."""
 
 from dataclasses import dataclass, field
 from fractions import Fraction
