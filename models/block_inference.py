@@ -19,6 +19,7 @@ from models.certificate import FLOAT_TOLERANCE, Certificate, Witness, infeasible
 from models.model import answer_of, tolerance_for
 from models.programs.program import Program
 from models.programs.terms import INFINITY, Block, Rows, Term
+from models.programs.trees import children_sums
 from models.synthetic import heavy_tailed, noise, random_noisy
 from models.tree import Tree
 from models.witnesses.arrays import exact_array, real_array
@@ -126,15 +127,9 @@ class BlockInference:
         """The program above, with a variable for each measured answer."""
         noisy, _ = self.data
         nodes, cells = self.shape
-        tree, inner = self.tree, self.tree.internal
-        start, child = tree.children
-        below = np.repeat(np.arange(inner.size), np.diff(start)[inner])
-        family = scipy.sparse.csr_matrix((-np.ones(child.size), (below, child)), shape=(inner.size, nodes))
-        family += scipy.sparse.csr_matrix((np.ones(inner.size), (np.arange(inner.size), inner)), family.shape)
         measured = self._measured
         queries = scipy.sparse.kron(scipy.sparse.identity(nodes), self.workload.matrix, "csr")[measured]
         count, each = measured.size, scipy.sparse.identity
-        consistent = scipy.sparse.kron(family, each(cells), "csr")
         return Program(
             "BlockInference",
             [
@@ -142,20 +137,14 @@ class BlockInference:
                 Block("answer", (count,), -INFINITY, INFINITY),
             ],
             [
-                Rows(
-                    "consistency",
-                    scipy.sparse.hstack(
-                        [consistent, scipy.sparse.csr_matrix((consistent.shape[0], count))], "csr"
-                    ),
-                    *np.zeros((2, consistent.shape[0])),
-                ),
+                children_sums("consistency", self.tree, cells, others=count),
                 Rows("queries", scipy.sparse.hstack([queries, -each(count)], "csr"), *np.zeros((2, count))),
             ],
             [
                 Term(
                     "quadratic",
                     nodes * cells + np.arange(count),
-                    self._weight[tree.level].ravel()[measured],
+                    self._weight[self.tree.level].ravel()[measured],
                     noisy.ravel()[measured],
                 )
             ],

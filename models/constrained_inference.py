@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
-import scipy
 from numpy.typing import ArrayLike
 
 from models.arithmetic import exact
@@ -19,7 +18,8 @@ from models.arithmetic.kernels import kernel
 from models.certificate import FLOAT_TOLERANCE, Certificate, Witness, infeasible, judge
 from models.model import FEASIBILITY_TOLERANCE, answer_of, tolerance_for
 from models.programs.program import Program
-from models.programs.terms import INFINITY, Block, Rows, Term
+from models.programs.terms import INFINITY, Block, Term
+from models.programs.trees import children_sums
 from models.synthetic import binary_counts, random_noisy
 from models.tree import Tree
 
@@ -96,20 +96,12 @@ class ConstrainedInference:
         """The program above, a convex QP; nodes of infinite variance cost nothing."""
         noisy, variance = self.data
         tree = self.tree
-        start, child = tree.children
-        inner = tree.internal
-        family = np.repeat(np.arange(inner.size), np.diff(start)[inner])
-        below = scipy.sparse.csr_matrix(
-            (-np.ones(child.size), (family, child)), shape=(inner.size, tree.size)
-        )
-        above = scipy.sparse.csr_matrix((np.ones(inner.size), (np.arange(inner.size), inner)), below.shape)
         asked = np.flatnonzero(variance != INFINITY)
         weight = 1 / variance[asked].astype(float)
-        zero = np.zeros(inner.size)
         return Program(
             "ConstrainedInference",
             [Block("x", (tree.size,), -INFINITY, INFINITY)],
-            [Rows("consistency", scipy.sparse.csr_matrix(above + below), zero, zero)],
+            [children_sums("consistency", tree)],
             [Term("quadratic", asked, weight, noisy[asked])] if asked.size else [],
         )
 

@@ -14,10 +14,10 @@ from models.arithmetic import exact
 from models.arithmetic.arrays import Array
 from models.arithmetic.exact import Number
 from models.certificate import Certificate, Witness, infeasible, judge
-from models.hierarchy_qip import HierarchyQIP
 from models.model import answer_of, fractional, tolerance_for
 from models.programs.program import Program
 from models.programs.terms import INFINITY, Block, Rows, Term
+from models.programs.trees import children_sums
 from models.synthetic import nation_counts, noise, random_noisy
 from models.tree import Tree
 from models.witnesses.branches import least
@@ -87,13 +87,12 @@ class CumulativeQIP:
     def program(self) -> Program:
         """(C1)–(C5), with ``x[r, i]`` = ĉ^r_i."""
         nodes, sizes = self.counts.shape
-        consistency = HierarchyQIP(self.tree, self.counts, self.total, self.integer).program().rows[1]
         step = scipy.sparse.diags([-np.ones(sizes - 1), np.ones(sizes - 1)], [0, 1], shape=(sizes - 1, sizes))
         rises = scipy.sparse.kron(scipy.sparse.identity(nodes), step, format="csr")
         upper = np.full((nodes, sizes), float(self.total))
         lower = np.zeros((nodes, sizes))
         lower[0, -1] = self.total
-        rows = [Rows("C4 consistency", consistency.matrix, consistency.lower, consistency.upper)]
+        rows = [children_sums("C4 consistency", self.tree, sizes)]
         if sizes > 1:
             many = nodes * (sizes - 1)
             rows.append(Rows("C3 monotone", rises, np.zeros(many), np.full(many, INFINITY)))

@@ -19,6 +19,7 @@ from models.certificate import Certificate, Witness, infeasible, judge
 from models.model import answer_of, fractional, tolerance_for
 from models.programs.program import Program
 from models.programs.terms import Block, Rows, Term
+from models.programs.trees import children_sums
 from models.synthetic import nation_counts, noise, random_noisy
 from models.tree import Tree
 from models.witnesses.arrays import exact_array, real_array, whole_array
@@ -155,25 +156,16 @@ class HierarchyQIP:
         """(H1)–(H4), with ``x[r, s]`` = n̂^r_s."""
         noisy, tree = self.counts, self.tree
         nodes, sizes = noisy.shape
-        start, child = tree.children
-        internal = tree.internal
-        family = np.repeat(np.arange(internal.size), np.diff(start)[internal])
-        below = scipy.sparse.csr_matrix((-np.ones(child.size), (family, child)), shape=(internal.size, nodes))
-        above = scipy.sparse.csr_matrix(
-            (np.ones(internal.size), (np.arange(internal.size), internal)), below.shape
-        )
-        consistency = scipy.sparse.kron(above + below, scipy.sparse.identity(sizes), format="csr")
         at_root = scipy.sparse.csr_matrix(
             (np.ones(sizes), (np.zeros(sizes), np.arange(sizes))), (1, nodes * sizes)
         )
         lower, upper = self.domain
-        zero = np.zeros(consistency.shape[0])
         return Program(
             "HierarchyQIP",
             [Block("x", (nodes, sizes), lower, upper, self.integer)],
             [
                 Rows("H2 total", at_root, np.array([self.total]), np.array([self.total])),
-                Rows("H3 consistency", consistency, zero, zero),
+                children_sums("H3 consistency", tree, sizes),
             ],
             [Term("quadratic", np.arange(nodes * sizes), np.repeat(self.node_weights, sizes), noisy.ravel())],
         )

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import scipy
 from numpy.typing import ArrayLike
 
 from models.arithmetic import exact
@@ -17,7 +16,8 @@ from models.arithmetic.exact import Number
 from models.certificate import Certificate, Witness, infeasible, judge
 from models.model import answer_of, fractional, tolerance_for
 from models.programs.program import Program
-from models.programs.terms import INFINITY, Block, Rows, Term
+from models.programs.terms import INFINITY, Block, Term
+from models.programs.trees import children_sums
 from models.synthetic import binary_counts, random_noisy
 from models.tree import Tree
 from models.witnesses.arrays import real_array, whole_array
@@ -110,19 +110,11 @@ class NonNegativeInference:
         """The program above; nodes of weight 0 cost nothing."""
         noisy, weights = self.data
         tree = self.tree
-        start, child = tree.children
-        inner = tree.internal
-        family = np.repeat(np.arange(inner.size), np.diff(start)[inner])
-        below = scipy.sparse.csr_matrix(
-            (-np.ones(child.size), (family, child)), shape=(inner.size, tree.size)
-        )
-        above = scipy.sparse.csr_matrix((np.ones(inner.size), (np.arange(inner.size), inner)), below.shape)
         asked = np.flatnonzero(weights)
-        zero = np.zeros(inner.size)
         return Program(
             "NonNegativeInference",
             [Block("x", (tree.size,), 0, INFINITY, self.integer)],
-            [Rows("consistency", scipy.sparse.csr_matrix(above + below), zero, zero)],
+            [children_sums("consistency", tree)],
             [Term("quadratic", asked, weights[asked], noisy[asked])],
         )
 

@@ -12,10 +12,10 @@ from numpy.typing import ArrayLike
 from models.arithmetic import exact
 from models.arithmetic.arrays import Array, Ints
 from models.certificate import Certificate, Witness, infeasible, judge
-from models.hierarchy_qip import HierarchyQIP
 from models.model import answer_of, fractional
 from models.programs.program import Program
-from models.programs.terms import INFINITY, Block, Rows, Term, rows_of
+from models.programs.terms import INFINITY, Block, Term, rows_of
+from models.programs.trees import children_sums
 from models.synthetic import binary_counts, random_noisy
 from models.tree import Tree
 from models.witnesses.arrays import whole_array
@@ -74,9 +74,6 @@ class TreeChebyshev:
     def program(self) -> Program:
         """One distance variable for all nodes."""
         n, y = self.tree.size, self.counts
-        consistency = HierarchyQIP(self.tree, y[:, None], self.total).program().rows[1]
-        wide = consistency.matrix.copy()
-        wide.resize((wide.shape[0], n + 1))
         below = np.arange(1, n)
         beside = (np.tile(below - 1, 2), np.concatenate([below, np.full(n - 1, n)]))
         ones, shape = np.ones(n - 1), (n - 1, n + 1)
@@ -89,7 +86,7 @@ class TreeChebyshev:
             [
                 rows_of("below", shape, (*beside, np.concatenate([ones, -ones])), -INFINITY, y[1:]),
                 rows_of("above", shape, (*beside, np.concatenate([ones, ones])), y[1:], INFINITY),
-                Rows("consistency", wide, consistency.lower, consistency.upper),
+                children_sums("consistency", self.tree, others=1),
             ],
             [Term("linear", np.array([n]))],
         )

@@ -15,10 +15,10 @@ from models.arithmetic.arrays import Array, Ints
 from models.arithmetic.distance import distance
 from models.certificate import Certificate, Witness, infeasible, judge
 from models.group_matching import Table, as_runs
-from models.hierarchy_qip import HierarchyQIP
 from models.model import answer_of, fractional
 from models.programs.program import Program
 from models.programs.terms import INFINITY, Block, Rows, Term
+from models.programs.trees import children_sums
 from models.synthetic import nation_counts
 from models.tree import Tree
 from models.witnesses.arrays import whole_array
@@ -145,10 +145,9 @@ class TreeMatching:
         """The second form above."""
         nodes, sizes = self.shape
         e, leaves = self.estimates, self.tree.leaves
-        consistency = HierarchyQIP(self.tree, e, 0).program().rows[1]
         lower, upper = np.zeros(e.shape, np.int64), np.repeat(e[:, -1:], sizes, axis=1)
         lower[:, -1] = e[:, -1]
-        rows, cost = [Rows("consistency", consistency.matrix, consistency.lower, consistency.upper)], []
+        rows, cost = [children_sums("consistency", self.tree, sizes)], []
         if sizes > 1:
             step = scipy.sparse.diags(
                 [-np.ones(sizes - 1), np.ones(sizes - 1)], [0, 1], shape=(sizes - 1, sizes)
