@@ -29,7 +29,7 @@ from models.arithmetic.arrays import Floats, Ints
 from models.programs.layout import processors
 
 LAWS = ("geometric", "gaussian")
-SCALES = {"geometric": (1.0, 10.0, 100.0, 1e4, 1e8, 1e12), "gaussian": (1.0, 17.3, 100.0, 1e3, 1e4, 1e5)}
+SCALES = {"geometric": (1.0, 10.0, 100.0, 1e4, 1e8, 1e11), "gaussian": (1.0, 17.3, 100.0, 1e3, 1e4, 1e5)}
 AT_ONCE = 1 << 23
 """Counts that are given noise in one call: 64 MB."""
 

@@ -38,6 +38,13 @@ FEWEST = 10
 """The smallest number of runs of a mechanism on a table; so few prove very little."""
 
 
+def by_tables(_: int) -> Noise:
+    """Exact noise from tables; it has no seed either."""
+    from hierdp.privacy.tabulated import TabulatedNoise
+
+    return TabulatedNoise()
+
+
 def exactly(_: int) -> Noise:
     """Exact noise; it has no seed, so the argument is ignored."""
     return ExactNoise()
@@ -63,7 +70,7 @@ def audit(
     confidence : float
         Confidence with which all bounds hold simultaneously.
     source : callable
-        Maps a seed to the noise of some runs: `SimulatedNoise` (default) or `exactly`.
+        Maps a seed to the noise of some runs: `SimulatedNoise` (default), `exactly` or `by_tables`.
     seed : int
         Seed of simulated noise.
     results : path, optional

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hierdp.cli.common import WARNING, console, grid
+from hierdp.cli.common import WARNING, console, grid, with_sampler
 from hierdp.cli.engine import spread
 
 if TYPE_CHECKING:
@@ -27,13 +27,20 @@ if TYPE_CHECKING:
               show_default=True, help="Confidence with which all bounds hold simultaneously.")  # fmt: skip
 @click.option("--exact", is_flag=True,
               help="Use exact noise, as in a release. Default: simulated noise.")  # fmt: skip
+@with_sampler
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True,
               help="Seed of simulated noise.")  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.parquet",
               help="Save each result to this file. The same command then continues an interrupted audit; "
                    "other settings add rows.")  # fmt: skip
 def audit(
-    mechanisms: Sequence[str], runs: int, confidence: float, exact: bool, seed: int, out: Path | None
+    mechanisms: Sequence[str],
+    runs: int,
+    confidence: float,
+    exact: bool,
+    sampler: str | None,
+    seed: int,
+    out: Path | None,
 ) -> None:
     """Test mechanisms for more privacy loss than they claim, by running them many times.
 
@@ -56,8 +63,8 @@ def audit(
     You can stop the audit at any time. Results so far are on the screen, one line per case. With --out they
     are also in a file, and the same command continues from there. This is safe, unlike for a release: the
     tables are made up, so the file contains no true counts, and no budget is spent twice. A result is
-    computed again if the mechanisms named, --runs, --confidence, --seed, --exact or hierdp itself have
-    changed.
+    computed again if the mechanisms named, --runs, --confidence, --seed, --exact, --noise or hierdp itself
+    have changed.
 
     \b
     hierdp audit Laplace H_b^c
@@ -65,12 +72,15 @@ def audit(
     hierdp audit --workers 2 --out audit.parquet
     """
     from hierdp.audit import audit as look
-    from hierdp.audit import exactly
+    from hierdp.audit import by_tables, exactly
     from hierdp.execution import progress
     from hierdp.privacy.noise import SimulatedNoise
 
+    if sampler and not exact:
+        raise click.UsageError("--noise chooses the sampler of exact noise: add --exact")
     cases = _named(mechanisms)
-    each = look(cases, runs, confidence, exactly if exact else SimulatedNoise, seed, out)
+    exactly_by = by_tables if sampler == "tables" else exactly
+    each = look(cases, runs, confidence, exactly_by if exact else SimulatedNoise, seed, out)
     screen = console()
     if screen.is_terminal:
         progress.show_on(screen)  # one screen for the progress bar and the lines
@@ -89,10 +99,8 @@ def audit(
             click.echo(f"Stopped after {len(found)} of {len(cases)} cases; {again}.", err=True)
         raise
     over = sum(line.over for line in found)
-    kind = "exact" if exact else "simulated"
-    screen.print(
-        f"{runs:,} runs per table ({kind} noise); all bounds hold together with confidence {confidence}."
-    )
+    kind = f"exact noise, from {sampler or 'opendp'}" if exact else "simulated noise"
+    screen.print(f"{runs:,} runs per table ({kind}); all bounds hold together with confidence {confidence}.")
     if over:
         screen.print(f"{over} of {len(found)} cases lose more privacy than claimed.", style=WARNING)
     else:

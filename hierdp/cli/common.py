@@ -19,6 +19,15 @@ WARNING = "bold red"
 SECONDS = click.FloatRange(min=0, min_open=True, max=1e9)
 
 
+def with_sampler(command: Callable[..., Any]) -> Callable[..., Any]:
+    """--noise: what draws exact noise."""
+    words = (
+        "Sampler of exact noise: OpenDP's (default), or tables, as exact and hundreds of times faster, which "
+        "need hierdp[noise]. The manifest names it."
+    )
+    return click.option("--noise", "sampler", type=click.Choice(["opendp", "tables"]), help=words)(command)
+
+
 def noise(seed: int | None) -> SimulatedNoise | None:
     """The noise that --simulate selects; None for exact noise."""
     from hierdp.privacy.noise import SimulatedNoise

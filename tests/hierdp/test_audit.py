@@ -513,6 +513,16 @@ def test_the_command_with_exact_noise_and_with_workers():
     assert said[1] == said[2]
 
 
+def test_the_command_with_exact_noise_from_tables():
+    pytest.importorskip("flint")
+    done = CliRunner().invoke(main, ["audit", "Laplace", "--runs", "20", "--exact", "--noise", "tables"])
+    assert done.exit_code == 0, done.output
+    assert "(exact noise, from tables)" in done.stdout
+    wrong = CliRunner().invoke(main, ["audit", "Laplace", "--noise", "tables"])
+    assert wrong.exit_code == 2
+    assert "add --exact" in wrong.output
+
+
 def test_the_command_fails_where_a_bound_exceeds_the_claim(monkeypatch):
     broken = peeking(case_of("clustering", "Laplace", "empty bin"), empty_where_empty)
     monkeypatch.setattr(package, "CASES", (broken,))
