@@ -1,4 +1,4 @@
-"""The main job on real data, end to end: the flights that left New York in 2013."""
+"""The demo: two releases of real data, the flights that left New York in 2013, checked by every solver."""
 
 from __future__ import annotations
 
@@ -28,25 +28,25 @@ if TYPE_CHECKING:
 EPSILON = 1.0
 DELTA = 1e-8
 MAX_SIZE = 100
-"""Flights of one aircraft to one airport; more count as so many. Public, and not chosen from the data."""
+"""Largest number of flights of an aircraft to an airport (top-coded). Public, not chosen from the data."""
 UNKNOWN = "unknown"
 RELEASES = {
     "group-sizes": "Aircraft from New York by their flights to each airport, 2013",
     "origin-destination": "Flights from New York by origin and destination, 2013",
 }
-"""Their folders and titles."""
+"""Folders and titles of the releases."""
 
 TIMETABLE = "airports of the year's public timetable"
 SAMPLE = 4
-"""Of the many small models, so many are solved again by every backend."""
+"""How many of the many small models every backend solves again."""
 
 SECONDS = 2.0
-"""Default time limit of each exact solve, so that a dozen backends are done in a minute or two."""
+"""Default time limit of each exact solve; a dozen backends then take a minute or two."""
 
 
 @dataclass(frozen=True, eq=False)
 class Demo:
-    """Both releases, what the backends say of them, and their errors (the flights are public)."""
+    """Both releases, their verification by the backends, and their errors (the flights are public)."""
 
     sizes: Release
     flows: Release
@@ -56,11 +56,11 @@ class Demo:
 
 
 def read() -> tuple[GroupSizes, Flows]:
-    """The shipped flights as counts of groups by size, and as flows from origin to destination.
+    """The flights as counts of groups by size, and as flows from origin to destination.
 
-    The hierarchy is nation → time zone → airport. Destinations are those of the public timetable of the
-    year; origins are New York's three airports. What the airports' table does not know, and flights
-    without an aircraft, go to a region (an aircraft) called "unknown".
+    The hierarchy is nation → time zone → airport. Destinations are those of the year's public timetable;
+    origins are New York's three airports. Airports that are not in the airports' table, and missing aircraft,
+    are called "unknown".
     """
     import pandas as pd
 
@@ -83,7 +83,7 @@ def read() -> tuple[GroupSizes, Flows]:
 
 
 def run(noise: Noise | None = None, time_limit: float = SECONDS) -> Demo:
-    """Release both ways, verify by every installed backend, measure the errors."""
+    """Make both releases, verify them with every installed backend, and measure the errors."""
     true_sizes, true_flows = read()
     sizes = m_c_dp(true_sizes, EPSILON, noise).taking_as_public(
         regions=TIMETABLE, which_groups="aircraft and airports of the public timetable"
@@ -101,7 +101,7 @@ def run(noise: Noise | None = None, time_limit: float = SECONDS) -> Demo:
 
 
 def write(demo: Demo, path: Path, overwrite: bool) -> None:
-    """Both releases' tables and manifests, the verification, the report and its picture."""
+    """Write both releases, the verification, the report and its figure."""
     with folder.appearing(path, overwrite) as aside:
         for release, (name, title) in zip((demo.sizes, demo.flows), RELEASES.items(), strict=True):
             (aside / name).mkdir()
@@ -112,7 +112,7 @@ def write(demo: Demo, path: Path, overwrite: bool) -> None:
 
 
 def picture(demo: Demo) -> Any:
-    """Errors by level of both releases, and time by backend, side by side."""
+    """A figure with the errors by level of both releases, and the time by backend."""
     drawn, panels = plots.figure(15, 4.4, panels=3)
     _draw_errors(demo, panels[0], panels[1])
     plots.time_by_backend(panels[2], demo.found.frame())
@@ -120,7 +120,7 @@ def picture(demo: Demo) -> Any:
 
 
 def page(demo: Demo) -> str:
-    """The report."""
+    """The report as an HTML page."""
     drawn, panels = plots.figure(11, 3.2, panels=2)
     _draw_errors(demo, *panels)
     errors = report.Section(

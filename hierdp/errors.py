@@ -1,4 +1,4 @@
-"""What a user's input can get wrong, said so that its owner can mend it."""
+"""Errors in a user's input."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from difflib import get_close_matches
 
 
 class InputError(ValueError):
-    """Bad input, named so that its owner can mend it.
+    """Bad input; the message says what is wrong, where, and what to do.
 
-    The message names the culprit (a file, a column, a row, a region, a group) and what to do. It never
-    holds a count: true counts are the secret that a release protects, and messages end up in logs.
+    It names the cause (a file, a column, a row, a region, a group), but never a count: true counts are what a
+    release protects, and messages end up in logs.
     """
 
 
 def unknown_column(name: object, columns: Iterable[str], where: str = "the data") -> InputError:
-    """The error for a column that is not there: what is there instead, and the likeliest slip.
+    """The error for a missing column, with the names of the existing columns and the closest match.
 
     Examples
     --------
@@ -29,7 +29,7 @@ def unknown_column(name: object, columns: Iterable[str], where: str = "the data"
 
 
 def listed(names: Iterable[object], most: int = 5) -> str:
-    """Names for a message, quoted, at most so many of them.
+    """Quoted names for a message, at most `most` of them.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The front door: from a table to a release, in one call."""
+"""`hierdp.release`: from a table to a release in one call."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ def release(
     Raises
     ------
     InputError
-        Whatever is wrong with the input, by name; nothing has been released then.
+        If anything in the input is wrong; nothing is released.
     NotSolved
-        If a solver of choice does not solve the post-processing.
+        If the chosen solver does not solve the post-processing.
 
     Examples
     --------
@@ -73,7 +73,7 @@ def release(
     check_noise(noise)
     if not isinstance(mechanism, str) or mechanism not in MECHANISMS:
         raise InputError(f"no mechanism {mechanism!r}; there are {listed(MECHANISMS, most=len(MECHANISMS))}")
-    # Imported on use, so that asking for one mechanism does not load the others.
+    # Imported on use, so that one mechanism does not load the others.
     from_table = MECHANISMS[mechanism].from_table
     takes = {
         name: parameter

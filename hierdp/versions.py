@@ -1,4 +1,4 @@
-"""What a result depends on beside its input: the source of hierdp, and the libraries under it."""
+"""What a result depends on besides its input: the source of hierdp and its libraries."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LIBRARIES = (
 
 
 def versions() -> Iterator[tuple[str, str]]:
-    """Each library that has a say in a release, with its version."""
+    """The libraries that can affect a release, with their versions."""
     for library in LIBRARIES:
         try:
             yield library, metadata.version(library)
@@ -40,7 +40,7 @@ def versions() -> Iterator[tuple[str, str]]:
 
 @cache
 def fingerprint() -> str:
-    """A digest of the three packages' source and of all versions: equal for equal code, as hex digits."""
+    """A hexadecimal digest of the three packages' source and of all versions; equal for equal code."""
     digest = hashlib.sha256(repr((platform.python_version(), sorted(versions()))).encode())
     for package in ("models", "solvers", "hierdp"):
         home = Path(str(import_module(package).__file__)).parent

@@ -1,1 +1,1 @@
-"""Noise and the budget that it spends."""
+"""Noise, and the privacy budget that it spends."""

@@ -1,4 +1,4 @@
-"""Privacy budgets: what may be spent, what was spent where, and that the second stays under the first."""
+"""Privacy budgets: the allowed loss, the loss of each measurement, and the check that it is not exceeded."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hierdp.privacy.rounding import below
 
 @dataclass(frozen=True)
 class Spend:
-    """One noisy measurement: of what, with which noise, at which price.
+    """One noisy measurement: its query, its noise and its privacy loss.
 
     `epsilon` is the pure-DP loss, `rho` the zCDP loss; one of them is None. A measurement that is (ε, δ)-DP
     by itself says its `delta`, too. `private` is False where the noise was simulated: then the loss is what
@@ -38,7 +38,7 @@ class Spend:
 
 
 def spends_of(told: Mapping[str, Any]) -> tuple[Spend, ...]:
-    """The measurements of a budget as a manifest has it; what it says beside them is left out."""
+    """The measurements in a manifest's budget; other entries are ignored."""
     names = {field.name for field in fields(Spend)}
     return tuple(Spend(**{k: v for k, v in line.items() if k in names}) for line in told["spends"])
 
@@ -138,7 +138,7 @@ class Ledger:
 
     @property
     def zcdp(self) -> bool:
-        """Whether what adds up is ρ: there is a δ, and no measurement takes of it by itself."""
+        """Whether losses add up as ρ: there is a δ, and no measurement uses a part of it."""
         return self.delta > 0 and all(spend.delta is None for spend in self.spends)
 
     @property
@@ -148,7 +148,7 @@ class Ledger:
 
     @property
     def rho(self) -> float:
-        """The zCDP budget (meaningful where delta > 0)."""
+        """The zCDP budget (meaningful if delta > 0)."""
         return CONVERSIONS[self.conversion](self.epsilon, self.delta)
 
     @property
@@ -213,7 +213,7 @@ def check_epsilon(epsilon: Any) -> float:
     Raises
     ------
     InputError
-        If it is zero, negative, NaN, infinite or no number.
+        If it is zero, negative, NaN, infinite or not a number.
     """
     return _positive("epsilon", epsilon)
 
@@ -264,12 +264,12 @@ def _number(name: str, value: Any) -> float:
 
 
 def split(budget: float, parts: int, shares: Sequence[float] | None = None) -> list[float]:
-    """Divide a budget over levels, evenly or by shares; each part is rounded down, so that they all fit.
+    """Divide a budget over levels, equally or by shares; parts are rounded down, so that the sum fits.
 
     Raises
     ------
     InputError
-        If there is not one positive finite share a part.
+        If there is not one positive finite share per part.
 
     Examples
     --------
@@ -280,7 +280,7 @@ def split(budget: float, parts: int, shares: Sequence[float] | None = None) -> l
         return [below(Fraction(budget) / parts)] * parts
     checked = [Fraction(_positive(f"share {i}", share)) for i, share in enumerate(shares)]
     if len(checked) != parts:
-        raise InputError(f"{len(checked)} shares for {parts} levels: give one a level")
+        raise InputError(f"{len(checked)} shares for {parts} levels; give one share per level")
     whole = sum(checked)
     return [below(Fraction(budget) * share / whole) for share in checked]
 
@@ -299,12 +299,12 @@ def of_one_row(epsilon: float, rows: int) -> float:
 
 
 def rest_of(budget: float, *parts: float) -> float:
-    """What is left of a budget without some parts, rounded down."""
+    """The rest of a budget after subtracting some parts, rounded down."""
     return below(Fraction(budget) - sum(map(Fraction, parts)))
 
 
 def sum_of(losses: Iterable[float]) -> float:
-    """What several losses add up to, rounded up."""
+    """The sum of several losses, rounded up."""
     return -below(-sum(map(Fraction, losses), Fraction(0)))
 
 

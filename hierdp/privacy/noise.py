@@ -2,8 +2,8 @@
 
 `ExactNoise` draws from OpenDP's exact samplers, cannot be seeded, and is what a release uses by default.
 `hierdp.privacy.tabulated.TabulatedNoise` draws the same laws, as exactly and much faster, from tables.
-`SimulatedNoise` draws the same distributions from a seeded NumPy generator, in floating point: for
-experiments only, and marked as not private in everything that comes of it.
+`SimulatedNoise` draws the same distributions from a seeded NumPy generator, in floating point. It is for
+experiments only, and every result made with it is marked as not private.
 """
 
 from __future__ import annotations
@@ -45,21 +45,21 @@ UPWARDS = 1 + 2**-50
 
 @dataclass(frozen=True, eq=False)
 class NoisyCounts:
-    """Counts after the noise, with its record. It does not carry the true ones, nor can it give them back."""
+    """Noisy counts with the record of the measurement; they contain no true counts."""
 
     counts: Ints
     spend: Spend
 
 
 class Changes(NamedTuple):
-    """What one person can change in a table of counts."""
+    """How much one person can change a table of counts."""
 
     cells: int
-    """How many counts."""
+    """Number of counts that change."""
     in_all: int
-    """Sum of all changes (L1)."""
+    """Sum of all changes (L1 norm)."""
     largest: int
-    """Change of one count."""
+    """Largest change of one count."""
 
 
 class Drawing(NamedTuple):

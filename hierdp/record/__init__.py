@@ -1,1 +1,1 @@
-"""A release on record: its steps, its proofs, its files, and how they are read again."""
+"""The record of a release: its steps, proofs and files, and how they are read."""

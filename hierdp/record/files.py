@@ -17,41 +17,41 @@ TABLE, FINEST, REGIONS = "released", "finest", "regions.csv"
 MANIFEST, PROOFS, REPORT = "manifest.json", "proofs.zip", "report.html"
 
 ALONE = "region"
-"""What the one hierarchy of a release is called in its list of regions."""
+"""Name of a release's only hierarchy in its list of regions."""
 
 
 def write_frame(frame: DataFrame, into: Path, name: str, csv_safe: bool = False) -> None:
-    """A table as Parquet and as CSV; `csv_safe`: so that no spreadsheet runs a name as a formula."""
+    """Write a table as Parquet and CSV; with `csv_safe`, no spreadsheet runs a name as a formula."""
     frame.to_parquet(into / f"{name}.parquet", index=False)
     with (into / f"{name}.csv").open("wb") as file:
         file.writelines(_csv_parts(frame, csv_safe))
 
 
 def is_csv_of(frame: DataFrame, path: Path, csv_safe: bool = False) -> bool:
-    """Whether a file is, to the byte, what `write_frame` makes of a table as CSV."""
+    """Whether a file has exactly the bytes that `write_frame` writes as CSV."""
     with path.open("rb") as file:
         return all(file.read(len(part)) == part for part in _csv_parts(frame, csv_safe)) and not file.read(1)
 
 
 _ROWS = 100_000
-"""Rows of a table that are turned into text at once."""
+"""Number of rows that are converted to text at once."""
 
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "'")
-"""What a text begins with that a spreadsheet runs; and the mark that keeps it from that."""
+"""First characters of texts that a spreadsheet runs as a formula, and the apostrophe that prevents it."""
 
 
 def _csv_parts(frame: DataFrame, csv_safe: bool) -> Iterator[bytes]:
     """A table as CSV. A field with a comma, a quote, a line feed or a carriage return is quoted.
 
-    With `csv_safe` a name that begins like a formula gets an apostrophe before it, as OWASP advises ("CSV
-    injection"); so does one that begins with an apostrophe, for names to stay apart.
+    With `csv_safe`, names that begin like a formula are prefixed with an apostrophe, as OWASP recommends
+    ("CSV injection"). So are names that begin with an apostrophe, so that names remain distinct.
     """
     if csv_safe:
         texts = {name: _marked(frame[name]) for name in _texts(frame)}
         heads = {name: f"'{name}" for name in frame if str(name).startswith(_FORMULA)}
         frame = frame.assign(**texts).rename(columns=heads)
-    # Python's writer leaves carriage returns bare, unless it quotes all texts.
+    # Python's writer does not quote carriage returns unless it quotes all texts.
     returns = "\r" in "".join(map(str, frame)) or any(_has_returns(frame[name]) for name in _texts(frame))
     quoting: Any = csv.QUOTE_NONNUMERIC if returns else csv.QUOTE_MINIMAL
     for first in range(0, max(len(frame), 1), _ROWS):
@@ -76,7 +76,7 @@ def _marked(texts: Series[Any]) -> Series[Any]:
 
 
 def write_regions(regions: Mapping[str, Hierarchy], into: Path, csv_safe: bool = False) -> None:
-    """All regions, which are public, with what they lie in: a row each, by axis and level."""
+    """Write all regions, which are public, with their parents: one row each, by axis and level."""
     import pandas as pd
 
     if not regions:
@@ -88,12 +88,12 @@ def write_regions(regions: Mapping[str, Hierarchy], into: Path, csv_safe: bool =
 
 
 def read_regions_of(path: Path, csv_safe: bool = False) -> dict[str, Hierarchy]:
-    """What `write_regions` wrote.
+    """Read the file that `write_regions` wrote.
 
     Raises
     ------
     InputError
-        If it is no such list.
+        If it is not a list of regions.
     """
     import numpy as np
     import pandas as pd
@@ -104,7 +104,7 @@ def read_regions_of(path: Path, csv_safe: bool = False) -> dict[str, Hierarchy]:
         return {}
     frame = pd.read_csv(path, dtype=str, keep_default_na=False)
     if list(frame.columns) != ["axis", "level", "level_name", "region", "parent"]:
-        raise InputError(f"{path.name} is no list of regions: its columns are others")
+        raise InputError(f"{path.name} is not a list of regions: it has other columns")
     if csv_safe:
         frame = frame.apply(lambda column: column.str.removeprefix("'"))
     found = {}
@@ -115,7 +115,7 @@ def read_regions_of(path: Path, csv_safe: bool = False) -> dict[str, Hierarchy]:
         for above, part in zip(names, levels[1:], strict=False):
             parents.append(pd.Index(above).get_indexer(part["parent"].to_numpy(object)))
             if (parents[-1] < 0).any():
-                raise InputError(f"{path.name}: a parent is no region of the level above")
+                raise InputError(f"{path.name}: a parent is not a region of the level above")
         level_names = tuple(str(part["level_name"].iloc[0]) for part in levels)
         tree = Tree([np.asarray(part, dtype=np.int64) for part in parents])
         found[str(axis)] = Hierarchy(level_names, tuple(names), tree)
@@ -123,9 +123,9 @@ def read_regions_of(path: Path, csv_safe: bool = False) -> dict[str, Hierarchy]:
 
 
 def finest(table: DataFrame, regions: Mapping[str, Hierarchy]) -> DataFrame | None:
-    """The last level alone, with a column a level of regions: the shape of the data. None: no regions.
+    """The last level, with one column per level of regions, as in the data; None if there are no regions.
 
-    Where two axes have levels of one name, the axis's name goes before it.
+    If two axes have levels of the same name, the name is prefixed with the axis's name.
     """
     if not regions:
         return None

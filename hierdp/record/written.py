@@ -1,6 +1,6 @@
-"""A written release, read within a limit of memory: what a file will need is estimated before it is read.
+"""Read a written release within a memory limit; the memory for a file is estimated before it is read.
 
-The folder may come from anywhere: a file of a few kilobytes may unpack to gigabytes.
+The folder may come from an untrusted source: a file of a few kilobytes may unpack to gigabytes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 LIMIT = 1_000_000_000
-"""Bytes of memory that a release may need unless its reader allows more."""
+"""Default memory limit for reading a release, in bytes."""
 
 NAMES = (
     *(f"{name}.{suffix}" for name in (files.TABLE, files.FINEST) for suffix in ("parquet", "csv")),
@@ -29,29 +29,29 @@ NAMES = (
 )
 
 _JSON_ITEM = 100
-"""Bytes of a parsed value of JSON, no fewer: an empty list takes 56 and its place 8."""
+"""Upper bound on the bytes of a parsed JSON value: an empty list takes 56, its reference 8."""
 
 _CSV_CELL = 120
-"""Bytes of a parsed cell of text: an object, its place, and the parser's own copy."""
+"""Bytes of a parsed text cell: an object, its reference, and the parser's copy."""
 
 _COPIES = 3
-"""Tables of a release's size that a check holds at once."""
+"""Number of copies of a release's table that a check holds at once."""
 
 _MOST_COLUMNS = 1_000
 _MOST_FOOTER = 10_000_000
 
 
 class Unreadable(InputError):
-    """Says which file of a release is broken, or does not belong to a release."""
+    """A file of a release is broken, or does not belong to a release."""
 
 
 class TooLarge(InputError):
-    """Says what reading a file would take, and how to allow it."""
+    """Reading a file would exceed the memory limit; the message says how to allow it."""
 
     def __init__(self, name: str, needed: float, limit: int) -> None:
         super().__init__(
-            f"to read {name} may take {needed / 1e9:,.1f} GB of memory, over the limit of {limit / 1e9:,.1f} "
-            f"GB. If the release is that large, allow it: limit, or --limit {needed / 1e9 + 0.1:.1f}"
+            f"reading {name} may take {needed / 1e9:,.1f} GB of memory, more than the limit of "
+            f"{limit / 1e9:,.1f} GB. If the release is that large, use --limit {needed / 1e9 + 0.1:.1f}"
         )
 
 
@@ -72,19 +72,19 @@ def names_in(folder: Path) -> list[str]:
     InputError
         If there is no release at that path.
     Unreadable
-        If it holds something that is not a file, or too many files.
+        If it contains anything that is not a file, or too many files.
     """
     if not folder.is_dir():
         raise InputError(f"there is no folder {folder}")
     if not (folder / files.MANIFEST).is_file():
         raise InputError(f"{folder} is not a release: it has no {files.MANIFEST}")
     found = list(islice(folder.iterdir(), 100))
-    # To read a pipe takes forever, and a device has no end.
+    # Reading a pipe or a device may never end.
     strange = sorted(path.name for path in found if path.is_symlink() or not path.is_file())
     if strange:
-        raise Unreadable(f"{listed(strange)}: a release holds files and nothing else")
+        raise Unreadable(f"{listed(strange)}: a release contains regular files only")
     if len(found) > len(NAMES):
-        raise Unreadable(f"{folder} holds more files than any release")
+        raise Unreadable(f"{folder} contains more files than any release")
     return sorted(path.name for path in found)
 
 
@@ -95,16 +95,16 @@ def read(folder: Path, limit: int = LIMIT) -> Written:
     ----------
     folder : Path
     limit : int
-        Bytes of memory that reading it may take.
+        Memory limit in bytes.
 
     Raises
     ------
     InputError
         If there is no release at that path.
     TooLarge
-        If it may take more memory than that.
+        If it may need more memory.
     Unreadable
-        If a file is broken, by name.
+        If a file is broken; the message names it.
     """
     names_in(folder)
     manifest = read_manifest(folder, limit)
@@ -115,7 +115,7 @@ def read(folder: Path, limit: int = LIMIT) -> Written:
 
 
 def read_manifest(folder: Path, limit: int = LIMIT) -> dict[str, Any]:
-    """The manifest alone; see `read`."""
+    """The manifest only; see `read`."""
     manifest: dict[str, Any] = _read(folder / files.MANIFEST, limit, _manifest)
     return manifest
 
@@ -135,9 +135,9 @@ def _read(path: Path, limit: int, reader: Any) -> Any:
         return reader(path, limit)
     except (Unreadable, TooLarge, MemoryError):
         raise
-    except InputError as broken:  # such as two regions of one name
+    except InputError as broken:  # such as two regions with the same name
         raise Unreadable(f"{path.name} is broken: {broken}") from None
-    except Exception as broken:  # whatever a broken file makes its reader raise
+    except Exception as broken:  # readers raise many types for broken files
         raise Unreadable(f"{path.name} is broken: {type(broken).__name__}") from None
 
 
@@ -145,7 +145,7 @@ def _read(path: Path, limit: int, reader: Any) -> Any:
 
 
 def parsed(text: bytes, name: str, limit: int) -> Any:
-    """A JSON text, if it fits: no value twice under one name, no NaN.
+    """A parsed JSON text, if it fits the limit; duplicate keys and NaN are refused.
 
     Raises
     ------
@@ -161,7 +161,7 @@ def parsed(text: bytes, name: str, limit: int) -> Any:
 
 
 def json_bytes(text: bytes) -> int:
-    """Bytes of memory that parsing a JSON text may take: an upper bound."""
+    """An upper bound on the memory for parsing a JSON text, in bytes."""
     return 2 * len(text) + _JSON_ITEM * sum(text.count(mark) for mark in (b",", b"[", b"{"))
 
 
@@ -218,12 +218,12 @@ def _table(path: Path, limit: int) -> DataFrame:
 
 
 def _footer(path: Path) -> int:
-    """Bytes of the metadata, by the last 8 bytes of the file.
+    """Bytes of the metadata, according to the last 8 bytes of the file.
 
     Raises
     ------
     Unreadable
-        If it does not end as a Parquet file, or says that it has more metadata than bytes.
+        If the file does not end like a Parquet file, or claims more metadata than it has bytes.
     """
     with path.open("rb") as file:
         length = file.seek(0, 2)
@@ -236,7 +236,7 @@ def _footer(path: Path) -> int:
 
 
 def _longest_texts(path: Path) -> int:
-    """Bytes of the longest values of all columns of text: each is read once, however often it is there."""
+    """Bytes of the longest value of each text column, added up; distinct values are read once."""
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.parquet as pq

@@ -1,4 +1,4 @@
-"""Zip files from anywhere: what they hold is read only if it is as much as was expected."""
+"""Read zip files from untrusted sources: contents are read only if their size is as expected."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 _END, _END_64, _LOCATOR_64 = b"PK\x05\x06", b"PK\x06\x06", b"PK\x06\x07"
 _ENTRY = 128
-"""Bytes of an entry of the directory, no more: 46, a name of 10, and what files beyond 4 GB add."""
+"""Upper bound on the bytes of a directory entry: 46, a name of 10, and the fields for files above 4 GB."""
 
 
 def check_entries(file: IO[bytes], most: int) -> None:
-    """Refuse a file with a directory of more entries than that, before it is parsed.
+    """Refuse a file whose directory has more than `most` entries, before it is parsed.
 
     Raises
     ------
     ValueError
-        Also if it is not a zip file that ends as Python writes it: without a comment.
+        If there are more, or the file is not a zip file without a comment, as Python writes it.
     """
     size = _directory(file)
     if size > _ENTRY * most:
@@ -25,9 +25,9 @@ def check_entries(file: IO[bytes], most: int) -> None:
 
 
 def _directory(file: IO[bytes]) -> int:
-    """Bytes of the directory, by the end of the file."""
+    """Bytes of the directory, according to the end of the file."""
     length = file.seek(0, 2)
-    file.seek(max(0, length - 98))  # the last record, and the two before it of a large file
+    file.seek(max(0, length - 98))  # the last record, and the two before it in a large file
     end = file.read()
     if end[-22:-18] != _END or end[-2:] != b"\0\0":
         raise ValueError("it is not a zip file")
@@ -43,14 +43,14 @@ def _directory(file: IO[bytes]) -> int:
 
 
 def contents(file: ZipFile, member: ZipInfo) -> bytes:
-    """A compressed file within: it unpacks to as much as its entry says.
+    """The contents of a compressed member, which must unpack to the size in its entry.
 
-    `ZipFile.read` unpacks all there is before it compares.
+    `ZipFile.read` would unpack everything before it compares sizes.
 
     Raises
     ------
     ValueError, BadZipFile
-        If it does not.
+        If the sizes differ.
     """
     if member.compress_type != ZIP_DEFLATED:
         raise ValueError(f"{member.filename} is compressed in another way")

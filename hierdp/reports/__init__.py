@@ -1,1 +1,1 @@
-"""Pages and plots, made from plain data."""
+"""Pages and plots from plain data."""

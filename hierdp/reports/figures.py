@@ -1,6 +1,6 @@
-"""Small SVG figures: the same bytes for the same numbers on any machine, drawn without a library.
+"""Small SVG figures with the same bytes for the same numbers on any machine, drawn without a library.
 
-`hierdp check` draws a report again and compares, so a figure is text in fixed digits and nothing else.
+`hierdp check` draws a report again and compares the bytes, so numbers are printed with fixed digits.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ LEFT, RIGHT, TOP, BOTTOM = 72, 16, 34, 46
 BLUE = "#0072B2"
 
 LETTER = 6.2
-"""Width of a letter of a label, in pixels, near enough."""
+"""Approximate width of a letter of a label, in pixels."""
 
 COLOURS = ((0, 34, 78), (67, 78, 108), (125, 124, 120), (188, 175, 111), (254, 232, 56))
-"""From low to high, even in lightness, and the same to the colour-blind (after cividis)."""
+"""Colours from low to high, uniform in lightness and safe for colour-blind readers (after cividis)."""
 
 SKEWED = 20
-"""Where the largest count is more than so many times the median positive one, colours are logarithmic."""
+"""Colours are logarithmic if the largest count exceeds the median positive one by this factor."""
 
 
 @dataclass(frozen=True)
 class Scale:
-    """From values to pixels, evenly or by logarithms."""
+    """A map from values to pixels, linear or logarithmic."""
 
     low: float
     high: float
@@ -71,7 +71,7 @@ def points(x: Floats, y: Floats, title: str, x_label: str, y_label: str) -> str:
 
 
 def bars(labels: Sequence[str], values: Sequence[float], title: str, x_label: str) -> str:
-    """Bars to the right, one below the other; long labels are cut, and whole in a tooltip."""
+    """Horizontal bars; long labels are shortened, with the full label in a tooltip."""
     most = 46
     left = 16 + LETTER * min(most, max(map(len, labels)))
     height = TOP + BOTTOM + 18 * len(labels)
@@ -91,9 +91,9 @@ def bars(labels: Sequence[str], values: Sequence[float], title: str, x_label: st
 
 
 def steps(values: Floats, errors: Floats | None, title: str, x_label: str, y_label: str) -> str:
-    """A line of steps over bins from 0 on; `errors`: how far a band goes to each side of it.
+    """A step line over the bins 0, 1, …; `errors` is the half-width of a band around it.
 
-    More bins than pixels are drawn by the least and largest of each pixel's.
+    If there are more bins than pixels, each pixel shows the smallest and largest value of its bins.
     """
     across = Scale(-0.5, values.size - 0.5, LEFT, WIDTH - RIGHT)
     spread = np.zeros_like(values) if errors is None else errors
@@ -125,13 +125,13 @@ def _band(across: Scale, up: Scale, starts: Any, low: Floats, high: Floats, size
 
 
 MOST_PIXELS = 400
-"""Bins a side of an image; of more, some are drawn by their mean."""
+"""Largest number of pixels per side of an image; more bins are averaged."""
 
 
 def image(values: Floats, title: str, x_label: str, y_label: str) -> str:
-    """Counts of a grid as square cells, the second axis up; shape (bins along x, bins along y).
+    """Counts of a grid as square cells, the second axis upwards; shape (bins along x, bins along y).
 
-    Colours are logarithmic where the counts are skewed; then what is not positive is white.
+    Colours are logarithmic if the counts are skewed; then cells that are not positive are white.
     """
     shape = values.shape
     shown = _fewer(_fewer(values, 0), 1)
@@ -165,7 +165,7 @@ def image(values: Floats, title: str, x_label: str, y_label: str) -> str:
 
 
 def _key(colours: Scale, x: float, height: float) -> str:
-    """Which colour is which count."""
+    """The colour key."""
     parts = 48
     each = height / parts
     drawn = "".join(
@@ -199,7 +199,7 @@ def _colour(index: int) -> tuple[int, int, int]:
 
 
 def _png(pixels: NDArray[np.uint8]) -> bytes:
-    """Colour indices as a PNG that is not compressed: compressors differ."""
+    """Colour indices as an uncompressed PNG, because compressors differ."""
     height, width = pixels.shape
     palette = b"".join(bytes(_colour(i)) for i in range(255)) + b"\xff\xff\xff"
     raw = b"".join(b"\0" + row.tobytes() for row in pixels)

@@ -1,4 +1,4 @@
-"""Reports that open in a browser: one file, no scripts, nothing fetched from anywhere."""
+"""Reports as HTML pages: a single file without scripts or external resources."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 MOST_ROWS = 40
-"""Rows of a table of solved steps that a report prints; the manifest has them all."""
+"""Number of solved steps that a report shows; the manifest has all of them."""
 
 
 @dataclass(frozen=True)
@@ -31,12 +31,12 @@ class Section:
 
     @property
     def tables(self) -> list[dict[str, Any]]:
-        """The frames as cells of text, numbers to the right."""
+        """The frames as cells of text; numbers are right-aligned."""
         return [_cells(frame) for frame in self.frames]
 
 
 def page(title: str, sections: Sequence[Section], warnings: Sequence[str] = (), note: str = "") -> str:
-    """A whole page; the note is shown as it is written, line by line."""
+    """A complete page; line breaks of the note are kept."""
     import jinja2
 
     source = resources.files("hierdp.reports").joinpath("report.html").read_text(encoding="utf-8")
@@ -52,7 +52,7 @@ def budget_section(manifest: Mapping[str, Any]) -> Section:
 
 
 def budget_in_words(ledger: Ledger) -> str:
-    """What may be spent, and what it protects."""
+    """The budget, and the neighbouring relation that it protects."""
     kind = f"ε = {ledger.epsilon:g}" + (f", δ = {ledger.delta:g}" if ledger.delta else "")
     how = "" if ledger.conversion == PAPERS else f", by {ledger.conversion}"
     kind += f" (ρ = {ledger.rho:.4g} zCDP{how})" if ledger.zcdp else ""
@@ -61,7 +61,7 @@ def budget_in_words(ledger: Ledger) -> str:
 
 
 def budget_frame(ledger: Ledger) -> DataFrame:
-    """A row a measurement, and what they add up to."""
+    """One row per measurement, and their sum."""
     import pandas as pd
 
     loss = "ρ" if ledger.zcdp else "ε"
@@ -81,7 +81,7 @@ def budget_frame(ledger: Ledger) -> DataFrame:
 
 
 def steps_section(manifest: Mapping[str, Any]) -> Section:
-    """Every post-processing problem, and that its answer is proved optimal."""
+    """All post-processing problems, and whether their answers are proved optimal."""
     import pandas as pd
 
     rows = manifest["solved"]
@@ -112,14 +112,14 @@ def _short(text: str) -> str:
 
 
 def number(value: float, digits: int) -> str:
-    """In so many digits; whole numbers with separators."""
+    """A number with `digits` digits; whole numbers have thousands separators."""
     if value.is_integer() or (100 <= abs(value) < float("inf") and digits < 4):
         return f"{value:,.0f}"
     return f"{value:,.{digits}g}"
 
 
 def shown(value: Any) -> str:
-    """A cell of a table as text; a number that is missing is empty."""
+    """A cell of a table as text; a missing number is empty."""
     if isinstance(value, float):
         return "" if value != value else f"{value:,.6g}"
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
@@ -140,7 +140,7 @@ def _cells(frame: DataFrame) -> dict[str, Any]:
 
 
 def _head(column: str) -> str:
-    """Words for a column's name; that of a method, such as H_b^c, stays."""
+    """A column's name in words; names of methods, such as H_b^c, are unchanged."""
     return column.replace("_", " ") if column.islower() else column
 
 

@@ -1,4 +1,4 @@
-"""Plots in one style: legible in grey and to the colour-blind (Okabe & Ito's colours, distinct markers)."""
+"""Plots in one style, legible in grey and for the colour-blind (Okabe & Ito's colours, distinct markers)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ STYLE = {
 
 
 def error_by_level(axes: Any, levels: list[str], values: list[float], title: str, unit: str) -> None:
-    """Bars, one a level, coarse at the top, labelled with their values."""
+    """Bars, one per level, coarse levels at the top, labelled with their values."""
     places = np.arange(len(levels))
     bars = axes.barh(places, values, color=COLOURS[0], height=0.6)
     axes.bar_label(bars, [f"{v:,.0f}" if v >= 10 or v == int(v) else f"{v:.2g}" for v in values], padding=3)
@@ -40,7 +40,7 @@ def error_by_level(axes: Any, levels: list[str], values: list[float], title: str
 
 
 def time_by_backend(axes: Any, rows: DataFrame) -> None:
-    """Build and solve time of every model, a line a backend and a mark a model, on a log scale."""
+    """Build and solve time: one row per backend, one mark per model, on a log scale."""
     solved = rows[rows.status.isin(["optimal", "relaxed", "feasible", "time_limit"])]
     names = list(dict.fromkeys(rows.backend))
     kinds = list(dict.fromkeys(solved.model))
@@ -69,7 +69,7 @@ def style(k: int) -> dict[str, Any]:
 def matrix(
     axes: Any, values: Any, labels: list[str], title: str, colours: str, least: float, most: float
 ) -> Any:
-    """A matrix as an image in log colours, rows and columns labelled alike; what is not positive is white."""
+    """A matrix as an image with a log colour scale; values that are not positive are white."""
     from matplotlib.colors import LogNorm
 
     shown = np.ma.masked_where(~(np.asarray(values, dtype=float) > 0), values)
@@ -85,7 +85,7 @@ def matrix(
 
 
 def plain_log(axis: Any) -> None:
-    """An axis in logarithms with its numbers written out: 1, 2, 5, 10, …, 20,000."""
+    """Use plain numbers on a logarithmic axis: 1, 2, 5, 10, …, 20,000."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
     low, high = axis.get_view_interval()
@@ -96,7 +96,7 @@ def plain_log(axis: Any) -> None:
 
 
 def figure(width: float, height: float, panels: int = 1, rows: int = 1) -> tuple[Any, list[Any]]:
-    """A figure with panels side by side, row after row; drawn without a screen."""
+    """A figure with panels in rows, drawn without a display."""
     import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -108,7 +108,7 @@ def figure(width: float, height: float, panels: int = 1, rows: int = 1) -> tuple
 
 
 def svg(drawn: Any) -> str:
-    """A figure as an SVG element to stand in a page, without the addresses that a file of its own needs."""
+    """A figure as an SVG element for a page, without XML namespaces."""
     import matplotlib
 
     text = io.StringIO()

@@ -1,4 +1,4 @@
-"""The report of a release, of its table and manifest alone: `hierdp check` makes it again and compares."""
+"""The report of a release, from its table and manifest only; `hierdp check` makes it again and compares."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 LARGEST = 15
-"""Cells that are drawn of a table over several axes."""
+"""Number of cells drawn for a table over several axes."""
 
 PROPERTIES = {
     "whole": "whole numbers",
@@ -30,14 +30,14 @@ ANSWERS = {True: "yes", False: "not claimed", None: "does not apply"}
 
 
 def release_report(table: DataFrame, manifest: Mapping[str, Any]) -> str:
-    """What may be said of a release without the true counts, verdicts first and long tables last.
+    """A report that needs no true counts, with verdicts first and long tables last.
 
     Parameters
     ----------
     table : DataFrame
         The released counts.
     manifest : mapping
-        As `Release.manifest` makes it; nothing else, not even the time, goes into the report.
+        As made by `Release.manifest`. The report depends on nothing else, not even the time.
 
     Returns
     -------
@@ -61,7 +61,7 @@ def release_report(table: DataFrame, manifest: Mapping[str, Any]) -> str:
 
 
 def about_section(table: DataFrame, manifest: Mapping[str, Any]) -> Section:
-    """What was released and what is protected, in plain words, under a title of that."""
+    """What was released and what is protected, in plain words."""
     ledger = Ledger.from_dict(manifest["budget"])
     what = _what(table, manifest["settings"])
     repaired = "; the noisy counts were then made to fit together" if manifest["solved"] else ""
@@ -88,7 +88,7 @@ def _protected(ledger: Ledger) -> str:
 
 
 def verdicts_section(manifest: Mapping[str, Any]) -> Section:
-    """What holds of counts, proofs, noise and budget, in a line each."""
+    """The properties of counts, proofs, noise and budget, one line each."""
     import pandas as pd
 
     ledger, solved = Ledger.from_dict(manifest["budget"]), manifest["solved"]
@@ -108,13 +108,13 @@ def verdicts_section(manifest: Mapping[str, Any]) -> Section:
 
 
 def counts_section(table: DataFrame, settings: Mapping[str, Any]) -> Section:
-    """The released counts, drawn."""
+    """A figure of the released counts."""
     figure = _draw(table, settings)
     return Section("Counts", [] if figure else ["There is nothing to draw."], figure)
 
 
 def settings_section(manifest: Mapping[str, Any]) -> Section:
-    """The public parameters, and which versions of what made it."""
+    """The public parameters, and the versions of the software."""
     import pandas as pd
 
     made = ", ".join(f"{name} {version}" for name, version in manifest["versions"].items())
@@ -127,12 +127,12 @@ def settings_section(manifest: Mapping[str, Any]) -> Section:
 
 
 def _factor(epsilon: float) -> str:
-    """e^ε in few digits; ε may be beyond what a float's power holds."""
+    """e^ε with few digits, also if it overflows a float."""
     return f"{math.exp(epsilon):.3g}" if epsilon < 700 else f"e^{epsilon:g}"
 
 
 def _what(table: DataFrame, settings: Mapping[str, Any]) -> str:
-    """A title, for who gives none."""
+    """The default title."""
     if is_sizes(table):
         return (
             f"How many groups have each size, by {', '.join(settings['levels'][1:]) or settings['levels'][0]}"
@@ -144,7 +144,7 @@ def _what(table: DataFrame, settings: Mapping[str, Any]) -> str:
 
 
 def _axes(settings: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Of bins."""
+    """The axes of a table of bins."""
     return list(settings.get("range_query", settings).get("axes") or ())
 
 
@@ -169,7 +169,7 @@ def _plain(value: Any) -> str:
 
 
 def _draw(table: DataFrame, settings: Mapping[str, Any]) -> str:
-    """The counts, as suits their table; empty if there is nothing to draw."""
+    """A figure that suits the table; empty if there is nothing to draw."""
     if table.empty:
         return ""
     if is_sizes(table):
@@ -201,7 +201,7 @@ def _cells(table: DataFrame, names: list[str]) -> str:
 
 
 def _bins(table: DataFrame, names: list[str]) -> str:
-    """Of one axis as steps with their standard errors; of two as an image."""
+    """One axis as steps with standard errors; two axes as an image."""
     if "level" in table:
         table = table[table["level"] == table["level"].max()]
     columns = [f"{name}_first" if f"{name}_first" in table else name for name in names]

@@ -1,4 +1,4 @@
-"""The papers' experiments again: their tables and figures from measured runs, beside what was published."""
+"""The papers' experiments, repeated: tables and figures from measured runs, beside the published ones."""
 
 from __future__ import annotations
 
@@ -9,4 +9,4 @@ PAPERS = {
     "zhang2014": "Zhang et al. 2014: histograms by clusters, Tables 2–4 and Figures 2–5",
     "qardaji2013": "Qardaji, Yang & Li 2013: range queries, Tables 1–3 and Figures 2–4",
 }
-"""What `hierdp reproduce` takes; a module of this package each."""
+"""The papers that `hierdp reproduce` accepts; each is a package here."""

@@ -1,4 +1,4 @@
-"""What the runs of every reproduction need: noise of their own that repeats, a clock, settings in words."""
+"""Helpers for the runs of every reproduction: reproducible independent noise, timing, settings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 def seed_for(seed: int, *what: Any) -> int:
-    """Independent noise for each use, the same each time."""
+    """A seed for each use: independent of others, and reproducible."""
     digest = hashlib.sha256(repr((seed, what)).encode()).digest()
     return int.from_bytes(digest[:8], "big")
 
@@ -26,14 +26,14 @@ def noise_for(seed: int, *what: Any) -> SimulatedNoise:
 
 
 def timed(job: Callable[..., T], *given: Any) -> tuple[float, T]:
-    """Seconds by the clock, and what the job returns."""
+    """Elapsed seconds, and the job's result."""
     started = time.perf_counter()
     done = job(*given)
     return time.perf_counter() - started, done
 
 
 def said(settings: Any, seed: int, sets: Iterable[str]) -> dict[str, Any]:
-    """All that is needed to run a study again: its settings (a dataclass), seed, data sets, versions."""
+    """Everything needed to repeat a study: its settings (a dataclass), seed, data sets, versions."""
     told = {name: str(value) for name, value in asdict(settings).items()}
     library = ", ".join(f"{name} {version}" for name, version in versions())
     return {**told, "seed": seed, "data": ", ".join(sets), "versions": library}

@@ -1,4 +1,4 @@
-"""What a reproduction hands back: parts with tables and figures, written as a folder and as a page."""
+"""The result of a reproduction: parts with tables and figures, written as a folder and as a page."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """A table or a figure of the paper, again.
+    """A table or a figure of the paper, repeated.
 
     Attributes
     ----------
     name : str
-        Of its files.
+        Name of its files.
     title : str
     texts : sequence of str
-        What was done, and how it compares.
+        What was done, and how it compares with the paper.
     frames : mapping of DataFrames
-        By file name; every row of them is measured (or, where a column says so, published).
+        Tables by file name; every row is measured or, if a column says so, published.
     figure : Figure, optional
     """
 
@@ -48,9 +48,9 @@ class Study:
     title : str
     parts : sequence of Part
     settings : mapping
-        All that is needed to run it again, and the versions it ran with.
+        Everything needed to repeat it, and the versions used.
     note : str
-        What a reader must know before all else.
+        A note at the top of the report.
     """
 
     title: str
@@ -59,7 +59,7 @@ class Study:
     note: str = ""
 
     def write(self, path: Path, overwrite: bool = False) -> None:
-        """``report.html``, ``report.md``, a Parquet file a table, a PNG a figure, ``settings.json``."""
+        """Write ``report.html``, ``report.md``, ``settings.json``, and each table and figure."""
         with folder.appearing(path, overwrite) as aside:
             for part in self.parts:
                 for name, frame in part.frames.items():
@@ -86,7 +86,7 @@ class Study:
         return report.page(self.title, [*sections, settings], [self.note] if self.note else [])
 
     def markdown(self) -> str:
-        """The report as Markdown, its figures beside it."""
+        """The report as Markdown; figures are separate files."""
         lines = [f"# {self.title}", "", *([f"**{self.note}**", ""] if self.note else [])]
         for part in self.parts:
             lines += [f"## {part.title}", "", *(f"{text}\n" for text in part.texts)]
@@ -102,7 +102,7 @@ class Study:
 
 
 def table_lines(frame: DataFrame) -> list[str]:
-    """A table in Markdown, numbers as people read them."""
+    """A table in Markdown with readable numbers."""
     heads = [str(column).replace("_", " ") for column in frame.columns]
     lines = ["| " + " | ".join(heads) + " |", "|" + " --- |" * len(heads)]
     for row in frame.itertuples(index=False):

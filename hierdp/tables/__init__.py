@@ -1,8 +1,8 @@
-"""Reading tables into counts: Ibis expressions, run by an embedded DuckDB (or by what holds the table).
+"""Read tables into counts: Ibis expressions, run by an embedded DuckDB or by the database of the table.
 
-Rows are checked and aggregated where they are; only the small result comes to Python. What is wrong with
-the input is an `InputError` that names column, row, region or group, and never a count. Null, NaN and the
-empty text all count as missing.
+Rows are checked and aggregated where they are stored; only the small result comes to Python. Errors in the
+input raise an `InputError` that names the column, row, region or group, and never a count. Null, NaN and the
+empty text are missing values.
 """
 
 from hierdp.counts.group_sizes import GroupSizes

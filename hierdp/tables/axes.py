@@ -1,4 +1,4 @@
-"""Where a table says in which region a row lies."""
+"""Columns that give the region of a row."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from hierdp.tables.sources import Table
 
 @dataclass(frozen=True, eq=False)
 class Prefixes(Sequence[str]):
-    """Levels that one column of codes spells out: a county's first two digits are its state.
+    """Levels given by prefixes of one column of codes: a county's first two digits are its state.
 
     As a sequence, the names of the levels.
 
     Parameters
     ----------
     column : str
-        Codes of the last level, as text, all of one length.
+        Codes of the last level, as text, all of the same length.
     lengths : mapping of str to int
-        For each level, from coarse to fine, its name and how many characters of the code it takes; the last
-        one takes all of them.
+        For each level, from coarse to fine, its name and the number of leading characters of the code; the
+        last level uses the whole code.
 
     Raises
     ------
     InputError
-        If there are no lengths, or they do not rise from 1.
+        If there are no lengths, or they do not increase from at least 1.
 
     Examples
     --------
@@ -42,14 +42,16 @@ class Prefixes(Sequence[str]):
     lengths: Mapping[str, int]
 
     def __post_init__(self) -> None:
-        """Check that the lengths rise."""
+        """Check that the lengths increase."""
         lengths = list(self.lengths.values())
         if not lengths:
             raise InputError("no prefixes: give each level's number of characters, such as state=2,county=5")
         if any(isinstance(n, bool) or not isinstance(n, int) or n < 1 for n in lengths):
-            raise InputError(f"prefixes take whole numbers of characters, 1 or more, not {listed(lengths)}")
+            raise InputError(
+                f"lengths of prefixes must be whole numbers of at least 1, got {listed(lengths)}"
+            )
         if any(n >= after for n, after in pairwise(lengths)):
-            raise InputError("prefixes must grow longer from level to level, such as state=2,county=5")
+            raise InputError("prefixes must become longer from level to level, such as state=2,county=5")
 
     @overload
     def __getitem__(self, at: int) -> str: ...
@@ -66,7 +68,7 @@ class Prefixes(Sequence[str]):
 
     @property
     def length(self) -> int:
-        """Of a whole code."""
+        """Number of characters of a whole code."""
         return list(self.lengths.values())[-1]
 
 
@@ -77,17 +79,17 @@ class Axis:
     Parameters
     ----------
     hierarchy : Hierarchy or None
-        The regions there are. None: those seen in the data, which are thereby taken as public.
+        The regions. None: the regions in the data, which are then taken as public.
     columns : tuple of str
         The column of the region in the hierarchy's last level; without a hierarchy, the columns of all its
         levels from coarse to fine.
     prefixes : Prefixes, optional
-        In place of columns of all levels: how one column of codes spells them out.
+        Instead of a column per level: how one column of codes gives all levels.
 
     Raises
     ------
     InputError
-        For no column, or several beside a hierarchy.
+        If there is no column, or there are several with a hierarchy.
     """
 
     hierarchy: Hierarchy | None
@@ -98,10 +100,10 @@ class Axis:
         """Check the number of columns."""
         object.__setattr__(self, "columns", as_names(self.columns))
         if not self.columns:
-            raise InputError("no column of regions: name the levels' columns, from coarse to fine")
+            raise InputError("no column of regions; give the columns of the levels, from coarse to fine")
         if self.hierarchy is not None and len(self.columns) > 1:
             raise InputError(
-                f"beside a hierarchy, name one column, that of its last level, not {listed(self.columns)}"
+                f"with a hierarchy, give one column, that of its last level, not {listed(self.columns)}"
             )
 
     @classmethod
@@ -116,7 +118,7 @@ class Axis:
         if isinstance(value, Axis):
             return value
         if isinstance(value, Hierarchy):
-            raise InputError("beside a hierarchy, name the column of its last level: (hierarchy, 'county')")
+            raise InputError("with a hierarchy, give the column of its last level: (hierarchy, 'county')")
         if not isinstance(value, Sequence):
             raise InputError(
                 f"an axis is the columns of its levels, from coarse to fine, or (hierarchy, column), not "
@@ -130,7 +132,7 @@ class Axis:
 
     @property
     def levels(self) -> tuple[str, ...]:
-        """Names of the levels that the columns spell out; beside a hierarchy, of its last one's column."""
+        """Names of the levels given by the columns; with a hierarchy, the column of its last level."""
         return self.columns if self.prefixes is None else tuple(self.prefixes)
 
     def texts(self, table: Table, where: str = "the data") -> list[Column]:

@@ -1,4 +1,4 @@
-"""From a table's columns to the counts of a histogram, by Ibis; see `hierdp.tables`."""
+"""Count a table's rows by bin, with Ibis; see `hierdp.tables`."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class Histogram:
 
     Parameters
     ----------
-    counts : int64 array, an axis a dimension
+    counts : int64 array with one axis per dimension
     axes : tuple of Numbers, Dates or Names
 
     Raises
     ------
     InputError
-        If the counts are no whole numbers ≥ 0, or do not fit the axes.
+        If the counts are not whole numbers of at least 0, or do not fit the axes.
     """
 
     counts: Ints
@@ -42,17 +42,17 @@ class Histogram:
     def __post_init__(self) -> None:
         counts = np.asarray(self.counts)
         if not np.issubdtype(counts.dtype, np.integer) or (counts.size and counts.min() < 0):
-            raise InputError("a histogram holds whole numbers, 0 or more")
+            raise InputError("the counts of a histogram must be whole numbers of at least 0")
         shape = tuple(axis.bins for axis in self.axes)
         if counts.shape != shape or not shape:
-            raise InputError(f"the counts have shape {counts.shape}, the axes' bins are {shape}")
+            raise InputError(f"the counts have shape {counts.shape}; the axes have {shape} bins")
         if len({axis.name for axis in self.axes}) < len(shape):
             raise InputError("two axes have the same name; rename one")
         object.__setattr__(self, "counts", counts.astype(np.int64))
 
     @classmethod
     def of(cls, counts: ArrayLike, *names: str) -> Histogram:
-        """Of an array alone: bins 0, 1, 2, … along each axis, which are called ``bin``, or so named."""
+        """A histogram from an array: bins 0, 1, 2, … along each axis; axes are called ``bin`` by default."""
         held = np.asarray(counts)
         named = names or (("bin",) if held.ndim == 1 else tuple(f"bin{i + 1}" for i in range(held.ndim)))
         axes = tuple(Numbers(name, 0, n, n) for name, n in zip(named, held.shape, strict=True))
@@ -60,31 +60,31 @@ class Histogram:
 
 
 AxisOf = Numbers | Dates | Names | tuple[str, AxisLike]
-"""What says how a column is cut into bins."""
+"""A description of how a column is divided into bins."""
 
 
 def checked_axes(axes: Sequence[AxisOf]) -> tuple[Numbers | Dates | tuple[str, AxisLike], ...]:
-    """The axes that `histogram` takes, names as ``(name, axis)``.
+    """The axes for `histogram`, with names as ``(name, axis)``.
 
     Raises
     ------
     InputError
-        If they are no sequence of axes.
+        If they are not a sequence of axes.
     """
     how = (
         "Numbers('age', 0, 120), Dates('day', '2013-01-01', '2014-01-01') or ('county', ['state', 'county'])"
     )
     if isinstance(axes, str) or not isinstance(axes, Sequence):
-        raise InputError(f"axes is {_kind(axes)}; give a list of such as {how}")
+        raise InputError(f"axes is {_kind(axes)}; give a list, with entries such as {how}")
     if not axes:
-        raise InputError(f"no axes: name at least one, such as {how}")
+        raise InputError(f"no axes; give at least one, such as {how}")
     made: list[Any] = []
     for i, axis in enumerate(axes):
         if isinstance(axis, Names) and axis.hierarchy is not None:
             axis = (axis.name, (axis.hierarchy, axis.name))
         pair = isinstance(axis, tuple) and len(axis) == 2 and isinstance(axis[0], str)
         if not pair and not isinstance(axis, Numbers | Dates):
-            raise InputError(f"axis {i} is {_kind(axis)}; give such as {how}")
+            raise InputError(f"axis {i} is {_kind(axis)}; give an axis such as {how}")
         made.append((axis[0], Regions.of(axis[1])) if isinstance(axis, tuple) else axis)
     return tuple(made)
 
@@ -151,7 +151,7 @@ def histogram(
             wrong.append((outside, f"column {axis.name!r}: the value is outside the bins; {_OUTSIDE}"))
         faults += wrong
         at = (value - bins.low) / ((bins.high - bins.low) / bins.bins)
-        # Bounded first: what is far outside, or infinite, is no 64-bit number.
+        # Bounded first, because values far outside the bins overflow 64 bits.
         inside = ibis.greatest(ibis.least(at, bins.bins - 0.5), 0.0)
         columns[f"bin{i}"] = inside.floor().cast("int64")
     if persons is not None:
@@ -184,11 +184,11 @@ def histogram(
     return Histogram(counts, made)
 
 
-_OUTSIDE = "mend the row, widen the bins, or count such rows in the end bins (clip=True, --clip)"
+_OUTSIDE = "fix the row, widen the bins, or count such rows in the end bins (clip=True, --clip)"
 
 
 def _resolved(axes: Sequence[Any], hierarchies: Sequence[Any]) -> Any:
-    """The axes of the histogram, the columns of their positions, and what turns these into bins."""
+    """The axes of the histogram, the columns of positions, and the maps from positions to bins."""
     left = list(hierarchies)
     made: list[Axis] = []
     columns: list[str] = []
@@ -207,25 +207,25 @@ def _resolved(axes: Sequence[Any], hierarchies: Sequence[Any]) -> Any:
 
 
 def _value(table: Table, axis: Numbers | Dates) -> tuple[Column, list[Fault]]:
-    """A column as numbers, or as days since 1970, and where a value is missing or none."""
+    """A column as numbers, or as days since 1970-01-01, with the faults of missing or invalid values."""
     column, name = column_of(table, axis.name), axis.name
     kind = column.type()
     text = kind.is_string()
     if isinstance(axis, Numbers):
         if not (text or kind.is_numeric() or kind.is_null()):
-            raise InputError(f"column {name!r} holds {kind}, not numbers")
+            raise InputError(f"column {name!r} contains {kind}; expected numbers")
         value = column.try_cast("float64")
-        missing = column.isnull() | value.isnan().fill_null(False)  # null or … would hide other faults
+        missing = column.isnull() | value.isnan().fill_null(False)  # a null here would hide other faults
         what = "number"
     else:
         if not (text or kind.is_date() or kind.is_timestamp() or kind.is_null()):
-            raise InputError(f"column {name!r} holds {kind}, not dates")
+            raise InputError(f"column {name!r} contains {kind}; expected dates")
         seconds = column.try_cast("timestamp").epoch_seconds()
         value = (seconds / 86_400).floor()
         missing, what = column.isnull(), "date (2013-12-31)"
     if text:
         missing = missing | (column.strip() == "").fill_null(False)
     return value, [
-        (missing, f"column {name!r}: the {what.split()[0]} is missing; mend or remove the row"),
-        (value.isnull() & ~missing, f"column {name!r}: the value is no {what}"),
+        (missing, f"column {name!r}: the {what.split()[0]} is missing; fix or remove the row"),
+        (value.isnull() & ~missing, f"column {name!r}: the value is not a {what}"),
     ]

@@ -1,4 +1,4 @@
-"""Counts by cell of one region an axis: origin and destination, or any number of them."""
+"""Counts by cell, with one region per axis, such as origin and destination."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from hierdp.tables.sources import read, run
 from models.arithmetic.arrays import Ints
 
 MOST_CELLS = 10**8
-"""Cells of a level that fit in memory: sums over them are taken in 64 bits."""
+"""The largest number of cells of a level; sums over them are computed in 64 bits."""
 
 
 @dataclass(frozen=True, eq=False)
 class Flows:
-    """A sparse table of counts over the leaves of one hierarchy an axis. True counts: not for release.
+    """A sparse table of counts over the leaves of one hierarchy per axis. True counts: not for release.
 
     Parameters
     ----------
     axes : tuple of Hierarchy
     axis_names : tuple of str
     cells : int64 array, shape (n, axes)
-        Positions within the last levels; distinct, sorted lexicographically.
+        Positions within the last levels, distinct and sorted lexicographically.
     counts : int64 array, shape (n,)
         Positive.
     unknown : str, optional
@@ -60,7 +60,7 @@ def flows(
     persons: Persons | None = None,
     distinct: bool = False,
 ) -> Flows:
-    """Sum counts by one region an axis: origin and destination, or any number of them.
+    """Sum counts by cell, with one region per axis, such as origin and destination.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Columns as what they hold, names or counts; and rows that are wrong, refused by number, without a count."""
+"""Read columns of names or counts, and refuse wrong rows by row number, without showing a count."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hierdp.errors import InputError, unknown_column
 from hierdp.tables.sources import Table, engine, run
 
 Column = Any  # ibis.Column; Ibis has no types
-Fault = tuple[Column, str]  # where a row is wrong, and what to say of it
+Fault = tuple[Column, str]  # a condition for wrong rows, and the message
 LARGEST = 2**63 - 1
 
 
@@ -19,20 +19,20 @@ def column_of(table: Table, name: str, where: str = "the data") -> Column:
     Raises
     ------
     InputError
-        If there is none of that name, or its name has a blank at an end.
+        If there is no such column, or its name begins or ends with a blank.
     """
     if not isinstance(name, str):
-        raise InputError(f"a column is named by a text, such as {table.columns[0]!r}, not by {name!r}")
+        raise InputError(f"the name of a column must be a text, such as {table.columns[0]!r}; got {name!r}")
     blank = next((column for column in table.columns if column.strip() == name.strip() != column), None)
     if blank is not None and (name not in table.columns or name == blank):
-        raise InputError(f"column {blank!r} of {where} has a blank at an end of its name: strip it")
+        raise InputError(f"the name of column {blank!r} of {where} begins or ends with a blank; strip it")
     if name not in table.columns:
         raise unknown_column(name, table.columns, where)
     return table[name]
 
 
 def text_of(column: Column) -> Column:
-    """A name as text, null where it is missing; `hierarchy` says the same in Python."""
+    """A name as text, or null if it is missing; `hierarchy` has the same rules in Python."""
     kind = column.type()
     if kind.is_string():
         return column.nullif("")
@@ -43,7 +43,7 @@ def text_of(column: Column) -> Column:
 
 
 def whole_of(table: Table, name: str | None) -> tuple[Column, list[Fault]]:
-    """A column of counts as int64 (1 a row, where there is none), and what may be wrong with it."""
+    """A column of counts as int64 (1 per row if there is no column), and its possible faults."""
     import ibis
 
     if name is None:
@@ -56,7 +56,7 @@ def whole_of(table: Table, name: str | None) -> tuple[Column, list[Fault]]:
         digits = text.re_replace(r"^\+?0*|\.0*$", "")
         size = digits.length()
         fits = whole & ((size < 19) | ((size == 19) & (digits <= str(LARGEST))))
-        # Not every SQL can try a cast: what does not fit is null before it.
+        # Not every database supports TRY_CAST: values that do not fit are set to null first.
         value = fits.ifelse(ibis.literal("0") + digits, None).cast("int64")
         faults = {
             "missing": column.isnull() | (text == ""),
@@ -80,15 +80,15 @@ def whole_of(table: Table, name: str | None) -> tuple[Column, list[Fault]]:
         if kind.is_floating() or kind.is_decimal():
             faults |= {"fractional": column % 1 != 0}
     else:
-        raise InputError(f"column {name!r} holds {kind}, not counts; choose a column of whole numbers")
-    advice = "counts are whole numbers, 0 or more; mend or remove the row"
+        raise InputError(f"column {name!r} contains {kind}, not counts; choose a column of whole numbers")
+    advice = "counts are whole numbers of at least 0; fix or remove the row"
     return value, [(bad, f"column {name!r}: the count is {what}; {advice}") for what, bad in faults.items()]
 
 
 def refuse(table: Table, faults: Sequence[Fault], where: str = "") -> None:
-    """Refuse a table without rows, or with a fault: the first kind that occurs, at its first row.
+    """Refuse a table without rows, or with a fault: the first fault that occurs, at its first row.
 
-    Only rows that DuckDB reads have an order, and numbers.
+    Rows have an order, and thus a number, only if DuckDB reads them.
     """
     import ibis
 

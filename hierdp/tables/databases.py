@@ -1,8 +1,8 @@
-"""Tables that live in a database: a DuckDB file, PostgreSQL, or what else Ibis reaches by a URL.
+"""Tables in a database: a DuckDB file, PostgreSQL, or any database that Ibis reaches by a URL.
 
-A URL may hold a password. It goes to the database's own library and nowhere else: not into a message, a
-manifest or the text of an object. What such a library says in errors may quote the URL or values, so it is
-said again in words of our own.
+A URL may contain a password. It is passed to the database's library only, and never appears in a message, a
+manifest or the text of an object. Error messages of such a library may quote the URL or values, so they are
+replaced.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from weakref import WeakValueDictionary
 from hierdp.errors import InputError, listed
 
 EXTRAS = {"postgresql": "postgres", "postgres": "postgres", "pyspark": "spark"}
-"""By a URL's scheme, what `pip install 'hierdp[…]'` needs to reach it."""
+"""The extra of hierdp to install for each scheme of a URL."""
 
 _OPEN: WeakValueDictionary[str, Any] = WeakValueDictionary()
-"""Connections in use: two tables of one database are joined there."""
+"""Connections in use, shared so that two tables of one database can be joined there."""
 
 
 @dataclass(frozen=True)
@@ -31,12 +31,12 @@ class Database:
     ----------
     url : str
         ``postgresql://user@host/name``, a DuckDB file (``survey.duckdb``, ``duckdb:///survey.duckdb``), or
-        any URL that `ibis.connect` takes. Leave a password out of it where you can: PostgreSQL reads it from
-        ``PGPASSWORD`` or ``~/.pgpass``. Empty: DuckDB without a file, for a query over files.
+        any URL for `ibis.connect`. Avoid a password in the URL: PostgreSQL reads it from ``PGPASSWORD`` or
+        ``~/.pgpass``. Empty: DuckDB without a file, for a query over files.
     table : str, optional
-        Its name, ``people``, or with its schema, ``census.people``.
+        Name of the table, ``people``, or with its schema, ``census.people``.
     query : str, optional
-        In place of a table: a SELECT in the database's own SQL.
+        Instead of a table: a SELECT statement in the database's SQL.
 
     Raises
     ------
@@ -54,11 +54,11 @@ class Database:
     query: str | None = None
 
     def __post_init__(self) -> None:
-        """Check that it says which rows."""
+        """Check that there is either a table or a query."""
         if (self.table is None) == (self.query is None):
-            raise InputError("of a database, name a table or give a query, one of the two")
+            raise InputError("for a database, give either a table or a query")
         if not self.url and self.query is None:
-            raise InputError("say which database the table is in; without one, give a query over files")
+            raise InputError("give the database of the table; without a database, give a query over files")
 
     def __repr__(self) -> str:
         """Without the password."""
@@ -66,7 +66,7 @@ class Database:
 
     @property
     def shown(self) -> str:
-        """The URL without a password: all there may be of it in a message."""
+        """The URL without a password, for messages."""
         scheme, there, rest = self.url.partition("://")
         if not there:
             return self.url
@@ -76,12 +76,12 @@ class Database:
         return f"{scheme}://{name}{':***' if colon else ''}{at}{where}{'?…' if question else ''}"
 
     def connect(self) -> Any:
-        """The connection, the same one as long as a table of it is in use.
+        """The connection; it is shared while one of its tables is in use.
 
         Raises
         ------
         InputError
-            If it cannot be had, without what the database's library said.
+            If the connection fails; without the message of the database's library.
         """
         if not self.url:
             return embedded()
@@ -91,22 +91,22 @@ class Database:
         return found
 
     def open(self) -> Any:
-        """The rows, as an Ibis table; nothing is read of it yet but its columns.
+        """The rows as an Ibis table; only its columns are read.
 
         Raises
         ------
         InputError
-            If there is no such table, or the query is none.
+            If the table does not exist, or the query fails.
         """
         connection = self.connect()
         if self.query is not None:
             problem = None
             try:
                 return _rows_of(connection, self.query)
-            except Exception as error:  # whatever the library raises: it may quote the query's values
+            except Exception as error:  # its message may quote values of the query
                 problem = InputError(
-                    f"the query cannot be run ({type(error).__name__}): give one SELECT in the SQL of "
-                    f"{connection.name}, over tables and columns that are there"
+                    f"the query failed ({type(error).__name__}); give one SELECT in the SQL of "
+                    f"{connection.name}, over existing tables and columns"
                 )
             raise problem
         assert self.table is not None
@@ -131,7 +131,7 @@ class Database:
         if scheme == "duckdb" or not there:
             file = Path(path if there else self.url)
             if not file.is_file():
-                raise InputError(f"no database {str(file)!r}")
+                raise InputError(f"the database {str(file)!r} does not exist")
             return embedded(file)
         import ibis
 
@@ -141,14 +141,14 @@ class Database:
         except ImportError:
             extra = EXTRAS.get(scheme)
             how = f"pip install 'hierdp[{extra}]'" if extra else f"pip install 'ibis-framework[{scheme}]'"
-            problem = InputError(f"reading from {scheme} needs a library that is not installed: {how}")
+            problem = InputError(f"reading from {scheme} needs a library that is not installed; run {how}")
         except Exception as error:
             problem = _refused(error, self.shown)
         raise problem
 
 
 def _rows_of(connection: Any, query: str) -> Any:
-    """A query's rows, by a view of this session; Ibis's own way fails with DuckDB 2.0, and sqlglot 30."""
+    """A query's rows, through a temporary view; Ibis's own method fails with DuckDB 2.0 and sqlglot 30."""
     import ibis
 
     name = ibis.util.gen_name("query")
@@ -157,14 +157,14 @@ def _rows_of(connection: Any, query: str) -> Any:
         connection.con.execute(view)
     elif connection.name == "postgres":
         with connection.con.cursor() as cursor, connection.con.transaction():
-            cursor.execute(view, binary=True)  # which takes one statement and no more
+            cursor.execute(view, binary=True)  # which allows one statement only
     else:
         return connection.sql(query)
     return connection.table(name)
 
 
 def _tables(connection: Any) -> list[str]:
-    """Names of the tables and views that need no schema before them."""
+    """Names of the tables and views that need no schema prefix."""
     if connection.name != "duckdb":
         return list(connection.list_tables())
     named = "SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema()"
@@ -172,9 +172,9 @@ def _tables(connection: Any) -> list[str]:
 
 
 def embedded(file: Path | None = None) -> Any:
-    """DuckDB in this process; a file is opened to be read only.
+    """DuckDB in this process; a file is opened read-only.
 
-    Nothing may spill to disk: a temporary file would hold true counts.
+    DuckDB must not write temporary files, which would contain true counts.
     """
     import duckdb
     import ibis
@@ -182,13 +182,13 @@ def embedded(file: Path | None = None) -> Any:
     problem = None
     try:
         made = ibis.duckdb.connect(":memory:" if file is None else file, file is not None, temp_directory="")
-        with suppress(duckdb.InvalidInputException):  # in Jupyter without ipywidgets, where there is no bar
-            made.con.execute("SET enable_progress_bar = false")  # it would go to stdout, whatever that is
+        with suppress(duckdb.InvalidInputException):  # in Jupyter without ipywidgets
+            made.con.execute("SET enable_progress_bar = false")  # it would print to stdout
         return made
     except duckdb.Error as error:
         problem = InputError(
-            f"cannot open {str(file)!r}: DuckDB says {type(error).__name__}; is it a DuckDB database, and "
-            "does no other program write to it?"
+            f"cannot open {str(file)!r} ({type(error).__name__}): check that it is a DuckDB database, and "
+            "that no other program is writing to it"
         )
     raise problem
 

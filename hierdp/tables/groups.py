@@ -1,4 +1,4 @@
-"""Entities added up by group, and groups by region and size: where the data are, and only runs come back."""
+"""Add up entities by group, and count groups by region and size, in the database; only runs are returned."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from models.arithmetic.arrays import Ints
 Counted = tuple[Hierarchy, Ints, Ints, Ints]
 
 MOST_PARTS = 256
-"""Into which the groups are divided where they do not fit into memory together."""
+"""The largest number of parts into which groups are divided if they do not fit into memory together."""
 
 LIST = "the table of groups"
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What `hierdp.tables.group_sizes` is asked for; it says what these are."""
+    """The arguments of `hierdp.tables.group_sizes`, which describes them."""
 
     axis: Axis
     group: tuple[str, ...]
@@ -40,7 +40,7 @@ class Asked:
 
 
 def count_groups(source: Any, asked: Asked) -> Counted:
-    """From a table of entities that says their regions, too."""
+    """Count groups from a table of entities that includes their regions."""
     import ibis
 
     table, unknown = read(source), asked.unknown
@@ -57,14 +57,14 @@ def count_groups(source: Any, asked: Asked) -> Counted:
         keys = {key: _compact(table[name]) for key, name in zip(keys, asked.group, strict=True)}
     else:
         lost = ibis.or_(*(key.isnull() for key in keys.values()))
-        # Whatever else a row without a group says of it: they are one group a region.
+        # All rows without a group form one group per region.
         keys = {name: lost.ifelse(unknown, key) for name, key in keys.items()}
     columns = {**keys, "lost": lost, "size": _capped(entity, asked), **person}
     rows, (hierarchy,) = located(table, [asked.axis], columns, unknown, asked.root, asked.root_level)
     if asked.persons is not None:
         rows = bounded(rows, asked.persons, "size")
     by = list(keys)
-    if unknown is not None:  # an unnamed group is one a region; of a named one `at0` is to be seen
+    if unknown is not None:  # one unnamed group per region; for named groups, compare `at0`
         rows = rows.mutate(home=rows.lost.ifelse(rows.at0, -1))
         by += ["lost", "home"]
 
@@ -79,7 +79,7 @@ def count_groups(source: Any, asked: Asked) -> Counted:
     if torn.any():
         groups = rows.group_by(by).agg(at=rows.at0.min(), end=rows.at0.max())
         _refuse_torn(groups.filter(groups["at"] < groups.end), asked, hierarchy)
-    if unknown is not None:  # the unnamed group is there before its first entity: groups are public
+    if unknown is not None:  # the unnamed group exists even without entities: groups are public
         bare = np.setdiff1d(np.arange(hierarchy.names[-1].size), place[nameless.astype(bool)])
         place, size = np.append(place, bare), np.append(size, np.zeros_like(bare))
         n = np.append(n, np.ones_like(bare))
@@ -87,7 +87,7 @@ def count_groups(source: Any, asked: Asked) -> Counted:
 
 
 def count_listed_groups(source: Any, groups: Any, asked: Asked) -> Counted:
-    """From a table of entities, and one of all groups that says their regions."""
+    """Count groups from a table of entities, and a table of all groups that includes their regions."""
     import ibis
 
     table, unknown = read(source), asked.unknown
@@ -124,14 +124,14 @@ def count_listed_groups(source: Any, groups: Any, asked: Asked) -> Counted:
     if stranger.any() and unknown is None:
         names = counted.anti_join(rows, list(keys)).select(*keys).distinct()
         raise InputError(f"{_first(names, asked)} is in the data and not in {LIST}; add it there, or {KEEP}")
-    if unknown is not None:  # of its own; there whether or not a row needs it
+    if unknown is not None:  # the unnamed group exists whether or not a row needs it
         place = np.append(place[~stranger], hierarchy.positions([unknown]))
         entities = min(asked.max_size, int((size[stranger] * n[stranger]).sum()))
         size, n = np.append(size[~stranger], entities), np.append(n[~stranger], 1)
     return hierarchy, place, size, n
 
 
-KEEP = "keep such rows in a group of their own (unknown='NAME', --unknown NAME)"
+KEEP = "count such rows in a separate group (unknown='NAME', --unknown NAME)"
 
 
 def _keys(table: Table, asked: Asked, where: str = "the data") -> dict[str, Column]:
@@ -147,10 +147,10 @@ def _persons(table: Table, asked: Asked) -> tuple[dict[str, Column], list[Fault]
 
 
 def _clashes(keys: Mapping[str, Column], asked: Asked) -> list[Fault]:
-    """Where a group is called as the unknown ones shall be."""
+    """Faults: a group already has the name for unknown groups."""
     if asked.unknown is None:
         return []
-    clash = f"a group is called {asked.unknown!r} already; choose another name for unknown ones"
+    clash = f"a group is already called {asked.unknown!r}; choose another name for unknown groups"
     named = zip(asked.group, keys.values(), strict=True)
     return [(key == asked.unknown, f"column {c!r}: {clash}") for c, key in named]
 
@@ -162,7 +162,7 @@ def _missing(keys: Mapping[str, Column], asked: Asked, what: str) -> list[Fault]
 
 
 def _compact(column: Column) -> Column:
-    """A column of groups, none missing, that takes little memory: there may be many millions."""
+    """A column of groups without missing values, in a form that needs little memory."""
     return column if column.type().is_integer() else text_of(column)
 
 
@@ -179,7 +179,7 @@ def _sum(part: Table, asked: Asked) -> Column:
 
 
 def _counted(groups: Table, asked: Asked, **also: Column) -> Table:
-    """How many groups have the same place, size, and whatever else is asked."""
+    """The number of groups with the same position, size and further columns."""
     import ibis
 
     capped = groups.mutate(**also, size=ibis.least(groups["size"], asked.max_size).cast("int64"))
@@ -187,7 +187,7 @@ def _counted(groups: Table, asked: Asked, **also: Column) -> Table:
 
 
 def _in_parts(rows: Table, keys: Sequence[str], sized: Callable[[Table], Table]) -> Any:
-    """`sized` of the rows; of a part of the groups at a time where all do not fit into memory."""
+    """`sized` of the rows, for a part of the groups at a time if they do not fit into memory together."""
     import pyarrow as pa
 
     parts = 1
@@ -218,6 +218,6 @@ def _refuse_torn(groups: Table, asked: Asked, hierarchy: Hierarchy) -> None:
     more = [*asked.group, asked.axis.columns[-1]]
     options = " ".join(f"--group {column}" for column in more)
     raise InputError(
-        f"{_first(groups, asked)} lies in two regions, {regions}, and may lie in one only: mend the rows, "
-        f"or name a group by several columns, e.g. group={more} ({options})"
+        f"{_first(groups, asked)} lies in two regions, {regions}, but must lie in one: fix the rows, or "
+        f"identify groups by several columns, such as group={more} ({options})"
     )

@@ -1,4 +1,4 @@
-"""In which region each row lies: its position in a hierarchy, or why it has none."""
+"""Find the region of each row in a hierarchy, or say why it has none."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hierdp.tables.sources import Table, run
 
 
 def missing_regions(table: Table, axis: Axis, unknown: str | None, where: str = "the data") -> list[Fault]:
-    """Where a row has no region, which is no fault if there is a region for such rows; or half a code."""
+    """Faults: missing regions, unless `unknown` names a region for such rows, and codes of wrong length."""
     faults = []
     for name in axis.columns:
         text = text_of(column_of(table, name, where))
@@ -26,21 +26,22 @@ def missing_regions(table: Table, axis: Axis, unknown: str | None, where: str = 
 
 
 def torn_codes(text: Column, name: str, axis: Axis) -> list[Fault]:
-    """Where a code is not as long as its prefixes say: it may have lost its leading zeros."""
+    """Faults: codes of the wrong length, which may have lost leading zeros."""
     if axis.prefixes is None:
         return []
     length = axis.prefixes.length
-    lost = f"the code has not {length} characters; did it lose leading zeros? Keep codes as text"
+    lost = f"the code does not have {length} characters; did it lose leading zeros? Keep codes as text"
     return [((text.length() != length).fill_null(False), f"column {name!r}: {lost}")]
 
 
-OPTION = "mend the row, or keep such rows under a name of their own (unknown='NAME', --unknown NAME)"
+OPTION = "fix the row, or count such rows under a separate name (unknown='NAME', --unknown NAME)"
 
 
 def refuse_blanks(table: Table, named: Sequence[tuple[str, Column]], distinct: Table, where: str) -> None:
-    """Refuse names with a blank at an end, which would be regions of their own: ` 06037` beside `06037`.
+    """Refuse names that begin or end with a blank, which would be different regions: ` 06037` and `06037`.
 
-    They are looked for among the distinct names, a column for each of `named`, and only then for their row.
+    `distinct` has the distinct names, one column for each of `named`; only a wrong name is looked up in the
+    rows.
     """
     import pyarrow.compute as pc
 
@@ -48,12 +49,14 @@ def refuse_blanks(table: Table, named: Sequence[tuple[str, Column]], distinct: T
         padded = names.filter(pc.not_equal(pc.utf8_trim_whitespace(names), names))
         if len(padded):
             first = padded[0].as_py()
-            what = f"column {column!r}: the name {first!r} has a blank at an end; strip such names in {where}"
+            what = (
+                f"column {column!r}: the name {first!r} begins or ends with a blank; strip names in {where}"
+            )
             refuse(table, [((text == first).fill_null(False), what)])
 
 
 def seen(table: Table, axis: Axis, root: str, root_level: str, where: str = "the data") -> Hierarchy:
-    """The hierarchy of the regions in the data; rows without a region at some level do not count."""
+    """The hierarchy of the regions in the data; rows with a missing region at any level are ignored."""
     texts = dict(zip(axis.levels, axis.texts(table), strict=True))
     spelt = table.select(*(text.name(level) for level, text in texts.items()))
     rows = run(spelt.drop_null().distinct().order_by(spelt.columns))
@@ -73,7 +76,7 @@ def located(
     root: str = "all",
     root_level: str = "root",
 ) -> tuple[Table, list[Hierarchy]]:
-    """The columns, and for axis i `leaf{i}`, the region's name, and `at{i}`, its position (-1: none such)."""
+    """The columns and, for each axis i, `leaf{i}`, the region's name, and `at{i}`, its position or -1."""
     import ibis
     import pyarrow as pa
 
@@ -99,7 +102,7 @@ def located(
 
 
 def refuse_strangers(rows: Table, axes: Sequence[Axis], strange: NDArray[np.bool_]) -> None:
-    """Refuse regions that are in the data and not in the hierarchy; `strange` says whether any are."""
+    """Refuse regions in the data that are not in the hierarchy; `strange` marks them."""
     if not strange.any():
         return
     for i, axis in enumerate(axes):
@@ -107,6 +110,6 @@ def refuse_strangers(rows: Table, axes: Sequence[Axis], strange: NDArray[np.bool
         if names.num_rows:
             raise InputError(
                 f"column {axis.columns[-1]!r} has {names.num_rows} region(s) not in the table of regions: "
-                f"{listed(names[0].to_pylist())}. Add them there, or keep their rows in a region "
-                "of its own (unknown='NAME', --unknown NAME)"
+                f"{listed(names[0].to_pylist())}. Add them there, or count their rows in a separate region "
+                "(unknown='NAME', --unknown NAME)"
             )

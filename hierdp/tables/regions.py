@@ -1,4 +1,4 @@
-"""Hierarchies read from tables of regions, in the forms that people have them: levels, codes, parents."""
+"""Read hierarchies from tables of regions in three forms: levels, codes, parents."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def read_regions(
     ----------
     source : path, Database, DataFrame, Arrow or Ibis table
     levels : sequence of str, or Prefixes
-        The columns; or the one column of codes whose prefixes are the coarser regions.
+        The columns, or one column of codes whose prefixes are the coarser regions.
     root, root_level : str
         Names of the region above all others, and of its level.
 
@@ -46,7 +46,7 @@ def read_regions(
     """
     table, axis = read(source), Axis.of(levels)
     texts = [(name, text_of(column_of(table, name, WHERE))) for name in axis.columns]
-    missing = f"the region is missing in {WHERE}; each of its rows needs one at every level"
+    missing = f"the region is missing in {WHERE}; each row needs a region at every level"
     faults = [(text.isnull(), f"column {name!r}: {missing}") for name, text in texts]
     refuse(table, [*faults, *torn_codes(texts[0][1], texts[0][0], axis)])
     return seen(table, axis, root, root_level, WHERE)
@@ -60,25 +60,25 @@ def read_parents(
     root: str = "all",
     root_level: str = "root",
 ) -> Hierarchy:
-    """The hierarchy in a table with a row a region, which names the region it lies in.
+    """The hierarchy in a table with one row per region, which names its parent.
 
     Parameters
     ----------
     source : path, Database, DataFrame, Arrow or Ibis table
     child, parent : str
-        Columns of the region, and of the region that it lies in. A region without a parent, or whose
-        parent has no row, lies at the top. Names are unique over all levels.
+        Columns of the region and of its parent. A region without a parent, or whose parent has no row, is at
+        the top. Names are unique over all levels.
     level : str, optional
         Column with the name of the region's level. Default: level 1, level 2, ….
     root, root_level : str
-        Names of the region above all others, and of its level, where there are several at the top; one
-        alone is itself the root.
+        Names of the root and of its level, if there are several regions at the top. A single region at the
+        top is itself the root.
 
     Raises
     ------
     InputError
-        See `read`; also a region with two parents or two levels, one that lies in itself by way of others,
-        and regions with nothing below them that are not all as deep.
+        See `read`; also if a region has two parents or two levels or is its own ancestor, or if the leaves
+        have different depths.
 
     Examples
     --------
@@ -103,13 +103,13 @@ def read_parents(
 
 
 def regions_from(*given: Hierarchy | None) -> str:
-    """For a manifest: whether the regions were given, or are those that the data have."""
+    """For a manifest: whether the regions were given or come from the data."""
     given_all = all(regions is not None for regions in given)
     return "from a table of regions" if given_all else "as seen in the data, which makes them public"
 
 
 def groups_from(given: Any, public: bool = True) -> str:
-    """For a manifest: whether the groups were given, or are those that the data have."""
+    """For a manifest: whether the groups were given or come from the data."""
     if given is not None:
         return "from a table of groups"
     return "those with a row in the data" + (", which makes them public" if public else "")
@@ -118,7 +118,7 @@ def groups_from(given: Any, public: bool = True) -> str:
 def _tree(
     child: list[str], parent: list[str | None], level: list[str] | None, root: str, root_level: str
 ) -> Hierarchy:
-    """The hierarchy of distinct rows of region, parent and level, in order of the region."""
+    """The hierarchy from distinct rows of region, parent and level, sorted by region."""
     for i, name in enumerate(child[1:], start=1):
         if name == child[i - 1]:
             ends = (parent[i - 1], parent[i])
@@ -141,8 +141,8 @@ def _tree(
     shallow = leaves[depth[leaves] < deepest]
     if shallow.size:
         raise InputError(
-            f"no region lies in {listed(names[shallow])}, and others are {deepest - int(depth[shallow[0]])} "
-            "level(s) deeper: give each branch the same depth, with regions of their own below these"
+            f"{listed(names[shallow])} contain no regions, but other branches are "
+            f"{deepest - int(depth[shallow[0]])} level(s) deeper; add regions to make the depth equal"
         )
     by_level = _level_names(names, depth, level, len(child))
     paths = [leaves]
@@ -158,35 +158,35 @@ def _tree(
 
 
 def _depths(above: NDArray[np.int64], names: NDArray[Any]) -> NDArray[np.int64]:
-    """How many regions each lies in; `above` is -1 at the top."""
+    """The depth of each region; `above` is -1 at the top."""
     depth = np.zeros(above.size, dtype=np.int64)
     at = above.copy()
     while (at >= 0).any():
         depth[at >= 0] += 1
         if depth.max() > above.size:
             lost = names[np.argmax(depth)]
-            raise InputError(f"region {lost!r} lies in itself, by way of its parents: mend {WHERE}")
+            raise InputError(f"region {lost!r} is its own ancestor; fix {WHERE}")
         at = np.where(at >= 0, above[at], -1)
     return depth
 
 
 def _level_names(
-    names: NDArray[Any], depth: NDArray[np.int64], level: list[str] | None, told: int
+    names: NDArray[Any], depth: NDArray[np.int64], level: list[str] | None, given: int
 ) -> list[str]:
-    """A name for each depth; only the first `told` regions have a row, and so a level."""
+    """A name for each depth; only the first `given` regions have a row, and so a level."""
     deepest = int(depth.max())
     if level is None:
         alone = int((depth == 0).sum()) == 1 and deepest > 0
         return [f"level {d + (not alone)}" for d in range(deepest + 1)]
     found: list[str | None] = [None] * (deepest + 1)
-    for i in range(told):
+    for i in range(given):
         known = found[depth[i]]
         if known is not None and known != level[i]:
             raise InputError(
-                f"region {names[i]!r} is of level {level[i]!r}, others as deep are of {known!r}: regions of "
-                "a level must all be as deep"
+                f"region {names[i]!r} has level {level[i]!r}, but other regions of the same depth have "
+                f"{known!r}; all regions of a level must have the same depth"
             )
         found[depth[i]] = level[i]
     if len(set(found)) < len(found):
-        raise InputError(f"a level's name is that of regions of two depths: {listed(found)}; rename one")
+        raise InputError(f"regions of different depths have the same level: {listed(found)}; rename one")
     return [name or "top" for name in found]

@@ -1,4 +1,4 @@
-"""Groups by size in every region, of all sizes that occur, from a table."""
+"""Count groups by size in every region, for all sizes that occur in a table."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def group_runs(
     unknown: str | None = None,
     persons: Persons | None = None,
 ) -> SizeRuns:
-    """Count groups by size in every region, as `hierdp.tables.group_sizes` does, of all sizes there are.
+    """Count groups by size in every region, like `hierdp.tables.group_sizes`, for all sizes that occur.
 
     Examples
     --------

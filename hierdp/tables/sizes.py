@@ -1,4 +1,4 @@
-"""Groups by size, in every region."""
+"""Count groups by size in every region of a table."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hierdp.tables.groups import Asked, count_groups, count_listed_groups
 from hierdp.tables.persons import Persons
 from models.arithmetic.arrays import Ints
 
-MOST_CELLS = 2**32  # 32 GiB: far beyond, the system kills the process rather than say no
+MOST_CELLS = 2**32  # 32 GiB; far above, the system would kill the process
 
 
 def group_sizes(
@@ -40,11 +40,11 @@ def group_sizes(
     source : path, Database, DataFrame, Arrow or Ibis table
         Rows of entities, or of counts of entities; see `read`.
     levels : sequence of str, or Prefixes, optional
-        Columns with the regions from coarse to fine. The regions seen there are taken as public.
+        Columns with the regions from coarse to fine. The regions in the data are taken as public.
     regions, region : Hierarchy and str, optional
-        In place of `levels`: the regions there are, and the column with the region of the last level.
+        Instead of `levels`: the regions, and the column with the region of the last level.
     group : sequence of str
-        Columns that together name a group. A group lies in one region.
+        Columns that together identify a group. A group lies in one region.
     groups : path, Database, DataFrame, Arrow or Ibis table, optional
         All groups there are, a row each, with their columns `group` and the columns of regions; then `source`
         needs no regions. Public: by default, that a group is in the data tells that it exists. Groups in it
@@ -52,7 +52,7 @@ def group_sizes(
     entities : str, optional
         Column with numbers of entities; by default each row is one. A group may have 0 entities.
     max_size : int
-        Larger groups count as of this size.
+        Larger groups are counted in this size (top-coded).
     root, root_level : str
         Names of the root and its level, with `levels`.
     unknown : str, optional
@@ -68,7 +68,7 @@ def group_sizes(
     Raises
     ------
     InputError
-        See the module; also a group in two regions, or twice in `groups`.
+        See the module; also if a group is in two regions, or twice in `groups`.
 
     Examples
     --------
@@ -121,17 +121,17 @@ def counted_groups(
     unknown: str | None,
     persons: Persons | None = None,
 ) -> tuple[Hierarchy, Ints, Ints, Ints]:
-    """The regions; and a position in their last level, a size and how many such groups: sparse, unsorted.
+    """The regions, and arrays of positions in their last level, sizes and numbers of groups, unsorted.
 
-    `group_sizes` says what the arguments are. A place and size may occur twice.
+    The arguments are those of `group_sizes`. A position and size may occur twice.
     """
     if isinstance(max_size, bool) or not isinstance(max_size, int | np.integer) or not 0 < max_size < 2**31:
         raise InputError(f"max_size must be a whole number from 1 to 2³¹ - 1, got {max_size!r}")
     if (levels is None) == (regions is None) or (regions is None) != (region is None):
-        raise InputError("say where the regions are: levels=, or both regions= and region=")
+        raise InputError("no regions: give levels=, or both regions= and region=")
     axis = Axis.of(levels) if levels is not None else Axis(regions, as_names(region or ()))
     group = as_names(group)
     if not group:
-        raise InputError("no column of groups: name at least one")
+        raise InputError("no column of groups; give at least one")
     asked = Asked(axis, group, entities, int(max_size), unknown, root, root_level, persons)
     return count_groups(source, asked) if groups is None else count_listed_groups(source, groups, asked)

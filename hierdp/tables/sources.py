@@ -1,6 +1,6 @@
-"""Where rows come from: files and tables in memory, as Ibis expressions; and running these.
+"""Read files and tables in memory as Ibis expressions, and run these.
 
-What DuckDB says in errors quotes values, so it is said again without them.
+DuckDB's error messages quote values, so they are replaced by messages without values.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from hierdp.tables.databases import Database, embedded
 FILES = (".parquet", ".csv")
 
 AGAIN_SECONDS = 0.1
-"""How long a query has to end after an interrupt, before the next one."""
+"""Interval between interrupts of a query that does not end."""
 
 _RENAME = "if fields are separated by commas, semicolons, tabs or bars, rename it to .csv"
 _UNPACK = "unpack it first"
@@ -30,28 +30,28 @@ _OTHERS = {
     **dict.fromkeys((".gz", ".zip", ".bz2", ".xz", ".zst"), _UNPACK),
     **dict.fromkeys((".xlsx", ".xls", ".ods"), _EXPORT),
 }
-"""What to do with files of other names, by their ends."""
+"""What to do with files of other formats, by suffix."""
 
 Table = Any  # ibis.Table; Ibis has no types
 
 
 def read(source: Any, beside: Table | None = None) -> Table:
-    """A table as an Ibis expression; nothing is read of it yet but its columns.
+    """A table as an Ibis expression; only its columns are read.
 
     Parameters
     ----------
     source : path, Database, pandas or Polars DataFrame, pyarrow.Table, pyspark DataFrame or ibis.Table
         Also a Polars LazyFrame, which is collected, and a DuckDB relation (``connection.table("people")`` or
         ``connection.sql("SELECT …")``), whose rows are fetched; a connection alone does not say which table.
-        A file ends in ``.parquet`` or ``.csv``. A CSV is UTF-8 with a header, fields separated by a comma,
-        semicolon, tab or bar; its columns are text, so that leading zeros stay.
+        The name of a file ends in ``.parquet`` or ``.csv``. A CSV file is UTF-8 with a header; fields are
+        separated by commas, semicolons, tabs or bars; all columns are text, so leading zeros are kept.
     beside : ibis.Table, optional
-        What it will be joined with: the rows are brought to where those are.
+        A table that it will be joined with; the rows are moved to the engine of that table.
 
     Raises
     ------
     InputError
-        If there is no such file, it cannot be read, it is a connection and not one of its tables, or two
+        If the file does not exist or cannot be read, `source` is a connection instead of a table, or two
         columns have the same name.
     """
     import ibis
@@ -79,8 +79,8 @@ def _read(source: Any, connection: Any) -> Table:
     if not isinstance(source, str | PathLike):
         connection.con.register(name, _arrow(source))
         return connection.table(name)
-    if "://" in fspath(source):  # which may hold a password
-        raise InputError("of a database one reads a table: give Database(url, table=…), or a query")
+    if "://" in fspath(source):  # a URL may contain a password
+        raise InputError("a URL is not a table; give Database(url, table=…) or Database(url, query=…)")
     path = Path(fspath(source))
     suffix = path.suffix.lower()
     if not path.is_file():
@@ -94,7 +94,7 @@ def _read(source: Any, connection: Any) -> Table:
     if suffix == ".csv":
         delimiter, header = _csv_header(path)
         columns = dict.fromkeys(header, "VARCHAR")
-        # All is said and nothing guessed: a guess could take lines at the top for a preamble and skip them.
+        # Nothing is left to detection, which could skip lines at the top as a preamble.
         options = {"delim": delimiter, "quote": '"', "escape": '"', "comment": "", "skip": 0}
         return quietly(
             lambda: connection.read_csv(_literal(path), table_name=name, columns=columns, **options), path
@@ -105,7 +105,7 @@ def _read(source: Any, connection: Any) -> Table:
 
 
 def engine(table: Table) -> Any:
-    """What runs a table's expressions."""
+    """The engine that runs a table's expressions."""
     return table._find_backend(use_default=True)
 
 
@@ -118,7 +118,7 @@ def _spark(frame: Any) -> Table:
 
 
 def _literal(path: Path) -> str:
-    """A path in which DuckDB sees no pattern."""
+    """A path escaped so that DuckDB does not treat it as a pattern."""
     return re.sub(r"([*?\[])", r"[\1]", str(path))
 
 
@@ -127,11 +127,11 @@ _RECODE = 'save it as "CSV UTF-8", or recode it by iconv'
 
 _PACKED = {b"\x1f\x8b": "gzip", b"PK\x03\x04": "zip", b"BZh": "bzip2", b"\xfd7zXZ": "xz",
            b"\x28\xb5\x2f\xfd": "zstd", b"PAR1": "Parquet: end its name in .parquet"}  # fmt: skip
-"""How files begin that are called .csv and are not."""
+"""Magic bytes of files whose name ends in .csv by mistake."""
 
 
 def _line_ends(text: bytes) -> list[str]:
-    """How the lines end, those within quotes left out."""
+    """The line endings that occur outside quotes."""
     plain = re.sub(rb'"[^"]*"', b"", text).removesuffix(b"\r")  # the next byte may be a line feed
     both = plain.count(b"\r\n")
     found = {"CR LF": both, "LF": plain.count(b"\n") - both, "CR": plain.count(b"\r") - both}
@@ -139,7 +139,7 @@ def _line_ends(text: bytes) -> list[str]:
 
 
 def _csv_header(path: Path) -> tuple[str, list[str]]:
-    """The delimiter of a CSV file, the one that splits its header most, and its column names."""
+    """The delimiter of a CSV file, which is the one that splits the header most, and its column names."""
     try:
         with path.open("rb") as file:
             start = file.readline()
@@ -171,7 +171,7 @@ def _csv_header(path: Path) -> tuple[str, list[str]]:
 
 
 def _arrow(source: Any) -> Table:
-    """A table in memory as Arrow, a column at a time so that the one at fault can be named."""
+    """A table in memory as Arrow; columns are converted one by one, so that errors name the column."""
     import pandas as pd
     import pyarrow as pa
 
@@ -186,9 +186,9 @@ def _arrow(source: Any) -> Table:
                 arrays.append(pa.array(column, from_pandas=True))
             except (pa.ArrowException, TypeError, ValueError, OverflowError):
                 arrays.append(None)
-            if arrays[-1] is None:  # said out here, so that the cause, which may hold values, is not kept
-                what = "types that do not go together, or numbers beyond 64 bits"
-                raise InputError(f"column {name!r} mixes {what}; make it all text")
+            if arrays[-1] is None:  # raised here, so that the cause, which may quote values, is dropped
+                what = "incompatible types, or numbers beyond 64 bits"
+                raise InputError(f"column {name!r} contains {what}; convert it to text")
         _distinct(names)
         return pa.table(arrays, names=names)
     _refuse_connection(source)
@@ -207,15 +207,15 @@ def _arrow(source: Any) -> Table:
 
 
 def _refuse_connection(source: Any) -> None:
-    """A connection has many tables, or none yet: it does not say which rows are meant."""
+    """Refuse a connection, which does not identify a table."""
     import duckdb
     import ibis
 
     if isinstance(source, duckdb.DuckDBPyConnection | ibis.BaseBackend):
         kind = "a DuckDB" if isinstance(source, duckdb.DuckDBPyConnection) else "an Ibis"
         raise InputError(
-            f"{kind} connection does not say which table: give connection.table('people'), or the rows of a "
-            "query, connection.sql('SELECT …')"
+            f"{kind} connection is not a table; give connection.table('people'), or the rows of a query, "
+            "connection.sql('SELECT …')"
         )
     if hasattr(source, "cursor"):  # of another database's library, by Python's DB API
         raise InputError(
@@ -225,7 +225,7 @@ def _refuse_connection(source: Any) -> None:
 
 
 def _distinct(names: Sequence[str]) -> None:
-    """Refuse two columns of one name (DuckDB's names do not mind case), one without a name, or no column."""
+    """Refuse duplicate names (DuckDB ignores case), an empty name, or a table without columns."""
     if not names:
         raise InputError("the table has no columns")
     seen: set[str] = set()
@@ -233,7 +233,7 @@ def _distinct(names: Sequence[str]) -> None:
         if not name:
             raise InputError(f"column {number} has no name; give it one")
         if name.lower() in seen:
-            raise InputError(f"two columns are called {name!r} (upper and lower case are one); rename one")
+            raise InputError(f"two columns are called {name!r} (case is ignored); rename one")
         seen.add(name.lower())
 
 
@@ -244,7 +244,7 @@ def run(expression: Table) -> Any:
         return quietly(expression.to_pyarrow)
 
     def rows() -> Any:
-        # In a thread of its own: DuckDB looks for Ctrl-C where it likes, and may not do so for minutes.
+        # In a separate thread, because DuckDB may not check for Ctrl-C for minutes.
         found: Future[Any] = Future()
         query = threading.Thread(target=_fulfil, args=(found, expression.to_pyarrow))
         try:
@@ -263,7 +263,7 @@ def run(expression: Table) -> Any:
 
 
 def _fulfil(promise: Future[Any], action: Callable[[], Any]) -> None:
-    """Do an action unless it was cancelled before it began; its result or its failure is the promise's."""
+    """Run an action unless it was cancelled, and set its result or exception on the future."""
     if promise.set_running_or_notify_cancel():
         try:
             promise.set_result(action())
@@ -272,7 +272,7 @@ def _fulfil(promise: Future[Any], action: Callable[[], Any]) -> None:
 
 
 def quietly(action: Callable[[], Any], path: Path | None = None) -> Any:
-    """Do as told, and say what the engine minds without the values that its messages quote."""
+    """Run a query; turn the engine's errors, which quote values, into messages without values."""
     import duckdb
 
     file = f"{str(path)!r}" if path else "the table"
@@ -289,7 +289,7 @@ def quietly(action: Callable[[], Any], path: Path | None = None) -> Any:
             )
         else:
             problem = InputError(
-                f"cannot read {file}: DuckDB says {type(error).__name__}; is the file whole?"
+                f"cannot read {file} ({type(error).__name__} of DuckDB); check that the file is complete"
             )
     except MemoryError:
         raise
@@ -297,5 +297,5 @@ def quietly(action: Callable[[], Any], path: Path | None = None) -> Any:
         library = type(error).__module__.partition(".")[0]
         if library == "builtins":
             raise
-        problem = InputError(f"cannot read {file}: {library} says {type(error).__name__}")
-    raise problem  # out here, so that the engine's own message is not kept as its cause
+        problem = InputError(f"cannot read {file} ({type(error).__name__} of {library})")
+    raise problem  # raised here, so that the engine's message is not kept as its cause

@@ -59,7 +59,7 @@ COMMANDS = {
         "row 5, column 'county': the name ' b' has a blank at an end; strip such names in the data",
     ),
     "columns with blanks": (
-        sizes_of("blank columns.csv"), "column ' n' of the data has a blank at an end of its name: strip it"
+        sizes_of("blank columns.csv"), "the name of column ' n' of the data begins or ends with a blank"
     ),
     "a range beyond the bins": ("analyze 120 --epsilon 1 --range 90:200", "range '90:200' must contain"),
     "no paper": ("reproduce", "PAPER is missing; choose from kuo2018"),
@@ -129,7 +129,7 @@ COMMANDS = {
     "a seed below 0": (SIZES + " --simulate -1", "--simulate"),
     "a name that is taken": (SIZES + " --unknown a", "level 'county' already has a region 'a'"),
     "an empty name": (SIZES + " --unknown ''", "must be a non-empty text"),
-    "a group's name": (SIZES + " --unknown 3", "a group is called '3' already"),
+    "a group's name": (SIZES + " --unknown 3", "a group is already called '3'"),
     "nowhere": (SIZES.replace("--levels state,county", ""), "say where the regions are"),
     "both ways": (TABLED + " --levels state", "leave --levels out"),
     "half of one way": (TABLED.replace("--region county", ""), "name the table's column by --region"),
@@ -247,7 +247,7 @@ CALLS = {
     "a table of numbers": (lambda: read(7), "cannot read a table from int: give a path, a DataFrame"),
     "a list": (lambda: read([1, 2]), "cannot read a table from list"),
     "a directory": (lambda: read(Path.cwd()), "no file"),
-    "types that do not go together": (lambda: trips(with_("c", 2, 5)), "column 'c' mixes types"),
+    "types that do not go together": (lambda: trips(with_("c", 2, 5)), "column 'c' contains incompatible"),
     "two columns of one name in a frame": (
         lambda: read(pd.DataFrame([[1, 2]], columns=["c", "C"])), "two columns are called 'C'"
     ),
@@ -288,7 +288,7 @@ CALLS = {
     "an unknown that is taken": (lambda: sizes(unknown="d"), "already has a region 'd'"),
     "no axes of a frame": (lambda: trips(axes={}), "no axes"),
     "an axis without columns": (lambda: trips(axes={"at": []}), "no column of regions"),
-    "a hierarchy and two columns": (lambda: Axis(PLACES, ("s", "c")), "beside a hierarchy, name one column"),
+    "a hierarchy and two columns": (lambda: Axis(PLACES, ("s", "c")), "with a hierarchy, give one column"),
     "a table of regions that repeats": (lambda: read_regions(ROWS, ["s", "s"]), "a level is repeated"),
     "a hierarchy without levels": (lambda: Hierarchy.from_columns(ROWS, []), "level"),
     "a hierarchy of one parent too many": (
@@ -308,10 +308,10 @@ CALLS = {
     "a budget that is NumPy's truth": (lambda: of_sizes(epsilon=np.True_), "epsilon must be a number"),
     "a delta that is text": (lambda: of_trips(delta="1e-8"), "delta must be a number, got '1e-8'"),
     "a share that is text": (lambda: split(1.0, 1, ["1"]), "share 0 must be a number, got '1'"),
-    "bins that are a name": (lambda: of_bins(["g"]), "axis 0 is the text 'g'; give such as Numbers"),
-    "bins that are one name": (lambda: of_bins("g"), "axes is the text 'g'; give a list of such as"),
-    "bins by name": (lambda: of_bins({"g": "g"}), "axes is of type dict; give a list of such as Numbers"),
-    "bins of three": (lambda: of_bins([("n", 0, 120)]), "axis 0 is of type tuple; give such as Numbers"),
+    "bins that are a name": (lambda: of_bins(["g"]), "axis 0 is the text 'g'; give an axis such as Numbers"),
+    "bins that are one name": (lambda: of_bins("g"), "axes is the text 'g'; give a list"),
+    "bins by name": (lambda: of_bins({"g": "g"}), "axes is of type dict; give a list"),
+    "bins of three": (lambda: of_bins([("n", 0, 120)]), "axis 0 is of type tuple; give an axis"),
     "bins not in a list": (lambda: of_bins(Numbers("n", 0, 9)), "axes is of type Numbers; give a list"),
     "no bins": (lambda: of_bins([]), "no axes: name at least one, such as Numbers"),
     "bins of names without regions": (
@@ -319,7 +319,7 @@ CALLS = {
     ),
     "bins of a number": (lambda: of_bins([("g", 5)], "clustering"), "an axis is .* not of type int"),
     "a hierarchy without its column": (
-        lambda: of_bins([("c", PLACES)]), r"beside a hierarchy, name the column .*: \(hierarchy, 'county'\)"
+        lambda: of_bins([("c", PLACES)]), r"with a hierarchy, give the column .*: \(hierarchy, 'county'\)"
     ),
     "axes in a list": (lambda: of_trips(axes=["s"]), "axes is of type list; give the columns of each by"),
     "axes that are a name": (lambda: of_trips(axes="s"), "axes is of type str; give the columns of each"),
@@ -335,7 +335,7 @@ CALLS = {
     "noise of a fraction": (lambda: SimulatedNoise(1.5), "the seed must be a whole number"),
     "noise of a truth": (lambda: SimulatedNoise(True), "the seed must be a whole number"),
     "a column in a list": (
-        lambda: trips(count=["n"]), r"a column is named by a text, such as 's', not by \['n'\]"
+        lambda: trips(count=["n"]), r"name of a column must be a text, such as 's'; got \['n'\]"
     ),
     "a region with a blank before it": (
         lambda: trips(PADDED.iloc[:2], axes={"at": ["s", "c"]}, count=None),
@@ -343,7 +343,7 @@ CALLS = {
     ),
     "a region with a blank after it, and others unknown": (
         lambda: trips(PADDED.replace(" 06037", "06037\u00a0"), axes={"at": ["c"]}, count=None, unknown="?"),
-        r"row 2, column 'c': the name '06037\\xa0' has a blank at an end",
+        r"row 2, column 'c': the name '06037\\xa0' begins or ends with a blank",
     ),
     "a code with a blank for a zero": (
         lambda: trips(PADDED.iloc[1:2], axes={"at": FIPS}, count=None), "row 1, column 'c': the name ' 0' has"

@@ -632,5 +632,5 @@ def test_regions_as_written(tmp_path):
     pd.testing.assert_frame_equal(again["o"].frame(), places.frame())
     assert files.read_regions_of(tmp_path / "none.csv") == {}
     (tmp_path / "bad.csv").write_text("a,b\n")
-    with pytest.raises(InputError, match="is no list of regions"):
+    with pytest.raises(InputError, match="is not a list of regions"):
         files.read_regions_of(tmp_path / "bad.csv")

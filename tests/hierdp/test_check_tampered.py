@@ -740,7 +740,7 @@ def test_what_is_no_file_is_not_read(made, tmp_path, what):
         [sys.executable, "-c", code, "check", str(folder)], capture_output=True, text=True, timeout=600
     )
     assert done.returncode == 1
-    assert "'released.csv': a release holds files and nothing else" in done.stdout
+    assert "'released.csv': a release contains regular files only" in done.stdout
 
 
 def test_another_version_is_said(made, tmp_path):

@@ -235,7 +235,7 @@ def test_csv_is_taken_as_it_stands(tmp_path, delimiter, newline):
         ("none.csv", None, r"no file '.*none\.csv'"),
         ("none.parquet", None, "no file"),
         ("a.xlsx", b"x", r"must end in \.parquet or \.csv"),
-        ("a.parquet", b"not parquet", "cannot read .*is the file whole"),
+        ("a.parquet", b"not parquet", "cannot read .*check that the file is complete"),
         ("a.csv", b"", "is empty"),
         ("a.csv", b"c,n\n", "the table has no rows"),
         ("a.csv", b"c,c\na,1\n", "two columns are called 'c'"),
@@ -277,7 +277,7 @@ def test_a_folder_is_no_file(tmp_path):
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        (pd.DataFrame({"c": ["a", 1]}), "column 'c' mixes types"),
+        (pd.DataFrame({"c": ["a", 1]}), "column 'c' contains incompatible types"),
         (pd.DataFrame([["a", "b"]], columns=["c", "c"]), "two columns are called 'c'"),
         (pa.table([["a"], ["b"]], names=["c", "c"]), "two columns are called 'c'"),
         (7, "cannot read a table from int"),
@@ -396,7 +396,7 @@ BAD_ROWS = [
     ("flows", bad("c", 3, "a"), {}, "region 'a' of level 'c' has two parents, 'A', 'B'"),
     ("group_sizes", ROWS, {"unknown": "d"}, "already has a region 'd'"),
     ("flows", ROWS, {"unknown": "A"}, "already has a region 'A'"),
-    ("group_sizes", ROWS, {"unknown": "y"}, "row 2, column 'g': a group is called 'y' already"),
+    ("group_sizes", ROWS, {"unknown": "y"}, "row 2, column 'g': a group is already called 'y'"),
     ("flows", ROWS | {"c": [None] * 3}, {"unknown": "?"}, "no row has a region in all of .* 's', 'c'"),
     ("flows", {k: v[:0] for k, v in ROWS.items()}, {}, "the table has no rows"),
     ("group_sizes", {k: v[:0] for k, v in ROWS.items()}, {}, "the table has no rows"),
@@ -435,7 +435,7 @@ BAD_CALLS = [
     ("flows", {"axes": {"at": []}}, "no column of regions"),
     ("flows", {"axes": {"at": ["d"]}}, "no column 'd'"),
     ("flows", {"axes": {"at": (AB, "d")}}, "no column 'd'"),
-    ("flows", {"axes": {"at": (AB, ["s", "c"])}}, "beside a hierarchy, name one column"),
+    ("flows", {"axes": {"at": (AB, ["s", "c"])}}, "with a hierarchy, give one column"),
     ("flows", {"count": "m"}, "no column 'm'"),
 ]
 

@@ -136,7 +136,7 @@ def test_a_listed_group_in_a_region_that_is_not_there():
 
 def test_no_listed_group_is_called_as_the_unknown_one():
     with pytest.raises(
-        InputError, match="row 4 of the table of groups, column 'g': a group is called 'é' already"
+        InputError, match="row 4 of the table of groups, column 'g': a group is already called 'é'"
     ):
         group_sizes(HOMES[["g"]], groups=HOMES, levels=["c"], group=["g"], max_size=3, unknown="é")
 
@@ -174,9 +174,12 @@ def test_codes_spell_out_levels(tmp_path, suffix):
 @pytest.mark.parametrize(
     ("codes", "message"),
     [
-        (["01001", "1001"], "row 2, column 'fips': the code has not 5 characters; did it lose leading zeros"),
-        ([1001, 12001], "row 1, column 'fips': the code has not 5 characters"),
-        (["01001", "0100123"], "row 2, column 'fips': the code has not 5"),
+        (
+            ["01001", "1001"],
+            "row 2, column 'fips': the code does not have 5 characters; did it lose leading zeros",
+        ),
+        ([1001, 12001], "row 1, column 'fips': the code does not have 5 characters"),
+        (["01001", "0100123"], "row 2, column 'fips': the code does not have 5"),
         (["01001", None], "row 2, column 'fips': the region is missing"),
     ],
 )
@@ -202,11 +205,11 @@ def test_codes_and_the_unknown_region():
     ("lengths", "message"),
     [
         ({}, "no prefixes"),
-        ({"a": 0}, "whole numbers of characters"),
-        ({"a": 2.0}, "whole numbers of characters"),
-        ({"a": True}, "whole numbers of characters"),
-        ({"a": 2, "b": 2}, "grow longer"),
-        ({"a": 3, "b": 2}, "grow longer"),
+        ({"a": 0}, "lengths of prefixes must be whole numbers"),
+        ({"a": 2.0}, "lengths of prefixes must be whole numbers"),
+        ({"a": True}, "lengths of prefixes must be whole numbers"),
+        ({"a": 2, "b": 2}, "become longer"),
+        ({"a": 3, "b": 2}, "become longer"),
     ],
 )
 def test_bad_prefixes(lengths, message):
@@ -278,9 +281,12 @@ def test_parents_say_the_same_as_levels(widths, random):
         ([("a", "b"), ("a", None)], "region 'a' has two parents"),
         ([("a", "b"), ("a", "c"), ("d", "e")], r"unique names; or are the columns .* swapped\?"),
         ([("a", "b"), ("a", "c"), ("d", "b")], "has two parents, 'b', 'c': each region has .* unique names$"),
-        ([("a", "b"), ("b", "a")], "region '[ab]' lies in itself, by way of its parents"),
-        ([("a", "a")], "region 'a' lies in itself"),
-        ([("a", "r"), ("b", "r"), ("c", "b")], r"no region lies in 'a', and others are 1 level\(s\) deeper"),
+        ([("a", "b"), ("b", "a")], "region '[ab]' is its own ancestor"),
+        ([("a", "a")], "region 'a' is its own ancestor"),
+        (
+            [("a", "r"), ("b", "r"), ("c", "b")],
+            r"'a' contain no regions, but other branches are 1 level\(s\) deeper",
+        ),
         ([(None, "r")], "row 1, column 'id': the region is missing in the table of regions"),
         ([], "the table has no rows"),
     ],
@@ -294,7 +300,7 @@ def test_bad_parents(rows, message):
     ("levels", "message"),
     [
         (["n", "s", None], "row 3, column 'k': the level is missing"),
-        (["n", "s", "c"], "region 'b' is of level 'c', others as deep are of 's'"),
+        (["n", "s", "c"], "region 'b' has level 'c', but other regions of the same depth have 's'"),
         (["n", "n", "n"], "a level's name is that of regions of two depths: 'n', 'n'"),
     ],
 )
@@ -375,7 +381,7 @@ def test_codes_on_axes(tmp_path, monkeypatch):
     [
         ("--prefixes 2,5", "write NAME=LENGTH, such as state=2,county=5"),
         ("--prefixes state=2,state=5", "write NAME=LENGTH"),
-        ("--prefixes state=5,county=2", "prefixes must grow longer"),
+        ("--prefixes state=5,county=2", "prefixes must become longer"),
         (
             "--prefixes state=2,county=5 --levels fips",
             "name the column of codes by --region, and no --levels",

@@ -274,7 +274,7 @@ def test_a_directory_of_a_zip_file_is_measured(number):
 @pytest.mark.parametrize("what", ["file", "pipe", "folder", "link out", "many"])
 def test_what_no_release_has(folder, what):
     path = folder / "sizes" / "more.txt"
-    why = "'more.txt': a release holds files and nothing else"
+    why = "'more.txt': a release contains regular files only"
     if what == "file":
         path.write_text("")
         seal.seal(folder / "sizes")
@@ -288,7 +288,7 @@ def test_what_no_release_has(folder, what):
     else:
         for i in range(9):
             (folder / "sizes" / f"more{i}.txt").write_text("")
-        why = f"{folder / 'sizes'} holds more files than any release"
+        why = f"{folder / 'sizes'} contains more files than any release"
     assert failing(folder / "sizes") == {"files": why}
 
 

@@ -1,4 +1,4 @@
-"""Boninsegna & Silvestri 2025 again: Figures 3–6, the utility theorem, and what a planner would look at."""
+"""Boninsegna & Silvestri 2025, repeated: Figures 3–6, the utility theorem, and a release for planners."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ __all__ = ["QUICK", "Settings", "study"]
 
 
 def study(settings: Settings, data: Path | None, seed: int = 0) -> Study:
-    """Run it all.
+    """Run the whole reproduction.
 
     Parameters
     ----------
     settings : Settings
     data : path, optional
-        A folder with ``us-commuting-2009-2013.parquet`` (see `hierdp.data.commuting`); without it, what is
-        shown of the commuters is shown of the last synthetic set.
+        A folder with ``us-commuting-2009-2013.parquet`` (see `hierdp.data.commuting`); without it, the last
+        synthetic set is used instead of the commuters.
     seed : int
-        Noise and drawn trips follow from it: the same numbers again, times apart.
+        Seed of the noise and the drawn trips; the same seed gives the same numbers, except times.
     """
     sets: dict[str, Flows] = {name: published(name) for name in settings.sets}
     sets |= {f"{name}, drawn": drawn(name, seed) for name in settings.drawn}
@@ -54,14 +54,14 @@ def study(settings: Settings, data: Path | None, seed: int = 0) -> Study:
 
 
 def drawn(name: str, seed: int) -> Flows:
-    """A set of that kind from this seed, with the paper's numbers of levels and Pareto(1) flows."""
+    """A data set of this kind, drawn from a seed, with the paper's numbers of levels and Pareto(1) flows."""
     partition, filled = name.split()
     areas = binary_areas() if partition == "binary" else random_areas(seed)
     return trips(areas, SHARES[filled], seed)
 
 
 def planned(name: str, data: Flows, settings: Settings, seed: int) -> list[Part]:
-    """What a planner would look at, in one release by InfTDA at the middle ε."""
+    """Tables for planners from one release by InfTDA at the middle ε."""
     epsilon = settings.epsilons[len(settings.epsilons) // 2]
     noise = noise_for(seed, name, epsilon, 0)
     made = top_down(data, epsilon, settings.delta, noise, "InfTDA", conversion=PAPERS)

@@ -1,7 +1,7 @@
-"""What the authors measured: means over their runs, at the finest level, for ε = 0.1, 1, 10 at δ = 1e-8.
+"""The authors' results: means over their runs, at the finest level, for ε = 0.1, 1, 10 at δ = 1e-8.
 
-From the result files of their repository (aidaLabDEI/TDA_hierarchical, ``results``, of February 2025; 10
-runs, 5 on Italy), which the paper's figures show.
+They are from the result files in their repository (aidaLabDEI/TDA_hierarchical, ``results``, February 2025;
+10 runs, 5 on Italy), which the paper's figures show.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ EPSILONS = (0.1, 1.0, 10.0)
 
 
 def half(epsilon: float, delta: float) -> float:
-    """The ε of half of ρ: the top-down programs divide ρ by twice the number of levels.
+    """The ε that corresponds to half of ρ: the top-down programs divide ρ by twice the number of levels.
 
     ``mechanism/TDA.py`` splits it into ``T=final_level * 2`` parts, but `final_level` counts the levels of
     both axes already, so half of the parts are never used.
@@ -23,15 +23,15 @@ def half(epsilon: float, delta: float) -> float:
 
 
 def root_2(epsilon: float, delta: float) -> float:  # noqa: ARG001
-    """√2·ε: the stability histogram took √2, the L2 sensitivity, where 2, the L1 sensitivity, is due.
+    """√2·ε: the stability histogram used √2, the L2 sensitivity, instead of 2, the L1 sensitivity.
 
-    Commit c700671 of June 2025 corrected that in ``mechanism/VanillaSH.py``; the results are older.
+    Commit c700671 of June 2025 corrected this in ``mechanism/VanillaSH.py``; the results are older.
     """
     return math.sqrt(2) * epsilon
 
 
 SPENT = {"InfTDA": half, "TDA_L2": half, "SH": root_2}
-"""The ε that makes our noise what theirs was, where it was not what was asked for."""
+"""The ε at which our noise equals theirs, for methods whose noise differed from the requested ε."""
 
 USERS = {
     "binary complete": (1_051_271, 65_536),
@@ -41,7 +41,7 @@ USERS = {
     "random dense": (1_003_943, 95_612),
     "random sparse": (67_840, 1_892),
 }
-"""Table 1: trips and pairs of areas that have any."""
+"""Table 1: number of trips, and of pairs of areas with trips."""
 
 FINEST: dict[str, dict[str, tuple[tuple[float, ...], ...]]] = {
     "Italy": {
@@ -95,6 +95,6 @@ FINEST: dict[str, dict[str, tuple[tuple[float, ...], ...]]] = {
 }  # fmt: skip
 """By data set and method, for each ε: (largest error, false discovery rate, false negatives, seconds).
 
-The third is the share of the pairs with trips that the release has none for; the last is on 8 cores at
-3.9 GHz, exact noise included.
+False negatives are the share of the pairs with trips for which the release has none; seconds are on 8 cores
+at 3.9 GHz, including exact noise.
 """

@@ -1,4 +1,4 @@
-"""The runs: rows of measurements, nothing averaged yet."""
+"""The runs: rows of measurements that are not averaged."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ EXACT = "InfTDA, exact noise"
 
 
 def accuracy(sets: Mapping[str, Flows], settings: Settings, seed: int) -> DataFrame:
-    """Errors by level and seconds of every run, beside the utility theorem's bounds.
+    """Errors by level and seconds of every run, with the utility theorem's bounds.
 
-    All methods of a run draw from one seed, so that they differ by what they do and less by luck.
+    All methods of a run use the same seed, which reduces the random differences between them.
     """
     import pandas as pd
 
@@ -56,7 +56,7 @@ def accuracy(sets: Mapping[str, Flows], settings: Settings, seed: int) -> DataFr
 def _accuracy(
     sets: Mapping[str, Flows], settings: Settings, seed: int, name: str, method: str, epsilon: float
 ) -> list[dict[str, Any]]:
-    """All runs of one method and ε; those after one that is stopped are left out."""
+    """All runs of one method and ε; if one reaches the time limit, the following ones are skipped."""
     _warm_up(settings)
     truth, rows = _truth(sets[name]), []
     for run in range(settings.solver_runs if method == "TDA_inf" else settings.runs):
@@ -76,7 +76,7 @@ _truth = lru_cache(maxsize=1)(true_table)
 
 
 def exact_seconds(sets: Mapping[str, Flows], settings: Settings) -> DataFrame:
-    """Seconds of InfTDA with exact noise, which is what a private release takes."""
+    """Seconds of InfTDA with exact noise, as in a private release."""
     import pandas as pd
 
     rows = []
@@ -96,7 +96,7 @@ def exact_seconds(sets: Mapping[str, Flows], settings: Settings) -> DataFrame:
 
 
 def as_the_authors(sets: Mapping[str, Flows], settings: Settings, seed: int) -> DataFrame:
-    """Errors at the finest level with the budgets that the authors' programs truly spent (see `authors`)."""
+    """Errors at the finest level with the budgets that the authors' programs spent (see `authors`)."""
     import pandas as pd
 
     methods = [method for method in authors.SPENT if method in settings.methods]
@@ -119,7 +119,7 @@ def _as_the_authors(
 
 
 def fewest(sets: Mapping[str, Flows], settings: Settings, seed: int) -> DataFrame:
-    """IntOpt's positive counts against the fewest that any answer of least distance has, a row a level."""
+    """IntOpt's number of positive counts against the minimum at the least distance, per level."""
     import pandas as pd
 
     cases = [

@@ -1,4 +1,4 @@
-"""Tables and figures made of the runs, beside the published figures."""
+"""Tables and figures from the runs, beside the published figures."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ METRICS = {
 
 
 def about(sets: Mapping[str, Flows]) -> Part:
-    """What the data are, beside Table 1."""
+    """Statistics of the data, beside Table 1."""
     import pandas as pd
 
     rows = []
@@ -154,7 +154,7 @@ def figure_6(runs: DataFrame, exact: DataFrame, settings: Settings) -> Part:
 
 
 def against_published(runs: DataFrame, same: DataFrame) -> Part:
-    """The finest level, beside what the authors' result files say."""
+    """The finest level, beside the authors' result files."""
     import pandas as pd
 
     finest = runs[runs.level == runs.groupby("data")["level"].transform("max")]
@@ -240,7 +240,7 @@ def fewest(found: DataFrame) -> Part:
 
 
 def by_level(runs: DataFrame, metric: str) -> DataFrame:
-    """Means over runs, a row a method and ε, a column a level."""
+    """Means over runs: one row per method and ε, one column per level."""
     table = runs[runs.level > 0].pivot_table(
         index=["method", "epsilon"], columns="level", values=metric, aggfunc="mean", sort=False
     )
@@ -248,7 +248,7 @@ def by_level(runs: DataFrame, metric: str) -> DataFrame:
 
 
 def _grid(runs: DataFrame, panels: Sequence[tuple[str, str]], settings: Settings) -> Any:
-    """A row a data set and metric, a column an ε."""
+    """One row per data set and metric, one column per ε."""
     columns = len(settings.epsilons)
     drawn, cells = plots.figure(3.6 * columns + 1.3, 2.5 * len(panels), panels=columns, rows=len(panels))
     for k, axes in enumerate(cells):
@@ -297,7 +297,7 @@ def _legend(drawn: Any, panels: Sequence[Any], methods: set[str]) -> None:
 
 
 def _absent(runs: DataFrame, settings: Settings) -> list[str]:
-    """Methods with the data sets on which they have no run at some ε."""
+    """Methods with the data sets for which they have no run at some ε."""
     there = set(zip(runs.data, runs.method, runs.epsilon, strict=True))
     found = []
     for method in settings.methods:

@@ -1,4 +1,4 @@
-"""What a planner would look at in a release of trips: the largest flows, one region's, all as a matrix."""
+"""Tables for planners from a release of trips: the largest flows, one region's, and a matrix of all."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _largest(flows: DataFrame, data: Flows, most: int, said: str) -> Part:
 
 
 def _region(flows: DataFrame, data: Flows, most: int, said: str) -> Part:
-    """Who comes to the destination that takes most trips from elsewhere."""
+    """The flows to the destination with the most trips from other regions."""
     import pandas as pd
 
     between = flows[flows["origin"] != flows["destination"]]

@@ -7,41 +7,41 @@ from dataclasses import dataclass
 from hierdp.data.trips import SETS
 
 CHEBYSHEV = ("InfTDA", "TDA_inf")
-"""The methods whose answers have least Chebyshev distance: the utility theorem is theirs."""
+"""The methods whose answers have least Chebyshev distance, to which the utility theorem applies."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How much to run; `QUICK` is for a laptop minute.
+    """How much to run; `QUICK` takes about a minute on a laptop.
 
     Attributes
     ----------
     runs : int
-        Of each method, data set and ε.
+        Runs of each method, data set and ε.
     epsilons : tuple of float
     delta, beta : float
-        β: how often the utility theorem's bound may fail.
+        β is the probability with which the utility theorem's bound may fail.
     sets : tuple of str
         Of `hierdp.data.trips.SETS`, as published.
     drawn : tuple of str
-        The same by this study's seed: Pareto(1) flows between areas of their own.
+        Data sets drawn from this study's seed: Pareto(1) flows between newly drawn areas.
     methods : tuple of str
         Of `hierdp.mechanisms.top_down.METHODS`.
     most_pairs : int
-        VanillaGauss draws noise for every possible pair: it runs where there are no more of them than this.
+        VanillaGauss draws noise for every possible pair; it runs if there are at most this many.
     most_positive : int
-        TDA_inf solves an integer program for every region: it runs where no more pairs than this have trips.
+        TDA_inf solves an integer program per region; it runs if at most this many pairs have trips.
     solver_runs : int
-        Of TDA_inf, the slowest.
+        Runs of TDA_inf, the slowest method.
     time_limit : float
         Seconds for each integer program.
     exact_runs : int
-        Of InfTDA with exact noise, for its time.
+        Runs of InfTDA with exact noise, to measure its time.
     sparse_runs : int
     sparse_epsilons : tuple of float
-        Of the comparison with the fewest positive counts.
+        Budgets of the comparison with the fewest positive counts.
     largest : int
-        How many flows the tables for planners show.
+        Number of flows in the tables for planners.
     """
 
     runs: int = 10

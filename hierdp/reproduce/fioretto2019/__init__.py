@@ -1,4 +1,4 @@
-"""Fioretto & Van Hentenryck 2019 again: Table 1, Figures 8–10, and what the paper could not measure."""
+"""Fioretto & Van Hentenryck 2019, repeated: Table 1, Figures 8–10, and what the paper could not measure."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ __all__ = ["QUICK", "Settings", "study"]
 
 
 def study(settings: Settings, data: Path | None, seed: int = 0) -> Study:
-    """Run it all.
+    """Run the whole reproduction.
 
     Parameters
     ----------
     settings : Settings
     data : path, optional
-        A folder with ``taxi/`` (see `hierdp.data.taxi`) and ``us-commuting-2009-2013.parquet``. What is not
-        there is done without: no taxis, and states of invented shares.
+        A folder with ``taxi/`` (see `hierdp.data.taxi`) and ``us-commuting-2009-2013.parquet``. Without them
+        there are no taxis, and the states' shares are synthetic.
     seed : int
-        Noise and census follow from it: the same numbers again, times apart.
+        Seed of the noise and the census; the same seed gives the same numbers, except times.
     """
     homes = data / "us-commuting-2009-2013.parquet" if data else None
     homes = homes if homes and homes.exists() else None
     sets = {"census": census(seed, settings.groups, settings.leaves, settings.sizes, homes)}
     if data and (data / "taxi").is_dir():
         sets["taxi"] = taxi(data / "taxi", settings.taxi_sizes)
-    # A few dozen regions, for what solvers are to finish.
+    # A few dozen regions, so that solvers can finish.
     small = sets.get("taxi") or census(seed, 100_000, 52, max(50, *settings.joint_sizes))
     runs = experiments.accuracy(sets, settings, seed)
     made = [

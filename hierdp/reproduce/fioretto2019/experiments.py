@@ -1,4 +1,4 @@
-"""The runs: rows of measurements, nothing averaged yet."""
+"""The runs: rows of measurements that are not averaged."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _accuracy(
 
 
 def scalability(data: GroupSizes, settings: Settings, seed: int) -> DataFrame:
-    """Seconds of all seven methods as N grows (Figure 8); one that is stopped is not tried on larger N."""
+    """Seconds of all seven methods by N (Figure 8); a method that reaches the time limit skips larger N."""
     import pandas as pd
 
     rows: list[dict[str, Any]] = []
@@ -96,7 +96,7 @@ def scalability(data: GroupSizes, settings: Settings, seed: int) -> DataFrame:
 
 
 def joint(data: GroupSizes, settings: Settings, seed: int) -> DataFrame:
-    """M_c^dp and M_c^r against the true optimum of M_c: objective (C1) and error, a row an instance."""
+    """M_c^dp and M_c^r against the true optimum of M_c: objective (C1) and error, one row per instance."""
     import pandas as pd
 
     cases = [
@@ -133,7 +133,7 @@ def _joint(
 
 
 def windows(data: GroupSizes, settings: Settings, seed: int) -> DataFrame:
-    """What the paper's truncated domains cost M_H^dp: how often they change the optimum, and by how much."""
+    """How often the paper's truncated domains change the optimum of M_H^dp, and by how much."""
     import pandas as pd
 
     epsilons = (*settings.epsilons, 5.0, 10.0)  # the less noise, the tighter the paper's windows
@@ -160,7 +160,7 @@ def _in_windows(data: GroupSizes, seed: int, epsilon: float, run: int) -> list[d
 
 
 def cells(data: GroupSizes, settings: Settings, seed: int) -> DataFrame:
-    """M_dp^OP's cost tables, a constraint program a cell, against the merged slopes, cell by cell."""
+    """M_dp^OP's cost tables, one constraint program per cell, against the merged slopes."""
     import pandas as pd
 
     rows = []
@@ -210,7 +210,7 @@ def _differ(one: Table, other: Table) -> int:
 
 
 def _first(data: GroupSizes, sizes: int) -> GroupSizes:
-    """Groups of the first so many sizes; larger ones are left out."""
+    """The groups of the first `sizes` sizes; larger groups are left out."""
     return GroupSizes(data.hierarchy, data.counts[:, : sizes + 1].copy())
 
 

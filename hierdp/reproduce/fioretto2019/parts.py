@@ -1,4 +1,4 @@
-"""Tables and figures made of the runs, beside the published figures."""
+"""Tables and figures from the runs, beside the published figures."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def about(sets: dict[str, GroupSizes], homes: bool) -> Part:
-    """What the data are, and that the census has the published totals."""
+    """Statistics of the data, and a comparison of the census with the published totals."""
     import pandas as pd
 
     rows = []
@@ -159,7 +159,7 @@ def joint(found: DataFrame) -> Part:
 
 
 def window(found: DataFrame) -> Part:
-    """What truncation costs."""
+    """The effect of truncated domains."""
     table = (
         found.groupby(["epsilon", "window"], sort=False)
         .agg(
@@ -181,7 +181,7 @@ def window(found: DataFrame) -> Part:
 
 
 def cells(found: DataFrame) -> Part:
-    """The cost tables by constraint programs against those by slopes."""
+    """The cost tables from constraint programs against those from slopes."""
     texts = ["Each cell of each cost table by CP-SAT (M_dp^OP), and by merging slopes (M_H^dp, Eq. 4)."]
     return Part("cells", "Cost tables, cell by cell", texts, {"cells": found})
 
@@ -199,7 +199,7 @@ def _style(method: str) -> dict[str, Any]:
 
 
 def _by_epsilon(rows: DataFrame, value: str, unit: str) -> Any:
-    """A panel a data set, a line a method."""
+    """One panel per data set, one line per method."""
     names: Sequence[str] = list(dict.fromkeys(rows.data))
     drawn, panels = plots.figure(4.2 * len(names) + 1.2, 3.6, panels=len(names))
     for axes, name in zip(panels, names, strict=True):

@@ -1,4 +1,4 @@
-"""How much of the paper to run, and what it published."""
+"""How much of the paper to run, and its published values."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hierdp.data.census import GROUPS, LEAVES, MAX_SIZE
 
 SCALABLE = ("M_H^r", "M_H^dp", "M_c^r", "M_c^dp")
-"""The methods that the paper runs on whole data sets."""
+"""The methods that the paper runs on complete data sets."""
 
 TABLE_1 = {
     ("census", 0.1): ((254e3, 1587e3, 9044e3, 18206), (266e3, 1219e3, 9157e3, 0),
@@ -28,19 +28,19 @@ TABLE_1 = {
 
 @dataclass(frozen=True)
 class Settings:
-    """How much to run; `QUICK` is for a laptop minute.
+    """How much to run; `QUICK` takes about a minute on a laptop.
 
     Attributes
     ----------
     runs : int
-        Of each method, data set and ε.
+        Runs of each method, data set and ε.
     slow_runs : int
-        Of M_c^r on the census, the slowest.
+        Runs of M_c^r on the census, the slowest method.
     epsilons : tuple of float
     leaves, sizes, groups : int
         Of the census.
     taxi_sizes : int, optional
-        Larger taxis are left out; default: none are.
+        Taxis with more pickups are left out; default: none.
     small_sizes : tuple of int
         Numbers N of sizes for Figure 8.
     time_limit : float

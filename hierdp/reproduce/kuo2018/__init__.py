@@ -1,4 +1,4 @@
-"""Kuo et al. 2018 again: the tables of §6.2, Figures 1, 4, 5, 6, and what made the published Taxi column."""
+"""Kuo et al. 2018, repeated: the tables of §6.2, Figures 1, 4, 5, 6, and how the Taxi column came about."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ HAWAIIAN = "Hawaiian_nation_H.npy"
 
 
 def study(settings: Settings, data: Path | None, seed: int = 0) -> Study:
-    """Run it all.
+    """Run the whole reproduction.
 
     Parameters
     ----------
     settings : Settings
     data : path, optional
         A folder with ``taxi/`` (see `hierdp.data.taxi`; if ``Hawaiian_nation_H.npy`` is there, too, it is
-        taken into the naive row) and ``us-commuting-2009-2013.parquet``. What is not there is done
-        without: no taxis, and states of invented shares.
+        taken into the naive row) and ``us-commuting-2009-2013.parquet``. Without them there
+        are no taxis, and the states' shares are synthetic.
     seed : int
-        Noise and housing follow from it: the same numbers again.
+        Seed of the noise and the housing data; the same seed gives the same numbers.
     """
     homes = data / "us-commuting-2009-2013.parquet" if data else None
     homes = homes if homes and homes.exists() else None
@@ -78,7 +78,7 @@ THREE = ("Hc x Hc x Hc", "Hg x Hg x Hg")
 
 
 def without_leaves(data: SizeRuns) -> SizeRuns:
-    """All levels but the last."""
+    """All levels except the last."""
     places = data.hierarchy
     columns = places.columns()
     kept = list(columns)[:-1]

@@ -1,4 +1,4 @@
-"""The runs: rows of measurements, nothing averaged yet."""
+"""The runs: rows of measurements that are not averaged."""
 
 from __future__ import annotations
 
@@ -61,10 +61,10 @@ def _accuracy(
 
 
 def bottom_up_table(sets: dict[str, tuple[SizeRuns, int]], settings: Settings, seed: int) -> DataFrame:
-    """Bottom-up and top-down Hc at ε = 1 in all, with independent noise and with one seed in all regions.
+    """Bottom-up and top-down Hc at ε = 1 in total, with independent noise and with one seed in all regions.
 
-    Each set comes with its number of runs. The taxis twice: with the lowest of Hc's optimal fits, which is
-    what a release takes, and with the middle of them.
+    Each set has its own number of runs. The taxis are run twice: with the lowest of Hc's optimal fits, as in
+    a release, and with the middle one.
     """
     cases = [
         (name, run, method, noise, fit)
@@ -130,7 +130,7 @@ def _naive(
 
 
 def by_rank(data: SizeRuns, settings: Settings, seed: int) -> DataFrame:
-    """Figure 1: how far off the sizes of the root's groups are, in order of size, at ε = 1."""
+    """Figure 1: the errors of the sizes of the root's groups, in order of size, at ε = 1."""
     import pandas as pd
 
     rows = []

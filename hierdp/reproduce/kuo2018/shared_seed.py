@@ -1,8 +1,8 @@
-"""NOT PRIVATE: noise that repeats itself from region to region, as the published numbers had it.
+"""NOT PRIVATE: noise that is the same in every region, as in the published numbers.
 
-The authors' code hands every region a generator of one and the same seed. So the regions' noise is not
-independent, and the guarantee fails: two regions' counts can be subtracted, and what is left is true. This
-file exists to show what that did to the published table. Nothing outside of this package can reach it.
+The authors' code gives every region a generator with the same seed. So the regions' noise is not independent,
+and the privacy guarantee fails: the difference of two regions' noisy counts is the true difference. This file
+exists to show the effect on the published table. No code outside this package can use it.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from models.arithmetic.arrays import Ints
 
 
 class OneSeed(SimulatedNoise):
-    """Double-geometric draws that start over with every measurement. NOT private, and marked so."""
+    """Double-geometric draws that repeat with every measurement. NOT private, and marked as such."""
 
     def __init__(self, seed: int) -> None:
         super().__init__(seed)
         self._seed = seed
 
     def geometric(self, counts: Ints, query: str, sensitivity: int, epsilon: float) -> NoisyCounts:
-        """The same draws for any counts of this shape."""
+        """Adds the same draws to any counts of this shape."""
         return SimulatedNoise(self._seed).geometric(counts, query, sensitivity, epsilon)
 
 

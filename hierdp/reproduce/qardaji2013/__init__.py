@@ -1,4 +1,4 @@
-"""Qardaji, Yang & Li 2013 again: Tables 1–3, Figures 2–4, and the cells that the paper left empty."""
+"""Qardaji, Yang & Li 2013, repeated: Tables 1–3, Figures 2–4, and the cells that the paper left empty."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ __all__ = ["QUICK", "Settings", "study"]
 
 
 def study(settings: Settings, data: Path | None, seed: int = 0) -> Study:
-    """Run it all.
+    """Run the whole reproduction.
 
     Parameters
     ----------
     settings : Settings
     data : path, optional
-        A folder with ``dpbench/``, the histograms for Figure 3. Without it there is no Figure 3: all else is
-        computed from formulas.
+        A folder with ``dpbench/``, the histograms for Figure 3. Without it there is no Figure 3; everything
+        else is computed from formulas.
     seed : int
-        The noise of Figure 3 follows from it.
+        Seed of the noise of Figure 3.
     """
     made = [
         *tables.parts(settings),

@@ -1,4 +1,4 @@
-"""What the tables rest on: cells that were sampled, and algorithms as they were printed."""
+"""Checks of the paper's tables: its sampled cells, and its algorithms as printed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def parts(settings: Settings) -> list[Part]:
 
 
 def sampled(most: int) -> Part:
-    """The sampled cells of up to so many bins against the exact means, in standard errors of a sample."""
+    """The sampled cells against the exact means, in standard errors of a sample."""
     import pandas as pd
 
     cells = [(1, k, TABLE_1[k][2], TABLE_1[k][7], "H_b^c") for k in (10, 11)]
@@ -62,7 +62,7 @@ def _sample(n: int, b: int, quadtree: bool) -> tuple[float, float]:
 
 
 def slips() -> Part:
-    """Algorithms 1 and 2 as printed, as they must be, and the truth."""
+    """Algorithms 1 and 2 as printed and as corrected, and the exact values."""
     import pandas as pd
 
     rows = []

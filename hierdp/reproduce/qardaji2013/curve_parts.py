@@ -52,7 +52,7 @@ def profiles(runs: DataFrame) -> Part:
 
 
 def _lines(table: DataFrame, boxes: bool) -> Any:
-    """A panel a data set, a line a method."""
+    """One panel per data set, one line per method."""
     names = list(dict.fromkeys(table.data))
     wide = min(3, len(names))
     rows = -(-len(names) // wide)
@@ -79,7 +79,7 @@ def _lines(table: DataFrame, boxes: bool) -> Any:
 
 
 def _sticks(table: DataFrame) -> Any:
-    """A panel a data set, a candlestick a method."""
+    """One panel per data set, one candlestick per method."""
     names, methods = list(dict.fromkeys(table.data)), list(dict.fromkeys(table.method))
     drawn, panels = plots.figure(2.1 * len(names) + 1.4, 3.6, panels=len(names))
     for axes, name in zip(panels, names, strict=True):

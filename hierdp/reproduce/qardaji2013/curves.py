@@ -34,15 +34,15 @@ class Settings(Protocol):
 
     @property
     def runs(self) -> int:
-        """Of each method and data set; the paper: 5."""
+        """Runs of each method and data set; the paper: 5."""
 
     @property
     def curve_queries(self) -> int:
-        """Of each size, at random places; the paper: 100."""
+        """Queries of each size at random places; the paper: 100."""
 
     @property
     def curve_sizes(self) -> int:
-        """Evenly spaced; the paper: 10 to 20."""
+        """Number of evenly spaced sizes; the paper: 10 to 20."""
 
 
 @dataclass(frozen=True)

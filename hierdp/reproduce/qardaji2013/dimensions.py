@@ -41,7 +41,7 @@ def proposition(bins: int, branching: int, dimensions: int) -> float:
 
 
 def propositions() -> Part:
-    """How far the propositions are from the truth."""
+    """The errors of the propositions."""
     import pandas as pd
 
     rows = []
@@ -63,7 +63,7 @@ def propositions() -> Part:
 
 
 def break_even(most: int) -> Part:
-    """The table of §5.3, by computation, to so many bins a dimension."""
+    """The table of §5.3, computed, up to a number of bins per dimension."""
     import pandas as pd
 
     rows = []

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 FIGURE_2 = (2**8, 2**10, 2**16)
-"""Bins; the paper's figure is lost in the text that we have, and so are its numbers of bins."""
+"""Numbers of bins; those of the paper's figure are missing in the text that we have."""
 
 FIGURE_4 = {"a": (2, 2**5), "b": (2, 2**6), "c": (2, 2**7), "d": (3, 2**4)}
 """Dimensions and bins of each."""
 
 
 def parts() -> list[Part]:
-    """Figures 2 and 4, and what the optimized budgets of Figure 2 are."""
+    """Figures 2 and 4, and the optimized budgets of Figure 2."""
     return [figure_2(), budgets(), figure_4()]
 
 
@@ -55,7 +55,7 @@ def figure_2() -> Part:
 
 
 def budgets() -> Part:
-    """What the iteration ends at, and that it is a KKT point."""
+    """The result of the iteration, with the proof that it is a KKT point."""
     import pandas as pd
 
     rows = []
@@ -86,7 +86,7 @@ def budgets() -> Part:
 
 
 def _families(n: int, b: int, shares: Sequence[float]) -> str:
-    """Sizes of the families that remain if levels without budget go; the root's, perhaps short, last."""
+    """Family sizes after levels without budget are removed; the root's family, perhaps short, is last."""
     asked = [i for i, share in enumerate(shares) if share > 0]
     steps = [b ** (high - low) for low, high in pairwise(asked)]
     return " × ".join(str(step) for step in [*steps, -(-n // b ** asked[-1])])
@@ -122,7 +122,7 @@ def figure_4() -> Part:
 
 
 def _branchings(n: int, most: int) -> list[int]:
-    """All to 32, then every tenth part more."""
+    """All up to 32, then in steps of 10 %."""
     steps = {round(32 * 1.1**k) for k in range(60)} | {n}
     return [b for b in range(2, min(n, most) + 1) if b <= 32 or b in steps]
 

@@ -1,8 +1,9 @@
 """Constrained inference as the paper computed it, coefficient by coefficient (§3.4).
 
-Its weighted averaging takes the weights of a family of b children, printed in §3.3, for a short family,
-too, and so is not quite least squares there; where all families are full (or the short one is at the top)
-it is. Cells of Tables 2 and 3 with b = 12 and 23 show it. Dense: O(N · nodes), for N up to some thousands.
+Its weighted averaging uses the weights for a family of b children, printed in §3.3, for short families, too.
+There it differs slightly from least squares. If all families are full, or only the top one is short, it
+equals least squares. Cells of Tables 2 and 3 with b = 12 and 23 show the difference. Dense, O(N · nodes), for
+N up to a few thousand.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from models.arithmetic.arrays import Floats
 
 
 def covariance(bins: int, branching: int) -> Floats:
-    """Of the leaves, for noise of variance 1 at every node but the root; shape (bins, bins)."""
+    """Covariance of the leaves for noise of variance 1 at every node except the root; shape (bins, bins)."""
     tree, b = range_tree(bins, branching), branching
     estimate = np.eye(tree.size)  # a row a node: its coefficients of all nodes' noise
     for level in range(tree.depth - 1, -1, -1):

@@ -1,4 +1,4 @@
-"""What non-negative and whole counts cost or bring: an experiment that the paper has not."""
+"""The effect of non-negative and whole counts on errors: an experiment that is not in the paper."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ CLIPPED = "least squares, bins clipped at 0"
 LEAST, ALL = "least squares", "all ranges"
 SHOWN = ("non-negative", "non-negative, free total", "whole", CLIPPED)
 TIMES = 4
-"""As many runs as of the other experiments, times this: errors of large ranges hang on few noisy counts."""
+"""Factor for the number of runs, because errors of large ranges depend on few noisy counts."""
 
 
 class Settings(Protocol):

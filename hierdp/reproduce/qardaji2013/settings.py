@@ -7,22 +7,22 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Settings:
-    """How much to run; `QUICK` is for a laptop minute. Variances are computed, not measured.
+    """How much to run; `QUICK` takes about a minute on a laptop. Variances are computed, not measured.
 
     Attributes
     ----------
     runs : int
-        Of each method on each histogram, for Figure 3.
+        Runs of each method on each histogram, for Figure 3.
     time_limit : float
-        Not used: nothing here is left to a solver.
+        Not used, because this study uses no solver.
     matrix_bins : int
-        Bins up to which the matrix mechanism's strategies are sought (the paper: 512).
+        Largest number of bins for the matrix mechanism (the paper: 512).
     steps : int
-        Of their descent.
+        Iterations of its descent.
     sampled_bins : int
-        Cells that the paper sampled are corrected up to so many bins, each from all ranges.
+        Largest number of bins for which cells that the paper sampled are computed from all ranges.
     break_even_bins : int
-        Bins a dimension up to which the flat method's end is sought.
+        Largest number of bins per dimension in the search for where the flat method is best.
     curve_queries : int
         Figure 3: queries of each size (the paper: 100).
     curve_sizes : int

@@ -1,4 +1,4 @@
-"""Tables 1, 2 and 3: every cell computed, none sampled, beside the printed ones."""
+"""Tables 1, 2 and 3: every cell is computed exactly and shown beside the published one."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def table_1() -> Part:
 
 
 def table_2() -> Part:
-    """Constrained inference: Algorithm 2 against the truth."""
+    """Constrained inference: Algorithm 2 against exact values."""
     import pandas as pd
 
     rows = []
@@ -199,7 +199,7 @@ def estimate(bins: int, branching: int) -> float:
 
 
 def _agreement(frame: DataFrame, names: list[str]) -> str:
-    """In words: how many printed cells are ours to the digit, and which are not."""
+    """A sentence on how many published cells agree in every digit, and which do not."""
     same, off = 0, []
     for name in names:
         for size, ours, printed in zip(frame["N"], frame[name], frame[f"{name}_printed"], strict=True):

@@ -1,4 +1,4 @@
-"""Zhang et al. 2014 again: Tables 2–4, Figures 2–5 on DPBench's data; what the optimal clustering buys."""
+"""Zhang et al. 2014, repeated: Tables 2–4, Figures 2–5 on DPBench's data; what optimal clustering gains."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ __all__ = ["QUICK", "Settings", "study"]
 
 
 def study(settings: Settings, data: Path | None, seed: int = 0) -> Study:
-    """Run it all.
+    """Run the whole reproduction.
 
     Parameters
     ----------
     settings : Settings
     data : path, optional
-        A folder with ``dpbench/`` (see `hierdp.data.dpbench`). What is not there is done without; if nothing
-        is, two drawn histograms stand in.
+        A folder with ``dpbench/`` (see `hierdp.data.dpbench`). Missing data sets are left out; if all are
+        missing, two synthetic histograms are used.
     seed : int
-        Noise follows from it: the same numbers again, times apart.
+        Seed of the noise; the same seed gives the same numbers, except times.
     """
     sets = histograms(data, settings.sets, seed)
     runs, ranges = experiments.accuracy(sets, settings, seed)

@@ -1,4 +1,4 @@
-"""Beyond the paper: AHP's block of zeros cut by place, which costs no privacy."""
+"""Beyond the paper: AHP with its block of zeros divided by place, at no privacy cost."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from hierdp.record.step import Solving, Step
 from models.arithmetic.arrays import Ints
 
 BY_PLACE = "AHP, zeros by place"
-"""The optimal clusters, but the bins under the threshold cut into ⌈√n⌉ runs."""
+"""The optimal clusters, with the bins below the threshold divided into ⌈√n⌉ runs."""
 
 
 def by_place(values: Ints, scale: float, solving: Solving = Step.solve) -> tuple[Ints, tuple[Step, ...]]:
-    """The optimum, and cuts in what the threshold made 0.
+    """The optimum, with additional cuts in the bins that the threshold set to 0.
 
-    All of that is one cluster, wherever its bins lie in the data; among equal values the order is still that
-    of the data, so cuts there part the bins by place.
+    These bins are one cluster, wherever they are in the data. Equal values stay in the data's order, so cuts
+    there divide the bins by place.
     """
     marks, steps = optimal(values, scale, solving)
     cut, zeros = marks.copy(), int(np.searchsorted(values, 0, side="right"))

@@ -1,4 +1,4 @@
-"""The histograms: DPBench's, or, where they are not, drawn ones of the same two kinds."""
+"""The histograms: DPBench's or, if these are missing, synthetic ones of the same two kinds."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ WHAT = {
 
 
 REBUILT = {"Search Log, rebuilt": "SEARCHLOGS", "NetTrace, rebuilt": "NETTRACE"}
-"""Sets of the paper's size, and the set of DPBench that each is made of: see `finer`."""
+"""Data sets of the paper's size, and the set of DPBench from which each is rebuilt; see `finer`."""
 
 
 def histograms(folder: Path | None, wanted: tuple[str, ...], seed: int, bins: int = 4096) -> dict[str, Ints]:
-    """Flat true counts by name: those wanted that a folder has; two drawn ones if it has none."""
+    """Flattened true counts by name: the wanted ones that the folder has, or two synthetic ones."""
     here = folder / "dpbench" if folder else None
     found: dict[str, Ints] = {}
     for name in wanted:
@@ -46,7 +46,7 @@ def _finer(name: str, counts: Ints, seed: int) -> Ints:
 
 
 def drawn(seed: int, bins: int) -> dict[str, Ints]:
-    """Two histograms from a seed."""
+    """Two synthetic histograms from a seed."""
     rng = np.random.default_rng(seed_for(seed, "histograms", bins))
     tail = np.zeros(bins)
     tail[: max(1, bins // 20)] = rng.pareto(1.2, max(1, bins // 20)) + 1

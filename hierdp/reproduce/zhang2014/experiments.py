@@ -1,4 +1,4 @@
-"""The runs: rows of measurements, nothing averaged yet."""
+"""The runs: rows of measurements that are not averaged."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def sizes_of(bins: int, many: int) -> list[int]:
 
 
 def usual(method: str, bins: int, settings: Settings) -> dict[str, Any]:
-    """Options of a method: its defaults, but for SF on many bins."""
+    """Options of a method: its defaults, except for SF on many bins."""
     return {"clusters": settings.few_runs} if method == "SF" and bins > settings.many_bins else {}
 
 
@@ -78,7 +78,7 @@ def _accuracy(sets: Sets, settings: Settings, seed: int, name: str, epsilon: flo
 
 
 def tuned(sets: Sets, settings: Settings, seed: int) -> DataFrame:
-    """Squared error by bin for values of each parameter, others at their defaults: what tuning could buy."""
+    """Squared error per bin for values of each parameter, with the others at their defaults."""
     import pandas as pd
 
     cases = [

@@ -1,7 +1,8 @@
-"""Two of the paper's histograms at its size, rebuilt from DPBench's coarser ones and what Table 1 prints.
+"""Two of the paper's histograms at its size, rebuilt from DPBench's coarser ones and the paper's Table 1.
 
-They have the paper's numbers of bins, the sums of DPBench's bins, and the printed number of empty bins and
-variance nearly (see the table of the data): good for comparisons in size, but not the paper's own files.
+They have the paper's numbers of bins, the sums of DPBench's bins, and approximately the published number of
+empty bins and variance (see the table of the data). The size of errors can be compared, but they are not the
+paper's files.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ NET_TRACE, LARGEST = 16, 1_423
 
 
 def search_log(counts: Ints, seed: int) -> Ints:
-    """Each bin's people spread over its eight evenly at random."""
+    """Each bin's people, distributed uniformly at random over eight bins."""
     rng = np.random.default_rng(seed_for(seed, "Search Log"))
     return np.asarray(rng.multinomial(counts, np.full(SEARCH_LOG, 1 / SEARCH_LOG)).ravel(), dtype=np.int64)
 

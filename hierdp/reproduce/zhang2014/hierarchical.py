@@ -36,7 +36,7 @@ SHOWN = ("AHP", "Laplace, inference", "AHP, inference", "Laplace, QIP", "AHP, QI
 
 
 def parts(settings: Settings, data: Path | None, seed: int) -> list[Part]:
-    """One experiment, on the data that are there; no part if none are."""
+    """The experiment on the available data; no part if there are none."""
     sets = regional(data)
     if not sets:
         return []
@@ -97,7 +97,7 @@ def errors(sets: Mapping[str, Regional], settings: Settings, seed: int) -> DataF
 
 
 def answers(tree: Tree, true: NDArray[np.int64], epsilon: float, noise: Noise) -> dict[str, Floats]:
-    """All ways' counts, shape (nodes, bins) each, by the names of `WAYS`."""
+    """The counts of each of `WAYS`, by name, shape (nodes, bins)."""
     share = epsilon / (tree.depth + 1)
 
     def each(method: str, counts: NDArray[np.int64], budget: float) -> Floats:

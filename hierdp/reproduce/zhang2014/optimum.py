@@ -1,4 +1,4 @@
-"""What does the optimum buy? The clustering rules of AHP on the same noisy counts."""
+"""The gain by optimal clustering: the clustering rules of AHP on the same noisy counts."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ KNOWN = "AHP, counts known"
 def rules(sets: Sets, settings: Settings, seed: int) -> DataFrame:
     """Cost on the noisy counts, expected error on the true ones, clusters and seconds of each rule.
 
-    `expected_mse` is E(H̃ − H)² by bin given the clusters: their AE on the true counts, and the variance of
-    the noise. So rules are compared without the luck of the second draw.
+    `expected_mse` is E(H̃ − H)² per bin given the clusters: their AE on the true counts plus the variance of
+    the noise. So the comparison of rules does not depend on the second draw of noise.
     """
     import pandas as pd
 

@@ -1,4 +1,4 @@
-"""Tables and a figure of what the optimum buys."""
+"""Tables and a figure of the gain by optimal clustering."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def optimum(found: DataFrame, settings: Settings) -> Part:
 
 
 def _figure(ratios: list[dict[str, object]]) -> object:
-    """Error over that of the optimum, a panel an ε, a row a data set."""
+    """Error relative to that of the optimum: one panel per ε, one row per data set."""
     import numpy as np
 
     epsilons = list(dict.fromkeys(row["epsilon"] for row in ratios))

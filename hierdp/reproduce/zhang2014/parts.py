@@ -1,4 +1,4 @@
-"""Tables and figures made of the runs, beside what was published."""
+"""Tables and figures from the runs, beside the published ones."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ WIN = 0.999
 
 
 def about(sets: Sets) -> Part:
-    """What the data are, beside the paper's Table 1."""
+    """Statistics of the data, beside the paper's Table 1."""
     import pandas as pd
 
     rows: list[dict[str, Any]] = []
@@ -126,7 +126,7 @@ def orderings(runs: DataFrame, settings: Settings) -> Part:
 
 
 def figures(ranges: DataFrame, settings: Settings) -> list[Part]:
-    """Figures 2–5: squared error by size of range, a figure a data set and a panel an ε."""
+    """Figures 2–5: squared error by size of range, one figure per data set and one panel per ε."""
     return [_figure(ranges[ranges.data == name], str(name), settings) for name in dict.fromkeys(ranges.data)]
 
 
@@ -208,7 +208,7 @@ def seconds(runs: DataFrame) -> Part:
 
 
 def tuning(found: DataFrame, settings: Settings) -> Part:
-    """What parameters chosen with an eye on the data would give, and that nobody may have for nothing."""
+    """The gain by parameters tuned on the data, which is not private."""
     import pandas as pd
 
     rows = []

@@ -1,4 +1,4 @@
-"""How much of the paper to run, and what it published."""
+"""How much of the paper to run, and its published values."""
 
 from __future__ import annotations
 
@@ -55,24 +55,24 @@ FIGURE_NUMBERS = {"Search Log, rebuilt": 4, "NetTrace, rebuilt": 5}
 
 @dataclass(frozen=True)
 class Settings:
-    """How much to run; `QUICK` is for a laptop minute.
+    """How much to run; `QUICK` takes about a minute on a laptop.
 
     Attributes
     ----------
     runs : int
-        Of each method, data set and ε.
+        Runs of each method, data set and ε.
     epsilons : tuple of float
     sets : tuple of str
         Of DPBench, two-dimensional ones flattened row after row, and those of `data.REBUILT`.
     methods : tuple of str
         See `METHODS`.
     many_bins, few_runs : int
-        SF's boundaries are drawn one by one: with more bins than this it makes so many runs, not n/10. There
-        parameters are not tuned, either.
+        SF draws its boundaries one by one. With more than `many_bins` bins it makes `few_runs` runs instead
+        of n/10, and parameters are not tuned.
     range_sizes : int
-        How many sizes of ranges, from one bin to half of them.
+        Number of sizes of ranges, from one bin to half of the bins.
     floors : tuple of float
-        People in an empty bin, besides the default of `hierdp.metrics.histogram.kld`: does it matter?
+        Floors for `hierdp.metrics.histogram.kld`, in people, to compare with its default.
     rule_runs : int
         Of the clustering rules on the same counts.
     tuned_runs : int
