@@ -128,7 +128,7 @@ def counted_groups(
     if isinstance(max_size, bool) or not isinstance(max_size, int | np.integer) or not 0 < max_size < 2**31:
         raise InputError(f"max_size must be a whole number from 1 to 2³¹ - 1, got {max_size!r}")
     if (levels is None) == (regions is None) or (regions is None) != (region is None):
-        raise InputError("no regions: give levels=, or both regions= and region=")
+        raise InputError("give the regions by either levels=, or both regions= and region=")
     axis = Axis.of(levels) if levels is not None else Axis(regions, as_names(region or ()))
     group = as_names(group)
     if not group:

@@ -269,19 +269,19 @@ CALLS = {
         lambda: trips(with_("n", 2, np.inf)), r"row 2, column 'n': the count is (too large|not a number)"
     ),
     "a count beyond 64 bits in a frame": (
-        lambda: trips(with_("n", 2, 2**63)), "column 'n' mixes types .* or numbers beyond 64 bits"
+        lambda: trips(with_("n", 2, 2**63)), "column 'n' contains incompatible types, or numbers beyond 64 bits"
     ),
     "counts that are too large together": (
         lambda: trips(ROWS.assign(n=2**62)), "column 'n': the counts add up to more than 64 bits"
     ),
-    "counts that are truths": (lambda: trips(ROWS.assign(n=True)), "column 'n' holds .*, not counts"),
+    "counts that are truths": (lambda: trips(ROWS.assign(n=True)), "column 'n' contains .*, not counts"),
     "counts that are dates": (
-        lambda: trips(ROWS.assign(n=pd.Timestamp("2020-01-01"))), "column 'n' holds .*, not counts"
+        lambda: trips(ROWS.assign(n=pd.Timestamp("2020-01-01"))), "column 'n' contains .*, not counts"
     ),
     "no level": (lambda: sizes(levels=[]), "no column of regions"),
     "no group column": (lambda: sizes(group=[]), "no column of groups"),
-    "regions twice": (lambda: sizes(regions=PLACES, region="c"), "say where the regions are"),
-    "regions without a column": (lambda: sizes(levels=None, regions=PLACES), "say where the regions are"),
+    "regions twice": (lambda: sizes(regions=PLACES, region="c"), "give the regions by either"),
+    "regions without a column": (lambda: sizes(levels=None, regions=PLACES), "give the regions by either"),
     "a size that is text": (lambda: sizes(max_size="5"), "max_size must be a whole number"),
     "a size that is a truth": (lambda: sizes(max_size=True), "max_size must be a whole number"),
     "an unknown that is empty": (lambda: sizes(unknown=""), "non-empty"),
@@ -356,7 +356,7 @@ CALLS = {
         "row 2, column 'in': the name 'x ' has a blank at an end; strip such names in the table of regions",
     ),
     "a column with blanks": (
-        lambda: trips(PADDED.iloc[:1], count=" n "), "column ' n ' of the data has a blank at an end of its"
+        lambda: trips(PADDED.iloc[:1], count=" n "), "the name of column ' n ' of the data begins or ends"
     ),
     "a column that has blanks in the data": (
         lambda: trips(PADDED.iloc[:1], count="n"), "column ' n ' of the data has a blank at an end"
