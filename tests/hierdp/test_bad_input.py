@@ -269,7 +269,7 @@ CALLS = {
         lambda: trips(with_("n", 2, np.inf)), r"row 2, column 'n': the count is (too large|not a number)"
     ),
     "a count beyond 64 bits in a frame": (
-        lambda: trips(with_("n", 2, 2**63)), "column 'n' contains incompatible types, or numbers beyond 64 bits"
+        lambda: trips(with_("n", 2, 2**63)), "incompatible types, or numbers beyond 64 bits"
     ),
     "counts that are too large together": (
         lambda: trips(ROWS.assign(n=2**62)), "column 'n': the counts add up to more than 64 bits"
