@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from inspect import Parameter, signature
 from pathlib import Path
 from typing import Any
 
 from hierdp.errors import InputError, listed
 from hierdp.mechanisms import MECHANISMS
-from hierdp.mechanisms.kinds import check_options
+from hierdp.mechanisms.option import keywords_of
+from hierdp.mechanisms.option_values import check_options
 from hierdp.privacy.account import Account
 from hierdp.privacy.budget import check_epsilon
 from hierdp.privacy.charging import ChargingNoise, check_charged
@@ -75,18 +75,7 @@ def release(
         raise InputError(f"no mechanism {mechanism!r}; there are {listed(MECHANISMS, most=len(MECHANISMS))}")
     # Imported on use, so that one mechanism does not load the others.
     from_table = MECHANISMS[mechanism].from_table
-    takes = {
-        name: parameter
-        for name, parameter in signature(from_table).parameters.items()
-        if parameter.kind is Parameter.KEYWORD_ONLY and name not in ("epsilon", "noise")
-    }
-    for option in options:
-        if option not in takes:
-            raise InputError(f"{mechanism} takes no {option}; it takes {listed(takes, most=len(takes))}")
-    for name, parameter in takes.items():
-        if parameter.default is Parameter.empty and name not in options:
-            raise InputError(f"{mechanism} needs {name}")
-    check_options(from_table, options)
+    check_options(mechanism, keywords_of(from_table), options)
     if account is None:
         made: Release = from_table(source, epsilon=epsilon, noise=noise, **options)
         return made

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from hierdp.check.result import FAILS, HOLDS, CheckResult
 from hierdp.counts.layout import is_bins, is_cells, is_sizes
-from hierdp.mechanisms.registry import Mechanism
+from hierdp.mechanisms.description import Mechanism
 from hierdp.record.properties import Regions
 
 if TYPE_CHECKING:

@@ -1,15 +1,14 @@
-"""Options for the axes of a histogram: numbers, dates, names."""
+"""Axes as flags: bins of numbers, dates and names; and hierarchies by name."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from hierdp.cli.common import columns
-from hierdp.cli.release import regions, with_options, with_regions
-from hierdp.cli.sources import levels_of
+from hierdp.cli.sources import levels_of, region_flags, regions
 
 if TYPE_CHECKING:
     from hierdp.counts.axes import Numbers
@@ -18,29 +17,50 @@ MOST_TRIED = 100_000
 """The largest number of bins tried for a recommendation."""
 
 
-def with_axes(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options for columns to divide into bins, and for rows outside the bins."""
-    bins = with_options(
-        command,
-        click.option("--numbers", multiple=True, metavar="COLUMN=LOW:HIGH[:BINS]",
+def bin_flags() -> list[click.Option]:
+    """The columns to divide into bins."""
+    return [
+        click.Option(["--numbers"], multiple=True, metavar="COLUMN=LOW:HIGH[:BINS]",
                      help="Equal bins of numbers from LOW to HIGH, which is excluded: age=0:100:20. Default: "
                           "one bin per whole number. Repeat it for more dimensions."),
-        click.option("--dates", multiple=True, metavar="COLUMN=FROM:TO[:BINS]",
-                    help="Equal bins of days from FROM to TO, which is excluded: "
+        click.Option(["--dates"], multiple=True, metavar="COLUMN=FROM:TO[:BINS]",
+                     help="Equal bins of days from FROM to TO, which is excluded: "
                           "day=2013-01-01:2014-01-01. Default: one bin per day."),
-        click.option("--names", multiple=True, metavar="COLUMNS",
-                    help="One bin per name, in the order of a hierarchy. Give its columns from coarse to "
+        click.Option(["--names"], multiple=True, metavar="COLUMNS",
+                     help="One bin per name, in the order of a hierarchy. Give its columns from coarse to "
                           "fine, state,county; with --regions, the table's column of the finest region."),
-        click.option("--count", metavar="COLUMN", help="Column with counts. Default: each row counts one."),
-        click.option("--clip", is_flag=True,
-                    help="Count numbers and dates outside the bins in the first or the last bin. Without "
-                          "this option they are an error."),
-    )  # fmt: skip
-    return with_regions(bins)
+        *region_flags(),
+    ]  # fmt: skip
+
+
+def axis_flags() -> list[click.Option]:
+    """The hierarchies along which rows are counted."""
+    return [
+        click.Option(["--axis", "axes"], multiple=True, required=True, metavar="NAME=COLUMNS",
+                     help="An axis and its columns from coarse to fine, origin=o_state,o_county; with "
+                          "--regions or --prefixes its one column of the finest region. Repeat it for each "
+                          "axis."),
+        *region_flags(),
+    ]  # fmt: skip
 
 
 def axes_of(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of `hierdp.tables.binning.histogram`: numbers, then dates, then names."""
+    """By name: the columns of each axis; with --regions, the hierarchy and its one column."""
+    everywhere = regions(given, "all") if given["regions"] else None
+    named: dict[str, Any] = {}
+    for axis in given["axes"]:
+        name, equals, text = axis.partition("=")
+        if not equals or not name or name in named:
+            raise click.UsageError(f"--axis {axis}: give each axis once, as NAME=COLUMN,COLUMN")
+        listed = columns(text)
+        if everywhere is not None and len(listed) != 1:
+            raise click.UsageError(f"--axis {axis}: with --regions, name one column, of the finest region")
+        named[name] = levels_of(given, listed) if everywhere is None else (everywhere, listed[0])
+    return named
+
+
+def bins_of(given: Mapping[str, Any]) -> list[Any]:
+    """The axes of `hierdp.tables.binning.histogram`: numbers, then dates, then names."""
     from hierdp.counts.axes import Dates, Numbers
 
     axes: list[Any] = []
@@ -61,8 +81,7 @@ def axes_of(given: Mapping[str, Any]) -> dict[str, Any]:
         raise click.UsageError("no columns to divide into bins: give --numbers, --dates or --names")
     if known is not None and not given["names"]:
         raise click.UsageError("--regions needs --names with the table's column of the finest region")
-    others = {name: given[name] for name in ("count", "unknown", "clip")}
-    return {"axes": axes, **others}
+    return axes
 
 
 def _warn_of_fractions(text: str, cut: Numbers) -> None:

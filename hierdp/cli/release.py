@@ -1,8 +1,9 @@
-"""hierdp release: what its mechanisms share."""
+"""hierdp release: a command for each mechanism of the registry, made from its declared options."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -11,68 +12,109 @@ import click
 from hierdp.cli.app import complete
 from hierdp.cli.common import NOT_PRIVATE, WARNING, console, noise, number, print_frame
 from hierdp.cli.engine import spread
+from hierdp.cli.forms import arguments_of, flags_of
 from hierdp.cli.sources import from_tables
-from hierdp.cli.sources import one_hierarchy as one_hierarchy
-from hierdp.cli.sources import regions as regions
-from hierdp.cli.sources import with_regions as with_regions
+from hierdp.mechanisms import MECHANISMS, Mechanism
+from hierdp.mechanisms.option import keywords_of
 from hierdp.reports.solved import counted
 
 
-@click.group()
+class Release(click.Command):
+    """The command of a mechanism. Its code is loaded when its options are first needed."""
+
+    def __init__(self, mechanism: Mechanism) -> None:
+        super().__init__(mechanism.name, callback=shared.callback, help=_help(mechanism.help))
+        self.mechanism = mechanism
+        del self.params  # which click has set to none: from here on it is the property below
+
+    @cached_property
+    def params(self) -> list[click.Parameter]:  # type: ignore[override]
+        """What all mechanisms take, then what this one declares."""
+        return [*shared.params, *flags_of(keywords_of(self.mechanism.from_table))]
+
+
+class Releases(Mapping[str, click.Command]):
+    """The commands by the names of their mechanisms."""
+
+    def __getitem__(self, name: str) -> click.Command:
+        return _command_of(MECHANISMS[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(MECHANISMS)
+
+    def __len__(self) -> int:
+        return len(MECHANISMS)
+
+
+@cache
+def _command_of(mechanism: Mechanism) -> Release:
+    return Release(mechanism)
+
+
+def _help(text: str) -> str:
+    """Mark the examples, whose commands are indented, by a backspace: click fills other paragraphs."""
+    paragraphs = text.strip().split("\n\n")
+    return "\n\n".join(f"\b\n{one}" if "\n  " in one else one for one in paragraphs)
+
+
+@click.group(commands=Releases())
 def release() -> None:
     """Release your own table, by one of the mechanisms below."""
 
 
-def common(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The table, the budget, and where to write: what every mechanism takes."""
-    return with_options(
-        from_tables(spread(command)),
-        click.option("--epsilon", required=True, metavar="NUMBER",
-                     help="Privacy budget ε of the release, such as 1."),
-        click.option("--out", type=click.Path(path_type=Path), required=True,
-                     help="Folder to make, for tables (Parquet, CSV), manifest.json, report.html and "
-                          "what `hierdp check` needs."),
-        click.option("--overwrite", is_flag=True, help="Replace that folder if it exists (else it is kept)."),
-        click.option("--title", metavar="TEXT", help="Title of the report; kept in manifest.json. Public."),
-        click.option("--note", metavar="TEXT", help="What stands under the title; kept in manifest.json. "
-                     "Public."),
-        click.option("--csv-safe", is_flag=True, help="Put an apostrophe before names in the CSVs that a "
-                     "spreadsheet would run as a formula (=cmd|…, @SUM). Parquet has them as they are."),
-        click.option("--no-proofs", is_flag=True, help="Leave out proofs.zip, the models and answers by "
-                     "which `hierdp check` makes the certificates again; it may be large."),
-        click.option("--simulate", type=click.IntRange(min=0), metavar="SEED",
-                     help="Seeded noise, NOT private: for experiments."),
-    )  # fmt: skip
-
-
-def run(
+@click.command()
+@click.option("--epsilon", required=True, metavar="NUMBER",
+              help="Privacy budget ε of the release, such as 1.")  # fmt: skip
+@click.option("--out", type=click.Path(path_type=Path), required=True,
+              help="Folder to make, for tables (Parquet, CSV), manifest.json, report.html and what `hierdp "
+                   "check` needs.")  # fmt: skip
+@click.option("--overwrite", is_flag=True, help="Replace that folder if it exists (else it is kept).")
+@click.option("--title", metavar="TEXT", help="Title of the report; kept in manifest.json. Public.")
+@click.option("--note", metavar="TEXT", help="Text under the title; kept in manifest.json. Public.")
+@click.option("--csv-safe", is_flag=True,
+              help="Put an apostrophe before names in the CSVs that a spreadsheet would run as a formula "
+                   "(=cmd|…, @SUM). Parquet has them as they are.")  # fmt: skip
+@click.option("--no-proofs", is_flag=True,
+              help="Leave out proofs.zip, the models and answers by which `hierdp check` makes the "
+                   "certificates again; it may be large.")  # fmt: skip
+@click.option("--simulate", type=click.IntRange(min=0), metavar="SEED",
+              help="Seeded noise, NOT private: for experiments.")  # fmt: skip
+@from_tables
+@spread
+@click.pass_context
+def shared(
+    context: click.Context,
+    /,
     table: Any,
-    mechanism: str,
-    arguments: Callable[[], Mapping[str, Any]],
     *,
     epsilon: str,
     out: Path,
     overwrite: bool,
+    title: str | None,
+    note: str | None,
+    csv_safe: bool,
+    no_proofs: bool,
     simulate: int | None,
+    **given: Any,
 ) -> None:
-    """Release and write. `arguments` gives the mechanism's options; those that are None are left out."""
+    """What every mechanism takes: the table, the budget, and where to write."""
     from hierdp.execution import folder
     from hierdp.front import release as release_table
     from hierdp.privacy.budget import check_epsilon
     from hierdp.record.release import check_words
     from hierdp.reports.page import budget_frame, budget_in_words
 
-    screen, given = console(), click.get_current_context().params
-    words = {"title": given["title"], "note": given["note"]}
-    check_words(**words)
+    assert isinstance(context.command, Release)
+    mechanism, screen = context.command.mechanism, console()
+    check_words(title=title, note=note)
     # The folder is made before any noise is drawn: whatever is wrong with it is found before that.
-    with folder.appearing(out, overwrite, _files(given)) as aside:
+    with folder.appearing(out, overwrite, _files(context.params)) as aside:
         budget = check_epsilon(number(epsilon))
-        options = {name: value for name, value in arguments().items() if value is not None}
+        options = arguments_of(keywords_of(mechanism.from_table), given, context.get_parameter_source)
         if simulate is not None:
             screen.print(NOT_PRIVATE, style=WARNING)
-        made = release_table(table, mechanism, epsilon=budget, noise=noise(simulate), **options)
-        fingerprint = made.fill(aside, proofs=not given["no_proofs"], csv_safe=given["csv_safe"], **words)
+        made = release_table(table, mechanism.name, epsilon=budget, noise=noise(simulate), **options)
+        fingerprint = made.fill(aside, proofs=not no_proofs, csv_safe=csv_safe, title=title, note=note)
     with complete(out):
         proved, solved = counted(line.line for line in made.proved)
         spent = "ρ" if made.ledger.zcdp else "ε"
@@ -90,10 +132,3 @@ def _files(given: Mapping[str, Any]) -> list[Path]:
     """The files that a command reads: a folder that holds one is not replaced."""
     named = [given.get(name) for name in ("table", "regions", "groups", "database")]
     return [Path(name) for name in named if name and "://" not in name and Path(name).exists()]
-
-
-def with_options(command: Callable[..., Any], *options: Callable[..., Any]) -> Callable[..., Any]:
-    """A command with these options, in this order, before its own."""
-    for option in reversed(options):
-        command = option(command)
-    return command

@@ -54,40 +54,25 @@ def _named(name: str, database: str | None) -> Any:
     return Database(database, table=name)
 
 
-def with_regions(command: Callable[..., Any], groups: bool = False) -> Callable[..., Any]:
-    """A table of all regions, in one of the forms people have; and what becomes of rows outside them."""
-    lost, place = (
-        ("region, or a missing group,", "a region, or a group,") if groups else ("region", "a region")
-    )
-    options = (
-        click.option("--regions", metavar="TABLE",
-                     help="Table of all regions: the regions there are. Without it, those seen in the data "
-                          "are, which makes them public. One of the next three says how to read it."),
-        click.option("--region-levels", metavar="COLUMNS",
-                     help="With --regions: a column a level, from coarse to fine, such as state,county."),
-        click.option("--region-parents", metavar="CHILD,PARENT[,LEVEL]",
-                     help="With --regions: a row a region, its name and the region it lies in (none at the "
+def region_flags() -> list[click.Option]:
+    """A table of all regions, in one of the forms that people have."""
+    from hierdp.mechanisms.shared_options import ALL_REGIONS
+
+    return [
+        click.Option(["--regions"], metavar="TABLE",
+                     help=f"{ALL_REGIONS} One of the next three flags says how to read TABLE."),
+        click.Option(["--region-levels"], metavar="COLUMNS",
+                     help="With --regions: a column for each level, from coarse to fine, such as "
+                          "state,county."),
+        click.Option(["--region-parents"], metavar="CHILD,PARENT[,LEVEL]",
+                     help="With --regions: a row for each region, with its name, its parent (none at the "
                           "top), and perhaps the name of its level."),
-        click.option("--region-codes", metavar="COLUMN",
+        click.Option(["--region-codes"], metavar="COLUMN",
                      help="With --regions and --prefixes: the column of codes of the finest regions."),
-        click.option("--prefixes", metavar="NAME=LENGTH,…",
+        click.Option(["--prefixes"], metavar="NAME=LENGTH,…",
                      help="Levels by prefixes of a code, from coarse to fine: state=2,county=5 for codes "
                           "such as 06037. Without --regions, of the codes in the data."),
-        click.option("--unknown", metavar="NAME",
-                     help=f"Put rows with a missing or unknown {lost} into {place} of this name. Without it "
-                          "they are an error; they are never dropped."),
-    )  # fmt: skip
-    for option in reversed(options):
-        command = option(command)
-    return command
-
-
-with_groups = click.option("--groups", metavar="TABLE",
-                           help="Table of all groups, a row each, with the columns of --group and of the "
-                                "regions, which TABLE then needs not have. Public. Groups without a row in "
-                                "TABLE have size 0; without --groups, which groups are in TABLE becomes "
-                                "public.")  # fmt: skip
-"""For entities + groups + hierarchy, as Kuo et al. 2018 (§3) have it."""
+    ]  # fmt: skip
 
 
 def regions(given: Mapping[str, Any], root: str) -> Any:
@@ -136,9 +121,9 @@ def levels_of(given: Mapping[str, Any], named: Sequence[str]) -> Sequence[str]:
     return Prefixes(named[0], lengths)
 
 
-def one_hierarchy(given: Mapping[str, Any]) -> dict[str, Any]:
+def hierarchy_of(given: Mapping[str, Any]) -> dict[str, Any]:
     """Where the regions of a table with one hierarchy are: in its own columns, or in --regions."""
-    groups = {} if given.get("groups") is None else {"groups": given["groups"]}
+    none = {"levels": None, "regions": None, "region": None, "root": None}
     if given["regions"] is None:
         for option in ("region_levels", "region_parents", "region_codes"):
             if given[option]:
@@ -157,7 +142,7 @@ def one_hierarchy(given: Mapping[str, Any]) -> dict[str, Any]:
             )
         else:
             levels = columns(given["levels"])
-        return {"levels": levels, "root": given["root"], **groups}
+        return {**none, "levels": levels, "root": given["root"]}
     if given["levels"] or not given["region"]:
         raise click.UsageError("with --regions, name the table's column by --region, and leave --levels out")
-    return {"regions": regions(given, given["root"]), "region": given["region"], **groups}
+    return {**none, "regions": regions(given, given["root"]), "region": given["region"]}

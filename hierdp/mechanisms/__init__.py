@@ -1,5 +1,5 @@
-"""The mechanisms: a package a paper, and the registry that lists them."""
+"""The mechanisms: a package each, and the registry that lists them."""
 
+from hierdp.mechanisms.description import Mechanism as Mechanism
+from hierdp.mechanisms.description import Method as Method
 from hierdp.mechanisms.registry import MECHANISMS as MECHANISMS
-from hierdp.mechanisms.registry import Mechanism as Mechanism
-from hierdp.mechanisms.registry import Method as Method

@@ -190,7 +190,8 @@ def test_a_check_loads_the_mechanism_of_its_release_alone(tmp_path, mechanism):
     )
     assert "All checks hold" in done.stdout, done.stderr
     found = set(done.stdout.splitlines()[-1].split())
-    assert {name for name, package in MECHANISMS.items() if package in found} == {mechanism}
+    inside = {one.rpartition(".")[0] for one in found}  # what describes a mechanism is loaded for the list
+    assert {name for name, package in MECHANISMS.items() if package in inside} == {mechanism}
     assert not found & {"solvers", "scipy.linalg", "ibis"}
 
 

@@ -1,5 +1,61 @@
 """Clustered histograms: AHP (Zhang et al. 2014), and the methods it is compared with."""
 
-from hierdp.mechanisms.clustering.mechanism import METHODS, clustering, from_table
+from __future__ import annotations
 
-__all__ = ["METHODS", "clustering", "from_table"]
+from typing import TYPE_CHECKING, Any
+
+from hierdp.mechanisms.description import Mechanism, Method, member
+from hierdp.mechanisms.words import PERSON
+
+if TYPE_CHECKING:
+    from hierdp.mechanisms.clustering.mechanism import METHODS, clustering, from_table
+
+__all__ = ["MECHANISM", "METHODS", "clustering", "from_table"]
+
+ZHANG, XU = "Zhang et al. 2014", "Xu et al. 2012"
+
+HELP = """\
+A histogram by clusters of bins with like counts, each bin at its cluster's mean (ε-DP; AHP).
+
+TABLE is a Parquet or CSV file with a row a person, or with counts. One person more or less, in one
+bin, is protected. Which bins there are is public: choose them, and the options below, without
+looking at the data. Good where many bins have like counts, empty ones above all; for sums over
+ranges of bins see `hierdp release range-query`.
+
+Ages in years:
+  hierdp release clustering people.csv --numbers age=0:120 --epsilon 1 --out ages
+
+Check-ins on a map of 256 × 256 cells:
+  hierdp release clustering checkins.parquet --numbers x=-180:180:256 --numbers y=-90:90:256 \\
+      --epsilon 0.1 --out places
+
+Searches by word, all words being public:
+  hierdp release clustering searches.csv --names word --regions words.csv --region-levels word \\
+      --count searches --epsilon 0.5 --out words
+"""
+
+MECHANISM = Mechanism(
+    name="clustering",
+    module=__name__,
+    releases="a histogram, of one or more dimensions, by clusters of bins",
+    guarantee="ε-DP",
+    neighbours=PERSON,
+    methods=(
+        Method("AHP", "Clustering", f"{ZHANG}, §4.2"),
+        Method("AHP-empirical", "Clustering into so many", f"{ZHANG}, Alg. 2"),
+        Method("AHP-greedy", "none: the greedy rule", f"{ZHANG}, Alg. 3"),
+        Method("NF", "Segmentation", f"{XU}, NoiseFirst"),
+        Method("SF", "none: boundaries by private choices", f"{XU}, StructureFirst"),
+        Method("PHP", "none: cuts by private choices", "Acs, Castelluccia & Chen 2012"),
+        Method("GS", "none: clusters of one size", "Kellaris & Papadopoulos 2013"),
+        Method("Laplace", "none: noise on every bin", "Dwork et al. 2006"),
+    ),
+    replay=f"{__name__}.replay",
+    audit=f"{__name__}.audit",
+    help=HELP,
+)
+
+
+def __getattr__(name: str) -> Any:
+    """Load the mechanism on first use; the registry needs the description alone."""
+    return member(__name__, name)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
 from hierdp.errors import InputError, listed
+from hierdp.mechanisms import shared_options as shared
 from hierdp.mechanisms.clustering.ahp import ahp
 from hierdp.mechanisms.clustering.ahp_rules import RULES
 from hierdp.mechanisms.clustering.grouping_smoothing import gs
@@ -16,13 +17,14 @@ from hierdp.mechanisms.clustering.noise_first import laplace, noise_first
 from hierdp.mechanisms.clustering.php import php
 from hierdp.mechanisms.clustering.published import Method, Published
 from hierdp.mechanisms.clustering.structure_first import structure_first
+from hierdp.mechanisms.option import Option, documented
 from hierdp.mechanisms.words import PERSON
 from hierdp.privacy.budget import Ledger, check_epsilon
 from hierdp.privacy.noise import ExactNoise, Noise, deviation_of
 from hierdp.record.release import Release
 from hierdp.tables import Axis as Regions
 from hierdp.tables import regions_from
-from hierdp.tables.binning import AxisOf, Histogram, checked_axes, histogram
+from hierdp.tables.binning import Histogram, checked_axes, histogram
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -119,27 +121,46 @@ def clustering(
     return Release(chosen.name, table, ledger, published.steps, settings)
 
 
+@documented
 def from_table(
     source: Any,
     *,
     epsilon: float,
     noise: Noise | None = None,
-    axes: Sequence[AxisOf],
-    count: str | None = None,
-    unknown: str | None = None,
-    clip: bool = False,
-    method: str = "AHP",
-    share: float | None = None,
-    eta: float | None = None,
-    clusters: int | None = None,
-    largest: int | None = None,
-    width: int | None = None,
+    axes: shared.Bins,
+    count: shared.Count = None,
+    unknown: shared.Unknown = None,
+    clip: shared.Clip = False,
+    method: Annotated[
+        str,
+        Option(
+            "AHP, AHP-greedy, AHP-empirical; or what it is compared with: NF, SF, PHP, GS, Laplace. See "
+            "`hierdp mechanisms`.",
+            "NAME",
+        ),
+    ] = "AHP",
+    share: Annotated[
+        float | None,
+        Option(
+            "Share of ε for finding clusters, between 0 and 1 (not of NF, Laplace); the rest is for their "
+            "counts. Default: AHP 0.7, others 0.5.",
+            "NUMBER",
+        ),
+    ] = None,
+    eta: Annotated[
+        float | None,
+        Option("AHP: noisy counts under η·ln(bins)/ε₁ are taken for 0. Default 0.35.", "NUMBER"),
+    ] = None,
+    clusters: Annotated[
+        int | None, Option("SF: how many clusters. Default: a tenth of the bins.", "NUMBER")
+    ] = None,
+    largest: Annotated[
+        int | None,
+        Option("SF: a count that no bin is known to exceed. Default: a noisy maximum, for ε/20.", "NUMBER"),
+    ] = None,
+    width: Annotated[int | None, Option("GS: bins of a cluster. Default: √bins.", "NUMBER")] = None,
 ) -> Release:
-    """Release a table's counts by bin: `hierdp.tables.binning.histogram`, then `clustering`.
-
-    `axes`, `count`, `unknown` and `clip` are those of `hierdp.tables.binning.histogram`, the others those of
-    `hierdp.mechanisms.clustering.clustering`; those that are None are the method's own.
-    """
+    """Release a table's counts by bin: `hierdp.tables.binning.histogram`, then `clustering`."""
     given = {"share": share, "eta": eta, "clusters": clusters, "largest": largest, "width": width}
     options = {name: value for name, value in given.items() if value is not None}
     checked(method, options)  # before the table, which may be large, is read

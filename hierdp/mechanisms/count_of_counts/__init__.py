@@ -1,11 +1,65 @@
 """Groups by size over a hierarchy, up to very large sizes: Kuo et al. 2018."""
 
-from hierdp.mechanisms.count_of_counts.mechanism import (
-    Measured,
-    count_of_counts,
-    from_table,
-    measure,
-    post_process,
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from hierdp.mechanisms.description import Mechanism, Method, member
+from hierdp.mechanisms.words import ENTITY
+
+if TYPE_CHECKING:
+    from hierdp.mechanisms.count_of_counts.mechanism import (
+        Measured,
+        count_of_counts,
+        from_table,
+        measure,
+        post_process,
+    )
+
+__all__ = ["MECHANISM", "Measured", "count_of_counts", "from_table", "measure", "post_process"]
+
+KUO = "Kuo et al. 2018"
+
+HELP = """\
+How many groups have each size, of sizes up to very large ones, in every region (ε-DP).
+
+TABLE is a Parquet or CSV file with a row an entity (a person, a trip), or with numbers of entities.
+One entity more or less in a group is protected. Which groups and regions there are is public,
+unless --group-budget protects the numbers of groups. Only sizes that occur in the release get a
+row, and errors are few entities moved from group to group (earth mover's distance). For small
+sizes, up to a few hundred, see also group-size, which is for errors in the counts themselves.
+
+Households and group quarters by size, the regions in the table's own columns:
+  hierdp release count-of-counts people.csv --levels state,county --group facility \\
+      --epsilon 1 --out released
+
+Taxis by trips, no bound known, all taxis with a trip:
+  hierdp release count-of-counts trips.parquet --levels borough,zone --group taxi --group zone \\
+      --size-budget 0.001 --no-empty-groups --epsilon 1 --out released
+"""
+
+MECHANISM = Mechanism(
+    name="count-of-counts",
+    module=__name__,
+    releases="how many groups have each size, sizes to 100,000 and beyond, in every region",
+    guarantee="ε-DP",
+    neighbours=f"{ENTITY}; or --group-budget",
+    methods=(
+        Method("Hc", "Isotonic (L1), GroupMatching, Merging", f"{KUO}, §4.3, Alg. 1"),
+        Method("Hc2", "Isotonic (L2), GroupMatching, Merging", f"{KUO}, §4.3, Alg. 1"),
+        Method("Hg", "Isotonic (L2), GroupMatching, Merging", f"{KUO}, §4.2, Alg. 1"),
+        Method("Hg1", "Isotonic (L1), GroupMatching, Merging", f"{KUO}, §4.2, Alg. 1"),
+        Method("Hc x Hg x Hc", "one method a level", f"{KUO}, §6.2"),
+        Method("bottom-up", "Isotonic (L1)", f"{KUO}, §6.2.2"),
+        Method("naive", "FixedSum in squares, GroupMatching, Merging", f"{KUO}, §4.1"),
+    ),
+    replay=f"{__name__}.replay",
+    audit=f"{__name__}.audit",
+    released_as="(bottom-up )?(naive|Hc2?|Hg1?)( × (naive|Hc2?|Hg1?))*",
+    help=HELP,
 )
 
-__all__ = ["Measured", "count_of_counts", "from_table", "measure", "post_process"]
+
+def __getattr__(name: str) -> Any:
+    """Load the mechanism on first use; the registry needs the description alone."""
+    return member(__name__, name)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.size_runs import Runs, SizeRuns, resized
 from hierdp.errors import InputError
 from hierdp.execution import progress
+from hierdp.mechanisms import shared_options as shared
 from hierdp.mechanisms.count_of_counts.at_once import at_once
 from hierdp.mechanisms.count_of_counts.estimates import Region, Sizes, estimates, numbers_of
 from hierdp.mechanisms.count_of_counts.plan import (
@@ -30,6 +31,7 @@ from hierdp.mechanisms.count_of_counts.plan import (
 )
 from hierdp.mechanisms.count_of_counts.private import private_groups, private_size
 from hierdp.mechanisms.count_of_counts.top_down import bottom_up, top_down
+from hierdp.mechanisms.option import Option, documented
 from hierdp.mechanisms.words import ENTITY
 from hierdp.privacy.budget import Ledger, Spend, check_epsilon
 from hierdp.privacy.noise import ExactNoise, Noise, announce
@@ -48,32 +50,79 @@ PRIVATE_GROUPS = (
 )
 
 
+@documented
 def from_table(
     source: Any,
     *,
     epsilon: float,
     noise: Noise | None = None,
-    group: Sequence[str],
-    groups: Any = None,
-    entities: str | None = None,
-    levels: Sequence[str] | None = None,
-    regions: Hierarchy | None = None,
-    region: str | None = None,
-    root: str = "all",
-    unknown: str | None = None,
-    method: str = "Hc",
-    merge: Literal["weighted", "plain", "at once"] = "weighted",
-    max_size: int = MAX_SIZE,
-    smallest: int = 0,
-    size_budget: float | None = None,
-    group_budget: float | None = None,
-    shares: Sequence[float] | None = None,
+    group: shared.Group,
+    groups: shared.Groups = None,
+    entities: shared.Entities = None,
+    levels: shared.Levels = None,
+    regions: shared.Regions = None,
+    region: shared.Region = None,
+    root: shared.Root = "all",
+    unknown: shared.UnknownOrNoGroup = None,
+    method: Annotated[
+        str,
+        Option(
+            "What is measured: Hc (best where sizes are dense), Hg (better where few large sizes occur; "
+            "draws noise for every group), Hc2, Hg1, naive; or one a level, the root's first: "
+            '"Hg x Hc x Hc". "bottom-up": the finest level alone.',
+            "NAMES",
+        ),
+    ] = "Hc",
+    merge: Annotated[
+        Literal["weighted", "plain", "at once"],
+        Option(
+            "How two levels' estimates of a group's size become one: weighted by inverse variance, or by "
+            "their plain average. On three levels also all at once: nearest to all estimates, often "
+            "better above the finest level."
+        ),
+    ] = "weighted",
+    max_size: Annotated[
+        int,
+        Option(
+            "Larger groups count as of this size. Choose it without looking at the data, and rather too "
+            "large: it costs little accuracy. It costs time: Hc draws exact noise for every size up to it in "
+            "every region, some 100,000 numbers a second on two cores. With the default bound 200 regions "
+            "take minutes.",
+            "NUMBER",
+        ),
+    ] = MAX_SIZE,
+    smallest: Annotated[
+        int,
+        Option(
+            "It is public that every group has at least one entity: no size 0 is released.",
+            flag="--no-empty-groups",
+            value=1,
+        ),
+    ] = 0,
+    size_budget: Annotated[
+        float | None,
+        Option(
+            "In place of `max_size`: the part of ε that estimates it; little is enough, such as 0.001 for a "
+            "bound some 7,000 too high.",
+            "NUMBER",
+            above=0,
+            instead_of="max_size",
+        ),
+    ] = None,
+    group_budget: Annotated[
+        float | None,
+        Option("The part of ε for the numbers of groups, where these are not public.", "NUMBER", above=0),
+    ] = None,
+    shares: Annotated[
+        Sequence[float] | None,
+        Option(
+            "What a level has of the rest of ε, in proportion; once a level, the root first. Default: even.",
+            "NUMBER",
+            flag="--share",
+        ),
+    ] = None,
 ) -> Release:
-    """Release a table's groups by size: `hierdp.tables.runs.group_runs`, then `count_of_counts`.
-
-    Where the table holds what is said as to `hierdp.tables.group_sizes`; `method` and what follows it as to
-    `hierdp.mechanisms.count_of_counts.plan.plan_of`.
-    """
+    """Release a table's groups by size: `hierdp.tables.runs.group_runs`, then `count_of_counts`."""
     names = _level_names(levels, regions)
     options: dict[str, Any] = {
         "merge": merge,

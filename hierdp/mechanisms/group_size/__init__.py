@@ -1,6 +1,63 @@
-"""Group sizes over a hierarchy: the mechanisms of Fioretto & Van Hentenryck 2019."""
+"""Groups by size over a hierarchy: the mechanisms of Fioretto & Van Hentenryck 2019."""
 
-from hierdp.mechanisms.group_size.mechanism import from_table, group_size, m_c_dp, measure, noisy_of
-from hierdp.mechanisms.group_size.repairs import post_process
+from __future__ import annotations
 
-__all__ = ["from_table", "group_size", "m_c_dp", "measure", "noisy_of", "post_process"]
+from typing import TYPE_CHECKING, Any
+
+from hierdp.mechanisms.description import Mechanism, Method, member
+from hierdp.mechanisms.words import ENTITY
+
+if TYPE_CHECKING:
+    from hierdp.mechanisms.group_size.mechanism import from_table, group_size, m_c_dp, measure, noisy_of
+    from hierdp.mechanisms.group_size.repairs import post_process
+
+__all__ = ["MECHANISM", "from_table", "group_size", "m_c_dp", "measure", "noisy_of", "post_process"]
+
+FIORETTO = "Fioretto & Van Hentenryck 2019"
+
+HELP = """\
+How many groups have each size, in every region (ε-DP; M_c^dp unless --method says otherwise).
+
+TABLE is a Parquet or CSV file, or a table of --database, with a row an entity (a person, a trip),
+or with numbers of entities. One entity more or less in a group is protected. Which groups and
+regions there are is public: without --groups, the groups with a row in TABLE become public. In
+the result, the last size means "this size or more".
+
+Households by size, the regions in the table's own columns:
+  hierdp release group-size people.csv --levels state,county --group household \\
+      --max-size 20 --epsilon 1 --out released
+
+Taxis by trips, with a table of all zones:
+  hierdp release group-size trips.parquet --regions zones.csv --region-levels borough,zone \\
+      --region pickup_zone --group taxi --group pickup_zone --max-size 1000 --epsilon 0.5 --out released
+
+People in a database, with tables of all households, empty ones too, and of all counties by their codes:
+  hierdp release group-size people --database postgresql://ann@db.example/census \\
+      --groups households --group household_id --region fips --regions counties --region-codes fips \\
+      --prefixes state=2,county=5 --max-size 20 --epsilon 1 --out released
+"""
+
+MECHANISM = Mechanism(
+    name="group-size",
+    module=__name__,
+    releases="how many groups have each size, in every region",
+    guarantee="ε-DP",
+    neighbours=ENTITY,
+    methods=(
+        Method("M_c^dp", "Isotonic, HierarchyQIP", f"{FIORETTO}, Alg. 1"),
+        Method("M_c", "CumulativeQIP", f"{FIORETTO}, Fig. 7"),
+        Method("M_c^r", "CumulativeQIP, relaxed and rounded", f"{FIORETTO}, §9"),
+        Method("M_H^dp", "HierarchyQIP", f"{FIORETTO}, §7"),
+        Method("M_H", "HierarchyQIP", f"{FIORETTO}, Fig. 3"),
+        Method("M_H^r", "HierarchyQIP, relaxed and rounded", f"{FIORETTO}, §5"),
+        Method("M_dp^OP", "CostTable, HierarchyQIP", f"{FIORETTO}, §6"),
+    ),
+    replay=f"{__name__}.replay",
+    audit=f"{__name__}.audit",
+    help=HELP,
+)
+
+
+def __getattr__(name: str) -> Any:
+    """Load the mechanism on first use; the registry needs the description alone."""
+    return member(__name__, name)

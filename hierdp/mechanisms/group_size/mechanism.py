@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.histogram import cumulative
+from hierdp.mechanisms import shared_options as shared
 from hierdp.mechanisms.group_size.repairs import METHODS, Method, paper_window, post_process
+from hierdp.mechanisms.option import Option, documented
 from hierdp.mechanisms.solver_options import SolverOptions, checked
 from hierdp.mechanisms.words import ENTITY
 from hierdp.metrics.group_sizes import constraint_violations
@@ -22,31 +24,42 @@ from hierdp.tables import GroupSizes, group_sizes, groups_from, regions_from
 from models.arithmetic.arrays import Ints
 
 
+@documented
 def from_table(
     source: Any,
     *,
     epsilon: float,
     noise: Noise | None = None,
-    group: Sequence[str],
-    groups: Any = None,
-    max_size: int,
-    entities: str | None = None,
-    levels: Sequence[str] | None = None,
-    regions: Hierarchy | None = None,
-    region: str | None = None,
-    root: str = "all",
-    unknown: str | None = None,
-    method: str = "M_c^dp",
-    backend: str | None = None,
-    time_limit: float | None = None,
-    window: int | None = None,
+    group: shared.Group,
+    groups: shared.Groups = None,
+    max_size: Annotated[
+        int,
+        Option("Larger groups count as of this size. Choose it without looking at the data.", "NUMBER"),
+    ],
+    entities: shared.Entities = None,
+    levels: shared.Levels = None,
+    regions: shared.Regions = None,
+    region: shared.Region = None,
+    root: shared.Root = "all",
+    unknown: shared.UnknownOrNoGroup = None,
+    method: Annotated[
+        str, Option("The mechanism, by its paper's name. See `hierdp mechanisms`.", "NAME")
+    ] = "M_c^dp",
+    backend: Annotated[
+        str | None,
+        Option(
+            "Solver of the methods that leave it open. Default: highs (M_H, M_c), cp-sat (M_dp^OP), fast "
+            "(M_c^r; M_H^r, with `window` clarabel). See `hierdp solvers`.",
+            "NAME",
+        ),
+    ] = None,
+    time_limit: shared.TimeLimit = None,
+    window: Annotated[
+        int | None,
+        Option("Truncate domains to noisy count ± this many. Default: none are.", "NUMBER", least=0),
+    ] = None,
 ) -> Release:
-    """Release a table's groups by size: `hierdp.tables.group_sizes`, then `group_size`.
-
-    Where the table holds what, and `max_size`, are said as to `hierdp.tables.group_sizes`; `method` as to
-    `hierdp.mechanisms.group_size.group_size`; what follows it is
-    `hierdp.mechanisms.solver_options.SolverOptions`.
-    """
+    """Release a table's groups by size: `hierdp.tables.group_sizes`, then `group_size`."""
     solver = SolverOptions(backend, time_limit, window)
     checked(method, solver, METHODS)  # before the table, which may be large, is read
     data = group_sizes(

@@ -2,24 +2,70 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from hierdp.mechanisms.range_query.mechanism import RangeRelease as RangeRelease
-    from hierdp.mechanisms.range_query.mechanism import from_table as from_table
-    from hierdp.mechanisms.range_query.mechanism import measure as measure
-    from hierdp.mechanisms.range_query.mechanism import post_process as post_process
-    from hierdp.mechanisms.range_query.mechanism import range_query as range_query
-    from hierdp.mechanisms.range_query.plan import METHODS as METHODS
-    from hierdp.mechanisms.range_query.plan import Method as Method
+from hierdp.mechanisms.description import Mechanism, Method, member
+from hierdp.mechanisms.words import PERSON
 
-__all__ = ["METHODS", "Method", "RangeRelease", "from_table", "measure", "post_process", "range_query"]
+if TYPE_CHECKING:
+    from hierdp.mechanisms.range_query.mechanism import (
+        RangeRelease,
+        from_table,
+        measure,
+        post_process,
+        range_query,
+    )
+    from hierdp.mechanisms.range_query.plan import METHODS
+
+__all__ = ["MECHANISM", "METHODS", "RangeRelease", "from_table", "measure", "post_process", "range_query"]
+
+QARDAJI = "Qardaji, Yang & Li 2013"
+INFERENCE = "ConstrainedInference or NonNegativeInference"
+COVER = "none: sums of noisy counts"
+
+HELP = """\
+A histogram that answers ranges, each with its standard error where that is known (ε-DP; H_b^c).
+
+TABLE is a Parquet or CSV file with a row a person, or with counts. One person more or less, in one
+bin, is protected. Which bins there are is public: choose them without looking at the data. Ask the
+release by `hierdp query`.
+
+Ages in years, and a question:
+  hierdp release range-query people.csv --numbers age=0:120 --epsilon 1 --out ages
+  hierdp query ages --range 18:65
+
+Check-ins by day and place, as a quadtree would ask them:
+  hierdp release range-query checkins.parquet --numbers x=-180:180:256 --numbers y=-90:90:256 \\
+      --method Quadtree --epsilon 0.5 --out places
+
+People by county, asked along the hierarchy of states and counties, in whole numbers:
+  hierdp release range-query people.csv --names state,county --method "H_tree^c" --repair whole \\
+      --epsilon 1 --out counties
+"""
+
+MECHANISM = Mechanism(
+    name="range-query",
+    module=__name__,
+    releases="a histogram, of one or more dimensions, that answers ranges, with standard errors",
+    guarantee="ε-DP",
+    neighbours=PERSON,
+    methods=(
+        Method("H_b^c", INFERENCE, QARDAJI),
+        Method("H_2^c", INFERENCE, "Hay et al. 2010"),
+        Method("H_tree^c", INFERENCE, QARDAJI),
+        Method("Quadtree", INFERENCE, "Cormode et al. 2012"),
+        Method("H_b", COVER, QARDAJI),
+        Method("H_2", COVER, QARDAJI),
+        Method("H_tree", COVER, QARDAJI),
+        Method("Flat", COVER, QARDAJI),
+        Method("Wavelet", "none: noise on Haar coefficients", "Xiao, Wang & Gehrke 2011 (Privelet)"),
+    ),
+    replay=f"{__name__}.replay",
+    audit=f"{__name__}.audit",
+    help=HELP,
+)
 
 
 def __getattr__(name: str) -> Any:
-    """Load on first use: a release answers queries without what made it."""
-    if name in __all__:
-        part = "plan" if name in ("METHODS", "Method") else "mechanism"
-        return getattr(importlib.import_module(f"{__name__}.{part}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    """Load the mechanism on first use; the registry needs the description alone."""
+    return member(__name__, name)

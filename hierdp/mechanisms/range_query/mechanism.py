@@ -10,14 +10,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from hierdp.counts.axes import Names
 from hierdp.counts.boxes import BoxTree
+from hierdp.mechanisms import shared_options as shared
+from hierdp.mechanisms.option import Option, documented
 from hierdp.mechanisms.range_query.answers import Answers, Consistent, Covering, RangeAnswers
+from hierdp.mechanisms.range_query.plan import METHODS as METHODS
 from hierdp.mechanisms.range_query.plan import Plan, chosen, plan_of
 from hierdp.mechanisms.range_query.repairs import Repaired, repaired
 from hierdp.mechanisms.range_query.table import LEAST_SQUARES, answers_of, bin_table, told, tree_table
@@ -29,7 +32,7 @@ from hierdp.record.release import Release
 from hierdp.record.step import Solving, Step
 from hierdp.tables import Axis as Regions
 from hierdp.tables import regions_from
-from hierdp.tables.binning import AxisOf, Histogram, checked_axes, histogram
+from hierdp.tables.binning import Histogram, checked_axes, histogram
 from models.arithmetic.arrays import Ints
 
 NO_NOISE = 1e-200
@@ -61,25 +64,49 @@ class RangeRelease(Release):
         return self.answers.box(low, high)
 
 
+@documented
 def from_table(
     source: Any,
     *,
     epsilon: float,
     noise: Noise | None = None,
-    axes: Sequence[AxisOf],
-    count: str | None = None,
-    unknown: str | None = None,
-    clip: bool = False,
-    method: str = "H_b^c",
-    branching: int | None = None,
-    budget: str | Sequence[float] | None = None,
-    repair: str | None = None,
+    axes: shared.Bins,
+    count: shared.Count = None,
+    unknown: shared.Unknown = None,
+    clip: shared.Clip = False,
+    method: Annotated[
+        str,
+        Option(
+            "H_b^c, H_b, H_2, H_2^c, Flat, Wavelet, Quadtree; H_tree or H_tree^c to measure the regions of a "
+            "hierarchy among the axes. See `hierdp mechanisms`.",
+            "NAME",
+        ),
+    ] = "H_b^c",
+    branching: Annotated[
+        int | None,
+        Option(
+            "Of H_b and H_b^c, along each dimension. Default: the best for so many bins.", "NUMBER", least=2
+        ),
+    ] = None,
+    budget: Annotated[
+        str | Sequence[float] | None,
+        Option(
+            "Split of ε over the levels: equal (default for one dimension), geometric (for more) or "
+            "optimized; or shares of the levels, from the top (on the command line by --share).",
+            "NAME",
+            form="name or shares",
+        ),
+    ] = None,
+    repair: Annotated[
+        str | None,
+        Option(
+            "Of consistent methods (^c and Quadtree): least squares (default), non-negative, or whole (and "
+            "non-negative). Only least squares has standard errors.",
+            "NAME",
+        ),
+    ] = None,
 ) -> RangeRelease:
-    """Release a table's counts by bin: `hierdp.tables.binning.histogram`, then `range_query`.
-
-    `axes`, `count`, `unknown` and `clip` are those of `hierdp.tables.binning.histogram`, the others those of
-    `hierdp.mechanisms.range_query.range_query`.
-    """
+    """Release a table's counts by bin: `hierdp.tables.binning.histogram`, then `range_query`."""
     chosen(method, branching=branching, budget=budget, repair=repair)  # before the table is read
     axes = checked_axes(axes)
     data = histogram(source, axes, count, unknown, clip)

@@ -1,15 +1,23 @@
 """Counts along hierarchies, released level by level from the top, and what they are compared with."""
 
-from hierdp.mechanisms.top_down.levels import Level, refinements
-from hierdp.mechanisms.top_down.mechanism import from_table, inf_tda, loss_of, top_down, true_table
-from hierdp.mechanisms.top_down.repairs import METHODS, Method
-from hierdp.mechanisms.top_down.unit import ONE_TRIP, Unit
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from hierdp.mechanisms.description import Mechanism, Method, member
+from hierdp.mechanisms.words import TRIP
+
+if TYPE_CHECKING:
+    from hierdp.mechanisms.top_down.levels import Level, refinements
+    from hierdp.mechanisms.top_down.mechanism import from_table, inf_tda, loss_of, top_down, true_table
+    from hierdp.mechanisms.top_down.repairs import METHODS
+    from hierdp.mechanisms.top_down.unit import ONE_TRIP, Unit
 
 __all__ = [
+    "MECHANISM",
     "METHODS",
     "ONE_TRIP",
     "Level",
-    "Method",
     "Unit",
     "from_table",
     "inf_tda",
@@ -18,3 +26,45 @@ __all__ = [
     "top_down",
     "true_table",
 ]
+
+BONINSEGNA = "Boninsegna & Silvestri 2025"
+
+HELP = """\
+Counts along hierarchies, such as trips from origin to destination (InfTDA, (ε, δ)-DP).
+
+TABLE is a Parquet or CSV file with a row a trip, or with counts. One trip in place of another is
+protected; for a person with several, say --trips. The regions are public, and so is the total
+unless --unbounded.
+
+Commuters, both ends by state and county:
+  hierdp release top-down commuting.parquet --axis origin=o_state,o_county \\
+      --axis destination=d_state,d_county --count workers --epsilon 1 --delta 1e-8 --out released
+
+Taxi rides by zone and hour, up to 20 of a passenger, who may be in the table or not:
+  hierdp release top-down rides.csv --axis pickup=borough,zone --axis time=daypart,hour \\
+      --trips 20 --unbounded --epsilon 1 --delta 1e-8 --out released
+"""
+
+MECHANISM = Mechanism(
+    name="top-down",
+    module=__name__,
+    releases="origin/destination counts, or any counts along hierarchies",
+    guarantee="(ε, δ)-DP by zCDP",
+    neighbours=f"{TRIP}; or --trips, --unbounded",
+    methods=(
+        Method("InfTDA", "Chebyshev", f"{BONINSEGNA}, Alg. 1"),
+        Method("TDA_inf", "Chebyshev, by a solver", f"{BONINSEGNA}, §5"),
+        Method("TDA_L2", "FixedSum in squares: relaxed, rounded", f"{BONINSEGNA}, §5"),
+        Method("TDA", "FixedSum in squares: relaxed, controlled rounding", f"{BONINSEGNA}, footnote 7"),
+        Method("VanillaGauss", "none: noise on all possible cells", f"{BONINSEGNA}, Theorem 6"),
+        Method("SH", "none: noisy positive counts over a threshold", f"{BONINSEGNA}, Theorem 8", "(ε, δ)-DP"),
+    ),
+    replay=f"{__name__}.replay",
+    audit=f"{__name__}.audit",
+    help=HELP,
+)
+
+
+def __getattr__(name: str) -> Any:
+    """Load the mechanism on first use; the registry needs the description alone."""
+    return member(__name__, name)

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
 import numpy as np
 
 from hierdp.errors import InputError
+from hierdp.mechanisms import shared_options as shared
+from hierdp.mechanisms.option import Option, documented
 from hierdp.mechanisms.solver_options import SolverOptions, checked
 from hierdp.mechanisms.top_down.levels import (
     Children,
@@ -48,30 +50,72 @@ MOST_CELLS = 20_000_000
 """Possible finest cells that VanillaGauss takes: exact noise on so many takes minutes."""
 
 
+@documented
 def from_table(
     source: Any,
     *,
     epsilon: float,
-    delta: float,
+    delta: Annotated[
+        float, Option("The δ of (ε, δ)-DP: far below 1 / number of people, such as 1e-8.", "NUMBER")
+    ],
     noise: Noise | None = None,
-    axes: Mapping[str, AxisLike],
-    count: str | None = None,
-    unknown: str | None = None,
-    first: str | None = None,
-    method: str = "InfTDA",
-    trips: int = 1,
-    distinct: bool = False,
-    bounded: bool = True,
-    shares: Sequence[float] | None = None,
-    backend: str | None = None,
-    time_limit: float | None = None,
+    axes: Annotated[
+        Mapping[str, AxisLike],
+        Option(
+            "The axes by name, such as origin and destination: of each the columns of its levels, from "
+            "coarse to fine, or (hierarchy, column).",
+            form="axes",
+        ),
+    ],
+    count: shared.Count = None,
+    unknown: shared.Unknown = None,
+    first: Annotated[str | None, Option("The axis refined first. Default: the last one.", "NAME")] = None,
+    method: Annotated[
+        str,
+        Option(
+            "InfTDA, or what it is compared with: TDA_inf, TDA_L2, TDA, VanillaGauss, SH. See "
+            "`hierdp mechanisms`.",
+            "NAME",
+        ),
+    ] = "InfTDA",
+    trips: Annotated[
+        int,
+        Option(
+            "Trips of one person in the table, to protect them all; where neighbours are unbounded, at most "
+            "so many. Noise grows with it.",
+            "NUMBER",
+            least=1,
+        ),
+    ] = 1,
+    distinct: Annotated[
+        bool,
+        Option(
+            "With `trips`: one person's trips all go to different places of the table. Less noise, but not "
+            "with `unknown`, whose cells many places share. Say so only if it is so."
+        ),
+    ] = False,
+    bounded: Annotated[
+        bool,
+        Option(
+            "Protect, too, whether a person is in the table at all: then the total is noisy, not public.",
+            flag="--unbounded",
+        ),
+    ] = True,
+    shares: Annotated[
+        Sequence[float] | None,
+        Option(
+            "Budget of a level in proportion; once a level, from the top (where neighbours are unbounded, "
+            "the total first). Default: even.",
+            "NUMBER",
+            flag="--share",
+        ),
+    ] = None,
+    backend: Annotated[
+        str | None, Option("Solver of TDA_inf, TDA_L2 or TDA; see `hierdp solvers`.", "NAME")
+    ] = None,
+    time_limit: shared.TimeLimit = None,
 ) -> Release:
-    """Release a table's counts along hierarchies: `hierdp.tables.flows`, then `top_down`.
-
-    `axes`, `count` and `unknown` are those of `hierdp.tables.flows`; `trips`, `distinct` and `bounded` those
-    of `hierdp.mechanisms.top_down.unit.Unit`; `backend` and `time_limit` of
-    `hierdp.mechanisms.solver_options.SolverOptions`; the others of `hierdp.mechanisms.top_down.top_down`.
-    """
+    """Release a table's counts along hierarchies: `hierdp.tables.flows`, then `top_down`."""
     solver, unit = SolverOptions(backend, time_limit), Unit(trips, distinct, bounded)
     checked(method, solver, METHODS)  # before the table, which may be large, is read
     check_delta(delta)

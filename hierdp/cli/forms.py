@@ -1,0 +1,146 @@
+"""From the declared options of a mechanism to flags, and from what was given back to keywords."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from hierdp.cli.axes import axes_of, axis_flags, bin_flags, bins_of
+from hierdp.cli.common import columns, number
+from hierdp.cli.sources import hierarchy_of, region_flags
+from hierdp.mechanisms.option import Keyword
+
+
+@dataclass(frozen=True)
+class Form:
+    """How the command line spells a keyword that is neither one text or number nor a list of these.
+
+    Attributes
+    ----------
+    flags : callable
+        From the keyword and its help to its flags.
+    read : callable
+        From the keyword and the values of all flags to keywords with values; None leaves one out.
+    """
+
+    flags: Callable[[Keyword, str], Sequence[click.Option]]
+    read: Callable[[Keyword, Mapping[str, Any]], Mapping[str, Any]]
+
+
+def flags_of(keywords: Mapping[str, Keyword]) -> list[click.Option]:
+    """The flags of a mechanism's keywords, in their order."""
+    found: list[click.Option] = []
+    for keyword in keywords.values():
+        text = _with_flags(keyword.option.help, keywords)
+        form = FORMS.get(keyword.option.form)
+        found += form.flags(keyword, text) if form else [_flag(keyword, text)]
+    return found
+
+
+def arguments_of(
+    keywords: Mapping[str, Keyword],
+    given: Mapping[str, Any],
+    source_of: Callable[[str], ParameterSource | None],
+) -> dict[str, Any]:
+    """The keywords that were given on the command line, with their values.
+
+    Parameters
+    ----------
+    keywords : mapping
+    given : mapping
+        The values of all flags.
+    source_of : callable
+        Where a flag's value comes from: defaults are left to the mechanism.
+    """
+    found: dict[str, Any] = {}
+    for name, keyword in keywords.items():
+        form = FORMS.get(keyword.option.form)
+        if form:
+            found |= form.read(keyword, given)
+        elif source_of(name) is not ParameterSource.DEFAULT and name not in found:
+            value = keyword.set_by_flag
+            found[name] = given[name] if value is None else value
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _flag(keyword: Keyword, text: str) -> click.Option:
+    """One flag for one keyword, by its type."""
+    names = [keyword.flag, keyword.name]
+    if keyword.set_by_flag is not None:
+        return click.Option(names, is_flag=True, help=text)
+    several = keyword.each is not None
+    if keyword.each is str:
+        text += " Repeat it for several."
+    default = {} if keyword.required else {"default": keyword.default}
+    return click.Option(
+        names,
+        type=_type(keyword),
+        metavar=None if keyword.choices else keyword.option.metavar,
+        required=keyword.required,
+        multiple=several,
+        show_default=bool(default) and keyword.default is not None,
+        help=text,
+        **default,
+    )
+
+
+class Number(click.ParamType[Any]):
+    """A number; another text is left for the mechanism to refuse, in the words of Python's users."""
+
+    name = "number"
+
+    def convert(self, value: Any, *_: Any) -> Any:
+        """From a text."""
+        return number(value)
+
+
+def _type(keyword: Keyword) -> click.ParamType[Any]:
+    option, kind = keyword.option, keyword.each or keyword.type
+    if keyword.choices:
+        return click.Choice(keyword.choices)
+    if kind not in (int, float):
+        return click.STRING
+    if option.least is option.above is option.most is None:
+        return click.INT if kind is int else click.FLOAT if keyword.each else Number()
+    low = option.least if option.above is None else option.above
+    ranged = click.IntRange if kind is int else click.FloatRange
+    return ranged(low, option.most, min_open=option.above is not None)  # type: ignore[arg-type]
+
+
+def _with_flags(text: str, keywords: Mapping[str, Keyword]) -> str:
+    """Flags in place of keywords in backticks."""
+    return re.sub(r"`(\w+)`", lambda one: keywords[one[1]].flag if one[1] in keywords else one[0], text)
+
+
+def _columns(keyword: Keyword, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    text = given[keyword.name]
+    return {keyword.name: None if text is None else columns(text)}
+
+
+def _name_or_shares(keyword: Keyword, text: str) -> list[click.Option]:
+    shares = f"In place of {keyword.flag}: the budget of a level in proportion; once a level, from the top."
+    return [
+        click.Option([keyword.flag, keyword.name], metavar=keyword.option.metavar, help=text),
+        click.Option(["--share", "shares"], type=float, multiple=True, metavar="NUMBER", help=shares),
+    ]
+
+
+def _which_of_both(keyword: Keyword, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    if given[keyword.name] is not None and given["shares"]:
+        raise click.UsageError(f"give {keyword.flag} or --share, not both")
+    return {keyword.name: given["shares"] or given[keyword.name]}
+
+
+FORMS: dict[str | None, Form] = {
+    "columns": Form(lambda keyword, text: [_flag(replace(keyword, type=str), text)], _columns),
+    "regions": Form(lambda *_: region_flags(), lambda _, given: hierarchy_of(given)),
+    "axes": Form(lambda *_: axis_flags(), lambda keyword, given: {keyword.name: axes_of(given)}),
+    "bins": Form(lambda *_: bin_flags(), lambda keyword, given: {keyword.name: bins_of(given)}),
+    "name or shares": Form(_name_or_shares, _which_of_both),
+}
+"""By the `form` of an `Option`."""

@@ -1,0 +1,108 @@
+"""What a mechanism says of itself: light, so that all mechanisms can be listed without loading one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from hierdp.privacy.loss import Loss
+
+if TYPE_CHECKING:
+    from hierdp.mechanisms.checking import Checking
+    from hierdp.record.case import Case
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method of a mechanism: its name, the models that it solves, and its source."""
+
+    name: str
+    models: str
+    source: str
+    guarantee: str | None = None
+    """Where it differs from the mechanism's."""
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """A kind of release. Its package has one, named ``MECHANISM``.
+
+    Attributes
+    ----------
+    name : str
+        As `hierdp release` and `hierdp.release` take it.
+    module : str
+        Its ``from_table(source, *, epsilon, noise, …)`` makes the release, and declares the options in its
+        signature (`hierdp.mechanisms.option`). It is loaded when it is first used.
+    releases, guarantee, neighbours : str
+        What it publishes, what it promises, and which tables are neighbours.
+    methods : tuple of Method
+    replay : str, optional
+        The module whose ``CHECKING`` is what `hierdp check` asks of its releases; loaded for these only.
+        None: their budgets and tables are not checked against the mechanism.
+    released_as : str, optional
+        A regular expression of the names that its releases carry. Default: the names of its methods.
+    audit : str, optional
+        The module whose ``CASES`` `hierdp audit` runs.
+    help : str
+        For `hierdp release NAME --help`: a sentence, what a user needs to know, and examples, whose commands
+        are indented.
+    """
+
+    name: str
+    module: str
+    releases: str
+    guarantee: str
+    neighbours: str
+    methods: tuple[Method, ...]
+    replay: str | None = None
+    released_as: str | None = None
+    audit: str | None = None
+    help: str = ""
+
+    @property
+    def checking(self) -> Checking | None:
+        """What `hierdp check` asks of its releases, if it says."""
+        if self.replay is None:
+            return None
+        found: Checking = import_module(self.replay).CHECKING
+        return found
+
+    @property
+    def cases(self) -> tuple[Case, ...]:
+        """What `hierdp audit` runs."""
+        found: tuple[Case, ...] = () if self.audit is None else import_module(self.audit).CASES
+        return found
+
+    def released(self, name: str) -> bool:
+        """Whether its releases may carry that name."""
+        if self.released_as is not None:
+            return re.fullmatch(self.released_as, name) is not None
+        return any(name == method.name for method in self.methods)
+
+    @property
+    def from_table(self) -> Callable[..., Any]:
+        """The function that makes the release."""
+        function: Callable[..., Any] = import_module(self.module).from_table
+        return function
+
+    def loss(self, epsilon: float, options: Mapping[str, Any]) -> Loss:
+        """The most that a release with these options costs; ε where the module has no ``loss_of``."""
+        own = getattr(import_module(self.module), "loss_of", None)
+        return Loss(epsilon) if own is None else own(epsilon=epsilon, **options)
+
+
+def member(package: str, name: str) -> Any:
+    """What a mechanism's package takes from its module ``mechanism``, loaded on first use.
+
+    Raises
+    ------
+    AttributeError
+        If the package does not list the name in ``__all__``.
+    """
+    if name not in import_module(package).__all__:
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+    return getattr(import_module(f"{package}.mechanism"), name)

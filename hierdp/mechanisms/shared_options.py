@@ -1,0 +1,95 @@
+"""Options that several mechanisms have, each declared once: types for the keywords of ``from_table``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from hierdp.counts.hierarchy import Hierarchy
+from hierdp.mechanisms.option import Option
+from hierdp.tables.binning import AxisOf
+
+ALL_REGIONS = "All regions there are. Without it, those seen in the data are, which makes them public."
+
+# Where a table with one hierarchy has what.
+
+Group = Annotated[
+    Sequence[str],
+    Option("Column that names a row's group (household, taxi); several if they do so together.", "COLUMN"),
+]
+Groups = Annotated[
+    Any,
+    Option(
+        "Table of all groups, a row each, with the columns of `group` and of the regions, which the table "
+        "itself then need not have. Public. Groups without a row in the table have size 0. Without `groups`, "
+        "which groups are in the table becomes public.",
+        "TABLE",
+    ),
+]
+Entities = Annotated[
+    str | None,
+    Option("Column with numbers of entities. Default: each row is one entity.", "COLUMN"),
+]
+Levels = Annotated[
+    Sequence[str] | None,
+    Option("The table's columns of regions, from coarse to fine: state,county.", "COLUMNS", form="columns"),
+]
+Regions = Annotated[Hierarchy | None, Option(ALL_REGIONS, form="regions")]
+Region = Annotated[
+    str | None,
+    Option(
+        "With `regions` (or --prefixes): the table's column of the finest region.",
+        "COLUMN",
+    ),
+]
+Root = Annotated[str, Option("Name of the region above all others.", "NAME")]
+
+# Rows that have no region.
+
+Unknown = Annotated[
+    str | None,
+    Option(
+        "Put rows with a missing or unknown region into a region of this name. Without it they are an error; "
+        "they are never dropped.",
+        "NAME",
+    ),
+]
+UnknownOrNoGroup = Annotated[
+    str | None,
+    Option(
+        "Put rows with a missing or unknown region, or a missing group, into a region, or a group, of this "
+        "name. Without it they are an error; they are never dropped.",
+        "NAME",
+    ),
+]
+
+# Histograms.
+
+Bins = Annotated[
+    Sequence[AxisOf],
+    Option(
+        "The columns to divide into bins, an axis each: `hierdp.Numbers`, `hierdp.Dates`, or a name and the "
+        "columns of the levels of a hierarchy, or a name and (hierarchy, column).",
+        form="bins",
+    ),
+]
+Count = Annotated[str | None, Option("Column with counts. Default: each row counts one.", "COLUMN")]
+Clip = Annotated[
+    bool,
+    Option(
+        "Count numbers and dates outside the bins in the first or the last bin. Without this option they "
+        "are an error."
+    ),
+]
+
+# How to solve what a method leaves open.
+
+TimeLimit = Annotated[
+    float | None,
+    Option(
+        "Seconds for each step, all its solves together. When they are over, nothing is released.",
+        "SECONDS",
+        above=0,
+        most=1e9,
+    ),
+]
