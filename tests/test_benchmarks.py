@@ -196,7 +196,7 @@ def test_marked_places_are_filled(tmp_path):
         headline.table("other", tmp_path)
 
 
-def test_curves_are_drawn_and_told(tmp_path):
+def test_curves_are_drawn_and_described(tmp_path):
     rows = pd.DataFrame(ROWS)
     growth_report.draw(rows, tmp_path / "growth.png", 20.0)
     assert (tmp_path / "growth.png").stat().st_size > 10_000

@@ -109,7 +109,7 @@ def aside(tmp_path, monkeypatch):
     quick(PAGES, slow=lambda page: page.stem not in ("certificate", "first-release")),
     ids=lambda page: page.stem,
 )
-def test_what_a_page_shows_is_so(page):
+def test_the_outputs_on_a_page_are_correct(page):
     evaluate(page)
 
 
@@ -144,7 +144,7 @@ def rows(page, *columns):
     return found
 
 
-def test_the_choice_rests_on_what_was_measured():
+def test_the_choice_page_quotes_measured_values():
     columns = ("BU Hc", "TD Hc", "TD Hg", "at once", "$M_c^{dp}$")
     told, measured = rows("guide/choose.md", *columns), rows("which-wins-where.md", *columns)
     assert told
@@ -169,7 +169,7 @@ def test_every_public_name_is_in_the_reference():
         "```console\n$ true\n$ hierdp --version\nhierdp, version none\n```\n",
     ],
 )
-def test_a_page_that_is_wrong_is_found_out(block, tmp_path):
+def test_a_wrong_page_is_detected(block, tmp_path):
     page = tmp_path / "page.md"
     page.write_text(block)
     with pytest.raises((AssertionError, Exception)) as wrong:

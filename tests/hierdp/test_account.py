@@ -247,7 +247,7 @@ def test_check_knows_the_account_entry(opened, tmp_path):
     assert "'account' has 'left', which no release has" in found["manifest"].why
 
 
-def test_what_fails_after_the_charge_stays_charged(opened, monkeypatch):
+def test_a_failure_after_the_charge_stays_charged(opened, monkeypatch):
     account = opened()
 
     def geometric(*_):

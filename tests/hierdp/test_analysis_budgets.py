@@ -63,7 +63,7 @@ def test_a_level_that_no_query_uses_gets_nothing():
 
 
 @pytest.mark.parametrize(("n", "b", "d"), [(256, 2, 1), (256, 16, 1), (1000, 10, 1), (64, 8, 2), (20, 3, 2)])
-def test_the_iteration_never_loses_and_ends_where_no_level_would_gain(n, b, d):
+def test_the_iteration_never_increases_the_variance_and_ends_at_a_kkt_point(n, b, d):
     queries = Regular.ranges(n, d)
     h = height(n, b)
     last = queries.consistent(b, budgets.noise_variance(budgets.equal(1.0, h)))
@@ -135,7 +135,7 @@ def test_algorithm_1_as_printed_has_the_wrong_noise():
     ("n", "b", "printed"),
     [(16, 16, 12.00), (32, 32, 22.67), (64, 8, 36.79), (256, 16, 78.86), (1024, 32, 163.88)],
 )
-def test_algorithm_2_mended_gives_what_the_paper_prints_for_complete_trees(n, b, printed):
+def test_algorithm_2_corrected_gives_the_printed_values_for_complete_trees(n, b, printed):
     shares = budgets.equal(1.0, height(n, b))
     assert algorithms.mean_variance(n, b, shares) == pytest.approx(printed, abs=0.005)
     assert algorithms.mean_variance_as_printed(n, b, shares) > 100 * printed

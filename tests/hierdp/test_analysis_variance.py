@@ -85,7 +85,7 @@ def test_a_tree_out_of_order_takes_any_query_but_no_ranges():
         ConsistentVariance(Tree([[0, 0], [0]]), 1.0).mean_over_ranges()
 
 
-def test_what_is_no_range_or_no_variance_is_refused():
+def test_invalid_ranges_and_variances_are_refused():
     noise = ConsistentVariance(range_tree(4, 2), 1.0)
     for start, stop in ((0, 0), (-1, 2), (3, 5), (2, 1)):
         with pytest.raises(ValueError, match="empty or not within"):
@@ -310,7 +310,7 @@ def test_levels_must_be_given_a_variance_each():
         Given(16, [0], [3]).consistent(4, [1.0])
 
 
-def test_given_queries_that_are_none():
+def test_invalid_given_queries_are_refused():
     for start, stop, says in (
         ([], [], "at least one"), ([0, 1], [2], "same shape"), ([0.5], [2.0], "must be an integer"),
         ([3], [3], r"range 0 is \[3, 3\)"), ([0, -1], [1, 2], r"range 1 is \[-1, 2\)"), ([0], [9], "0 … 7"),

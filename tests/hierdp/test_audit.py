@@ -54,7 +54,7 @@ def test_bounds_of_a_probability_are_those_of_clopper_and_pearson(runs, miss):
 
 
 @pytest.mark.parametrize("delta", [0.0, 0.01])
-def test_the_least_epsilon_is_just_enough(delta):
+def test_the_least_epsilon_is_sufficient_and_minimal(delta):
     for p, q in np.random.default_rng(0).random((200, 2)):
         epsilon = float(least_epsilon(p, q, delta))
         assert epsilon >= 0
@@ -114,7 +114,7 @@ def test_an_event_is_a_threshold_on_a_sum_of_what_is_released():
     assert str(Event((over,) * 5, False)) == "2·a -b ≥ 3, 2·a -b ≥ 3, 2·a -b ≥ 3, … (5 in all)"
 
 
-def test_what_moves_is_known_from_the_tables_without_noise():
+def test_differences_are_found_by_running_without_noise():
     truths = {"a": 3.0, "b": 1.0, "n[x]": 2.0}, {"a": 5.0, "b": 1.0, "m": 4.0}
     moved = moves(truths)
     assert moved == {"a": (3.0, 5.0), "m": (0.0, 4.0), "n[x]": (2.0, 0.0)}
@@ -137,7 +137,7 @@ def test_columns_are_events_of_their_own():
     assert not list(all_over({}))
 
 
-def test_a_known_event_is_chosen_where_it_tells_most():
+def test_a_known_event_is_chosen_if_it_gives_the_best_bound():
     """Two coins, each right three times in four: neither alone, nor their sum, tells as much as both."""
     rng = np.random.default_rng(0)
 
@@ -209,7 +209,7 @@ def plain(make, change="", tables=(0, 1), claim=1.0, delta=0.0):
 
 
 @pytest.mark.slow
-def test_the_runs_that_choose_have_no_say_in_the_bound():
+def test_the_runs_that_choose_the_event_do_not_bound_its_loss():
     """What tells nothing of the table is found to lose something as rarely as the confidence has it."""
     dull = [plain(lambda _, rng: rng.normal(size=8), str(i)) for i in range(80)]
     found = [next(audit([case], 40, 0.8, np.random.default_rng)) for case in dull]
@@ -288,7 +288,7 @@ HALF = [
     ("mechanism", "method", "change", "runs"),
     quick(HALF, slow=lambda case: case[1] != "Laplace"),
 )
-def test_half_the_noise_is_caught(mechanism, method, change, runs):
+def test_half_the_noise_is_detected(mechanism, method, change, runs):
     case = case_of(mechanism, method, change)
     assert caught(case, runs, Half)
     assert not caught(case, 100, SimulatedNoise)
@@ -338,7 +338,7 @@ def test_one_noise_for_two_nodes_is_caught(mechanism, method):
 
 
 @pytest.mark.slow
-def test_one_seed_for_all_regions_is_caught():
+def test_one_seed_for_all_regions_is_detected():
     """As the published numbers of Kuo et al. 2018 had it: regions that are alike come out alike."""
     case = case_of("count-of-counts", "bottom-up")
     drawn = iter(range(10**6))
@@ -389,7 +389,7 @@ def true_total(released, true):
     ],
     ids=["zeros", "near", "zeros of clusters", "total"],
 )
-def test_a_repair_that_peeks_is_caught(case, mend, runs):
+def test_a_repair_that_uses_true_counts_is_detected(case, mend, runs):
     assert caught(peeking(case, mend), runs, SimulatedNoise)
     assert not caught(case, runs, SimulatedNoise)
 
@@ -404,7 +404,7 @@ def test_every_mechanism_is_audited():
 
 
 @pytest.mark.slow
-def test_all_of_ours_stay_under_their_claims():
+def test_no_bound_of_a_shipped_mechanism_exceeds_its_claim():
     found = list(audit(CASES, 10, 0.999))
     assert not [line.case.name for line in found if line.over]
     assert {line.claim.delta for line in found} == {0.0, 0.01}
@@ -494,7 +494,7 @@ def test_bad_parameters(runs, confidence, words):
 # --- the command -----------------------------------------------------------------------------------------
 
 
-def test_the_command_says_what_was_found_and_what_that_is_worth():
+def test_the_command_prints_findings_and_what_they_prove():
     done = CliRunner().invoke(main, ["audit", "Laplace", "Flat", "--runs", "20"])
     assert done.exit_code == 0, done.output
     assert done.output.count("under the claim") == 5
@@ -531,7 +531,7 @@ def test_the_command_fails_where_a_bound_exceeds_the_claim(monkeypatch):
     assert "MORE THAN CLAIMED" in done.output
 
 
-def test_the_command_names_what_there_is():
+def test_the_command_lists_the_known_mechanisms():
     done = CliRunner().invoke(main, ["audit", "Lapace"])
     assert done.exit_code == 2
     assert "unknown mechanism 'Lapace'" in done.output

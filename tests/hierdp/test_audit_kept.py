@@ -58,7 +58,7 @@ def facts(found):
 
 
 @pytest.mark.slow
-def test_what_is_kept_is_what_was_found(tmp_path):
+def test_saved_findings_equal_the_originals(tmp_path):
     """To the last digit, and nothing is run again."""
     out, made = tmp_path / "a.parquet", []
     expected = facts(audit(SOME, 100, seed=3))
@@ -86,7 +86,7 @@ def test_an_event_is_kept_in_full(tmp_path, swapped):
     assert list(pd.read_parquet(out)["over"]) == [True]
 
 
-def test_the_file_says_what_was_found_to_whoever_reads_it(tmp_path):
+def test_the_file_of_findings_is_readable(tmp_path):
     out = tmp_path / "a.parquet"
     (line,) = audit(SOME[:1], RUNS, results=out)
     (row,) = pd.read_parquet(out).to_dict("records")
@@ -103,7 +103,7 @@ def test_the_file_says_what_was_found_to_whoever_reads_it(tmp_path):
     assert (row["claimed_epsilon"], row["epsilon"], row["over"]) == (2.0, line.epsilon, False)
 
 
-def test_an_audit_that_was_interrupted_goes_on(tmp_path):
+def test_an_interrupted_audit_continues(tmp_path):
     out, made = tmp_path / "a.parquet", []
 
     def stop(*_):
@@ -119,7 +119,7 @@ def test_an_audit_that_was_interrupted_goes_on(tmp_path):
     assert set(made) == {SOME[2].name}
 
 
-def test_each_finding_is_there_before_the_next_is_begun(tmp_path):
+def test_each_finding_is_saved_before_the_next_starts(tmp_path):
     out = tmp_path / "a.parquet"
     found = audit(SOME, RUNS, results=out)
     next(found)
@@ -177,7 +177,7 @@ def test_a_slow_case_is_known_by_the_runs_it_makes(tmp_path):
 
 
 @pytest.mark.parametrize("what", ["no Parquet", "another table"])
-def test_a_file_that_is_none_of_ours_is_left_alone(tmp_path, what):
+def test_other_files_are_not_changed(tmp_path, what):
     out = tmp_path / "mine.parquet"
     if what == "no Parquet":
         out.write_text("my notes")
@@ -194,7 +194,7 @@ def test_a_file_that_is_none_of_ours_is_left_alone(tmp_path, what):
     assert len(list(tmp_path.iterdir())) == 1
 
 
-def test_what_cannot_be_kept_is_said_before_it_is_run(tmp_path):
+def test_findings_that_cannot_be_saved_are_refused_before_they_run(tmp_path):
     with pytest.raises(InputError, match="does not exist; create it first"):
         audit(SOME, RUNS, results=tmp_path / "none" / "a.parquet")
     with pytest.raises(InputError, match="cannot be saved, because it has no name"):
@@ -264,7 +264,7 @@ def test_an_interrupt_leaves_what_was_found_on_the_screen(tmp_path):
     assert len(pd.read_parquet(out)) == 2
 
 
-def test_a_fault_that_was_kept_is_a_fault(tmp_path, monkeypatch):
+def test_a_saved_fault_counts_for_the_exit_status(tmp_path, monkeypatch):
     """The exit status is that of all findings, not of those made now."""
     case, out = SOME[0], tmp_path / "a.parquet"
 

@@ -116,7 +116,7 @@ def test_the_truth_is_the_best_answer_that_a_certificate_proves():
 
 
 @pytest.mark.usefixtures("stops")
-def test_a_backends_word_is_no_proof(monkeypatch):
+def test_a_backends_claim_is_not_a_proof(monkeypatch):
     lie = Solution("highs", "1", "optimal", solve(STUCK).x, 62, 62)
     real = solve
     monkeypatch.setattr(verdicts, "solve", lambda m, b="fast", *a: lie if b == "highs" else real(m, b, *a))
@@ -328,7 +328,7 @@ def test_no_solve_begins_after_its_minutes(tmp_path):
     assert runs.missing(some(), runs.Settings(), out, ["fast"]) == 0
 
 
-def test_a_file_that_is_no_result_is_left_alone(tmp_path):
+def test_a_file_without_results_is_not_changed(tmp_path):
     other = tmp_path / "r.parquet"
     pd.DataFrame({"a": [1]}).to_parquet(other)
     before = other.read_bytes()

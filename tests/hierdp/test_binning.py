@@ -126,7 +126,7 @@ JANUARY = Dates("v", "2013-01-01", "2013-02-01")
         ([], Numbers("v", 0, 10), "the table has no rows"),
     ],
 )  # fmt: skip
-def test_what_has_no_bin_is_refused_by_row(values, axis, message):
+def test_values_outside_the_bins_are_refused_by_row(values, axis, message):
     with pytest.raises(InputError, match=message):
         histogram(pd.DataFrame({"v": values}), [axis])
 
@@ -176,7 +176,7 @@ def test_counts_are_checked():
         (lambda: Histogram(np.array(3), ()), "the axes have"),
     ],
 )
-def test_bins_that_cannot_be_are_refused(make, message):
+def test_invalid_bins_are_refused(make, message):
     with pytest.raises(InputError, match=message):
         make()
 

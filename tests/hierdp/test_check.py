@@ -497,7 +497,7 @@ REPORT_CHANGES = {
 
 
 @pytest.mark.parametrize("name", REPORT_CHANGES)
-def test_a_report_that_the_rest_does_not_give_is_caught(sizes, tmp_path, name):
+def test_a_report_that_differs_from_the_release_is_detected(sizes, tmp_path, name):
     folder = shutil.copytree(sizes, tmp_path / "out")
     REPORT_CHANGES[name](folder)
     seal.seal(folder)
@@ -525,7 +525,7 @@ def test_a_name_in_the_sums_reaches_no_other_folder(sizes, tmp_path):
 
 
 @pytest.mark.parametrize("wrong", ["", " ", "3f2a", "0" * 63, "0" * 65, "x" * 64])
-def test_a_fingerprint_that_is_none(sizes, wrong):
+def test_an_invalid_fingerprint_is_refused(sizes, wrong):
     with pytest.raises(InputError, match="not 64 hexadecimal digits"):
         check(sizes, wrong)
     done = run("check", sizes, "--fingerprint", wrong)
@@ -533,7 +533,7 @@ def test_a_fingerprint_that_is_none(sizes, wrong):
     assert "not 64 hexadecimal digits" in " ".join(done.output.split())
 
 
-def test_a_fingerprint_but_for_its_end(sizes):
+def test_a_truncated_fingerprint_is_refused(sizes):
     fingerprint = seal.digest(sizes / seal.SUMS)
     other = fingerprint[:-1] + ("0" if fingerprint[-1] != "0" else "1")
     assert verdicts(sizes, f" {fingerprint.upper()} ")["fingerprint"] == HOLDS

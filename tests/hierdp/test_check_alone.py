@@ -85,7 +85,7 @@ def test_a_release_without_witnesses_is_read_and_never_called_false(tmp_path, me
         )
 
 
-def test_a_witness_left_out_of_a_release_of_today_is_a_fault(tmp_path):
+def test_a_missing_witness_in_a_new_release_is_a_fault(tmp_path):
     """Else one could take it away, and say that there was none."""
     for mechanism, options in ALL:
         folder = released(mechanism, tmp_path / "out", SimulatedNoise(4), **options)

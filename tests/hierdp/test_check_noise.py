@@ -178,7 +178,7 @@ def claim(manifest, factor):
 
 
 @pytest.mark.parametrize("kind", quick(KINDS, every=3))
-def test_a_scale_that_cannot_be_is_all_that_fails(tmp_path, kind):
+def test_only_an_impossible_scale_fails(tmp_path, kind):
     mechanism, options = KINDS[kind]
     made = release(PEOPLE, mechanism, epsilon=1, noise=SimulatedNoise(4), **options)
     folder = made.write(tmp_path / "out")
@@ -222,6 +222,6 @@ def test_a_source_of_too_little_noise_is_found(tmp_path, mechanism, options):
         assert {line.verdict for line in check(folder) if line.check == "noise"} == {verdict}
 
 
-def test_no_noise_to_speak_of_is_no_fault(tmp_path):
+def test_negligible_noise_is_not_a_fault(tmp_path):
     made = release(PEOPLE, "group-size", epsilon=1e4, noise=SimulatedNoise(4), **SIZES)
     assert FAILS not in {line.verdict for line in check(made.write(tmp_path / "out", report=False))}

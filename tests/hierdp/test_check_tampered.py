@@ -236,7 +236,7 @@ def test_a_changed_table_of_cells(made, tmp_path, change, why):
     assert why in line.why
 
 
-def test_a_step_that_unpacks_to_more_than_any(made, monkeypatch):
+def test_a_step_that_unpacks_to_too_much_is_refused(made, monkeypatch):
     monkeypatch.setattr(proofs, "MOST_BYTES", 0)
     monkeypatch.setattr(proofs, "MOST_OF_A_VARIABLE", 1)
     (line,) = [line for line in check(made["group-size", 5]) if line.check == "certificates"]
@@ -330,7 +330,7 @@ TIED = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", quick(TIED, every=6))
-def test_a_table_that_its_steps_do_not_give(tmp_path, name):
+def test_a_table_that_differs_from_its_steps_is_detected(tmp_path, name):
     mechanism, options, change = TIED[name]
     options = {key: value for key, value in options.items() if value is not None}
     folder = released(mechanism, tmp_path / "out", SimulatedNoise(7), **options)
@@ -711,7 +711,7 @@ OTHERS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", quick(OTHERS, every=6))
-def test_proofs_of_something_else(tmp_path, name):
+def test_proofs_of_another_release_are_detected(tmp_path, name):
     mechanism, options, change, caught_by = OTHERS[name]
     people = (
         pd.DataFrame({"x": [0, 0, 0, 1, 2, 5, 5, 6]}) if options.get("axes") == LABELS["axes"] else PEOPLE
@@ -729,7 +729,7 @@ def test_proofs_of_something_else(tmp_path, name):
 
 
 @pytest.mark.parametrize("what", quick(["pipe", "folder", "device", "nothing"]))
-def test_what_is_no_file_is_not_read(made, tmp_path, what):
+def test_special_files_are_not_read(made, tmp_path, what):
     folder = shutil.copytree(made["group-size", 5], tmp_path / "out")
     path = folder / "released.csv"
     path.unlink()
@@ -743,7 +743,7 @@ def test_what_is_no_file_is_not_read(made, tmp_path, what):
     assert "'released.csv': a release contains regular files only" in done.stdout
 
 
-def test_another_version_is_said(made, tmp_path):
+def test_another_version_is_reported(made, tmp_path):
     folder = shutil.copytree(made["group-size", 5], tmp_path / "out")
     change_manifest(folder, lambda manifest: manifest["versions"].update(hierdp="0.0.1"))
     seal.seal(folder)

@@ -154,7 +154,7 @@ def test_release_top_down(kind, tabled):
     assert "ρ = 0.0172053 spent" in done.output
 
 
-def test_no_noise_to_speak_of_gives_the_table():
+def test_negligible_noise_gives_the_true_table():
     """With an enormous ε the exact noise is 0: the whole way, from the file to the files, is right."""
     run(SIZES.replace("--epsilon 1", "--epsilon 1e6"))
     table = pd.read_csv("out/released.csv", keep_default_na=False)

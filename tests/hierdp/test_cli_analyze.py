@@ -38,7 +38,7 @@ def test_ranges_and_advice():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("given", [(), ("--range", "3:15", "--range", ":18", "--range", "5:20")])
-def test_the_options_told_release_what_was_promised(given, tmp_path, monkeypatch):
+def test_the_recommended_options_have_the_predicted_variance(given, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("people.csv").write_text("age\n" + "".join(f"{age}\n" for age in range(30)))
     assert run("32", "--epsilon", "0.01", *given, "--out", "told").exit_code == 0
@@ -57,7 +57,7 @@ def test_the_options_told_release_what_was_promised(given, tmp_path, monkeypatch
     assert {"SF"} <= unnamed <= {"SF", "H_b,o"}  # whose best shares may be 0
 
 
-def test_shares_of_nothing_are_not_told():
+def test_shares_of_zero_are_not_recommended():
     queries = Given(8, [0], [8])
     row = Row("H_b,o^c", 1.0, 2, 3, "optimized", np.array([0.0, 0.5, 0.5]))
     assert report.options(queries, row) == ""

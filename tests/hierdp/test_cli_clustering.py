@@ -86,7 +86,7 @@ def test_every_method_by_name(method):
         ("--epsilon 0", "epsilon is 0.0"),
     ],
 )
-def test_mistakes_are_told_and_nothing_is_written(more, message):
+def test_mistakes_are_reported_and_nothing_is_written(more, message):
     done = run(f"{AGES} {more}")
     assert done.exit_code == 2
     assert message in done.output

@@ -36,7 +36,7 @@ def test_a_line_a_backend_and_a_column_a_model(capsys):
     ]
 
 
-def test_what_failed_is_told_with_its_reason(capsys):
+def test_failures_are_shown_with_their_reason(capsys):
     rows = [
         row(backend="fast"),
         row("zone", backend="osqp", verdict="failed", status="numerical", why="it ended inaccurate"),

@@ -147,7 +147,7 @@ def test_mistakes_are_explained_and_nothing_is_written(people, tmp_path, words, 
         (["--range", "25:20"], "20 comes before 25"),
     ],
 )
-def test_questions_that_make_no_sense_are_explained(people, tmp_path, words, message):
+def test_invalid_queries_are_explained(people, tmp_path, words, message):
     out = tmp_path / "ages"
     run("release", "range-query", people, "--numbers", "age=0:100:20", "--epsilon", 1, "--out", out)
     asked = run("query", out, *words)
@@ -194,7 +194,7 @@ def test_with_regions_names_are_one_column(people, tmp_path):
         ("age=0:120.5:7", None),
     ],
 )
-def test_bins_that_begin_between_whole_numbers_are_told_of(people, tmp_path, numbers, warned):
+def test_bins_that_begin_between_whole_numbers_cause_a_warning(people, tmp_path, numbers, warned):
     out = tmp_path / "out"
     told = ("--numbers", numbers, "--epsilon", 1, "--simulate", 1, "--out", out)
     for mechanism in ("range-query", "clustering"):
@@ -206,7 +206,7 @@ def test_bins_that_begin_between_whole_numbers_are_told_of(people, tmp_path, num
 
 
 @pytest.mark.parametrize("mechanism", ["range-query", "clustering", "top-down"])
-def test_help_tells_of_no_groups_where_there_are_none(mechanism):
+def test_help_without_groups_does_not_mention_groups(mechanism):
     said = run("release", mechanism, "--help").output
     assert "group" not in said.lower()
     assert "missing group" in " ".join(run("release", "group-size", "--help").output.split())

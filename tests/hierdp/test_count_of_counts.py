@@ -418,7 +418,7 @@ def test_a_table_is_released():
         ("Hc", {"smallest": 1}, "region '2-000' has an empty group"),
     ],
 )
-def test_what_cannot_be_is_refused_before_any_noise(method, options, says):
+def test_invalid_options_are_refused_before_any_noise(method, options, says):
     data = data_of([[0, 0], [0, 0, 1]], [(0, 0), (1, 2)])
     noise = Double()
     with pytest.raises(InputError, match=says):

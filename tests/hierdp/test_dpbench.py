@@ -20,7 +20,7 @@ def test_what_a_folder_holds(tmp_path):
     assert (found.dtype, found.tolist()) == (np.int64, [[1, 2]])
 
 
-def test_what_is_no_histogram_is_refused(tmp_path):
+def test_files_that_are_not_histograms_are_refused(tmp_path):
     with pytest.raises(InputError, match=r"HEPTH\.npy does not exist.*; get datafiles/ of the repository"):
         dpbench(tmp_path, "HEPTH")
     np.save(tmp_path / "half.npy", np.array([0.5]))

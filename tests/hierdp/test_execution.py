@@ -209,7 +209,7 @@ def test_each_worker_keeps_to_its_cores_and_leaves_ours_alone():
 
 
 @linux
-def test_a_system_that_forbids_it_is_no_obstacle():
+def test_core_affinity_may_be_forbidden_by_the_system():
     nowhere = [max(os.sched_getaffinity(0)) + 10_000]
     process, line = solver_process.started("hierdp.execution.processes:serve", nowhere)
     line.send(("task", tasks.square, (3,)))
@@ -471,7 +471,7 @@ def test_true_counts_do_not_travel(wire, method):
         ({"scheduler": "carrier://pigeon:1"}, "no Dask scheduler answers at 'carrier://pigeon:1'"),
     ],
 )
-def test_places_that_cannot_be(monkeypatch, place, message):
+def test_invalid_targets_are_refused(monkeypatch, place, message):
     pytest.importorskip("distributed")
     monkeypatch.setattr(cluster, "PATIENCE_SECONDS", 0.5)
     with pytest.raises(InputError, match=message), execution.using(**place):
@@ -564,7 +564,7 @@ def test_a_scheduler_without_workers(monkeypatch):
 
 
 @pytest.mark.slow
-def test_workers_do_not_outlive_who_started_them(tmp_path):
+def test_workers_end_with_the_process_that_started_them(tmp_path):
     import subprocess
 
     script = (

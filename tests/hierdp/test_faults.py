@@ -104,13 +104,13 @@ def test_a_release_refuses_a_solver_that_behaves_badly(way):
 )
 @pytest.mark.parametrize("way", quick(["lie well", "lie"]))
 @pytest.mark.usefixtures("bad")
-def test_no_method_takes_a_lie(job, way):
+def test_no_method_accepts_a_false_optimum(job, way):
     with pytest.raises(NotSolved):
         job(SolverOptions(f"told to {way}"))
 
 
 @pytest.mark.usefixtures("bad")
-def test_verify_tells_a_liar():
+def test_verify_detects_a_false_optimum():
     done = run_list(["verify", "Chebyshev", "Isotonic", "--backends", "told to lie well", "--size", "9"])
     assert done.exit_code == 1
     assert "DISAGREES" in done.output
@@ -121,7 +121,7 @@ def run_list(command):
     return CliRunner().invoke(main, command, prog_name="hierdp")
 
 
-def test_a_solver_does_not_outlive_who_asked():
+def test_a_solver_ends_with_the_process_that_started_it():
     script = (
         "import sys; from solvers import worker, process; from solvers.backends import table\n"
         "from tests.solvers.badly import told\n"
@@ -196,7 +196,7 @@ def test_the_message_of_a_full_disk():
     assert run(RELEASE).exit_code == 0
 
 
-def test_a_single_file_is_whole_or_not_there():
+def test_a_single_file_is_written_atomically():
     kept = Path("v.parquet")
     kept.write_text("from before")
 
@@ -455,7 +455,7 @@ def stopped_after(kept, cases, *about):
         stopped()
 
 
-def test_runs_go_on_where_they_were_stopped(tmp_path):
+def test_interrupted_runs_continue(tmp_path):
     noted, kept = tmp_path / "noted", tmp_path / "kept"
     noted.mkdir()
     cases = [(str(noted), x) for x in range(4)]
@@ -471,7 +471,7 @@ def test_runs_go_on_where_they_were_stopped(tmp_path):
 
 
 @pytest.mark.parametrize("other", ["settings", "source", "machine", "torn", "other run"])
-def test_what_was_kept_of_anything_else_is_done_again(tmp_path, monkeypatch, other):
+def test_saved_runs_of_other_settings_are_not_used(tmp_path, monkeypatch, other):
     noted, kept = tmp_path / "noted", tmp_path / "kept"
     noted.mkdir()
     case = [(str(noted), 1)]
@@ -490,7 +490,7 @@ def test_what_was_kept_of_anything_else_is_done_again(tmp_path, monkeypatch, oth
     assert len(names(noted)) == 2
 
 
-def test_kept_runs_survive_a_full_disk_and_strangers(tmp_path, monkeypatch):
+def test_saved_runs_survive_a_full_disk_and_other_files(tmp_path, monkeypatch):
     noted, kept = tmp_path / "noted", tmp_path / "kept"
     noted.mkdir()
 
@@ -515,7 +515,7 @@ def test_kept_runs_survive_a_full_disk_and_strangers(tmp_path, monkeypatch):
 VERIFY = "verify Chebyshev Isotonic --backends highs --instances 2 --size 5 --resume kept"
 
 
-def test_verify_goes_on(monkeypatch):
+def test_an_interrupted_verify_continues(monkeypatch):
     from hierdp.verification import verify as verification
 
     asked, good = [], verification.solve
@@ -549,7 +549,7 @@ def test_verify_goes_on(monkeypatch):
     assert not Path("kept").exists()
 
 
-def test_no_release_is_kept_or_resumed():
+def test_no_release_is_saved_or_resumed():
     """Two releases with exact noise differ, also within `keeping`, and nothing of them is kept."""
     from hierdp.front import release
 

@@ -313,7 +313,7 @@ def test_of_two_that_start_at_once_one_is_refused():
     assert names() == ["in.csv", "out"]
 
 
-def test_a_release_tells_the_fingerprint_of_what_it_wrote():
+def test_a_release_prints_the_fingerprint_of_its_files():
     done = CliRunner().invoke(main, [*RELEASE, "--out", "out"])
     assert f"Fingerprint: {seal.digest(Path('out', seal.SUMS))} " in done.output
 

@@ -79,7 +79,7 @@ def test_widths_that_do_not_fit(width):
 
 
 @pytest.mark.parametrize("share", [0, 1, -0.5, float("nan"), "much"])
-def test_shares_that_are_none(share):
+def test_invalid_shares_are_refused(share):
     noise = Double()
     with pytest.raises(InputError, match="share"):
         gs(np.zeros(5, np.int64), 1.0, noise, share=share)

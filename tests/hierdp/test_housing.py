@@ -85,7 +85,7 @@ def test_the_west_coast():
     assert west.hierarchy.tree.level_sizes.tolist() == [1, 3, 58 + 36 + 39]
 
 
-def test_what_cannot_be_is_refused():
+def test_invalid_arguments_are_refused():
     with pytest.raises(InputError, match="too few"):
         housing(0, 5_199)
     with pytest.raises(InputError, match="unknown state 'Cascadia'; choose from 'S01'"):

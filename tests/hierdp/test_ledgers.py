@@ -85,7 +85,7 @@ def test_no_release_exceeds_its_budget(case):
     assert case.release(1, Dear(1.0)).ledger.spends
 
 
-def test_nor_its_delta():
+def test_no_release_exceeds_its_delta():
     for case in CASES:
         if case.method == "SH":
             with pytest.raises(InputError, match="more than that of"):

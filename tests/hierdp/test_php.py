@@ -160,7 +160,7 @@ def test_too_little_to_spend(epsilon):
 
 
 @pytest.mark.parametrize("share", [0, 1, float("nan")])
-def test_shares_that_are_none(share):
+def test_invalid_shares_are_refused(share):
     told = Told()
     with pytest.raises(InputError, match="share"):
         php(np.arange(9), 1.0, told, share=share)

@@ -11,7 +11,7 @@ from hierdp.privacy import noise
 
 
 @pytest.mark.parametrize("terminal", [True, False])
-def test_compiling_is_told_once(monkeypatch, terminal):
+def test_the_compiler_message_is_printed_once(monkeypatch, terminal):
     monkeypatch.setattr(progress, "_watched", False)
     screen = Console(file=io.StringIO(), force_terminal=terminal)
     progress.show_on(screen)
@@ -45,14 +45,14 @@ def lines(monkeypatch):
     return run
 
 
-def test_slow_work_is_told_in_lines_in_ever_longer_intervals(lines):
+def test_slow_work_prints_lines_at_increasing_intervals(lines):
     told = lines(221, 2.6)
     assert told[0] == "noise: 1 of 221 done, about 19 minutes left"  # after the second of 221
     assert all(line.startswith("noise: ") and line.endswith(" left") for line in told)
     assert 8 <= len(told) <= 14
 
 
-def test_work_of_some_seconds_goes_without_a_line(lines):
+def test_work_of_a_few_seconds_prints_no_line(lines):
     assert lines(50, 0.1) == []
 
 
@@ -61,7 +61,7 @@ def test_work_inside_other_work_is_silent(lines):
     assert all(line.startswith("noise: ") for line in lines(100, 2.0, inner))
 
 
-def test_nothing_is_told_to_nobody(lines, monkeypatch):
+def test_nothing_is_printed_without_a_console(lines, monkeypatch):
     monkeypatch.setattr(progress, "_console", None)
     assert lines(50, 10.0) == []
 

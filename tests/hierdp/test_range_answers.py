@@ -172,7 +172,7 @@ def releases():
     yield range_query(line, 1.0, SimulatedNoise(4), "H_2^c", budget="geometric", repair="non-negative")
 
 
-def test_the_table_says_what_asking_each_row_does():
+def test_the_table_agrees_with_queries_for_each_row():
     for made in releases():
         axes = [axis.name for axis in made.answers.axes]
         low, high = (made.table[[f"{name}_{end}" for name in axes]].to_numpy() for end in ("first", "end"))
@@ -203,7 +203,7 @@ def test_a_written_release_answers_the_same(tmp_path):
             assert np.array_equal(back.range(*ends[..., 0]).estimate, theirs.estimate)
 
 
-def test_what_is_no_release_of_ranges_is_refused(tmp_path):
+def test_other_folders_than_range_releases_are_refused(tmp_path):
     with pytest.raises(InputError, match="is not a release: it has no"):
         read_answers(tmp_path)
     (tmp_path / "released.parquet").write_bytes(b"")
@@ -237,7 +237,7 @@ def test_shapes_of_questions():
         (0.0, 2.0, "bins are numbered by whole numbers"),
     ],
 )
-def test_questions_that_make_no_sense_are_refused(low, high, message):
+def test_invalid_queries_are_refused(low, high, message):
     made = range_query(Histogram.of(np.arange(6), "age"), 1.0, SimulatedNoise(0))
     with pytest.raises(InputError, match=message):
         made.range(low, high)

@@ -286,7 +286,7 @@ def test_coefficients_are_whole_and_invertible():
         assert max(np.abs(coefficients(unit)).sum() for unit in units) == sensitivity(shape)
 
 
-def test_through_the_front_door():
+def test_through_release():
     people = pd.DataFrame(
         {"age": [3, 17, 18, 64, 70], "state": ["B", "A", "A", "C", "B"], "n": [2, 1, 1, 1, 1]}
     )

@@ -90,7 +90,7 @@ def test_manifest_of_group_sizes(made):
     assert "not installed" not in versions.values()
 
 
-def test_a_manifest_tells_of_a_step_that_is_not_proved(made):
+def test_a_manifest_lists_a_step_that_is_not_proved(made):
     first, *others = made.steps
     solution = replace(first.solution, certificate=first.model.certificate([0, 9, 9]))
     manifest = replace(made, steps=(replace(first, solution=solution), *others)).manifest()
@@ -114,7 +114,7 @@ def test_manifest_of_flows():
     assert [s["model"] for s in manifest["solved"]] == ["Chebyshev"] * 3
 
 
-def test_the_front_door_says_where_regions_come_from():
+def test_release_records_where_regions_come_from():
     rows = pd.DataFrame({"s": ["A", "B"], "g": [1, 2]})
     seen = release(rows, "group-size", epsilon=1, levels=["s"], group=["g"], max_size=2)
     assert seen.taken_as_public["regions"] == "as seen in the data, which makes them public"
@@ -146,7 +146,7 @@ def test_the_front_door_says_where_regions_come_from():
         ("group-size", {"epsilon": "no"}, "epsilon must be a number"),
     ],
 )
-def test_the_front_door_refuses(mechanism, options, message):
+def test_release_refuses_bad_input(mechanism, options, message):
     rows = pd.DataFrame({"s": ["A"], "g": [1]})
     with pytest.raises(InputError, match=message):
         release(rows, mechanism, **{"epsilon": 1, **options})
@@ -305,7 +305,7 @@ def test_only_releases_are_overwritten(made, tmp_path):
     assert set(names(tmp_path / "empty")) == FILES
 
 
-def test_places_that_cannot_be(made, tmp_path):
+def test_invalid_targets_are_refused(made, tmp_path):
     (tmp_path / "file").write_text("")
     (tmp_path / "nowhere").symlink_to(tmp_path / "gone")
     for path, overwrite, message in (

@@ -231,7 +231,7 @@ def test_what_the_authors_spent():
     assert parts._published("random dense", "SH", 2.0) is None
 
 
-def test_what_has_no_run_is_said(made):
+def test_missing_runs_are_reported(made):
     (figure,) = (part for part in made.parts if part.name == "figure6")
     assert "stopped" not in " ".join(figure.texts)
     rows = pd.DataFrame({"data": ["a", "b"], "method": ["SH", "SH"], "epsilon": [1.0, 10.0]})

@@ -111,7 +111,7 @@ def test_with_one_seed_errors_add_up_and_without_it_they_do_not(data):
     assert means["independent", 0] < 0.5 * 28 * means["independent", 2]
 
 
-def test_the_published_rows_convict_themselves():
+def test_the_published_rows_imply_one_seed():
     """Bottom-up errors at the root: nearly as many times those of a leaf as there are leaves."""
     table = parts.coherence().set_index("data")
     assert (table.share > 0.9).all()
@@ -190,7 +190,7 @@ def test_runs_are_rows_of_one_measurement_each(data):
     assert rows.groupby(["method", "merging", "run"]).emd.sum().nunique() == 8
 
 
-def test_where_the_errors_are_adds_up(data):
+def test_errors_by_position_add_up(data):
     rows = experiments.by_rank(data, replace(TINY, runs=1), seed=0)
     assert set(rows.method) == {"Hc", "Hg"}
     assert rows.groupby("method").size().tolist() == [experiments.BINS] * 2

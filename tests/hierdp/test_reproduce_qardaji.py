@@ -80,7 +80,7 @@ def test_sampled_cells_are_corrected():
     assert np.std(means) == pytest.approx(error * 10, rel=0.2)  # 1,000 draws, not 100,000
 
 
-def test_algorithms_as_printed_beside_the_mended(frames):
+def test_algorithms_as_printed_and_corrected(frames):
     table = frames["algorithms"]
     complete = table[table.b**table.h == table.N]
     two = complete[complete.h == 2]

@@ -74,5 +74,5 @@ def test_repairs_are_compared_with_least_squares(made):
     assert sparse["non-negative"] < sparse[repairs.CLIPPED] < 1
 
 
-def test_nothing_is_made_of_nothing(tmp_path):
+def test_no_data_give_no_parts(tmp_path):
     assert curves.parts(TINY, tmp_path, 0) == []

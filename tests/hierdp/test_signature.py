@@ -77,7 +77,7 @@ def test_a_changed_signature_fails(signed, at):
         assert verdict(folder, public_key=public) == FAILS
 
 
-def test_who_changes_a_release_and_seals_it_anew_has_no_signature(signed):
+def test_a_resealed_release_has_no_valid_signature(signed):
     folder, public = signed
     (folder / "report.html").write_text("another report")
     seal.seal(folder)

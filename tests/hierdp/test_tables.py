@@ -509,7 +509,7 @@ def test_a_lazy_frame_of_polars_is_collected():
         read(frame.lazy().select("absent"))
 
 
-def test_what_is_no_table_at_all():
+def test_objects_that_are_not_tables_are_refused():
     with pytest.raises(InputError, match=r"cannot read a table from int: give a path, .* Database\(url, ta"):
         read(3)
 

@@ -378,7 +378,7 @@ ROWS = pd.DataFrame(
 COLUMNS = {"axes": {"origin": ["os", "oc"], "destination": ["d"]}, "count": "n"}
 
 
-def test_by_the_front_door():
+def test_through_release():
     asked = {"method": "TDA_L2", "backend": "clarabel", "trips": 2, "bounded": False, "shares": [1, 1, 1, 5]}
     made = release(
         ROWS, "top-down", epsilon=3, delta=DELTA, noise=SimulatedNoise(1), time_limit=600, **asked, **COLUMNS

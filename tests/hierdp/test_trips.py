@@ -132,7 +132,7 @@ def test_flows_are_pareto_of_index_1():
         (lambda: random_areas(fewest=5, most=4), "5 to 4 parts"),
     ],
 )
-def test_what_cannot_be_is_refused(wrong, said):
+def test_invalid_arguments_are_refused(wrong, said):
     with pytest.raises(InputError, match=said):
         wrong()
 

@@ -139,6 +139,6 @@ def test_the_noise_is_bounded_as_often_as_the_theorem_needs():
         (lambda: error_bound_by_nodes([1.0], [1, 2], 0.1), "1 scales for 2 levels"),
     ],
 )
-def test_what_cannot_be_is_refused(wrong, said):
+def test_invalid_arguments_are_refused(wrong, said):
     with pytest.raises(InputError, match=said):
         wrong()

@@ -119,7 +119,7 @@ def test_a_top_down_release():
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_a_lying_backend_disagrees(monkeypatch, tmp_path, claims, what):
+def test_a_backend_with_a_false_optimum_disagrees(monkeypatch, tmp_path, claims, what):
     lying(monkeypatch, "highs", **claims)
     found = verify(MODEL, backends=["highs", "cp-sat"])
     assert verdicts(found) == {"fast": "agrees", "highs": "DISAGREES", "cp-sat": "agrees"}, what
@@ -137,14 +137,14 @@ def test_a_lying_backend_disagrees(monkeypatch, tmp_path, claims, what):
     assert again.exit_code == 0
 
 
-def test_a_small_lie_about_whole_numbers_is_one(monkeypatch):
+def test_a_small_error_in_whole_numbers_is_a_disagreement(monkeypatch):
     """Whole objectives are compared as they are, however large: no relative tolerance."""
     model = Chebyshev([10**12, 0], total=0)
     lying(monkeypatch, "highs", objective=solve(model).objective + 1)
     assert not verify(model, backends=["highs"]).agree
 
 
-def test_a_lie_about_floats_beyond_the_tolerance(monkeypatch):
+def test_an_error_in_floats_beyond_the_tolerance_is_a_disagreement(monkeypatch):
     model = Isotonic([3.5, 1.25, 4.0])
     lying(monkeypatch, "highs", objective=float(solve(model).objective) * (1 + 1e-4))
     assert not verify(model, backends=["highs"]).agree
@@ -208,7 +208,7 @@ def test_claims_about_a_model_without_an_answer(monkeypatch, claims, verdict):
     assert verdicts(verify(model, backends=["highs"])) == {"fast": "agrees", "highs": verdict}
 
 
-def test_a_row_of_ones_own_is_a_backend_and_has_its_relaxations():
+def test_a_custom_row_is_a_backend_with_relaxations():
     mine = dataclasses.replace(find("clarabel"), name="mine")
     found = verify(Isotonic([3, 1, 4], integer=True), backends=[mine])
     assert {row.model for row in found.rows if row.backend == "mine"} == {"Isotonic", "Isotonic (relaxed)"}
@@ -241,7 +241,7 @@ def test_instances_are_drawn_as_their_names_tell():
             assert np.array_equal(model.noisy, kind.random(np.random.default_rng([3, size, i]), size).noisy)
 
 
-def test_just_the_instances_that_somebody_disagrees_on_are_kept(tmp_path):
+def test_instances_with_a_disagreement_are_saved_and_no_others(tmp_path):
     row = verify(MODEL, backends=[]).rows[0]
     wrong = dataclasses.replace(row, step="s", model="Isotonic (relaxed)", verdict="DISAGREES")
     found = verification.Verification((wrong, dataclasses.replace(row, step="t"), row))

@@ -248,7 +248,7 @@ def test_a_check_that_takes_longer_than_the_limit_is_asked_about(folder):
 
 
 @pytest.mark.parametrize("solved", [None, 3, [3], [{}], [{"variables": "x"}], [{"variables": 10**400}]])
-def test_a_manifest_of_nonsense_is_no_reason_to_refuse(solved):
+def test_a_nonsensical_manifest_is_not_refused_for_its_estimate(solved):
     refuse_to_take_long({"solved": solved}, 5, 10**9)
 
 
@@ -272,7 +272,7 @@ def test_a_directory_of_a_zip_file_is_measured(number):
 
 
 @pytest.mark.parametrize("what", ["file", "pipe", "folder", "link out", "many"])
-def test_what_no_release_has(folder, what):
+def test_entries_that_no_release_has_are_refused(folder, what):
     path = folder / "sizes" / "more.txt"
     why = "'more.txt': a release contains regular files only"
     if what == "file":

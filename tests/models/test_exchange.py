@@ -115,7 +115,7 @@ def test_wide_families_of_leaves_and_of_regions():
 
 @given(st.integers(0, 10**6))
 @settings(max_examples=60, deadline=None, derandomize=True)
-def test_layouts_keep_brothers_together_and_turn_back(seed):
+def test_layouts_keep_siblings_together_and_can_be_inverted(seed):
     rng = np.random.default_rng(seed)
     tree = Tree.random(rng, int(rng.integers(0, 5)), 5, ragged=bool(rng.random() < 0.5))
     order, first, degree, parent = layout_of(tree)

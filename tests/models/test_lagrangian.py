@@ -182,7 +182,7 @@ def test_costs_that_fall_for_ever_prove_nothing():
         assert lagrangian_bound(one(integer=whole), []) == 0
 
 
-def test_an_empty_domain_is_told():
+def test_an_empty_domain_is_reported():
     assert lagrangian_bound(one(lower=0.2, upper=0.8, integer=True), []) == INF
     assert lagrangian_bound(one(lower=1, upper=0), []) == INF
     table = Term("table", np.array([0]), 1, 3, (np.array([7, 8]),))
@@ -222,12 +222,12 @@ def test_many_denominators_are_rounded_down_a_little():
 
 
 @pytest.mark.parametrize("wrong", [[1, 2], [], [[1]], ["a"], [None], "one", [1j], None, [[1], [2, 3]], {}])
-def test_what_are_no_prices_is_said(wrong):
+def test_invalid_prices_are_reported(wrong):
     with pytest.raises(ValueError, match="prices must"):
         lagrangian_bound(one(rows=[row(0, 1)]), wrong)
 
 
-def test_malformed_programs_are_told():
+def test_malformed_programs_are_reported():
     at = np.array([0])
     with pytest.raises(ValueError, match="lower side of the program's blocks"):
         lagrangian_bound(one(lower=float("nan")), [])
@@ -259,7 +259,7 @@ def test_an_answer_is_judged_by_its_rows_its_cost_and_the_bound():
 
 
 @pytest.mark.parametrize("wrong", [[1], [[3, 1]], ["a", "b"], [np.nan, 1], [np.inf, 1], None])
-def test_what_is_no_answer_is_told(wrong):
+def test_invalid_answers_are_reported(wrong):
     with pytest.raises(ValueError, match="variable"):
         lagrangian_certificate(SimplexQP([5, 3], total=4).program(), wrong, [-4])
 

@@ -148,7 +148,7 @@ def test_the_price_proves_the_bound_whoever_adds_it_up():
                 assert min(cost(z, y, w) - price * sum(z) for z in choices) + price * total == proof.bound
 
 
-def test_costs_that_differ_in_the_last_digits_are_told_apart():
+def test_costs_that_differ_in_the_last_digits_are_distinguished():
     rng = np.random.default_rng(4)
     for scale in (1e-9, 1e-6, 1.0):
         y = 1000.5 + scale * rng.permutation(30)

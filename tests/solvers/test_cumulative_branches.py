@@ -132,7 +132,7 @@ def test_a_tree_of_cases_proves_what_one_set_of_prices_would():
         assert model.certificate(x, other).bound <= proof.bound
 
 
-def test_no_more_work_is_done_than_allowed_and_the_gap_is_told(monkeypatch):
+def test_the_work_limit_is_kept_and_the_gap_reported(monkeypatch):
     stated = []
     real = cumulative_branches._Lines.solve
     monkeypatch.setattr(

@@ -82,7 +82,7 @@ def test_what_has_no_duals_gets_no_better_bound_than_none():
     assert prove(nothing, [2]).bound is None
 
 
-def test_a_gap_that_no_price_closes_is_told():
+def test_a_gap_that_no_price_closes_is_reported():
     """Two coins of 2 make no 3: the relaxation pays half a coin."""
     rows = rows_of("sum", (1, 2), ([0, 0], [0, 1], [2, 3]), 4, INFINITY)
     program = Program("coins", [Block("v", (2,), 0, 5, True)], [rows], [Term("linear", np.arange(2), [3, 4])])

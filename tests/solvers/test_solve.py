@@ -105,7 +105,7 @@ def test_windows_infeasible_and_not(seed):
 
 
 @pytest.mark.parametrize("name", ["fast", "highs", "cp-sat", "pyomo:highs"])
-def test_infeasible_is_said(name):
+def test_infeasibility_is_reported(name):
     model = HierarchyQIP(Tree([[0, 0]]), [[9], [1], [1]], 9, window=1)
     solution = solve(model, name)
     assert solution.status == "infeasible"
@@ -124,7 +124,7 @@ def test_a_relaxation_is_a_bound_and_no_answer():
         assert "a bound, not an answer" in solution.message
 
 
-def test_unsupported_is_said_with_its_reason():
+def test_unsupported_problems_are_reported_with_a_reason():
     program = Isotonic([1, 2]).program()
     for solution, words in [
         (solve(Isotonic([1.5, 0.5]), "cp-sat"), "whole numbers only"),
@@ -198,7 +198,7 @@ def test_threads_must_be_positive():
         solve(Isotonic([1]), threads=0)
 
 
-def test_unknown_backends_are_met_with_the_names_there_are():
+def test_unknown_backends_cause_a_message_with_the_known_names():
     with pytest.raises(
         ValueError, match=r"there is no backend 'high'. Did you mean highs\? There are: fast, highs"
     ):
@@ -230,7 +230,7 @@ def test_two_rows_of_one_name_do_not_share_a_process():
         assert (found.backend, found.status, found.objective) == ("of one name", "optimal", 2)
 
 
-def test_a_missing_library_is_met_with_its_installation(monkeypatch):
+def test_a_missing_library_causes_a_message_on_its_installation(monkeypatch):
     def version(package):
         if package == "highspy":
             raise metadata.PackageNotFoundError(package)
@@ -298,7 +298,7 @@ class Session(session.Session):
 """
 
 
-def test_hanging_failing_and_lying_backends(tmp_path, monkeypatch):
+def test_hanging_failing_and_wrong_backends(tmp_path, monkeypatch):
     (tmp_path / "hanging_solver.py").write_text(HANGING)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setattr(worker, "GRACE_SECONDS", 0.5)

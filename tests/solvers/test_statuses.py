@@ -83,7 +83,7 @@ def told(monkeypatch):
         every=3,
     ),
 )
-def test_ends_that_nobody_wants(told, order, status, words):
+def test_unusual_statuses_are_mapped(told, order, status, words):
     found = told(order)
     assert (found.status, words in found.message) == (status, True), found
     assert (found.x is None) == (status != "feasible")
@@ -101,7 +101,7 @@ def test_a_claim_that_its_own_bound_does_not_bear_out(monkeypatch, bound, status
     assert status == "optimal" or "its own bound is lower" in found.message
 
 
-def test_a_backend_a_little_late_is_waited_for(told, monkeypatch):
+def test_a_backend_that_is_slightly_late_is_awaited(told, monkeypatch):
     monkeypatch.setattr(worker, "GRACE_SECONDS", 300)
     assert told("dawdle").status == "feasible"
 
