@@ -14,13 +14,13 @@ import argparse
 import time
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.fast_paths import interleaved
 from hierdp.mechanisms.clustering.ahp_rules import empirical, greedy
 from models import Clustering, Segmentation
+from models.arithmetic.kernels import kernel
 from models.arithmetic.run_costs import VECTORS, run_column, squares
 from models.witnesses.sorted_runs import minima
 from solvers import fast, solve
@@ -28,7 +28,7 @@ from solvers import fast, solve
 SCALE = 10.0
 
 
-@numba.njit(**VECTORS)  # type: ignore[untyped-decorator]
+@kernel(**VECTORS)
 def all_pairs(noise: float, sums: Any) -> Any:
     """Least costs by trying all last runs: O(n²)."""
     n = sums[0].size - 1
@@ -40,7 +40,7 @@ def all_pairs(noise: float, sums: Any) -> Any:
     return d
 
 
-@numba.njit(**VECTORS)  # type: ignore[untyped-decorator]
+@kernel(**VECTORS)
 def layer_by_layer(clusters: int, noise: float, sums: Any) -> float:
     """Least cost of so many clusters, a layer a cluster: O(k n log n)."""
     n = sums[0].size - 1
@@ -50,7 +50,7 @@ def layer_by_layer(clusters: int, noise: float, sums: Any) -> float:
         above = d
         d = np.full(n + 1, np.inf)
         minima(above, noise, 0.0, sums, r, n, r - 1, n - 1, costs, d)
-    return d[n]  # type: ignore[no-any-return]
+    return float(d[n])
 
 
 def sorted_noisy(rng: np.random.Generator, bins: int) -> NDArray[np.int64]:
@@ -124,7 +124,7 @@ def numbers(rng: np.random.Generator, runs: int, most: int) -> None:
             print(f"{bins:10,} {clusters:9,} {told}", flush=True)
 
 
-@numba.njit(**VECTORS)  # type: ignore[untyped-decorator]
+@kernel(**VECTORS)
 def every_place(most: int, sums: Any) -> Any:
     """The v-optimal program as Jagadish et al. (1998) state it: all last runs tried, O(n²k)."""
     n = sums[0].size - 1

@@ -13,6 +13,7 @@ import re
 import statistics
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -53,6 +54,11 @@ def counts(tree: Tree, sizes: int, epsilon: float, seed: int = 0) -> HierarchyQI
     return HierarchyQIP(tree, true, total)
 
 
+def of_nation(leaves: int, sizes: int, epsilon: float) -> HierarchyQIP:
+    """`counts` of a nation, whose tree is made only now."""
+    return counts(nation(leaves), sizes, epsilon)
+
+
 def shapes(most: int) -> Iterator[tuple[str, str, Callable[[], HierarchyQIP]]]:
     """``(family, name, instance)`` of every measurement of up to so many variables."""
     for leaves, sizes in (
@@ -61,11 +67,7 @@ def shapes(most: int) -> Iterator[tuple[str, str, Callable[[], HierarchyQIP]]]:
     ):  # fmt: skip
         family = "more leaves" if sizes <= 1_000 else "more sizes"
         if leaves * sizes <= most:
-            yield (
-                family,
-                f"{leaves:,} leaves × {sizes:,}",
-                lambda n=leaves, s=sizes: counts(nation(n), s, 0.1),
-            )  # type: ignore[misc]
+            yield family, f"{leaves:,} leaves × {sizes:,}", partial(of_nation, leaves, sizes, 0.1)
     flat = Tree([np.zeros(100_000, int)])
     inner = Tree([np.zeros(100_000, int), np.arange(100_000).repeat(2)])
     for name, tree, sizes in (
@@ -77,9 +79,9 @@ def shapes(most: int) -> Iterator[tuple[str, str, Callable[[], HierarchyQIP]]]:
         ("1,000,000 leaves × 1", nation(1_000_000), 1),
         ("2 leaves × 500,000", Tree([[0, 0]]), 500_000),
     ):
-        yield "odd shapes", name, lambda t=tree, s=sizes: counts(t, s, 0.1)  # type: ignore[misc]
+        yield "odd shapes", name, partial(counts, tree, sizes, 0.1)
     for epsilon in (0.01, 0.1, 1.0, 10.0):
-        yield "noise", f"759 × 1,000, ε = {epsilon:g}", lambda e=epsilon: counts(nation(759), 1_000, e)  # type: ignore[misc]
+        yield "noise", f"759 × 1,000, ε = {epsilon:g}", partial(of_nation, 759, 1_000, epsilon)
     tree = nation(759)
     zeros = np.zeros((tree.size, 1_000), np.int64)
     yield "noise", "759 × 1,000, zeros, G = 0", lambda: HierarchyQIP(tree, zeros, 0)
