@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from cvxpy.error import SolverError
 
-from benchmarks import fast_paths, growth, growth_report, headline, instances, measuring
+from benchmarks import fast_paths, growth, growth_report, headline, instances, measuring, release_growth
 from benchmarks.peers import __main__ as peers
 from benchmarks.peers.contests import CONTESTS, OURS
 from hierdp.bench import runs
@@ -116,6 +116,21 @@ def test_a_row_of_fast_paths_is_of_the_largest_instance():
     name, size, *rest = fast_paths.measure(family, runs=1, most=1_000).split()
     assert (name, size) == ("Chebyshev", "1,000")
     assert all(float(ratio) > 0 for ratio in rest[:6])
+
+
+def test_a_release_is_measured_by_regions_and_levels(monkeypatch):
+    monkeypatch.setattr(release_growth, "SMALLEST", 12)
+    people = release_growth.table(12, 3)
+    assert (len(people), list(people)) == (4, ["l0", "l1", "l2", "home"])
+    (line,) = release_growth.rows(12, [3])
+    regions, levels, *figures = line.split()
+    assert (regions, levels, len(figures)) == ("12", "3", 5)
+    assert all(float(figure.replace(",", "")) > 0 for figure in figures)
+
+
+def test_a_command_that_fails_says_why():
+    with pytest.raises(RuntimeError, match=r"hierdp check /no/such/folder:\n[^$]*no/such"):
+        release_growth.run("check", "/no/such/folder")
 
 
 def point(model, size, program, seconds, verdict="solved", failed="", mb=1.0):

@@ -1,0 +1,105 @@
+"""How the cost of a whole release and of its check grows with the number of regions, and with their levels.
+
+Run as ``python -m benchmarks.release_growth [--most 100000] [--levels 1 --levels 60]``. Each row is a table
+of regions with one person each, released by M_c^dp (``hierdp release group-size``) and checked (``hierdp
+check``), as commands of their own. Seconds are of the processor, user and system, which others on the machine
+disturb less than the clock; memory is the peak of each process. Linear growth is a flat column of
+microseconds a region. The kernels are compiled before, on a table of ten regions.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+EPSILON = 10
+MAX_SIZE = 4
+SMALLEST = 1_000
+LEVELS = (1, 60)
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What a command took: seconds of the processor, and MB at its peak."""
+
+    seconds: float
+    mb: float
+
+
+def table(regions: int, levels: int) -> pd.DataFrame:
+    """One person in a home of their own in each of the lowest regions; every level has as many regions."""
+    width = regions // levels
+    names = np.array([f"r{i}" for i in range(width)])
+    people = pd.DataFrame({f"l{level}": names for level in range(levels)})
+    return people.assign(home=np.arange(width))
+
+
+def run(*arguments: str) -> Spent:
+    """Run the command line in a process of its own.
+
+    Raises
+    ------
+    RuntimeError
+        If it fails; with its last words.
+    """
+    with tempfile.TemporaryFile() as said:
+        command = [sys.executable, "-m", "hierdp", *arguments]
+        process = subprocess.Popen(command, stdout=said, stderr=subprocess.STDOUT)
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            said.seek(0)
+            raise RuntimeError(f"hierdp {' '.join(arguments)}:\n{said.read().decode()[-2000:]}")
+    return Spent(used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
+
+
+def measure(regions: int, levels: int) -> tuple[Spent, Spent]:
+    """Release a table of so many regions, and check the release."""
+    with tempfile.TemporaryDirectory() as folder:
+        source, out = Path(folder) / "people.parquet", Path(folder) / "released"
+        table(regions, levels).to_parquet(source)
+        columns = ",".join(f"l{level}" for level in range(levels))
+        options = ["--levels", columns, "--group", "home", "--max-size", str(MAX_SIZE)]
+        kept = ["--epsilon", str(EPSILON), "--out", str(out)]
+        released = run("release", "group-size", str(source), *options, *kept)
+        return released, run("check", str(out), "--limit", "16")
+
+
+def rows(most: int, levels: Sequence[int]) -> Iterator[str]:
+    """The table's lines, from small to large."""
+    measure(10, 1)
+    for depth in levels:
+        regions = SMALLEST
+        while regions <= most:
+            released, checked = measure(regions, depth)
+            each = " ".join(f"{1e6 * one.seconds / regions:9,.0f}" for one in (released, checked))
+            seconds = f"{released.seconds:10.1f} {checked.seconds:10.1f}"
+            yield f"{regions:>11,} {depth:>6} {seconds} {each} {max(released.mb, checked.mb):9,.0f}"
+            regions *= 10
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--most", type=int, default=100_000, help="regions")
+    parser.add_argument("--levels", type=int, action="append", help=f"default: {LEVELS[0]} and {LEVELS[1]}")
+    given = parser.parse_args()
+    print(f"{'':>18} {'seconds':>21} {'µs a region':>19}")
+    print(
+        f"{'regions':>11} {'levels':>6} {'release':>10} {'check':>10} {'release':>9} {'check':>9} {'MB':>9}"
+    )
+    for row in rows(given.most, given.levels or LEVELS):
+        print(row, flush=True)
+
+
+if __name__ == "__main__":
+    main()
