@@ -124,16 +124,15 @@ def _checks(
     yield from _check_version(manifest)
     mechanism = released_by(manifest["mechanism"])
     checking = None if mechanism is None else mechanism.checking
-    one_row = replace(release, manifest=budget_of_one_row(manifest))
     parts: list[tuple[str, Callable[[], Iterator[CheckResult]]]] = [
         ("manifest", lambda: check_entries(manifest) if _same_version(manifest) else iter(())),
         ("shape", lambda: check_shape(table, manifest, regions, mechanism)),
         ("tables", lambda: _check_tables(folder, release, limit)),
         ("counts", lambda: _check_counts(table, manifest, regions)),
         ("budget", lambda: check_budget(manifest)),
-        ("budget: queries", lambda: check_expected(table, one_row.manifest, regions, checking)),
+        ("budget: queries", lambda: check_expected(table, budget_of_one_row(manifest), regions, checking)),
         ("report", lambda: check_report(folder, table, manifest)),
-        ("certificates", lambda: check_proofs(folder, one_row, checking, limit)),
+        ("certificates", lambda: check_proofs(folder, _of_one_row(release), checking, limit)),
     ]
     for name, part in parts:
         try:
@@ -144,6 +143,10 @@ def _checks(
             yield CheckResult(
                 name, FAILS, f"a file does not hold what it should: {type(error).__name__} {error}"
             )
+
+
+def _of_one_row(release: written.Written) -> written.Written:
+    return replace(release, manifest=budget_of_one_row(release.manifest))
 
 
 def _same_version(manifest: dict[str, Any]) -> bool:

@@ -51,7 +51,7 @@ def check_budget(manifest: Mapping[str, Any]) -> Iterator[CheckResult]:
     yield _privacy(manifest, ledger)
 
 
-def budget_of_one_row(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
+def budget_of_one_row(manifest: dict[str, Any]) -> dict[str, Any]:
     """The manifest, with the ε of one row in place of a person's, where its spends are for one row."""
     budget = manifest["budget"]
     if not isinstance(person := budget.get("person"), Mapping) or person.get("spends_are_for") != ONE_ROW:

@@ -13,7 +13,7 @@ from hierdp.record.release import ENTRIES, OPTIONAL
 from hierdp.record.step import Proved
 from hierdp.versions import LIBRARIES
 
-LATER = "python-flint", "cryptography", "sampler"
+LATER = "python-flint", "cryptography", "sampler", "protects"
 """Entries that the first releases of this version lack: a release has all of them or none."""
 
 HOLDS_OF = ("whole", "non_negative", "consistent", "total")
@@ -36,7 +36,7 @@ def check_entries(manifest: Mapping[str, Any]) -> Iterator[CheckResult]:
 
 def _dated(manifest: Mapping[str, Any]) -> list[Any]:
     """The parts that have the entries of `LATER`."""
-    return [manifest["versions"], *manifest["budget"]["spends"]]
+    return [manifest["versions"], manifest["budget"], *manifest["budget"]["spends"]]
 
 
 def _parts(manifest: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:

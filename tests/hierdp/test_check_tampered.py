@@ -166,6 +166,7 @@ ANY = {
     "an endless budget": (budget(epsilon=float("inf")), "readable"),
     "no budget": (budget(epsilon=0), "budget: sum"),
     "a budget in words": (budget(epsilon="one"), "budget: sum"),
+    "a budget that is a list": (manifest(lambda m: m.update(budget=[])), "budget"),
     "no spends": (budget(spends=[]), "budget: sum"),
     "a claim in words": (claim(whole="yes"), "whole numbers"),
     "settings of nothing": (manifest(lambda m: m.update(settings={})), None),
