@@ -9,6 +9,7 @@ import numpy as np
 
 from models import Model, Program
 from models.arithmetic.exact import Number
+from models.arithmetic.kernels import seconds_compiling
 from solvers import worker
 from solvers.backends.conic import ConicPlan, is_conic
 from solvers.backends.table import EXACT, Backend, find
@@ -121,23 +122,18 @@ def _conic(model: Any, chosen: Backend, effort: Effort, time_limit: float | None
 
 
 def _fast(model: Model | Program, chosen: Backend) -> Solution:
-    from numba.core.event import TimingListener, install_listener
-
     from solvers import fast
 
     if isinstance(model, Program):
         message = "the fast paths take models, not programs"
         return Solution(chosen.name, chosen.version, "unsupported", message=message)
     # Numba compiles a kernel at its first use on a machine, for seconds, which are not counted.
-    with install_listener("numba:compile", TimingListener()) as compiling:
-        started = time.perf_counter()
-        try:
-            x, witness = fast.answer(model)
-        except fast.NoFastPath as failure:
-            return Solution(chosen.name, chosen.version, "unsupported", message=str(failure))
-        seconds = time.perf_counter() - started
-    if compiling.done:
-        seconds = max(0.0, seconds - compiling.duration)
+    compiling, started = seconds_compiling(), time.perf_counter()
+    try:
+        x, witness = fast.answer(model)
+    except fast.NoFastPath as failure:
+        return Solution(chosen.name, chosen.version, "unsupported", message=str(failure))
+    seconds = max(0.0, time.perf_counter() - started - (seconds_compiling() - compiling))
     if x is None:
         why = getattr(model, "why_infeasible", str)()
         return Solution(chosen.name, chosen.version, "infeasible", solve_seconds=seconds, message=why)

@@ -198,6 +198,11 @@ def _mean(parent: Any, error: Any, spread: Any, n: int, apart: float, off: float
 
 
 @kernel()
+def _square(x: float) -> float:
+    return x * x
+
+
+@kernel()
 def _ranges(
     parent: Any, error: Any, spread: Any, before: Any, first: int, low: Any, high: Any, found: Any
 ) -> None:
@@ -213,23 +218,25 @@ def _ranges(
                 between = before[b] - before[a] - error[a]
                 mean = (error[a] * left + between + error[b] * right) / s
                 out = before[a] + (s - before[b] - error[b])
-                total += error[a] * (left - mean) ** 2 + error[b] * (right - mean) ** 2
-                total += between * (1 - mean) ** 2 + out * mean * mean
+                total += error[a] * _square(left - mean) + error[b] * _square(right - mean)
+                total += between * _square(1 - mean) + out * mean * mean
                 left = mean
             else:
                 after = s - before[a] - error[a]
                 mean = (error[a] * left + after) / s
-                total += error[a] * (left - mean) ** 2 + after * (1 - mean) ** 2 + before[a] * mean * mean
+                total += error[a] * _square(left - mean) + after * _square(1 - mean) + before[a] * mean * mean
                 left = mean
                 after = t - before[b] - error[b]
                 mean = (error[b] * right + before[b]) / t
-                total += error[b] * (right - mean) ** 2 + before[b] * (1 - mean) ** 2 + after * mean * mean
+                total += (
+                    error[b] * _square(right - mean) + before[b] * _square(1 - mean) + after * mean * mean
+                )
                 right = mean
             a, b = p, q
         while a > 0:
             p = parent[a]
             mean = error[a] * left / spread[p]
-            total += error[a] * (left - mean) ** 2 + (spread[p] - error[a]) * mean * mean
+            total += error[a] * _square(left - mean) + (spread[p] - error[a]) * mean * mean
             left = mean
             a = p
         found[r] = total + error[0] * left * left

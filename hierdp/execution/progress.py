@@ -37,28 +37,17 @@ def watch_compiler() -> None:
     is printed. A line that cannot be printed is dropped.
     """
     global _watched
-    if _watched or _console is None:
-        return
-    from numba.core.event import Event, Listener, register
+    if not _watched and _console is not None:
+        from models.arithmetic.kernels import for_command_line
 
-    from models.arithmetic.kernels import without_linear_algebra
+        for_command_line(_say_compiling)
+        _watched = True
 
-    without_linear_algebra()
 
-    class Once(Listener):  # type: ignore[misc]
-        printed = False
-
-        def on_start(self, event: Event) -> None:  # noqa: ARG002
-            if not self.printed and _console is not None:
-                self.printed = True
-                with suppress(OSError):
-                    tell(COMPILING)
-
-        def on_end(self, event: Event) -> None:
-            pass
-
-    register("numba:compile", Once())
-    _watched = True
+def _say_compiling() -> None:
+    if _console is not None:
+        with suppress(OSError):
+            tell(COMPILING)
 
 
 def tell(line: str) -> None:

@@ -48,7 +48,7 @@ def distance(x: Array, y: Array, p: int, weights: Array | None = None) -> Number
     return exact.dot(w, np.abs(away)) if p == 1 else exact.weighted_squares(w, away)
 
 
-@kernel(inline="always")
+@kernel()
 def _bits(magnitude: int) -> int:
     """Bits of a number ≥ 0 (of the one whose absolute value is negative: all)."""
     bits = 0 if magnitude >= 0 else 64

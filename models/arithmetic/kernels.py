@@ -1,70 +1,192 @@
-"""Kernels: functions that Numba compiles to machine code, once on each machine that can store it."""
+"""Kernels: loops that Python runs while there is little to do, and that Numba compiles otherwise.
+
+Numba takes most of a second to load, and up to a second to compile a function for the first time on a
+machine. A small release needs neither.
+"""
 
 from __future__ import annotations
 
 import importlib
 import os
 import sys
+import threading
+import time
 import warnings
 from collections.abc import Callable
-from typing import Any, ParamSpec, Protocol, TypeVar
+from functools import update_wrapper
+from typing import Any, Generic, ParamSpec, TypeVar
 
-import numba
-from numba.extending import register_jitable
+import numpy as np
 
 P = ParamSpec("P")
 R = TypeVar("R")
 Out = TypeVar("Out", covariant=True)
 
+SMALL = 1_000
+"""Python runs a call only if none of its arrays has more elements. Some kernels take quadratic time."""
+
+PATIENCE_SECONDS = 0.1
+"""A kernel that Python has run for so long in this process is compiled."""
+
 SAID = "HIERDP_SAID_CODE_IS_NOT_KEPT"
 """Environment variable that is set once this process, or one that started it, has warned."""
+
+_building = threading.RLock()
+_helpers: list[Callable[..., Any]] = []
+_waiting: dict[str, Any] = {"seconds": 0.0, "say": None, "lean": False, "listening": False}
 
 
 class CodeNotKept(UserWarning):
     """There is no folder for compiled code, so that each process compiles it again."""
 
 
-class Kernel(Protocol[Out]):
-    """A compiled function. Its result has a type; its arguments are those that Numba takes."""
+class Kernel(Generic[Out]):
+    """A function that Numba can compile; see `kernel`.
 
-    @property
-    def py_func(self) -> Callable[..., Out]:
-        """The Python function behind it, for numbers that machine code does not take."""
+    Python and machine code give the same result, to the last bit. A kernel whose sums machine code may
+    reorder (``fastmath={"reassoc"}``) is always compiled, so that its result does not depend on what this
+    process has run before; unless its last digits have no say in any answer.
+
+    Attributes
+    ----------
+    py_func : callable
+        The Python function, for numbers that machine code does not take.
+    """
+
+    def __init__(self, function: Callable[..., Out], approximate: bool, options: dict[str, Any]) -> None:
+        self.py_func = function
+        self._options = options
+        self._small = SMALL if approximate or "reassoc" not in options.get("fastmath", ()) else -1
+        self._spent = 0.0
+        self._compiled: Callable[..., Out] | None = None
+        update_wrapper(self, function)
 
     def __call__(self, *args: Any) -> Out:
-        """Run it, compiled."""
+        """Run it."""
+        compiled = self._compiled
+        if compiled is not None:
+            return compiled(*args)
+        if self._spent > PATIENCE_SECONDS or _largest(args) > self._small:
+            return self.compiled()(*args)
+        began = time.thread_time()
+        with np.errstate(all="ignore"):  # as in machine code
+            result: Out = _plain(self.py_func(*args))
+        self._spent += time.thread_time() - began
+        return result
+
+    def __reduce__(self) -> str:
+        """Pickled by name, like a function."""
+        return self.py_func.__qualname__
+
+    @property
+    def signatures(self) -> list[Any]:
+        """The types of arguments that it is compiled for in this process."""
+        return list(getattr(self._compiled, "signatures", ()))
+
+    def compiled(self) -> Callable[..., Out]:
+        """Numba's function, which compiles itself at its first call with arguments of each type."""
+        with _building:
+            if self._compiled is None:
+                numba = _numba()
+                try:
+                    made = numba.njit(cache=True, **self._options)(self.py_func)
+                except RuntimeError as nowhere:
+                    if "cannot cache function" not in str(nowhere):
+                        raise
+                    _warn()
+                    made = numba.njit(**self._options)(self.py_func)
+                self._compiled = made
+            return self._compiled
 
 
-def kernel(**options: Any) -> Callable[[Callable[..., R]], Kernel[R]]:
-    """Compile a function at its first call, and store the code beside its module or in the user's cache.
+def kernel(*, approximate: bool = False, **options: Any) -> Callable[[Callable[..., R]], Kernel[R]]:
+    """Make a function a kernel: run by Python for small arrays until that has taken a while, then compiled.
 
-    If neither can be written to (a read-only installation under a user without a home), it is compiled in
-    each process, with one warning.
+    Machine code is stored beside the function's module or in the user's cache. If neither can be written to
+    (a read-only installation under a user without a home), each process compiles it again, with one warning.
 
     Parameters
     ----------
+    approximate : bool
+        Whether the last digits of its result are without consequence.
     **options
         Those of `numba.njit`, but for ``cache``.
     """
-
-    def compiled(function: Callable[..., R]) -> Kernel[R]:
-        made: Kernel[R]
-        try:
-            made = numba.njit(cache=True, **options)(function)
-        except RuntimeError as nowhere:
-            if "cannot cache function" not in str(nowhere):
-                raise
-            _warn()
-            made = numba.njit(**options)(function)
-        return made
-
-    return compiled
+    return lambda function: Kernel(function, approximate, options)
 
 
 def helper(function: Callable[P, R]) -> Callable[P, R]:
-    """A Python function that kernels may call: compiled into them, and interpreted in their `py_func`."""
-    made: Callable[P, R] = register_jitable(function)
-    return made
+    """A Python function that kernels may call: compiled into them, and interpreted with them."""
+    with _building:
+        _helpers.append(function)
+    return function
+
+
+def _largest(args: Any) -> int:
+    """Elements of the largest array, also of those in tuples."""
+    most = 0
+    for a in args:
+        size = a.size if isinstance(a, np.ndarray) else _largest(a) if isinstance(a, tuple) else 0
+        most = max(most, size)
+    return most
+
+
+def _plain(value: Any) -> Any:
+    """Scalars of NumPy as Python's, as compiled code returns them."""
+    if isinstance(value, np.generic):
+        return value.item()
+    return tuple(map(_plain, value)) if type(value) is tuple else value
+
+
+def seconds_compiling() -> float:
+    """Seconds that this process has spent loading Numba and compiling."""
+    return float(_waiting["seconds"])
+
+
+def for_command_line(say: Callable[[], None]) -> None:
+    """Call `say` once, when Numba first compiles; and load Numba without what our kernels do not use."""
+    _waiting.update(say=say, lean=True)
+    if "numba" in sys.modules:
+        _numba()
+
+
+def _numba() -> Any:
+    """Numba, which knows the helpers and takes a kernel inside another one."""
+    began = time.perf_counter()
+    if _waiting["lean"]:
+        without_linear_algebra()
+    import numba
+    from numba.extending import register_jitable, typeof_impl
+
+    if not _waiting["listening"]:
+        typeof_impl.register(Kernel)(lambda value, _: numba.types.Dispatcher(value.compiled()))
+        _listen()
+        _waiting["listening"] = True
+        _waiting["seconds"] += time.perf_counter() - began
+    while _helpers:
+        register_jitable(_helpers.pop())
+    return numba
+
+
+def _listen() -> None:
+    """Measure how long Numba compiles, and say when it begins. It compiles one function at a time."""
+    from numba.core.event import Listener, register
+
+    class Compiler(Listener):  # type: ignore[misc]
+        began: list[float] = []  # noqa: RUF012  # one entry for each of the functions inside each other
+
+        def on_start(self, event: Any) -> None:  # noqa: ARG002
+            self.began.append(time.perf_counter())
+            say, _waiting["say"] = _waiting["say"], None
+            if say is not None:
+                say()
+
+        def on_end(self, event: Any) -> None:  # noqa: ARG002
+            began = self.began.pop()
+            if not self.began:
+                _waiting["seconds"] += time.perf_counter() - began
+
+    register("numba:compile", Compiler())
 
 
 def without_linear_algebra() -> None:

@@ -113,4 +113,7 @@ def _layers_excess(d: Any, sums: Any) -> float:
                 if high < j and above[high] < d[r, j]:
                     high = j
                 over[r] = max(over[r], d[r, j] - minimum_sum(above[low:high], w[low:high]))
-    return float(over.sum())
+    total = 0.0
+    for r in range(most + 1):  # one after the other, in Python and in machine code
+        total += over[r]
+    return total

@@ -240,10 +240,10 @@ def _left(
         if own < 0:
             first[k], many[k] = _leaf(noisy, r, prices, p, total, row, start[k], value)
             for i in range(start[k, first[k]] if first[k] < many[k] else n):
-                held += noisy[r, i] ** 2.0
+                held += float(noisy[r, i]) * noisy[r, i]
             for b in range(first[k], many[k]):
                 for i in range(start[k, b], start[k, b + 1] if b + 1 < many[k] else n):
-                    held += (value[b] - noisy[r, i]) ** 2
+                    held += (value[b] - noisy[r, i]) * (value[b] - noisy[r, i])
                     if p >= 0:
                         left[p, i] += value[b]
             k += 1
@@ -255,7 +255,7 @@ def _left(
                 elif i == n - 1:
                     best = total
                 left[own, i] -= best
-                held += (best - noisy[r, i]) ** 2
+                held += (best - noisy[r, i]) * (best - noisy[r, i])
                 if p >= 0:
                     left[p, i] += best
         cost += held

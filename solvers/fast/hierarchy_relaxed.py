@@ -78,7 +78,7 @@ def real_answer(layout: Layout, weight: Ints, y: Floats, total: float) -> Floats
     return x * (total / found) if found > 0 else x  # if counts far exceed the total, prices lose some digits
 
 
-@kernel(nogil=True, fastmath={"reassoc"})
+@kernel(nogil=True, fastmath={"reassoc"}, approximate=True)
 def _held_at(y: Any, more: float) -> Any:
     """``(Σ y, number)`` of the leaves with ``y + more > 0``."""
     held, number = 0.0, 0

@@ -135,9 +135,11 @@ def test_totals_of_many_and_of_halves():
     assert exact.dot(np.array([Fraction(1, 3)], dtype=object), np.array([2**62])) == Fraction(2**62, 3)
 
 
-def test_a_kernel_is_compiled_once_for_data_and_answers():
+def test_a_kernel_is_compiled_once_for_data_and_answers(monkeypatch):
     """Models' data cannot be written to, and answers can: Numba takes these for two types."""
     kernels = (_integers, exact._dot, exact._total, isotonic_prices.scan_prices)
+    for kernel in kernels:
+        monkeypatch.setattr(kernel, "_small", -1)
     before = {kernel: set(kernel.signatures) for kernel in kernels}  # of tests that call kernels themselves
     data, answer = np.arange(3), np.arange(3)
     data.flags.writeable = False

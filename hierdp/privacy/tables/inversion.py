@@ -135,7 +135,7 @@ def _look_up(words: Any, edges: Any, guide: Any, shift: Any, first: int, values:
     unsure = 0
     for i in range(words.size):
         word = words[i]
-        j = guide[word >> shift]
+        j = int(guide[word >> shift])
         while edges[j] < word:
             j += 1
         unsure += edges[j] == word

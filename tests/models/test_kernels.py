@@ -1,0 +1,113 @@
+"""Kernels give the same results in Python and in machine code, and are compiled only where that pays."""
+
+import pickle
+import subprocess
+import sys
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from models.arithmetic import exact, kernels
+from models.arithmetic.kernels import kernel
+
+
+class Pair(NamedTuple):
+    a: np.ndarray
+    b: np.ndarray
+
+
+@kernel()
+def _inner(a, i):
+    return a[i] + 1, a[i] > 2
+
+
+@kernel()
+def _outer(pair, out):
+    held, many = 0, 0
+    for i in range(out.size):
+        value, large = _inner(pair.a, i)
+        held += value
+        many += large
+        out[i] = pair.b[i] / value
+    return held, many, held > 5, out[0]
+
+
+@kernel(fastmath={"reassoc"})
+def _reordered(a):
+    held = 0.0
+    for i in range(a.size):
+        held += a[i]
+    return held
+
+
+def run(made, monkeypatch, *, compiled):
+    for one in (_inner, _outer):
+        monkeypatch.setattr(one, "_small", -1 if compiled else kernels.SMALL)
+    out = np.zeros(4)
+    return made(Pair(np.arange(4), np.linspace(0, 1, 4)), out), out.tolist()
+
+
+def test_both_ways_give_the_same_values_and_types(monkeypatch):
+    monkeypatch.setattr(_outer, "_compiled", None)
+    plain, first = run(_outer, monkeypatch, compiled=False)
+    assert not _outer.signatures
+    machine, second = run(_outer, monkeypatch, compiled=True)
+    assert _outer.signatures
+    assert (plain, first) == (machine, second)
+    assert [type(v) for v in plain] == [type(v) for v in machine] == [int, int, bool, float]
+
+
+def test_integers_wrap_without_a_warning_as_in_machine_code():
+    largest = np.full(2, 2**63 - 1)
+
+    def add(a):
+        return a[0] + a[1]
+
+    assert kernel()(add)(largest) == -2
+
+
+@pytest.mark.parametrize("size", [0, kernels.SMALL, kernels.SMALL + 1])
+def test_a_large_array_is_left_to_machine_code(monkeypatch, size):
+    called = []
+    made = kernel()(lambda _: 0)
+    monkeypatch.setattr(made, "compiled", lambda: lambda *_: called.append(size))
+    made(Pair(np.zeros(1), np.zeros(size)))
+    assert bool(called) == (size > kernels.SMALL)
+
+
+def test_a_kernel_that_has_taken_long_is_compiled(monkeypatch):
+    clock, called = iter([0.0, 0.09, 1.0, 1.02]), []
+    monkeypatch.setattr(kernels.time, "thread_time", lambda: next(clock))
+    made = kernel()(lambda: 7)
+    monkeypatch.setattr(made, "compiled", lambda: lambda: called.append(1))
+    assert (made(), made(), made(), called) == (7, 7, None, [1])
+
+
+def test_sums_that_machine_code_reorders_are_always_its_own(monkeypatch):
+    called = []
+    monkeypatch.setattr(_reordered, "compiled", lambda: lambda *_: called.append(1))
+    monkeypatch.setattr(_reordered, "_compiled", None)
+    _reordered(np.zeros(1))
+    assert called == [1]
+
+
+def test_a_kernel_is_pickled_by_name():
+    assert pickle.loads(pickle.dumps(exact._total)) is exact._total
+
+
+SMALL_RELEASE = """
+import sys
+import numpy as np
+from models import Chebyshev, HierarchyQIP, Isotonic, Tree
+from solvers import solve
+for model in (Chebyshev([5, 3, -2], 4), Isotonic([3, 1, 4], integer=True),
+              HierarchyQIP(Tree([[0, 0]]), noisy=[[7, -2], [3, 1], [5, -1]], total=6)):
+    assert solve(model).certificate.optimal
+assert "numba" not in sys.modules
+"""
+
+
+def test_small_models_need_no_compiler():
+    done = subprocess.run([sys.executable, "-c", SMALL_RELEASE], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
