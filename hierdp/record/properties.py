@@ -1,4 +1,4 @@
-"""What a released table claims of its counts: whole, not negative, adding up, in all and by region."""
+"""The properties of a released table: whole, non-negative, consistent counts, and the public total."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 Regions = Mapping[str, Hierarchy]
 
 ROUNDING = 1e-6
-"""Of sums of counts that are no whole numbers, relative to the largest."""
+"""Tolerance for sums of fractional counts, relative to the largest count."""
 
 
 def holds(table: DataFrame, settings: Mapping[str, Any], regions: Regions) -> dict[str, bool | None]:
-    """For a manifest: what is so of the counts; None where it does not apply."""
+    """For a manifest: whether each property holds; None if it does not apply."""
     return {name: None if why is None else not why for name, why in broken(table, settings, regions).items()}
 
 
 def broken(table: DataFrame, settings: Mapping[str, Any], regions: Regions) -> dict[str, str | None]:
-    """For each property where it is broken, in words; empty where it holds, None where it does not apply."""
+    """For each property, where it is violated; empty if it holds, None if it does not apply."""
     values = table["groups" if is_sizes(table) else "count"].to_numpy()
     whole = bool(np.issubdtype(values.dtype, np.integer))
     return {
@@ -116,7 +116,7 @@ def _box_sums(table: DataFrame, settings: Mapping[str, Any]) -> str:
 
 
 def _differs(keys: Ints, values: Ints, others: Ints, theirs: Ints) -> int | None:
-    """The least key at which the sums of two sets of values differ."""
+    """The smallest key at which the sums of two sets of values differ."""
     at, where = np.unique(np.concatenate([keys, others]), return_inverse=True)
     sums = np.zeros(at.size, dtype=np.int64)
     np.add.at(sums, where, np.concatenate([values, -theirs]))
@@ -125,7 +125,7 @@ def _differs(keys: Ints, values: Ints, others: Ints, theirs: Ints) -> int | None
 
 
 def _total(table: DataFrame, values: NDArray[Any], settings: Mapping[str, Any]) -> str | None:
-    """Whether the top of the table is what the manifest says is public."""
+    """Whether the table's total equals the public total in the manifest."""
     told = settings.get("groups" if is_sizes(table) else "total")
     if told is None or "level" not in table:
         return None

@@ -1,4 +1,4 @@
-"""A release: tables to publish, with the record of what was spent, solved and proved."""
+"""A release: tables to publish, with a record of the budget and of the solved and proved problems."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ OPTIONAL = ("account",)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Release:
-    """What a mechanism hands back. It holds no true counts.
+    """The result of a mechanism. It contains no true counts.
 
     Attributes
     ----------
     mechanism : str
-        By the paper's name.
+        Name of the method, as in the paper.
     table : DataFrame
-        The released counts, in a column `count`, or, beside region and size, `groups`.
+        The released counts, in a column `count` or, for groups by region and size, `groups`.
     ledger : Ledger
         The budget, the neighbouring relation, every measurement.
     steps : tuple of Step
@@ -57,12 +57,12 @@ class Release:
     settings : mapping
         The mechanism's public parameters.
     without_arrays : tuple of Proved
-        Post-processing problems that were solved and proved, too, but are too large to be kept whole.
+        Further post-processing problems that were solved and proved, but are too large to be saved.
     regions : mapping of str to Hierarchy
-        The regions, which are public, by axis; of a release with one hierarchy as "region".
+        The regions, which are public, by axis; a single hierarchy has the name "region".
     taken_as_public : mapping of str to str
-        What the publisher says, in words, of where public facts such as the regions come from. Nothing in a
-        release depends on it.
+        The publisher's statement of where public facts such as the regions come from. Nothing in a release
+        depends on it.
     charge : Entry, optional
         Where it is in the account that it was charged to.
     """
@@ -78,7 +78,7 @@ class Release:
     charge: Entry | None = None
 
     def __repr__(self) -> str:
-        """In a line: the tables are long."""
+        """A summary in one line."""
         spent = f"ε = {self.ledger.epsilon:g}" + (f", δ = {self.ledger.delta:g}" if self.ledger.delta else "")
         proved, solved = counted(line.line for line in self.proved)
         private = "" if self.ledger.private else "; simulated noise: NOT private"
@@ -87,23 +87,23 @@ class Release:
 
     @property
     def proved(self) -> tuple[Proved, ...]:
-        """A line a post-processing problem, kept whole or not."""
+        """One line per post-processing problem, saved or not."""
         return (*(step.proved for step in self.steps), *self.without_arrays)
 
     def taking_as_public(self, **words: str) -> Self:
-        """The same release, with more of what it takes as public in its manifest."""
+        """The same release, with further entries under `taken_as_public` in its manifest."""
         return replace(self, taken_as_public={**self.taken_as_public, **words})
 
     def finest(self) -> DataFrame | None:
-        """The counts of the last level, with a column for each level of regions, as the data may have them.
+        """The counts of the last level, with a column for each level of regions, as in the data.
 
-        None where the release has no regions.
+        None if the release has no regions.
         """
         return files.finest(self.table, self.regions)
 
     @cached_property
     def holds(self) -> dict[str, bool | None]:
-        """What is so of the counts; see `hierdp.record.properties`."""
+        """The properties of the counts; see `hierdp.record.properties`."""
         from hierdp.record.properties import holds
 
         return holds(self.table, self.settings, self.regions)
@@ -218,12 +218,12 @@ class Release:
 
 
 def check_words(**words: str | None) -> None:
-    """That the publisher's words are text that can be written.
+    """Check that the publisher's words are text that can be written.
 
     Raises
     ------
     InputError
-        Naming the first that is not.
+        If one is not; the message names it.
     """
     for name, text in words.items():
         if text is not None and not isinstance(text, str):
@@ -235,7 +235,7 @@ def check_words(**words: str | None) -> None:
 
 
 WARNING = "SIMULATED NOISE: this release is NOT private"
-"""Of a manifest, where not all noise was drawn exactly."""
+"""The warning in a manifest if not all noise was drawn exactly."""
 
 KNOWN = "in the column standard_error"
 NOT_KNOWN = "not known after post-processing; of each measurement, see standard_deviation in the budget"

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 
 ACCURACY = 1e-4
-"""Relative, beyond that of any solver in floats: a claimed optimum that costs so much too much is wrong."""
+"""Relative tolerance, larger than any solver's: a claimed optimum with a larger excess cost is wrong."""
 
 
 class NotProved(RuntimeError):
-    """A fast path gave an answer that its certificate does not prove: a bug in hierdp, and no release."""
+    """A fast path gave an answer that its certificate does not prove: a bug; nothing is released."""
 
 
 class NotSolved(RuntimeError):
@@ -35,17 +35,17 @@ class NotSolved(RuntimeError):
         self.status = status
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """It may come from another process."""
+        """For pickling, because it may be raised in another process."""
         return type(self), (self.status, str(self))
 
 
 def solved(name: str, found: Solution, limit: float | None = None) -> Solution:
-    """What a solver of choice found, within a time limit in seconds.
+    """The solution of a chosen solver, within a time limit in seconds.
 
     Raises
     ------
     NotSolved
-        If that is not an optimal answer.
+        If it is not an optimal answer.
     """
     if found.status != "optimal" or found.x is None:
         late = found.status in ("time_limit", "feasible")
@@ -61,11 +61,11 @@ class Answered(Protocol):
 
     @property
     def x(self) -> NDArray[Any] | None:
-        """The answer, in the model's own shape."""
+        """The answer, in the model's shape."""
 
     @property
     def objective(self) -> Number | None:
-        """The model's objective there."""
+        """The model's objective at the answer."""
 
     @property
     def bound(self) -> Number | None:
@@ -73,7 +73,7 @@ class Answered(Protocol):
 
     @property
     def certificate(self) -> Certificate | None:
-        """What the model says of it."""
+        """The model's certificate of the answer."""
 
     @property
     def witness(self) -> Witness | None:
@@ -81,12 +81,12 @@ class Answered(Protocol):
 
     @property
     def solve_seconds(self) -> float:
-        """How long it took to find."""
+        """Time for finding the answer."""
 
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """One post-processing problem that a release met: a model of noisy counts, and its proved answer."""
+    """One post-processing problem of a release: a model of noisy counts, and its proved answer."""
 
     name: str
     model: Model
@@ -117,7 +117,7 @@ class Step:
 
     @property
     def parts(self) -> Sequence[Callable[[], tuple[str, Model]]]:
-        """The name and the model of each problem alone, made when they are called for."""
+        """For each problem, a function that returns its name and model."""
         if not self.problems:
             return [lambda: (self.name, self.model)]
         several: Any = self.model
@@ -146,14 +146,15 @@ def _part(model: Any, problem: int, name: str) -> tuple[str, Model]:
 def require_proved(
     name: str, model: Model, claimed: Solution, fast: Callable[[Model], Solution] | None = None
 ) -> Step:
-    """The step that a solver of choice calls optimal, with what is proved of its answer, and the witness.
+    """The step of an answer that a chosen solver calls optimal, with its certificate and witness.
 
-    If that is no proof of optimality, the answer is accepted when it costs no more than that of `fast`.
+    If the certificate does not prove the answer optimal, it is accepted when it costs no more than that of
+    `fast`.
 
     Raises
     ------
     NotSolved
-        If it costs more: the solver's claim is false, and nothing is released.
+        If it costs more; then the solver's claim is false, and nothing is released.
     """
     from solvers import prove, solve
 
@@ -165,13 +166,13 @@ def require_proved(
     if not proof:
         better = (fast or solve)(model)
         if better.x is not None and _under(better.objective, proof.objective):
-            lie = f"{claimed.backend} calls its answer optimal, and there are better ones"
-            raise NotSolved("error", f"{name}: {lie} ({proof.reason}); choose another solver")
+            wrong = f"{claimed.backend} calls its answer optimal, but there are better ones"
+            raise NotSolved("error", f"{name}: {wrong} ({proof.reason}); choose another solver")
     return Step(name, model, replace(claimed, certificate=proof, witness=witness))
 
 
 def _under(better: Number | None, claimed: Number) -> bool:
-    """Whether the first is truly less: exactly for whole numbers, beyond any solver's accuracy for others."""
+    """Whether the first is less: exactly for whole numbers, by more than solvers' tolerances for others."""
     if isinstance(better, int) and isinstance(claimed, int):
         return better < claimed
     return better is not None and float(better) < float(claimed) - ACCURACY * max(1.0, abs(float(claimed)))
@@ -179,9 +180,9 @@ def _under(better: Number | None, claimed: Number) -> bool:
 
 @dataclass(frozen=True)
 class Proved:
-    """A solved problem, or many of a kind solved at once, without the arrays: a line of the manifest.
+    """A solved problem, or many solved at once, without the arrays: a line of the manifest.
 
-    Of many, variables, objective and bound are sums, and `proved_optimal` says that each is proved.
+    For many problems, variables, objective and bound are sums, and `proved_optimal` says that all are proved.
     """
 
     step: str
@@ -205,10 +206,10 @@ Problem = tuple[str, Model, Sequence[str]]
 
 
 class Solving(Protocol):
-    """How a problem, by the name it has in a release, is solved: `Step.solve`, or an answer looked up."""
+    """A function that solves a named problem of a release: `Step.solve`, or a look-up of saved answers."""
 
     def __call__(self, name: str, model: Model, problems: Sequence[str] = (), /) -> Step:
-        """The step; `problems` names those of a model that has many side by side."""
+        """The solved step; `problems` are the names if the model has many problems side by side."""
 
 
 def solve_each(
@@ -238,10 +239,10 @@ def _solve_task(make: Callable[..., Sequence[Problem]], *task: Any) -> list[Step
 
 
 class Steps:
-    """Steps as they are solved; where they grow too large to be kept, what was proved of the rest."""
+    """Collects solved steps; above a size limit, it keeps only the results of further steps."""
 
     MOST = 10_000_000
-    """Variables of all the steps kept: some 250 MB with data, answers and prices."""
+    """Largest number of variables of all saved steps: about 250 MB with data, answers and prices."""
 
     def __init__(self) -> None:
         self.kept: list[Step] = []
@@ -249,13 +250,13 @@ class Steps:
         self._room = self.MOST
 
     def solve(self, name: str, model: Model, problems: Sequence[str] = ()) -> Step:
-        """`Step.solve`, and keep it."""
+        """Solve with `Step.solve`, and keep the step."""
         step = Step.solve(name, model, problems)
         self.add(step)
         return step
 
     def add(self, step: Step) -> None:
-        """Keep a step, or what was proved of it."""
+        """Keep a step, or only its result."""
         proved = step.proved
         if proved.variables <= self._room:
             self._room -= proved.variables
