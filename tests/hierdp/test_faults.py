@@ -68,8 +68,8 @@ def bad(monkeypatch):
 
 
 SAID = {
-    "lie": "told to lie calls its answer optimal, and there are better ones",
-    "lie well": "told to lie well calls its answer optimal, and there are better ones",
+    "lie": "told to lie calls its answer optimal, but there are better ones",
+    "lie well": "told to lie well calls its answer optimal, but there are better ones",
     "break": "told to break: error; the answer breaks a constraint",
     "die": "told to die: crashed; the solver's process died (SIGSEGV)",
     "eat": "told to eat: out_of_memory; MemoryError: no more",

@@ -25,7 +25,7 @@ def test_a_solver_that_is_off_by_one_unit_is_refused(far):
     assert bool(require_proved(model, best).solution.certificate)
     other = best + np.array([1, -1])
     assert model.objective(other) == model.objective(best) + 1
-    with pytest.raises(NotSolved, match="told calls its answer optimal, and there are better ones"):
+    with pytest.raises(NotSolved, match="told calls its answer optimal, but there are better ones"):
         require_proved(model, other)
 
 
