@@ -64,12 +64,12 @@ class Bins:
         far = scale * (
             math.log(draws / FEWEST) if law == "geometric" else math.sqrt(2 * math.log(draws / FEWEST))
         )
-        number = max(1, math.ceil(far / width))
+        number, at_most = max(1, math.ceil(far / width)), distribution(law, scale)
         while True:
             low = -number * width
             cuts = low + width * np.arange(2 * number + 1)
-            below = distribution(law, scale)(cuts - 1)
-            above = distribution(law, scale)(-cuts)  # of what is at or over a cut, by symmetry
+            below = at_most(cuts - 1)
+            above = at_most(-cuts)  # of what is at or over a cut, by symmetry
             shares = np.concatenate([[below[0]], _between(below, above), [above[-1]]])
             if number == 1 or (shares * draws).min() >= FEWEST:
                 return cls(low, width, shares)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from hierdp.privacy.noise import SimulatedNoise
+    from hierdp.privacy.noise import Noise
 
 NOT_PRIVATE = "SIMULATED NOISE: this is NOT private. For experiments only; do not publish."
 WARNING = "bold red"
@@ -28,11 +28,19 @@ def with_sampler(command: Callable[..., Any]) -> Callable[..., Any]:
     return click.option("--noise", "sampler", type=click.Choice(["opendp", "tables"]), help=words)(command)
 
 
-def noise(seed: int | None) -> SimulatedNoise | None:
-    """The noise that --simulate selects; None for exact noise."""
-    from hierdp.privacy.noise import SimulatedNoise
+def noise(seed: int | None, sampler: str | None = None) -> Noise | None:
+    """The noise that --simulate and --noise select; None for the exact noise of OpenDP."""
+    if seed is not None:
+        from hierdp.privacy.noise import SimulatedNoise
 
-    return None if seed is None else SimulatedNoise(seed)
+        if sampler is not None:
+            raise click.UsageError("--noise chooses the sampler of exact noise: leave it out with --simulate")
+        return SimulatedNoise(seed)
+    if sampler == "tables":
+        from hierdp.privacy.tabulated import TabulatedNoise
+
+        return TabulatedNoise()
+    return None
 
 
 def number(text: str) -> float | str:

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from hierdp.cli.app import complete
-from hierdp.cli.common import NOT_PRIVATE, WARNING, console, noise, number, print_frame
+from hierdp.cli.common import NOT_PRIVATE, WARNING, console, noise, number, print_frame, with_sampler
 from hierdp.cli.engine import spread
 from hierdp.cli.forms import arguments_of, flags_of
 from hierdp.cli.sources import from_tables
@@ -79,6 +79,7 @@ def release() -> None:
                    "certificates again; it may be large.")  # fmt: skip
 @click.option("--simulate", type=click.IntRange(min=0), metavar="SEED",
               help="Seeded noise, NOT private: for experiments.")  # fmt: skip
+@with_sampler
 @from_tables
 @spread
 @click.pass_context
@@ -95,6 +96,7 @@ def shared(
     csv_safe: bool,
     no_proofs: bool,
     simulate: int | None,
+    sampler: str | None,
     **given: Any,
 ) -> None:
     """What every mechanism takes: the table, the budget, and where to write."""
@@ -107,13 +109,14 @@ def shared(
     assert isinstance(context.command, Release)
     mechanism, screen = context.command.mechanism, console()
     check_words(title=title, note=note)
+    drawn = noise(simulate, sampler)
     # The folder is made before any noise is drawn: whatever is wrong with it is found before that.
     with folder.appearing(out, overwrite, _files(context.params)) as aside:
         budget = check_epsilon(number(epsilon))
         options = arguments_of(keywords_of(mechanism.from_table), given, context.get_parameter_source)
         if simulate is not None:
             screen.print(NOT_PRIVATE, style=WARNING)
-        made = release_table(table, mechanism.name, epsilon=budget, noise=noise(simulate), **options)
+        made = release_table(table, mechanism.name, epsilon=budget, noise=drawn, **options)
         fingerprint = made.fill(aside, proofs=not no_proofs, csv_safe=csv_safe, title=title, note=note)
     with complete(out):
         proved, solved = counted(line.line for line in made.proved)

@@ -5,6 +5,7 @@ than once in 10⁹ runs.
 """
 
 import inspect
+import json
 import math
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 from laws_of_noise import Seeded
 from scipy import stats
 
@@ -21,8 +23,9 @@ from benchmarks.noise import LAWS, Bins
 from hierdp import TabulatedNoise, release
 from hierdp.check import check
 from hierdp.check.result import FAILS, OPEN
+from hierdp.cli import main
 from hierdp.privacy import tabulated
-from hierdp.privacy.noise import Changes, ExactNoise, opendp, threshold
+from hierdp.privacy.noise import OPENDP, TABLES, Changes, ExactNoise, opendp, threshold
 from hierdp.privacy.tables import random_words
 from hierdp.privacy.tables.sampler import LARGEST_GAUSSIAN
 from tests.marks import quick
@@ -227,3 +230,29 @@ def test_an_account_may_be_charged_for_it(tmp_path):
     made = release(**homes(), epsilon=1.0, noise=TabulatedNoise(), account=account)
     assert {spend.sampler for spend in made.ledger.spends} == {"hierdp tables 1"}
     assert made.charge is not None
+
+
+@pytest.fixture
+def rows(tmp_path):
+    table = tmp_path / "homes.csv"
+    homes()["source"].to_csv(table, index=False)
+    return ["release", "group-size", str(table), "--levels", "state", "--group", "home", "--max-size", "3",
+            "--epsilon", "1", "--out", str(tmp_path / "out")]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("options", "name"), [(["--noise", "tables"], TABLES), (["--noise", "opendp"], OPENDP)]
+)
+def test_the_command_line_chooses_it(rows, tmp_path, options, name):
+    done = CliRunner().invoke(main, [*rows, *options])
+    assert done.exit_code == 0, done.output
+    budget = json.loads((tmp_path / "out" / "manifest.json").read_text(encoding="utf-8"))["budget"]
+    assert budget["private"]
+    assert {line["sampler"].rpartition(" ")[0] for line in budget["spends"]} == {name}
+
+
+def test_the_command_line_has_one_source_of_noise(rows, tmp_path):
+    done = CliRunner().invoke(main, [*rows, "--noise", "tables", "--simulate", "1"])
+    assert done.exit_code == 2
+    assert "leave it out with --simulate" in done.output
+    assert not (tmp_path / "out").exists()

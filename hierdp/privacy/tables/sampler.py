@@ -60,8 +60,9 @@ class Sampler:
             i: self._together([exact.get(i, int(part[i])) for part, exact in zip(parts, sure, strict=True)])
             for i in set().union(*sure)
         }
-        for part in parts[1:]:
-            part.fill(0)
+        if self.digits:  # else the noise is the one part
+            for part in parts:
+                part.fill(0)
         return noise, again
 
     def _together(self, parts: Any) -> Any:
