@@ -90,11 +90,11 @@ def test_invalid_ranges_and_variances_are_refused():
     for start, stop in ((0, 0), (-1, 2), (3, 5), (2, 1)):
         with pytest.raises(ValueError, match="empty or not within"):
             noise.of_ranges(start, stop)
-    with pytest.raises(ValueError, match="whole numbers"):
+    with pytest.raises(ValueError, match="must be integers"):
         noise.of_ranges(0.0, 2.0)
-    with pytest.raises(ValueError, match="4 leaves"):
+    with pytest.raises(ValueError, match=r"expected \(4,\)"):
         noise.of_query([1, 2, 3])
-    with pytest.raises(ValueError, match="every leaf"):
+    with pytest.raises(ValueError, match="leaves must be measured"):
         ConsistentVariance(range_tree(2, 2), [1, 1, np.inf])
     with pytest.raises(ValueError, match="positive"):
         ConsistentVariance(range_tree(2, 2), 0.0)
@@ -306,7 +306,7 @@ def test_levels_must_be_given_a_variance_each():
     for levels in ([1.0], [1.0, 1.0, 1.0], [0.0, 1.0], [np.inf, 1.0]):
         with pytest.raises(ValueError, match=r"levels|positive"):
             regular.consistent(16, 4, levels)
-    with pytest.raises(ValueError, match="levels"):
+    with pytest.raises(ValueError, match="one per level"):
         Given(16, [0], [3]).consistent(4, [1.0])
 
 

@@ -72,7 +72,7 @@ def test_shadows_are_named(tmp_path, shadow, package, way):
     else:
         done = python("import hierdp", folder=tmp_path / "mine", PYTHONPATH="")
     message = done.stderr.strip().splitlines()[-1]
-    assert message.startswith(f"ImportError: hierdp brings a package called {package!r}, but Python finds ")
+    assert message.startswith(f"ImportError: hierdp includes a package called {package!r}, but Python finds ")
     assert str(file) in message
     assert "Rename that file or folder, or take its folder off the import path" in message
 

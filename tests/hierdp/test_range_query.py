@@ -12,6 +12,7 @@ from hierdp.counts.boxes import tree_of_boxes
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError
 from hierdp.mechanisms.range_query import METHODS, RangeRelease, range_query
+from hierdp.mechanisms.range_query import tree as trees
 from hierdp.mechanisms.range_query.plan import best_branching, plan_of
 from hierdp.mechanisms.range_query.repairs import REPAIRS
 from hierdp.mechanisms.range_query.tree import grid_tree, hierarchy_tree
@@ -198,6 +199,13 @@ def test_trees_and_their_boxes_come_back():
         tree_of_boxes((3,), np.array([0, 1, 1]), np.array([[0], [0], [1]]), np.array([[3], [1], [3]]))
     with pytest.raises(InputError, match="make a tree of"):
         grid_tree((2**14, 2**14), 2)
+
+
+def test_the_largest_tree_is_still_made(monkeypatch):
+    monkeypatch.setattr(trees, "MOST_NODES", 1 + 2 + 3 + 5)
+    assert grid_tree((5,), 2).tree.size == trees.MOST_NODES
+    with pytest.raises(InputError, match="a tree of 12 nodes"):
+        grid_tree((6,), 2)
 
 
 def test_a_ragged_hierarchy_is_asked_region_by_region():
