@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from models.witnesses.lagrangian import lagrangian_bound as lagrangian_bound
     from models.witnesses.program_certificate import lagrangian_certificate as lagrangian_certificate
     from models.workload import Workload as Workload
+    from models.workload_least_squares import WorkloadLeastSquares as WorkloadLeastSquares
 
 _WHERE = {
     "BlockInference": "models.block_inference",
@@ -64,6 +65,7 @@ _WHERE = {
     "TreeChebyshev": "models.tree_chebyshev",
     "TreeMatching": "models.tree_matching",
     "Workload": "models.workload",
+    "WorkloadLeastSquares": "models.workload_least_squares",
     "lagrangian_bound": "models.witnesses.lagrangian",
     "lagrangian_certificate": "models.witnesses.program_certificate",
 }

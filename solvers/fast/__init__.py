@@ -34,6 +34,7 @@ PATHS = {
     "StrategySDP": "solvers.fast.strategy:solve_strategy",
     "TreeChebyshev": "solvers.fast.tree_chebyshev:solve_tree_chebyshev",
     "TreeMatching": "solvers.fast.tree_matching:solve_tree_matching",
+    "WorkloadLeastSquares": "solvers.fast.workload_least_squares:solve_workload_least_squares",
 }
 """Each model's algorithm. Files are imported on use, as each compiles or loads its kernels."""
 

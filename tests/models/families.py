@@ -174,6 +174,45 @@ def block_inference():
             yield models.BlockInference(tree, workload, noisy, weights / 2 if seed == 2 else weights)
 
 
+def workload_least_squares():
+    two, four = (
+        models.Workload.marginals(shape, [(), every]) for shape, every in (((2,), (0,)), ((2, 2), (0, 1)))
+    )
+    totals = models.Workload.marginals((2,), [()])
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        true = rng.integers(0, 3, (2, 2))
+        noisy = two.answers(true) + rng.integers(-3, 4, (2, 3))
+        parent = None if seed % 4 == 3 else true.sum(axis=0)
+        weights = [1, 1] if seed % 2 else rng.integers(1, 4, (2, 2))
+        rules = [None, totals][seed // 4 % 2]
+        held = true.sum(axis=1, keepdims=True)
+        below, above = (None, None) if rules is None else (held - seed % 3, held + seed // 3 % 2)
+        zeros = None if seed % 5 else true == 0
+        yield models.WorkloadLeastSquares(two, noisy, weights, parent, zeros, rules, below, above)
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        true = rng.integers(0, 2, (2, 4))
+        noisy = four.answers(true) + rng.integers(-2, 3, (2, 5))
+        yield models.WorkloadLeastSquares(four, noisy / 2 if seed % 2 else noisy, [0, 2], true.sum(axis=0))
+
+
+def children_answers(model):
+    """Whole counts and halves of few cells, as floats."""
+    return (x.astype(float) for x in children_fractions(model))
+
+
+def children_fractions(model):
+    """The same as fractions, which prices in floats prove up to their rounding only."""
+    step = Fraction(1, 2) if np.prod(model.shape) <= 4 else Fraction(1)
+    most = 3 if np.prod(model.shape) <= 4 else 1
+    kinds = [k * step for k in range(int(most / step) + 1)]
+    for held in product(kinds, repeat=int(np.prod(model.shape))):
+        x = np.array([*held, None], object)[:-1].reshape(model.shape)
+        if not model.violations(x):
+            yield x
+
+
 def histogram_answers(model):
     """Whole counts of the leaves' cells, from few kinds, added up."""
     tree, cells = model.tree, model.workload.cells
@@ -315,4 +354,12 @@ CONTRACTS = {
     "StrategySDP": Contract(strategy_sdp, {"answers": strategy_answers}),
     "TreeChebyshev": Contract(tree_chebyshev),
     "TreeMatching": Contract(tree_matching),
+    "WorkloadLeastSquares": Contract(
+        workload_least_squares,
+        {"answers": lambda model: islice(children_answers(model), 0, 60, 5), "exact_gap": False},
+    ),
+    "WorkloadLeastSquares, in fractions": Contract(
+        workload_least_squares,
+        {"answers": lambda model: islice(children_fractions(model), 0, 60, 8), **BOUND_ONLY},
+    ),
 }

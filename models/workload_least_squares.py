@@ -1,0 +1,490 @@
+"""Non-negative histograms of one parent's children, nearest to their noisy answers to a workload."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy
+from numpy.typing import ArrayLike
+
+from models.arithmetic import exact
+from models.arithmetic.arrays import Array, Flags, Ints
+from models.arithmetic.exact import Number
+from models.certificate import FLOAT_TOLERANCE, Certificate, Witness, infeasible, judge
+from models.model import answer_of, tolerance_for
+from models.programs.program import Program
+from models.programs.terms import INFINITY, Block, Rows, Term
+from models.synthetic import heavy_tailed, noise
+from models.witnesses.arrays import exact_array, real_array
+from models.workload import Workload
+
+
+@dataclass(frozen=True, eq=False)
+class WorkloadLeastSquares:
+    """Non-negative histograms of the children of one region, nearest to noisy answers of a workload.
+
+        minimize    Σ_c Σ_q w[c, q] ‖Q_q x_c − y_{c,q}‖²        step 1 of TopDown (Abowd et al. 2022)
+        subject to  x ≥ 0,  Σ_c x_c = parent,
+                    lower_c ≤ R x_c ≤ upper_c,
+                    x[c, j] = 0 for structural zeros;  x real
+
+    x_c is the histogram of child c, Q_q a query of it, y_{c,q} the noisy answer, R further sums whose values
+    are public (where lower = upper) or bounded.
+
+    Parameters
+    ----------
+    workload : Workload
+        The queries Q.
+    noisy : array, shape (children, workload.size)
+        Noisy answers y; at least one child.
+    weights : array, shape (queries,) or (children, queries)
+        w ≥ 0; 0 for queries that were not measured. In each child, a query of every cell has a positive
+        weight, so that the answer is unique.
+    parent : array, shape (cells,), optional
+        The sum of the children's histograms, non-negative.
+    zeros : array of bool, shape (cells,) or (children, cells), optional
+        Structural zeros: combinations that cannot be.
+    rules : Workload, optional
+        The sums R, over the same attributes.
+    lower, upper : arrays, shape (rules.size,) or (children, rules.size), optional
+        Their bounds, infinite where there is none. Default: none.
+
+    Raises
+    ------
+    ValueError
+        If a shape does not fit, or if the constraints contradict each other in a way that adding up shows:
+        the message names the cell, or the sum, and the child. Other contradictions are for the backends.
+
+    Examples
+    --------
+    >>> workload = Workload.marginals((2,), [(), (0,)])
+    >>> model = WorkloadLeastSquares(workload, [[4, 5, -2], [3, 1, 3]], weights=[0, 1], parent=[6, 2])
+    >>> proof = model.certificate([[5, 0], [1, 2]])
+    >>> proof.optimal, proof.objective, proof.gap
+    (True, Fraction(5, 1), Fraction(0, 1))
+    """
+
+    workload: Workload
+    noisy: ArrayLike
+    weights: ArrayLike
+    parent: ArrayLike | None = None
+    zeros: ArrayLike | None = None
+    rules: Workload | None = None
+    lower: ArrayLike | None = None
+    upper: ArrayLike | None = None
+
+    variants: ClassVar[dict[str, dict[str, Any]]] = {"": {}, "rules": {"rules": True}}
+
+    def __post_init__(self) -> None:
+        workload = self.workload
+        noisy = exact.as_data("noisy", self.noisy, 2)
+        children, queries = noisy.shape[0], len(workload.queries)
+        if noisy.shape != (children, workload.size) or not children:
+            raise ValueError(
+                f"noisy has shape {noisy.shape}; it needs {workload.size} answers for each child, "
+                "and at least one child"
+            )
+        weights = exact.as_data("weights", self.weights, np.ndim(self.weights))
+        weights = _spread("weights", weights, children, queries)
+        wrong = np.argwhere(weights < 0)
+        if wrong.size:
+            c, q = wrong[0]
+            raise ValueError(f"the weight of query {q} of child {c} is {weights[c, q]}: under 0")
+        blind = np.flatnonzero(weights[:, workload.detailed].sum(axis=1) == 0)
+        if blind.size:
+            raise ValueError(f"child {blind[0]}: no query of every cell has a positive weight")
+        object.__setattr__(self, "noisy", noisy)
+        object.__setattr__(self, "weights", weights)
+        zeros = np.zeros((1, workload.cells), bool) if self.zeros is None else np.array(self.zeros)
+        if zeros.dtype != bool:
+            raise ValueError(f"zeros must be True or False for each cell, got dtype {zeros.dtype}")
+        if self.zeros is not None:
+            object.__setattr__(self, "zeros", _spread("zeros", zeros, children, workload.cells))
+        if self.parent is not None:
+            self._check_parent()
+        self._check_rules()
+
+    def _check_parent(self) -> None:
+        parent = exact.as_data("parent", self.parent)
+        cells = self.workload.cells
+        if parent.shape != (cells,):
+            raise ValueError(f"parent has shape {parent.shape}; there are {cells} cells")
+        wrong = np.flatnonzero(parent < 0)
+        if wrong.size:
+            raise ValueError(f"parent[{wrong[0]}] is {parent[wrong[0]]}: no counts of children add up to it")
+        object.__setattr__(self, "parent", parent)
+        if self.zeros is not None:
+            wrong = np.flatnonzero(np.asarray(self.zeros).all(axis=0) & (parent > 0))
+            if wrong.size:
+                raise ValueError(
+                    f"cell {wrong[0]} is a structural zero of every child, and the parent has "
+                    f"{parent[wrong[0]]} there"
+                )
+
+    def _check_rules(self) -> None:
+        if self.rules is None:
+            if self.lower is not None or self.upper is not None:
+                raise ValueError("lower and upper are bounds of rules; there are no rules")
+            return
+        if self.rules.shape != self.workload.shape:
+            raise ValueError(f"rules are over the shape {self.rules.shape}, not {self.workload.shape}")
+        for name, missing in (("lower", -INFINITY), ("upper", INFINITY)):
+            given = getattr(self, name)
+            side = np.array(missing if given is None else given)
+            if side.dtype != object:
+                if side.dtype.kind not in "iuf" or np.isnan(side).any():
+                    raise ValueError(f"{name} must be numbers, or infinite where there is no bound")
+                side = side.astype(float) if side.dtype.kind == "f" else side.astype(np.int64)
+            if side.ndim == 0:
+                side = np.broadcast_to(side, (self.rules.size,))
+            side = _spread(name, side, self.children, self.rules.size)
+            object.__setattr__(self, name, side)
+        lower, upper = self.sides
+        room = self.rules.answers(np.where(self.fixed, 0, 1)) > 0
+        for wrong, why in (
+            (lower > upper, "its lower bound is above its upper bound"),
+            (upper < 0, "its upper bound is under 0"),
+            (~room & (lower > 0), "all its cells are 0, and its lower bound is not"),
+        ):
+            places = np.argwhere(wrong)
+            if places.size:
+                c, i = places[0]
+                raise ValueError(f"rules, child {c}, {self._rule(i)}: {why} ({lower[c, i]} … {upper[c, i]})")
+        if self.parent is None:
+            return
+        held = self.rules.answers(np.asarray(self.parent))
+        least, most = np.maximum(lower, 0).sum(axis=0), upper.sum(axis=0)
+        # Sums of floats may be off by rounding; whole numbers are not.
+        slack = 0 if lower.dtype == upper.dtype == np.int64 else 1e-9 * np.maximum(1, held.astype(float))
+        for i in np.flatnonzero((least > held + slack) | (most < held - slack)).tolist():
+            raise ValueError(
+                f"rules, {self._rule(i)}: the children's bounds add up to {least[i]} … {most[i]}, and the "
+                f"parent has {held[i]}"
+            )
+
+    def _rule(self, i: int) -> str:
+        """The position of a rule's row: its query, and which answer of it."""
+        rules: Any = self.rules
+        q = int(np.searchsorted(rules.start, i, "right")) - 1
+        return f"query {q}, answer {i - rules.start[q]}"
+
+    @property
+    def data(self) -> tuple[Array, Array]:
+        """``(noisy, weights)``, shapes (children, workload.size) and (children, queries)."""
+        return np.asarray(self.noisy), np.asarray(self.weights)
+
+    @property
+    def children(self) -> int:
+        """Number of children."""
+        return int(np.shape(self.noisy)[0])
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Shape of an answer: children by cells."""
+        return self.children, self.workload.cells
+
+    @property
+    def sides(self) -> tuple[Array, Array]:
+        """``(lower, upper)`` of the rules, shape (children, rules.size) each."""
+        if self.rules is None:
+            return np.zeros((self.children, 0)), np.zeros((self.children, 0))
+        return np.asarray(self.lower), np.asarray(self.upper)
+
+    @cached_property
+    def fixed(self) -> Flags:
+        """The cells that are 0 in every answer: structural zeros, and where the parent has 0."""
+        fixed = np.zeros(self.shape, bool) if self.zeros is None else np.array(self.zeros)
+        return fixed if self.parent is None else fixed | (np.asarray(self.parent) == 0)
+
+    @cached_property
+    def most(self) -> Array:
+        """The most that each cell can hold: 0, the parent's count, or infinity; shape (children, cells)."""
+        most = np.full(self.workload.cells, INFINITY) if self.parent is None else np.asarray(self.parent)
+        return np.where(self.fixed, 0, most)
+
+    @cached_property
+    def curvature(self) -> Array:
+        """The weight of all queries that count every cell alone, in Fractions; shape (children, 1)."""
+        return np.asarray(_exactly(self.data[1][:, self.workload.detailed]).sum(axis=1, keepdims=True))
+
+    @cached_property
+    def _weight(self) -> Array:
+        """The weight of each answer; shape (children, workload.size)."""
+        return self.workload.by_answer(self.data[1])
+
+    @cached_property
+    def _measured(self) -> Ints:
+        """The positions in ``noisy.ravel()`` of the answers that count."""
+        return np.flatnonzero(self._weight.ravel() > 0)
+
+    def program(self) -> Program:
+        """The program above, with a variable for each measured answer."""
+        children, cells = self.shape
+        size, measured = children * cells, self._measured
+        each = scipy.sparse.identity
+        kron = scipy.sparse.kron
+        rows = []
+        if self.parent is not None:
+            parent = np.asarray(self.parent)
+            sums = kron(np.ones((1, children)), each(cells))
+            rows.append(_rows("parent", sums, measured.size, parent, parent))
+        if self.rules is not None:
+            sums = kron(each(children), self.rules.matrix)
+            rows.append(_rows("rules", sums, measured.size, *(side.ravel() for side in self.sides)))
+        queries = kron(each(children), self.workload.matrix, "csr")[measured]
+        link = scipy.sparse.hstack([queries, -each(measured.size)], "csr")
+        rows.append(Rows("queries", link, *np.zeros((2, measured.size))))
+        return Program(
+            "WorkloadLeastSquares",
+            [
+                Block("x", (children, cells), 0, self.most),
+                Block("answer", (measured.size,), -INFINITY, INFINITY),
+            ],
+            rows,
+            [
+                Term(
+                    "quadratic",
+                    size + np.arange(measured.size),
+                    self._weight.ravel()[measured],
+                    self.data[0].ravel()[measured],
+                )
+            ],
+        )
+
+    def row_prices(self, witness: Witness) -> Array:
+        """The witness as prices of the program's rows: parent, rules, and the slopes of the answers' squares.
+
+        The slopes are those at the witness's point; of queries of every cell, those where the bound's minimum
+        is.
+        """
+        point, price, charge = self._witness(witness, None, True)
+        noisy, weight = _exactly(self.data[0]), _exactly(self._weight)
+        answers = self.workload.answers(point)
+        reduced = self._slope(point, True) - price - self._charged(charge)
+        least = self._least(point, reduced, self.curvature)
+        for q in np.flatnonzero(self.workload.detailed):
+            row = self.workload.row[q]
+            answers[:, row] = least
+        slopes = (-2 * weight * (answers - noisy)).ravel()[self._measured]
+        return np.concatenate([*([] if self.parent is None else [price]), charge.ravel(), slopes])
+
+    def objective(self, x: Any) -> Number:
+        """Σ w ‖Q x − y‖²; a `Fraction` where noisy answers and x are exact (float weights are, too)."""
+        x = answer_of(x, self.shape, integer=False)
+        cost: Number = self._cost(x, exact.is_exact(x) and exact.is_exact(self.data[0]))
+        return cost
+
+    def _cost(self, x: Array, exactly: bool) -> Any:
+        noisy, weights = self.data
+        away = exact.difference(self.workload.answers(x), noisy)
+        kind: Any = Fraction if exactly else float
+        cost = kind(0)
+        for q in range(len(self.workload.queries)):
+            part = away[:, self.workload.start[q] : self.workload.start[q + 1]]
+            for w in np.unique(weights[:, q]).tolist():
+                held = part[weights[:, q] == w]
+                cost += kind(w) * kind(exact.dot(held, held))
+        return cost
+
+    def violations(self, x: Any) -> list[str]:
+        """Negative counts, structural zeros, sums over the children, and rules that are not kept."""
+        x = answer_of(x, self.shape, integer=False)
+        slack = tolerance_for(x)
+        found = [f"domain: x[{c}, {j}] = {x[c, j]}, under 0" for c, j in np.argwhere(x < -slack)]
+        found += [f"zeros: x[{c}, {j}] = {x[c, j]}, not 0" for c, j in np.argwhere(self.fixed & (x > slack))]
+        x = exact.widened(x, max(self.shape))
+        if self.parent is not None:
+            parent, sums = np.asarray(self.parent), x.sum(axis=0)
+            found += [
+                f"parent: cell {j}: the children sum to {sums[j]}, not {parent[j]}"
+                for j in np.flatnonzero(np.abs(sums - parent) > slack)
+            ]
+        if self.rules is not None:
+            held, (lower, upper) = self.rules.answers(x), self.sides
+            found += [
+                f"rules: child {c}, {self._rule(i)}: {held[c, i]}, not in {lower[c, i]} … {upper[c, i]}"
+                for c, i in np.argwhere((held < lower - slack) | (held > upper + slack))
+            ]
+        return found
+
+    def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:
+        """Prices of the parent's cells and of the rules, and a point where slopes are taken; linear time.
+
+        Let p be the point, g the slope 2 Σ_q w_q Q_qᵀ(Q_q p − y), λ the prices of the parent's cells, ν those
+        of the rules, s the side that a rule's price is paid for (lower where ν > 0, upper where ν < 0), and
+        d = g − λ − Rᵀν. The objective f is convex, and its queries of every cell alone have the weight κ. So
+        f(z) ≥ f(p) + g·(z − p) + κ ‖z − p‖², and
+
+            bound  =  f(p) − g·p + λ·parent + ν·s + Σ min over 0 ≤ z ≤ most of ( d z + κ (z − p)² )
+
+        for any p, λ and ν (Lagrangian duality). It reaches the optimum if p is optimal and λ and ν its
+        multipliers. Prices paid for an infinite side count as 0.
+
+        Without a witness, p is x, λ the mean of the children's slopes, weighted by x, and ν is 0: these prove
+        an optimal x without rules that bind, up to what floats hold.
+
+        Parameters
+        ----------
+        x : array, shape (children, cells)
+            Whole or `Fraction` answers to exact data are judged in Fractions, floats with rounding.
+        witness : mapping, optional
+            ``prices``, shape (cells,): λ. ``rules``, shape (children, rules.size): ν. ``point``, shape
+            (children, cells): p; by default x.
+        """
+        x = answer_of(x, self.shape, integer=False)
+        exactly = exact.is_exact(x) and exact.is_exact(self.data[0])
+        objective, broken = self._cost(x, exactly), self.violations(x)
+        if not objective < INFINITY:
+            broken.append("x: squares pass what floats hold")
+        if broken:
+            return infeasible(objective, broken)
+        point, price, charge = self._witness(witness, x, exactly)
+        reduced = self._slope(point, exactly) - price - self._charged(charge)
+        curvature = self.curvature if exactly else self.curvature.astype(float)
+        least = self._least(point, reduced, curvature)
+        moved = point - least
+        with np.errstate(all="ignore"):
+            gap = (moved * (reduced - curvature * moved)).sum()
+            if self.parent is not None:
+                gap += (price * (point.sum(axis=0) - np.asarray(self.parent))).sum()
+            if self.rules is not None:
+                lower, upper = self.sides
+                side = np.where(charge > 0, lower, np.where(charge < 0, upper, 0))
+                gap += (charge * (self.rules.answers(point) - (_exactly(side) if exactly else side))).sum()
+            elsewhere = not np.array_equal(point, x)
+            if elsewhere:
+                gap += objective - self._cost(point, exactly)
+            if elsewhere and not exactly:
+                gap += self._rounding(point, moved, price, charge)
+        if not exactly:
+            gap = float(gap)
+            if gap < -FLOAT_TOLERANCE * max(1.0, objective):
+                return infeasible(objective, [f"x: it costs {-gap:.6g} less than any that keeps all sums"])
+            gap = max(gap, 0.0) if math.isfinite(gap) else INFINITY
+        kept = {"prices": price, "rules": charge, "point": point}
+        return judge(objective, gap, exactly, kept, "the prices leave a gap")
+
+    def _rounding(self, point: Array, moved: Array, price: Array, charge: Array) -> float:
+        """What rounding may take off the gap, if the point is far from any answer."""
+        weight, size = self._weight.astype(float), np.abs(point)
+        reach = self.workload.answers(size) + np.abs(self.data[0])
+        slope = 2 * self.workload.spread(weight * reach) + np.abs(price) + self._charged(np.abs(charge))
+        parts = (weight * reach * reach).sum() + (np.abs(moved) * slope).sum() + (slope * size).sum()
+        return float(parts) * 2.0**-50 * (sum(self.shape) + len(self.workload.queries))
+
+    def _witness(self, witness: Witness | None, x: Array | None, exactly: bool) -> tuple[Any, Any, Any]:
+        """The point, the prices of the parent's cells and those of the rules, made valid."""
+        read: Any = exact_array if exactly else real_array
+        rows = 0 if self.rules is None else self.rules.size
+        point: Any = read(witness, "point", self.shape)
+        if point is None:
+            if x is None:
+                raise ValueError("the witness holds no 'point'")
+            point = x if exactly else x.astype(float, copy=False)
+        charge: Any = read(witness, "rules", (self.children, rows))
+        if charge is None:
+            charge = np.zeros((self.children, rows))
+        lower, upper = self.sides
+        unpaid = ((charge > 0) & (lower == -INFINITY)) | ((charge < 0) & (upper == INFINITY))
+        charge = np.where(unpaid, 0, charge)
+        price: Any = read(witness, "prices", (self.workload.cells,))
+        if self.parent is None:
+            price = np.zeros(self.workload.cells)
+        if exactly:
+            point, charge = _exactly(point), _exactly(charge)
+        if price is None:
+            price = self._read(point, charge, exactly)
+        return point, _exactly(price) if exactly else price, charge
+
+    def _read(self, point: Array, charge: Array, exactly: bool) -> Array:
+        """For each of the parent's cells, the mean of the children's slopes, weighted by what they hold."""
+        slope, held = self._slope(point, exactly) - self._charged(charge), np.maximum(point, 0)
+        sums = held.sum(axis=0)
+        return np.asarray((slope * held).sum(axis=0) / np.where(sums > 0, sums, 1))
+
+    def _slope(self, x: Array, exactly: bool) -> Array:
+        """The gradient of the objective; shape (children, cells)."""
+        noisy, weight = self.data[0], self._weight
+        noisy, weight = (_exactly(noisy), _exactly(weight)) if exactly else (noisy, weight.astype(float))
+        return self.workload.spread(2 * weight * (self.workload.answers(x) - noisy))
+
+    def _charged(self, charge: Array) -> Array:
+        """What the rules' prices charge to each cell; shape (children, cells)."""
+        if self.rules is None:
+            return np.zeros(self.shape, charge.dtype)
+        return self.rules.spread(charge)
+
+    def _least(self, point: Array, reduced: Array, curvature: Array) -> Array:
+        """Where ``reduced·z + curvature·(z − point)²`` is least within the bounds."""
+        return np.asarray(np.minimum(np.maximum(point - reduced / (2 * curvature), 0), self.most))
+
+    @classmethod
+    def random(cls, rng: np.random.Generator, size: int) -> Self:
+        """Any workload; with or without parent, zeros and rules; true counts that are often 0."""
+        workload = Workload.random(rng, int(rng.choice([1, 4, 16])))
+        children = max(1, size // workload.cells)
+        true = rng.integers(0, int(rng.choice([2, 5, 100])), (children, workload.cells))
+        true[:, rng.random(workload.cells) < rng.choice([0.0, 0.3])] = 0
+        noisy = workload.answers(true) + rng.integers(-4, 5, (children, workload.size))
+        kinds: list[Any] = [
+            np.ones(len(workload.queries), np.int64),
+            rng.integers(1, 9, (children, len(workload.queries))),
+            rng.choice([0.05, 1.0, 7.5], len(workload.queries)),
+        ]
+        weights = kinds[rng.integers(0, 3)]
+        parent = true.sum(axis=0) if rng.random() < 0.7 else None
+        zeros = (true == 0) & (rng.random(true.shape) < 0.5) if rng.random() < 0.5 else None
+        if rng.random() < 0.5:
+            return cls(workload, noisy, weights, parent, zeros)
+        rules = Workload.marginals(workload.shape, [(), (0,)][: rng.integers(1, 3)])
+        held = rules.answers(true)
+        lower = np.where(rng.random(held.shape) < 0.5, held - rng.integers(0, 3, held.shape), -INFINITY)
+        upper = np.where(rng.random(held.shape) < 0.5, held + rng.integers(0, 3, held.shape), INFINITY)
+        lower, upper = (
+            (held, held) if rng.random() < 0.3 else (lower, np.maximum(upper, np.maximum(lower, 0)))
+        )
+        return cls(workload, noisy, weights, parent, zeros, rules, lower, upper)
+
+    @classmethod
+    def typical(cls, rng: np.random.Generator, size: int, rules: bool = False) -> Self:
+        """Children with 8 groups by 2 ages and all four marginals; with rules, their totals are public."""
+        workload = Workload.marginals((8, 2), [(), (0,), (1,), (0, 1)])
+        true = heavy_tailed(rng, (max(1, size // workload.cells), workload.cells))
+        answers = workload.answers(true)
+        noisy, ones, parent = answers + noise(rng, answers.shape), np.ones(4, np.int64), true.sum(axis=0)
+        if not rules:
+            return cls(workload, noisy, ones, parent)
+        totals = answers[:, :1]
+        public = Workload.marginals(workload.shape, [()])
+        return cls(workload, noisy, ones, parent, None, public, totals, totals)
+
+
+def _spread(name: str, values: Array, children: int, each: int) -> Array:
+    """One row for each child, read-only."""
+    if values.shape not in ((each,), (1, each), (children, each)):
+        raise ValueError(
+            f"{name} has shape {values.shape}; it needs {each} entries, or {each} for each of the "
+            f"{children} children"
+        )
+    found = np.array(np.broadcast_to(values, (children, each)))
+    found.flags.writeable = False
+    return found
+
+
+def _rows(name: str, sums: Any, more: int, lower: Array, upper: Array) -> Rows:
+    """Rows over the histograms alone, followed by `more` other variables."""
+    empty = scipy.sparse.csr_matrix((sums.shape[0], more))
+    return Rows(name, scipy.sparse.hstack([sums, empty], "csr"), lower, upper)
+
+
+def _exactly(values: Array) -> Array:
+    """The same numbers as Fractions; infinity stays."""
+    found = np.empty(np.shape(values), object)
+    for place, value in enumerate(np.ravel(values).tolist()):
+        found.flat[place] = value if abs(value) == INFINITY else Fraction(value)
+    return found

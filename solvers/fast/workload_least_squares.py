@@ -1,0 +1,373 @@
+"""Non-negative least squares of a parent's children: an interior-point method, then its active set alone.
+
+At given prices of the parent's cells the children are independent of each other. So each Newton step of the
+interior-point method (Mehrotra 1992) factors a small system for each child, all at once, and then solves one
+system for the steps of the prices, whose matrix is the sum of the children's inverses.
+
+The last iterate tells which cells are 0 and which rules bind. With these as equations, the optimum solves one
+linear system. Where its counts or prices have the wrong sign, the set is corrected and the system solved
+again: a semismooth Newton method, which ends at the exact set of the optimum after a few rounds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from models import WorkloadLeastSquares
+from models.arithmetic.arrays import Array, Flags, Floats
+from models.certificate import Witness
+from solvers.fast.no_path import NoFastPath
+
+MOST_WORK = 1e11
+"""Children times cells cubed beyond which the dense systems would take minutes."""
+
+ROUNDS = 100
+"""Most iterations of the interior-point method; some 10 to 30 are needed."""
+
+PATIENCE = 12
+"""Iterations without any gain after which the best one is taken: constraints may leave no interior."""
+
+SMALL = 1e-10
+"""Relative size of what is left when the interior-point method stops, and of what keeps systems regular."""
+
+RIGHT = 1e-9
+"""By how much a sign may be wrong, in the units of the systems."""
+
+SIGN = np.array([1.0, -1.0])[:, None, None]
+"""Of lower and of upper bounds."""
+
+TINY = 1e-30
+"""Nothing that should be positive is smaller."""
+
+HUGE = 1e14
+"""No ratio of a price to a count is larger in the Newton systems."""
+
+
+def solve_workload_least_squares(model: WorkloadLeastSquares) -> tuple[Array, Witness]:
+    """The optimum in floats, with the prices of the parent's cells and of the rules."""
+    problem = _problem(model)
+    with np.errstate(all="ignore"):  # constraints without interior drive prices out of range
+        x, price, charge = problem.polished(*problem.interior())
+    price, charge = problem.charged_to_sides(price, charge)
+    full, prices = np.zeros(model.shape), np.zeros(model.workload.cells)
+    full[:, problem.columns] = x * problem.unit
+    if model.violations(full):
+        raise NoFastPath(
+            "the interior-point method found no answer that keeps all constraints. They may contradict each "
+            "other: another backend, such as highs, can tell"
+        )
+    prices[problem.columns] = price * problem.cost
+    return full, {"prices": prices, "rules": _forced(model, full, prices, charge * problem.cost)}
+
+
+def _forced(model: WorkloadLeastSquares, x: Floats, price: Floats, charge: Floats) -> Floats:
+    """Rules with the upper bound 0, which left the systems, pay for all their cells."""
+    rules, forced = model.rules, np.argwhere(model.sides[1] <= 0)
+    if rules is None or not forced.size:
+        return charge
+    noisy, weights = model.data
+    weight = 2 * model.workload.by_answer(weights.astype(float))
+    slope = model.workload.spread(weight * (model.workload.answers(x) - noisy))
+    reduced = slope - price - rules.spread(charge)
+    cells = rules.matrix
+    for c, i in forced.tolist():
+        these = cells.indices[cells.indptr[i] : cells.indptr[i + 1]]
+        these = these[~model.fixed[c, these]]
+        least = min(0.0, float(reduced[c, these].min(initial=0.0)))
+        charge[c, i] += least
+        reduced[c, these] -= least
+    return charge
+
+
+def _problem(model: WorkloadLeastSquares) -> _Problem:
+    """The problem in floats, in units that keep its numbers near 1, on cells that some child may fill."""
+    lower, upper = (side.astype(float) for side in model.sides)
+    full = np.zeros((0, model.workload.cells)) if model.rules is None else model.rules.matrix.toarray()
+    free = ~model.fixed & ((upper <= 0) @ full == 0)
+    columns = np.flatnonzero(free.any(axis=0))
+    children, cells = model.children, columns.size
+    if children * float(cells) ** 3 > MOST_WORK:
+        raise NoFastPath(
+            f"{children} children of {cells} cells are too much for dense systems; take another backend"
+        )
+    workload = model.workload
+    noisy, weights = (part.astype(float) for part in model.data)
+    weight = workload.by_answer(weights)
+    queries = workload.matrix.toarray()[:, columns]
+    parent = None if model.parent is None else np.asarray(model.parent, float)[columns]
+    at_lower = at_upper = np.zeros(full.shape[0], bool)
+    if model.parent is not None:
+        held = full @ np.asarray(model.parent, float)
+        at_lower, at_upper = (np.isclose(side.sum(axis=0), held, 1e-12, 1e-9) for side in (lower, upper))
+        upper, lower = np.where(at_lower, lower, upper), np.where(at_upper & ~at_lower, upper, lower)
+    unit = max(
+        1.0, *(float(np.abs(part).mean()) for part in (noisy, parent) if part is not None and part.size)
+    )
+    # Bounds that x ≥ 0 implies, and those of sums without free cells, do not enter the systems.
+    empty = free @ full.T == 0
+    lower = np.where(((lower <= 0) & (lower < upper)) | empty, -np.inf, lower)
+    upper = np.where(empty, np.inf, upper)
+    # Children of the same weights have the same matrix.
+    kinds, which = np.unique(weights, axis=0, return_inverse=True)
+    squares = np.stack([2 * queries.T @ (workload.by_answer(w)[:, None] * queries) for w in kinds])
+    heavy = max(float(np.trace(squares, axis1=1, axis2=2).max(initial=0.0)) / max(cells, 1), 1e-300)
+    return _Problem(
+        columns,
+        unit,
+        unit * heavy,
+        squares[which.ravel()] / heavy,
+        2 * (weight * noisy) @ queries / (unit * heavy),
+        free[:, columns],
+        None if parent is None else parent / unit,
+        full[:, columns],
+        lower / unit,
+        upper / unit,
+        at_lower,
+        at_upper & ~at_lower,
+    )
+
+
+class _System(NamedTuple):
+    """What both Newton steps of an iteration share."""
+
+    matrix: Floats
+    slope: Floats
+    short: Floats
+    missing: Floats
+    off: Floats
+    ratio: Floats
+    safe: Floats
+    dual: Floats
+    room: Floats
+    tax: Floats
+    on: Flags
+
+
+@dataclass(frozen=True, eq=False)
+class _Problem:
+    """``min Σ_c ½ x_cᵀ H_c x_c − h_c·x_c`` on free cells, with x ≥ 0 and the model's sums and rules."""
+
+    columns: Array
+    unit: float
+    cost: float
+    hessian: Floats
+    linear: Floats
+    free: Flags
+    parent: Floats | None
+    rules: Floats
+    lower: Floats
+    upper: Floats
+    at_lower: Flags
+    at_upper: Flags
+
+    @property
+    def equal(self) -> Flags:
+        """The rules that are equations; shape (children, rules)."""
+        return np.asarray(self.lower == self.upper)
+
+    def sums(self, x: Floats) -> Floats:
+        """By how much the children's sum falls short of the parent; empty without a parent."""
+        return np.zeros(0) if self.parent is None else self.parent - x.sum(axis=0)
+
+    def slope(self, x: Floats) -> Floats:
+        """The gradient of the objective."""
+        return np.asarray(np.matmul(self.hessian, x[..., None])[..., 0] - self.linear)
+
+    def step(
+        self, matrix: Floats, right: Floats, free: Flags, held: Flags, short: Floats, missing: Floats
+    ) -> tuple[Floats, Floats, Floats]:
+        """Solve one Newton system for steps of x, of the parent's prices and of the rules that are held.
+
+        matrix dx − dλ − Rᵀdν = right    on free cells, dx = 0 on others
+        R dx = missing                   for rules that are held, dν = 0 for others
+        Σ_c dx = short
+        """
+        children, cells = right.shape
+        rows = np.flatnonzero(held.any(axis=0))
+        size = cells + rows.size
+        system = np.zeros((children, size, size))
+        both = free[:, :, None] & free[:, None, :]
+        system[:, :cells, :cells] = np.where(both, matrix, 0.0)
+        at = np.arange(cells)
+        system[:, at, at] = np.where(free, system[:, at, at], 1.0)
+        on = held[:, rows, None] & free[:, None, :]
+        part = np.where(on, self.rules[rows], 0.0)
+        system[:, cells:, :cells] = part
+        system[:, :cells, cells:] = part.transpose(0, 2, 1)
+        at = np.arange(cells, size)
+        system[:, at, at] = np.where(part.any(axis=2), -SMALL, -1.0)
+        inverse = _inverse(system)
+        gain = np.where(both, inverse[:, :cells, :cells], 0.0).sum(axis=0)
+        schur = gain + SMALL * max(float(np.abs(gain).max(initial=0.0)), 1e-300) * np.eye(cells)
+        asked = np.concatenate(
+            [np.where(free, right, 0.0), np.where(part.any(axis=2), missing[:, rows], 0.0)], axis=1
+        )
+        price, found = np.zeros(cells), np.zeros((children, size))
+        for _ in range(3):  # the second and third time for what rounding and regularity left
+            left = asked - np.matmul(system, found[..., None])[..., 0]
+            left[:, cells:] -= np.where(part.any(axis=2), SMALL * found[:, cells:], 0.0)
+            left[:, :cells] += np.where(free, price, 0.0)
+            extra = np.matmul(inverse, left[..., None])[..., 0]
+            if self.parent is not None:
+                more = np.linalg.solve(schur, short - (found + extra)[:, :cells].sum(axis=0))
+                price += more
+                shift = np.zeros_like(extra)
+                shift[:, :cells] = np.where(free, more, 0.0)
+                extra += np.matmul(inverse, shift[..., None])[..., 0]
+            found += extra
+        charge = np.zeros(held.shape)
+        charge[:, rows] = -found[:, cells:]
+        return found[:, :cells], price, charge
+
+    def interior(self) -> tuple[Floats, Floats, Floats, Floats]:
+        """An answer near the optimum: x, the prices of cells at 0, those of the parent and of the rules."""
+        free, rules = self.free, self.rules
+        children, cells = free.shape
+        sides = np.stack([self.lower, self.upper])
+        on = ~self.equal & np.isfinite(sides)  # bounds of rules, each with a slack and its price
+        sides = np.where(on, sides, 0.0)
+        start = np.ones(free.shape) if self.parent is None else np.maximum(self.parent / children, 1e-3)
+        x, dual = np.where(free, start, 0.0), np.where(free, 1.0, 0.0)
+        slack, tax = np.where(on, 1.0, 0.0), np.where(on, 1.0, 0.0)
+        price, charge = np.zeros(cells), np.zeros(self.lower.shape)
+        count = max(1, int(free.sum()) + int(on.sum()))
+        at = np.arange(cells)
+        best: Any = (0, np.inf, None)
+        for turn in range(ROUNDS):
+            held = x @ rules.T
+            total = charge + tax[0] - tax[1]
+            slope = np.where(free, self.slope(x) - price - total @ rules - dual, 0.0)
+            short = self.sums(x)
+            missing = np.where(self.equal, np.where(self.equal, self.lower, 0.0) - held, 0.0)
+            off = np.where(on, SIGN * (held - sides) - slack, 0.0)
+            mu = float((x * dual).sum() + (slack * tax).sum()) / count
+            worst = max(float(np.abs(part).max(initial=0.0)) for part in (slope, short, missing, off))
+            if not worst + mu < np.inf or turn > best[0] + PATIENCE:
+                break
+            if worst + mu < best[1]:
+                best = turn, worst + mu, (x, dual, price, total)
+            scale = 1 + max(float(np.abs(part).max(initial=0.0)) for part in (price, self.linear))
+            if mu <= SMALL and worst <= 10 * SMALL * scale:
+                break
+            safe, room = np.where(free, x, 1.0), np.where(on, slack, 1.0)
+            ratio = np.where(on, np.minimum(tax / room, HUGE), 0.0)
+            matrix = self.hessian.copy()
+            matrix[:, at, at] += np.where(free, np.minimum(dual / safe, HUGE), 0.0)
+            if on.any():
+                matrix += np.einsum("ri,cr,rj->cij", rules, ratio.sum(axis=0), rules, optimize=True)
+            system = _System(matrix, slope, short, missing, off, ratio, safe, dual, room, tax, on)
+            dx, _, _, dz, ds, dt = self.direction(system, -x * dual, -slack * tax)
+            primal, twin = _longest((x, dx), (slack, ds)), _longest((dual, dz), (tax, dt))
+            ahead = float(((x + primal * dx) * (dual + twin * dz)).sum())
+            ahead += float(((slack + primal * ds) * (tax + twin * dt)).sum())
+            center = mu * min(1.0, ahead / count / max(mu, TINY)) ** 3
+            aims = (
+                np.where(free, center - x * dual - dx * dz, 0.0),
+                np.where(on, center - slack * tax - ds * dt, 0.0),
+            )
+            dx, dp, dc, dz, ds, dt = self.direction(system, *aims)
+            length = 0.995 * min(_longest((x, dx), (slack, ds)), _longest((dual, dz), (tax, dt)))
+            x, dual = (
+                np.where(free, np.maximum(part + length * step, TINY), 0.0)
+                for part, step in ((x, dx), (dual, dz))
+            )
+            slack, tax = (
+                np.where(on, np.maximum(part + length * step, TINY), 0.0)
+                for part, step in ((slack, ds), (tax, dt))
+            )
+            price, charge = price + length * dp, charge + length * dc
+        found: tuple[Floats, Floats, Floats, Floats] = best[2]
+        return found
+
+    def direction(self, system: _System, aim: Floats, aims: Floats) -> tuple[Floats, ...]:
+        """Steps of x, the parent's prices, the rules' prices, the prices of cells, slacks and their prices.
+
+        `aim` and `aims` are by how much the products of cells and of slacks with their prices should grow.
+        """
+        now, rules = system, self.rules
+        pull = np.where(now.on, aims / now.room - now.ratio * now.off, 0.0)
+        right = np.where(self.free, aim / now.safe, 0.0) - now.slope + (SIGN * pull).sum(axis=0) @ rules
+        dx, dp, dc = self.step(now.matrix, right, self.free, self.equal, now.short, now.missing)
+        dz = np.where(self.free, (aim - now.dual * dx) / now.safe, 0.0)
+        ds = np.where(now.on, SIGN * (dx @ rules.T) + now.off, 0.0)
+        dt = np.where(now.on, (aims - now.tax * ds) / now.room, 0.0)
+        return dx, dp, dc, dz, ds, dt
+
+    def polished(
+        self, x: Floats, dual: Floats, price: Floats, charge: Floats
+    ) -> tuple[Floats, Floats, Floats]:
+        """The optimum on the active set that x suggests, corrected until its signs are right."""
+        kept, proved = (x, price, charge), False
+        active = self.free & (x > dual)
+        before: list[bytes] = []
+        for _ in range(20):
+            held = x @ self.rules.T
+            low = ~self.equal & (charge > np.where(np.isfinite(self.lower), held - self.lower, np.inf))
+            high = ~self.equal & (-charge > np.where(np.isfinite(self.upper), self.upper - held, np.inf))
+            within = active @ self.rules.T > 0  # a rule whose cells are all 0 is none of these equations
+            low, high = low & within, high & within
+            at = np.where(low | self.equal, self.lower, np.where(high, self.upper, 0.0))
+            bound = low | high | self.equal
+            state = active.tobytes() + low.tobytes() + high.tobytes()
+            if state in before:
+                break
+            before.append(state)
+            x = np.where(active, x, 0.0)
+            charge = np.where(bound, charge, 0.0)
+            missing = np.where(bound, at - x @ self.rules.T, 0.0)
+            right = -(self.slope(x) - price - charge @ self.rules)
+            dx, dp, dc = self.step(self.hessian, right, active, bound, self.sums(x), missing)
+            x, price, charge = x + dx, price + dp, charge + dc
+            if not np.isfinite(x.sum() + price.sum() + charge.sum()):
+                break
+            reduced = self.slope(x) - price - charge @ self.rules
+            dual = np.where(self.free & ~active, reduced, 0.0)
+            held = x @ self.rules.T
+            outside = np.maximum(self.lower - held, held - self.upper).max(initial=0.0)
+            wrong = max(-x.min(initial=0.0), -dual.min(initial=0.0), outside)
+            wrong = max(wrong, np.abs(reduced[active]).max(initial=0.0))
+            wrong = max(wrong, np.abs(self.sums(x)).max(initial=0.0))
+            wrong = max(wrong, np.abs(held - at)[bound].max(initial=0.0))
+            wrong = max(wrong, -charge[low].min(initial=0.0), charge[high].max(initial=0.0))
+            if wrong <= RIGHT:
+                kept, proved = (np.maximum(x, 0.0), price, charge), True
+            active = self.free & (x > dual)
+        if not proved:
+            raise NoFastPath(
+                "no set of active constraints with right signs was found. The constraints may leave no "
+                "interior, or contradict each other: another backend, such as highs, can tell"
+            )
+        return kept
+
+    def charged_to_sides(self, price: Floats, charge: Floats) -> tuple[Floats, Floats]:
+        """Multipliers of equations that follow from bounds, as prices of these bounds.
+
+        Where the children's lower bounds add up to the parent's sum, all are equations. Their multipliers
+        move to one sign, against the parent's prices, at no cost. The same for upper bounds.
+        """
+        rules, charge, price = self.rules, charge.copy(), price.copy()
+        for rows, sign in ((self.at_lower, 1.0), (self.at_upper, -1.0)):
+            shift = np.where(rows, sign * np.maximum(0, -(sign * charge).min(axis=0, initial=0.0)), 0.0)
+            charge += shift
+            price -= shift @ rules
+        return price, charge
+
+
+def _inverse(system: Floats) -> Floats:
+    try:
+        return np.asarray(np.linalg.inv(system))
+    except np.linalg.LinAlgError:
+        raise NoFastPath("a Newton system is singular; take another backend") from None
+
+
+def _longest(*pairs: tuple[Floats, Floats]) -> float:
+    """The longest step of at most 1 that keeps all numbers positive."""
+    longest = 1.0
+    for at, step in pairs:
+        falls = step < 0
+        if falls.any():
+            longest = min(longest, float((-at[falls] / step[falls]).min()))
+    return longest

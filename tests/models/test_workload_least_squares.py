@@ -1,0 +1,143 @@
+"""Non-negative least squares of a parent's children: by hand, by other solvers, contradicting, broken."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import solvers.fast.workload_least_squares as fast_path
+from models import SimplexQP, Workload, WorkloadLeastSquares
+from solvers import fast, solve
+
+TWO = Workload.marginals((2,), [(), (0,)])
+TOTAL = Workload.marginals((2,), [()])
+
+
+def test_a_small_one_by_hand():
+    """Without signs, child 0 would be (4, −1) and child 1 (2, 2); see the docstring of the certificate."""
+    model = WorkloadLeastSquares(TWO, [[3, 4, -1], [4, 2, 2]], [0, 1], parent=[6, 1])
+    assert np.allclose(solve(model).x, [[4, 0], [2, 1]])
+    proof = model.certificate([[4, 0], [2, 1]])
+    assert (proof.optimal, proof.objective, proof.gap) == (True, 2, 0)
+    assert isinstance(proof.bound, Fraction)
+    worse = model.certificate([[4, 1], [2, 0]])
+    assert not worse.optimal
+    assert worse.gap >= 6
+
+
+def test_one_total_and_no_other_query_is_the_simplex_qp():
+    rng = np.random.default_rng(0)
+    for _ in range(3):
+        noisy = rng.integers(-3, 9, 6)
+        one = SimplexQP(noisy, 12, integer=False)
+        cells = Workload.marginals((6,), [(0,)])
+        rule = Workload.marginals((6,), [()])
+        other = WorkloadLeastSquares(cells, noisy[None], [1], None, None, rule, 12, 12)
+        assert np.allclose(solve(other).x[0], solve(one).x)
+        children = WorkloadLeastSquares(Workload.marginals((1,), [(0,)]), noisy[:, None], [1], [12])
+        assert np.allclose(solve(children).x[:, 0], solve(one).x)
+
+
+@pytest.mark.parametrize("backend", ["highs", "clarabel"])
+def test_backends_agree(backend):
+    model = WorkloadLeastSquares.random(np.random.default_rng([3, 1]), 60)
+    found, best = solve(model, backend), solve(model)
+    assert best.status == "optimal"
+    assert found.objective == pytest.approx(best.objective, rel=1e-4, abs=1e-4)
+
+
+@pytest.mark.parametrize("rules", [False, True])
+def test_a_state_of_254_counties_is_proved(rules):
+    model = WorkloadLeastSquares.typical(np.random.default_rng(0), 254 * 16, rules=rules)
+    found = solve(model)
+    assert found.status == "optimal"
+    assert found.gap <= 1e-9 * found.objective
+
+
+def test_random_instances_are_solved():
+    unsolved = 0
+    for seed in range(30):
+        model = WorkloadLeastSquares.random(np.random.default_rng([9, seed]), 40)
+        found = solve(model)
+        assert found.status in ("optimal", "unsupported")
+        unsolved += found.status == "unsupported"
+    assert unsolved <= 1  # constraints without interior
+
+
+def test_an_answer_is_proved_by_the_witness_of_another():
+    model = WorkloadLeastSquares.typical(np.random.default_rng(1), 160)
+    x, witness = fast.answer(model)
+    proof = model.certificate(x, witness)
+    share = np.full(model.shape, 1 / model.children) * np.asarray(model.parent)
+    other = model.certificate(share, proof.witness)
+    assert not other.optimal
+    assert other.bound == pytest.approx(proof.bound, rel=1e-9)
+
+
+def test_a_wrong_active_set_is_not_proved(monkeypatch):
+    model = WorkloadLeastSquares.typical(np.random.default_rng(0), 160)
+    best = solve(model)
+
+    def averaged(self, x, _, price, charge):
+        return np.tile(self.parent / len(x), (len(x), 1)), price, charge
+
+    monkeypatch.setattr(fast_path._Problem, "polished", averaged)
+    found = solve(model)
+    assert found.objective > best.objective
+    assert found.status == "feasible"
+
+
+def test_rules_and_zeros_bind():
+    rule = {"rules": TOTAL, "lower": [[2], [-np.inf]], "upper": [[2], [np.inf]]}
+    model = WorkloadLeastSquares(
+        TWO, [[9, 5, 4], [0, 0, 0]], [1, 1], [5, 5], [[False, True], [False, False]], **rule
+    )
+    found = solve(model)
+    assert found.status == "optimal"
+    assert np.allclose(found.x, [[2, 0], [3, 5]])
+    assert model.violations([[2, 1], [3, 4]]) == [
+        "zeros: x[0, 1] = 1, not 0",
+        "rules: child 0, query 0, answer 0: 3, not in 2.0 … 2.0",
+    ]
+    assert model.violations([[-1, 3], [3, 4]])[0] == "domain: x[0, 0] = -1, under 0"
+    assert "parent: cell 0: the children sum to 2, not 5" in model.violations([[2, 0], [0, 5]])
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"noisy": [[1, 2]]}, "it needs 3 answers for each child"),
+        ({"weights": [1, 0]}, "child 0: no query of every cell has a positive weight"),
+        ({"weights": [[1, 1], [-1, 1]]}, "the weight of query 0 of child 1 is -1"),
+        ({"weights": [1, 1, 1]}, "it needs 2 entries, or 2 for each of the 2 children"),
+        ({"parent": [1, -1]}, r"parent\[1\] is -1"),
+        ({"parent": [1]}, "there are 2 cells"),
+        ({"zeros": [0, 1]}, "zeros must be True or False"),
+        ({"zeros": [False, True]}, "cell 1 is a structural zero of every child, and the parent has 3"),
+        ({"lower": 1}, "there are no rules"),
+        ({"rules": TOTAL, "lower": 3, "upper": 2}, "query 0, answer 0: its lower bound is above its upper"),
+        ({"rules": TOTAL, "upper": -1}, "its upper bound is under 0"),
+        ({"rules": TOTAL, "lower": 4}, r"the children's bounds add up to 8 … inf, and the parent has 7"),
+        ({"rules": TOTAL, "lower": "a"}, "lower must be numbers"),
+        ({"rules": Workload.marginals((3,), [()])}, r"rules are over the shape \(3,\), not \(2,\)"),
+        (
+            {"rules": TOTAL, "lower": [[0], [1]], "zeros": [[False, False], [True, True]]},
+            "child 1, query 0, answer 0: all its cells are 0",
+        ),
+    ],
+)
+def test_malformed_and_contradicting_data_are_refused(changed, message):
+    data = {"workload": TWO, "noisy": [[5, 1, 2], [3, 3, 1]], "weights": [1, 1], "parent": [4, 3]}
+    with pytest.raises(ValueError, match=message):
+        WorkloadLeastSquares(**{**data, **changed})
+
+
+def test_constraints_that_contradict_each_other_are_not_answered():
+    """Ages and regions whose bounds cannot both hold: no single sum shows it."""
+    cross = Workload.marginals((2, 2), [(0, 1)])
+    rules = Workload.marginals((2, 2), [(0,), (1,)])
+    model = WorkloadLeastSquares(
+        cross, [[1, 1, 1, 1]], [1], None, None, rules, [4, 4, 0, 0], [np.inf, np.inf, 1, 1]
+    )
+    assert solve(model).status == "unsupported"
+    assert solve(model, "highs").status == "infeasible"
