@@ -5,7 +5,7 @@
 Makes a Parquet file of that many rows in a temporary folder (some 16 bytes a row, removed afterwards): four
 households to ten rows, in no order, in 3,250 counties of 78 states, with jobs in 50 counties. Each case is a
 process of its own, whose DuckDB takes the machine for one of that much memory (it takes four fifths at most);
-what is told is the most that the whole process ever had.
+the table has the peak of the whole process.
 """
 
 from __future__ import annotations

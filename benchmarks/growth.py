@@ -120,7 +120,7 @@ def _goes_on(program: str, before: dict[str, Any], size: int, given: tuple[float
         return False
     if program == "fast":
         return not _no_room(last, given[0])
-    if last["verdict"] != "solved" or last["seconds"] > given[1]:  # not all stop when they are told
+    if last["verdict"] != "solved" or last["seconds"] > given[1]:  # not all stop at their limit
         return False
     others = [row for name, row in before.items() if name != "fast" and row and row["verdict"] == "solved"]
     return bool(last["seconds"] <= FIVE_TIMES * min(row["seconds"] for row in others))

@@ -84,7 +84,7 @@ class BudgetSplit:
         NotImplementedError
             Always; it names `cvxpy`.
         """
-        raise NotImplementedError("BudgetSplit is no separable QP or MIP: its costs are a/ε²; see cvxpy()")
+        raise NotImplementedError("BudgetSplit is not a separable QP or MIP: its costs are a/ε²; see cvxpy()")
 
     def cvxpy(self) -> tuple[Any, Any]:
         """The model as a ``cvxpy.Problem``, and the expression that holds the answer.

@@ -23,7 +23,9 @@ from models.witnesses.arrays import number
 
 @dataclass(frozen=True, eq=False)
 class CostTable:
-    """One row of a cost table of Fioretto & Van Hentenryck 2019 (Fig. 5), as a constraint program.
+    """The cheapest division of a count among children with tables of costs.
+
+    One row of a cost table of Fioretto & Van Hentenryck 2019, Fig. 5:
 
         φ(v) = minimize    Σ_c τ^c(x_c)          (d2)
                subject to  Σ_c x_c = v           (d3)

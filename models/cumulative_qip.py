@@ -26,7 +26,9 @@ from models.witnesses.cumulative import Data, read_off
 
 @dataclass(frozen=True, eq=False)
 class CumulativeQIP:
-    """The M_c post-processing of Fioretto & Van Hentenryck 2019 (Fig. 7).
+    """Monotone, consistent cumulative counts nearest to noisy ones.
+
+    M_c of Fioretto & Van Hentenryck 2019, Fig. 7:
 
         minimize    Σ_r ‖ĉ^r − c̃^r‖²                                   (C1)
         subject to  ĉ^root_N = G                                        (C2)

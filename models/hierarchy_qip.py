@@ -28,7 +28,9 @@ from models.witnesses.node_prices import NEVER, NodePrices, node_prices, rows_of
 
 @dataclass(frozen=True, eq=False)
 class HierarchyQIP:
-    """The M_H post-processing of Fioretto & Van Hentenryck 2019 (Fig. 3), untruncated by default.
+    """Consistent counts by size nearest to noisy ones.
+
+    M_H of Fioretto & Van Hentenryck 2019, Fig. 3, untruncated by default:
 
         minimize    Σ_r w_r ‖n̂^r − ñ^r‖²                                    (H1)
         subject to  Σ_s n̂^root_s = G                                        (H2, at the root)

@@ -94,7 +94,7 @@ class StrategySDP:
             Always; it names `cvxpy`.
         """
         raise NotImplementedError(
-            "StrategySDP is no separable QP or MIP but a semidefinite program; see cvxpy()"
+            "StrategySDP is not a separable QP or MIP but a semidefinite program; see cvxpy()"
         )
 
     def cvxpy(self) -> tuple[Any, Any]:

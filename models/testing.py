@@ -267,7 +267,7 @@ def _sound(case: _Case, x: Any, cost: Number, witness: Any, read: bool = False) 
     except Exception as wrong:
         raise broken(f"{type(wrong).__name__}: {wrong}") from wrong
     if not isinstance(proof, Certificate):
-        raise broken(f"{proof!r} is no Certificate")
+        raise broken(f"{proof!r} is not a Certificate")
     slack = case.slack(cost, proof.bound)
     same = proof.objective == cost or abs(proof.objective - cost) <= case.slack(cost, proof.objective)
     if not same:

@@ -57,7 +57,7 @@ def problems(which: str, data: Path | None = None) -> list[Problem]:
     ----------
     which : "small", "medium" or "large"
     data : path, optional
-        Folder of the data that do not ship; see `hierdp reproduce`. What is not there is done without.
+        Folder of the data that do not ship; see `hierdp reproduce`. Missing files are left out.
 
     Raises
     ------

@@ -37,7 +37,7 @@ COLUMNS = [
 
 @dataclass(frozen=True)
 class Settings:
-    """What is asked of the backends.
+    """How the backends are run.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class Settings:
     time_limit : float
         Seconds for each solve.
     threads : int
-        Of each solve, as far as the backend can be told.
+        Of each solve, if the backend takes such a limit.
     """
 
     tolerances: Sequence[str] = ("default",)
@@ -80,7 +80,7 @@ def run(
     Raises
     ------
     InputError
-        If the file is no results file, or there is no such tolerance.
+        If the file is not a results file, or there is no such tolerance.
     ValueError
         If there is no such backend, or it is not installed.
     """
@@ -208,7 +208,7 @@ def _proving(problem: Problem, found: Solution) -> float | None:
 
 
 def machine() -> str:
-    """What the runs are made on: the processor, as far as it is told, and how many cores there are."""
+    """The processor, as far as the system names it, and the number of cores."""
     try:
         told = Path("/proc/cpuinfo").read_text(encoding="utf-8")
     except OSError:  # not Linux

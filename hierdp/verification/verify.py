@@ -117,7 +117,7 @@ def _sampled(release: Release, sample: int) -> tuple[list[tuple[str, Any]], str]
 
 
 def _told(model: Any) -> str:
-    """An instance in a word: its kind and a digest of its data."""
+    """An instance's kind and a digest of its data."""
     return f"{type(model).__name__} {hashlib.sha256(pickle.dumps(model)).hexdigest()}"
 
 
