@@ -151,7 +151,8 @@ def _signed(values: ArrayLike) -> NDArray[Any]:
 
 
 def _box(size: int | Sequence[int], shape: tuple[int, ...]) -> tuple[int, ...]:
-    box = (int(size),) * len(shape) if np.ndim(size) == 0 else tuple(int(s) for s in size)  # type: ignore
+    given = np.asarray(size)
+    box = tuple(int(s) for s in (given if given.ndim else given.repeat(len(shape))))
     if len(box) != len(shape) or not all(1 <= s <= n for s, n in zip(box, shape, strict=True)):
         raise InputError(
             f"a query of {size} bins does not fit the histogram of {' × '.join(map(str, shape))} bins"
