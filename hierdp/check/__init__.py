@@ -7,7 +7,7 @@ once; against one who makes them all anew, keep the fingerprint that was printed
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,9 @@ from hierdp.check.shape import check_shape
 from hierdp.errors import InputError
 from hierdp.execution import seal
 from hierdp.mechanisms.registry import released_by
+from hierdp.privacy.budget import Ledger
 from hierdp.record import files, signature, written
+from hierdp.record.cautions import cautions
 from hierdp.record.properties import broken
 from hierdp.record.written import LIMIT, Unreadable
 from hierdp.versions import versions
@@ -130,6 +132,7 @@ def _checks(
         ("tables", lambda: _check_tables(folder, release, limit)),
         ("counts", lambda: _check_counts(table, manifest, regions)),
         ("budget", lambda: check_budget(manifest)),
+        ("warnings", lambda: _check_cautions(folder, table, manifest)),
         ("budget: queries", lambda: check_expected(table, budget_of_one_row(manifest), regions, checking)),
         ("report", lambda: check_report(folder, table, manifest)),
         ("certificates", lambda: check_proofs(folder, _of_one_row(release), checking, limit)),
@@ -209,6 +212,21 @@ def _check_signature(folder: Path, key: Ed25519PublicKey | None) -> Iterator[Che
         yield CheckResult("signature", HOLDS, "made by the owner of that key")
     else:
         yield CheckResult("signature", FAILS, "it is not of that key, or not of this release")
+
+
+def _check_cautions(folder: Path, table: DataFrame, manifest: Mapping[str, Any]) -> Iterator[CheckResult]:
+    """That it warns where it has to. Releases made before there were warnings have none."""
+    if "cautions" not in manifest:
+        return
+    due = cautions(table, Ledger.from_dict(manifest["budget"]), manifest["settings"])
+    if manifest["cautions"] != due:
+        why = f"it does not warn: {due[0]}" if due else "it has warnings that its numbers do not give"
+        yield CheckResult("warnings", FAILS, why)
+    elif (manifest["warning"] is not None) != (folder / files.NOT_PRIVATE).is_file():
+        simulated = f"a simulated release has a file {files.NOT_PRIVATE}, and no other has"
+        yield CheckResult("warnings", FAILS, simulated)
+    elif due:
+        yield CheckResult("warnings", HOLDS, "; ".join(due))
 
 
 def _check_tables(folder: Path, release: written.Written, limit: int) -> Iterator[CheckResult]:

@@ -36,7 +36,7 @@ ENTRIES = (
 )
 """What every manifest has, and nothing else but `OPTIONAL`."""
 
-OPTIONAL = ("account",)
+OPTIONAL = ("account", "cautions")
 """What a manifest may have."""
 
 
@@ -108,6 +108,13 @@ class Release:
 
         return holds(self.table, self.settings, self.regions)
 
+    @property
+    def cautions(self) -> list[str]:
+        """Warnings about numbers that promise little; see `hierdp.record.cautions`."""
+        from hierdp.record.cautions import cautions
+
+        return cautions(self.table, self.ledger, self.settings)
+
     def manifest(
         self, title: str | None = None, note: str | None = None, csv_safe: bool = False
     ) -> dict[str, Any]:
@@ -122,6 +129,7 @@ class Release:
             "note": note,
             "mechanism": self.mechanism,
             "warning": None if self.ledger.private else WARNING,
+            "cautions": self.cautions,
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
             "budget": _with_deviations(self.ledger.as_dict(), self.ledger),
             "settings": dict(self.settings),
@@ -263,6 +271,8 @@ def write_tables(release: Release, manifest: Mapping[str, Any], into: Path) -> s
     if last is not None:
         files.write_frame(last, into, files.FINEST, safe)
     files.write_regions(release.regions, into, safe)
+    if manifest["warning"]:
+        (into / files.NOT_PRIVATE).write_text(f"{manifest['warning']}.\n", encoding="utf-8")
     text = json.dumps(manifest, indent=2, ensure_ascii=False)
     (into / files.MANIFEST).write_text(text + "\n", encoding="utf-8")
     return seal.seal(into)

@@ -25,7 +25,15 @@ LIMIT = 1_000_000_000
 
 NAMES = (
     *(f"{name}.{suffix}" for name in (files.TABLE, files.FINEST) for suffix in ("parquet", "csv")),
-    *(files.MANIFEST, files.PROOFS, files.REGIONS, files.REPORT, seal.SUMS, seal.SIGNATURE),
+    *(
+        files.MANIFEST,
+        files.PROOFS,
+        files.REGIONS,
+        files.REPORT,
+        files.NOT_PRIVATE,
+        seal.SUMS,
+        seal.SIGNATURE,
+    ),
 )
 
 _JSON_ITEM = 100

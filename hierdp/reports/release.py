@@ -57,7 +57,13 @@ def release_report(table: DataFrame, manifest: Mapping[str, Any]) -> str:
     title = manifest["title"] or about.title
     if title == about.title:
         sections[0] = Section("What was released", about.texts)
-    return page(title, sections, [warning] if warning else [], manifest["note"] or "")
+    return page(
+        title, sections, [*([warning] if warning else []), *_cautions(manifest)], manifest["note"] or ""
+    )
+
+
+def _cautions(manifest: Mapping[str, Any]) -> list[str]:
+    return [f"Warning: {text}." for text in manifest.get("cautions", [])]
 
 
 def about_section(table: DataFrame, manifest: Mapping[str, Any]) -> Section:

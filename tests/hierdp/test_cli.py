@@ -272,6 +272,7 @@ def test_verify():
 
 
 RELEASED = (
+    "NOT-PRIVATE.txt",
     "SHA256SUMS",
     "finest.csv",
     "finest.parquet",
