@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
@@ -77,6 +78,14 @@ def release() -> None:
 @click.option("--no-proofs", is_flag=True,
               help="Leave out proofs.zip, the models and answers by which `hierdp check` makes the "
                    "certificates again; it may be large.")  # fmt: skip
+@click.option("--account", type=click.Path(path_type=Path), metavar="FILE",
+              help="What all releases of these data may cost together (see `hierdp account`): the release is "
+                   "charged to it before noise is drawn, and refused if too little is left.")  # fmt: skip
+@click.option("--data", metavar="NAME", help="With --account: the data set's name there, where it is not the "
+              "name of TABLE.")  # fmt: skip
+@click.option("--sign", type=click.Path(path_type=Path), metavar="KEY",
+              help="An Ed25519 private key (PEM) to sign the release with: `hierdp check --public-key` then "
+                   "tells who made it.")  # fmt: skip
 @click.option("--simulate", type=click.IntRange(min=0), metavar="SEED",
               help="Seeded noise, NOT private: for experiments.")  # fmt: skip
 @with_sampler
@@ -95,29 +104,44 @@ def shared(
     note: str | None,
     csv_safe: bool,
     no_proofs: bool,
+    account: Path | None,
+    data: str | None,
+    sign: Path | None,
     simulate: int | None,
     sampler: str | None,
     **given: Any,
 ) -> None:
     """What every mechanism takes: the table, the budget, and where to write."""
+    from hierdp.errors import InputError
     from hierdp.execution import folder
     from hierdp.front import release as release_table
+    from hierdp.privacy.account import Account
     from hierdp.privacy.budget import check_epsilon
     from hierdp.record.release import check_words
+    from hierdp.record.signature import private_key
     from hierdp.reports.page import budget_frame, budget_in_words
 
     assert isinstance(context.command, Release)
     mechanism, screen = context.command.mechanism, console()
     check_words(title=title, note=note)
     drawn = noise(simulate, sampler)
+    if data is not None and account is None:
+        raise InputError("--data names the data set of an account: give --account, too")
+    key = None if sign is None else private_key(sign)
+    charged = None if account is None else Account(account, data)
     # The folder is made before any noise is drawn: whatever is wrong with it is found before that.
-    with folder.appearing(out, overwrite, _files(context.params)) as aside:
+    with failing() as made_so_far, folder.appearing(out, overwrite, _files(context.params)) as aside:
         budget = check_epsilon(number(epsilon))
         options = arguments_of(keywords_of(mechanism.from_table), given, context.get_parameter_source)
         if simulate is not None:
             screen.print(NOT_PRIVATE, style=WARNING)
-        made = release_table(table, mechanism.name, epsilon=budget, noise=drawn, **options)
-        fingerprint = made.fill(aside, proofs=not no_proofs, csv_safe=csv_safe, title=title, note=note)
+        made = release_table(
+            table, mechanism.name, epsilon=budget, noise=drawn, account=charged, **options
+        )
+        made_so_far.append(made)
+        fingerprint = made.fill(
+            aside, proofs=not no_proofs, csv_safe=csv_safe, title=title, note=note, key=key
+        )
     with complete(out):
         proved, solved = counted(line.line for line in made.proved)
         spent = "ρ" if made.ledger.zcdp else "ε"
@@ -126,12 +150,27 @@ def shared(
             f"proved optimal; {spent} = {made.ledger.spent:.6g} spent. Written to {out}/; open "
             f"{out}/report.html.",
         )
+        for text in made.cautions:
+            screen.print(f"Warning: {text}.", style=WARNING)
         print_frame(screen, f"Budget: {budget_in_words(made.ledger)}", budget_frame(made.ledger))
         more = f"(for `hierdp check {out} --fingerprint …`)"
         screen.print(f"Fingerprint: {fingerprint} {more}")
 
 
+@contextmanager
+def failing() -> Iterator[list[Any]]:
+    """A list for a release once it is made: its account is told if what follows fails."""
+    made: list[Any] = []
+    try:
+        yield made
+    except BaseException as failure:
+        for release in made:
+            if release.charge is not None:
+                release.charge.failed(failure)
+        raise
+
+
 def _files(given: Mapping[str, Any]) -> list[Path]:
     """The files that a command reads: a folder that holds one is not replaced."""
-    named = [given.get(name) for name in ("table", "regions", "groups", "database")]
+    named = [given.get(name) for name in ("table", "regions", "groups", "database", "account")]
     return [Path(name) for name in named if name and "://" not in name and Path(name).exists()]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from hierdp.privacy.loss import Loss
+from hierdp.privacy.loss import PERSON, ROW, Loss
 
 if TYPE_CHECKING:
     from hierdp.mechanisms.checking import Checking
@@ -92,7 +92,10 @@ class Mechanism:
     def loss(self, epsilon: float, options: Mapping[str, Any]) -> Loss:
         """The most that a release with these options costs; ε where the module has no ``loss_of``."""
         own = getattr(import_module(self.module), "loss_of", None)
-        return Loss(epsilon) if own is None else own(epsilon=epsilon, **options)
+        if own is None:
+            return Loss(epsilon, unit=ROW if options.get("person") is None else PERSON)
+        found: Loss = own(epsilon=epsilon, **options)
+        return found
 
 
 def member(package: str, name: str) -> Any:

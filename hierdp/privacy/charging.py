@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from hierdp.errors import InputError
 from hierdp.privacy.account import Entry
 from hierdp.privacy.budget import Ledger, Spend
-from hierdp.privacy.loss import Loss
+from hierdp.privacy.loss import PERSON, Loss
 from hierdp.privacy.noise import Changes, Noise, NoisyCounts
 from models.arithmetic.arrays import Ints
 
@@ -77,5 +77,7 @@ def check_charged(ledger: Ledger, loss: Loss) -> None:
     else:
         within = loss.epsilon is not None and ledger.epsilon <= loss.epsilon
         within = within and ledger.delta <= loss.delta
+    if ledger.person is not None:
+        within = within and loss.unit == PERSON
     if not within:
         raise InputError("the release cost more than it was charged for; please report this")

@@ -133,11 +133,12 @@ def loss_of(
     trips: int = 1,
     distinct: bool = False,
     bounded: bool = True,
+    person: str | None = None,
     **_: Any,
 ) -> Loss:
     """The most that `from_table` costs with these options; the others have no say in it."""
     unit = Unit(trips, distinct, bounded)
-    who = ROW if unit.trips == 1 else PERSON
+    who = ROW if unit.trips == 1 and person is None else PERSON
     if method == "SH":
         return Loss(epsilon, None, check_delta(delta), who, bounded)
     return Loss(None, rho_of(check_epsilon(epsilon), check_delta(delta)), 0.0, who, bounded)
