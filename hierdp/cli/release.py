@@ -173,4 +173,4 @@ def failing() -> Iterator[list[Any]]:
 def _files(given: Mapping[str, Any]) -> list[Path]:
     """The files that a command reads: a folder that holds one is not replaced."""
     named = [given.get(name) for name in ("table", "regions", "groups", "database", "account")]
-    return [Path(name) for name in named if name and "://" not in name and Path(name).exists()]
+    return [Path(name) for name in named if name and "://" not in str(name) and Path(name).exists()]

@@ -674,3 +674,53 @@ def test_the_command_line_says_what_is_wrong(tmp_path, monkeypatch, arguments, w
 def test_the_help_names_both_ways():
     assert "account FILE" in run("account", "--help").output
     assert run("account").exit_code in (0, 2)
+
+
+def released(folder, *options):
+    HOMES.to_csv(folder / "homes.csv", index=False)
+    table = "release", "group-size", folder / "homes.csv", "--levels", "state", "--group", "home"
+    return run(*table, "--max-size", 3, "--out", folder / "out", *options)
+
+
+def test_the_command_line_charges_and_signs(tmp_path):
+    path = tmp_path / "homes.account"
+    run("account", "open", path, "--data", "homes.csv", "--epsilon", 1)
+    done = released(tmp_path, "--epsilon", 0.4, "--account", path)
+    assert done.exit_code == 0, done.output
+    (charge,) = Account(path).statement().charges
+    assert (charge.state, charge.fingerprint) == ("written", seal.digest(tmp_path / "out" / seal.SUMS))
+    assert charge.fingerprint in done.output
+    refused = {
+        ("--epsilon", 0.7, "--account", path, "--overwrite"): "has ε = 0.6 left",
+        ("--epsilon", 0.1, "--account", path, "--data", "others", "--overwrite"): "'others' is released",
+        ("--epsilon", 0.1, "--data", "homes.csv", "--overwrite"): "give --account, too",
+        ("--epsilon", 0.1, "--account", path, "--simulate", 1, "--overwrite"): "is for exact noise",
+        ("--epsilon", 0.1, "--account", path, "--sign", path, "--overwrite"): "is no private key",
+        ("--epsilon", 0.1, "--account", path): "choose another folder",
+    }
+    for options, why in refused.items():
+        done = released(tmp_path, *options)
+        assert done.exit_code == 2, done.output
+        assert why in " ".join(done.output.split())
+    assert states(Account(path)) == ["written"]
+    assert seal.digest(tmp_path / "out" / seal.SUMS) == charge.fingerprint
+
+
+def test_the_command_line_says_that_it_failed(tmp_path, monkeypatch):
+    path = tmp_path / "homes.account"
+    run("account", "open", path, "--data", "homes.csv", "--epsilon", 1)
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "full")
+
+    monkeypatch.setattr("hierdp.execution.folder._put", full)
+    done = released(tmp_path, "--epsilon", 0.4, "--account", path)
+    assert done.exit_code == 1
+    assert states(Account(path)) == ["failed"]
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_release_for_persons_costs_them():
+    for name in set(MECHANISMS) - {"top-down"}:
+        assert MECHANISMS[name].loss(0.1, {"person": "who"}) == Loss(0.1, unit=PERSON)
+    assert loss_of(epsilon=1.0, delta=1e-8, person="who").unit == PERSON
