@@ -135,9 +135,7 @@ def shared(
         options = arguments_of(keywords_of(mechanism.from_table), given, context.get_parameter_source)
         if simulate is not None:
             screen.print(NOT_PRIVATE, style=WARNING)
-        made = release_table(
-            table, mechanism.name, epsilon=budget, noise=drawn, account=charged, **options
-        )
+        made = release_table(table, mechanism.name, epsilon=budget, noise=drawn, account=charged, **options)
         made_so_far.append(made)
         fingerprint = made.fill(
             aside, proofs=not no_proofs, csv_safe=csv_safe, title=title, note=note, key=key
