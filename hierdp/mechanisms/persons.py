@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TypeVar
 
 from hierdp.errors import InputError
 from hierdp.privacy.budget import ONE_PERSON, ONE_ROW, PersonRows, check_epsilon, of_one_row
@@ -27,7 +28,10 @@ def persons_of(person: str | None, rows_per_person: int | None) -> Persons | Non
     return None if person is None or rows_per_person is None else Persons(person, rows_per_person)
 
 
-def for_persons(make: Callable[[float], Release], epsilon: float, persons: Persons | None) -> Release:
+R = TypeVar("R", bound=Release)
+
+
+def for_persons(make: Callable[[float], R], epsilon: float, persons: Persons | None) -> R:
     """Make a release under an ε of one row, so that a person's rows together have that of `epsilon`.
 
     Group privacy: between two tables that differ in one person there are as many steps of one row as rows of

@@ -63,6 +63,27 @@ UnknownOrNoGroup = Annotated[
     ),
 ]
 
+# Whom the guarantee is for.
+
+Person = Annotated[
+    str | None,
+    Option(
+        "Column that names a row's person (household, device), whose rows are protected together: ε is that "
+        "of a person, and at most `rows_per_person` of their rows are counted. Without it, a row is taken "
+        "for a person: one with several rows is protected for one of them.",
+        "COLUMN",
+    ),
+]
+RowsPerPerson = Annotated[
+    int | None,
+    Option(
+        "With `person`: at most so many rows of a person are counted, or, of a table of counts, so much of a "
+        "person's counts. A keyed hash picks them. Noise grows with it.",
+        "NUMBER",
+        least=1,
+    ),
+]
+
 # Histograms.
 
 Bins = Annotated[

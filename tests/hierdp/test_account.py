@@ -723,4 +723,5 @@ def test_the_command_line_says_that_it_failed(tmp_path, monkeypatch):
 def test_a_release_for_persons_costs_them():
     for name in set(MECHANISMS) - {"top-down"}:
         assert MECHANISMS[name].loss(0.1, {"person": "who"}) == Loss(0.1, unit=PERSON)
-    assert loss_of(epsilon=1.0, delta=1e-8, person="who").unit == PERSON
+    persons = {"person": "who", "rows_per_person": 2, "bounded": False}
+    assert loss_of(epsilon=1.0, delta=1e-8, **persons) == replace(loss_of(epsilon=1.0, delta=1e-8, bounded=False), unit=PERSON)

@@ -18,6 +18,7 @@ from hierdp.mechanisms.clustering.php import php
 from hierdp.mechanisms.clustering.published import Method, Published
 from hierdp.mechanisms.clustering.structure_first import structure_first
 from hierdp.mechanisms.option import Option, documented
+from hierdp.mechanisms.persons import for_persons, persons_of
 from hierdp.mechanisms.words import PERSON
 from hierdp.privacy.budget import Ledger, check_epsilon
 from hierdp.privacy.noise import ExactNoise, Noise, deviation_of
@@ -131,6 +132,8 @@ def from_table(
     count: shared.Count = None,
     unknown: shared.Unknown = None,
     clip: shared.Clip = False,
+    person: shared.Person = None,
+    rows_per_person: shared.RowsPerPerson = None,
     method: Annotated[
         str,
         Option(
@@ -164,9 +167,9 @@ def from_table(
     given = {"share": share, "eta": eta, "clusters": clusters, "largest": largest, "width": width}
     options = {name: value for name, value in given.items() if value is not None}
     checked(method, options)  # before the table, which may be large, is read
-    axes = checked_axes(axes)
-    data = histogram(source, axes, count=count, unknown=unknown, clip=clip)
-    made = clustering(data, epsilon, noise, method, **options)
+    axes, persons = checked_axes(axes), persons_of(person, rows_per_person)
+    data = histogram(source, axes, count, unknown, clip, persons)
+    made = for_persons(lambda of_row: clustering(data, of_row, noise, method, **options), epsilon, persons)
     named = [Regions.of(axis[1]).hierarchy for axis in axes if isinstance(axis, tuple)]
     return made.taking_as_public(regions=regions_from(*named)) if named else made
 

@@ -32,8 +32,9 @@ from hierdp.mechanisms.count_of_counts.plan import (
 from hierdp.mechanisms.count_of_counts.private import private_groups, private_size
 from hierdp.mechanisms.count_of_counts.top_down import bottom_up, top_down
 from hierdp.mechanisms.option import Option, documented
+from hierdp.mechanisms.persons import for_persons, persons_of
 from hierdp.mechanisms.words import ENTITY
-from hierdp.privacy.budget import Ledger, Spend, check_epsilon
+from hierdp.privacy.budget import Ledger, Spend, check_epsilon, of_one_row
 from hierdp.privacy.noise import ExactNoise, Noise, announce
 from hierdp.record.files import ALONE
 from hierdp.record.release import Release
@@ -64,6 +65,8 @@ def from_table(
     region: shared.Region = None,
     root: shared.Root = "all",
     unknown: shared.UnknownOrNoGroup = None,
+    person: shared.Person = None,
+    rows_per_person: shared.RowsPerPerson = None,
     method: Annotated[
         str,
         Option(
@@ -132,7 +135,13 @@ def from_table(
         "group_budget": group_budget,
         "shares": shares,
     }
-    budgets_of(plan_of(method, names, **options), epsilon)  # before the table, which may be large, is read
+    persons = persons_of(person, rows_per_person)
+    budget = check_epsilon(epsilon)
+    if persons is not None:  # of a person, as ε is
+        parts = {name: options[name] for name in ("size_budget", "group_budget") if options[name] is not None}
+        options |= {name: of_one_row(part, persons.rows) for name, part in parts.items()}
+        budget = of_one_row(budget, persons.rows)
+    budgets_of(plan_of(method, names, **options), budget)  # before the table, which may be large, is read
     data = group_runs(
         source,
         group=group,
@@ -143,8 +152,9 @@ def from_table(
         region=region,
         root=root,
         unknown=unknown,
+        persons=persons,
     )
-    made = count_of_counts(data, epsilon, noise, method, **options)
+    made = for_persons(lambda own: count_of_counts(data, own, noise, method, **options), epsilon, persons)
     told = groups_from(groups, public=not group_budget)
     return made.taking_as_public(regions=regions_from(regions), which_groups=told)
 

@@ -13,6 +13,7 @@ from hierdp.counts.histogram import cumulative
 from hierdp.mechanisms import shared_options as shared
 from hierdp.mechanisms.group_size.repairs import METHODS, Method, paper_window, post_process
 from hierdp.mechanisms.option import Option, documented
+from hierdp.mechanisms.persons import for_persons, persons_of
 from hierdp.mechanisms.solver_options import SolverOptions, checked
 from hierdp.mechanisms.words import ENTITY
 from hierdp.metrics.group_sizes import constraint_violations
@@ -42,6 +43,8 @@ def from_table(
     region: shared.Region = None,
     root: shared.Root = "all",
     unknown: shared.UnknownOrNoGroup = None,
+    person: shared.Person = None,
+    rows_per_person: shared.RowsPerPerson = None,
     method: Annotated[
         str, Option("The mechanism, by its paper's name. See `hierdp mechanisms`.", "NAME")
     ] = "M_c^dp",
@@ -62,6 +65,7 @@ def from_table(
     """Release a table's groups by size: `hierdp.tables.group_sizes`, then `group_size`."""
     solver = SolverOptions(backend, time_limit, window)
     checked(method, solver, METHODS)  # before the table, which may be large, is read
+    persons = persons_of(person, rows_per_person)
     data = group_sizes(
         source,
         group=group,
@@ -73,9 +77,11 @@ def from_table(
         region=region,
         root=root,
         unknown=unknown,
+        persons=persons,
     )
     told = {"regions": regions_from(regions), "which_groups": groups_from(groups)}
-    return group_size(data, epsilon, noise, method, solver).taking_as_public(**told)
+    made = for_persons(lambda of_row: group_size(data, of_row, noise, method, solver), epsilon, persons)
+    return made.taking_as_public(**told)
 
 
 def group_size(

@@ -19,6 +19,7 @@ from hierdp.counts.axes import Names
 from hierdp.counts.boxes import BoxTree
 from hierdp.mechanisms import shared_options as shared
 from hierdp.mechanisms.option import Option, documented
+from hierdp.mechanisms.persons import for_persons, persons_of
 from hierdp.mechanisms.range_query.answers import Answers, Consistent, Covering, RangeAnswers
 from hierdp.mechanisms.range_query.plan import METHODS as METHODS
 from hierdp.mechanisms.range_query.plan import Plan, chosen, plan_of
@@ -74,6 +75,8 @@ def from_table(
     count: shared.Count = None,
     unknown: shared.Unknown = None,
     clip: shared.Clip = False,
+    person: shared.Person = None,
+    rows_per_person: shared.RowsPerPerson = None,
     method: Annotated[
         str,
         Option(
@@ -108,9 +111,10 @@ def from_table(
 ) -> RangeRelease:
     """Release a table's counts by bin: `hierdp.tables.binning.histogram`, then `range_query`."""
     chosen(method, branching=branching, budget=budget, repair=repair)  # before the table is read
-    axes = checked_axes(axes)
-    data = histogram(source, axes, count, unknown, clip)
-    made = range_query(data, epsilon, noise, method, branching=branching, budget=budget, repair=repair)
+    axes, persons = checked_axes(axes), persons_of(person, rows_per_person)
+    data = histogram(source, axes, count, unknown, clip, persons)
+    options: Any = {"branching": branching, "budget": budget, "repair": repair}
+    made = for_persons(lambda of_row: range_query(data, of_row, noise, method, **options), epsilon, persons)
     named = [Regions.of(axis[1]).hierarchy for axis in axes if isinstance(axis, tuple)]
     if named:
         made = made.taking_as_public(regions=regions_from(*named))

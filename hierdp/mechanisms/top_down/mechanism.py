@@ -15,6 +15,7 @@ import numpy as np
 from hierdp.errors import InputError
 from hierdp.mechanisms import shared_options as shared
 from hierdp.mechanisms.option import Option, documented
+from hierdp.mechanisms.persons import already_for_persons, persons_of
 from hierdp.mechanisms.solver_options import SolverOptions, checked
 from hierdp.mechanisms.top_down.levels import (
     Children,
@@ -39,6 +40,7 @@ from hierdp.privacy.noise import ExactNoise, Noise, deviation_of
 from hierdp.record.release import Release
 from hierdp.record.step import Solving, Step
 from hierdp.tables import Axis, AxisLike, Flows, flows, regions_from
+from hierdp.tables.persons import Persons
 from models.arithmetic.arrays import Ints
 
 Found = tuple[list[Level], list[Step], list[Spend]]
@@ -69,6 +71,8 @@ def from_table(
     ],
     count: shared.Count = None,
     unknown: shared.Unknown = None,
+    person: shared.Person = None,
+    rows_per_person: shared.RowsPerPerson = None,
     first: Annotated[str | None, Option("The axis refined first. Default: the last one.", "NAME")] = None,
     method: Annotated[
         str,
@@ -91,7 +95,8 @@ def from_table(
         bool,
         Option(
             "With `trips`: one person's trips all go to different places of the table. Less noise, but not "
-            "with `unknown`, whose cells many places share. Say so only if it is so."
+            "with `unknown`, whose cells many places share. Say so only if it is so; with `person`, it is "
+            "made so: a person counts once in a cell."
         ),
     ] = False,
     bounded: Annotated[
@@ -116,13 +121,14 @@ def from_table(
     time_limit: shared.TimeLimit = None,
 ) -> Release:
     """Release a table's counts along hierarchies: `hierdp.tables.flows`, then `top_down`."""
-    solver, unit = SolverOptions(backend, time_limit), Unit(trips, distinct, bounded)
+    persons = persons_of(person, rows_per_person)
+    solver, unit = SolverOptions(backend, time_limit), unit_of(persons, trips, distinct, bounded)
     checked(method, solver, METHODS)  # before the table, which may be large, is read
     check_delta(delta)
-    data = flows(source, axes=axes, count=count, unknown=unknown)
+    data = flows(source, axes=axes, count=count, unknown=unknown, persons=persons, distinct=distinct)
     public = [Axis.of(axis).hierarchy for axis in axes.values()]
     made = top_down(data, epsilon, delta, noise, method, unit, shares, first, solver)
-    return made.taking_as_public(regions=regions_from(*public))
+    return already_for_persons(made, persons).taking_as_public(regions=regions_from(*public))
 
 
 def loss_of(
@@ -134,14 +140,35 @@ def loss_of(
     distinct: bool = False,
     bounded: bool = True,
     person: str | None = None,
+    rows_per_person: int | None = None,
     **_: Any,
 ) -> Loss:
     """The most that `from_table` costs with these options; the others have no say in it."""
-    unit = Unit(trips, distinct, bounded)
-    who = ROW if unit.trips == 1 and person is None else PERSON
+    unit = unit_of(persons_of(person, rows_per_person), trips, distinct, bounded)
+    who = ROW if person is None and unit.trips == 1 else PERSON
     if method == "SH":
-        return Loss(epsilon, None, check_delta(delta), who, bounded)
-    return Loss(None, rho_of(check_epsilon(epsilon), check_delta(delta)), 0.0, who, bounded)
+        return Loss(epsilon, None, check_delta(delta), who, unit.bounded)
+    return Loss(None, rho_of(check_epsilon(epsilon), check_delta(delta)), 0.0, who, unit.bounded)
+
+
+def unit_of(persons: Persons | None, trips: int, distinct: bool, bounded: bool) -> Unit:
+    """One person, with some trips: as many as count of one, if the table says whose they are.
+
+    Raises
+    ------
+    InputError
+        If `trips` are given beside persons, or persons with a public total: who joins or leaves changes it.
+    """
+    if persons is None:
+        return Unit(trips, distinct, bounded)
+    if trips != 1:
+        raise InputError("trips is for a table without persons: beside person, give rows_per_person")
+    if bounded:
+        raise InputError(
+            "beside person, neighbours are unbounded: whoever joins or leaves changes the total, so it must "
+            "be noisy; give bounded=False (--unbounded)"
+        )
+    return Unit(persons.rows, distinct, bounded)
 
 
 def top_down(
