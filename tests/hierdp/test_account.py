@@ -8,6 +8,7 @@ import re
 import signal
 import threading
 from contextlib import suppress
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -724,4 +725,6 @@ def test_a_release_for_persons_costs_them():
     for name in set(MECHANISMS) - {"top-down"}:
         assert MECHANISMS[name].loss(0.1, {"person": "who"}) == Loss(0.1, unit=PERSON)
     persons = {"person": "who", "rows_per_person": 2, "bounded": False}
-    assert loss_of(epsilon=1.0, delta=1e-8, **persons) == replace(loss_of(epsilon=1.0, delta=1e-8, bounded=False), unit=PERSON)
+    assert loss_of(epsilon=1.0, delta=1e-8, **persons) == replace(
+        loss_of(epsilon=1.0, delta=1e-8, bounded=False), unit=PERSON
+    )
