@@ -385,6 +385,7 @@ def _damaged(value: Any, rng: np.random.Generator) -> Iterator[Any]:
 
 
 ARITHMETIC = (
+    "models.arithmetic.kernels",  # what runs kernels; the kernels themselves are counted by their own modules
     "models.arithmetic.exact",
     "models.arithmetic.distance",
     "models.arithmetic.segments",
@@ -411,8 +412,8 @@ def shared_functions(model: Any, fast: Callable[[Any], Found], arithmetic: Itera
     A certificate that shares a search with the fast path proves nothing: where the search is wrong, both are.
     Counted are functions of the packages `models` and `solvers`, and of those that define `model` and `fast`.
     Not counted are those of the modules in `ARITHMETIC`, the model's properties, its `objective` and
-    `violations` with all that these run, and what Python calls by itself (``__init__`` and the like). Numba's
-    kernels are seen only if the environment sets ``NUMBA_DISABLE_JIT=1`` before Numba is imported.
+    `violations` with all that these run, and what Python calls by itself (``__init__`` and the like).
+    Kernels that Numba has compiled are seen only if the environment sets ``NUMBA_DISABLE_JIT=1`` before.
 
     Parameters
     ----------
