@@ -28,6 +28,9 @@ ROUNDING = 1e-12
 class Die:
     """A law with fractions: F is known exactly, and is a multiple of 1/6."""
 
+    def __str__(self):
+        return "Die"
+
     def edge(self, k, bits):
         return min(max(0, (2**bits * (k + 1)) // 6), 2**bits - 1)
 

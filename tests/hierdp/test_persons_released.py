@@ -1,5 +1,6 @@
 """Releases for persons: no person changes what is measured by more than the budget says, in any mechanism."""
 
+import json
 from itertools import combinations_with_replacement
 
 import numpy as np
@@ -222,8 +223,26 @@ def test_the_command_line_takes_persons(tmp_path, capsys):
     assert "up to 2 rows" in (out / "report.html").read_text(encoding="utf-8")
 
 
-def edited(manifest, **budget):
-    return {**manifest, "budget": {**manifest["budget"], **budget}}
+LIES = [
+    ("range-query", {"spends_are_for": "one person"}, "budget: queries", "not for one person"),
+    ("range-query", {"rows": 2}, "budget: sum", "the manifest's spent is not"),
+    ("range-query", {"rows": 4}, "budget: sum", "more than the budget"),
+    ("top-down", {"spends_are_for": "one row", "rows": 1}, "budget: queries", "not for one row"),
+    ("top-down", {"rows": 9}, "budget: queries", "not those of a person with up to 9 rows"),
+]
+
+
+@pytest.mark.parametrize(("mechanism", "lie", "where", "why"), LIES, ids=str)
+def test_a_check_finds_a_false_claim_on_persons(tmp_path, mechanism, lie, where, why):
+    options = {"range-query": BINS, "top-down": PLACE}[mechanism]
+    made = release(table(*OTHERS), mechanism, epsilon=1.0, person="id", rows_per_person=3, **options)
+    file = made.write(tmp_path / "out") / "manifest.json"
+    manifest = json.loads(file.read_text(encoding="utf-8"))
+    manifest["budget"]["person"] |= lie
+    file.write_text(json.dumps(manifest, ensure_ascii=False), encoding="utf-8")
+    (line,) = [line for line in check(tmp_path / "out") if line.check == where]
+    assert line.verdict == "FAILS"
+    assert why in line.why
 
 
 def test_a_loss_of_a_row_cannot_pass_for_that_of_a_person():
