@@ -84,7 +84,10 @@ ALL = [
     *(("group-size", {**SIZES, "max_size": 3, "method": name}) for name in SIZE_METHODS if name != "M_dp^OP"),
     *(("top-down", {**FLOWS, "delta": 1e-6, "method": name}) for name in LEVEL_METHODS),
     ("top-down", {**FLOWS, "delta": 1e-6, "bounded": False, "trips": 2}),
-    *(("count-of-counts", {**SIZES, "max_size": 9, **options}) for options in GROUP_OPTIONS),
+    *(
+        ("count-of-counts", {**SIZES, **({} if "size_budget" in options else {"max_size": 9}), **options})
+        for options in GROUP_OPTIONS
+    ),
     *(
         ("range-query", {"axes": [("c", ["c"])], "method": name})
         for name in RANGE_METHODS
