@@ -18,7 +18,7 @@ HELP = """\
 A histogram by clusters of bins with like counts, each bin at its cluster's mean (ε-DP; AHP).
 
 TABLE is a Parquet or CSV file with a row a person, or with counts. One person more or less, in one
-bin, is protected. Which bins there are is public: choose them, and the options below, without
+bin, is protected; with --person, in several. Which bins there are is public: choose them, and the options below, without
 looking at the data. Good where many bins have like counts, empty ones above all; for sums over
 ranges of bins see `hierdp release range-query`.
 

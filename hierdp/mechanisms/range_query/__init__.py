@@ -27,7 +27,7 @@ HELP = """\
 A histogram that answers ranges, each with its standard error where that is known (ε-DP; H_b^c).
 
 TABLE is a Parquet or CSV file with a row a person, or with counts. One person more or less, in one
-bin, is protected. Which bins there are is public: choose them without looking at the data. Ask the
+bin, is protected; with --person, in several. Which bins there are is public: choose them without looking at the data. Ask the
 release by `hierdp query`.
 
 Ages in years, and a question:

@@ -33,7 +33,7 @@ HELP = """\
 Counts along hierarchies, such as trips from origin to destination (InfTDA, (ε, δ)-DP).
 
 TABLE is a Parquet or CSV file with a row a trip, or with counts. One trip in place of another is
-protected; for a person with several, say --trips. The regions are public, and so is the total
+protected; for a person with several, say --person, or --trips. The regions are public, and so is the total
 unless --unbounded.
 
 Commuters, both ends by state and county:
