@@ -18,9 +18,9 @@ HELP = """\
 A histogram by clusters of bins with like counts, each bin at its cluster's mean (ε-DP; AHP).
 
 TABLE is a Parquet or CSV file with a row a person, or with counts. One person more or less, in one
-bin, is protected; with --person, in several. Which bins there are is public: choose them, and the options below, without
-looking at the data. Good where many bins have like counts, empty ones above all; for sums over
-ranges of bins see `hierdp release range-query`.
+bin, is protected; with --person, in several. Which bins there are is public: choose them, and the
+options below, without looking at the data. Good where many bins have like counts, empty ones above
+all; for sums over ranges of bins see `hierdp release range-query`.
 
 Ages in years:
   hierdp release clustering people.csv --numbers age=0:120 --epsilon 1 --out ages

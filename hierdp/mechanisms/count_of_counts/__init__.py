@@ -24,10 +24,11 @@ HELP = """\
 How many groups have each size, of sizes up to very large ones, in every region (ε-DP).
 
 TABLE is a Parquet or CSV file with a row an entity (a person, a trip), or with numbers of entities.
-One entity more or less in a group is protected (with --person, a person with several). Which groups and regions there are is public,
-unless --group-budget protects the numbers of groups. Only sizes that occur in the release get a
-row, and errors are few entities moved from group to group (earth mover's distance). For small
-sizes, up to a few hundred, see also group-size, which is for errors in the counts themselves.
+One entity more or less in a group is protected (with --person, a person with several). Which groups
+and regions there are is public, unless --group-budget protects the numbers of groups. Only sizes
+that occur in the release get a row, and errors are few entities moved from group to group (earth
+mover's distance). For small sizes, up to a few hundred, see also group-size, which is for errors in
+the counts themselves.
 
 Households and group quarters by size, the regions in the table's own columns:
   hierdp release count-of-counts people.csv --levels state,county --group facility \\

@@ -19,9 +19,9 @@ HELP = """\
 How many groups have each size, in every region (ε-DP; M_c^dp unless --method says otherwise).
 
 TABLE is a Parquet or CSV file, or a table of --database, with a row an entity (a person, a trip),
-or with numbers of entities. One entity more or less in a group is protected (with --person, a person with several). Which groups and
-regions there are is public: without --groups, the groups with a row in TABLE become public. In
-the result, the last size means "this size or more".
+or with numbers of entities. One entity more or less in a group is protected (with --person, a
+person with several). Which groups and regions there are is public: without --groups, the groups
+with a row in TABLE become public. In the result, the last size means "this size or more".
 
 Households by size, the regions in the table's own columns:
   hierdp release group-size people.csv --levels state,county --group household \\

@@ -27,8 +27,8 @@ HELP = """\
 A histogram that answers ranges, each with its standard error where that is known (ε-DP; H_b^c).
 
 TABLE is a Parquet or CSV file with a row a person, or with counts. One person more or less, in one
-bin, is protected; with --person, in several. Which bins there are is public: choose them without looking at the data. Ask the
-release by `hierdp query`.
+bin, is protected; with --person, in several. Which bins there are is public: choose them without
+looking at the data. Ask the release by `hierdp query`.
 
 Ages in years, and a question:
   hierdp release range-query people.csv --numbers age=0:120 --epsilon 1 --out ages
