@@ -39,6 +39,20 @@ def primal(program: Program, variables: Floats) -> float:
     return float(max(*broken, np.abs(whole - np.rint(whole)).max(initial=0.0)))
 
 
+def rounding(program: Program, variables: Floats) -> float:
+    """By how much a cost in floats may be off if its squares were expanded: w(x − c)² = wx² − 2wcx + wc².
+
+    Backends compute it so, and the terms cancel where counts are large and the cost is small.
+    """
+    size = 0.0
+    for term in program.objective:
+        if term.kind in ("linear", "quadratic"):
+            weight, center = (np.abs(np.asarray(part, float)) for part in term.data)
+            at = np.abs(variables[term.index])
+            size += float((weight * at if term.kind == "linear" else weight * (at + center) ** 2).sum())
+    return 4 * float(np.finfo(float).eps) * size
+
+
 def dual(program: Program, variables: Floats, prices: Floats) -> float:
     """The most by which prices fail to prove an answer of a program without tables."""
     low, high = _slopes(program, variables)

@@ -15,6 +15,7 @@ from solvers.backends.conic import ConicPlan, is_conic
 from solvers.backends.table import EXACT, Backend, find
 from solvers.effort import Effort
 from solvers.plan import Plan, is_whole, plan
+from solvers.residuals import rounding
 from solvers.solution import Answer, Solution
 
 TOLERANCE = 1e-6
@@ -162,7 +163,7 @@ def _checked(
     solve_seconds: float,
 ) -> Solution:
     """Check the backend's answer, and express it in the model's terms."""
-    status, message = answer.status, answer.message
+    status, message, bound = answer.status, answer.message, answer.bound
     x = objective = None
     if answer.variables is not None and not is_whole(answer.variables, program):
         if not used.relaxed:
@@ -178,11 +179,14 @@ def _checked(
             variables = variables.astype(np.int64)
         x = program.take(variables)
         objective = program.value(variables) if isinstance(model, Program) else model.objective(x)
+        off = 0.0 if program.integer.all() else rounding(program, np.asarray(variables, float))
+        if bound is not None and off:
+            bound -= off
         broken: list[Any] = [] if isinstance(model, Program) else model.violations(x)
         if broken:
             status = "error" if program.integer.all() and not used.relaxed else "numerical"
             message = f"the answer breaks a constraint: {broken[0]}"
-        elif status == "optimal" and not _meets(objective, answer.bound, claimed=not used.relaxed):
+        elif status == "optimal" and not _meets(objective, answer.bound, off, claimed=not used.relaxed):
             if used.relaxed:
                 x = objective = None
                 status, message = "relaxed", f"{backend.name} solves over the reals: a bound, not an answer"
@@ -194,7 +198,7 @@ def _checked(
         status,
         x,
         objective,
-        answer.bound,
+        bound,
         build_seconds,
         solve_seconds,
         message,
@@ -203,12 +207,12 @@ def _checked(
     )
 
 
-def _meets(objective: Number, bound: float | None, claimed: bool) -> bool:
-    """Whether a backend's own bound proves an answer; if it reports no bound, its status is trusted."""
+def _meets(objective: Number, bound: float | None, off: float, claimed: bool) -> bool:
+    """Whether a backend's own bound, by so much off, proves an answer; without one, its status is trusted."""
     if bound is None:
         return claimed
     if isinstance(
         objective, int
     ):  # no whole objective is strictly between the two; floats miss units at 2**53
         return float(objective) - bound <= max(0.5, 4 * float(np.spacing(abs(bound))))
-    return float(objective) - bound <= TOLERANCE * max(1.0, abs(bound))
+    return float(objective) - bound <= TOLERANCE * max(1.0, abs(bound)) + off
