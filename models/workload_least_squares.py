@@ -184,6 +184,11 @@ class WorkloadLeastSquares:
         return int(np.shape(self.noisy)[0])
 
     @property
+    def answer_size(self) -> int:
+        """How many numbers an answer holds: one for each child and cell."""
+        return self.children * self.workload.cells
+
+    @property
     def shape(self) -> tuple[int, int]:
         """Shape of an answer: children by cells."""
         return self.children, self.workload.cells

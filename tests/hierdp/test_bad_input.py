@@ -56,7 +56,7 @@ COMMANDS = {
     "a header in Latin 1": (sizes_of("latin header.csv"), "header of 'latin header.csv' is not UTF-8"),
     "a region with a blank": (
         sizes_of("blank.csv"),
-        "row 5, column 'county': the name ' b' has a blank at an end; strip such names in the data",
+        "row 5, column 'county': the name ' b' begins or ends with a blank; strip names in the data",
     ),
     "columns with blanks": (
         sizes_of("blank columns.csv"), "the name of column ' n' of the data begins or ends with a blank"
@@ -113,7 +113,9 @@ COMMANDS = {
     "ε with a comma": (SIZES.replace("--epsilon 1", "--epsilon 0,5"), "epsilon must be a number"),
     "ε too small": (SIZES.replace("--epsilon 1", "--epsilon 1e-300"), "epsilon is so small"),
     "ε smallest": (SIZES.replace("--epsilon 1", "--epsilon 5e-324"), "epsilon is so small"),
-    "ε too small for ρ": (FLOWS.replace("--epsilon 1", "--epsilon 1e-200"), "epsilon is so small"),
+    "ε too small for ρ": (
+        FLOWS.replace("--epsilon 1", "--epsilon 1e-200").replace("1e-8", "1e-200"), "epsilon is so small"
+    ),
     "no ε": (SIZES.replace("--epsilon 1", ""), "Missing option '--epsilon'"),
     "δ zero": (FLOWS.replace("1e-8", "0"), "delta is 0.0"),
     "δ one": (FLOWS.replace("1e-8", "1"), "delta is 1.0: it must lie between 0 and 1"),
@@ -313,7 +315,7 @@ CALLS = {
     "bins by name": (lambda: of_bins({"g": "g"}), "axes is of type dict; give a list"),
     "bins of three": (lambda: of_bins([("n", 0, 120)]), "axis 0 is of type tuple; give an axis"),
     "bins not in a list": (lambda: of_bins(Numbers("n", 0, 9)), "axes is of type Numbers; give a list"),
-    "no bins": (lambda: of_bins([]), "no axes: name at least one, such as Numbers"),
+    "no bins": (lambda: of_bins([]), "no axes; give at least one, such as Numbers"),
     "bins of names without regions": (
         lambda: of_bins([Names("g", np.array(["x", "y"], object))], "clustering"), "axis 0 is of type Names"
     ),
@@ -339,27 +341,27 @@ CALLS = {
     ),
     "a region with a blank before it": (
         lambda: trips(PADDED.iloc[:2], axes={"at": ["s", "c"]}, count=None),
-        "row 2, column 'c': the name ' 06037' has a blank at an end; strip such names in the data",
+        "row 2, column 'c': the name ' 06037' begins or ends with a blank; strip names in the data",
     ),
     "a region with a blank after it, and others unknown": (
         lambda: trips(PADDED.replace(" 06037", "06037\u00a0"), axes={"at": ["c"]}, count=None, unknown="?"),
         r"row 2, column 'c': the name '06037\\xa0' begins or ends with a blank",
     ),
     "a code with a blank for a zero": (
-        lambda: trips(PADDED.iloc[1:2], axes={"at": FIPS}, count=None), "row 1, column 'c': the name ' 0' has"
+        lambda: trips(PADDED.iloc[1:2], axes={"at": FIPS}, count=None), "row 1, column 'c': the name ' 0'"
     ),
     "a region with a blank in the table of regions": (
         lambda: read_regions(PADDED.iloc[:2], ["s", "c"]), "row 2, column 'c': .* in the table of regions"
     ),
     "a parent with a blank": (
         lambda: read_parents(pd.DataFrame({"id": ["a", "b"], "in": ["x", "x "]}), "id", "in"),
-        "row 2, column 'in': the name 'x ' has a blank at an end; strip such names in the table of regions",
+        "row 2, column 'in': the name 'x ' begins or ends with a blank; strip names in the table of regions",
     ),
     "a column with blanks": (
         lambda: trips(PADDED.iloc[:1], count=" n "), "the name of column ' n ' of the data begins or ends"
     ),
     "a column that has blanks in the data": (
-        lambda: trips(PADDED.iloc[:1], count="n"), "column ' n ' of the data has a blank at an end"
+        lambda: trips(PADDED.iloc[:1], count="n"), "column ' n ' of the data begins or ends with a blank"
     ),
     "a delta of 1": (lambda: of_trips(delta=1), "delta is 1.0"),
     "a method that there is not": (lambda: of_sizes(method="M_x"), "no method 'M_x'; there are 'M_H'"),

@@ -465,7 +465,7 @@ def test_by_the_command_line(tmp_path):
     assert "finished solves are saved" in " ".join(done.output.split())
     wrong = run(main, f"bench run --models Chebishev --out {tmp_path}/r.parquet --data none".split())
     assert wrong.exit_code == 2
-    assert "no model Chebishev" in wrong.output
+    assert "unknown model Chebishev" in wrong.output
     wrong = run(main, f"bench run --backends hihgs --out {tmp_path}/r.parquet --data none".split())
     assert wrong.exit_code == 2
     assert "Did you mean highs?" in wrong.output

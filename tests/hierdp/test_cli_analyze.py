@@ -134,9 +134,9 @@ def test_the_matrix_mechanism():
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["abc", "--epsilon", "1"], "BINS is 'abc'"),
-        (["2^99", "--epsilon", "1"], "BINS is '2^99'"),
-        (["0", "--epsilon", "1"], "bins is 0"),
+        (["abc", "--epsilon", "1"], "got 'abc'"),
+        (["2^99", "--epsilon", "1"], "got '2^99'"),
+        (["0", "--epsilon", "1"], "bins must be at least 1, got 0"),
         (["10", "--epsilon", "0"], "epsilon is 0"),
         (["10", "--epsilon", "nan"], "epsilon is nan"),
         (["10", "--epsilon", "1", "--range", "5"], "write LOW:HIGH"),
@@ -145,7 +145,7 @@ def test_the_matrix_mechanism():
         (["10", "--epsilon", "1", "--range", "1:2,3:4"], "each of 1 dimension"),
         (["10", "--epsilon", "1", "--range", "1:2", "--workload", "ranges"], "not both"),
         (["10", "--epsilon", "1", "--workload", "boxes"], "choose ranges, prefixes"),
-        (["10", "--epsilon", "1", "--dimensions", "2", "--workload", "prefixes"], "say 2-way"),
+        (["10", "--epsilon", "1", "--dimensions", "2", "--workload", "prefixes"], "use 2-way"),
         (["10", "--epsilon", "1", "--workload", "2-way"], "2-way marginals of 1"),
         (["10", "--epsilon", "1", "--branching", "x"], "--branching x"),
         (["10", "--epsilon", "1", "--branching", "1"], "must be at least 2, got 1"),

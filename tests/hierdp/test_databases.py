@@ -211,7 +211,7 @@ def test_what_is_not_there(database):
     for rows, message in (
         ({"table": "nobody"}, r"no table 'nobody' in .*; its tables are "),
         ({"table": "no.body"}, r"no table 'no.body' in .*; its tables are "),
-        ({"query": "SELEC c"}, r"the query failed \(.*\): give one SELECT"),
+        ({"query": "SELEC c"}, r"the query failed \(.*\); give one SELECT"),
         ({"query": f"SELECT d FROM {source.table}"}, "the query failed"),
         ({"query": "SELECT c FROM nobody"}, "the query failed"),
         ({"query": f"SELECT 1 AS c; DROP TABLE {source.table}"}, "the query failed"),
@@ -222,7 +222,7 @@ def test_what_is_not_there(database):
     with pytest.raises(InputError, match="no column 'm' in the data; its columns are 'c', 'n'"):
         flows(source, axes={"c": ["c"]}, count="m")
     fails = Database(database.url, query=f"SELECT c, CAST(c || n AS INTEGER) AS n FROM {source.table}")
-    with pytest.raises(InputError, match=r"cannot read the table: .* says") as caught:
+    with pytest.raises(InputError, match=r"cannot read the table \(.*\)") as caught:
         flows(fails, axes={"c": ["c"]}, count="n")
     assert "777" not in f"{caught.value}{caught.value.__cause__}{caught.value.__context__}"
 
@@ -260,7 +260,7 @@ def test_duckdb_files(tmp_path):
     ("given", "message"),
     [
         ({}, "give either a table or a query"),
-        ({"table": "a", "query": "SELECT 1"}, "one of the two"),
+        ({"table": "a", "query": "SELECT 1"}, "either a table or a query"),
         ({"url": "", "table": "a"}, "give the database of the table"),
     ],
 )
@@ -390,7 +390,7 @@ def test_libraries_that_are_not_installed(monkeypatch):
     monkeypatch.setitem(sys.modules, "psycopg", None)
     monkeypatch.delitem(sys.modules, "ibis.backends.postgres", raising=False)
     with pytest.raises(
-        InputError, match=r"reading from postgresql needs .*: pip install 'hierdp\[postgres\]'"
+        InputError, match=r"reading from postgresql needs .*; run pip install 'hierdp\[postgres\]'"
     ):
         read(Database("postgresql://ann@127.0.0.1:1/none", table="t"))
     with pytest.raises(InputError, match=r"pip install 'ibis-framework\[mysql\]'"):

@@ -309,4 +309,4 @@ def test_command_line(bench, tmp_path, monkeypatch):
         main, ["reproduce", "zhang2014", "--time-limit", "3", "--out", str(tmp_path / "b")]
     )
     assert refused.exit_code == 2
-    assert "zhang2014 takes no --time-limit" in refused.output
+    assert "zhang2014 has no option --time-limit" in refused.output

@@ -301,7 +301,7 @@ def test_bad_parents(rows, message):
     [
         (["n", "s", None], "row 3, column 'k': the level is missing"),
         (["n", "s", "c"], "region 'b' has level 'c', but other regions of the same depth have 's'"),
-        (["n", "n", "n"], "a level's name is that of regions of two depths: 'n', 'n'"),
+        (["n", "n", "n"], "regions of different depths have the same level: 'n', 'n'"),
     ],
 )
 def test_bad_levels_of_parents(levels, message):
