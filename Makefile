@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 demo: $(VENV)/.installed
 	$(BIN)/hierdp demo --overwrite
 
-# About 5 minutes on two cores, the compilation of every kernel included: tests of a file share a process,
+# About 6 minutes on two cores, the compilation of every kernel included: tests of a file share a process,
 # and so what it has compiled.
 test: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m 'not slow and not attack and not notebooks and not spark'
