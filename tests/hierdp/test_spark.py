@@ -105,7 +105,7 @@ def test_errors_hold_no_values(spark):
     frame = spark.createDataFrame(pd.DataFrame({"c": ["a", "7777"]}))
     frame.createOrReplaceTempView("seven")
     failing = spark.sql("SELECT c, CAST(c AS INT) AS n FROM seven")
-    with pytest.raises(InputError, match="cannot read the table: pyspark says") as caught:
+    with pytest.raises(InputError, match=r"cannot read the table \(\w+ of pyspark\)") as caught:
         flows(failing, axes={"c": ["c"]}, count="n")
     error = caught.value
     assert error.__cause__ is None
