@@ -116,7 +116,7 @@ class BlockInference:
     @cached_property
     def information(self) -> Array:
         """Each level's scale of each effect, in Fractions; shape (depth + 1, 2^attributes)."""
-        return effects.eigenvalues(self.workload.shape, self.workload.summed, _fractions(self.data[1]))
+        return effects.eigenvalues(self.workload.shape, self.workload.summed, exact.fractions(self.data[1]))
 
     @cached_property
     def _weight(self) -> Array:
@@ -164,12 +164,12 @@ class BlockInference:
         if price is None:
             raise ValueError("the witness holds no 'prices'")
         tree, workload = self.tree, self.workload
-        price = self._valid(_fractions(price))
+        price = self._valid(exact.fractions(price))
         charge = price - self._above(price)
         slopes = []
         for k in range(tree.depth + 1):
-            nodes, weight = tree.nodes_of(k), _fractions(self._weight[k])
-            noisy = _fractions(self.data[0][nodes])
+            nodes, weight = tree.nodes_of(k), exact.fractions(self._weight[k])
+            noisy = exact.fractions(self.data[0][nodes])
             pulled = workload.spread(2 * weight * noisy) - charge[nodes]
             inverse = [Fraction(0) if v == 0 else 1 / (2 * v) for v in self.information[k]]
             best = effects.scaled(pulled, workload.shape, inverse)
@@ -237,11 +237,11 @@ class BlockInference:
         if broken:
             return infeasible(objective, broken)
         exactly = exact.is_exact(x) and exact.is_exact(noisy)
-        values: Any = _fractions(x) if exactly else x.astype(float)
+        values: Any = exact.fractions(x) if exactly else x.astype(float)
         given = exact_array(witness, "prices", self.shape) if exactly else None
         price: Any = given if exactly else real_array(witness, "prices", self.shape)
         slope = self._slope(values, exactly)
-        price = self._read(slope) if price is None else _fractions(price) if exactly else price.copy()
+        price = self._read(slope) if price is None else exact.fractions(price) if exactly else price.copy()
         price = self._valid(price)
         gap = self._missed(slope + price - self._above(price), exactly)
         inner = self.tree.internal
@@ -262,7 +262,9 @@ class BlockInference:
         for k in range(self.tree.depth + 1):
             nodes = self.tree.nodes_of(k)
             weight, y = self._weight[k], noisy[nodes]
-            weight, y = (_fractions(weight), _fractions(y)) if exactly else (weight.astype(float), y)
+            weight, y = (
+                (exact.fractions(weight), exact.fractions(y)) if exactly else (weight.astype(float), y)
+            )
             slopes.append(workload.spread(2 * weight * (workload.answers(x[nodes]) - y)))
         return np.concatenate(slopes)
 
@@ -386,11 +388,3 @@ class BlockInference:
         leaves = heavy_tailed(rng, (tree.leaves.size, workload.cells))
         true = workload.answers(np.asarray(tree.sum_up(leaves)))
         return cls(tree, workload, true + noise(rng, true.shape), np.ones((tree.depth + 1, 4), np.int64))
-
-
-def _fractions(values: Array) -> Array:
-    """The same numbers as Fractions."""
-    found = np.empty(values.shape, object)
-    for place, value in enumerate(values.ravel().tolist()):
-        found.flat[place] = Fraction(value)
-    return found

@@ -179,7 +179,7 @@ class ConstrainedInference:
             broken = self.violations(x)
             if broken:
                 return infeasible(self.objective(x), broken)
-            x, noisy, variance = (_fractions(part) for part in (x, noisy, variance))
+            x, noisy, variance = (exact.fractions(part) for part in (x, noisy, variance))
             prove, zero = _prices.py_func, Fraction(0)
         else:
             noisy = noisy if noisy.dtype == np.int64 else np.asarray(noisy, float)
@@ -282,13 +282,6 @@ def _variances(given: Any, nodes: int) -> Array:
         raise ValueError(f"variance[{wrong[0]}] is {values[wrong[0]]}: variances must be positive")
     values.flags.writeable = False
     return values
-
-
-def _fractions(values: Array) -> Array:
-    """The same numbers as Fractions; infinity stays."""
-    return np.array([v if v == INFINITY else Fraction(v) for v in values.tolist()] + [None], dtype=object)[
-        :-1
-    ]
 
 
 @kernel(fastmath={"reassoc"})

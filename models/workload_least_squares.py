@@ -215,7 +215,7 @@ class WorkloadLeastSquares:
     @cached_property
     def curvature(self) -> Array:
         """The weight of all queries that count every cell alone, in Fractions; shape (children, 1)."""
-        return np.asarray(_exactly(self.data[1][:, self.workload.detailed]).sum(axis=1, keepdims=True))
+        return np.asarray(exact.fractions(self.data[1][:, self.workload.detailed]).sum(axis=1, keepdims=True))
 
     @cached_property
     def _weight(self) -> Array:
@@ -268,7 +268,7 @@ class WorkloadLeastSquares:
         is.
         """
         point, price, charge = self._witness(witness, None, True)
-        noisy, weight = _exactly(self.data[0]), _exactly(self._weight)
+        noisy, weight = exact.fractions(self.data[0]), exact.fractions(self._weight)
         answers = self.workload.answers(point)
         reduced = self._slope(point, True) - price - self._charged(charge)
         least = self._least(point, reduced, self.curvature)
@@ -360,7 +360,9 @@ class WorkloadLeastSquares:
             if self.rules is not None:
                 lower, upper = self.sides
                 side = np.where(charge > 0, lower, np.where(charge < 0, upper, 0))
-                gap += (charge * (self.rules.answers(point) - (_exactly(side) if exactly else side))).sum()
+                gap += (
+                    charge * (self.rules.answers(point) - (exact.fractions(side) if exactly else side))
+                ).sum()
             elsewhere = not np.array_equal(point, x)
             if elsewhere:
                 gap += objective - self._cost(point, exactly)
@@ -401,10 +403,10 @@ class WorkloadLeastSquares:
         if self.parent is None:
             price = np.zeros(self.workload.cells)
         if exactly:
-            point, charge = _exactly(point), _exactly(charge)
+            point, charge = exact.fractions(point), exact.fractions(charge)
         if price is None:
             price = self._read(point, charge, exactly)
-        return point, _exactly(price) if exactly else price, charge
+        return point, exact.fractions(price) if exactly else price, charge
 
     def _read(self, point: Array, charge: Array, exactly: bool) -> Array:
         """For each of the parent's cells, the mean of the children's slopes, weighted by what they hold."""
@@ -415,7 +417,9 @@ class WorkloadLeastSquares:
     def _slope(self, x: Array, exactly: bool) -> Array:
         """The gradient of the objective; shape (children, cells)."""
         noisy, weight = self.data[0], self._weight
-        noisy, weight = (_exactly(noisy), _exactly(weight)) if exactly else (noisy, weight.astype(float))
+        noisy, weight = (
+            (exact.fractions(noisy), exact.fractions(weight)) if exactly else (noisy, weight.astype(float))
+        )
         return self.workload.spread(2 * weight * (self.workload.answers(x) - noisy))
 
     def _charged(self, charge: Array) -> Array:
@@ -485,11 +489,3 @@ def _rows(name: str, sums: Any, more: int, lower: Array, upper: Array) -> Rows:
     """Rows over the histograms alone, followed by `more` other variables."""
     empty = scipy.sparse.csr_matrix((sums.shape[0], more))
     return Rows(name, scipy.sparse.hstack([sums, empty], "csr"), lower, upper)
-
-
-def _exactly(values: Array) -> Array:
-    """The same numbers as Fractions; infinity stays."""
-    found = np.empty(np.shape(values), object)
-    for place, value in enumerate(np.ravel(values).tolist()):
-        found.flat[place] = value if abs(value) == INFINITY else Fraction(value)
-    return found

@@ -201,13 +201,13 @@ def _check_seal(folder: Path, fingerprint: str | None) -> Iterator[CheckResult]:
 
 
 def _check_signature(folder: Path, key: Ed25519PublicKey | None) -> Iterator[CheckResult]:
-    """Who made it; nothing where nobody claims or asks for that."""
+    """Who made it: a line if there is a signature, or a public key was given."""
     signed = (folder / seal.SIGNATURE).is_file()
     if key is None:
         if signed:
             yield CheckResult("signature", OPEN, "signed; give --public-key to see whether by the publisher")
     elif not signed:
-        yield CheckResult("signature", FAILS, f"there is no {seal.SIGNATURE}: nobody signed this release")
+        yield CheckResult("signature", FAILS, f"there is no {seal.SIGNATURE}: the release is not signed")
     elif signature.is_signed_by(folder, key):
         yield CheckResult("signature", HOLDS, "made by the owner of that key")
     else:

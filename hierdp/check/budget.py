@@ -61,7 +61,7 @@ def budget_of_one_row(manifest: dict[str, Any]) -> dict[str, Any]:
 
 def _privacy(manifest: Mapping[str, Any], ledger: Ledger) -> CheckResult:
     if manifest["warning"] != (None if ledger.private else WARNING):
-        return CheckResult("privacy", FAILS, "the manifest's warning and its spends tell two stories")
+        return CheckResult("privacy", FAILS, "the manifest's warning contradicts its spends")
     if len({spend.private for spend in ledger.spends}) > 1:
         why = "some noise is said to be exact and some not: a release has one source"
         return CheckResult("privacy", FAILS, why)
@@ -73,7 +73,7 @@ def _privacy(manifest: Mapping[str, Any], ledger: Ledger) -> CheckResult:
         return CheckResult("privacy", OPEN, why)
     by = " and ".join(sorted(set(samplers.values())))
     whom = ledger.neighbours + ("" if ledger.person is None else f"; for {ledger.person}")
-    return CheckResult("privacy", HOLDS, f"all noise exact, as told, by {by}; protected: {whom}")
+    return CheckResult("privacy", HOLDS, f"all noise exact, as stated, by {by}; protected: {whom}")
 
 
 def _loss(spend: Spend) -> float | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
@@ -130,13 +130,14 @@ def shared(
     key = None if sign is None else private_key(sign)
     charged = None if account is None else Account(account, data)
     # The folder is made before any noise is drawn: whatever is wrong with it is found before that.
-    with failing() as made_so_far, folder.appearing(out, overwrite, _files(context.params)) as aside:
+    with ExitStack() as outside, folder.appearing(out, overwrite, _files(context.params)) as aside:
         budget = check_epsilon(number(epsilon))
         options = arguments_of(keywords_of(mechanism.from_table), given, context.get_parameter_source)
         if simulate is not None:
             screen.print(NOT_PRIVATE, style=WARNING)
         made = release_table(table, mechanism.name, epsilon=budget, noise=drawn, account=charged, **options)
-        made_so_far.append(made)
+        if made.charge is not None:  # of all that can fail from here on, the move of the folder included
+            outside.enter_context(made.charge.failing())
         fingerprint = made.fill(
             aside, proofs=not no_proofs, csv_safe=csv_safe, title=title, note=note, key=key
         )
@@ -153,19 +154,6 @@ def shared(
         print_frame(screen, f"Budget: {budget_in_words(made.ledger)}", budget_frame(made.ledger))
         more = f"(for `hierdp check {out} --fingerprint …`)"
         screen.print(f"Fingerprint: {fingerprint} {more}")
-
-
-@contextmanager
-def failing() -> Iterator[list[Any]]:
-    """A list for a release once it is made: its account is told if what follows fails."""
-    made: list[Any] = []
-    try:
-        yield made
-    except BaseException as failure:
-        for release in made:
-            if release.charge is not None:
-                release.charge.failed(failure)
-        raise
 
 
 def _files(given: Mapping[str, Any]) -> list[Path]:

@@ -23,7 +23,7 @@ def persons_of(person: str | None, rows_per_person: int | None) -> Persons | Non
     if (person is None) != (rows_per_person is None):
         given, other = ("rows_per_person", "person") if person is None else ("person", "rows_per_person")
         raise InputError(
-            f"{given} needs {other}: name the column of persons, and the most rows of one person that count"
+            f"{given} needs {other}: give both, the column of persons and how many rows of one are counted"
         )
     return None if person is None or rows_per_person is None else Persons(person, rows_per_person)
 

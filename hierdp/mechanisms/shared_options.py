@@ -77,8 +77,8 @@ Person = Annotated[
 RowsPerPerson = Annotated[
     int | None,
     Option(
-        "With `person`: at most so many rows of a person are counted, or, of a table of counts, so much of a "
-        "person's counts. A keyed hash picks them. Noise grows with it.",
+        "With `person`: how many rows of a person are counted at most, or, of a table of counts, how much of "
+        "a person's counts. A keyed hash picks them. Noise grows with it.",
         "NUMBER",
         least=1,
     ),

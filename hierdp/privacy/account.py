@@ -129,7 +129,7 @@ class Statement:
         α − 1, 0 where δ is 0.
     charges : tuple of Charge
     digest : str
-        Of the last line: who keeps it elsewhere sees whether the account was made anew.
+        Of the last line. Kept elsewhere, it shows whether the account was replaced.
     """
 
     terms: Terms
@@ -244,12 +244,12 @@ class Account:
         Raises
         ------
         InputError
-            If it is missing, no account, changed or cut short.
+            If it is missing, is not an account, was changed, or was cut short.
         """
         return _statement(self.path, chain.read(self.path))
 
     def check(self, loss: Loss, data: str | None = None) -> None:
-        """That a release fits, as things are; it may be refused still when it is charged.
+        """Check that a release fits now; it may still be refused when it is charged.
 
         Raises
         ------
@@ -260,7 +260,7 @@ class Account:
             self._fits(entries, loss, data)
 
     def charge(self, loss: Loss, what: str, data: str | None = None, **about: Any) -> Entry:
-        """Charge a release, on the disk when this returns. To be called before noise is drawn.
+        """Charge a release, on the disk when this returns. Call it before noise is drawn.
 
         Parameters
         ----------
@@ -269,7 +269,7 @@ class Account:
         what : str
             The mechanism.
         data : str, optional
-            The name of its data, if the account was not told.
+            The name of its data, if the `Account` was made without one.
         **about
             Public facts to be kept with the charge.
 
@@ -292,7 +292,7 @@ class Account:
         return charged
 
     def add(self, kind: str, entry: int, **about: Any) -> None:
-        """What became of a charge."""
+        """Record what became of a charge."""
         with chain.appending(self.path) as (_, append):
             append({"kind": kind, "charge": entry, **about})
 
@@ -305,17 +305,17 @@ class Entry:
         self.number, self.digest = int(line["entry"]), str(line["digest"])
 
     def written(self, fingerprint: str) -> None:
-        """The release is in a folder, which is about to get its name."""
+        """Record that the release is in a folder, which is about to be renamed to its name."""
         self.account.add(WRITTEN, self.number, fingerprint=fingerprint)
 
     def failed(self, failure: BaseException) -> None:
-        """What came after the charge failed. If that cannot be written, the release stays "not finished"."""
+        """Record a failure after the charge. If that cannot be written, the release stays "not finished"."""
         with suppress(OSError, InputError):
             self.account.add(FAILED, self.number, why=type(failure).__name__)
 
     @contextmanager
     def failing(self) -> Iterator[None]:
-        """Say so if what is inside fails; the error goes on."""
+        """Record a failure of the block, which goes on."""
         try:
             yield
         except BaseException as failure:
@@ -360,7 +360,7 @@ def _statement(path: Path, entries: Sequence[chain.Entry]) -> Statement:
     Raises
     ------
     InputError
-        If they are none of an account.
+        If they are not the lines of an account.
     """
     try:
         first, *others = entries
@@ -378,7 +378,7 @@ def _statement(path: Path, entries: Sequence[chain.Entry]) -> Statement:
                 raise ValueError
         order = Decimal(first["order"])
     except (ValueError, KeyError, TypeError, ArithmeticError):
-        raise InputError(f"{path} is no account of this version of hierdp") from None
+        raise InputError(f"{path} is not an account of this version of hierdp") from None
     return Statement(terms, order, tuple(charges.values()), entries[-1]["digest"])
 
 
@@ -390,16 +390,16 @@ def _after(charge: Charge, line: chain.Entry) -> Charge:
 def _of(terms: Terms, loss: Loss, data: str | None, path: Path) -> Loss:
     """A loss as an account counts it."""
     if data is None:
-        raise InputError(f"{path} is of {terms.data!r}: say the name of the data that are released, too")
+        raise InputError(f"{path} is an account of {terms.data!r}: give the name of the data (data=, --data)")
     if data != terms.data:
         raise InputError(
-            f"{path} is of {terms.data!r}, and {data!r} is released. If both are of the same people, "
-            "give the data that name"
+            f"{path} is an account of {terms.data!r}, but {data!r} is to be released. If both hold the same "
+            "people, give the account's name (data=, --data)"
         )
     if loss.unit != terms.unit:
         raise InputError(
-            f"{path} protects a {terms.unit}, and this release a {loss.unit}: they do not add up. Take an "
-            "account of that unit"
+            f"{path} protects a {terms.unit}, and this release a {loss.unit}: their losses cannot be "
+            "added. Use an account of that unit"
         )
     if terms.replaces:
         return loss.of_a_replacement()

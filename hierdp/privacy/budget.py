@@ -52,7 +52,7 @@ class PersonRows:
     column : str
         The table's column that names a row's person.
     rows : int
-        At most so many of a person's rows were counted.
+        How many rows of a person were counted at most.
     spends_are_for : str
         "one person", where the sensitivities are those of a person; or "one row": then a person's loss is
         `rows` times as much (group privacy: between two tables that differ in a person there are `rows`
@@ -107,8 +107,8 @@ class Ledger:
     Raises
     ------
     InputError
-        If the spends add up to more than the budget, there is no such conversion, or spends under a δ are for
-        one row of several: these have no group privacy as simple as that.
+        If the spends add up to more than the budget, there is no such conversion, or there is a δ and the
+        spends are for one row: the loss of several rows is not a multiple then.
     """
 
     epsilon: float
@@ -286,7 +286,7 @@ def split(budget: float, parts: int, shares: Sequence[float] | None = None) -> l
 
 
 def of_one_row(epsilon: float, rows: int) -> float:
-    """The ε of one row by which a person with so many rows has that of `epsilon`, rounded down.
+    """The ε of one row with which a person with `rows` rows has `epsilon`, rounded down.
 
     Examples
     --------
@@ -309,7 +309,7 @@ def sum_of(losses: Iterable[float]) -> float:
 
 
 def _excess(losses: Sequence[float], allowed: float, times: int = 1) -> float:
-    """By how much losses, so many times, exceed what is allowed: of the right sign, however little it is."""
+    """By how much `times` the losses exceed what is allowed. The sign is right, however small it is."""
     if not all(map(math.isfinite, losses)):
         return math.inf
     over = times * sum(map(Fraction, losses), Fraction(0)) - Fraction(allowed)

@@ -45,9 +45,9 @@ def create(path: Path, first: Mapping[str, Any]) -> None:
         If there is something of that name, or no file can be made there.
     """
     if os.path.lexists(path):
-        raise InputError(f"{path} exists and is kept; choose another name")
+        raise InputError(f"{path} exists; choose another name")
     if not path.absolute().parent.is_dir():
-        raise InputError(f"there is no folder {path.absolute().parent} to put {path.name} in; make it first")
+        raise InputError(f"the folder {path.absolute().parent} does not exist; create it first")
     line, digest = _line(first, 0, NOTHING)
     aside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
@@ -60,10 +60,10 @@ def create(path: Path, first: Mapping[str, Any]) -> None:
         finally:
             os.close(descriptor)
     except FileExistsError:
-        raise InputError(f"{path} exists and is kept; choose another name") from None
+        raise InputError(f"{path} exists; choose another name") from None
     except OSError as refused:
         if refused.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-            raise InputError(f"{path} cannot be made ({refused.strerror}); choose another folder") from None
+            raise InputError(f"{path} cannot be created ({refused.strerror}); use another folder") from None
         raise
     finally:
         with suppress(OSError):
@@ -111,17 +111,17 @@ def appending(path: Path) -> Iterator[tuple[list[Entry], Callable[[Mapping[str, 
 
 def _line(what: Mapping[str, Any], number: int, previous: str) -> tuple[bytes, str]:
     at = datetime.now(UTC).isoformat(timespec="seconds")
-    told = {"entry": number, "at": at, **what, "previous": previous}
-    digest = _digest(told)
-    return (_text({**told, "digest": digest}) + "\n").encode(), digest
+    entry = {"entry": number, "at": at, **what, "previous": previous}
+    digest = _digest(entry)
+    return (_text({**entry, "digest": digest}) + "\n").encode(), digest
 
 
 def _text(entry: Mapping[str, Any]) -> str:
     return json.dumps(entry, ensure_ascii=False)
 
 
-def _digest(told: Mapping[str, Any]) -> str:
-    text = json.dumps({name: told[name] for name in told if name != "digest"}, sort_keys=True)
+def _digest(entry: Mapping[str, Any]) -> str:
+    text = json.dumps({name: entry[name] for name in entry if name != "digest"}, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -129,7 +129,7 @@ def _entries(path: Path, descriptor: int) -> tuple[list[Entry], int]:
     """All whole lines, checked, and where the last one ends."""
     size = os.fstat(descriptor).st_size
     if size > MOST_BYTES:
-        raise InputError(f"{path} has {size:,} bytes: it is no account")
+        raise InputError(f"{path} has {size:,} bytes: it is not an account")
     text = os.pread(descriptor, size, 0)
     whole = text.rfind(b"\n") + 1
     entries: list[Entry] = []
@@ -143,8 +143,8 @@ def _entries(path: Path, descriptor: int) -> tuple[list[Entry], int]:
             fits = False
         if not fits:
             raise InputError(
-                f"line {number + 1} of {path} was changed, moved or is none of hierdp's: the account is not "
-                "to be relied on. Put back the copy that you trust, with its .head file"
+                f"line {number + 1} of {path} was changed, moved, or not written by hierdp: do not rely "
+                "on this account. Restore a copy that you trust, with its .head file"
             )
         entries.append(entry)
         previous = entry["digest"]
@@ -157,21 +157,21 @@ def _head(path: Path) -> Path:
 
 
 def _check_head(path: Path, entries: list[Entry]) -> None:
-    """That no line is missing at the end. One that a killed writer left without a head counts."""
+    """Check that no line is missing at the end. One that a killed writer left without a head counts."""
     head = _head(path)
     try:
-        told = json.loads(head.read_text(encoding="utf-8"))
-        lines, digest = int(told["lines"]), str(told["digest"])
+        recorded = json.loads(head.read_text(encoding="utf-8"))
+        lines, digest = int(recorded["lines"]), str(recorded["digest"])
     except FileNotFoundError:
-        raise InputError(f"{head} is missing, which says how long {path.name} is; put it back") from None
+        raise InputError(f"{head} is missing; it records the length of {path.name}. Restore it") from None
     except (OSError, ValueError, KeyError, TypeError):
-        raise InputError(f"{head} cannot be read, which says how long {path.name} is; put it back") from None
+        raise InputError(f"{head} cannot be read; it records the length of {path.name}. Restore it") from None
     if len(entries) < lines:
         raise InputError(
-            f"{path} was cut short: it has {len(entries)} lines and had {lines}. Put back the whole file"
+            f"{path} was cut short: it has {len(entries)} lines and had {lines}. Restore the whole file"
         )
     if not lines > 0 or entries[lines - 1]["digest"] != digest:
-        raise InputError(f"{path} and {head.name} do not belong together; put back the two that do")
+        raise InputError(f"{path} and {head.name} do not belong together; restore two that do")
 
 
 def _set_head(path: Path, lines: int, digest: str) -> None:
@@ -216,7 +216,7 @@ def _sync_folder(path: Path) -> None:
 
 
 def _check_writable(path: Path) -> None:
-    """That a line and its head could be written; a file that nobody may write to is closed, also to root."""
+    """Check that a line and its head can be written. A read-only file is closed, even to root."""
     for file in (path, _head(path)):
         if not file.stat().st_mode & 0o222 or not os.access(file, os.W_OK):
             raise InputError(f"{file} is read-only: nothing can be charged to it, so nothing is released")
@@ -246,7 +246,7 @@ def _lock(path: Path, write: bool) -> int:
             raise
         os.close(descriptor)
         time.sleep(0.01)
-    raise InputError(f"another process has held {path} for a minute; see whether it is stopped")
+    raise InputError(f"another process has locked {path} for a minute; check whether it is stuck")
 
 
 def _opened(path: Path, write: bool) -> int:
@@ -272,7 +272,7 @@ def _is_ours(path: Path, descriptor: int, write: bool) -> bool:
         return False
     except OSError as unable:
         raise InputError(
-            f"the disk of {path} has no locks ({unable.strerror}), so two releases could spend the same "
-            "budget; keep the account on another disk"
+            f"the disk of {path} does not support locks ({unable.strerror}), so two releases could spend the "
+            "same budget; keep the account on another disk"
         ) from None
     return path.exists() and os.path.samestat(os.fstat(descriptor), path.stat())

@@ -14,15 +14,15 @@ from models.arithmetic.arrays import Ints
 
 
 class ChargingNoise:
-    """A source of noise, of which nothing is drawn before a charge is on the disk.
+    """A source of noise that writes a charge to the disk before it draws anything.
 
-    What is wrong with a table or an option is found before that, and costs nothing.
+    Errors in a table or an option are found before that, and cost nothing.
 
     Parameters
     ----------
     noise : Noise
     charge : callable
-        Charges the whole release, and gives the entry; called once.
+        Charges the whole release and returns the entry; called at most once.
     """
 
     def __init__(self, noise: Noise, charge: Callable[[], Entry]) -> None:
@@ -55,7 +55,7 @@ class ChargingNoise:
 
     @contextmanager
     def failing(self) -> Iterator[None]:
-        """Say in the account if what is inside fails after the charge."""
+        """Record in the account a failure after the charge."""
         try:
             yield
         except BaseException as failure:
@@ -65,7 +65,7 @@ class ChargingNoise:
 
 
 def check_charged(ledger: Ledger, loss: Loss) -> None:
-    """That a release cost no more than it was charged for.
+    """Check that a release cost no more than it was charged for.
 
     Raises
     ------

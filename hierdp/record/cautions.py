@@ -44,10 +44,10 @@ def _of_delta(table: DataFrame, ledger: Ledger, settings: Mapping[str, Any]) -> 
     rows = int(settings["total"] if public else table["count"].iloc[0])
     if ledger.delta * rows < 1:
         return []
-    told = "public" if public else "released"
+    which = "public" if public else "released"
     return [
-        f"δ = {ledger.delta:g} is too large for {rows:,} counted rows (the {told} total): publishing some of "
-        f"them as they are would keep such a promise. Choose δ far below {1 / rows:.1g}"
+        f"δ = {ledger.delta:g} is too large for {rows:,} counted rows (the {which} total): publishing some "
+        f"of them as they are would keep such a promise. Choose δ far below {1 / rows:.1g}"
     ]
 
 
@@ -56,6 +56,6 @@ def _of_trips(settings: Mapping[str, Any]) -> list[str]:
     if total is None or total % trips == 0:
         return []
     return [
-        f"the total of {total:,} is not a multiple of {trips} trips a person: somebody has another number, "
-        "and who that is, is not protected. With --unbounded, each person has at most so many"
+        f"the total of {total:,} is not a multiple of {trips} trips a person, so not everybody has that "
+        "number; a person with another number is not protected. With --unbounded it is the largest number"
     ]

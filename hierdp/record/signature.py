@@ -28,7 +28,7 @@ def private_key(path: str | Path) -> Ed25519PrivateKey:
     Raises
     ------
     InputError
-        If it cannot be read, is no Ed25519 private key, or needs a password.
+        If it cannot be read, is not an Ed25519 private key, or needs a password.
     """
     from_pem, text = _library().load_pem_private_key, _text(path)
     try:
@@ -39,7 +39,7 @@ def private_key(path: str | Path) -> Ed25519PrivateKey:
             "writes, in a file that only you can read"
         ) from None
     except Exception:
-        raise InputError(f"{path} is no private key in PEM format; `{_MAKE}` makes one") from None
+        raise InputError(f"{path} is not a private key in PEM format; `{_MAKE}` makes one") from None
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     if not isinstance(key, Ed25519PrivateKey):
@@ -53,15 +53,15 @@ def public_key(path: str | Path) -> Ed25519PublicKey:
     Raises
     ------
     InputError
-        If it cannot be read, or is no Ed25519 public key.
+        If it cannot be read, or is not an Ed25519 public key.
     """
     from_pem, text = _library().load_pem_public_key, _text(path)
     try:
         key = from_pem(text)
     except Exception:
         raise InputError(
-            f"{path} is no public key in PEM format; `openssl pkey -in private.pem -pubout` writes that of a "
-            "private key"
+            f"{path} is not a public key in PEM format; `openssl pkey -in private.pem -pubout` writes "
+            "that of a private key"
         ) from None
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 

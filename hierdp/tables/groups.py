@@ -139,7 +139,7 @@ def _keys(table: Table, asked: Asked, where: str = "the data") -> dict[str, Colu
 
 
 def _persons(table: Table, asked: Asked) -> tuple[dict[str, Column], list[Fault]]:
-    """A row's person, where that is asked, and where none is named."""
+    """The column of persons, if there is one, and the rows that name none."""
     if asked.persons is None:
         return {}, []
     person, missing = person_of(table, asked.persons)

@@ -1,4 +1,4 @@
-"""At most so many rows of one person, chosen by a rule that no other person's rows can change."""
+"""Bound the rows of each person, by a rule that no other person's rows can change."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Persons:
     column : str
         The column that names a row's person (or household, or device). No value may be missing.
     rows : int
-        At most so many rows of a person are counted; of a table of counts, so much of a person's counts.
+        How many rows of a person are counted at most; of a table of counts, how much of a person's counts.
     key : str, optional
         Picks the rows, together with the person and what the row holds. Random by default.
 
@@ -55,7 +55,7 @@ def person_of(table: Table, persons: Persons) -> tuple[Column, list[Fault]]:
 
 
 def bounded(rows: Table, persons: Persons, amount: str) -> Table:
-    """The same rows with less in them: of each person at most `persons.rows` in all.
+    """Bound what is counted of each person to `persons.rows` in all.
 
     A person's rows are put in the order of a hash of the key, the person and all that the row holds; they
     count from the first until the bound is reached, and nothing after it. So what is counted of a person
@@ -65,7 +65,7 @@ def bounded(rows: Table, persons: Persons, amount: str) -> Table:
     Parameters
     ----------
     rows : ibis.Table
-        With a column ``person``, which no longer is there afterwards.
+        With a column ``person``, which the result does not have.
     persons : Persons
     amount : str
         The column of whole numbers, 0 or more, that are counted. No row goes: those over the bound have 0.
@@ -73,6 +73,7 @@ def bounded(rows: Table, persons: Persons, amount: str) -> Table:
     Returns
     -------
     ibis.Table
+        All rows, with other amounts.
     """
     import ibis
 

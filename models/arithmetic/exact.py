@@ -6,6 +6,7 @@ add the blocks as Python integers. The objective of integer data is therefore an
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from typing import Any
 
@@ -23,6 +24,14 @@ _SAFE_BITS = 62 - _BLOCK_BITS
 def is_exact(array: Array) -> bool:
     """Whether arithmetic on this array is exact: integers, or Python numbers (Fractions) as objects."""
     return bool(np.issubdtype(array.dtype, np.integer) or array.dtype == object)
+
+
+def fractions(values: Any) -> Array:
+    """The same numbers as Fractions, in the same shape; infinities stay."""
+    found = np.empty(np.shape(values), object)
+    for place, value in enumerate(np.ravel(values).tolist()):
+        found.flat[place] = value if abs(value) == math.inf else Fraction(value)
+    return found
 
 
 def signed(array: Array) -> Array:

@@ -45,7 +45,7 @@ class Kernel(Generic[Out]):
 
     Python and machine code give the same result, to the last bit. A kernel whose sums machine code may
     reorder (``fastmath={"reassoc"}``) is always compiled, so that its result does not depend on what this
-    process has run before; unless its last digits have no say in any answer.
+    process has run before; unless its last digits affect no answer.
 
     Attributes
     ----------

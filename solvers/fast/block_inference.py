@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from models import BlockInference
+from models.arithmetic import effects
 from models.arithmetic.arrays import Array, Ints
 
 
@@ -31,7 +32,7 @@ def solve_block_inference(model: BlockInference) -> tuple[Array, None]:
     variance, spread = (np.zeros((tree.size, width), estimate.dtype) for _ in range(2))
     below = np.zeros_like(estimate)
     start, child = tree.children
-    known = _exists(workload.shape)
+    known = effects.exists(workload.shape)
     for k in range(tree.depth, -1, -1):
         nodes = tree.nodes_of(k)
         weight = workload.by_answer(_numbers(weights[k], number))
@@ -58,11 +59,6 @@ def solve_block_inference(model: BlockInference) -> tuple[Array, None]:
 
 def _numbers(values: Array, number: Any) -> Array:
     return np.array([number(v) for v in values.tolist()], object if number is Fraction else float)
-
-
-def _exists(shape: tuple[int, ...]) -> Array:
-    """The effects that some coefficient belongs to."""
-    return np.isin(np.arange(1 << len(shape)), _effect_of(shape))
 
 
 def _effect_of(shape: tuple[int, ...]) -> Ints:

@@ -199,7 +199,7 @@ def test_top_down_for_persons_needs_a_noisy_total():
     given = {**PLACE, "person": "id", "rows_per_person": 2}
     with pytest.raises(InputError, match="--unbounded"):
         release(table(*OTHERS), "top-down", epsilon=1.0, **{**given, "bounded": True})
-    with pytest.raises(InputError, match="trips is for a table without persons"):
+    with pytest.raises(InputError, match="trips cannot be given with person"):
         release(table(*OTHERS), "top-down", epsilon=1.0, trips=3, **given)
 
 

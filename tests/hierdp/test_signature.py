@@ -102,10 +102,10 @@ def keys(tmp_path):
     _, public = write_pair(tmp_path, "ours")
     return {
         "none.pem": "cannot be read",
-        "text.pem": "is no private key in PEM format",
+        "text.pem": "is not a private key in PEM format",
         "other.pem": "is not an Ed25519 key",
         "locked.pem": "needs a password",
-        public.name: "is no private key in PEM format",
+        public.name: "is not a private key in PEM format",
     }
 
 

@@ -194,7 +194,7 @@ def test_a_release_names_it_in_every_line_and_is_checked(tmp_path):
     report = check(made.write(tmp_path / "released"))
     assert not [found for found in report if found.verdict == FAILS]
     (privacy,) = [found for found in report if found.check == "privacy"]
-    assert "all noise exact, as told, by hierdp tables; protected" in privacy.why
+    assert "all noise exact, as stated, by hierdp tables; protected" in privacy.why
 
 
 def test_check_does_not_vouch_for_a_sampler_that_it_does_not_know():

@@ -85,8 +85,8 @@ def from_table(
     trips: Annotated[
         int,
         Option(
-            "Trips of one person in the table, to protect them all; where neighbours are unbounded, at most "
-            "so many. Noise grows with it.",
+            "Trips of one person in the table, to protect them all; where neighbours are unbounded, the "
+            "largest number. Noise grows with it.",
             "NUMBER",
             least=1,
         ),
@@ -143,7 +143,7 @@ def loss_of(
     rows_per_person: int | None = None,
     **_: Any,
 ) -> Loss:
-    """The most that `from_table` costs with these options; the others have no say in it."""
+    """The most that `from_table` costs with these options; other options do not change it."""
     unit = unit_of(persons_of(person, rows_per_person), trips, distinct, bounded)
     who = ROW if person is None and unit.trips == 1 else PERSON
     if method == "SH":
@@ -152,21 +152,21 @@ def loss_of(
 
 
 def unit_of(persons: Persons | None, trips: int, distinct: bool, bounded: bool) -> Unit:
-    """One person, with some trips: as many as count of one, if the table says whose they are.
+    """The unit of privacy: one person with `trips`, or with the rows that are counted of one person.
 
     Raises
     ------
     InputError
-        If `trips` are given beside persons, or persons with a public total: who joins or leaves changes it.
+        If `trips` are given with persons, or persons with a public total, which joining or leaving changes.
     """
     if persons is None:
         return Unit(trips, distinct, bounded)
     if trips != 1:
-        raise InputError("trips is for a table without persons: beside person, give rows_per_person")
+        raise InputError("trips cannot be given with person; give rows_per_person instead")
     if bounded:
         raise InputError(
-            "beside person, neighbours are unbounded: whoever joins or leaves changes the total, so it must "
-            "be noisy; give bounded=False (--unbounded)"
+            "with person, the total must be noisy, because a person who joins or leaves changes it; give "
+            "bounded=False (--unbounded)"
         )
     return Unit(persons.rows, distinct, bounded)
 

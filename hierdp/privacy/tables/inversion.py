@@ -111,9 +111,9 @@ class Table:
         return cls(law, bits, first, read_only(array), read_only(guide), shift)
 
     def draw(self, size: int, source: Source) -> tuple[Ints, dict[int, int]]:
-        """So many values; those that took more than one word by position, and 0 in the array.
+        """`size` values. Those that took more than one word are given by position; the array has 0 there.
 
-        Values beyond 64 bits can be among those.
+        They may be beyond 64 bits.
         """
         words, values = np.zeros(size, dtype=np.uint64), np.empty(size, dtype=np.int64)
         try:

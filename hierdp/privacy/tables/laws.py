@@ -193,14 +193,14 @@ def _floors(values: Callable[[], Iterator[Any]], bits: int) -> list[int]:
     Raises
     ------
     ArithmeticError
-        If one of them is so near a whole number that no precision tells its E. (None ever was.)
+        If one is so close to a whole number that no precision of `GUARDS` decides its E (never seen).
     """
     for guard in GUARDS:
         with _digits(bits + guard):
             found = _as_far_as_known(values())
         if found is not None:
             return found
-    raise ArithmeticError(f"a distribution function is too near a multiple of 2⁻ᵇ for {GUARDS[-1]} digits")
+    raise ArithmeticError(f"a distribution function is too close to a multiple of 2⁻ᵇ: {GUARDS[-1]} digits")
 
 
 def _as_far_as_known(balls: Iterable[Any]) -> list[int] | None:
@@ -227,7 +227,7 @@ def _joined(below: list[int], above: list[int], bits: int) -> tuple[int, list[in
 
 @contextmanager
 def _digits(precision: int) -> Iterator[None]:
-    """Compute with so many binary digits; one thread at a time, for the library has one setting for all."""
+    """Compute with a precision in binary digits; one thread at a time, for the setting is global."""
     from flint import ctx
 
     with _one_at_a_time, ctx.workprec(precision):

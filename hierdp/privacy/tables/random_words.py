@@ -1,7 +1,7 @@
 """Random words: each block is a ChaCha20 stream of its own, keyed by the operating system's generator.
 
-There is no generator that lives on between two blocks. So no two threads share one, a forked process has none
-to repeat, and nothing is there to be seeded or saved.
+No generator outlives a block. So threads do not share one, a forked process cannot repeat one, and there is
+no state to seed or to save.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ BASE = 4096
 """Of the digits: tables that the processor keeps near."""
 
 ONE_TABLE = 128
-"""Double-geometric noise up to this scale has one table, and beyond it so many digits that T has one."""
+"""Double-geometric noise up to this scale has one table. Beyond it, digits bring the scale of T under it."""
 
 LARGEST_GAUSSIAN = 100_000
 """Of discrete Gaussian noise from a table: 15 MB, a second or two to make."""
@@ -53,7 +53,7 @@ class Sampler:
     base: int = BASE
 
     def draw(self, size: int, source: Source) -> tuple[Ints, dict[int, int]]:
-        """So much noise; that which took more words by position, as it may be larger than 64 bits."""
+        """Noise of `size` counts. What took more words is given by position, as it may be beyond 64 bits."""
         parts, sure = zip(*(table.draw(size, source) for table in (self.top, *self.digits)), strict=True)
         noise: Ints = self._together(parts)
         again = {
