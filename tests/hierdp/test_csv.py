@@ -1,0 +1,46 @@
+"""The bytes of released CSV files: those that pandas writes, most of them written by a faster writer."""
+
+import csv
+
+import pandas as pd
+import pytest
+
+from hierdp.record import files
+
+TEXTS = ["a b", "", None, "=1", "'", "é\u2028", "\t", "nan", "\x00", " a", "c,d", 'e"', "\n", '"', ","]
+
+
+def slow(frame):
+    """The table as pandas writes it."""
+    texts = [*map(str, frame), *(text for name in frame for text in frame[name] if isinstance(text, str))]
+    quoting = csv.QUOTE_NONNUMERIC if any("\r" in text for text in texts) else csv.QUOTE_MINIMAL
+    return frame.to_csv(None, index=False, quoting=quoting, lineterminator="\n").encode()
+
+
+def written(frame):
+    return b"".join(files._csv_parts(frame, csv_safe=False))
+
+
+@pytest.mark.parametrize("more", [[], ["\r"]])
+@pytest.mark.parametrize("name", ["a", "b,", "\r"])
+def test_rows_are_written_as_pandas_writes_them(monkeypatch, name, more):
+    """In parts of two rows, of which some have texts that need quotes."""
+    monkeypatch.setattr(files, "_ROWS", 2)
+    texts = TEXTS + more
+    frame = pd.DataFrame({"region": texts, name: texts[::-1]}, dtype="str")
+    frame["count"] = [-(2**63), 2**63 - 1, *range(len(texts) - 2)]
+    assert written(frame) == slow(frame)
+    assert written(frame[["region"]]) == slow(frame[["region"]])
+    assert written(frame[:0]) == slow(frame[:0])
+
+
+@pytest.mark.parametrize("column", [[0.1, 1e22], [True, False], [1, None]])
+def test_other_numbers_are_written_as_pandas_writes_them(column):
+    frame = pd.DataFrame({"region": ["a", "b"], "count": column})
+    assert written(frame) == slow(frame)
+
+
+def test_plain_rows_are_written_by_the_fast_writer():
+    plain = pd.DataFrame({"region": ["a b", None], "count": [1, -2]})
+    assert files._unquoted(plain) == b"a b,1\n,-2\n"
+    assert files._unquoted(plain.assign(region="a,b")) is None
