@@ -23,6 +23,7 @@ from hierdp.privacy.budget import (
     Spend,
     check_delta,
     check_epsilon,
+    of_one_row,
     rest_of,
     split,
     sum_of,
@@ -282,3 +283,16 @@ def test_ledger_of_a_measurement_with_a_delta_of_its_own():
         Ledger(1.0, 0.0, "n", (own,))
     none = Ledger(1.0, 1e-8, "n", (Spend("q", "noise", 2, 2.0, 0.9, None, True, 0.0),))  # it may underflow
     assert (none.zcdp, none.spent, none.as_dict()["spent_delta"]) == (False, 0.9, 0.0)
+    both = Ledger(1.0, 1e-8, "n", (own, Spend("q", "noise", 1, 16.0, 0.0625, None, True)))
+    assert (both.zcdp, both.spent, both.spent_delta) == (False, 0.9625, 1e-9)
+
+
+def test_all_rows_of_a_person_cost_no_more_than_the_budget():
+    """Also where the quotient's nearest float is over it, as 0.1 is over a tenth."""
+    rounded_up = 0
+    for epsilon in (1.0, 0.3, 2.5):
+        for rows in range(1, 50):
+            of_row = of_one_row(epsilon, rows)
+            assert rows * Fraction(of_row) <= Fraction(epsilon) < rows * Fraction(math.nextafter(of_row, 9))
+            rounded_up += of_row < epsilon / rows
+    assert rounded_up > 9

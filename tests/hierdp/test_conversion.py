@@ -13,6 +13,7 @@ from hierdp.privacy.conversion import (
     CONVERSIONS,
     PAPERS,
     TIGHTER,
+    divergence_of,
     papers_epsilon_of,
     papers_rho_of,
     rho_of,
@@ -141,3 +142,16 @@ def test_levels_that_share_the_rho_keep_the_promise(epsilon, delta):
 def test_the_names_of_the_conversions():
     assert {TIGHTER: rho_of, PAPERS: papers_rho_of} == CONVERSIONS
     assert Fraction(rho_of(1, 1e-8)) > Fraction(papers_rho_of(1, 1e-8))
+
+
+def test_a_divergence_is_never_over_the_formula():
+    """Not even by the last of 60 digits, where rounding alone goes either way."""
+    for epsilon, delta in PAIRS:
+        for u in (Decimal(1) / 3, Decimal(7), Decimal("12.3"), Decimal(10**4) / 7, Decimal("1e-9")):
+            with localcontext() as digits:
+                digits.prec = 120
+                terms = (1 + 1 / u).ln(), (1 + u).ln() / u, Decimal(delta).ln() / u
+                formula = Decimal(epsilon) + sum(terms)
+                scale = Decimal(epsilon) + sum(map(abs, terms))
+                lacks = (formula - divergence_of(epsilon, delta, u)) / scale
+            assert 0 < lacks < (Decimal("1e-48") if u > Decimal("1e-8") else Decimal("1e-17"))

@@ -127,6 +127,15 @@ def test_relaxed_answers_are_proved(seed):
     assert proof.optimal == (proof.objective <= model.objective(x) * (1 + 1e-7) + 1e-7)
 
 
+@pytest.mark.parametrize("total", [0, 5, 20])
+def test_prices_read_off_a_relaxed_optimum_prove_it(total):
+    """On three levels: only the root's price of the total is free, and those below follow from it."""
+    tree = Tree([[0, 0], [0, 0, 1, 1]])
+    model = CumulativeQIP(tree, np.arange(28).reshape(7, 4) * 3 % 11, total, integer=False)
+    x, _ = fast.answer(model)
+    assert model.certificate(x).optimal
+
+
 @pytest.mark.parametrize("seed", range(0, 21, 3))
 def test_relaxed_optima_agree_with_clarabel(seed):
     model = replace(CumulativeQIP.random(np.random.default_rng(seed), 60), integer=False)
@@ -208,6 +217,13 @@ def test_the_least_bound_of_the_cases_counts():
         for a, b in ((0, 0), (0, -0.5), (-0.5, 0), (-0.5, -0.5))
     ]
     assert bounds == [0, 1, 0, 1]
+
+
+def test_cases_are_for_whole_numbers():
+    model = CumulativeQIP(Tree([[0, 0]]), [[4], [3], [0]], total=4, integer=False)
+    witness = {"prices": [[[0]]], "falls": np.zeros((1, 3, 0)), "branches": [[-1, 0, 0, 0]]}
+    with pytest.raises(ValueError, match="whole numbers"):
+        model.certificate([[4.0], [3.0], [1.0]], witness)
 
 
 def test_counts_beyond_64_bits_are_exact():

@@ -59,6 +59,16 @@ def test_full_blocks_at_every_width(bits, size):
         check(-most, np.zeros_like(most), np.full(size, -weight))
 
 
+def test_products_of_one_bit_more_than_a_block_may_have():
+    """Without the zeros of powers of two, products of 50 bits already pass 64 bits in a full block."""
+    nothing = np.zeros(BLOCK, np.int64)
+    for bits in (48, 49, 50, 51):
+        x, w, v = (np.full(BLOCK, 2**width - 1) for width in (23, bits - 23, bits - 46))
+        assert exact.dot(x, w) == BLOCK * int(x[0]) * int(w[0])
+        assert distance(x, nothing, 1, w) == BLOCK * int(x[0]) * int(w[0])
+        assert distance(x, nothing, 2, v) == BLOCK * int(x[0]) ** 2 * int(v[0])
+
+
 def test_one_large_entry_among_small_ones_of_another_block():
     x = np.arange(3 * BLOCK)
     for place in (0, BLOCK - 1, BLOCK, 3 * BLOCK - 1):

@@ -307,6 +307,7 @@ def test_no_product_and_no_sum_is_rounded(large):
         ]:
             assert found.dtype.kind in "iO"
             assert found.tolist() == right
+            assert found.dtype == object or max(map(abs, right)) < 2**62
     assert divided(np.array([-7, 7]), 2).tolist() == [-4, 3]
     assert raised(np.array([-7, 7]), 2).tolist() == [-3, 4]
     assert divided(np.array([-1, 1]), abs(large)).tolist() == [-1, 0]
@@ -325,17 +326,46 @@ def test_two_tables_of_a_variable_have_a_domain_in_common():
     assert lagrangian_bound(both, []) == 8
 
 
+def test_every_value_of_a_table_counts():
+    for k in range(4):
+        table = Term("table", np.array([0]), 1, 3, (np.where(np.arange(4) == k, 0, 9),))
+        assert lagrangian_bound(one([table], integer=True), []) == 0
+        costs = {v: lagrangian_certificate(one([table], integer=True), [v], []).objective for v in range(2, 8)}
+        assert costs == {v: INF if v in (2, 7) else 9 * (v - 3 != k) for v in range(2, 8)}
+
+
+def test_a_domain_that_is_empty_outweighs_a_cost_that_falls_for_ever():
+    blocks = [Block("a", (1,), 0.2, 0.8, True), Block("b", (1,), -INF, INF)]
+    assert lagrangian_bound(Program("both", blocks, [], [Term("linear", np.array([1]))]), []) == INF
+
+
 def test_the_lowest_point_of_a_parabola_may_be_anywhere_between_the_ends():
     square = [Term("quadratic", np.array([0]), 1, Fraction(1, 2))]
     assert lagrangian_bound(one(square, 0, 1), []) == 0
     assert lagrangian_bound(one(square, 0, 1, integer=True), []) == Fraction(1, 4)
     assert lagrangian_bound(one([Term("quadratic", np.array([0]), 1, Fraction(1, 10**9))], 0, 1), []) == 0
+    for center in (Fraction(k, 4) for k in range(-20, 21)):  # over whole numbers, the nearest one
+        square, nearest = [Term("quadratic", np.array([0]), 3, center)], Fraction(round(center))
+        for ends in ((-INF, INF), (-9, 9), (-9, INF), (-INF, 9)):
+            assert lagrangian_bound(one(square, *ends, integer=True), []) == 3 * (nearest - center) ** 2
 
 
 def test_whole_answers_get_no_tolerance():
     near = one([Term("absolute", np.array([0]), 1, 10**9)], 0, 5, True, [row(4, 4)])
-    assert lagrangian_certificate(near, [4], [0]).gap == 1
-    assert not lagrangian_certificate(near, [4], [0]).optimal
+    for answer in ([4], [4.0]):
+        assert lagrangian_certificate(near, answer, [0]).gap == 1
+        assert not lagrangian_certificate(near, answer, [0]).optimal
+    for other in ([5.0], [3.0], [6.0]):
+        assert lagrangian_certificate(near, other, [0]).bound is None
+
+
+def test_whole_variables_get_no_tolerance_beside_large_real_ones():
+    blocks = [Block("whole", (1,), 0, 5, True), Block("real", (1,), 0, 10**8)]
+    program = Program("mixed", blocks, [], [Term("linear", np.array([0]), -1)])
+    assert lagrangian_certificate(program, [5.0, 10.0**8 + 1], []).optimal
+    assert lagrangian_certificate(program, [6.0, 10.0**8], []).bound is None
+    assert lagrangian_certificate(program, [-1.0, 10.0**8], []).bound is None
+    assert lagrangian_certificate(program, [5.0, 10.0**8 + 1000], []).bound is None
 
 
 def test_floats_of_all_sizes_share_a_unit():

@@ -1,0 +1,472 @@
+"""The parts of a check alone, on releases held in memory: each comparison that a change must not pass.
+
+`test_check.py` and `test_check_tampered.py` change the files of whole releases, most of them in slow tests.
+"""
+
+import copy
+import json
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from hierdp import SimulatedNoise, release
+from hierdp.check import (
+    FAILS,
+    HOLDS,
+    OPEN,
+    CheckResult,
+    _check_cautions,
+    _check_counts,
+    _check_seal,
+    _check_tables,
+)
+from hierdp.check.budget import budget_of_one_row, check_budget
+from hierdp.check.entries import check_entries
+from hierdp.check.expected import check_expected
+from hierdp.check.noise import check_noise
+from hierdp.check.proofs import _differs, _misses, _same, _told, _wrong, check_proofs
+from hierdp.errors import InputError
+from hierdp.execution import seal
+from hierdp.mechanisms.registry import released_by
+from hierdp.privacy.noise import Changes, miss_of, threshold
+from hierdp.privacy.twice import Law, Twice
+from hierdp.record import files, proofs, written
+from hierdp.record.compare import compare, compare_settings
+from hierdp.record.properties import broken
+from hierdp.record.release import write_tables
+from hierdp.record.replay import Differs, NotKept, Replay, same
+from hierdp.record.step import Step
+from models import FixedSum, HierarchyQIP, Isotonic, Tree
+from solvers import Solution
+
+PEOPLE = pd.DataFrame({"s": list("aabb") * 3, "c": ["a1", "a2", "b1", "b2"] * 3, "g": list("kkllmm") * 2})
+PEOPLE["who"] = np.arange(12) // 2
+SIZES = {"levels": ["s", "c"], "group": ["c", "g"], "max_size": 3}
+TRIPS = {"axes": {"o": ["s", "c"], "d": ["c"]}}
+KINDS = {
+    "sizes": ("group-size", SIZES),
+    "persons": ("group-size", {**SIZES, "person": "who", "rows_per_person": 2}),
+    "trips": ("top-down", {**TRIPS, "delta": 1e-6}),
+    "trips of persons": (
+        "top-down",
+        {**TRIPS, "delta": 1e-6, "bounded": False, "person": "who", "rows_per_person": 2},
+    ),
+    "kept": ("top-down", {**TRIPS, "delta": 1e-3, "method": "SH"}),
+    "bins": ("clustering", {"axes": [("c", ["c"])], "method": "PHP"}),
+    "ranges": ("range-query", {"axes": [("c", ["s", "c"])], "method": "H_tree^c"}),
+}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """By kind what is read of a release, and its folder."""
+    found = {}
+    for kind, (mechanism, options) in KINDS.items():
+        one = release(PEOPLE, mechanism, epsilon=1, noise=SimulatedNoise(3), **options)
+        folder = tmp_path_factory.mktemp("parts")
+        manifest = json.loads(json.dumps(one.manifest()))
+        if one.steps:
+            proofs.write(one.steps, folder / files.PROOFS)
+        write_tables(one, manifest, folder)
+        found[kind] = written.Written(manifest, one.table, dict(one.regions)), folder
+    return found
+
+
+def lines_of(read, folder):
+    """The lines of a check but for those of files and the report; an error fails, as in `check`."""
+    manifest, table, regions = read.manifest, read.table, read.regions
+    checking = released_by(manifest["mechanism"]).checking
+    own = budget_of_one_row(manifest)
+    parts = [
+        lambda: check_entries(manifest),
+        lambda: _check_counts(table, manifest, regions),
+        lambda: check_budget(manifest),
+        lambda: _check_cautions(folder, table, manifest),
+        lambda: check_expected(table, own, regions, checking),
+        lambda: check_proofs(folder, replace(read, manifest=own), checking),
+    ]
+    found = []
+    for part in parts:
+        try:
+            found += part()
+        except InputError as error:
+            found.append(CheckResult("error", FAILS, str(error)))
+    return found
+
+
+def failed(read, folder):
+    return {line.check: line.why for line in lines_of(read, folder) if line.verdict == FAILS}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_fails_as_it_was_made(made, kind):
+    assert failed(*made[kind]) == {}
+
+
+# --- the manifest ----------------------------------------------------------------------------------------
+
+
+def within(*path, **changes):
+    """Entries of a part of the manifest changed."""
+
+    def change(manifest):
+        part = manifest
+        for name in path:
+            part = part[name]
+        part.update(changes)
+
+    return change
+
+
+def less_delta(manifest):
+    """A little less than the threshold and the scale give."""
+    (line,) = manifest["budget"]["spends"]
+    changes = Changes(2, 2, 1)
+    line["delta"] = miss_of(changes, line["scale"], threshold(changes, 1, 1e-3)) * (1 - 1e-6)
+    manifest["budget"]["spent_delta"] = line["delta"]
+
+
+def moved_loss(manifest):
+    """From a level to the next, with the scales that go with it."""
+    first, second = manifest["budget"]["spends"][:2]
+    for line, by in ((first, -0.01), (second, 0.01)):
+        line["epsilon"] += by
+        line["scale"] = line["sensitivity"] / line["epsilon"]
+
+
+def no_times(manifest):
+    """A choice that was made no times, and so costs nothing."""
+    line = manifest["budget"]["spends"][0]
+    line |= {"times": 0, "epsilon": 0.0}
+
+
+def cheaper_choice(manifest):
+    """For half of what its noise costs."""
+    manifest["budget"]["spends"][0]["epsilon"] /= 2
+
+
+def a_large_step(manifest):
+    manifest["solved"].append({**manifest["solved"][-1], "step": "a large one", "variables": 10**9})
+
+
+SPEND, LOSS, SUM, ASKED = ("budget", "spends", 0), "budget: each loss", "budget: sum", "budget: queries"
+MANIFESTS = {
+    "a claim in words": ("sizes", within("holds", whole="yes"), "whole numbers"),
+    "a claim withdrawn": ("sizes", within("holds", whole=False), "whole numbers"),
+    "a claim that nobody makes": ("sizes", within("holds", private=True), "manifest"),
+    "another total": ("sizes", within("settings", groups=7), "total"),
+    "a loss a little less": ("sizes", within(*SPEND, epsilon=(1 - 1e-7) / 3), LOSS),
+    "a loss a little more": ("sizes", within(*SPEND, epsilon=(1 + 1e-7) / 3), LOSS),
+    "a choice made no times": ("bins", no_times, LOSS),
+    "a choice for half": ("bins", cheaper_choice, LOSS),
+    "loss moved to another level": ("sizes", moved_loss, ASKED),
+    "more spent than the budget": ("sizes", within("budget", epsilon=0.999), SUM),
+    "a little less δ": ("kept", less_delta, ASKED),
+    "no warning": ("sizes", within(warning=None), "privacy"),
+    "an empty warning": ("sizes", within(warning=""), "privacy"),
+    "another warning": ("sizes", within(warning="all is well"), "privacy"),
+    "one exact measurement": ("sizes", within(*SPEND, private=True), "privacy"),
+    "other neighbours": ("sizes", within("budget", neighbouring_relation="nobody"), ASKED),
+    "fewer rows of a person": ("trips of persons", within("budget", "person", rows=1), ASKED),
+    "more rows of a person": ("trips of persons", within("budget", "person", rows=3), ASKED),
+    "rows of a person in place of one": (
+        "persons", within("budget", "person", spends_are_for="one person"), ASKED
+    ),
+    "errors that are not known": ("sizes", within(standard_errors="in the column standard_error"), ASKED),
+    "a caution for nothing": ("sizes", within(cautions=["beware"]), "warnings"),
+    "a summary that is better": ("sizes", within("solved", 0, proved_optimal=False), "certificates"),
+    "a summary that is worse": ("sizes", within(all_proved_optimal=False), "certificates"),
+    "a step's objective": ("sizes", within("solved", -1, objective="0"), "certificates"),
+    "a step's bound": ("sizes", within("solved", -1, bound="0"), "certificates"),
+    "a larger step": ("sizes", within("solved", -1, variables=29), "certificates"),
+    "a smaller step": ("sizes", within("solved", -1, variables=27), "certificates"),
+    "a step of several problems": ("sizes", within("solved", -1, problems=2), "certificates"),
+    "a step by another name": ("sizes", within("solved", -1, step="last"), "certificates"),
+    "a step of another model": ("sizes", within("solved", -1, model="Isotonic"), "certificates"),
+    "a step too few": ("sizes", lambda manifest: manifest["solved"].pop(), "certificates"),
+    "a large step that nothing needs": ("sizes", a_large_step, "table from steps"),
+    "a setting more": ("sizes", within("settings", window=9), "table from steps"),
+    "another setting": ("sizes", within("settings", last_size_means="any"), "table from steps"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MANIFESTS)
+def test_a_changed_manifest_is_caught(made, name):
+    kind, change, caught_by = MANIFESTS[name]
+    read, folder = made[kind]
+    manifest = copy.deepcopy(read.manifest)
+    change(manifest)
+    assert manifest != read.manifest
+    assert caught_by in failed(replace(read, manifest=manifest), folder)
+
+
+def test_neighbours_that_begin_alike_are_others(made):
+    read, folder = made["sizes"]
+    manifest = copy.deepcopy(read.manifest)
+    manifest["budget"]["neighbouring_relation"] += " of one region"
+    assert ASKED in failed(replace(read, manifest=manifest), folder)
+
+
+# --- the table -------------------------------------------------------------------------------------------
+
+
+def changed(table, row, column, by):
+    table = table.copy()
+    table.loc[table.index[row], column] += by
+    return table
+
+
+def test_a_changed_table_is_caught(made):
+    read, folder = made["sizes"]
+    lines = {
+        (row, by): failed(replace(read, table=changed(read.table, row, "groups", by)), folder)
+        for row in (0, -1)
+        for by in (1, -1)
+    }
+    assert all({"consistent", "table from steps"} <= line.keys() for line in lines.values())
+    assert all(("total" in line) == (row == 0) for (row, _), line in lines.items())
+    least = changed(read.table, 0, "groups", -1 - read.table["groups"][0])
+    assert "non-negative" in failed(replace(read, table=least), folder)
+    ranges, folder = made["ranges"]
+    for by in (2e-4, -2e-4):  # more than the sums of floats may be off by
+        assert "consistent" in failed(replace(ranges, table=changed(ranges.table, -1, "count", by)), folder)
+
+
+def test_a_region_that_lies_in_none_of_the_level_above(made):
+    read, _ = made["sizes"]
+    table = read.table.assign(parent=read.table.parent.replace("b", "x"))
+    assert "lies in none" in broken(table, read.manifest["settings"], read.regions)["consistent"]
+
+
+def test_tables_and_settings_made_again_must_be_the_same():
+    table = pd.DataFrame({"name": ["a", "b"], "count": [1, 2]})
+    compare(table, table.copy())
+    for other in (table[:1], pd.concat([table, table]), table.astype({"count": float}), table[["name"]]):
+        for pair in ((table, other), (other, table)):
+            with pytest.raises(Differs):
+                compare(*pair)
+    compare_settings({"a": 1}, {"a": 1})
+    for one, other in (({"a": 1}, {}), ({}, {"a": 1}), ({"a": 1}, {"a": 2})):
+        with pytest.raises(Differs):
+            compare_settings(one, other)
+
+
+def test_the_finest_table_is_the_last_level(made, tmp_path):
+    read, folder = made["sizes"]
+    (line,) = _check_tables(folder, read, 10**9)
+    assert line.verdict == HOLDS
+    write_tables_again = changed(files.finest(read.table, read.regions), 0, "groups", 1)
+    for name in (f"{files.TABLE}.csv", f"{files.FINEST}.csv"):
+        (tmp_path / name).write_bytes((folder / name).read_bytes())
+    write_tables_again.to_parquet(tmp_path / f"{files.FINEST}.parquet", index=False)
+    (line,) = _check_tables(tmp_path, read, 10**9)
+    assert line.verdict == FAILS
+
+
+def test_every_file_is_sealed_and_no_other_is_there(made, tmp_path):
+    _, folder = made["sizes"]
+    for path in folder.iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    sums = tmp_path / seal.SUMS
+    fingerprint = seal.digest(sums)
+    assert [line.verdict for line in _check_seal(tmp_path, fingerprint)] == [HOLDS, HOLDS]
+    other = fingerprint[:-1] + ("0" if fingerprint[-1] != "0" else "1")
+    assert [line.verdict for line in _check_seal(tmp_path, other)] == [HOLDS, FAILS]
+    lines = sums.read_text().splitlines(True)
+    sums.write_text("".join(line for line in lines if not line.endswith(f"{files.REGIONS}\n")))
+    assert [line.verdict for line in _check_seal(tmp_path, None)] == [FAILS, OPEN]
+    sums.write_text("".join(lines))
+    (tmp_path / "more.txt").write_text("")
+    assert [line.verdict for line in _check_seal(tmp_path, fingerprint)] == [FAILS, HOLDS]
+
+
+def test_a_simulated_release_has_its_file_and_no_other_has(made, tmp_path):
+    read, folder = made["sizes"]
+    assert list(_check_cautions(folder, read.table, read.manifest)) == []
+    (line,) = _check_cautions(tmp_path, read.table, read.manifest)
+    assert line.verdict == FAILS
+    (line,) = _check_cautions(folder, read.table, {**read.manifest, "warning": None})
+    assert line.verdict == FAILS
+
+
+# --- the steps -------------------------------------------------------------------------------------------
+
+
+def with_steps(read, folder, steps, lines):
+    """A release with other steps in proofs.zip, and other lines of them in the manifest."""
+    again = [Step(s.step, s.model, Solution("", "", "optimal", s.x, witness=s.witness)) for s in steps]
+    proofs.write(again, folder / files.PROOFS)
+    (folder / files.NOT_PRIVATE).write_text("")
+    proved = all(line["proved_optimal"] for line in lines)
+    return replace(read, manifest={**read.manifest, "solved": lines, "all_proved_optimal": proved})
+
+
+def test_changed_steps_are_caught(made, tmp_path):
+    read, folder = made["sizes"]
+    steps, lines = list(proofs.read(folder / files.PROOFS)), read.manifest["solved"]
+    assert failed(with_steps(read, tmp_path, steps, lines), tmp_path) == {}
+    for at in range(len(steps)):
+        less = steps[:at] + steps[at + 1 :]
+        assert "certificates" in failed(with_steps(read, tmp_path, less, lines), tmp_path)
+        less = less, lines[:at] + lines[at + 1 :]
+        assert "table from steps" in failed(with_steps(read, tmp_path, *less), tmp_path)
+    more = [*steps, steps[0]]
+    assert "certificates" in failed(with_steps(read, tmp_path, more, lines), tmp_path)
+    assert "table from steps" in failed(with_steps(read, tmp_path, more, [*lines, lines[0]]), tmp_path)
+
+
+def test_an_answer_that_is_not_optimal_is_caught_whatever_is_said_of_it(made, tmp_path):
+    """Two regions of sizes differ by one group each, so all sums stay."""
+    read, folder = made["sizes"]
+    steps, lines = list(proofs.read(folder / files.PROOFS)), read.manifest["solved"]
+    kept = steps[-1]
+    found = 0
+    for size in range(3):
+        x = np.array(kept.x)
+        x[1:3, size : size + 2] += [[1, -1], [-1, 1]]
+        x[3:7:2, size : size + 2] += [[1, -1], [-1, 1]]
+        proof = kept.model.certificate(x)
+        if proof.bound is None or proof.optimal:
+            continue
+        found += 1
+        for proved in (False, True):
+            told = {"objective": str(proof.objective), "bound": str(proof.bound), "proved_optimal": proved}
+            other = [*steps[:-1], proofs.SavedStep(kept.step, kept.model, x)]
+            again = with_steps(read, tmp_path, other, [*lines[:-1], {**lines[-1], **told}])
+            assert "certificates" in failed(again, tmp_path)
+    assert found
+
+
+def test_the_summary_is_that_of_the_steps(made):
+    """In both directions, whatever else is wrong."""
+    read, folder = made["sizes"]
+    for said, of_step in ((True, False), (False, True)):
+        manifest = copy.deepcopy(read.manifest)
+        manifest["all_proved_optimal"], manifest["solved"][0]["proved_optimal"] = said, of_step
+        why = [line.why for line in lines_of(replace(read, manifest=manifest), folder)]
+        assert "the manifest's summary is not that of its steps" in why
+
+
+def one(model, x, **line):
+    """A kept step and its line, which fit but for the changes."""
+    proof, x = model.certificate(x), np.asarray(x)
+    told = {
+        "step": "it", "model": type(model).__name__, "variables": x.size, "objective": str(proof.objective),
+        "bound": str(proof.bound), "proved_optimal": bool(proof), **line,
+    }  # fmt: skip
+    return proofs.SavedStep("it", model, x), proof, told
+
+
+def test_a_gap_of_one_is_a_fault_of_whole_answers():
+    kept, proof, line = one(Isotonic([0, 0], p=1, integer=True), [0, 1])
+    assert (proof.gap, _misses(kept, proof)) == (1, True)
+    assert "may be improved by up to 1" in _wrong(kept, proof, line, optimal=True)
+    assert _wrong(kept, proof, line, optimal=False) == ""
+    assert "proved_optimal is True" in _wrong(kept, proof, {**line, "proved_optimal": True}, optimal=False)
+    kept, proof, line = one(Isotonic([0, 0], p=1, integer=True), [0, 0], proved_optimal=False)
+    assert "proved_optimal is False" in _wrong(kept, proof, line, optimal=False)
+
+
+def test_bounds_and_objectives_in_floats_are_compared():
+    for changes in ({"bound": "0.26"}, {"objective": "0.5000001"}, {"objective": "nothing"}):
+        kept, proof, line = one(Isotonic([0.5, -0.5]), [0.0, 0.0], **changes)
+        assert (proof.optimal, proof.objective) == (True, 0.5)
+        assert _wrong(kept, proof, line, optimal=True)
+    assert not _wrong(*one(Isotonic([0.5, -0.5]), [0.0, 0.0]), optimal=True)
+
+
+def test_whole_numbers_are_compared_exactly():
+    assert _same("100000000000000000000", "100000000000000000000")
+    assert not _same("100000000000000000000", "100000000000000000001")
+    assert _same("1.0000000000000001e+20", "1e+20")
+    assert not _same("0.1", "0.2")
+
+
+def test_problems_side_by_side_are_counted():
+    model = Isotonic([1, 2, 3, 4], p=2, lower=0, upper=9, integer=True, offsets=[0, 2, 4])
+    kept, _, line = one(model, [1, 2, 3, 4])
+    named = replace(kept, problems=("a", "b"))
+    assert _differs(named, {**line, "problems": 2}) == ""
+    for problems in (1, 3):
+        assert _differs(named, {**line, "problems": problems})
+    for names in (("a",), ("a", "b", "c")):
+        assert _differs(replace(kept, problems=names), {**line, "problems": len(names)})
+
+
+def test_only_a_step_too_large_to_be_kept_may_be_missing():
+    missing = NotKept("monotone", most=100, found=None)
+    for step, variables, may in (("monotone a", 100, True), ("monotone a", 101, False), ("other", 1, False)):
+        assert _told(missing, [{"step": step, "variables": variables}]) is may
+
+
+def test_a_saved_answer_is_taken_for_its_own_problem_only():
+    model, x = HierarchyQIP(Tree([[0, 0]]), [[4], [2], [2]], total=4), np.array([[4], [2], [2]])
+    others = [
+        replace(model, total=5),
+        replace(model, noisy=[[4], [2], [3]]),
+        replace(model, window=1),
+        replace(model, weights=[1, 1]),
+        replace(model, integer=False),
+        FixedSum([1, 2], total=3),
+    ]
+    assert same(model, replace(model))
+    for other in others:
+        assert not same(model, other)
+        assert not same(other, model)
+
+    def replay(problems=()):
+        return Replay(iter([proofs.SavedStep("it", model, x, problems=problems)]))
+
+    assert replay().solve("it", model).solution.x.tolist() == x.tolist()
+    with pytest.raises(Differs):
+        replay().solve("it", others[1])
+    with pytest.raises(NotKept):
+        replay().solve("that", model)
+    with pytest.raises(Differs):
+        replay(("a", "b")).solve("it", model, ("a", "c"))
+    with pytest.raises(Differs):
+        replay().end()
+
+
+def test_proofs_hold_the_steps_of_the_manifest_and_nothing_else(made, tmp_path):
+    _, folder = made["sizes"]
+    steps, path = list(proofs.read(folder / files.PROOFS)), tmp_path / files.PROOFS
+    told = [{"step": step.step, "variables": step.x.size} for step in steps]
+    assert len(list(proofs.read(folder / files.PROOFS, told))) == len(steps)
+    with pytest.raises(ValueError, match=r"than the manifest|longer than the names"):
+        list(proofs.read(folder / files.PROOFS, told[:-1]))
+    path.write_bytes((folder / files.PROOFS).read_bytes())
+    with proofs.ZipFile(path, "a") as file:
+        file.writestr("more.txt", "")
+    with pytest.raises(ValueError, match="other files than its steps"):
+        list(proofs.read(path, told))
+
+
+# --- what was measured twice -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("gaussian", [False, True])
+@pytest.mark.parametrize("chosen_of", [None, 400])
+def test_noise_of_another_scale_than_claimed_is_noticed(gaussian, chosen_of):
+    """Sums of three noisy counts, less a noisy one, with half the noise claimed, all of it, or twice."""
+    rng = np.random.default_rng(0)
+    found = {}
+    for factor in (0.5, 1.0, 2.0):
+        noise = rng.normal if gaussian else rng.laplace
+        off = np.rint(noise(0, 8 * factor, (400, 4))).sum(axis=1)
+        law = Law(gaussian, 8.0)
+        twice = Twice("counts", off, law, np.full(400, 3), law, chosen_of)
+        (line,) = check_noise([twice])
+        found[factor] = line.verdict, "smaller" in line.why, "larger" in line.why
+    assert found == {0.5: (FAILS, True, False), 1.0: (HOLDS, False, False), 2.0: (FAILS, False, True)}
+
+
+def test_noise_that_is_there_in_few_of_many_levels_is_noticed():
+    law = Law(False, 8.0)
+    honest = np.rint(np.random.default_rng(1).laplace(0, 8, (300, 4))).sum(axis=1)
+    fine, none = (Twice("it", off, law, np.full(300, 3), law) for off in (honest, np.zeros(300)))
+    assert [line.verdict for line in check_noise([fine, fine])] == [HOLDS]
+    assert [line.verdict for line in check_noise([fine, none, fine])] == [FAILS]
+    assert list(check_noise([])) == []
