@@ -1,4 +1,11 @@
-"""The Chebyshev problem of a whole tree: bisect the distance, then distribute counts from the root down."""
+"""The Chebyshev problem of a whole tree: the least distance, then counts distributed from the root down.
+
+At distance d, the feasible counts of a subtree are an interval: its lower end is a maximum of linear
+functions of d, its upper end a minimum. Where an interval is empty, the functions that make its ends say how
+much larger d must be at the least. Going on from there is Newton's method for the largest of many linear
+bounds. It ends, after a few passes over the tree, at the least distance that leaves no interval empty (Radzik
+1998, "Fractional combinatorial optimization").
+"""
 
 from __future__ import annotations
 
@@ -6,11 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from models import Tree, TreeChebyshev
-from models.arithmetic import exact
+from models import TreeChebyshev
 from models.arithmetic.arrays import Flags, Ints
 from models.arithmetic.kernels import kernel
 from models.certificate import Witness
+
+FAR = 1 << 62
+"""Above all counts."""
 
 
 def solve_tree_chebyshev(model: TreeChebyshev) -> tuple[Ints, Witness | None]:
@@ -20,76 +29,101 @@ def solve_tree_chebyshev(model: TreeChebyshev) -> tuple[Ints, Witness | None]:
     their parent's; the remaining units go to the earlier children, one each.
     """
     distance = least_distance(model)
-    least, most = spans(model, distance)
+    least, most, _ = spans(model, distance, model.total)
     start, child = model.tree.children
     x = np.asarray(_share_out(model.counts, model.total, least, most, start, child))
     return x, clash(model, distance - 1) if distance else None
 
 
 def least_distance(model: TreeChebyshev) -> int:
-    """The optimum, by bisection: at distance d, the feasible counts of each subtree are an interval."""
-    low, high = -1, exact.reach(model.counts) + model.total
-    while high - low > 1:
-        middle = (low + high) // 2
-        least, most = spans(model, middle)
-        if np.any(least > most):
-            low = middle
-        else:
-            high = middle
-    return high
+    """The optimum: the least distance at which no interval is empty."""
+    distance = -1
+    needed = 0
+    while needed > distance:
+        distance = needed
+        *_, needed = spans(model, distance, model.total)
+    return distance
 
 
-def spans(model: TreeChebyshev, distance: int) -> tuple[Ints, Ints]:
-    """The interval of each subtree's count at a distance, ``(least, most)``; an empty one means no answer."""
-    least, most = _own(model, distance)
-    most = np.minimum(model.total, most)
-    _narrow(model.tree, least, most)
-    return least, most
+def spans(model: TreeChebyshev, distance: int, largest: int = FAR) -> tuple[Ints, Ints, int]:
+    """The interval of each subtree's count at a distance, and a distance that the least one is not under.
+
+    Parameters
+    ----------
+    model : TreeChebyshev
+    distance : int
+    largest : int
+        No count is larger; the total, or a number above all counts.
+
+    Returns
+    -------
+    least, most : int64 arrays, shape (nodes,)
+    needed : int
+        The given distance if no interval is empty; otherwise more.
+    """
+    tree = model.tree
+    least, most, falls, rises = np.zeros((4, tree.size), np.int64)
+    given = model.counts, model.total, largest, tree.parent, tree.children[0], distance
+    return least, most, int(_narrow(*given, least, most, falls, rises))
 
 
-def _narrow(tree: Tree, least: Ints, most: Ints) -> None:
-    """Narrow each node's interval to the sum of its children's, in place, from the leaves up."""
-    start, child = tree.children
-    for level in range(tree.depth - 1, -1, -1):
-        nodes = np.arange(tree.size)[tree.nodes_of(level)]
-        nodes = nodes[np.diff(start)[nodes] > 0]
-        if nodes.size:
-            family = child[start[nodes[0]] : start[nodes[-1] + 1]]
-            cuts = start[nodes] - start[nodes[0]]
-            least[nodes] = np.maximum(least[nodes], np.add.reduceat(least[family], cuts))
-            most[nodes] = np.minimum(most[nodes], np.add.reduceat(most[family], cuts))
+@kernel()
+def _narrow(
+    y: Any, total: int, largest: int, parent: Any, start: Any, distance: int, least: Any, most: Any,
+    falls: Any, rises: Any,
+) -> int:  # fmt: skip
+    """Fill in the intervals from the leaves up, as sums over children; all four arrays hold zeros before.
+
+    A lower end falls by `falls` if the distance grows by one, or by less; an upper end rises by `rises`, or
+    by less.
+    """
+    needed = distance
+    for r in range(y.size - 1, -1, -1):
+        low, high, fall, rise = total, total, 0, 0
+        if r > 0:
+            low, high, fall, rise = y[r] - distance, y[r] + distance, 1, 1
+            if low <= 0:
+                low, fall = 0, 0
+            if high > largest:
+                high, rise = largest, 0
+        if start[r] < start[r + 1]:
+            if least[r] > low:
+                low, fall = least[r], falls[r]
+            if most[r] < high:
+                high, rise = most[r], rises[r]
+        if low > high:
+            needed = max(needed, distance - (high - low) // (fall + rise))
+        least[r], most[r], falls[r], rises[r] = low, high, fall, rise
+        if r > 0:
+            above = parent[r]
+            least[above] += low
+            most[above] += high
+            falls[above] += fall
+            rises[above] += rise
+    return needed
 
 
 def clash(model: TreeChebyshev, distance: int) -> Witness:
     """Why there is no answer at a distance: a node, and the nodes below it that make its interval empty."""
-    tree = model.tree
-    least, most = _own(model, distance)
-    own = (least.copy(), most.copy())
-    _narrow(tree, least, most)
+    least, most, _ = spans(model, distance)
+    low, high = np.maximum(0, model.counts - distance), model.counts + distance
+    low[0] = high[0] = model.total
     node = int(np.flatnonzero(least > most)[-1])
-    lower, upper = (_makers(tree, node, side == mine) for side, mine in zip((least, most), own, strict=True))
-    return {"node": np.array(node), "lower": lower[own[0][lower] > 0], "upper": upper}
+    parent = model.tree.parent
+    lower, upper = (np.flatnonzero(_makers(parent, node, *ends)) for ends in ((least, low), (most, high)))
+    return {"node": np.array(node), "lower": lower[low[lower] > 0], "upper": upper}
 
 
-def _own(model: TreeChebyshev, distance: int) -> tuple[Ints, Ints]:
-    """The interval of each node's count at a distance from its own noisy count; for the root, the total."""
-    least, most = np.maximum(0, model.counts - distance), model.counts + distance
-    least[0] = most[0] = model.total
-    return least, most
-
-
-def _makers(tree: Tree, node: int, own: Flags) -> Ints:
+@kernel()
+def _makers(parent: Any, node: int, ends: Any, own: Any) -> Flags:
     """The topmost nodes, from a node down, whose own bound is their subtree's; the node's is their sum."""
-    made = np.zeros(tree.size, np.bool_)
-    open_ = made.copy()
-    open_[node] = True
-    for level in range(int(tree.level[node]), tree.depth + 1):
-        nodes = tree.nodes_of(level)
-        if level > tree.level[node]:
-            parents = tree.parent[nodes]
-            open_[nodes] = open_[parents] & ~made[parents]
-        made[nodes] = open_[nodes] & own[nodes]
-    return np.flatnonzero(made)
+    above = np.zeros(ends.size, np.bool_)
+    made = np.zeros(ends.size, np.bool_)
+    for r in range(node, ends.size):
+        if r == node or above[parent[r]]:
+            made[r] = ends[r] == own[r]
+            above[r] = not made[r]
+    return made
 
 
 @kernel()
@@ -103,7 +137,16 @@ def _share_out(y: Any, total: int, least: Any, most: Any, start: Any, child: Any
         low, high = least[family[0]] - y[family[0]], most[family[0]] - y[family[0]]
         for c in family:
             low, high = min(low, least[c] - y[c]), max(high, most[c] - y[c])
-        # The largest common change that does not hold too much; at `low` every child holds its least.
+        # The largest common change that does not hold too much; at `low` every child holds its least. It is
+        # the mean change where no interval cuts it off.
+        mean = x[r]
+        for c in family:
+            mean -= y[c]
+        mean //= family.size
+        if low < mean < high and _held(y, least, most, family, mean) <= x[r]:
+            low = mean
+            if _held(y, least, most, family, mean + 1) > x[r]:
+                high = mean
         while low < high:
             middle = low + (high - low + 1) // 2
             if _held(y, least, most, family, middle) <= x[r]:
