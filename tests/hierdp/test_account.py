@@ -26,9 +26,11 @@ from hierdp.execution import seal
 from hierdp.mechanisms import MECHANISMS
 from hierdp.mechanisms.top_down import loss_of
 from hierdp.privacy import chain
-from hierdp.privacy.account import Account, open_account
+from hierdp.privacy.account import Account, Terms, open_account
+from hierdp.privacy.budget import Ledger, PersonRows, Spend
+from hierdp.privacy.charging import ChargingNoise, check_charged
 from hierdp.privacy.conversion import best_order, rho_of
-from hierdp.privacy.loss import PERSON, Loss
+from hierdp.privacy.loss import PERSON, ROW, Loss
 from hierdp.privacy.noise import ExactNoise
 
 HOMES = pd.DataFrame({"state": ["A", "A", "A", "B"], "home": [1, 1, 2, 3]})
@@ -142,6 +144,33 @@ def test_pure_losses_fill_an_account_to_the_last_digit(opened):
     with pytest.raises(InputError, match="left, and this release costs ε = 1e-09"):
         account.charge(Loss(1e-9), "a", "homes")
     assert len(account.statement().charges) == 3
+
+
+def test_a_further_rho_fills_an_account_to_the_last_digit(opened):
+    account = opened(1.0, 1e-8)
+    account.charge(Loss(rho=0.001), "a", "homes")
+    now = account.statement()
+    assert now.with_charge(Loss(rho=now.left_rho)).holds()
+    assert not now.with_charge(Loss(rho=now.left_rho * (1 + 1e-14))).holds()
+
+
+def test_the_parts_of_delta_add_up_to_no_more_than_it():
+    for k in range(1, 49):
+        terms = Terms("homes", 1.0, 1e-6, 1e-6 * k / 97)
+        assert Fraction(terms.rest) + Fraction(terms.set_aside) <= Fraction(1e-6)
+    assert terms.rest + terms.set_aside == pytest.approx(1e-6, rel=1e-15)
+
+
+def test_the_divergence_of_a_rho_is_never_under_the_formula():
+    u = best_order(1.0, 1e-8)
+    for k in range(1, 40):
+        assert Fraction(Loss(rho=k / 97).divergence(u)) >= (1 + Fraction(u)) * Fraction(k / 97)
+
+
+@pytest.mark.parametrize("units", [(ROW, PERSON), (PERSON, ROW)])
+def test_losses_of_another_unit_are_refused(opened, units):
+    with pytest.raises(InputError, match=f"protects a {units[0]}, and this release a {units[1]}"):
+        opened(unit=units[0]).charge(Loss(0.1, unit=units[1]), "a", "homes")
 
 
 def test_zcdp_losses_fill_an_account_to_the_last_digits(opened):
@@ -329,6 +358,47 @@ def test_mechanisms_of_three_kinds_share_an_account(opened):
     with pytest.raises(InputError, match="protects a row, and this release a person"):
         release(TRIPS, "top-down", trips=2, **more)
     assert len(account.statement().charges) == 3
+
+
+def test_a_release_that_cost_more_than_its_charge_is_noticed():
+    def ledger(epsilon=1.0, delta=0.0, person=None, rho=None):
+        spent = None if rho else epsilon
+        own = Spend("q", "noise", 1, 1.0, spent, rho, True, delta if delta and not rho else None)
+        return Ledger(epsilon, delta, "n", (own,), person=person)
+
+    person = PersonRows("who", 1, "one person")
+    by_rho = ledger(delta=1e-8, rho=1e-3)
+    for made, loss in (
+        (ledger(), Loss(1.0)),
+        (ledger(delta=1e-8), Loss(1.0, delta=1e-8)),
+        (ledger(person=person), Loss(1.0, unit=PERSON)),
+        (by_rho, Loss(rho=by_rho.rho)),
+    ):
+        check_charged(made, loss)
+    for made, loss in (
+        (ledger(), Loss(math.nextafter(1, 0))),
+        (ledger(), Loss(rho=1.0)),
+        (ledger(delta=1e-8), Loss(1.0, delta=9e-9)),
+        (ledger(person=person), Loss(1.0)),
+        (by_rho, Loss(rho=math.nextafter(by_rho.rho, 0))),
+        (by_rho, Loss(1.0, delta=1e-8)),
+    ):
+        with pytest.raises(InputError, match="cost more than it was charged for"):
+            check_charged(made, loss)
+
+
+@pytest.mark.parametrize(("draw", "given"), [("geometric", 4), ("gaussian", 4), ("stable", 5), ("choose", 4)])
+def test_nothing_is_drawn_before_the_charge(draw, given):
+    seen = []
+
+    class Drawn:
+        def __getattr__(self, name):
+            return lambda *_: seen.append(name)
+
+    noise = ChargingNoise(Drawn(), lambda: seen.append("charge") or object())
+    for _ in range(2):
+        getattr(noise, draw)(*[None] * given)
+    assert seen == ["charge", draw, draw]
 
 
 # The file

@@ -6,6 +6,7 @@
 import copy
 import json
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -61,17 +62,20 @@ KINDS = {
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """By kind what is read of a release, and its folder."""
-    found = {}
-    for kind, (mechanism, options) in KINDS.items():
+    """By kind, what is read of a release, and its folder."""
+
+    @cache
+    def of_kind(kind):
+        mechanism, options = KINDS[kind]
         one = release(PEOPLE, mechanism, epsilon=1, noise=SimulatedNoise(3), **options)
         folder = tmp_path_factory.mktemp("parts")
         manifest = json.loads(json.dumps(one.manifest()))
         if one.steps:
             proofs.write(one.steps, folder / files.PROOFS)
         write_tables(one, manifest, folder)
-        found[kind] = written.Written(manifest, one.table, dict(one.regions)), folder
-    return found
+        return written.Written(manifest, one.table, dict(one.regions)), folder
+
+    return of_kind
 
 
 def lines_of(read, folder):
@@ -102,7 +106,7 @@ def failed(read, folder):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_nothing_fails_as_it_was_made(made, kind):
-    assert failed(*made[kind]) == {}
+    assert failed(*made(kind)) == {}
 
 
 # --- the manifest ----------------------------------------------------------------------------------------
@@ -195,7 +199,7 @@ MANIFESTS = {
 @pytest.mark.parametrize("name", MANIFESTS)
 def test_a_changed_manifest_is_caught(made, name):
     kind, change, caught_by = MANIFESTS[name]
-    read, folder = made[kind]
+    read, folder = made(kind)
     manifest = copy.deepcopy(read.manifest)
     change(manifest)
     assert manifest != read.manifest
@@ -203,7 +207,7 @@ def test_a_changed_manifest_is_caught(made, name):
 
 
 def test_neighbours_that_begin_alike_are_others(made):
-    read, folder = made["sizes"]
+    read, folder = made("sizes")
     manifest = copy.deepcopy(read.manifest)
     manifest["budget"]["neighbouring_relation"] += " of one region"
     assert ASKED in failed(replace(read, manifest=manifest), folder)
@@ -219,7 +223,7 @@ def changed(table, row, column, by):
 
 
 def test_a_changed_table_is_caught(made):
-    read, folder = made["sizes"]
+    read, folder = made("sizes")
     lines = {
         (row, by): failed(replace(read, table=changed(read.table, row, "groups", by)), folder)
         for row in (0, -1)
@@ -229,13 +233,13 @@ def test_a_changed_table_is_caught(made):
     assert all(("total" in line) == (row == 0) for (row, _), line in lines.items())
     least = changed(read.table, 0, "groups", -1 - read.table["groups"][0])
     assert "non-negative" in failed(replace(read, table=least), folder)
-    ranges, folder = made["ranges"]
+    ranges, folder = made("ranges")
     for by in (2e-4, -2e-4):  # more than the sums of floats may be off by
         assert "consistent" in failed(replace(ranges, table=changed(ranges.table, -1, "count", by)), folder)
 
 
 def test_a_region_that_lies_in_none_of_the_level_above(made):
-    read, _ = made["sizes"]
+    read, _ = made("sizes")
     table = read.table.assign(parent=read.table.parent.replace("b", "x"))
     assert "lies in none" in broken(table, read.manifest["settings"], read.regions)["consistent"]
 
@@ -254,7 +258,7 @@ def test_tables_and_settings_made_again_must_be_the_same():
 
 
 def test_the_finest_table_is_the_last_level(made, tmp_path):
-    read, folder = made["sizes"]
+    read, folder = made("sizes")
     (line,) = _check_tables(folder, read, 10**9)
     assert line.verdict == HOLDS
     write_tables_again = changed(files.finest(read.table, read.regions), 0, "groups", 1)
@@ -266,7 +270,7 @@ def test_the_finest_table_is_the_last_level(made, tmp_path):
 
 
 def test_every_file_is_sealed_and_no_other_is_there(made, tmp_path):
-    _, folder = made["sizes"]
+    _, folder = made("sizes")
     for path in folder.iterdir():
         (tmp_path / path.name).write_bytes(path.read_bytes())
     sums = tmp_path / seal.SUMS
@@ -283,7 +287,7 @@ def test_every_file_is_sealed_and_no_other_is_there(made, tmp_path):
 
 
 def test_a_simulated_release_has_its_file_and_no_other_has(made, tmp_path):
-    read, folder = made["sizes"]
+    read, folder = made("sizes")
     assert list(_check_cautions(folder, read.table, read.manifest)) == []
     (line,) = _check_cautions(tmp_path, read.table, read.manifest)
     assert line.verdict == FAILS
@@ -304,7 +308,7 @@ def with_steps(read, folder, steps, lines):
 
 
 def test_changed_steps_are_caught(made, tmp_path):
-    read, folder = made["sizes"]
+    read, folder = made("sizes")
     steps, lines = list(proofs.read(folder / files.PROOFS)), read.manifest["solved"]
     assert failed(with_steps(read, tmp_path, steps, lines), tmp_path) == {}
     for at in range(len(steps)):
@@ -319,7 +323,7 @@ def test_changed_steps_are_caught(made, tmp_path):
 
 def test_an_answer_that_is_not_optimal_is_caught_whatever_is_said_of_it(made, tmp_path):
     """Two regions of sizes differ by one group each, so all sums stay."""
-    read, folder = made["sizes"]
+    read, folder = made("sizes")
     steps, lines = list(proofs.read(folder / files.PROOFS)), read.manifest["solved"]
     kept = steps[-1]
     found = 0
@@ -341,7 +345,7 @@ def test_an_answer_that_is_not_optimal_is_caught_whatever_is_said_of_it(made, tm
 
 def test_the_summary_is_that_of_the_steps(made):
     """In both directions, whatever else is wrong."""
-    read, folder = made["sizes"]
+    read, folder = made("sizes")
     for said, of_step in ((True, False), (False, True)):
         manifest = copy.deepcopy(read.manifest)
         manifest["all_proved_optimal"], manifest["solved"][0]["proved_optimal"] = said, of_step
@@ -431,7 +435,7 @@ def test_a_saved_answer_is_taken_for_its_own_problem_only():
 
 
 def test_proofs_hold_the_steps_of_the_manifest_and_nothing_else(made, tmp_path):
-    _, folder = made["sizes"]
+    _, folder = made("sizes")
     steps, path = list(proofs.read(folder / files.PROOFS)), tmp_path / files.PROOFS
     told = [{"step": step.step, "variables": step.x.size} for step in steps]
     assert len(list(proofs.read(folder / files.PROOFS, told))) == len(steps)

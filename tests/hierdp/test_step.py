@@ -7,7 +7,7 @@ import pytest
 
 from hierdp.record import step
 from hierdp.record.step import NotSolved
-from models import Chebyshev, Isotonic
+from models import Chebyshev, Isotonic, Segmentation
 from solvers import Solution, solve
 
 
@@ -35,6 +35,15 @@ def test_squares_that_are_off_by_two_are_refused():
     assert model.objective(other) == model.objective(solve(model).x) + 2
     with pytest.raises(NotSolved, match="better ones"):
         require_proved(model, other)
+
+
+def test_the_witness_of_a_proof_is_kept_where_the_answer_alone_proves_nothing():
+    model = Segmentation([0, 4, 9, 1, 1], price=1)
+    made = require_proved(model, solve(model).x)
+    assert not model.certificate(made.solution.x).optimal
+    assert model.certificate(made.solution.x, made.solution.witness).optimal
+    alone = Isotonic([3, 1], integer=True)
+    assert require_proved(alone, solve(alone).x).solution.witness is None
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from models import CumulativeQIP, Tree, lagrangian_bound
-from models.witnesses.branches import least
+from models.witnesses.branches import _tree, least
 from models.witnesses.cumulative import Data
 from solvers import fast, solve
 from tests.marks import quick
@@ -207,6 +207,19 @@ def test_a_hostile_witness_proves_nothing_false(witness, integer):
     assert not proof.optimal
 
 
+@pytest.mark.parametrize(
+    "branches",
+    [
+        *(witness["branches"] for witness in BRANCHED[:11]),
+        [[0, 0, 1, 2], [-1, 0, 0, 0], [0, 0, 3, 3], [-1, 0, 0, 0]],
+        [[0, 0, 1, 2], [-1, 0, 0, 0], [0, 0, 3, 1], [-1, 0, 0, 0], [-1, 0, 0, 0]],
+    ],
+)
+def test_cases_that_are_no_tree_are_refused(branches):
+    with pytest.raises(ValueError, match="branches must"):
+        _tree(branches, 1, 24)
+
+
 def test_the_least_bound_of_the_cases_counts():
     """The first child holds at most 2, and misses by 1, or at least 3, and the second misses by 1."""
     model = CumulativeQIP(Tree([[0, 0]]), [[4], [3], [0]], total=4)
@@ -217,6 +230,13 @@ def test_the_least_bound_of_the_cases_counts():
         for a, b in ((0, 0), (0, -0.5), (-0.5, 0), (-0.5, -0.5))
     ]
     assert bounds == [0, 1, 0, 1]
+
+
+def test_a_negative_price_of_a_rise_proves_nothing():
+    """Counts may rise at no cost: the price -1 would prove 9, the cost of a bad answer, in place of 0."""
+    model, price = CumulativeQIP(Tree([]), [[0, 5]], total=5), {"prices": np.zeros((0, 2)), "falls": [[-1.0]]}
+    assert model.certificate([[0, 5]], price).optimal
+    assert (model.certificate([[3, 5]], price).objective, model.certificate([[3, 5]], price).bound) == (9, 0)
 
 
 def test_cases_are_for_whole_numbers():

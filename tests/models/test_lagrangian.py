@@ -330,7 +330,8 @@ def test_every_value_of_a_table_counts():
     for k in range(4):
         table = Term("table", np.array([0]), 1, 3, (np.where(np.arange(4) == k, 0, 9),))
         assert lagrangian_bound(one([table], integer=True), []) == 0
-        costs = {v: lagrangian_certificate(one([table], integer=True), [v], []).objective for v in range(2, 8)}
+        program = one([table], integer=True)
+        costs = {v: lagrangian_certificate(program, [v], []).objective for v in range(2, 8)}
         assert costs == {v: INF if v in (2, 7) else 9 * (v - 3 != k) for v in range(2, 8)}
 
 
