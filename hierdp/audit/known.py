@@ -13,7 +13,8 @@ import numpy as np
 
 from hierdp.audit.events import Condition, Event, whole
 from hierdp.privacy.budget import Spend
-from hierdp.privacy.noise import Changes, NoisyCounts, SimulatedNoise, threshold
+from hierdp.privacy.noise import NoisyCounts, SimulatedNoise
+from hierdp.privacy.threshold import Changes
 from hierdp.record.case import Seen
 from models.arithmetic.arrays import Ints
 
@@ -33,11 +34,11 @@ class Undisturbed(SimulatedNoise):
         return NoisyCounts(counts.copy(), super().gaussian(counts, query, sensitivity, rho).spend)
 
     def stable(
-        self, counts: Ints, query: str, changes: Changes, epsilon: float, delta: float
+        self, counts: Ints, query: str, changes: Changes, epsilon: float, least: int
     ) -> tuple[Ints, NoisyCounts]:
         """The counts above the threshold, without noise."""
-        _, made = super().stable(counts, query, changes, epsilon, delta)
-        kept = np.flatnonzero(counts >= threshold(changes, epsilon, delta))
+        _, made = super().stable(counts, query, changes, epsilon, least)
+        kept = np.flatnonzero(counts >= least)
         return kept, NoisyCounts(counts[kept], made.spend)
 
     def choose(

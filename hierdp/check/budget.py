@@ -47,6 +47,7 @@ def check_budget(manifest: Mapping[str, Any]) -> Iterator[CheckResult]:
         claim = f"ε = {ledger.epsilon:g}" + (f", δ = {ledger.delta:g}" if ledger.delta else "")
         how = f"{kind} = {ledger.spent:.9g} spent of {budget:.9g} ({claim}), by {told['composition']}"
         how += f"; ρ from ε and δ by {ledger.conversion}" if ledger.zcdp else ""
+        how += f"; threshold: {ledger.threshold}" if ledger.has_threshold else ""
         yield CheckResult("budget: sum", HOLDS, how)
     yield _privacy(manifest, ledger)
 

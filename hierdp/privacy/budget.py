@@ -13,6 +13,8 @@ import numpy as np
 from hierdp.errors import InputError, listed
 from hierdp.privacy.conversion import CONVERSIONS, PAPERS, TIGHTER
 from hierdp.privacy.rounding import below
+from hierdp.privacy.threshold import EXACT, THRESHOLDS
+from hierdp.privacy.threshold import PAPERS as PAPERS_THRESHOLD
 
 
 @dataclass(frozen=True)
@@ -103,6 +105,8 @@ class Ledger:
         Which of `hierdp.privacy.conversion.CONVERSIONS` turns (ε, δ) into ρ, under zCDP.
     person : PersonRows, optional
         Whose rows are whose, where the guarantee is for a person: ε and δ are that person's.
+    threshold : str
+        Which of `hierdp.privacy.threshold.THRESHOLDS` set a threshold, where a measurement has one.
 
     Raises
     ------
@@ -117,6 +121,7 @@ class Ledger:
     spends: tuple[Spend, ...]
     conversion: str = TIGHTER
     person: PersonRows | None = None
+    threshold: str = EXACT
 
     def __post_init__(self) -> None:
         """Refuse to exceed the budget, be it by the last digit of a float."""
@@ -124,6 +129,8 @@ class Ledger:
             raise InputError("under a δ, the sensitivities must be those of a person with all the rows")
         if self.conversion not in CONVERSIONS:
             raise InputError(f"no conversion {self.conversion!r}; there are {listed(CONVERSIONS)}")
+        if self.threshold not in THRESHOLDS:
+            raise InputError(f"no rule {self.threshold!r} for thresholds; there are {listed(THRESHOLDS)}")
         allowed = self.rho if self.zcdp else self.epsilon
         over = _excess(self._losses, allowed, self._times)
         if over > 0:
@@ -140,6 +147,11 @@ class Ledger:
     def zcdp(self) -> bool:
         """Whether losses add up as ρ: there is a δ, and no measurement uses a part of it."""
         return self.delta > 0 and all(spend.delta is None for spend in self.spends)
+
+    @property
+    def has_threshold(self) -> bool:
+        """Whether a measurement hides small counts by a threshold."""
+        return _has_threshold(self.spends)
 
     @property
     def spent_delta(self) -> float:
@@ -181,14 +193,16 @@ class Ledger:
 
     @classmethod
     def from_dict(cls, told: Mapping[str, Any]) -> Ledger:
-        """What `as_dict` made, of which the sums are computed again. No conversion: that of the papers."""
+        """What `as_dict` made, its sums computed again. If no conversion or rule is named, the papers'."""
         named = told.get("conversion", PAPERS if "rho" in told else TIGHTER)
         person = PersonRows(**told["person"]) if told.get("person") else None
         relation = told["neighbouring_relation"]
-        return cls(told["epsilon"], told["delta"], relation, spends_of(told), named, person)
+        spends = spends_of(told)
+        rule = told.get("threshold", PAPERS_THRESHOLD if _has_threshold(spends) else EXACT)
+        return cls(told["epsilon"], told["delta"], relation, spends, named, person, rule)
 
     def as_dict(self) -> dict[str, Any]:
-        """For the manifest. The papers' conversion has no entry: releases made by it had none."""
+        """For the manifest. The papers' conversion and rule have no entry: releases made by them had none."""
         pure = "pure differential privacy" if self.delta == 0 else "(ε, δ)-differential privacy"
         kind = "zero-concentrated differential privacy" if self.zcdp else pure
         return {
@@ -198,6 +212,7 @@ class Ledger:
             "composition": kind,
             **({"rho": self.rho} if self.zcdp else {}),
             **({"conversion": self.conversion} if self.zcdp and self.conversion != PAPERS else {}),
+            **({"threshold": self.threshold} if self.has_threshold and self.threshold == EXACT else {}),
             "spent": self.spent,
             **({"spent_delta": self.spent_delta} if self.delta and not self.zcdp else {}),
             "protects": self.protects,
@@ -205,6 +220,10 @@ class Ledger:
             "neighbouring_relation": self.neighbours,
             "spends": [asdict(spend) for spend in self.spends],
         }
+
+
+def _has_threshold(spends: Sequence[Spend]) -> bool:
+    return any(spend.delta is not None for spend in spends)
 
 
 def check_epsilon(epsilon: Any) -> float:

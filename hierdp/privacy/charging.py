@@ -9,7 +9,8 @@ from hierdp.errors import InputError
 from hierdp.privacy.account import Entry
 from hierdp.privacy.budget import Ledger, Spend
 from hierdp.privacy.loss import PERSON, Loss
-from hierdp.privacy.noise import Changes, Noise, NoisyCounts
+from hierdp.privacy.noise import Noise, NoisyCounts
+from hierdp.privacy.threshold import Changes
 from models.arithmetic.arrays import Ints
 
 
@@ -42,10 +43,10 @@ class ChargingNoise:
         return self._source().gaussian(counts, query, sensitivity, rho)
 
     def stable(
-        self, counts: Ints, query: str, changes: Changes, epsilon: float, delta: float
+        self, counts: Ints, query: str, changes: Changes, epsilon: float, least: int
     ) -> tuple[Ints, NoisyCounts]:
         """See `Noise.stable`."""
-        return self._source().stable(counts, query, changes, epsilon, delta)
+        return self._source().stable(counts, query, changes, epsilon, least)
 
     def choose(
         self, scores: Sequence[Ints], query: str, sensitivity: int, epsilon: float

@@ -21,6 +21,7 @@ import numpy as np
 from hierdp.errors import InputError
 from hierdp.execution import progress
 from hierdp.privacy.budget import Spend
+from hierdp.privacy.threshold import EXACT, THRESHOLDS, Changes, miss_of
 from models.arithmetic.arrays import Ints
 from models.programs.layout import processors
 
@@ -51,17 +52,6 @@ class NoisyCounts:
     spend: Spend
 
 
-class Changes(NamedTuple):
-    """How much one person can change a table of counts."""
-
-    cells: int
-    """Number of counts that change."""
-    in_all: int
-    """Sum of all changes (L1 norm)."""
-    largest: int
-    """Largest change of one count."""
-
-
 class Drawing(NamedTuple):
     """How the noise of a measurement is drawn."""
 
@@ -83,13 +73,14 @@ class Noise(Protocol):
         """P(X = k) ∝ exp(−k²/2σ²), σ² = Δ₂²/2ρ, on each count; ρ-zCDP for L2 sensitivity Δ₂."""
 
     def stable(
-        self, counts: Ints, query: str, changes: Changes, epsilon: float, delta: float
+        self, counts: Ints, query: str, changes: Changes, epsilon: float, least: int
     ) -> tuple[Ints, NoisyCounts]:
         """Positions and noisy values of the positive counts that come out large; (ε, δ)-DP.
 
-        Double-geometric noise on each, P(X = k) ∝ exp(−|k| ε/Δ₁); what is under the threshold is dropped,
-        as if it had been 0 (Boninsegna & Silvestri 2025, Theorem 8). Zeros must not be among the counts:
-        that a cell is there at all is what the threshold hides.
+        Double-geometric noise on each, P(X = k) ∝ exp(−|k| ε/Δ₁); what is under the threshold `least` is
+        dropped, as if it had been 0 (Boninsegna & Silvestri 2025, Theorem 8). δ is
+        `hierdp.privacy.threshold.miss_of` the threshold. Zeros must not be among the counts: that a cell is
+        there at all is what the threshold hides.
         """
 
     def choose(
@@ -121,27 +112,9 @@ def check_noise(noise: Any) -> None:
     )
 
 
-def threshold(changes: Changes, epsilon: float, delta: float) -> int:
-    """⌈Δ_∞ + Δ₁/ε · ln(Δ₀/δ)⌉; for one trip in place of another the paper's 1 + 2 ln(2/δ)/ε, rounded up.
-
-    A cell that only one of two neighbours has holds Δ_∞ at most. Its noise must exceed the rest, which
-    happens with probability δ/Δ₀ at most, and there are Δ₀ such cells.
-    """
-    scale = _scale(changes.in_all, epsilon)
-    return math.ceil(changes.largest + scale * UPWARDS * (math.log(changes.cells) - math.log(delta)))
-
-
-def miss_of(changes: Changes, scale: float, least: int) -> float:
-    """The δ of a threshold: Δ₀ times P(X ≥ least − Δ_∞), for X with P(X = k) ∝ exp(−|k|/scale).
-
-    It is what `threshold` bounds: none of the Δ₀ cells that only one of two neighbours has may be kept.
-
-    Examples
-    --------
-    >>> round(miss_of(Changes(2, 2, 1), scale=2.0, least=31), 9)
-    3.81e-07
-    """
-    return changes.cells * math.exp(-(least - changes.largest) / scale) / (1 + math.exp(-1 / scale))
+def threshold(changes: Changes, epsilon: float, delta: float, rule: str = EXACT) -> int:
+    """The threshold of a stability histogram, by a rule of `hierdp.privacy.threshold.THRESHOLDS`."""
+    return THRESHOLDS[rule](changes, _scale(changes.in_all, epsilon) * UPWARDS, delta)
 
 
 def double_geometric_variance(scale: float) -> float:
@@ -207,25 +180,17 @@ class ExactNoise:
         return NoisyCounts(_draw(drawing, counts, query), spend)
 
     def stable(
-        self, counts: Ints, query: str, changes: Changes, epsilon: float, delta: float
+        self, counts: Ints, query: str, changes: Changes, epsilon: float, least: int
     ) -> tuple[Ints, NoisyCounts]:
-        """See `Noise.stable`; noise, threshold and ε are of OpenDP's `make_laplace_threshold`.
-
-        So is δ where it is larger than `miss_of`: OpenDP's counts no noise that just reaches the threshold.
-        """
+        """See `Noise.stable`; noise and ε are of OpenDP's `make_laplace_threshold`."""
         dp = _OpenDP()
         scale = _scale(changes.in_all, epsilon) * UPWARDS
-        least = threshold(changes, epsilon, delta)
         space = (
             dp.map_domain(dp.atom_domain(T="u32"), dp.atom_domain(T="i64")),
             dp.l01inf_distance(dp.absolute_distance(T="i64")),
         )
         measure = dp.m.make_laplace_threshold(*space, scale=scale, threshold=least)
-        loss, miss = measure.map(tuple(changes))
-        if miss > delta:  # the map is in floats, and rounds up to multiples of 2⁻⁵²
-            raise InputError(f"delta is {delta}: the stability histogram keeps account of {miss:.2g} or more")
-
-        miss = max(float(miss), miss_of(changes, scale, least))
+        loss, _ = measure.map((changes.cells, changes.in_all, changes.largest))
 
         def draw(part: Ints) -> Ints:
             large = measure(dict(enumerate(part.tolist())))
@@ -242,7 +207,7 @@ class ExactNoise:
             float(loss),
             None,
             True,
-            miss,
+            miss_of(changes, scale, least),
             sampler=drawing.sampler,
         )
         return _kept(_draw(drawing, counts, query), spend)
@@ -311,13 +276,13 @@ class SimulatedNoise:
         )
 
     def stable(
-        self, counts: Ints, query: str, changes: Changes, epsilon: float, delta: float
+        self, counts: Ints, query: str, changes: Changes, epsilon: float, least: int
     ) -> tuple[Ints, NoisyCounts]:
         """See `Noise.stable`."""
-        least = threshold(changes, epsilon, delta)
         noisy = self.geometric(counts, query, changes.in_all, epsilon)
         scale = noisy.spend.scale
-        spend = Spend(query, _named(least), changes.in_all, scale, epsilon, None, False, delta)
+        miss = miss_of(changes, scale, least)
+        spend = Spend(query, _named(least), changes.in_all, scale, epsilon, None, False, miss)
         return _kept(np.where(noisy.counts >= least, noisy.counts, 0), spend)
 
     def choose(

@@ -21,7 +21,8 @@ from hierdp.errors import InputError
 from hierdp.execution import using
 from hierdp.mechanisms import MECHANISMS
 from hierdp.privacy.budget import Ledger
-from hierdp.privacy.noise import Changes, ExactNoise, NoisyCounts, SimulatedNoise
+from hierdp.privacy.noise import ExactNoise, NoisyCounts, SimulatedNoise, threshold
+from hierdp.privacy.threshold import Changes, miss_of
 from hierdp.reproduce.kuo2018.shared_seed import OneSeed
 from tests.marks import quick
 
@@ -300,7 +301,7 @@ def test_half_the_noise_is_half_of_each_kind():
     kinds = {
         "geometric": lambda noise: noise.geometric(counts, "q", 1, 0.2),
         "gaussian": lambda noise: noise.gaussian(counts, "q", 1.0, 0.005),
-        "stable": lambda noise: noise.stable(counts, "q", Changes(2, 2, 1), 0.4, 1e-6)[1],
+        "stable": lambda noise: noise.stable(counts, "q", Changes(2, 2, 1, 1), 0.4, 70)[1],
     }
     for name, drawn in kinds.items():
         usual, half = (float(np.std(drawn(source(1)).counts)) for source in (SimulatedNoise, Half))
@@ -316,8 +317,9 @@ def test_half_the_noise_is_half_of_each_kind():
 class TooLow(SimulatedNoise):
     """A threshold as of a far larger δ."""
 
-    def stable(self, counts, query, changes, epsilon, delta):
-        kept, made = super().stable(counts, query, changes, epsilon, 90 * delta)
+    def stable(self, counts, query, changes, epsilon, least):
+        delta = miss_of(changes, changes.in_all / epsilon, least)
+        kept, made = super().stable(counts, query, changes, epsilon, threshold(changes, epsilon, 90 * delta))
         return kept, replace(made, spend=replace(made.spend, delta=delta))
 
 

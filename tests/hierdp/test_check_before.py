@@ -1,4 +1,7 @@
-"""Releases made before pass `hierdp check`: six small ones, as 0.2.0 first wrote them, with exact noise."""
+"""Releases made before pass `hierdp check`: six small ones, as 0.2.0 first wrote them, with exact noise.
+
+And two stability histograms by the threshold of Boninsegna & Silvestri 2025, which releases used before.
+"""
 
 from pathlib import Path
 from zipfile import ZipFile
@@ -9,9 +12,11 @@ from test_check import change_manifest, failed, verdicts
 
 from hierdp.check import FAILS, HOLDS
 from hierdp.execution import seal
+from hierdp.privacy.threshold import EXACT
 from hierdp.versions import versions
 
 BEFORE = Path(__file__).parent / "data" / "releases-0.2.0.zip"
+PAPERS_THRESHOLD = BEFORE.with_name("releases-papers-threshold.zip")
 KINDS = ["group-size", "top-down", "top-down-rounded", "count-of-counts", "range-query", "clustering"]
 
 
@@ -38,6 +43,17 @@ def test_a_changed_release_made_before_fails(folder, kind):
     table.to_parquet(path, index=False)
     seal.seal(folder / kind)
     assert "table from steps" in failed(folder / kind)
+
+
+@pytest.mark.parametrize("kind", ["SH", "SH-person"])
+def test_the_papers_threshold_passes(tmp_path, kind):
+    with ZipFile(PAPERS_THRESHOLD) as zipped:
+        zipped.extractall(tmp_path)
+    found = verdicts(tmp_path / kind)
+    assert FAILS not in found.values()
+    assert found["budget: sum"] == found["table from steps"] == found["budget: queries"] == HOLDS
+    change_manifest(tmp_path / kind, lambda manifest: manifest["budget"].update(threshold=EXACT))
+    assert "budget: queries" in failed(tmp_path / kind)
 
 
 def test_a_manifest_has_all_later_entries_or_none(folder):

@@ -39,7 +39,8 @@ from hierdp.cli import main
 from hierdp.counts.axes import Numbers
 from hierdp.execution import seal
 from hierdp.privacy.budget import Spend
-from hierdp.privacy.noise import Changes, deviation_of, threshold
+from hierdp.privacy.noise import deviation_of, threshold
+from hierdp.privacy.threshold import Changes
 from hierdp.record import files, proofs
 from hierdp.record.properties import holds
 from hierdp.record.step import Step
@@ -491,7 +492,7 @@ def own_delta(manifest, delta):
 def least_of(manifest):
     """The threshold that goes with a budget's δ, in its line."""
     (line,) = manifest["budget"]["spends"]
-    least = threshold(Changes(2, 2, 1), manifest["budget"]["epsilon"], manifest["budget"]["delta"])
+    least = threshold(Changes(2, 2, 1, 1), manifest["budget"]["epsilon"], manifest["budget"]["delta"])
     line["noise"] = f"double-geometric, under {least} dropped"
 
 
@@ -661,7 +662,20 @@ OTHERS = {
     "trips kept, none under zCDP": ("top-down", SH, manifest(no_delta), "budget: sum"),
     "trips kept, a smaller δ": ("top-down", SH, manifest(smaller_delta), TIE),
     "trips kept, a cell of 1": ("top-down", SH, lambda folder: small_cell(folder, 1), TIE),
-    "trips kept, a cell just under": ("top-down", SH, lambda folder: small_cell(folder, 16), TIE),
+    "trips kept, a cell just under": ("top-down", SH, lambda folder: small_cell(folder, 13), TIE),
+    "trips kept, the paper's rule": (
+        "top-down",
+        SH,
+        manifest(lambda m: m["budget"].pop("threshold")),
+        ASKED,
+    ),
+    "trips kept, a rule of one's own": ("top-down", SH, budget(threshold="mine"), "budget: sum"),
+    "trips kept, a lower threshold": (
+        "top-down",
+        SH,
+        spend(noise="double-geometric, under 13 dropped"),
+        ASKED,
+    ),
     "trips summed up, an error": (
         "top-down",
         {**T, "method": "VanillaGauss"},

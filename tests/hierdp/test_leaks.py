@@ -58,9 +58,9 @@ class Shifting(Choosing):
         scale = sensitivity / (2 * rho) ** 0.5
         return self._answer(counts, Spend(query, "discrete Gaussian", sensitivity, scale, None, rho, False))
 
-    def stable(self, counts, query, changes, epsilon, delta):
+    def stable(self, counts, query, changes, epsilon, least):  # noqa: ARG002
         scale = changes.in_all / epsilon
-        spend = Spend(query, "double-geometric", changes.in_all, scale, epsilon, None, False, delta)
+        spend = Spend(query, "double-geometric", changes.in_all, scale, epsilon, None, False, 0.0)
         made = self._answer(counts, spend)
         return np.arange(counts.size), made
 

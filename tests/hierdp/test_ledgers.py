@@ -45,8 +45,8 @@ class Dear(SimulatedNoise):
         made = super().gaussian(counts, query, sensitivity, rho)
         return replace(made, spend=self._priced(made.spend))
 
-    def stable(self, counts, query, changes, epsilon, delta):
-        kept, made = SimulatedNoise.stable(SimulatedNoise(0), counts, query, changes, epsilon, delta)
+    def stable(self, counts, query, changes, epsilon, least):
+        kept, made = SimulatedNoise.stable(SimulatedNoise(0), counts, query, changes, epsilon, least)
         return kept, replace(made, spend=self._priced(made.spend))
 
     def choose(self, scores, query, sensitivity, epsilon):

@@ -16,7 +16,8 @@ from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError
 from hierdp.privacy.account import open_account
 from hierdp.privacy.budget import Ledger, PersonRows, Spend, of_one_row
-from hierdp.privacy.noise import Changes, NoisyCounts
+from hierdp.privacy.noise import NoisyCounts
+from hierdp.privacy.threshold import Changes
 from tests.marks import quick
 
 PLACES = Hierarchy.flat("place", ["A", "B"])
@@ -169,14 +170,14 @@ def test_the_stability_histogram_counts_all_of_a_persons_rows():
     seen = []
 
     class Stable(SimulatedNoise):
-        def stable(self, counts, query, changes, epsilon, delta):
+        def stable(self, counts, query, changes, epsilon, least):
             seen.append(changes)
-            return super().stable(counts, query, changes, epsilon, delta)
+            return super().stable(counts, query, changes, epsilon, least)
 
     for distinct in (False, True):
         release(table(*OTHERS), "top-down", epsilon=1.0, noise=Stable(0), person="id", rows_per_person=3,
                 method="SH", distinct=distinct, **PLACE)  # fmt: skip
-    assert seen == [Changes(3, 3, 3), Changes(3, 3, 1)]
+    assert seen == [Changes(3, 3, 3, 3), Changes(3, 3, 1, 3)]
 
 
 @pytest.mark.parametrize(

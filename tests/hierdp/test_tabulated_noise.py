@@ -25,9 +25,10 @@ from hierdp.check import check
 from hierdp.check.result import FAILS, OPEN
 from hierdp.cli import main
 from hierdp.privacy import tabulated
-from hierdp.privacy.noise import OPENDP, TABLES, Changes, ExactNoise, opendp, threshold
+from hierdp.privacy.noise import OPENDP, TABLES, ExactNoise, opendp, threshold
 from hierdp.privacy.tables import random_words
 from hierdp.privacy.tables.sampler import LARGEST_GAUSSIAN
+from hierdp.privacy.threshold import Changes
 from tests.marks import quick
 
 pytest.importorskip("flint")
@@ -118,7 +119,7 @@ def test_the_sampler_gets_the_scale_that_is_on_record(monkeypatch):
     spends = [
         noise.geometric(few, "q", 1, 0.3).spend,
         noise.gaussian(few, "q", 1.0, 0.3).spend,
-        noise.stable(few, "q", Changes(2, 2, 1), 0.7, 1e-6)[1].spend,
+        noise.stable(few, "q", Changes(2, 2, 1, 1), 0.7, 40)[1].spend,
     ]
     assert asked == [Fraction(spend.scale) for spend in spends]
 
@@ -134,17 +135,17 @@ def test_what_opendp_still_draws_is_named():
 
 @pytest.mark.usefixtures("seeded")
 def test_law_of_stable():
-    changes, epsilon, delta = Changes(2, 2, 1), 0.5, 0.01
+    changes, epsilon, delta = Changes(2, 2, 1, 1), 0.5, 0.01
     least, q = threshold(changes, epsilon, delta), math.exp(-0.25)
     for true in (1, least - 3, least, least + 2):
-        kept, noisy = TabulatedNoise().stable(np.full(50_000, true), "q", changes, epsilon, delta)
+        kept, noisy = TabulatedNoise().stable(np.full(50_000, true), "q", changes, epsilon, least)
         assert (noisy.counts >= least).all()
         assert (np.diff(kept) > 0).all()
         away = least - true
         share = q**away / (1 + q) if away > 0 else 1 - q ** (1 - away) / (1 + q)
         assert abs(kept.size / 50_000 - share) < 8 * math.sqrt(max(share * (1 - share), 1e-4) / 50_000)
     spends = [
-        one.stable(np.array([5]), "q", changes, epsilon, delta)[1].spend
+        one.stable(np.array([5]), "q", changes, epsilon, least)[1].spend
         for one in (ExactNoise(), TabulatedNoise())
     ]
     assert vars(spends[0]) | {"sampler": ""} == vars(spends[1]) | {"sampler": ""}

@@ -23,7 +23,8 @@ from hierdp.mechanisms.solver_options import SolverOptions
 from hierdp.mechanisms.top_down import METHODS, Unit, mechanism, refinements, top_down, true_table
 from hierdp.mechanisms.top_down import repairs as top_down_repairs
 from hierdp.privacy.conversion import rho_of
-from hierdp.privacy.noise import Changes, ExactNoise, SimulatedNoise, threshold
+from hierdp.privacy.noise import ExactNoise, SimulatedNoise, threshold
+from hierdp.privacy.threshold import Changes
 from hierdp.record.step import NotSolved
 from hierdp.tables import Flows
 from models import Chebyshev, FixedSum
@@ -328,8 +329,8 @@ def test_vanilla_gauss_refuses_too_many_cells(monkeypatch):
 
 
 def test_stability_histogram_by_hand():
-    least = threshold(Changes(2, 2, 1), 1.0, DELTA)
-    assert least == math.ceil(1 + 2 * math.log(2 / DELTA))
+    least = threshold(Changes(2, 2, 1, 1), 1.0, DELTA)
+    assert least == 1 + math.ceil(2 * math.log(1 / (1 + math.exp(-0.5)) / DELTA))
     data = small((1, least + 200, 2, least + 300))
     release = top_down(data, 1.0, DELTA, ExactNoise(), "SH")
     finest = release.table[release.table.level == 3]

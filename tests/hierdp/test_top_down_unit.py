@@ -19,6 +19,7 @@ from hierdp.mechanisms.top_down import METHODS, Unit, refinements, top_down
 from hierdp.mechanisms.top_down.levels import Children, depths_of, finest_places, nodes_above, root
 from hierdp.mechanisms.top_down.unit import root_of
 from hierdp.privacy.budget import Spend
+from hierdp.privacy.noise import threshold
 from hierdp.tables import Flows, flows
 from tests.marks import quick
 
@@ -78,17 +79,18 @@ def test_changes_of_every_neighbour(unit):
     nobody = all_counts(())[-1]
     pairs = itertools.combinations(counts, 2) if unit.bounded else ((one, nobody) for one in counts)
     away = [np.abs(a - b) for a, b in pairs]
-    found = tuple(max(int(f(d)) for d in away) for f in (np.count_nonzero, np.sum, np.max))
-    assert found == tuple(unit.changes_over(1))
+    found = [max(int(f(d)) for d in away) for f in (np.count_nonzero, np.sum, np.max)]
+    assert (*found, max(int(one.sum()) for one in counts)) == unit.changes_over(1)
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=str)
 @pytest.mark.parametrize("method", METHODS)
 def test_the_noise_is_asked_for_it(unit, method):
     class Stable(Double):
-        def stable(self, counts, query, changes, epsilon, delta):
-            assert (changes, epsilon, delta) == (unit.changes_over(1), 1.0, 1e-6)
-            spend = Spend(query, "double", changes.in_all, 0.0, epsilon, None, False, delta)
+        def stable(self, counts, query, changes, epsilon, least):
+            assert (changes, epsilon) == (unit.changes_over(1), 1.0)
+            assert least == threshold(changes, 1.0, 1e-6)
+            spend = Spend(query, "double", changes.in_all, 0.0, epsilon, None, False, 1e-6)
             return np.arange(counts.size), self._answer(counts, spend)
 
     noise = Stable()
@@ -164,12 +166,12 @@ def test_sensitivity_through_the_reader_with_an_unknown_region(method, unit):
 
 @pytest.mark.parametrize("unit", WITH_UNKNOWN, ids=str)
 def test_changes_through_the_reader_with_an_unknown_region(unit):
-    """What the stability histogram takes for granted: how many counts change, how much in all and at most."""
+    """What the stability histogram is told: how many counts change, by how much, and what one table adds."""
 
     class Stable(Double):
-        def stable(self, counts, query, changes, epsilon, delta):
+        def stable(self, counts, query, changes, epsilon, least):  # noqa: ARG002
             claimed.add(changes)
-            spend = Spend(query, "double", changes.in_all, 0.0, epsilon, None, False, delta)
+            spend = Spend(query, "double", changes.in_all, 0.0, epsilon, None, False, 1e-6)
             return np.arange(counts.size), self._answer(counts, spend)
 
     claimed, tables = set(), []
@@ -179,7 +181,9 @@ def test_changes_through_the_reader_with_an_unknown_region(unit):
         dense[tuple(data.cells.T)] = data.counts
         tables.append(dense)
     away = [np.abs(a - b) for a, b in neighbours_among(tables, unit)]
-    assert claimed == {tuple(max(int(f(d)) for d in away) for f in (np.count_nonzero, np.sum, np.max))}
+    found = [max(int(f(d)) for d in away) for f in (np.count_nonzero, np.sum, np.max)]
+    only = max(int(one[other == 0].sum()) for one, other in neighbours_among(tables, unit))
+    assert claimed == {(*found, only)}
 
 
 def test_without_an_unknown_region_different_trips_need_less_noise():

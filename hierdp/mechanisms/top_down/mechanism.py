@@ -36,7 +36,8 @@ from hierdp.mechanisms.top_down.unit import ONE_TRIP, Unit, root_of
 from hierdp.privacy.budget import Ledger, Spend, check_delta, check_epsilon, split
 from hierdp.privacy.conversion import CONVERSIONS, TIGHTER, rho_of
 from hierdp.privacy.loss import PERSON, ROW, Loss
-from hierdp.privacy.noise import ExactNoise, Noise, deviation_of
+from hierdp.privacy.noise import ExactNoise, Noise, deviation_of, threshold
+from hierdp.privacy.threshold import EXACT
 from hierdp.record.release import Release
 from hierdp.record.step import Solving, Step
 from hierdp.tables import Axis, AxisLike, Flows, flows, regions_from
@@ -182,6 +183,7 @@ def top_down(
     first: str | None = None,
     solver: SolverOptions | None = None,
     conversion: str = TIGHTER,
+    rule: str = EXACT,
 ) -> Release:
     """Noisy counts of a table at every level, made whole, non-negative and consistent.
 
@@ -207,6 +209,8 @@ def top_down(
         The solver and its time limit, for the methods that leave them open.
     conversion : str
         How (ε, δ) becomes ρ: one of `hierdp.privacy.conversion.CONVERSIONS`.
+    rule : str
+        What sets the threshold of "SH": one of `hierdp.privacy.threshold.THRESHOLDS`.
 
     Returns
     -------
@@ -233,10 +237,10 @@ def top_down(
     elif shares is not None:
         raise InputError(f"{method} takes no shares: it measures the finest counts alone")
     elif method == "SH":
-        levels, steps, spends = _stable(data, order, epsilon, delta, noise, unit)
+        levels, steps, spends = _stable(data, order, epsilon, delta, noise, unit, rule)
     else:
         levels, steps, spends = _all_cells(data, order, rho, noise, unit)
-    ledger = Ledger(epsilon, delta, unit.neighbours, tuple(spends), conversion)
+    ledger = Ledger(epsilon, delta, unit.neighbours, tuple(spends), conversion, threshold=rule)
     settings = settings_of(data, order, data.total, unit, shares, solver.backend)
     regions = dict(zip(data.axis_names, data.axes, strict=True))
     made = table_of(data, levels, deviation_of(spends[0]) if method == "VanillaGauss" else None)
@@ -389,12 +393,13 @@ def _positions(kept: Ints, among: Ints) -> Ints:
 
 
 def _stable(
-    data: Flows, order: Sequence[int], epsilon: float, delta: float, noise: Noise, unit: Unit
+    data: Flows, order: Sequence[int], epsilon: float, delta: float, noise: Noise, unit: Unit, rule: str
 ) -> Found:
     """The stability histogram (Theorem 8) of the finest counts, summed up."""
     finest = depths_of(data.axes, order)[-1]
     changes = unit.changes_over(finest_places(data, finest))
-    kept, measured = noise.stable(data.counts, level_query(data, finest), changes, epsilon, delta)
+    least = threshold(changes, epsilon, delta, rule)
+    kept, measured = noise.stable(data.counts, level_query(data, finest), changes, epsilon, least)
     return summed_up(data, order, data.cells[kept], measured.counts), [], [measured.spend]
 
 

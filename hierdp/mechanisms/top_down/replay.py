@@ -25,7 +25,8 @@ from hierdp.mechanisms.top_down.repairs import METHODS, Method, nearest_fraction
 from hierdp.mechanisms.top_down.unit import Unit, root_of
 from hierdp.privacy.budget import Ledger, Spend, split
 from hierdp.privacy.expected import GAUSSIAN, GEOMETRIC, Expected, ExpectedSpend
-from hierdp.privacy.noise import Changes, deviation_of, miss_of, threshold
+from hierdp.privacy.noise import deviation_of, threshold
+from hierdp.privacy.threshold import Changes, miss_of
 from hierdp.privacy.twice import Law, Twice
 from hierdp.record.compare import compare, compare_settings
 from hierdp.record.files import REGIONS
@@ -84,10 +85,10 @@ def expected_spends(_: DataFrame, manifest: Mapping[str, Any], regions: Regions)
     unit, data = unit_of(settings), no_flows(settings, regions)
     order = [data.axis_names.index(name) for name in settings["order"]]
     reached = depths_of(data.axes, order)[1:]
-    epsilon, delta = budget["epsilon"], budget["delta"]
+    epsilon = budget["epsilon"]
     if manifest["mechanism"] == "SH":
         changes = unit.changes_over(finest_places(data, reached[-1]))
-        least = threshold(changes, epsilon, delta)
+        least = _threshold(changes, budget)
         miss = miss_of(changes, budget["spends"][0]["scale"], least)
         noise, query = f"{GEOMETRIC}, under {least} dropped", level_query(data, reached[-1])
         return unit.neighbours, [ExpectedSpend(query, changes.in_all, epsilon, noise, delta=miss)]
@@ -220,9 +221,14 @@ def _summed(
     return summed_up(data, order, np.stack(places, axis=1), counts)
 
 
+def _threshold(changes: Changes, budget: Mapping[str, Any]) -> int:
+    """By the rule that the budget names."""
+    return threshold(changes, budget["epsilon"], budget["delta"], Ledger.from_dict(budget).threshold)
+
+
 def _check_threshold(finest: Level, changes: Changes, budget: Mapping[str, Any]) -> None:
     """Check that no count was kept that must be dropped."""
-    least = threshold(changes, budget["epsilon"], budget["delta"])
+    least = _threshold(changes, budget)
     under = finest.counts[finest.counts < least]
     if under.size:
         raise Differs(f"a count of the last level is {under.min()}, below the threshold of {least}")

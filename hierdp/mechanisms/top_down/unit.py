@@ -10,7 +10,7 @@ import numpy as np
 
 from hierdp.errors import InputError
 from hierdp.mechanisms.words import TRIP
-from hierdp.privacy.noise import Changes
+from hierdp.privacy.threshold import Changes
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Unit:
     def changes_over(self, places: int) -> Changes:
         """What one person changes in counts each of which stands for so many finest places, or fewer."""
         trips = 2 * self.trips if self.bounded else self.trips
-        return Changes(trips, trips, self._largest(places))
+        return Changes(trips, trips, self._largest(places), added=self.trips)
 
     def _largest(self, places: int) -> int:
         """The most trips of one person in one count."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from hierdp.execution.resume import runs
 from hierdp.mechanisms.solver_options import SolverOptions
 from hierdp.mechanisms.top_down import top_down, true_table
 from hierdp.metrics import group_sizes as metrics
-from hierdp.privacy.conversion import PAPERS
+from hierdp.privacy import conversion, threshold
 from hierdp.privacy.noise import ExactNoise, Noise, NoisyCounts, SimulatedNoise
 from hierdp.record.release import Release
 from hierdp.record.step import NotSolved, Step
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 EXACT = "InfTDA, exact noise"
+
+as_published = partial(top_down, conversion=conversion.PAPERS, rule=threshold.PAPERS)
+"""As releases are made, but with the paper's ρ and the paper's threshold."""
 
 
 def accuracy(sets: Mapping[str, Flows], settings: Settings, seed: int) -> DataFrame:
@@ -112,7 +115,7 @@ def _as_the_authors(
     for run in range(settings.runs):
         spent = authors.SPENT[method](epsilon, settings.delta)
         noise = noise_for(seed, name, epsilon, run)
-        made = top_down(sets[name], spent, settings.delta, noise, method, conversion=PAPERS)
+        made = as_published(sets[name], spent, settings.delta, noise, method)
         finest = _errors(_truth(sets[name]), made)[-1]
         rows.append({"data": name, "method": method, "epsilon": epsilon, "run": run, **finest})
     return rows
@@ -137,7 +140,7 @@ def _fewest_positive(
 ) -> list[dict[str, Any]]:
     rows = []
     noise = _Listening(seed_for(seed, name, epsilon, run))
-    made = top_down(sets[name], epsilon, settings.delta, noise, "InfTDA", conversion=PAPERS)
+    made = as_published(sets[name], epsilon, settings.delta, noise, "InfTDA")
     for level, (step, true) in enumerate(zip(made.steps, noise.true, strict=True), start=1):
         found = sparsest(step)
         row = {"data": name, "epsilon": epsilon, "run": run, "level": level, "cells": true.size}
@@ -214,7 +217,7 @@ def _run(data: Flows, method: str, epsilon: float, settings: Settings, noise: No
     """The seconds that a release takes from the data in memory to its table, proofs included."""
     solver = SolverOptions(time_limit=settings.time_limit) if method == "TDA_inf" else None
     started = time.perf_counter()
-    made = top_down(data, epsilon, settings.delta, noise, method, solver=solver, conversion=PAPERS)
+    made = as_published(data, epsilon, settings.delta, noise, method, solver=solver)
     return time.perf_counter() - started, made
 
 
