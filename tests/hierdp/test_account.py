@@ -404,6 +404,28 @@ def test_nothing_is_drawn_before_the_charge(draw, given):
 # The file
 
 
+def test_a_line_is_written_as_hierdp_writes_it(opened):
+    """Not only with the entries that its digest is of."""
+    account = opened()
+    text = account.path.read_bytes()
+    for other in (text.replace(b'"entry": 0', b'"entry":  0'), text.replace(b"{", b'{"entry": 9, ', 1)):
+        account.path.write_bytes(other)
+        with pytest.raises(InputError, match=r"line 1 of .* was changed"):
+            account.statement()
+    account.path.write_bytes(text)
+    assert account.statement().charges == ()
+
+
+def test_lines_are_numbered(opened):
+    path = opened().path
+    (first,) = chain.read(path)
+    line, digest = chain._line({"kind": "failed", "charge": 0}, 2, first["digest"])
+    path.write_bytes(path.read_bytes() + line)
+    chain._set_head(path, 2, digest)
+    with pytest.raises(InputError, match=r"line 2 of .* was changed"):
+        chain.read(path)
+
+
 def filled(account, releases=3):
     for part in range(releases):
         entry = account.charge(Loss(0.01), "group-size", "homes")

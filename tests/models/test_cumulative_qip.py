@@ -232,6 +232,14 @@ def test_the_least_bound_of_the_cases_counts():
     assert bounds == [0, 1, 0, 1]
 
 
+def test_the_bound_of_counts_that_are_not_whole_is_not_rounded_up():
+    fifths = [[Fraction(1)], [Fraction(3, 5)], [Fraction(2, 5)]]
+    model = CumulativeQIP(Tree([[0, 0]]), np.array(fifths, object), total=1)
+    proof = model.certificate([[1], [0], [1]], {"prices": [[0]], "falls": np.zeros((3, 0))})
+    assert (proof.objective, proof.optimal) == (Fraction(18, 25), False)
+    assert 0 <= Fraction(8, 25) - proof.bound < Fraction(1, 10**12)
+
+
 def test_a_negative_price_of_a_rise_proves_nothing():
     """Counts may rise at no cost: the price -1 would prove 9, the cost of a bad answer, in place of 0."""
     model, price = CumulativeQIP(Tree([]), [[0, 5]], total=5), {"prices": np.zeros((0, 2)), "falls": [[-1.0]]}

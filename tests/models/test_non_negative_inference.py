@@ -253,3 +253,12 @@ def test_infeasible_answers_are_refused_by_name():
 def test_malformed_data_are_named(noisy, weights, integer, message):
     with pytest.raises(ValueError, match=message):
         NonNegativeInference(Tree([[0, 0]]), noisy, weights, integer)
+
+
+@pytest.mark.parametrize("integer", [True, False])
+def test_a_node_without_a_cost_has_no_negative_charge(integer):
+    """A charge of -1 for its units, unbounded below, would prove 9, the cost of a bad answer, and not 0."""
+    model = NonNegativeInference(Tree([[0]]), [0, 9], weights=[0, 1], integer=integer)
+    assert model.certificate([9, 9]).optimal
+    proof = model.certificate([6, 6], {"prices": [-1, 0]})
+    assert (proof.objective, proof.bound, proof.optimal) == (9, 0, False)
