@@ -114,5 +114,16 @@ def test_broken_constraints_are_named():
         SparsestChebyshev([1], -1)
 
 
+@pytest.mark.parametrize(
+    ("lower", "upper"),
+    [([1, 2], [0]), ([1, 1], [0]), ([0, 1], [0]), ([2], []), ([2], [-1]), ([3], [0]), ([2], [1, 3])],
+)
+def test_sets_that_contradict_nothing_prove_nothing(lower, upper):
+    """All three counts of a chain are 10: nodes within each other, named twice or missing are no contradiction."""
+    model = TreeChebyshev(Tree([[0], [0]]), [0, 10, 10], 10)
+    witness = {"node": 0, "lower": np.array(lower), "upper": np.array(upper, np.int64)}
+    assert model.certificate([10, 10, 10], witness).bound == 0
+
+
 def test_the_least_distance_of_a_huge_total():
     assert SparsestChebyshev([0], 2**62 - 5).distance == 2**62 - 5

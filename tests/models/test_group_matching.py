@@ -279,3 +279,13 @@ def test_nothing_at_all():
         solution = solve(model)
         assert (solution.status, solution.objective, solution.x.size) == ("optimal", 0, 0)
         assert model.certificate(np.zeros(model.shape)).optimal
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_potentials_that_fall_too_fast_prove_nothing(sign):
+    """Nor those that rise too fast: each would prove 2, the cost of matching the sizes crosswise."""
+    model = GroupMatching(([0, 1], [1, 1]), [([0, 1], [1, 1])])
+    for parent, child in (([1, 1], [0, 0]), ([5, 9], [4, 8]), ([9, 5], [8, 4])):
+        given = {"parent_potential": [sign * v for v in parent], "child_potential": [sign * v for v in child]}
+        proof = model.certificate([[0, 1], [1, 0]], given)
+        assert (proof.objective, proof.bound, proof.optimal) == (2, 0, False)

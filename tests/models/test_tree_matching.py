@@ -350,3 +350,14 @@ def test_nothing_to_match():
     assert model.points.tolist() == [0]
     assert solve(model).x.tolist() == [[0]] * 4
     assert solve(model).status == "optimal"
+
+
+@pytest.mark.parametrize("side", [1, -1])
+def test_prices_beyond_a_step_count_as_the_step(side):
+    """The price -3 of a step of 2 would prove 6, the cost of one group of each size, in place of 4."""
+    all_small, all_large = ([0], [2]), ([2], [2])
+    one, other = (all_small, all_large) if side == 1 else (all_large, all_small)
+    model = TreeMatching(Tree([[0], [0]]), [one, other, other])
+    prices = {"prices": side * np.array([[-3], [2], [2]])}
+    proof = model.certificate([[1, 2]] * 3, prices)
+    assert (proof.objective, proof.bound, proof.optimal) == (6, 4, False)
