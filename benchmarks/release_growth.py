@@ -68,7 +68,16 @@ def measure(regions: int, levels: int) -> tuple[Spent, Spent]:
         source, out = Path(folder) / "people.parquet", Path(folder) / "released"
         table(regions, levels).to_parquet(source)
         columns = ",".join(f"l{level}" for level in range(levels))
-        options = ["--levels", columns, "--group", "home", "--max-size", str(MAX_SIZE)]
+        options = [
+            "--levels",
+            columns,
+            "--group",
+            "home",
+            "--max-size",
+            str(MAX_SIZE),
+            "--regions-from-data",
+            "--groups-from-data",
+        ]
         kept = ["--epsilon", str(EPSILON), "--out", str(out)]
         released = run("release", "group-size", str(source), *options, *kept)
         return released, run("check", str(out), "--limit", "16")

@@ -36,7 +36,8 @@ RELEASES = {
 }
 """Folders and titles of the releases."""
 
-TIMETABLE = "airports of the year's public timetable"
+TIMETABLE = "a public list: the airports of the year's timetable"
+AIRCRAFT = "a public list: the aircraft on the year's timetable, and the airports that they fly to"
 SAMPLE = 4
 """How many of the many small models every backend solves again."""
 
@@ -58,9 +59,10 @@ class Demo:
 def read() -> tuple[GroupSizes, Flows]:
     """The flights as counts of groups by size, and as flows from origin to destination.
 
-    The hierarchy is nation → time zone → airport. Destinations are those of the year's public timetable;
-    origins are New York's three airports. Airports that are not in the airports' table, and missing aircraft,
-    are called "unknown".
+    The hierarchy is nation → time zone → airport. The year's timetable is taken as a public list of
+    destinations, of origins (New York's three airports), and of the aircraft that fly to each destination;
+    it is read from the same flights, which are public. Airports that are not in the airports' table, and
+    missing aircraft, are called "unknown".
     """
     import pandas as pd
 
@@ -85,9 +87,7 @@ def read() -> tuple[GroupSizes, Flows]:
 def run(noise: Noise | None = None, time_limit: float = SECONDS) -> Demo:
     """Make both releases, verify them with every installed backend, and measure the errors."""
     true_sizes, true_flows = read()
-    sizes = m_c_dp(true_sizes, EPSILON, noise).taking_as_public(
-        regions=TIMETABLE, which_groups="aircraft and airports of the public timetable"
-    )
+    sizes = m_c_dp(true_sizes, EPSILON, noise).taking_as_public(regions=TIMETABLE, which_groups=AIRCRAFT)
     flows = inf_tda(true_flows, EPSILON, DELTA, noise).taking_as_public(regions=TIMETABLE)
     checks = [verify(release, time_limit=time_limit, sample=SAMPLE) for release in (sizes, flows)]
     found = Verification(
@@ -123,6 +123,10 @@ def page(demo: Demo) -> str:
     """The report as an HTML page."""
     drawn, panels = plots.figure(11, 3.2, panels=2)
     _draw_errors(demo, *panels)
+    public = report.Section(
+        "What is taken as public",
+        [f"Regions: {TIMETABLE}. Groups: {AIRCRAFT}. Other counts of flights are protected."],
+    )
     errors = report.Section(
         "Error by level",
         ["True counts are public here, so the errors can be shown; a report on private data has none."],
@@ -132,6 +136,7 @@ def page(demo: Demo) -> str:
     manifests = [release.manifest() for release in (demo.sizes, demo.flows)]
     warnings = [text for manifest in manifests if (text := manifest["warning"])]
     sections = [
+        public,
         verification.verification_section(demo.found),
         errors,
         *(report.budget_section(manifest) for manifest in manifests),

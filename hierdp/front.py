@@ -61,7 +61,8 @@ def release(
     --------
     >>> import pandas as pd
     >>> homes = pd.DataFrame({"state": ["A", "A", "A", "B"], "home": [1, 1, 2, 3]})
-    >>> result = release(homes, "group-size", epsilon=1, levels=["state"], group=["home"], max_size=3)
+    >>> result = release(homes, "group-size", epsilon=1, groups=homes.drop_duplicates(), levels=["state"],
+    ...                  group=["home"], max_size=3)
     >>> result
     Release(M_c^dp: 12 rows, ε = 1, 4 of 4 steps proved optimal)
     >>> result.table.columns.tolist(), len(result.table), int(result.table.groups[:4].sum())

@@ -83,7 +83,8 @@ def check(
     >>> import tempfile, pandas as pd
     >>> from hierdp import release
     >>> homes = pd.DataFrame({"state": ["A", "A", "A", "B"], "home": [1, 1, 2, 3]})
-    >>> made = release(homes, "group-size", epsilon=1, levels=["state"], group=["home"], max_size=3)
+    >>> made = release(homes, "group-size", epsilon=1, groups=homes.drop_duplicates(), levels=["state"],
+    ...                group=["home"], max_size=3)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     found = check(made.write(f"{folder}/out"))
     >>> [line.check for line in found if line.verdict != "holds"]

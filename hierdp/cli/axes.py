@@ -27,8 +27,9 @@ def bin_flags() -> list[click.Option]:
                      help="Equal bins of days from FROM to TO, which is excluded: "
                           "day=2013-01-01:2014-01-01. Default: one bin per day."),
         click.Option(["--names"], multiple=True, metavar="COLUMNS",
-                     help="One bin per name, in the order of a hierarchy. Give its columns from coarse to "
-                          "fine, state,county; with --regions, the table's column of the finest region."),
+                     help="One bin per name, in the order of a hierarchy. With --regions, give the table's "
+                          "column of the finest region; with --regions-from-data, the columns from coarse "
+                          "to fine: state,county."),
         *region_flags(),
     ]  # fmt: skip
 
@@ -37,9 +38,9 @@ def axis_flags() -> list[click.Option]:
     """The hierarchies along which rows are counted."""
     return [
         click.Option(["--axis", "axes"], multiple=True, required=True, metavar="NAME=COLUMNS",
-                     help="An axis and its columns from coarse to fine, origin=o_state,o_county; with "
-                          "--regions or --prefixes its one column of the finest region. Repeat it for each "
-                          "axis."),
+                     help="An axis and its columns. With --regions or --prefixes, its one column of the "
+                          "finest region: origin=o_county; with --regions-from-data, from coarse to fine: "
+                          "origin=o_state,o_county. Repeat it for each axis."),
         *region_flags(),
     ]  # fmt: skip
 

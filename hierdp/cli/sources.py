@@ -60,7 +60,8 @@ def region_flags() -> list[click.Option]:
 
     return [
         click.Option(["--regions"], metavar="TABLE",
-                     help=f"{ALL_REGIONS} One of the next three flags says how to read TABLE."),
+                     help=f"{ALL_REGIONS} One of the next three flags says how to read TABLE. Without a "
+                          "list, give --regions-from-data."),
         click.Option(["--region-levels"], metavar="COLUMNS",
                      help="With --regions: a column for each level, from coarse to fine, such as "
                           "state,county."),

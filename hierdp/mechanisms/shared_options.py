@@ -9,7 +9,7 @@ from hierdp.counts.hierarchy import Hierarchy
 from hierdp.mechanisms.option import Option
 from hierdp.tables.binning import AxisOf
 
-ALL_REGIONS = "All regions there are. Without it, those seen in the data are, which makes them public."
+ALL_REGIONS = "Public list of all regions there are, whether or not they occur in the data."
 
 # Where a table with one hierarchy has what.
 
@@ -21,9 +21,15 @@ Groups = Annotated[
     Any,
     Option(
         "Table of all groups, a row each, with the columns of `group` and of the regions, which the table "
-        "itself then need not have. Public. Groups without a row in the table have size 0. Without `groups`, "
-        "which groups are in the table becomes public.",
+        "itself then need not have. Public. Groups without a row in the table have size 0.",
         "TABLE",
+    ),
+]
+GroupsFromData = Annotated[
+    bool,
+    Option(
+        "In place of `groups`: there are the groups that occur in the data. Their number is then published "
+        "exactly, whatever ε is, so the only person of a group is not protected. The release warns of it."
     ),
 ]
 Entities = Annotated[
@@ -35,6 +41,14 @@ Levels = Annotated[
     Option("The table's columns of regions, from coarse to fine: state,county.", "COLUMNS", form="columns"),
 ]
 Regions = Annotated[Hierarchy | None, Option(ALL_REGIONS, form="regions")]
+RegionsFromData = Annotated[
+    bool,
+    Option(
+        "In place of a public list of regions: there are the regions that occur in the data. Which they are "
+        "is then published exactly, whatever ε is, so the only person of a region is not protected. The "
+        "release warns of it."
+    ),
+]
 Region = Annotated[
     str | None,
     Option(

@@ -225,11 +225,11 @@ class Account:
     >>> homes = pd.DataFrame({"state": ["A", "A", "A", "B"], "home": [1, 1, 2, 3]})
     >>> folder = tempfile.TemporaryDirectory()
     >>> account = open_account(f"{folder.name}/homes.account", data="homes", epsilon=1)
-    >>> about = {"levels": ["state"], "group": ["home"], "max_size": 3, "account": account}
-    >>> made = release(homes, "group-size", epsilon=0.75, **about)
+    >>> about = {"levels": ["state"], "group": ["home"], "groups": homes.drop_duplicates(), "max_size": 3}
+    >>> made = release(homes, "group-size", epsilon=0.75, account=account, **about)
     >>> account.statement().left_epsilon
     0.25
-    >>> release(homes, "group-size", epsilon=0.5, **about)
+    >>> release(homes, "group-size", epsilon=0.5, account=account, **about)
     Traceback (most recent call last):
     hierdp.errors.InputError: ... has ε = 0.25 left, and this release costs ε = 0.5: nothing is released
     >>> folder.cleanup()

@@ -1,4 +1,4 @@
-"""Warnings about a release whose numbers promise little, made from what is public of it."""
+"""Warnings about a release that promises little, or publishes something exactly; made from public facts."""
 
 from __future__ import annotations
 
@@ -9,6 +9,18 @@ from hierdp.privacy.budget import Ledger
 
 if TYPE_CHECKING:
     from pandas import DataFrame
+
+FROM_DATA = {
+    "regions_from_data": (
+        "the regions are those that occur in the data, not a public list: that a region is in the release "
+        "reveals that somebody is there, whatever ε is"
+    ),
+    "groups_from_data": (
+        "the groups are those that occur in the data, not a public list: their number is exact, and changes "
+        "by one with the only person of a group, whatever ε is"
+    ),
+}
+"""The warnings about what is published as it is in the data, by the setting that says so."""
 
 LARGE = 20.0
 """An ε beyond which a guarantee says next to nothing: e²⁰ is half a billion."""
@@ -25,7 +37,8 @@ def cautions(table: DataFrame, ledger: Ledger, settings: Mapping[str, Any]) -> l
     settings : mapping
         The mechanism's public parameters.
     """
-    return [*_of_epsilon(ledger), *_of_delta(table, ledger, settings), *_of_trips(settings)]
+    of_data = [words for name, words in FROM_DATA.items() if settings.get(name)]
+    return [*of_data, *_of_epsilon(ledger), *_of_delta(table, ledger, settings), *_of_trips(settings)]
 
 
 def _of_epsilon(ledger: Ledger) -> list[str]:

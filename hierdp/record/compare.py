@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hierdp.record.cautions import FROM_DATA
 from hierdp.record.replay import Differs
 
 if TYPE_CHECKING:
@@ -55,12 +56,16 @@ def _number(column: Series[Any]) -> bool:
 def compare_settings(settings: Mapping[str, Any], again: Mapping[str, Any]) -> None:
     """Check that the settings are those that a release of this kind writes.
 
+    What was taken from the data does not follow from the rest of a release: only warnings follow from it.
+
     Raises
     ------
     Differs
         Naming the first that is not.
     """
-    for name in sorted(set(settings) | set(again)):
+    if any(settings.get(name, True) is not True for name in FROM_DATA):
+        raise Differs(f"a setting of {', '.join(FROM_DATA)} is not true: a release has it so, or not at all")
+    for name in sorted((set(settings) | set(again)) - set(FROM_DATA)):
         if name not in again:
             raise Differs(f"the manifest has a setting {name!r} that no such release has")
         if name not in settings or settings[name] != again[name]:

@@ -124,12 +124,18 @@ def settings_section(manifest: Mapping[str, Any]) -> Section:
     import pandas as pd
 
     made = ", ".join(f"{name} {version}" for name, version in manifest["versions"].items())
-    rows = list(_in_words(manifest["settings"]))
+    rows, but_for = list(_in_words(manifest["settings"])), _but_for(manifest["settings"])
     texts = [
-        "All of it is public, and taken as chosen without looking at the data.",
+        f"All of it is public, and taken as chosen without looking at the data{but_for}.",
         f"Made {manifest['created'].replace('T', ' ').removesuffix('+00:00')} UTC by {made}.",
     ]
     return Section("Settings", texts, frames=[pd.DataFrame(rows, columns=["setting", "value"])])
+
+
+def _but_for(settings: Mapping[str, Any]) -> str:
+    """The end of a sentence: what was taken from the data."""
+    from_data = [name.removesuffix("_from_data") for name in settings if name.endswith("_from_data")]
+    return f", but for the {' and '.join(from_data)}, which are those in the data" if from_data else ""
 
 
 def _factor(epsilon: float) -> str:

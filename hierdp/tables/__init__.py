@@ -9,7 +9,7 @@ from hierdp.counts.group_sizes import GroupSizes
 from hierdp.tables.axes import Axis, AxisLike, Prefixes
 from hierdp.tables.cells import Flows, flows
 from hierdp.tables.databases import Database
-from hierdp.tables.regions import groups_from, read_parents, read_regions, regions_from
+from hierdp.tables.regions import read_parents, read_regions
 from hierdp.tables.sizes import counted_groups, group_sizes
 from hierdp.tables.sources import read
 
@@ -23,9 +23,7 @@ __all__ = [
     "counted_groups",
     "flows",
     "group_sizes",
-    "groups_from",
     "read",
     "read_parents",
     "read_regions",
-    "regions_from",
 ]

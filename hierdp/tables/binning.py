@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hierdp.counts.axes import MOST_BINS, Axis, Dates, Names, Numbers, tree_order
+from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError
 from hierdp.tables import Axis as Regions
 from hierdp.tables import AxisLike, read
@@ -87,6 +88,11 @@ def checked_axes(axes: Sequence[AxisOf]) -> tuple[Numbers | Dates | tuple[str, A
             raise InputError(f"axis {i} is {_kind(axis)}; give an axis such as {how}")
         made.append((axis[0], Regions.of(axis[1])) if isinstance(axis, tuple) else axis)
     return tuple(made)
+
+
+def named_regions(axes: Sequence[AxisOf]) -> dict[str, Hierarchy | None]:
+    """The axes of names among those that `checked_axes` gives; of each its regions, None if not given."""
+    return {axis[0]: Regions.of(axis[1]).hierarchy for axis in axes if isinstance(axis, tuple)}
 
 
 def _kind(value: Any) -> str:

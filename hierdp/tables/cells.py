@@ -51,6 +51,27 @@ class Flows:
         return int(self.counts.sum())
 
 
+def axes_by_name(axes: Mapping[str, AxisLike]) -> dict[str, Axis]:
+    """The axes for `flows`.
+
+    Raises
+    ------
+    InputError
+        If they are not axes by name.
+    """
+    if not isinstance(axes, Mapping):
+        raise InputError(
+            f"axes is of type {type(axes).__name__}; give the columns of each by its name, such as "
+            "{'origin': ['state', 'county']}"
+        )
+    for name in axes:
+        if not isinstance(name, str):
+            raise InputError(f"an axis is named by a text, not by {name!r}")
+    if not axes:
+        raise InputError("no axes: name at least one, such as origin and destination")
+    return {name: Axis.of(value) for name, value in axes.items()}
+
+
 def flows(
     source: Any,
     *,
@@ -92,17 +113,7 @@ def flows(
     >>> table.cells.tolist(), table.counts.tolist(), table.total
     ([[0, 0], [1, 0]], [5, 1], 6)
     """
-    if not isinstance(axes, Mapping):
-        raise InputError(
-            f"axes is of type {type(axes).__name__}; give the columns of each by its name, such as "
-            "{'origin': ['state', 'county']}"
-        )
-    for name in axes:
-        if not isinstance(name, str):
-            raise InputError(f"an axis is named by a text, not by {name!r}")
-    each = [Axis.of(value) for value in axes.values()]
-    if not each:
-        raise InputError("no axes: name at least one, such as origin and destination")
+    each = list(axes_by_name(axes).values())
     table = read(source)
     number, faults = whole_of(table, count)
     for axis in each:

@@ -102,19 +102,6 @@ def read_parents(
     return _tree(rows["c0"], rows["c1"], rows.get("c2"), root, root_level)
 
 
-def regions_from(*given: Hierarchy | None) -> str:
-    """For a manifest: whether the regions were given or come from the data."""
-    given_all = all(regions is not None for regions in given)
-    return "from a table of regions" if given_all else "as seen in the data, which makes them public"
-
-
-def groups_from(given: Any, public: bool = True) -> str:
-    """For a manifest: whether the groups were given or come from the data."""
-    if given is not None:
-        return "from a table of groups"
-    return "those with a row in the data" + (", which makes them public" if public else "")
-
-
 def _tree(
     child: list[str], parent: list[str | None], level: list[str] | None, root: str, root_level: str
 ) -> Hierarchy:

@@ -4,10 +4,11 @@ import sys
 
 TABLE = "town,home,n\n" + "".join(f"town{i % 5},{i},{i % 7}\n" for i in range(40))
 
+SEEN = "--regions-from-data --groups-from-data"
 MECHANISMS = {
-    "group-size": "--levels town --group home --max-size 5 --epsilon 1",
-    "count-of-counts": "--levels town --group home --epsilon 1 --max-size 9",
-    "top-down": "--axis place=town --count n --epsilon 1 --delta 1e-8",
+    "group-size": f"--levels town --group home --max-size 5 --epsilon 1 {SEEN}",
+    "count-of-counts": f"--levels town --group home --epsilon 1 --max-size 9 {SEEN}",
+    "top-down": "--axis place=town --count n --epsilon 1 --delta 1e-8 --regions-from-data",
     "range-query": "--numbers n=0:8 --epsilon 1",
     "clustering": "--numbers n=0:8 --epsilon 1",
 }

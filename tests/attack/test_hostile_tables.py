@@ -45,7 +45,8 @@ def test_sixty_levels():
     levels = [f"level{i}" for i in range(60)]
     Path("in.csv").write_text(",".join([*levels, "home"]) + "\n" + ",".join(["a"] * 60 + ["1"]) + "\n")
     done = run(
-        ["release", "group-size", "in.csv", "--levels", ",".join(levels), "--group", "home",
+        ["release", "group-size", "in.csv", "--levels", ",".join(levels),
+         "--regions-from-data", "--groups-from-data", "--group", "home",
          "--max-size", "3", "--epsilon", "1", "--simulate", "1", "--out", "out"]
     )  # fmt: skip
     assert done.exit_code == 0, done.output

@@ -47,12 +47,13 @@ def table():
     return "in.parquet"
 
 
+SEEN = ["--regions-from-data", "--groups-from-data"]
 RELEASES = {
-    "group-size": ["--levels", EVIL, "--group", "home", "--max-size", "3"],
-    "count-of-counts": ["--levels", EVIL, "--group", "home", "--max-size", "3"],
-    "top-down": ["--axis", f"{EVIL}={EVIL}", "--count", "n", "--delta", "1e-8"],
-    "range-query": ["--names", EVIL],
-    "clustering": ["--names", EVIL],
+    "group-size": ["--levels", EVIL, "--group", "home", "--max-size", "3", *SEEN],
+    "count-of-counts": ["--levels", EVIL, "--group", "home", "--max-size", "3", *SEEN],
+    "top-down": ["--axis", f"{EVIL}={EVIL}", "--count", "n", "--delta", "1e-8", "--regions-from-data"],
+    "range-query": ["--names", EVIL, "--regions-from-data"],
+    "clustering": ["--names", EVIL, "--regions-from-data"],
 }
 
 
@@ -93,7 +94,7 @@ def test_in_arguments(command):
 def test_on_a_terminal(table):
     """Where Rich draws colours of its own, and nothing else."""
     out = f"out{EVIL}".replace("/", "")
-    chosen = ["--names", EVIL, "--epsilon", "1", "--simulate", "1", "--out", out]
+    chosen = ["--names", EVIL, "--regions-from-data", "--epsilon", "1", "--simulate", "1", "--out", out]
     for command in (
         ["release", "range-query", table, *chosen],
         ["check", out],

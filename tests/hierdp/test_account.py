@@ -34,9 +34,10 @@ from hierdp.privacy.loss import PERSON, ROW, Loss
 from hierdp.privacy.noise import ExactNoise
 
 HOMES = pd.DataFrame({"state": ["A", "A", "A", "B"], "home": [1, 1, 2, 3]})
-SIZES = {"levels": ["state"], "group": ["home"], "max_size": 3}
+SIZES = {"levels": ["state"], "group": ["home"], "max_size": 3, "regions_from_data": True,
+    "groups_from_data": True}  # fmt: skip
 TRIPS = pd.DataFrame({"o": ["a", "b", "a"], "d": ["a", "a", "b"]})
-AXES = {"axes": {"o": ["o"], "d": ["d"]}}
+AXES = {"axes": {"o": ["o"], "d": ["d"]}, "regions_from_data": True}
 
 
 @pytest.fixture
@@ -771,7 +772,8 @@ def test_the_help_names_both_ways():
 
 def released(folder, *options):
     HOMES.to_csv(folder / "homes.csv", index=False)
-    table = "release", "group-size", folder / "homes.csv", "--levels", "state", "--group", "home"
+    table = ("release", "group-size", folder / "homes.csv", "--levels", "state", "--group", "home",
+        "--regions-from-data", "--groups-from-data")  # fmt: skip
     return run(*table, "--max-size", 3, "--out", folder / "out", *options)
 
 

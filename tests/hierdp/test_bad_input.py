@@ -226,13 +226,17 @@ def with_(column, row, value):
     return ROWS.assign(**{column: pd.Series(values, dtype=object)})
 
 
+SEEN = {"regions_from_data": True, "groups_from_data": True}
+
+
 def of_sizes(rows=ROWS, **options):
-    given = {"epsilon": 1, "levels": ["s"], "group": ["g"], "max_size": 5} | options
+    given = {"epsilon": 1, "levels": ["s"], "group": ["g"], "max_size": 5, **SEEN} | options
     return release(rows, "group-size", noise=SimulatedNoise(1), **given)
 
 
 def of_trips(rows=ROWS, **options):
-    given = {"epsilon": 1, "delta": 1e-8, "axes": {"at": ["s"]}, "count": "n"} | options
+    given = {"epsilon": 1, "delta": 1e-8, "axes": {"at": ["s"]}, "count": "n"}
+    given |= {"regions_from_data": True} | options
     return release(rows, "top-down", noise=SimulatedNoise(1), **given)
 
 

@@ -5,12 +5,13 @@ import json
 import pandas as pd
 import pytest
 
-from hierdp import SimulatedNoise, release
+from hierdp import Hierarchy, SimulatedNoise, release
 from hierdp.check import FAILS, check
 from hierdp.execution import seal
 
 TRIPS = pd.DataFrame({"o": ["a", "b", "a", "a", "b"] * 5, "d": ["a", "a", "b", "b", "a"] * 5})
-OPTIONS = {"epsilon": 1.0, "delta": 1e-6, "axes": {"o": ["o"], "d": ["d"]}}
+PLACES = Hierarchy.from_columns({"place": ["a", "b"]}, ["place"])
+OPTIONS = {"epsilon": 1.0, "delta": 1e-6, "axes": {"o": (PLACES, "o"), "d": (PLACES, "d")}}
 
 
 def made(**options):

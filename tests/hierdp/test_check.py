@@ -39,8 +39,8 @@ PEOPLE = pd.DataFrame(
         "g": [f"{i % 11:02}" for i in range(42)],
     }
 )
-SIZES = {"levels": ["s", "c"], "group": ["c", "g"]}
-FLOWS = {"axes": {"o": ["s", "c"], "d": ["c"]}}
+SIZES = {"levels": ["s", "c"], "group": ["c", "g"], "regions_from_data": True, "groups_from_data": True}
+FLOWS = {"axes": {"o": ["s", "c"], "d": ["c"]}, "regions_from_data": True}
 
 
 def released(mechanism, folder, noise=None, **options):
@@ -71,14 +71,15 @@ def trips(tmp_path_factory):
 
 # --- as they were written --------------------------------------------------------------------------------
 
+HIDDEN = {"groups_from_data": False}
 GROUP_OPTIONS = [
     *({"method": name} for name in ("Hc", "Hc2", "Hg", "Hg1", "naive", "Hc x Hg x Hc")),
     *({"method": f"bottom-up {name}"} for name in ("Hc", "Hg", "naive")),
     *({"merge": name} for name in MERGES),
-    *({"merge": name, "group_budget": 0.3} for name in MERGES),
-    {"method": "bottom-up", "group_budget": 0.5, "size_budget": 0.2},
+    *({"merge": name, **HIDDEN, "group_budget": 0.3} for name in MERGES),
+    {"method": "bottom-up", **HIDDEN, "group_budget": 0.5, "size_budget": 0.2},
     {"method": "Hg", "size_budget": 0.1, "shares": [1, 2, 3]},
-    {"method": "Hc", "group_budget": 0.1, "smallest": 1},
+    {"method": "Hc", **HIDDEN, "group_budget": 0.1, "smallest": 1},
 ]
 ALL = [
     *(("group-size", {**SIZES, "max_size": 3, "method": name}) for name in SIZE_METHODS if name != "M_dp^OP"),
@@ -89,18 +90,24 @@ ALL = [
         for options in GROUP_OPTIONS
     ),
     *(
-        ("range-query", {"axes": [("c", ["c"])], "method": name})
+        ("range-query", {"axes": [("c", ["c"])], "regions_from_data": True, "method": name})
         for name in RANGE_METHODS
         if "tree" not in name
     ),
     *(
-        ("range-query", {"axes": [("c", ["s", "c"])], "method": "H_tree^c", "repair": name})
+        (
+            "range-query",
+            {"axes": [("c", ["s", "c"])], "regions_from_data": True, "method": "H_tree^c", "repair": name},
+        )
         for name in REPAIRS
     ),
-    ("range-query", {"axes": [("c", ["s", "c"])], "method": "H_tree"}),
-    ("range-query", {"axes": [("s", ["s"]), ("c", ["c"])], "method": "Quadtree"}),
-    ("range-query", {"axes": [("s", ["s"]), ("c", ["c"])], "method": "Wavelet"}),
-    *(("clustering", {"axes": [("s", ["s"]), ("c", ["c"])], "method": name}) for name in CLUSTER_METHODS),
+    ("range-query", {"axes": [("c", ["s", "c"])], "regions_from_data": True, "method": "H_tree"}),
+    ("range-query", {"axes": [("s", ["s"]), ("c", ["c"])], "regions_from_data": True, "method": "Quadtree"}),
+    ("range-query", {"axes": [("s", ["s"]), ("c", ["c"])], "regions_from_data": True, "method": "Wavelet"}),
+    *(
+        ("clustering", {"axes": [("s", ["s"]), ("c", ["c"])], "regions_from_data": True, "method": name})
+        for name in CLUSTER_METHODS
+    ),
 ]
 
 
@@ -144,7 +151,8 @@ def test_without_proofs(tmp_path):
 @pytest.mark.parametrize("merge", MERGES)
 def test_steps_too_large_to_keep(tmp_path, monkeypatch, merge, most):
     monkeypatch.setattr(Steps, "MOST", most)
-    made = release(PEOPLE, "count-of-counts", epsilon=1, **SIZES, max_size=9, group_budget=0.3, merge=merge)
+    made = release(PEOPLE, "count-of-counts", epsilon=1, **SIZES, max_size=9,
+        groups_from_data=False, group_budget=0.3, merge=merge)  # fmt: skip
     found = [(line.check, line.verdict) for line in check(made.write(tmp_path / "out", report=False))]
     assert FAILS not in dict(found).values()
     assert ("certificates", OPEN) in found
@@ -569,7 +577,8 @@ def run(*arguments):
 def test_the_command(sizes, tmp_path):
     table = tmp_path / "in.csv"
     PEOPLE.to_csv(table, index=False)
-    options = ["--levels", "s,c", "--group", "c", "--group", "g", "--max-size", "3", "--epsilon", "1"]
+    options = ["--levels", "s,c", "--group", "c", "--group", "g", "--max-size", "3", "--epsilon",
+        "1", "--regions-from-data", "--groups-from-data"]  # fmt: skip
     made = run("release", "group-size", table, *options, "--out", tmp_path / "out")
     assert made.exit_code == 0, made.output
     fingerprint = made.output.split("Fingerprint: ")[1].split()[0]
@@ -589,7 +598,8 @@ def test_the_command(sizes, tmp_path):
 def test_the_command_without_proofs(tmp_path):
     table = tmp_path / "in.csv"
     PEOPLE.to_csv(table, index=False)
-    options = ["--levels", "s,c", "--group", "c", "--max-size", "3", "--epsilon", "1", "--no-proofs"]
+    options = ["--levels", "s,c", "--group", "c", "--max-size", "3", "--epsilon", "1",
+        "--no-proofs", "--regions-from-data", "--groups-from-data"]  # fmt: skip
     assert run("release", "group-size", table, *options, "--out", tmp_path / "out").exit_code == 0
     found = run("check", tmp_path / "out")
     assert found.exit_code == 0
@@ -601,7 +611,7 @@ class Elsewhere(Chebyshev):
 
 
 def test_a_step_with_a_model_from_elsewhere_is_not_checked(tmp_path):
-    made = release(PEOPLE, "clustering", epsilon=1, axes=[("s", ["s"])])
+    made = release(PEOPLE, "clustering", epsilon=1, axes=[("s", ["s"])], regions_from_data=True)
     model = Elsewhere([5, 3, -2], total=4)
     step = Step("theirs", model, solve(model, "highs"))
     replace(made, mechanism="theirs", steps=(step,)).write(tmp_path / "out")

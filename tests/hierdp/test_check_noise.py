@@ -141,9 +141,11 @@ PEOPLE = pd.DataFrame(
 )
 PEOPLE["c"] = PEOPLE.s + RNG.choice(list("abcdef"), 2000)
 PEOPLE["t"] = PEOPLE.c + (PEOPLE.x % 4).astype(str)
-SIZES = {"levels": ["s", "c"], "group": ["c", "g"], "max_size": 40}
-MANY = {"levels": ["s", "c", "t"], "group": ["t", "g"], "max_size": 5}
-TRIPS = {"axes": {"o": ["s", "c"], "d": ["s", "c"]}, "delta": 1e-6}
+SIZES = {"levels": ["s", "c"], "group": ["c", "g"], "max_size": 40, "regions_from_data": True,
+    "groups_from_data": True}  # fmt: skip
+MANY = {"levels": ["s", "c", "t"], "group": ["t", "g"], "max_size": 5, "regions_from_data": True,
+    "groups_from_data": True}  # fmt: skip
+TRIPS = {"axes": {"o": ["s", "c"], "d": ["s", "c"]}, "delta": 1e-6, "regions_from_data": True}
 KINDS = {
     "M_c^dp": ("group-size", SIZES),
     "M_H^dp": ("group-size", {**SIZES, "method": "M_H^dp"}),
@@ -210,7 +212,7 @@ class Quieter(SimulatedNoise):
     [
         ("range-query", {"axes": [Numbers("x", 0, 128)], "branching": 2}),
         ("range-query", {"axes": [Numbers("x", 0, 128)], "branching": 2, "method": "H_b"}),
-        ("count-of-counts", {**MANY, "group_budget": 0.5}),
+        ("count-of-counts", {**MANY, "groups_from_data": False, "group_budget": 0.5}),
         ("clustering", {"axes": [Numbers("x", 0, 128)], "method": "GS", "width": 1}),
     ],
     ids=["H_b^c", "H_b", "numbers of groups", "GS"],

@@ -44,8 +44,9 @@ from solvers import Solution
 
 PEOPLE = pd.DataFrame({"s": list("aabb") * 3, "c": ["a1", "a2", "b1", "b2"] * 3, "g": list("kkllmm") * 2})
 PEOPLE["who"] = np.arange(12) // 2
-SIZES = {"levels": ["s", "c"], "group": ["c", "g"], "max_size": 3}
-TRIPS = {"axes": {"o": ["s", "c"], "d": ["c"]}}
+SEEN = {"regions_from_data": True}
+SIZES = {"levels": ["s", "c"], "group": ["c", "g"], "max_size": 3, **SEEN, "groups_from_data": True}
+TRIPS = {"axes": {"o": ["s", "c"], "d": ["c"]}, **SEEN}
 KINDS = {
     "sizes": ("group-size", SIZES),
     "persons": ("group-size", {**SIZES, "person": "who", "rows_per_person": 2}),
@@ -55,8 +56,8 @@ KINDS = {
         {**TRIPS, "delta": 1e-6, "bounded": False, "person": "who", "rows_per_person": 2},
     ),
     "kept": ("top-down", {**TRIPS, "delta": 1e-3, "method": "SH"}),
-    "bins": ("clustering", {"axes": [("c", ["c"])], "method": "PHP"}),
-    "ranges": ("range-query", {"axes": [("c", ["s", "c"])], "method": "H_tree^c"}),
+    "bins": ("clustering", {"axes": [("c", ["c"])], **SEEN, "method": "PHP"}),
+    "ranges": ("range-query", {"axes": [("c", ["s", "c"])], **SEEN, "method": "H_tree^c"}),
 }
 
 
@@ -288,7 +289,7 @@ def test_every_file_is_sealed_and_no_other_is_there(made, tmp_path):
 
 def test_a_simulated_release_has_its_file_and_no_other_has(made, tmp_path):
     read, folder = made("sizes")
-    assert list(_check_cautions(folder, read.table, read.manifest)) == []
+    assert [line.verdict for line in _check_cautions(folder, read.table, read.manifest)] == [HOLDS]
     (line,) = _check_cautions(tmp_path, read.table, read.manifest)
     assert line.verdict == FAILS
     (line,) = _check_cautions(folder, read.table, {**read.manifest, "warning": None})

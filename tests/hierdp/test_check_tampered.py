@@ -16,6 +16,7 @@ import pandas as pd
 import pytest
 from test_check import (
     FLOWS,
+    HIDDEN,
     PEOPLE,
     SIZES,
     as_it_was,
@@ -249,8 +250,8 @@ def test_a_step_that_unpacks_to_too_much_is_refused(made, monkeypatch):
 # --- the table and its steps, all files changed alike and the digests made to fit -------------------------
 
 TIE = "table from steps"
-BINS = {"axes": [("s", ["s"]), ("c", ["c"])]}
-TREE = {"axes": [("c", ["s", "c"])], "method": "H_tree^c", "repair": "whole"}
+BINS = {"axes": [("s", ["s"]), ("c", ["c"])], "regions_from_data": True}
+TREE = {"axes": [("c", ["s", "c"])], "regions_from_data": True, "method": "H_tree^c", "repair": "whole"}
 
 
 def cell(column, row, by=1):
@@ -316,7 +317,9 @@ TIED = {
     **{
         f"groups {method} {merge}, {what}": ("count-of-counts", {**SIZES, "max_size": 9, **options}, change)
         for method, merge in (("bottom-up", None), ("Hc", "weighted"), ("Hg", "plain"), ("Hc", "at once"))
-        for options in ({"method": method, "group_budget": 0.3, **({"merge": merge} if merge else {})},)
+        for options in (
+            {"method": method, **HIDDEN, "group_budget": 0.3, **({"merge": merge} if merge else {})},
+        )
         for what, change in (
             ("larger groups", in_table(larger_groups)),
             ("the numbers of groups", estimate(0)),
@@ -776,6 +779,7 @@ def test_another_version_is_reported(made, tmp_path):
 def test_a_release_without_any_group_holds(tmp_path, merge, seed):
     """Where numbers of groups are noisy, there may be none."""
     options = {"levels": ["s", "c"], "group": ["g"], "max_size": 3, "group_budget": 0.01, "merge": merge}
+    options["regions_from_data"] = True
     one = pd.DataFrame({"s": ["a"], "c": ["aa"], "g": ["b"]})
     for turn in range(40):
         noise = SimulatedNoise(100 * seed + turn)

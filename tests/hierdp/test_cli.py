@@ -48,11 +48,12 @@ FILES = {
     "people.xlsx": PEOPLE,
     "a file": "",
 }
-SIZES = "release group-size people.csv --levels state,county --group home --entities n --max-size 5"
+SEEN = "--regions-from-data --groups-from-data"
+SIZES = "release group-size people.csv --levels state,county --group home --entities n --max-size 5 " + SEEN
 SIZES += " --epsilon 1 --out out"
 TABLED = "release group-size people.csv --regions regions.csv --region-levels state,county --region county"
-TABLED += " --group home --entities n --max-size 5 --epsilon 1 --out out"
-FLOWS = "release top-down trips.csv --axis origin=o_state,o --axis to=d --count n"
+TABLED += " --groups-from-data --group home --entities n --max-size 5 --epsilon 1 --out out"
+FLOWS = "release top-down trips.csv --axis origin=o_state,o --axis to=d --count n --regions-from-data"
 FLOWS += " --epsilon 1 --delta 1e-8 --out out"
 
 
@@ -139,7 +140,8 @@ def test_release_group_size(kind, command):
 def test_release_top_down(kind, tabled):
     command = FLOWS
     if tabled:
-        command = command.replace("origin=o_state,o", "origin=o") + " --regions ends.csv --region-levels end"
+        command = command.replace("origin=o_state,o", "origin=o").replace("--regions-from-data", "")
+        command += " --regions ends.csv --region-levels end"
     if kind == "parquet":
         pd.read_csv("trips.csv").to_parquet("trips.parquet")
         command = command.replace("trips.csv", "trips.parquet")
@@ -171,7 +173,8 @@ def test_odd_names():
     rows = 'état;комуна;h\n"Île ""x""";<b>ü</b>;1\n日本;東京|1;2\n=cmd();\' OR 1;3\n007;0080;4\n'
     Path("odd.csv").write_text(rows, encoding="utf-8")
     done = run(
-        "release group-size odd.csv --levels état,комуна --group h --max-size 2 --epsilon 1e6 --out out"
+        "release group-size odd.csv --levels état,комуна --group h --max-size 2 --epsilon 1e6 --out out "
+        + SEEN
     )
     assert done.exit_code == 0, done.output
     table = pd.read_csv("out/released.csv", dtype=str, keep_default_na=False)

@@ -61,7 +61,7 @@ def test_two_dimensions_and_a_table_of_names():
     assert table["count"].tolist() == [2, 1, 0, 0, 1, 0]
     assert manifest["settings"]["eta"] == 0
     assert manifest["taken_as_public"]["regions"] == "from a table of regions"
-    run("release clustering people.csv --names town --epsilon 1 --out out --overwrite")
+    run("release clustering people.csv --names town --regions-from-data --epsilon 1 --out out --overwrite")
     assert results()[1]["taken_as_public"]["regions"] == "as seen in the data, which makes them public"
 
 

@@ -85,7 +85,8 @@ def test_boxes_and_names(people, tmp_path):
     assert [float(line.split(",")[-2]) for line in asked.output.splitlines()[1:]] == answers.estimate.tolist()
     out = tmp_path / "towns"
     made = run(
-        "release", "range-query", people, "--names", "state,town", "--epsilon", 20, "--out", out,
+        "release", "range-query", people, "--names", "state,town", "--regions-from-data",
+        "--epsilon", 20, "--out", out,
         "--method", "H_tree^c", "--share", 1, "--share", 2,
     )  # fmt: skip
     assert made.exit_code == 0, made.output
@@ -166,6 +167,7 @@ def test_a_box_must_name_its_axes(people, tmp_path):
         "age=0:100:5",
         "--names",
         "state",
+        "--regions-from-data",
         "--epsilon",
         1,
         "--out",

@@ -322,7 +322,7 @@ def test_a_release_from_postgres_holds_no_password(server, tmp_path, caplog, mon
     InPostgres(url).run(
         "CREATE TABLE IF NOT EXISTS states AS SELECT 'A' AS s UNION SELECT 'C' UNION SELECT 'B'"
     )
-    options = ["--group", "g", "--max-size", "3", "--epsilon", "1", "--region", "s"]
+    options = ["--group", "g", "--max-size", "3", "--epsilon", "1", "--region", "s", "--groups-from-data"]
     options += ["--regions", "states", "--region-levels", "s", "--out", str(tmp_path / "out")]
     done = CliRunner().invoke(main, ["release", "group-size", table, "--database", url, *options])
     assert done.exit_code == 0, done.output
@@ -338,18 +338,8 @@ def test_a_release_from_postgres_holds_no_password(server, tmp_path, caplog, mon
 
 def test_a_url_in_the_wrong_place(tmp_path):
     url = "postgresql://ann:secret@h/x?table=people"
-    common = [
-        "--levels",
-        "s",
-        "--group",
-        "g",
-        "--max-size",
-        "3",
-        "--epsilon",
-        "1",
-        "--out",
-        str(tmp_path / "o"),
-    ]
+    common = ["--levels", "s", "--regions-from-data", "--groups-from-data", "--group", "g",
+        "--max-size", "3", "--epsilon", "1", "--out", str(tmp_path / "o")]  # fmt: skip
     done = CliRunner().invoke(main, ["release", "group-size", url, *common])
     assert done.exit_code == 2
     assert "goes to --database" in done.output
@@ -369,18 +359,8 @@ def test_a_url_in_the_wrong_place(tmp_path):
     ],
 )
 def test_which_rows(tmp_path, arguments, message):
-    common = [
-        "--levels",
-        "s",
-        "--group",
-        "g",
-        "--max-size",
-        "3",
-        "--epsilon",
-        "1",
-        "--out",
-        str(tmp_path / "o"),
-    ]
+    common = ["--levels", "s", "--regions-from-data", "--groups-from-data", "--group", "g",
+        "--max-size", "3", "--epsilon", "1", "--out", str(tmp_path / "o")]  # fmt: skip
     done = CliRunner().invoke(main, ["release", "group-size", *arguments, *common])
     assert done.exit_code == 2
     assert message in " ".join(done.output.split())

@@ -1,5 +1,7 @@
 """The demo ends by checking its own releases."""
 
+import json
+
 import pytest
 from click.testing import CliRunner
 
@@ -21,12 +23,17 @@ def demo(monkeypatch, tmp_path):
     return lambda: CliRunner().invoke(main, ["demo", "--simulate", "1", "--out", str(tmp_path / "d")])
 
 
-def test_both_releases_hold_from_their_files_alone(demo):
+def test_both_releases_hold_from_their_files_alone(demo, tmp_path):
     done = demo()
     assert done.exit_code == 0, done.output
     assert max(map(len, done.output.splitlines())) <= 120  # also in a file
     told = " ".join(done.output.split())
+    assert "Taken as public: regions, a public list: the airports of the year's timetable; groups, a" in told
+    assert "a public list: the aircraft on" in (tmp_path / "d" / "report.html").read_text()
     for name in ("group-sizes", "origin-destination"):
+        manifest = json.loads((tmp_path / "d" / name / "manifest.json").read_text())
+        assert manifest["cautions"] == []
+        assert manifest["taken_as_public"]["regions"] == "a public list: the airports of the year's timetable"
         assert f"/d/{name}: All checks hold; 2 could not be made." in told  # fingerprint, simulated noise
     assert told.count("this is NOT private. Do not publish it.") == 2
 

@@ -391,6 +391,7 @@ def test_the_command_line_spreads_its_work(tmp_path, local, monkeypatch):
     table = tmp_path / "in.csv"
     table.write_text("town,home\n" + "".join(f"town{i % 9},{i}\n" * (i % 4 + 1) for i in range(60)))
     command = f"release group-size {table} --levels town --group home --max-size 5 --epsilon 1 --simulate 4"
+    command += " --regions-from-data --groups-from-data"
     made = []
     for more in ("", "--workers 2", f"--scheduler {local.scheduler_address}"):
         out = tmp_path / f"out{len(made)}"

@@ -35,7 +35,8 @@ from tests.solvers.badly import told
 pytestmark = pytest.mark.slow
 
 TABLE = "town,home\n" + "".join(f"town{i % 9},{i}\n" * (i % 4 + 1) for i in range(60))
-RELEASE = "release group-size in.csv --levels town --group home --max-size 5 --epsilon 1 --out out"
+SEEN = "--regions-from-data --groups-from-data"
+RELEASE = f"release group-size in.csv --levels town --group home --max-size 5 --epsilon 1 --out out {SEEN}"
 WAYS = ("lie", "lie well", "break", "die", "eat", "hang")
 
 
@@ -223,6 +224,7 @@ from click.testing import CliRunner
 from hierdp.cli import main
 def run(out, size):
     line = f"release group-size in.csv --levels town --group home --max-size {size} --epsilon 1 --simulate 1"
+    line += " --regions-from-data --groups-from-data"
     return CliRunner().invoke(main, [*line.split(), "--out", out])
 assert run("warm", 5).exit_code == 0
 now = next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmSize")) * 1024
@@ -403,7 +405,9 @@ LONG = "SELECT 'a' AS town, hash(range) % 7 AS home FROM range(1000000000000)"
 )
 def test_stopped_while_the_table_is_read(how, said):
     """DuckDB by itself may look for Ctrl-C after minutes, or never."""
-    options = "--levels town --group home --max-size 5 --epsilon 1 --out out"
+    options = (
+        "--levels town --group home --max-size 5 --epsilon 1 --out out --regions-from-data --groups-from-data"
+    )
     process = start(["release", "group-size", "--query", LONG, *options.split()], READING)
     assert process.stdout.readline() == "reads\n"
     time.sleep(1)  # DuckDB is at it by now, as a rule
@@ -554,9 +558,10 @@ def test_no_release_is_saved_or_resumed():
     from hierdp.front import release
 
     table = pd.read_csv("in.csv")
+    seen = {"regions_from_data": True, "groups_from_data": True}
     with resume.keeping(Path("kept"), "about"):
         made = [
-            release(table, "group-size", epsilon=0.01, levels=["town"], group=["home"], max_size=5)
+            release(table, "group-size", epsilon=0.01, levels=["town"], group=["home"], max_size=5, **seen)
             for _ in range(2)
         ]
         assert not Path("kept").exists()

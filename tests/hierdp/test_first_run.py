@@ -35,7 +35,7 @@ atexit.register(lambda: print("\\nkernels", *found))
 main(prog_name="hierdp")
 """
 
-HOUSES = "homes.csv --levels state,county --group home --entities n"
+HOUSES = "homes.csv --levels state,county --group home --entities n --regions-from-data --groups-from-data"
 COMMANDS = {
     "group-size": (
         f"{HOUSES} --max-size 20",
@@ -54,7 +54,7 @@ COMMANDS = {
         {"solvers.fast.isotonic", "solvers.fast.matching", "models.witnesses.isotonic_prices"},
     ),
     "top-down": (
-        "trips.csv --axis origin=o_state,o --axis to=d --count n --delta 1e-8",
+        "trips.csv --axis origin=o_state,o --axis to=d --regions-from-data --count n --delta 1e-8",
         12,
         {"solvers.fast.chebyshev", "models.chebyshev", "models.arithmetic.segments"},
     ),

@@ -17,6 +17,7 @@ from tests.marks import but_for_compiling
 
 TABLE = "town,home\na,1\na,1\nb,2\n"
 OPTIONS = ["--levels", "town", "--group", "home", "--max-size", "3", "--epsilon", "1", "--simulate", "1"]
+OPTIONS += ["--regions-from-data", "--groups-from-data"]
 RELEASE = ["release", "group-size", "in.csv", *OPTIONS]
 
 
@@ -123,8 +124,8 @@ def test_the_folder_one_is_in_is_not_replaced(place, monkeypatch):
 def test_a_folder_that_holds_the_input_is_not_replaced():
     CliRunner().invoke(main, [*RELEASE, "--out", "out"])
     again = CliRunner().invoke(
-        main, ["release", "range-query", "out/finest.csv", "--names", "town", "--epsilon", "1", "--simulate",
-               "1", "--out", "out", "--overwrite"],
+        main, ["release", "range-query", "out/finest.csv", "--names", "town", "--regions-from-data",
+               "--epsilon", "1", "--simulate", "1", "--out", "out", "--overwrite"],
     )  # fmt: skip
     assert again.exit_code == 2
     assert "out contains the input 'finest.csv'" in again.output

@@ -145,7 +145,7 @@ USUAL = {
     "release": ["out"], "overwrite": [],
 }  # fmt: skip
 ALWAYS = {"epsilon", "delta", "max_size", "levels", "group", "table", "out", "axes", "models", "backends",
-          "instances", "sizes", "count", "release"}  # fmt: skip
+          "instances", "sizes", "count", "release", "regions_from_data", "groups_from_data"}  # fmt: skip
 NEVER = {"workers", "scheduler", "everything", "help", "database", "query"}
 """They would start processes, wait for somebody, or read what is none of ours."""
 

@@ -138,7 +138,8 @@ main(sys.argv[1:])
 def test_code_that_cannot_be_kept_is_compiled_anew(tmp_path):
     """A read-only installation under a user without a home, as in a container: a line, not a traceback."""
     (tmp_path / "in.csv").write_text("town,home\na,1\na,1\nb,2\n")
-    options = ["--levels", "town", "--group", "home", "--max-size", "3", "--epsilon", "1", "--out", "out"]
+    options = ["--levels", "town", "--group", "home", "--max-size", "3", "--epsilon", "1", "--out",
+        "out", "--regions-from-data", "--groups-from-data"]  # fmt: skip
     done = subprocess.run(
         [sys.executable, "-c", UNKEPT, "release", "group-size", "in.csv", *options],
         capture_output=True, text=True, cwd=tmp_path, check=False,
@@ -171,10 +172,15 @@ def test_listing_the_solvers_loads_none(tmp_path):
 
 HOMES = {"town": ["a", "a", "b"], "home": [1, 1, 2]}
 TRIPS = {"o": ["a", "a", "b"], "d": ["x", "y", "x"], "n": [9, 2, 5]}
+SIZES = {"levels": ["town"], "group": "home", "max_size": 3, "regions_from_data": True,
+    "groups_from_data": True}  # fmt: skip
 RELEASES = {
-    "top-down": (TRIPS, {"delta": 1e-8, "axes": {"from": ["o"], "to": ["d"]}, "count": "n"}),
-    "group-size": (HOMES, {"levels": ["town"], "group": "home", "max_size": 3}),
-    "count-of-counts": (HOMES, {"levels": ["town"], "group": "home", "max_size": 3}),
+    "top-down": (
+        TRIPS,
+        {"delta": 1e-8, "axes": {"from": ["o"], "to": ["d"]}, "count": "n", "regions_from_data": True},
+    ),
+    "group-size": (HOMES, SIZES),
+    "count-of-counts": (HOMES, SIZES),
     "range-query": ({"age": [3, 4, 4]}, {"axes": [Numbers("age", 0, 8)]}),
     "clustering": ({"age": [3, 4, 4]}, {"axes": [Numbers("age", 0, 8)]}),
 }

@@ -187,6 +187,7 @@ OPTIONS = {
     "clustering": ["--numbers", "age=0:4", "--count", "n"],
     "count-of-counts": [
         *("--levels", "town", "--group", "home", "--entities", "n", "--method", "Hg"),
+        *("--regions-from-data", "--groups-from-data"),
         *("--size-budget", "0.1"),
     ],
 }

@@ -96,10 +96,11 @@ def test_every_mechanism_is_among_them():
     assert {case.method for case in CASES} >= METHODS - {"Hc x Hg x Hc"}
 
 
+SEEN = ["--regions-from-data", "--groups-from-data"]
 PRINTED = {
-    "group-size": ["--levels", "town", "--group", "home", "--max-size", "3"],
-    "count-of-counts": ["--levels", "town", "--group", "home", "--max-size", "3"],
-    "top-down": ["--axis", "a=town", "--axis", "b=home", "--delta", "1e-8"],
+    "group-size": ["--levels", "town", "--group", "home", "--max-size", "3", *SEEN],
+    "count-of-counts": ["--levels", "town", "--group", "home", "--max-size", "3", *SEEN],
+    "top-down": ["--axis", "a=town", "--axis", "b=home", "--delta", "1e-8", "--regions-from-data"],
     "range-query": ["--numbers", "home=0:4"],
     "clustering": ["--numbers", "home=0:4"],
 }

@@ -91,7 +91,8 @@ def test_a_release_does_not_load_them():
     code = """
 import sys, pandas as pd, hierdp
 rows = pd.DataFrame({"state": ["A", "A", "B"], "home": [1, 1, 2]})
-made = hierdp.release(rows, "count-of-counts", epsilon=1.0, levels=["state"], group=["home"], max_size=5)
+made = hierdp.release(rows, "count-of-counts", epsilon=1.0, levels=["state"], group=["home"], max_size=5,
+                      regions_from_data=True, groups_from_data=True)
 assert made.ledger.private
 print(sorted(name for name in sys.modules if name.startswith("hierdp.reproduce")))
 """

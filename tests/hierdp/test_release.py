@@ -116,16 +116,20 @@ def test_manifest_of_flows():
 
 def test_release_records_where_regions_come_from():
     rows = pd.DataFrame({"s": ["A", "B"], "g": [1, 2]})
-    seen = release(rows, "group-size", epsilon=1, levels=["s"], group=["g"], max_size=2)
+    seen = release(rows, "group-size", epsilon=1, levels=["s"], group=["g"], max_size=2,
+        regions_from_data=True, groups_from_data=True)  # fmt: skip
     assert seen.taken_as_public["regions"] == "as seen in the data, which makes them public"
     assert seen.taken_as_public["which_groups"] == "those with a row in the data, which makes them public"
     places = hierarchy([[0, 0]])
     rows["s"] = places.names[1]
-    told = release(rows, "group-size", epsilon=1, regions=places, region="s", group=["g"], max_size=2)
+    told = release(rows, "group-size", epsilon=1, regions=places, region="s", group=["g"],
+        max_size=2, groups_from_data=True)  # fmt: skip
     assert told.taken_as_public["regions"] == "from a table of regions"
     both = release(rows, "top-down", epsilon=1, delta=1e-8, axes={"a": (places, "s"), "b": (places, "s")})
     assert both.taken_as_public["regions"] == "from a table of regions"
-    one = release(rows, "top-down", epsilon=1, delta=1e-8, axes={"a": (places, "s"), "b": ["s"]})
+    one = release(
+        rows, "top-down", epsilon=1, delta=1e-8, axes={"a": (places, "s"), "b": ["s"]}, regions_from_data=True
+    )
     assert one.taken_as_public["regions"] == "as seen in the data, which makes them public"
 
 
@@ -206,7 +210,8 @@ def test_true_counts_of_flows_do_not_leak(shifted, tmp_path, caplog, capfd):
     table = tmp_path / "in.csv"
     rows = [("a", "x", SECRET), ("a", "y", 3), ("b", "x", SECRET // 3), ("b", "y", 500)]
     pd.DataFrame(rows, columns=["from", "to", "n"]).to_csv(table, index=False)
-    options = ["--axis", "o=from", "--axis", "d=to", "--count", "n", "--epsilon", "1", "--delta", "1e-8"]
+    options = ["--axis", "o=from", "--axis", "d=to", "--count", "n", "--epsilon", "1", "--delta",
+        "1e-8", "--regions-from-data"]  # fmt: skip
     done = CliRunner().invoke(
         main, ["release", "top-down", str(table), *options, "--out", str(tmp_path / "out")]
     )
@@ -250,7 +255,8 @@ def test_errors_hold_no_counts(tmp_path, caplog, rows, options, culprit):
     caplog.set_level(logging.DEBUG)
     table = tmp_path / "in.csv"
     pd.DataFrame(rows, columns=["from", "to", "n"]).to_csv(table, index=False)
-    common = ["--axis", "o=from", "--axis", "d=to", "--count", "n", "--epsilon", "1", "--delta", "1e-8"]
+    common = ["--axis", "o=from", "--axis", "d=to", "--count", "n", "--epsilon", "1", "--delta",
+        "1e-8", "--regions-from-data"]  # fmt: skip
     done = CliRunner().invoke(
         main, ["release", "top-down", str(table), *common, *options, "--out", str(tmp_path / "out")]
     )
@@ -393,7 +399,8 @@ main()
 def release_arguments(tmp_path):
     table = tmp_path / "in.csv"
     table.write_text("town,home\na,1\na,1\nb,2\n")
-    options = ["--levels", "town", "--group", "home", "--max-size", "3", "--epsilon", "1"]
+    options = ["--levels", "town", "--group", "home", "--max-size", "3", "--epsilon", "1",
+        "--regions-from-data", "--groups-from-data"]  # fmt: skip
     return ["release", "group-size", str(table), *options, "--out", str(tmp_path / "work" / "out")]
 
 

@@ -29,12 +29,13 @@ PEOPLE = pd.DataFrame(
         "age": np.arange(100),
     }
 )
-SIZES = {"levels": ["s", "c"], "group": ["c", "g"], "max_size": 9}
+SIZES = {"levels": ["s", "c"], "group": ["c", "g"], "max_size": 9, "regions_from_data": True,
+    "groups_from_data": True}  # fmt: skip
 KINDS = {
     "group-size": (SIZES, "Groups by size, all regions together", ("max size", "9")),
     "count-of-counts": (SIZES, "Groups by size, all regions together", ("methods", "Hc, Hc, Hc")),
     "top-down": (
-        {"axes": {"o": ["s", "c"], "d": ["c"]}, "delta": 1e-6},
+        {"axes": {"o": ["s", "c"], "d": ["c"]}, "delta": 1e-6, "regions_from_data": True},
         "The largest cells of the finest level (o → d)",
         ("axes", "o: root, s, c; d: root, c"),
     ),
@@ -43,7 +44,11 @@ KINDS = {
         "Counts by bin, with a standard error to each side",
         ("range query: axes", "age from 0 to 100 in 100 bins"),
     ),
-    "clustering": ({"axes": [("c", ["c"])]}, "Counts by bin", ("axes", "c (names)")),
+    "clustering": (
+        {"axes": [("c", ["c"])], "regions_from_data": True},
+        "Counts by bin",
+        ("axes", "c (names)"),
+    ),
 }
 
 
@@ -65,14 +70,18 @@ def test_it_shows_counts_and_settings(mechanism):
 
 @pytest.mark.parametrize("method", ["Wavelet", "Quadtree"])
 def test_two_axes_are_an_image(method):
-    options = {"axes": [Numbers("age", 0, 100, 10), ("c", ["c"])], "method": method}
+    options = {
+        "axes": [Numbers("age", 0, 100, 10), ("c", ["c"])],
+        "regions_from_data": True,
+        "method": method,
+    }
     text = release_report(release(PEOPLE, "range-query", epsilon=1, noise=SimulatedNoise(2), **options))
     assert ">Counts by bin<" in text
     assert "<image" in text
 
 
 def test_an_empty_table_is_not_drawn():
-    options = {**SIZES, "group_budget": 0.01}
+    options = {**SIZES, "groups_from_data": False, "group_budget": 0.01}
     for seed in range(40):
         made = release(PEOPLE[:1], "count-of-counts", epsilon=1, noise=SimulatedNoise(seed), **options)
         if made.table.empty:
@@ -82,7 +91,8 @@ def test_an_empty_table_is_not_drawn():
 
 
 def test_long_fractions_are_short():
-    made = release(PEOPLE, "clustering", epsilon=1, noise=SimulatedNoise(3), axes=[("age", ["age"])])
+    made = release(PEOPLE, "clustering", epsilon=1, noise=SimulatedNoise(3),
+        axes=[("age", ["age"])], regions_from_data=True)  # fmt: skip
     (line,) = made.proved
     assert len(line.objective) > 20
     assert line.objective not in release_report(made)

@@ -24,7 +24,8 @@ def homes(regions):
 
 
 def made(table, seed=1):
-    options = {"levels": ["state", "county"], "group": ["home"], "max_size": 2}
+    options = {"levels": ["state", "county"], "group": ["home"], "max_size": 2,
+        "regions_from_data": True, "groups_from_data": True}  # fmt: skip
     return release(table, "group-size", epsilon=1, noise=SimulatedNoise(seed), **options)
 
 

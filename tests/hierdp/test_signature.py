@@ -20,7 +20,8 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ed25519, x25519
 
 HOMES = pd.DataFrame({"state": ["A", "A", "A", "B"], "home": [1, 1, 2, 3]})
-SIZES = {"levels": ["state"], "group": ["home"], "max_size": 3}
+SIZES = {"levels": ["state"], "group": ["home"], "max_size": 3, "regions_from_data": True,
+    "groups_from_data": True}  # fmt: skip
 
 
 def write_pair(folder, name, kind=ed25519.Ed25519PrivateKey, password=None):

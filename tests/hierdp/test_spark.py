@@ -120,7 +120,8 @@ def test_a_release_from_spark(spark, tmp_path):
 
     frame = pd.DataFrame({"s": ["01", "01", "é"] * 5, "g": range(15)})
     source = spark.createDataFrame(frame)
-    options = {"epsilon": 1, "levels": ["s"], "group": ["g"], "max_size": 3}
+    options = {"epsilon": 1, "levels": ["s"], "group": ["g"], "max_size": 3,
+        "regions_from_data": True, "groups_from_data": True}  # fmt: skip
     made = release(source, "group-size", noise=SimulatedNoise(1), **options)
     here = release(frame, "group-size", noise=SimulatedNoise(1), **options)
     pd.testing.assert_frame_equal(made.table, here.table)

@@ -166,7 +166,8 @@ def test_codes_spell_out_levels(tmp_path, suffix):
     assert [axis.levels for axis in table.axes] == [("root", "state", "county"), ("root", "state", "rest")]
     places = read_regions(source, FIPS, root="US", root_level="nation")
     assert repr(places) == "Hierarchy(nation: 1, state: 2, county: 3)"
-    made = release(source, "group-size", epsilon=1, levels=FIPS, group=["g"], max_size=2)
+    made = release(source, "group-size", epsilon=1, levels=FIPS, group=["g"], max_size=2,
+        regions_from_data=True, groups_from_data=True)  # fmt: skip
     assert made.finest()[["state", "county"]].drop_duplicates().to_numpy().tolist() == [
         ["01", "01001"], ["01", "01003"], ["02", "02001"]]  # fmt: skip
 
@@ -340,13 +341,13 @@ COMMON = "--group g --max-size 3 --epsilon 1 --region fips"
 @pytest.mark.parametrize(
     ("options", "regions"),
     [
-        ("--prefixes state=2,county=5", ["01001", "02001"]),
+        ("--prefixes state=2,county=5 --regions-from-data --groups-from-data", ["01001", "02001"]),
         ("--prefixes state=2,county=5 --groups groups.csv", ["01001", "01003", "02001"]),
         (
-            "--regions codes.csv --region-codes fips --prefixes state=2,county=5",
+            "--regions codes.csv --region-codes fips --prefixes state=2,county=5 --groups-from-data",
             ["01001", "01003", "02001", "02003"],
         ),
-        ("--regions parents.csv --region-parents id,in", ["01001", "01003", "02001"]),
+        ("--regions parents.csv --region-parents id,in --groups-from-data", ["01001", "01003", "02001"]),
         ("--regions parents.csv --region-parents id,in --groups groups.csv", ["01001", "01003", "02001"]),
     ],
 )
@@ -366,10 +367,10 @@ def test_codes_on_axes(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     common = "--epsilon 1 --prefixes state=2,county=5"
     for command in (
-        "release top-down people.csv --axis at=fips --delta 1e-6 --out a",
+        "release top-down people.csv --axis at=fips --delta 1e-6 --regions-from-data --out a",
         "release top-down people.csv --axis at=fips --delta 1e-6 --regions codes.csv --region-codes fips "
         "--out b",
-        "release range-query people.csv --names fips --method H_tree --out c",
+        "release range-query people.csv --names fips --method H_tree --regions-from-data --out c",
     ):
         done = CliRunner().invoke(main, [*command.split(), *common.split()])
         assert done.exit_code == 0, done.output

@@ -10,7 +10,8 @@ from click.testing import CliRunner
 from hierdp.cli import main
 from hierdp.tables import flows
 
-OPTIONS = ["--axis", "a=a", "--count", "n", "--epsilon", "1", "--delta", "1e-8", "--simulate", "1"]
+OPTIONS = ["--axis", "a=a", "--count", "n", "--epsilon", "1", "--delta", "1e-8", "--simulate", "1",
+    "--regions-from-data"]  # fmt: skip
 
 
 def told(table):

@@ -184,7 +184,8 @@ def test_counts_keep_their_shape_order_and_size():
 
 def homes():
     rows = pd.DataFrame({"state": ["A", "A", "A", "B"], "home": [1, 1, 2, 3]})
-    return {"source": rows, "mechanism": "group-size", "levels": ["state"], "group": ["home"], "max_size": 3}
+    return {"source": rows, "mechanism": "group-size", "levels": ["state"], "group": ["home"],
+        "max_size": 3, "regions_from_data": True, "groups_from_data": True}  # fmt: skip
 
 
 def test_a_release_names_it_in_every_line_and_is_checked(tmp_path):
@@ -237,7 +238,8 @@ def test_an_account_may_be_charged_for_it(tmp_path):
 def rows(tmp_path):
     table = tmp_path / "homes.csv"
     homes()["source"].to_csv(table, index=False)
-    return ["release", "group-size", str(table), "--levels", "state", "--group", "home", "--max-size", "3",
+    return ["release", "group-size", str(table), "--levels", "state", "--group", "home",
+            "--regions-from-data", "--groups-from-data", "--max-size", "3",
             "--epsilon", "1", "--out", str(tmp_path / "out")]  # fmt: skip
 
 

@@ -376,7 +376,7 @@ def test_a_report_of_a_release_without_steps(tmp_path):
 ROWS = pd.DataFrame(
     {"os": list("AABB"), "oc": ["a1", "a2", "b1", "b2"], "d": list("xyxy"), "n": [40, 30, 7, 12]}
 )
-COLUMNS = {"axes": {"origin": ["os", "oc"], "destination": ["d"]}, "count": "n"}
+COLUMNS = {"axes": {"origin": ["os", "oc"], "destination": ["d"]}, "count": "n", "regions_from_data": True}
 
 
 def test_through_release():
@@ -403,7 +403,7 @@ def test_through_release():
 def test_by_the_command_line(method, tmp_path):
     ROWS.to_csv(tmp_path / "t.csv", index=False)
     line = f"release top-down {tmp_path / 't.csv'} --axis origin=os,oc --axis destination=d --count n "
-    line += f"--epsilon 5 --delta 1e-6 --method {method} --out {tmp_path / 'out'} "
+    line += f"--regions-from-data --epsilon 5 --delta 1e-6 --method {method} --out {tmp_path / 'out'} "
     line += "--trips 3 --distinct --unbounded"
     if method in BY_LEVELS:
         line += " --share 1 --share 1 --share 1 --share 2"
@@ -418,7 +418,8 @@ def test_by_the_command_line(method, tmp_path):
 
 def test_the_command_line_refuses(tmp_path):
     ROWS.to_csv(tmp_path / "t.csv", index=False)
-    line = f"release top-down {tmp_path / 't.csv'} --axis o=os,oc --count n --epsilon 5 --delta 1e-6 --out "
+    line = f"release top-down {tmp_path / 't.csv'} --axis o=os,oc --count n --epsilon 5 "
+    line += "--regions-from-data --delta 1e-6 --out "
     for wrong, said in (
         ("--backend highs", "InfTDA takes no backend"),
         ("--method SH --share 1", "SH takes no shares"),

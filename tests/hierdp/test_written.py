@@ -34,6 +34,7 @@ def kept(tmp_path_factory):
     folder = tmp_path_factory.mktemp("kept")
     homes = pd.DataFrame({"town": NAMES, "home": range(len(NAMES))})
     made = release(homes, "group-size", epsilon=1, noise=SimulatedNoise(1), levels=["town"], group=["home"],
+                   regions_from_data=True, groups_from_data=True,
                    max_size=3)  # fmt: skip
     made.write(folder / "sizes", report=False)
     ages = release(homes, "range-query", epsilon=1, noise=SimulatedNoise(1), axes=[Numbers("home", 0, 8)])
@@ -76,6 +77,7 @@ def test_names_with_every_special_character_of_csv(folder):
 @pytest.mark.usefixtures("folder")
 def test_nothing_from_a_file_reaches_the_terminal_as_a_command():
     """Escapes of terminals, changes of the writing direction, Rich's markup: in names, paths, errors."""
+    nowhere = ["--epsilon", "1", "--out", "o"]
     odd = "o\x1b[2J[red]x"
     shutil.move("sizes", odd)
     for done in (
@@ -83,6 +85,7 @@ def test_nothing_from_a_file_reaches_the_terminal_as_a_command():
         run("check", odd + "!"),
         run("query", odd, "--range", "1:2"),
         run("release", "range-query", "none.csv", "--names", "a\x1b[0m", "--epsilon", "1", "--out", "o"),
+        run("release", "range-query", "none.csv", "--names", "a\x1b[0m", "--regions-from-data", *nowhere),
     ):
         assert "\x1b" not in done.output
         assert "Traceback" not in done.output
@@ -355,7 +358,8 @@ FORMULAS = ["=cmd|' /C calc'!A0", "@SUM(1)", "+1", "-1", "'quoted", "plain", "\t
 def test_names_that_a_spreadsheet_would_run(tmp_path, monkeypatch, safe):
     monkeypatch.chdir(tmp_path)
     pd.DataFrame({"=town": FORMULAS[:-1], "home": range(6)}).to_parquet("in.parquet")
-    done = run("release", "group-size", "in.parquet", "--levels", "=town", "--group", "home", "--max-size",
+    done = run("release", "group-size", "in.parquet", "--levels", "=town",
+               "--regions-from-data", "--groups-from-data", "--group", "home", "--max-size",
                "3", "--epsilon", "1", "--out", "out", *safe)  # fmt: skip
     assert done.exit_code == 0, done.output
     assert failing(tmp_path / "out") == {}

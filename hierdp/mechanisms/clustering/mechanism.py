@@ -19,13 +19,12 @@ from hierdp.mechanisms.clustering.published import Method, Published
 from hierdp.mechanisms.clustering.structure_first import structure_first
 from hierdp.mechanisms.option import Option, documented
 from hierdp.mechanisms.persons import for_persons, persons_of
+from hierdp.mechanisms.public import public_axes
 from hierdp.mechanisms.words import PERSON
 from hierdp.privacy.budget import Ledger, check_epsilon
 from hierdp.privacy.noise import ExactNoise, Noise, deviation_of
 from hierdp.record.release import Release
-from hierdp.tables import Axis as Regions
-from hierdp.tables import regions_from
-from hierdp.tables.binning import Histogram, checked_axes, histogram
+from hierdp.tables.binning import Histogram, checked_axes, histogram, named_regions
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -129,6 +128,7 @@ def from_table(
     epsilon: float,
     noise: Noise | None = None,
     axes: shared.Bins,
+    regions_from_data: shared.RegionsFromData = False,
     count: shared.Count = None,
     unknown: shared.Unknown = None,
     clip: shared.Clip = False,
@@ -168,10 +168,10 @@ def from_table(
     options = {name: value for name, value in given.items() if value is not None}
     checked(method, options)  # before the table, which may be large, is read
     axes, persons = checked_axes(axes), persons_of(person, rows_per_person)
+    public = public_axes(named_regions(axes), regions_from_data)
     data = histogram(source, axes, count, unknown, clip, persons)
     made = for_persons(lambda of_row: clustering(data, of_row, noise, method, **options), epsilon, persons)
-    named = [Regions.of(axis[1]).hierarchy for axis in axes if isinstance(axis, tuple)]
-    return made.taking_as_public(regions=regions_from(*named)) if named else made
+    return public.of(made)
 
 
 def _table(data: Histogram, published: Published) -> DataFrame:

@@ -33,13 +33,13 @@ from hierdp.mechanisms.count_of_counts.private import private_groups, private_si
 from hierdp.mechanisms.count_of_counts.top_down import bottom_up, top_down
 from hierdp.mechanisms.option import Option, documented
 from hierdp.mechanisms.persons import for_persons, persons_of
+from hierdp.mechanisms.public import public_groups
 from hierdp.mechanisms.words import ENTITY
 from hierdp.privacy.budget import Ledger, Spend, check_epsilon, of_one_row
 from hierdp.privacy.noise import ExactNoise, Noise, announce
 from hierdp.record.files import ALONE
 from hierdp.record.release import Release
 from hierdp.record.step import Solving, Step, Steps
-from hierdp.tables import groups_from, regions_from
 from hierdp.tables.runs import group_runs
 from models.arithmetic.arrays import Ints
 from models.tree import Tree
@@ -59,10 +59,12 @@ def from_table(
     noise: Noise | None = None,
     group: shared.Group,
     groups: shared.Groups = None,
+    groups_from_data: shared.GroupsFromData = False,
     entities: shared.Entities = None,
     levels: shared.Levels = None,
     regions: shared.Regions = None,
     region: shared.Region = None,
+    regions_from_data: shared.RegionsFromData = False,
     root: shared.Root = "all",
     unknown: shared.UnknownOrNoGroup = None,
     person: shared.Person = None,
@@ -135,6 +137,8 @@ def from_table(
         "group_budget": group_budget,
         "shares": shares,
     }
+    given = regions, groups, regions_from_data, groups_from_data
+    public = public_groups(*given, can_hide=True, hidden=group_budget is not None)
     persons = persons_of(person, rows_per_person)
     budget = check_epsilon(epsilon)
     if persons is not None:  # of a person, as ε is
@@ -155,8 +159,7 @@ def from_table(
         persons=persons,
     )
     made = for_persons(lambda own: count_of_counts(data, own, noise, method, **options), epsilon, persons)
-    told = groups_from(groups, public=not group_budget)
-    return made.taking_as_public(regions=regions_from(regions), which_groups=told)
+    return public.of(made)
 
 
 def count_of_counts(

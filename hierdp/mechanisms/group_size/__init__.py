@@ -20,16 +20,17 @@ How many groups have each size, in every region (ε-DP; M_c^dp unless --method s
 
 TABLE is a Parquet or CSV file, or a table of --database, with a row an entity (a person, a trip),
 or with numbers of entities. One entity more or less in a group is protected (with --person, a
-person with several). Which groups and regions there are is public: without --groups, the groups
-with a row in TABLE become public. In the result, the last size means "this size or more".
+person with several). Which groups and regions there are is public: give lists of them, or say that
+those in TABLE may be published. In the result, the last size means "this size or more".
 
-Households by size, the regions in the table's own columns:
-  hierdp release group-size people.csv --levels state,county --group household \\
-      --max-size 20 --epsilon 1 --out released
+Households by size, with a table of all households and their regions:
+  hierdp release group-size people.csv --groups households.csv --levels state,county \\
+      --group household --max-size 20 --epsilon 1 --out released
 
-Taxis by trips, with a table of all zones:
+Taxis by trips, with a table of all zones; which taxis have a trip is published:
   hierdp release group-size trips.parquet --regions zones.csv --region-levels borough,zone \\
-      --region pickup_zone --group taxi --group pickup_zone --max-size 1000 --epsilon 0.5 --out released
+      --region pickup_zone --group taxi --group pickup_zone --groups-from-data \\
+      --max-size 1000 --epsilon 0.5 --out released
 
 People in a database, with tables of all households, empty ones too, and of all counties by their codes:
   hierdp release group-size people --database postgresql://ann@db.example/census \\

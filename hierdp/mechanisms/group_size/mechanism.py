@@ -14,6 +14,7 @@ from hierdp.mechanisms import shared_options as shared
 from hierdp.mechanisms.group_size.repairs import METHODS, Method, paper_window, post_process
 from hierdp.mechanisms.option import Option, documented
 from hierdp.mechanisms.persons import for_persons, persons_of
+from hierdp.mechanisms.public import public_groups
 from hierdp.mechanisms.solver_options import SolverOptions, checked
 from hierdp.mechanisms.words import ENTITY
 from hierdp.metrics.group_sizes import constraint_violations
@@ -21,7 +22,7 @@ from hierdp.privacy.budget import Ledger, check_epsilon, split
 from hierdp.privacy.noise import ExactNoise, Noise, NoisyCounts
 from hierdp.record.files import ALONE
 from hierdp.record.release import Release
-from hierdp.tables import GroupSizes, group_sizes, groups_from, regions_from
+from hierdp.tables import GroupSizes, group_sizes
 from models.arithmetic.arrays import Ints
 
 
@@ -33,6 +34,7 @@ def from_table(
     noise: Noise | None = None,
     group: shared.Group,
     groups: shared.Groups = None,
+    groups_from_data: shared.GroupsFromData = False,
     max_size: Annotated[
         int,
         Option("Larger groups count as of this size. Choose it without looking at the data.", "NUMBER"),
@@ -41,6 +43,7 @@ def from_table(
     levels: shared.Levels = None,
     regions: shared.Regions = None,
     region: shared.Region = None,
+    regions_from_data: shared.RegionsFromData = False,
     root: shared.Root = "all",
     unknown: shared.UnknownOrNoGroup = None,
     person: shared.Person = None,
@@ -65,6 +68,7 @@ def from_table(
     """Release a table's groups by size: `hierdp.tables.group_sizes`, then `group_size`."""
     solver = SolverOptions(backend, time_limit, window)
     checked(method, solver, METHODS)  # before the table, which may be large, is read
+    public = public_groups(regions, groups, regions_from_data, groups_from_data)
     persons = persons_of(person, rows_per_person)
     data = group_sizes(
         source,
@@ -79,9 +83,8 @@ def from_table(
         unknown=unknown,
         persons=persons,
     )
-    told = {"regions": regions_from(regions), "which_groups": groups_from(groups)}
     made = for_persons(lambda of_row: group_size(data, of_row, noise, method, solver), epsilon, persons)
-    return made.taking_as_public(**told)
+    return public.of(made)
 
 
 def group_size(

@@ -28,7 +28,7 @@ A histogram that answers ranges, each with its standard error where that is know
 
 TABLE is a Parquet or CSV file with a row a person, or with counts. One person more or less, in one
 bin, is protected; with --person, in several. Which bins there are is public: choose them without
-looking at the data. Ask the release by `hierdp query`.
+looking at the data, and give a list of names. Ask the release by `hierdp query`.
 
 Ages in years, and a question:
   hierdp release range-query people.csv --numbers age=0:120 --epsilon 1 --out ages
@@ -39,8 +39,8 @@ Check-ins by day and place, as a quadtree would ask them:
       --method Quadtree --epsilon 0.5 --out places
 
 People by county, asked along the hierarchy of states and counties, in whole numbers:
-  hierdp release range-query people.csv --names state,county --method "H_tree^c" --repair whole \\
-      --epsilon 1 --out counties
+  hierdp release range-query people.csv --names county --regions counties.csv \\
+      --region-levels state,county --method "H_tree^c" --repair whole --epsilon 1 --out counties
 """
 
 MECHANISM = Mechanism(

@@ -20,6 +20,7 @@ from hierdp.counts.boxes import BoxTree
 from hierdp.mechanisms import shared_options as shared
 from hierdp.mechanisms.option import Option, documented
 from hierdp.mechanisms.persons import for_persons, persons_of
+from hierdp.mechanisms.public import public_axes
 from hierdp.mechanisms.range_query.answers import Answers, Consistent, Covering, RangeAnswers
 from hierdp.mechanisms.range_query.plan import METHODS as METHODS
 from hierdp.mechanisms.range_query.plan import Plan, chosen, plan_of
@@ -31,9 +32,7 @@ from hierdp.privacy.budget import Ledger, check_epsilon
 from hierdp.privacy.noise import ExactNoise, Noise, NoisyCounts, double_geometric_variance
 from hierdp.record.release import Release
 from hierdp.record.step import Solving, Step
-from hierdp.tables import Axis as Regions
-from hierdp.tables import regions_from
-from hierdp.tables.binning import Histogram, checked_axes, histogram
+from hierdp.tables.binning import Histogram, checked_axes, histogram, named_regions
 from models.arithmetic.arrays import Ints
 
 NO_NOISE = 1e-200
@@ -72,6 +71,7 @@ def from_table(
     epsilon: float,
     noise: Noise | None = None,
     axes: shared.Bins,
+    regions_from_data: shared.RegionsFromData = False,
     count: shared.Count = None,
     unknown: shared.Unknown = None,
     clip: shared.Clip = False,
@@ -112,13 +112,11 @@ def from_table(
     """Release a table's counts by bin: `hierdp.tables.binning.histogram`, then `range_query`."""
     chosen(method, branching=branching, budget=budget, repair=repair)  # before the table is read
     axes, persons = checked_axes(axes), persons_of(person, rows_per_person)
+    public = public_axes(named_regions(axes), regions_from_data)
     data = histogram(source, axes, count, unknown, clip, persons)
     options: Any = {"branching": branching, "budget": budget, "repair": repair}
     made = for_persons(lambda of_row: range_query(data, of_row, noise, method, **options), epsilon, persons)
-    named = [Regions.of(axis[1]).hierarchy for axis in axes if isinstance(axis, tuple)]
-    if named:
-        made = made.taking_as_public(regions=regions_from(*named))
-    return made
+    return public.of(made)
 
 
 def range_query(

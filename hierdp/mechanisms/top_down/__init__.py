@@ -33,16 +33,18 @@ HELP = """\
 Counts along hierarchies, such as trips from origin to destination (InfTDA, (ε, δ)-DP).
 
 TABLE is a Parquet or CSV file with a row a trip, or with counts. One trip in place of another is
-protected; for a person with several, say --person, or --trips. The regions are public, and so is the total
-unless --unbounded.
+protected; for a person with several, say --person, or --trips. The regions are public: give a list of
+them, or say that those in TABLE may be published. The total is public, too, unless --unbounded.
 
 Commuters, both ends by state and county:
-  hierdp release top-down commuting.parquet --axis origin=o_state,o_county \\
-      --axis destination=d_state,d_county --count workers --epsilon 1 --delta 1e-8 --out released
+  hierdp release top-down commuting.parquet --axis origin=o_county --axis destination=d_county \\
+      --regions counties.csv --region-levels state,county --count workers \\
+      --epsilon 1 --delta 1e-8 --out released
 
-Taxi rides by zone and hour, up to 20 of a passenger, who may be in the table or not:
+Taxi rides by zone and hour, up to 20 of a passenger, who may be in the table or not; which zones and
+hours have rides is published:
   hierdp release top-down rides.csv --axis pickup=borough,zone --axis time=daypart,hour \\
-      --trips 20 --unbounded --epsilon 1 --delta 1e-8 --out released
+      --regions-from-data --trips 20 --unbounded --epsilon 1 --delta 1e-8 --out released
 """
 
 MECHANISM = Mechanism(

@@ -16,6 +16,7 @@ from hierdp.errors import InputError
 from hierdp.mechanisms import shared_options as shared
 from hierdp.mechanisms.option import Option, documented
 from hierdp.mechanisms.persons import already_for_persons, persons_of
+from hierdp.mechanisms.public import public_axes
 from hierdp.mechanisms.solver_options import SolverOptions, checked
 from hierdp.mechanisms.top_down.levels import (
     Children,
@@ -40,7 +41,8 @@ from hierdp.privacy.noise import ExactNoise, Noise, deviation_of, threshold
 from hierdp.privacy.threshold import EXACT
 from hierdp.record.release import Release
 from hierdp.record.step import Solving, Step
-from hierdp.tables import Axis, AxisLike, Flows, flows, regions_from
+from hierdp.tables import AxisLike, Flows, flows
+from hierdp.tables.cells import axes_by_name
 from hierdp.tables.persons import Persons
 from models.arithmetic.arrays import Ints
 
@@ -70,6 +72,7 @@ def from_table(
             form="axes",
         ),
     ],
+    regions_from_data: shared.RegionsFromData = False,
     count: shared.Count = None,
     unknown: shared.Unknown = None,
     person: shared.Person = None,
@@ -126,10 +129,11 @@ def from_table(
     solver, unit = SolverOptions(backend, time_limit), unit_of(persons, trips, distinct, bounded)
     checked(method, solver, METHODS)  # before the table, which may be large, is read
     check_delta(delta)
-    data = flows(source, axes=axes, count=count, unknown=unknown, persons=persons, distinct=distinct)
-    public = [Axis.of(axis).hierarchy for axis in axes.values()]
+    named = axes_by_name(axes)
+    public = public_axes({name: axis.hierarchy for name, axis in named.items()}, regions_from_data)
+    data = flows(source, axes=named, count=count, unknown=unknown, persons=persons, distinct=distinct)
     made = top_down(data, epsilon, delta, noise, method, unit, shares, first, solver)
-    return already_for_persons(made, persons).taking_as_public(regions=regions_from(*public))
+    return public.of(already_for_persons(made, persons))
 
 
 def loss_of(

@@ -1,0 +1,134 @@
+"""Which regions and groups there are: a public list, or, if the caller says so, what is seen in the data.
+
+Regions and groups are published exactly, whatever ε is. If they are those seen in the data, one person more
+or less adds or removes a region or a group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from hierdp.counts.hierarchy import Hierarchy
+from hierdp.errors import InputError, listed
+from hierdp.record.release import Release
+
+TABLE_OF_REGIONS = "from a table of regions"
+TABLE_OF_GROUPS = "from a table of groups"
+PROTECTED_GROUPS = "protected: the number of groups is noisy"
+SEEN_REGIONS = "as seen in the data, which makes them public"
+SEEN_GROUPS = "those with a row in the data, which makes them public"
+
+NO_REGIONS = (
+    "there is no public list of regions{of}. Give a table of all regions there are (regions, of an axis "
+    "(hierarchy, column); --regions); or publish which regions occur in the data, which can reveal that a "
+    "single person is in one (regions_from_data=True, --regions-from-data)"
+)
+NO_GROUPS = (
+    "there is no public list of groups. Give a table of all groups there are (groups, --groups){hide}; or "
+    "publish how many groups occur in the data, which changes by one with the only person of a group "
+    "(groups_from_data=True, --groups-from-data)"
+)
+HIDE = ", or protect the number of groups (group_budget, --group-budget)"
+NOT_NEEDED = "{name} (--{flag}) does not apply: {why}. Leave it out"
+
+R = TypeVar("R", bound=Release)
+
+
+@dataclass(frozen=True)
+class Public:
+    """Where the regions and groups of a release come from.
+
+    Attributes
+    ----------
+    words : mapping of str to str
+        For the manifest's `taken_as_public`.
+    settings : mapping of str to bool
+        For the manifest's `settings`: what was taken from the data. The warnings follow from it.
+    """
+
+    words: Mapping[str, str]
+    settings: Mapping[str, bool]
+
+    def of(self, made: R) -> R:
+        """The release, with a manifest that says so."""
+        settings = {**made.settings, **self.settings}
+        return replace(made, settings=settings).taking_as_public(**self.words)
+
+
+def public_groups(
+    regions: Hierarchy | None,
+    groups: object,
+    regions_from_data: bool,
+    groups_from_data: bool,
+    can_hide: bool = False,
+    hidden: bool = False,
+) -> Public:
+    """Where the regions and groups of a table of groups come from.
+
+    Parameters
+    ----------
+    regions : Hierarchy or None
+    groups : object
+        The table of all groups, which has their regions; or None.
+    regions_from_data, groups_from_data : bool
+        As the caller says.
+    can_hide, hidden : bool
+        Whether the mechanism can protect the number of groups, and whether it does.
+
+    Raises
+    ------
+    InputError
+        If there is neither a public list nor the statement that the data replace it, or if there are both.
+    """
+    faults = []
+    if regions is None and groups is None and not regions_from_data:
+        faults.append(NO_REGIONS.format(of=""))
+    if groups is None and not hidden and not groups_from_data:
+        faults.append(NO_GROUPS.format(hide=HIDE if can_hide else ""))
+    if faults:
+        raise InputError("; and ".join(faults))
+    if regions_from_data and (regions is not None or groups is not None):
+        which = "regions" if regions is not None else "groups, with their regions,"
+        _refuse("regions_from_data", f"the {which} are listed")
+    if groups_from_data and groups is not None:
+        _refuse("groups_from_data", "the groups are listed")
+    if groups_from_data and hidden:
+        _refuse("groups_from_data", "group_budget protects the number of groups")
+    seen_or = {True: SEEN_REGIONS, False: TABLE_OF_GROUPS if regions is None else TABLE_OF_REGIONS}
+    which = TABLE_OF_GROUPS if groups is not None else PROTECTED_GROUPS if hidden else SEEN_GROUPS
+    words = {"regions": seen_or[bool(regions_from_data)], "which_groups": which}
+    return Public(words, _settings(regions_from_data=regions_from_data, groups_from_data=groups_from_data))
+
+
+def public_axes(axes: Mapping[str, Hierarchy | None], regions_from_data: bool) -> Public:
+    """Where the regions of a table's axes come from.
+
+    Parameters
+    ----------
+    axes : mapping of str to Hierarchy or None
+        The axes of regions by name; None where there is no list. Axes of numbers and dates are not among
+        them: the caller gives their bins.
+    regions_from_data : bool
+
+    Raises
+    ------
+    InputError
+        See `public_groups`.
+    """
+    seen = [name for name, hierarchy in axes.items() if hierarchy is None]
+    if seen and not regions_from_data:
+        raise InputError(NO_REGIONS.format(of=f" of {listed(seen)}"))
+    if regions_from_data and not seen:
+        _refuse("regions_from_data", "the regions are listed" if axes else "no axis has regions")
+    words = {"regions": SEEN_REGIONS if seen else TABLE_OF_REGIONS} if axes else {}
+    return Public(words, _settings(regions_from_data=regions_from_data))
+
+
+def _settings(**from_data: bool) -> dict[str, bool]:
+    return {name: True for name, said in from_data.items() if said}
+
+
+def _refuse(name: str, why: str) -> None:
+    raise InputError(NOT_NEEDED.format(name=name, flag=name.replace("_", "-"), why=why))

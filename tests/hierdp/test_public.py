@@ -1,0 +1,230 @@
+"""Regions and groups come from a public list, or the release says that they do not, and warns of it."""
+
+import json
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from hierdp import Hierarchy, Numbers, SimulatedNoise, release
+from hierdp.check import FAILS, HOLDS, check
+from hierdp.cli import main
+from hierdp.errors import InputError
+from hierdp.execution import seal
+from hierdp.mechanisms import MECHANISMS
+from hierdp.privacy.account import Account, open_account
+from hierdp.record.cautions import FROM_DATA
+
+ALL = pd.DataFrame({"town": ["a", "a", "a", "b", "b", "lone"], "home": ["1", "1", "2", "3", "3", "4"]})
+"""The last row is a resident who lives alone, in a town where nobody else does."""
+LESS = ALL[:-1]
+PLACES = Hierarchy.from_columns({"town": ["a", "b", "lone", "empty"]}, ["town"])
+HOMES = pd.DataFrame({"home": ["1", "2", "3", "4", "5"], "town": ["a", "a", "b", "lone", "empty"]})
+
+SIZES = {"group": ["home"], "max_size": 3}
+SEEN_SIZES = {**SIZES, "levels": ["town"], "regions_from_data": True}
+LISTED_SIZES = {**SIZES, "levels": ["town"], "groups": HOMES}
+SEEN = {
+    "group-size": {**SEEN_SIZES, "groups_from_data": True},
+    "count-of-counts": {**SEEN_SIZES, "groups_from_data": True},
+    "top-down": {"axes": {"at": ["town"]}, "delta": 1e-9, "bounded": False, "regions_from_data": True},
+    "range-query": {"axes": [("town", ["town"])], "method": "Flat", "regions_from_data": True},
+    "clustering": {"axes": [("town", ["town"])], "method": "Laplace", "regions_from_data": True},
+}
+LISTED = {
+    "group-size": LISTED_SIZES,
+    "count-of-counts": LISTED_SIZES,
+    "top-down": {"axes": {"at": (PLACES, "town")}, "delta": 1e-9, "bounded": False},
+    "range-query": {"axes": [("town", (PLACES, "town"))], "method": "Flat"},
+    "clustering": {"axes": [("town", (PLACES, "town"))], "method": "Laplace"},
+}
+
+
+def made(rows, mechanism, options, epsilon=0.001):
+    return release(rows, mechanism, epsilon=epsilon, noise=SimulatedNoise(1), **options)
+
+
+def exact(found):
+    """What a release publishes as it is: the regions or bins that it has, and its number of groups."""
+    regions = [list(one.names[-1]) for one in found.regions.values()]
+    bins = [list(found.table[name]) for name in found.table if name.startswith("town")]
+    return regions, bins, found.settings.get("groups"), found.settings.get("range_query")
+
+
+def test_every_mechanism_is_among_them():
+    assert set(SEEN) == set(LISTED) == set(NEITHER) == set(MECHANISMS)
+
+
+@pytest.mark.parametrize("mechanism", SEEN)
+def test_a_lone_resident_shows_only_if_regions_and_groups_are_from_the_data(mechanism):
+    seen = [exact(made(rows, mechanism, SEEN[mechanism])) for rows in (ALL, LESS)]
+    assert seen[0] != seen[1]
+    assert "lone" in str(seen[0])
+    assert "lone" not in str(seen[1])
+    listed = [exact(made(rows, mechanism, LISTED[mechanism])) for rows in (ALL, LESS)]
+    assert listed[0] == listed[1]
+
+
+def test_the_number_of_groups_shows_the_lone_resident():
+    """Of four homes three are left; with a list, or a noisy number, none is missed."""
+    groups = [made(rows, "group-size", SEEN["group-size"]).settings["groups"] for rows in (ALL, LESS)]
+    assert groups == [4, 3]
+    listed = [made(rows, "group-size", LISTED["group-size"]).settings["groups"] for rows in (ALL, LESS)]
+    assert listed == [5, 5]
+    hidden = {**SIZES, "group_budget": 0.0005}
+    regions = [
+        exact(made(rows, "count-of-counts", {**hidden, "levels": ["town"], "regions_from_data": True}))[0]
+        for rows in (ALL, LESS)
+    ]
+    assert regions == [[["a", "b", "lone"]], [["a", "b"]]]  # noise on the groups does not hide the region
+    public = {**hidden, "regions": PLACES, "region": "town"}
+    assert exact(made(ALL, "count-of-counts", public))[0] == exact(made(LESS, "count-of-counts", public))[0]
+
+
+@pytest.mark.parametrize("mechanism", SEEN)
+def test_what_is_from_the_data_is_warned_of(mechanism, tmp_path):
+    folder = made(ALL, mechanism, SEEN[mechanism]).write(tmp_path / "seen")
+    told = json.loads((folder / "manifest.json").read_text())
+    due = [words for name, words in FROM_DATA.items() if name in SEEN[mechanism]]
+    assert told["cautions"][: len(due)] == due
+    report = (folder / "report.html").read_text()
+    for text in due:
+        assert report.index(f'<p class="warning">Warning: {text}.</p>') < report.index("<h2")
+    found = {line.check: line for line in check(folder)}
+    assert FAILS not in {line.verdict for line in found.values()}
+    assert found["warnings"].verdict == HOLDS
+
+
+@pytest.mark.parametrize("mechanism", SEEN)
+def test_lists_are_not_warned_of(mechanism):
+    manifest = made(ALL, mechanism, LISTED[mechanism]).manifest()
+    assert not {*FROM_DATA.values()} & {*manifest["cautions"]}
+    assert not {*FROM_DATA} & {*manifest["settings"]}
+    assert "the data" not in str(manifest["taken_as_public"])
+
+
+CHANGES = {
+    "no warning": ("warnings", lambda told: told.update(cautions=[])),
+    "not said": ("warnings", lambda told: told["settings"].pop("regions_from_data")),
+    "denied": ("warnings", lambda told: told["settings"].update(regions_from_data=False)),
+    "denied without a warning": (
+        "table from steps",
+        lambda told: told["settings"].update(regions_from_data=False) or told["cautions"].pop(0),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_missing_warning_fails(name, tmp_path):
+    folder = made(ALL, "group-size", SEEN["group-size"]).write(tmp_path / "seen", report=False)
+    path = folder / "manifest.json"
+    told = json.loads(path.read_text())
+    failing, change = CHANGES[name]
+    change(told)
+    path.write_text(json.dumps(told))
+    seal.seal(folder)
+    assert {line.check: line.verdict for line in check(folder)}[failing] == FAILS
+
+
+NEITHER = {
+    "group-size": {**SIZES, "levels": ["town"]},
+    "count-of-counts": {**SIZES, "levels": ["town"]},
+    "top-down": {"axes": {"at": ["town"], "there": (PLACES, "town")}, "delta": 1e-9},
+    "range-query": {"axes": [Numbers("age", 0, 9), ("at", ["town"])]},
+    "clustering": {"axes": [("at", ["town"])]},
+}
+
+
+class Undrawn(SimulatedNoise):
+    """Noise that must not be drawn."""
+
+    def geometric(self, *_, **__):
+        raise AssertionError("drawn")
+
+    gaussian = geometric
+
+
+@pytest.mark.parametrize("mechanism", NEITHER)
+def test_neither_list_nor_statement_is_refused(mechanism):
+    with pytest.raises(InputError) as refused:
+        release("no such file.csv", mechanism, epsilon=1, noise=Undrawn(1), **NEITHER[mechanism])
+    said = str(refused.value)
+    for name in ("regions", "--regions", "regions_from_data=True", "--regions-from-data"):
+        assert name in said
+    assert ("groups_from_data=True, --groups-from-data" in said) == (
+        mechanism in LISTED and "group" in str(NEITHER[mechanism])
+    )
+    assert ("--group-budget" in said) == (mechanism == "count-of-counts")
+    assert "'there'" not in said
+    assert ("of 'at'" in said) == ("axes" in NEITHER[mechanism])
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "options", "message"),
+    [
+        (
+            "group-size",
+            {**LISTED_SIZES, "regions_from_data": True},
+            "the groups, with their regions, are listed",
+        ),
+        (
+            "group-size",
+            {**LISTED_SIZES, "groups_from_data": True},
+            "groups_from_data (--groups-from-data) does not apply",
+        ),
+        (
+            "group-size",
+            {
+                **SIZES,
+                "regions": PLACES,
+                "region": "town",
+                "regions_from_data": True,
+                "groups_from_data": True,
+            },
+            "the regions are listed",
+        ),
+        (
+            "count-of-counts",
+            {**SEEN["count-of-counts"], "group_budget": 0.1},
+            "group_budget protects the number",
+        ),
+        ("top-down", {**LISTED["top-down"], "regions_from_data": True}, "the regions are listed"),
+        ("range-query", {"axes": [Numbers("age", 0, 9)], "regions_from_data": True}, "no axis has regions"),
+    ],
+)
+def test_a_statement_that_does_not_apply_is_refused(mechanism, options, message):
+    with pytest.raises(InputError) as refused:
+        release("no such file.csv", mechanism, epsilon=1, noise=Undrawn(1), **options)
+    assert message in str(refused.value)
+
+
+def test_bins_of_numbers_need_no_list():
+    manifest = release(pd.DataFrame({"age": [3]}), "range-query", epsilon=1, noise=SimulatedNoise(1),
+                       axes=[Numbers("age", 0, 9)]).manifest()  # fmt: skip
+    assert manifest["taken_as_public"] == {}
+    assert manifest["cautions"] == []
+
+
+def test_a_refused_release_costs_nothing(tmp_path):
+    path = tmp_path / "homes.account"
+    open_account(path, data="homes", epsilon=1)
+    with pytest.raises(InputError, match="no public list of regions"):
+        release(ALL, "group-size", epsilon=1, account=Account(path, "homes"), **NEITHER["group-size"])
+    assert Account(path).statement().left_epsilon == 1
+
+
+def test_the_command_line_refuses_or_warns(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    ALL.to_csv("in.csv", index=False)
+    asked = ["release", "group-size", "in.csv", "--levels", "town", "--group", "home", "--max-size", "3"]
+    asked += ["--epsilon", "1", "--simulate", "1", "--out", "out"]
+    refused = CliRunner().invoke(main, asked)
+    said = " ".join(refused.output.split())
+    assert refused.exit_code == 2
+    assert "--regions-from-data" in said
+    assert "--groups-from-data" in said
+    assert not (tmp_path / "out").exists()
+    done = CliRunner().invoke(main, [*asked, "--regions-from-data", "--groups-from-data"])
+    assert done.exit_code == 0, done.output
+    for words in FROM_DATA.values():
+        assert f"Warning: {words}." in " ".join(done.output.split())
