@@ -243,17 +243,21 @@ def unattributed(sizes: Ints, counts: Ints, start: int, stop: int) -> Ints:
     return np.repeat(sizes, np.diff(np.clip(before, start, stop)))
 
 
-def runs_of_sorted(ordered: Ints) -> tuple[Ints, Ints]:
-    """The runs of Hg, the sorted sizes of all groups.
+def runs_of_sorted(ordered: Ints, weights: Ints | None = None) -> tuple[Ints, Ints]:
+    """The runs of Hg, the sorted sizes of all groups; with weights, each entry is of so many groups.
 
     Examples
     --------
     >>> runs_of_sorted(np.array([1, 1, 2, 7, 7]))
     (array([1, 2, 7]), array([2, 1, 2]))
+    >>> runs_of_sorted(np.array([1, 1, 2]), np.array([3, 1, 5]))
+    (array([1, 2]), array([4, 5]))
     """
     starts = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
     if ordered.size:
         starts = np.concatenate([[0], starts])
+    if weights is not None:
+        return ordered[starts], np.add.reduceat(weights, starts)
     return ordered[starts], np.diff(starts, append=ordered.size)
 
 

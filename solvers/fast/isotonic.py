@@ -76,6 +76,13 @@ def _all_unit_slopes(y: Any, offsets: Any, out: Any) -> None:
         _unit_slopes(y[offsets[k] : offsets[k + 1]], out[offsets[k] : offsets[k + 1]])
 
 
+def pools(y: Array) -> Array:
+    """Where the blocks begin that pooling makes of int64 data; four times their sum must fit 62 bits."""
+    starts, out = np.empty(y.size, np.int64), np.empty(y.size, np.int64)
+    many = _pool(y, None, starts, out, None, out, 2**62 // max(1, exact.reach(y)), True)
+    return starts[:many]
+
+
 def _l2(y: Array, w: Array | None, integer: bool, room: int) -> Array:
     """The answer without bounds, at the start of an array of `room` entries."""
     given = [part.dtype for part in (y, w) if part is not None]
@@ -116,8 +123,10 @@ def _below(s: Any, m: Any, t: Any, k: Any, fits: Any) -> Any:
 
 
 @kernel()
-def _pool(y: Any, w: Any, start: Any, sums: Any, mass: Any, out: Any, fits: Any, integer: bool) -> None:
-    """Pool adjacent violators; block means are compared exactly, whole data being whole sums.
+def _pool(y: Any, w: Any, start: Any, sums: Any, mass: Any, out: Any, fits: Any, integer: bool) -> int:
+    """Pool adjacent violators; returns how many blocks there are.
+
+    Block means are compared exactly, whole data being whole sums.
 
     `start`, `sums` and `mass` hold the blocks' starts, sums and weights. Without weights (None), a block's
     weight is its length. `sums` may share the memory of `out`: block b starts at b or later, so the blocks
@@ -165,6 +174,7 @@ def _pool(y: Any, w: Any, start: Any, sums: Any, mass: Any, out: Any, fits: Any,
         for j in range(begin + 1, stop):
             out[j] = out[begin]
         stop = begin
+    return last + 1
 
 
 def _l1(y: Array, w: Array | None, integer: bool, room: int) -> Array:

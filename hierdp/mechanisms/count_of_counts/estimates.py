@@ -14,6 +14,7 @@ import numpy as np
 
 from hierdp import execution
 from hierdp.counts.size_runs import cumulative_of, runs_of_cumulative, runs_of_sorted, unattributed
+from hierdp.mechanisms.count_of_counts.pooled import pooled
 from hierdp.privacy.budget import Spend
 from hierdp.privacy.noise import Noise, NoisyCounts
 from hierdp.record.step import Solving, Step
@@ -21,7 +22,8 @@ from models import FixedSum, Isotonic, Model
 from models.arithmetic.arrays import Ints
 
 BLOCK = 1 << 22
-"""Groups whose sizes meet noise at once, with Hg: what is written out of the runs is never all of them."""
+"""Groups whose sizes meet noise at once, with Hg: what is written out of the runs is never all of them. In a
+region with more groups, each block's noisy sizes are pooled before the next block is drawn."""
 
 CELLS = 2_000_000
 """Noisy numbers that are held before they are repaired, 16 MB; more only where one region needs more."""
@@ -105,6 +107,7 @@ class NoisyRegion:
     ----------
     noisy : int64 array
         In the form of the method; empty where there was nothing to measure, the region having no groups.
+        With `weights`, pooled.
     groups : int
         How many it has, which is public or was made so at a price.
     method : Method
@@ -113,6 +116,8 @@ class NoisyRegion:
         Names of the level and the region.
     spend : Spend or None
         The measurement.
+    weights : int64 array, optional
+        How many groups each number stands for, with Hg and very many groups; see `pooled`.
     """
 
     noisy: Ints
@@ -121,6 +126,7 @@ class NoisyRegion:
     domain: Sizes
     where: tuple[str, str] = ("root", "all")
     spend: Spend | None = None
+    weights: Ints | None = None
 
     @property
     def name(self) -> str:
@@ -137,7 +143,8 @@ class NoisyRegion:
         """The nearest groups by size to what was measured, if the region has groups."""
         method, domain = self.method, self.domain
         if method.form == "Hg":
-            return Isotonic(self.noisy, p=method.p, lower=domain.smallest, upper=domain.largest, integer=True)
+            ends = {"lower": domain.smallest, "upper": domain.largest}
+            return Isotonic(self.noisy, method.p, self.weights, **ends, integer=True)
         if method.form == "Hc":
             # Of size K or less are all groups: that cell is no secret, and bounds the others.
             return Isotonic(self.noisy, p=method.p, lower=0, upper=self.groups, integer=True)
@@ -239,18 +246,17 @@ def repaired(measured: NoisyRegion, solving: Solving = Step.solve) -> Estimate:
     if measured.groups == 0:
         return Estimate(np.empty(0, np.int64), np.empty(0, np.int64))
     step = solving(measured.name, measured.model)
-    sizes, counts = sizes_of(
-        np.asarray(step.solution.x), measured.groups, measured.method.form, measured.domain.smallest
-    )
+    sizes, counts = sizes_of(measured, np.asarray(step.solution.x))
     return Estimate(sizes, counts, measured.spend, step)
 
 
-def sizes_of(found: Ints, groups: int, form: str, low: int) -> tuple[Ints, Ints]:
+def sizes_of(measured: NoisyRegion, found: Ints) -> tuple[Ints, Ints]:
     """The runs, sizes and counts, that a region's answer stands for."""
+    form, low = measured.method.form, measured.domain.smallest
     if form == "Hg":
-        return runs_of_sorted(found)
+        return runs_of_sorted(found, measured.weights)
     if form == "Hc":
-        return runs_of_cumulative(np.append(found, groups), low)
+        return runs_of_cumulative(np.append(found, measured.groups), low)
     return np.flatnonzero(found) + low, found[found > 0]
 
 
@@ -259,29 +265,40 @@ def measure(region: Region, noise: Noise) -> NoisyRegion:
     known = region.groups, region.method, region.domain, region.where
     if region.groups == 0:
         return NoisyRegion(np.empty(0, np.int64), *known)
+    if region.method.form == "Hg":
+        return _in_order(region, noise)
     drawn = _measured(region, noise)
     return NoisyRegion(drawn.counts, *known, drawn.spend)
 
 
 def _measured(region: Region, noise: Noise) -> NoisyCounts:
-    """The region's groups in the form of its method, with noise."""
-    true, groups, epsilon = region.true, region.groups, region.epsilon
-    query, sensitivity = region.method.query(region.where[0]), region.method.sensitivity
-    low = region.domain.smallest
+    """The region's groups by size, cumulative or not, with noise."""
+    true, low = region.true, region.domain.smallest
     if region.method.form == "Hc":
-        cumulated = cumulative_of(*true, region.domain.largest)[low:]
-        return noise.geometric(cumulated, query, sensitivity, epsilon)
-    if region.method.form == "H":
+        cells = cumulative_of(*true, region.domain.largest)[low:]
+    else:
         cells = np.zeros(region.cells, dtype=np.int64)
         cells[true[0] - low] = true[1]
-        return noise.geometric(cells, query, sensitivity, epsilon)
-    # A draw a group; of the true sizes, one block is written out at a time.
-    noisy = np.empty(groups, dtype=np.int64)
-    spends = set()
-    for start in range(0, groups, BLOCK):
-        sizes = unattributed(*true, start, start + BLOCK)
-        part = noise.geometric(sizes, query, sensitivity, epsilon)
-        noisy[start : start + BLOCK] = part.counts
+    return noise.geometric(cells, *_query(region))
+
+
+def _query(region: Region) -> tuple[str, int, float]:
+    """What is measured: its name, sensitivity and ε."""
+    return region.method.query(region.where[0]), region.method.sensitivity, region.epsilon
+
+
+def _in_order(region: Region, noise: Noise) -> NoisyRegion:
+    """The sizes of the region's groups in order, with noise: a draw a group, a block of groups at a time."""
+    pools = region.groups > BLOCK and region.method.p == 2
+    spends, numbers, weights = set(), list[Ints](), list[Ints]()
+    for start in range(0, region.groups, BLOCK):
+        sizes = unattributed(*region.true, start, start + BLOCK)
+        part = noise.geometric(sizes, *_query(region))
         spends.add(part.spend)
+        number, weight = pooled(part.counts) if pools else (part.counts, None)
+        numbers.append(number)
+        if weight is not None:
+            weights.append(weight)
     (spend,) = spends  # one query, in parts
-    return NoisyCounts(noisy, spend)
+    known = region.groups, region.method, region.domain, region.where
+    return NoisyRegion(np.concatenate(numbers), *known, spend, np.concatenate(weights) if pools else None)

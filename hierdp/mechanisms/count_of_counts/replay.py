@@ -31,6 +31,7 @@ from hierdp.record.replay import Differs, Replay
 from hierdp.record.shape import shape_of_sizes
 from hierdp.record.step import Steps
 from models import Tree
+from models.arithmetic import exact
 from models.arithmetic.arrays import Ints
 
 if TYPE_CHECKING:
@@ -133,10 +134,23 @@ def _estimates(
         method = plan.methods[0 if plan.bottom_up else level]
         where = places.levels[level], str(names[r])
         region = NoisyRegion(np.empty(0, np.int64), int(groups[r]), method, domain, where)
-        noisy[r] = saved.peek_noisy(region.name, (region.cells,))
-        made = repaired(replace(region, noisy=noisy[r]), saved.solve)
+        region = _measured(saved, region)
+        noisy[r] = region.noisy
+        made = repaired(region, saved.solve)
         found[r] = made.sizes, made.counts
     return Runs.from_rows(found), noisy
+
+
+def _measured(saved: Replay, region: NoisyRegion) -> NoisyRegion:
+    """What the next saved step says was measured of a region."""
+    given = getattr(saved.peek(region.name, region.cells).model, "weights", None)
+    if given is None:
+        return replace(region, noisy=saved.peek_noisy(region.name, (region.cells,)))
+    method, weights = region.method, np.asarray(given)
+    pools = method.form == "Hg" and method.p == 2 and weights.dtype == np.int64
+    if not pools or exact.total(weights) != region.cells:
+        raise Differs(f"the numbers of step {region.name!r} do not stand for {region.cells} groups")
+    return replace(region, noisy=saved.peek_noisy(region.name, weights.shape), weights=weights)
 
 
 def _last(level: Ints, groups: Ints) -> Ints:

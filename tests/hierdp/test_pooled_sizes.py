@@ -1,0 +1,126 @@
+"""Noisy sizes of very many groups, pooled as they are drawn: the same answers, from far fewer numbers."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from doubles import added
+
+from hierdp import release
+from hierdp.check import FAILS, check
+from hierdp.mechanisms.count_of_counts import estimates, pooled, replay
+from hierdp.mechanisms.count_of_counts.estimates import METHODS, NoisyRegion, Sizes, estimate
+from hierdp.privacy.noise import SimulatedNoise
+from hierdp.record.proofs import SavedStep
+from hierdp.record.replay import Differs, Replay
+from hierdp.record.step import NotProved
+from models import Isotonic
+from solvers import fast
+
+
+@pytest.mark.parametrize("bounds", [(None, None), (0, 2)])
+def test_the_shorter_problem_has_the_same_answer(bounds):
+    """For all sequences of up to 4 of 4 numbers; no other ordered answer is nearer."""
+    options = {"lower": bounds[0], "upper": bounds[1], "integer": True}
+    places = range(-1, 5) if bounds[0] is None else range(3)
+    shorter = 0
+    for n in range(1, 5):
+        ordered = np.array(list(itertools.combinations_with_replacement(places, n)))
+        for noisy in itertools.product((-1, 0, 2, 4), repeat=n):
+            y = np.array(noisy)
+            numbers, weights = pooled.pooled(y)
+            best, _ = fast.answer(Isotonic(numbers, weights=weights, **options))
+            x = np.repeat(best, weights)
+            assert ((x - y) ** 2).sum() == ((ordered - y) ** 2).sum(axis=1).min()
+            assert x.tolist() == fast.answer(Isotonic(y, **options))[0].tolist()
+            shorter += numbers.size < n
+    assert shorter > 100
+
+
+def test_a_long_plateau_becomes_few_numbers():
+    rng = np.random.default_rng(3)
+    y = np.repeat([1, 2, 50], [600, 299, 1]) + rng.integers(-30, 31, 900)
+    numbers, weights = pooled.pooled(y)
+    assert numbers.size < 100
+    assert weights.sum() == y.size
+    best, _ = fast.answer(Isotonic(numbers, weights=weights, integer=True))
+    assert np.array_equal(np.repeat(best, weights), fast.answer(Isotonic(y, integer=True))[0])
+
+
+@pytest.mark.parametrize(
+    ("noisy", "lengths", "means", "over", "right"),
+    [
+        ([3, 1, 2], [3], [2], [0], True),
+        ([1, 3, 2], [3], [2], [0], False),  # begins under its mean
+        ([2, 2, 1, 3, 2], [5], [2], [0], False),  # is under it in the middle
+        ([2, 2, 1], [3], [1], [2], True),
+        ([1, 2, 2], [3], [1], [2], False),  # under by a fraction
+        ([3, 1, 2], [3], [1], [2], False),  # another mean
+        ([3, 1, 2], [2], [2], [0], False),  # an entry is left out
+    ],
+)
+def test_blocks_that_do_not_fall_are_refused(noisy, lengths, means, over, right):
+    assert pooled.fall(*(np.array(part) for part in (noisy, lengths, means, over))) is right
+
+
+def test_a_wrong_block_releases_nothing(monkeypatch):
+    from solvers.fast import isotonic
+
+    monkeypatch.setattr(isotonic, "pools", lambda _: np.zeros(1, np.int64))
+    with pytest.raises(NotProved, match="pooled that do not fall"):
+        pooled.pooled(np.array([1, 2]))
+
+
+def test_sums_beyond_62_bits_stay_as_they_are():
+    y = np.array([2**61, 5, -(2**61)])
+    numbers, weights = pooled.pooled(y)
+    assert (numbers.tolist(), weights.tolist()) == (y.tolist(), [1, 1, 1])
+
+
+@pytest.mark.parametrize("method", ["Hg", "Hg1"])
+def test_a_region_is_estimated_alike_in_blocks_and_at_once(monkeypatch, method):
+    true, groups, domain = (np.array([1, 2, 40]), np.array([70, 60, 3])), 133, Sizes(50, 1)
+    noisy = np.random.default_rng(5).integers(-9, 10, groups)
+
+    def found(block):
+        monkeypatch.setattr(estimates, "BLOCK", block)
+        noise = added(0, 0)
+        taken = iter(noisy)
+        noise.make = lambda counts: counts + np.array([next(taken) for _ in counts])
+        made = estimate(true, groups, METHODS[method], domain, 1.0, noise)
+        assert made.step.solution.certificate.optimal
+        return made.sizes.tolist(), made.counts.tolist(), made.step.model
+
+    *whole, dense = found(1000)
+    *parts, short = found(40)
+    assert parts == whole
+    assert dense.weights is None
+    assert (short.weights is None) is (method == "Hg1")
+    assert np.size(short.noisy) == groups if method == "Hg1" else np.size(short.noisy) < groups
+
+
+@pytest.mark.slow
+def test_a_check_takes_what_was_pooled(tmp_path, monkeypatch):
+    homes = np.repeat(np.arange(34), 2)
+    rows = pd.DataFrame({"state": np.where(homes < 30, "A", "B"), "home": homes})
+    monkeypatch.setattr(estimates, "BLOCK", 12)
+    options = {"levels": ["state"], "group": ["home"], "max_size": 9, "method": "Hg"}
+    made = release(rows, "count-of-counts", epsilon=1, noise=SimulatedNoise(1), **options)
+    weights = {step.name: step.model.weights for step in made.steps if step.name.startswith("Hg")}
+    assert weights["Hg: state A"].sum() == 30
+    assert weights["Hg: state B"] is None
+    folder = made.write(tmp_path / "out")
+    assert not [line for line in check(folder) if line.verdict == FAILS]
+
+
+@pytest.mark.parametrize(
+    ("groups", "method", "weights"),
+    [(31, "Hg", [10, 20]), (30, "Hg1", [10, 20]), (30, "Hc", [10, 20]), (30, "Hg", [10.0, 20.0])],
+)
+def test_a_check_refuses_numbers_that_stand_for_other_groups(groups, method, weights):
+    model = Isotonic(np.array([1, 2]), weights=np.array(weights), integer=True)
+    saved = Replay(iter([SavedStep(f"{method}: root all", model, np.array([1, 2]))]))
+    region = NoisyRegion(np.empty(0, np.int64), groups, METHODS[method], Sizes(30))
+    with pytest.raises(Differs, match=f"do not stand for {region.cells} groups"):
+        replay._measured(saved, region)
