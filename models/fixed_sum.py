@@ -1,8 +1,10 @@
-"""Whole non-negative counts of given totals, nearest to noisy ones in absolute changes or in squares."""
+"""Non-negative counts of given totals, nearest to noisy ones in absolute changes or in (weighted) squares."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -13,39 +15,47 @@ from models.arithmetic.arrays import Array, Ints
 from models.arithmetic.distance import distance
 from models.arithmetic.exact import Number
 from models.arithmetic.kernels import kernel
-from models.arithmetic.segments import broken
+from models.arithmetic.segments import broken, checked_segments
 from models.certificate import Certificate, Witness, infeasible, judge
 from models.chebyshev import Chebyshev
 from models.model import answer_of
 from models.programs.program import Program
 from models.programs.terms import Block, Term, rows_of
-from models.witnesses.arrays import whole_array
+from models.witnesses.arrays import exact_array, real_array, whole_array
+from models.witnesses.lagrangian import lagrangian_bound
 
 
 @dataclass(frozen=True, eq=False)
 class FixedSum:
-    """Whole non-negative counts of a given total, nearest in the L1 or the L2 norm.
+    """Non-negative counts of a given total, nearest in the L1 or the L2 norm.
 
-        minimize    Σ_i |x_i − y_i|^p            what Boninsegna & Silvestri 2025 compare Eq. 6 with:
-        subject to  Σ_i x_i = c,  x ≥ 0,  x integer   the same constraints, another norm
+        minimize    Σ_i w_i |x_i − y_i|^p        what Boninsegna & Silvestri 2025 compare Eq. 6 with:
+        subject to  Σ_i x_i = c,  x ≥ 0          the same constraints, another norm
+                    x integer   (if `integer`)
 
     With `offsets`, many such problems side by side, each with its own total; the objective is their sum.
+    `SimplexQP` is the same problem in squares, with one total.
 
     Parameters
     ----------
-    noisy : int array, shape (n,)
-        The noisy counts y.
+    noisy : array, shape (n,)
+        The noisy counts y: int64, or float64 for p = 2 with `weights` or over the reals.
     total : int, or int array of shape (segments,)
         The total(s) c ≥ 0.
     p : 1 or 2
     offsets : int array, shape (segments + 1,), optional
         Segment j is ``noisy[offsets[j]:offsets[j + 1]]``. Default: one segment.
+    weights : array, shape (n,), optional
+        Positive weights w, int64 or float64, default 1; for p = 2 only.
+    integer : bool
+        Whether the answer must be whole; False for p = 2 only.
 
     Raises
     ------
     ValueError
-        If p is neither 1 nor 2, the noisy counts are not integers, a total is negative, an empty segment
-        has a total other than 0, the offsets do not rise from 0 to n, or sums would not fit 62 bits.
+        If p is neither 1 nor 2, an argument is malformed, a weight is not positive, a total is negative, an
+        empty segment has a total other than 0, the offsets do not rise from 0 to n, or sums or costs would
+        not fit 62 bits.
 
     Examples
     --------
@@ -60,99 +70,178 @@ class FixedSum:
     total: ArrayLike
     p: Literal[1, 2] = 2
     offsets: ArrayLike | None = None
+    weights: ArrayLike | None = None
+    integer: bool = True
     variants: ClassVar[dict[str, dict[str, Any]]] = {
         "L1": {"p": 1},
         "L1, many totals": {"p": 1, "each": 100},
         "L2, many totals": {"p": 2, "each": 100},
     }
+    takes_floats: ClassVar[bool] = False
+    """Whether the noisy counts may be floats in any case."""
 
     def __post_init__(self) -> None:
         if self.p not in (1, 2):
             raise ValueError(f"p must be 1 or 2, got {self.p!r}")
-        same = Chebyshev(self.noisy, self.total, self.offsets)  # the same data under the same conditions
-        for name, value in zip(("noisy", "total", "offsets"), same.data, strict=True):
+        whole = self.integer and self.weights is None
+        if self.p == 1 and not whole:
+            raise ValueError("weights, and answers over the reals, need p = 2")
+        weights: Array | None = None
+        if whole and not self.takes_floats:  # the same data under the same conditions
+            noisy, totals, offsets = Chebyshev(self.noisy, self.total, self.offsets).data
+        else:
+            noisy = _plain("noisy", self.noisy)
+            totals, offsets = checked_segments(self.total, self.offsets, noisy.size)
+            weights = None if self.weights is None else _checked_weights(self.weights, noisy)
+            _require_small_costs(noisy, weights, totals)
+        for name, value in (("noisy", noisy), ("total", totals), ("offsets", offsets), ("weights", weights)):
             object.__setattr__(self, name, value)
 
     @property
-    def data(self) -> tuple[Ints, Ints, Ints]:
-        """``(noisy, totals, offsets)`` as int64 arrays."""
-        return np.asarray(self.noisy), np.asarray(self.total), np.asarray(self.offsets)
+    def data(self) -> tuple[Array, Ints, Ints]:
+        """``(noisy, totals, offsets)``; totals and offsets are int64 arrays."""
+        return self._segments
+
+    @property
+    def _segments(self) -> tuple[Array, Ints, Ints]:
+        return np.asarray(self.noisy), np.atleast_1d(self.total), np.asarray(self.offsets)
+
+    @property
+    def _given(self) -> Array | None:
+        """The weights, or None where all are 1: kernels need not read those."""
+        return None if self.weights is None else np.asarray(self.weights)
+
+    @property
+    def _weights(self) -> Array:
+        """The weights; int64 ones (one, seen n times) where none were given."""
+        one = np.ones(1, np.int64)
+        return (
+            np.broadcast_to(one, np.shape(self.noisy)) if self.weights is None else np.asarray(self.weights)
+        )
 
     def program(self) -> Program:
         """The program above; its total bounds every count."""
-        noisy, totals, offsets = self.data
+        noisy, totals, offsets = self._segments
         n, m = noisy.size, totals.size
         segment = np.repeat(np.arange(m), np.diff(offsets))
         each = np.arange(n)
         return Program(
-            f"FixedSum L{self.p}",
-            [Block("x", (n,), 0, totals[segment], True)],
+            f"{type(self).__name__} L{self.p}",
+            [Block("x", (n,), 0, totals[segment], self.integer)],
             [rows_of("total", (m, n), (segment, each, np.ones(n)), totals, totals)],
-            [Term("quadratic" if self.p == 2 else "absolute", each, 1, noisy)],
+            [Term("quadratic" if self.p == 2 else "absolute", each, self._weights, noisy)],
         )
 
     def row_prices(self, witness: Witness) -> Array:
         """The witness as prices of the program's rows: those of the segments."""
-        return np.asarray(witness["price"])
+        return np.atleast_1d(witness["price"])
 
     def objective(self, x: Any) -> Number:
-        """Σ |x − y|^p; an `int` for integer answers."""
-        noisy = np.asarray(self.noisy)
-        return distance(answer_of(x, noisy.shape, integer=True), noisy, self.p)
+        """Σ w·|x − y|^p; exact where data and answer are (`Fraction` entries are allowed)."""
+        return self._cost(answer_of(x, np.shape(self.noisy), self.integer))
 
     def violations(self, x: Any) -> list[str]:
-        """Entries that are negative or not whole, and segments with a wrong sum."""
-        noisy, totals, offsets = self.data
-        return broken(answer_of(x, noisy.shape, integer=True), totals, offsets)
+        """Negative entries, segments with a wrong sum, and fractions if `integer`."""
+        return self._broken(answer_of(x, np.shape(self.noisy), self.integer))
+
+    def _cost(self, x: Array) -> Number:
+        return distance(x, np.asarray(self.noisy), self.p, self._given)
+
+    def _broken(self, x: Array) -> list[str]:
+        return broken(x, self.total, np.asarray(self.offsets), self.integer)
 
     def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:
-        """A price λ for each segment's units, exact; linear time.
+        """A price λ for each segment's units, at which no entry wants more or fewer; linear time.
 
-            bound  =  Σ over segments of  Σ_i min over whole z ≥ 0 of ( |z − y_i|^p − λ z )  +  λ c.
+            bound  =  Σ over segments of  Σ_i min over z ≥ 0 of ( w_i |z − y_i|^p − λ z )  +  λ c,
 
-        It holds whatever the prices are (Lagrangian duality), and some reach the optimum, for the costs are
-        convex and rise by more with every unit (Ibaraki & Katoh 1988, *Resource Allocation Problems*, ch. 4).
-        For p = 1 a unit costs 1 or −1: the better of these two prices needs no witness. For p = 2 the k-th
-        unit costs 2(k − y) − 1. If none of the last units of x costs more than any next one, a price in
-        between proves x optimal; if not, the gap is an upper bound.
+        z whole if `integer`. It holds whatever the prices are (Lagrangian duality), and some reach the
+        optimum, for the costs are convex (Ibaraki & Katoh 1988, *Resource Allocation Problems*, ch. 4). For
+        p = 1 a unit costs 1 or −1: the better of these two prices needs no witness. For p = 2 the k-th whole
+        unit costs w(2(k − y) − 1), more than the one before: the best answer takes the c cheapest units, and
+        the cost of the last is such a λ. Over the reals, λ is the slope of every positive entry.
+
+        Without a witness, λ is read off x: between its costliest last unit and its cheapest next one, or the
+        slope of its largest entry. Optimal whole answers prove themselves; otherwise the gap is an upper
+        bound.
 
         Parameters
         ----------
         x : array, shape (n,)
         witness : mapping, optional
-            ``price``, shape (segments,), whole; an even price for p = 2 is raised by one. Not read for p = 1.
+            ``price``: the λ of each total, in the shape of `total`; whole over whole numbers. Not read for
+            p = 1.
         """
-        noisy, totals, offsets = self.data
-        x = answer_of(x, noisy.shape, integer=True)
-        objective = distance(x, noisy, self.p)
-        found = broken(x, totals, offsets)
+        noisy, totals, offsets = self._segments
+        x = answer_of(x, noisy.shape, self.integer)
+        objective = self._cost(x)
+        found = self._broken(x)
         if found:
             return infeasible(objective, found)
+        exactly = all(map(exact.is_exact, (x, noisy, self._weights)))
+        price = None if self.p == 1 else self._price(witness, exactly)
+        gap: Number = 0
         if self.p == 1:
             sums, sizes = np.zeros((2, totals.size), np.int64)
             _sums(noisy, offsets, sums, sizes)
             fewer, more = sizes - totals, totals - sums
             price = np.where(more > fewer, 1, -1)
             gap = objective - exact.total(np.maximum(fewer, more))
-        else:
+        elif self.integer:
             x = x.astype(np.int64, copy=False)
-            given = whole_array(witness, "price", totals.shape)
-            shift, optimal = np.zeros(totals.size, np.int64), False
-            if given is None:
-                optimal = bool(_shifts(x, noisy, offsets, shift))
+            proved = False
+            if price is None:
+                price, proved = self._named(x, exactly)
+            gap = 0 if proved else self._miss(x, price, exactly)
+        else:
+            x = x if exactly else x.astype(float, copy=False)
+            price = self._slopes(x) if price is None else price
+            if exactly:
+                gap = objective - lagrangian_bound(self.program(), exact.fractions(price))
             else:
-                shift = (given + 2) // 2
-            price = 2 * shift - 1
-            gap = 0 if optimal else self._miss(x, shift)
-        return judge(objective, gap, True, {"price": price}, "a unit moved within a segment would cost less")
+                gap = _real_gap(x, noisy, self._given, price.astype(float, copy=False), totals, offsets)
+        if not exactly:  # rounding of a sum of terms none of them negative
+            gap = max(float(gap), 0.0) if math.isfinite(gap) else math.inf
+        shown = {"price": price.reshape(np.shape(self.total))[()]}
+        return judge(objective, gap, exactly, shown, "a unit moved within a segment would cost less")
 
-    def _miss(self, x: Ints, shift: Ints) -> Number:
-        """By how much Σ (x − y)² − λ·x exceeds the least that it can be, at these shifts' prices 2s − 1."""
-        noisy, _, offsets = self.data
-        free = noisy + np.repeat(shift, np.diff(offsets))
-        z = np.maximum(0, free)
-        # (x − y)² − λ·x is (x − free)² + x, and what does not depend on x.
-        return distance(x, free, 2) + exact.total(x) - distance(z, free, 2) - exact.total(z)
+    def _price(self, witness: Witness | None, exactly: bool) -> Array | None:
+        """The witness's prices, one for each segment."""
+        read = whole_array if self.integer and exactly else exact_array if exactly else real_array
+        given = read(witness, "price", np.shape(self.total))
+        return None if given is None else np.atleast_1d(given)
+
+    def _named(self, x: Ints, exactly: bool) -> tuple[Array, bool]:
+        """Prices between the last units of x and the next ones, or near; whether they prove x optimal."""
+        noisy, totals, offsets = self._segments
+        cheapest, costliest = np.zeros((2, totals.size), np.int64 if exactly else float)
+        none = -(2**62) if exactly else -np.inf
+        if _end_units(x, noisy, self._given, offsets, none, cheapest, costliest):
+            return cheapest, True
+        if not exactly:
+            return np.where(costliest <= cheapest, cheapest, cheapest / 2 + costliest / 2), False
+        middle = (cheapest >> 1) + (costliest >> 1) + (cheapest & costliest & 1)
+        return np.where(costliest <= cheapest, cheapest, middle), False
+
+    def _miss(self, x: Ints, price: Array, exactly: bool) -> Number:
+        """By how much Σ w(x − y)² − λ·x exceeds the least that it can be over whole numbers."""
+        noisy, _, offsets = self._segments
+        w = 1 if self._given is None else self._given
+        with np.errstate(over="ignore", invalid="ignore"):
+            each = price[0] if price.size == 1 else np.repeat(price, np.diff(offsets))
+            # As many units as cost no more than the price; the k-th costs w(2(k − y) − 1).
+            free = noisy + (each + w) // (2 * w) if exactly else (each + w * (2 * noisy + 1)) // (2 * w)
+            z = np.maximum(0, free)
+            return exact.dot(x - z, w * (x + z - 2 * noisy) - each)
+
+    def _slopes(self, x: Array) -> Array:
+        """For each segment, the cost of a little more of a positive entry of x."""
+        noisy, totals, offsets = self._segments
+        w, slopes = self._weights, np.zeros(totals.size, object)
+        for j, (a, b) in enumerate(pairwise(offsets.tolist())):
+            if a < b:
+                slopes[j] = _slope(x[a:b], noisy[a:b], w[a:b])
+        return slopes
 
     @classmethod
     def random(cls, rng: np.random.Generator, size: int) -> Self:
@@ -163,8 +252,47 @@ class FixedSum:
     @classmethod
     def typical(cls, rng: np.random.Generator, size: int, each: int | None = None, **options: Any) -> Self:
         """Noisy counts whose total is nine tenths of what is positive; `each`: entries of a segment."""
-        same = Chebyshev.typical(rng, size, each)
-        return cls(*same.data[:2], offsets=same.data[2], **options)
+        noisy, totals, offsets = Chebyshev.typical(rng, size, each).data
+        if each is None:
+            return cls(noisy, int(totals[0]), **options)
+        return cls(noisy, totals, offsets=offsets, **options)
+
+
+def _plain(name: str, values: ArrayLike) -> Array:
+    array = exact.as_data(name, values)
+    if array.dtype == object:
+        raise ValueError(f"{name} must be int64 or float64, not Python objects")
+    return array
+
+
+def _checked_weights(values: ArrayLike, noisy: Array) -> Array:
+    weights = _plain("weights", values)
+    if weights.shape != noisy.shape:
+        raise ValueError(f"weights have shape {weights.shape}, noisy {noisy.shape}")
+    wrong = np.flatnonzero(weights <= 0)
+    if wrong.size:
+        raise ValueError(f"weights[{wrong[0]}] is {weights[wrong[0]]}: weights must be positive")
+    return weights
+
+
+def _require_small_costs(noisy: Array, weights: Array | None, totals: Ints) -> None:
+    """Refuse data whose units might cost more than 64 bits hold, with room for the search of a price."""
+    largest_weight: Any = 1 if weights is None or not weights.size else weights.max().item()
+    largest, total = exact.reach(noisy), exact.reach(totals)
+    if 16 * largest_weight * (largest + total + 2) >= 2**62:
+        raise ValueError(
+            f"counts of up to {max(largest, total)} times weights of up to {largest_weight}: "
+            "their unit costs pass 62 bits"
+        )
+
+
+def _slope(x: Array, y: Array, w: Array) -> Any:
+    """The cost of a little more of the first large entry; where all are 0, the least cost of any."""
+    most = int(np.argmax(x[:10_000]))
+    most = most if x[most] > 0 else int(np.argmax(x))
+    if not x[most] > 0:
+        most = int(np.argmin(-(w * y)))
+    return 2 * w[most].item() * (x[most] - y[most].item())
 
 
 @kernel()
@@ -180,24 +308,44 @@ def _sums(noisy: Any, offsets: Any, sums: Any, sizes: Any) -> None:
 
 
 @kernel()
-def _shifts(x: Any, noisy: Any, offsets: Any, shift: Any) -> bool:
-    """For each segment an s such that max(0, y + s), some entries one less, is optimal if x is (p = 2).
+def _end_units(x: Any, noisy: Any, w: Any, offsets: Any, none: Any, cheapest: Any, costliest: Any) -> bool:
+    """Each segment's cost of its cheapest next unit, and of its costliest last one (`none` if x is all 0).
 
-    Then any s from the costliest last unit's to the cheapest next one's does; if not, it is half-way.
-    True if x is such an answer in all segments.
+    True if in no segment the last unit costs more than the next: then x is optimal (p = 2).
     """
     optimal = True
-    for j in range(shift.size):
-        part, y = x[offsets[j] : offsets[j + 1]], noisy[offsets[j] : offsets[j + 1]]
+    for j in range(cheapest.size):
+        start = offsets[j]
+        part, y = x[start : offsets[j + 1]], noisy[start : offsets[j + 1]]
         if y.size == 0:
             continue
-        following, last = part[0] - y[0] + 1, -(1 << 62)
+        m = 1 if w is None else w[start]
+        following, last = 2 * m * (part[0] - y[0]) + m, none
         for i in range(y.size):
-            away = part[i] - y[i]
-            following = min(following, away + 1)
-            last = max(last, away if part[i] > 0 else last)
-        shift[j] = following
-        if last > following:
-            shift[j] = following + (last - following) // 2
-            optimal = False
+            m = 1 if w is None else w[start + i]
+            slope = 2 * m * (part[i] - y[i])
+            following = min(following, slope + m)
+            last = max(last, slope - m if part[i] > 0 else none)
+        cheapest[j], costliest[j] = following, last
+        optimal = optimal and last <= following
     return optimal
+
+
+@kernel(error_model="numpy", fastmath={"reassoc"})
+def _real_gap(x: Any, noisy: Any, weights: Any, prices: Any, totals: Any, offsets: Any) -> float:
+    """Σ w(x − y)², less the bound at these prices."""
+    gap = 0.0
+    for j in range(totals.size):
+        begin, end, price = offsets[j], offsets[j + 1], prices[j]
+        mean = totals[j] // max(1, end - begin)
+        over = float((end - begin) * mean - totals[j])
+        for start in range(begin, end, 1024):  # sums of differences from the mean, in parts, round little off
+            part = 0.0
+            for i in range(start, min(start + 1024, end)):
+                m = 1 if weights is None else weights[i]
+                z = max(0.0, noisy[i] + price * (0.5 / m))
+                gap += (x[i] - z) * (m * (x[i] + z - 2 * noisy[i]) - price)
+                part += x[i] - mean
+            over += part
+        gap += price * over
+    return float(gap)

@@ -29,7 +29,7 @@ PATHS = {
     "Merging": "solvers.fast.merging:solve_merging",
     "Segmentation": "solvers.fast.clustering:solve_segmentation",
     "NonNegativeInference": "solvers.fast.non_negative_inference:solve_non_negative_inference",
-    "SimplexQP": "solvers.fast.fixed_total:solve_simplex_qp",
+    "SimplexQP": "solvers.fast.fixed_total:solve_fixed_sum",
     "SparsestChebyshev": "solvers.fast.sparsest_chebyshev:solve_sparsest_chebyshev",
     "StrategySDP": "solvers.fast.strategy:solve_strategy",
     "TreeChebyshev": "solvers.fast.tree_chebyshev:solve_tree_chebyshev",
@@ -40,9 +40,10 @@ PATHS = {
 
 
 SEARCHES = {
+    "FixedSum": "solvers.fast.fixed_total:search_fixed_sum_prices",
     "HierarchyQIP": "solvers.fast.hierarchy:search_prices",
     "Isotonic": "solvers.fast.isotonic_split:search",
-    "SimplexQP": "solvers.fast.fixed_total:search_simplex_price",
+    "SimplexQP": "solvers.fast.fixed_total:search_fixed_sum_prices",
     "TreeMatching": "solvers.fast.tree_matching:bounding_prices",
 }
 """Searches of a witness for a given answer, for models whose fast path does not take all instances, or finds

@@ -11,31 +11,47 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from models import ControlledRounding, FixedSum, SimplexQP
+from models import ControlledRounding, FixedSum
 from models.arithmetic import exact
 from models.arithmetic.arrays import Array, Ints
-from models.arithmetic.kernels import kernel
+from models.arithmetic.kernels import helper, kernel
 from models.certificate import Witness
 
 
-def solve_simplex_qp(model: SimplexQP) -> tuple[Array, None]:
-    """The nearest counts; over the integers, of units of equal cost those of the first entries."""
-    y = np.asarray(model.noisy)
+def solve_fixed_sum(model: FixedSum) -> tuple[Array, None]:
+    """The answer nearest in squares, which for p = 1 is also nearest in absolute changes.
+
+    In unweighted squares all entries move in the same direction, and no further than the total requires,
+    which is optimal in absolute changes as well. Over the integers, of units of equal cost those of the
+    first entries are taken.
+    """
+    y, totals, offsets = _segments(model)
     w = None if model.weights is None else np.asarray(model.weights)
-    each = max(1, y.size // 10_000)  # a sample of the entries gives a first guess of the price
-    few = [None if a is None else a[::each].copy() for a in (y, w)]
-    price = _price(y, w, model.total, _price(*few, model.total // each, np.inf))
-    if not model.integer:
-        x = np.empty(y.size)
-        _real(y, w, price, model.total, x)
+    x = np.empty(y.size, np.int64 if model.integer else float)
+    if model.integer and w is None and exact.is_exact(y):
+        _nearest(y, totals, offsets, x)
         return x, None
-    x = np.zeros(y.size, np.int64)
-    if model.total == 0:
-        return x, None
+    for total, (a, b) in zip(totals.tolist(), pairwise(offsets.tolist()), strict=True):
+        weights = None if w is None else w[a:b]
+        (_nearest_whole if model.integer else _nearest_real)(y[a:b], weights, total, x[a:b])
+    return x, None
+
+
+def _segments(model: FixedSum) -> tuple[Array, Ints, Ints]:
+    return np.asarray(model.noisy), np.atleast_1d(model.total), np.asarray(model.offsets)
+
+
+def _nearest_whole(y: Array, w: Array | None, total: int, x: Ints) -> None:
+    """Fill x for one segment, of floats or with weights."""
+    if total == 0:
+        x[:] = 0
+        return
+    price = _guessed_price(y, w, total)
     # Prices are whole multiples of a power of two. Sums with them are exact if the data are as coarse, so
     # that equal costs remain equal. The price is within w of that over the reals.
     largest = abs(price) + 2 * (1 if w is None else float(w.max())) * (exact.reach(y) + 2)
@@ -43,44 +59,44 @@ def solve_simplex_qp(model: SimplexQP) -> tuple[Array, None]:
     if exact.is_exact(y) and (w is None or exact.is_exact(w)):
         # Whole prices of up to 52 bits: floats represent and divide them exactly.
         whole = 1.0 if unit <= 1 else None
-        _whole(y, w, model.total, int(price), whole, 1, x)
+        _whole(y, w, total, int(price), whole, 1, x)
     else:
-        _whole(y, w, model.total, int(price / unit), unit, 2**20, x)
-    return x, None
+        _whole(y, w, total, int(price / unit), unit, 2**20, x)
 
 
-def search_simplex_price(model: SimplexQP, x: Array) -> Witness | None:
-    """The best price over the reals in Fractions, for exact answers to exact data; None for others.
+def _nearest_real(y: Array, w: Array | None, total: int, x: Array) -> None:
+    """Fill x for one segment over the reals."""
+    _real(y, w, _guessed_price(y, w, total), total, x)
 
-    Entries that the price leaves at 0 are dropped repeatedly; this is fast if weights repeat.
-    """
-    y, w = model.data
+
+def search_fixed_sum_prices(model: FixedSum, x: Array) -> Witness | None:
+    """The best prices over the reals in Fractions, for exact answers to exact data; None for others."""
+    y, totals, offsets = _segments(model)
+    w = np.ones(y.size, np.int64) if model.weights is None else np.asarray(model.weights)
     if model.integer or y.size == 0 or not all(map(exact.is_exact, (np.asarray(x), y, w))):
         return None
+    prices = np.zeros(totals.size, object)
+    for j, (a, b) in enumerate(pairwise(offsets.tolist())):
+        if a < b:
+            prices[j] = _real_price(y[a:b], w[a:b], int(totals[j]))
+    return {"price": prices.reshape(np.shape(model.total))[()]}
+
+
+def _real_price(y: Ints, w: Ints, total: int) -> Fraction:
+    """The λ with Σ max(0, y + λ/2w) = total. Entries that it leaves at 0 are dropped repeatedly; this is
+    fast if weights repeat."""
     kinds, kind = np.unique(w, return_inverse=True)
     inside = np.ones(y.size, dtype=bool)
     while True:
         count = np.bincount(kind[inside], minlength=kinds.size)
         spread = sum((Fraction(int(n), int(k)) for n, k in zip(count, kinds, strict=True)), Fraction(0))
-        price = 2 * (model.total - int(exact.total(y[inside]))) / spread
+        price = 2 * (total - int(exact.total(y[inside]))) / spread
         # y + price/2w > 0, in whole numbers.
         floor = np.array([int(-price / (2 * int(k)) // 1) for k in kinds], dtype=np.int64)
         still = inside & (y > floor[kind])
         if np.array_equal(still, inside) or not still.any():
-            return {"price": price}
+            return price
         inside = still
-
-
-def solve_fixed_sum(model: FixedSum) -> tuple[Ints, None]:
-    """The answer nearest in squares, which is also nearest in absolute changes: one answer for both norms.
-
-    In squares all entries move in the same direction, and no further than the total requires, which is
-    optimal in absolute changes as well. Ties: of units of equal cost those of the first entries are taken.
-    """
-    noisy, totals, offsets = model.data
-    x = np.empty(noisy.size, np.int64)
-    _segments(noisy, totals, offsets, x)
-    return x, None
 
 
 def solve_controlled_rounding(model: ControlledRounding) -> tuple[Ints, None]:
@@ -132,13 +148,24 @@ def _largest_up(values: Any, ups: int, x: Any) -> None:
 
 
 @kernel()
-def _segments(noisy: Any, totals: Any, offsets: Any, x: Any) -> None:
+def _nearest(noisy: Any, totals: Any, offsets: Any, x: Any) -> None:
+    """Fill x for all segments of whole counts without weights."""
     for j in range(totals.size):
         y, part = noisy[offsets[j] : offsets[j + 1]], x[offsets[j] : offsets[j + 1]]
         if totals[j] > 0:
-            _whole(y, None, totals[j], int(_price(y, None, totals[j], np.inf)), None, 1, part)
+            _whole(y, None, totals[j], int(_guessed_price(y, None, totals[j])), None, 1, part)
         else:
             part[:] = 0
+
+
+@helper
+def _guessed_price(y: Any, w: Any, total: int) -> float:
+    """`_price`, from the price of a sample of the entries."""
+    each, guess = y.size // 10_000, np.inf
+    if each > 1:
+        few = None if w is None else w[::each].copy()
+        guess = _price(y[::each].copy(), few, total // each, np.inf)
+    return _price(y, w, total, guess)
 
 
 @kernel(error_model="numpy", fastmath={"reassoc"})

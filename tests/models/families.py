@@ -50,6 +50,8 @@ def fixed_sum():
     for noisy in vectors((-1, 2), 4, 4):
         for totals, p in product(product(range(3), repeat=2), (1, 2)):
             yield models.FixedSum(noisy, totals, p, [0, 2, 4])
+        for integer in (True, False):
+            yield models.FixedSum(noisy, [2, 1], 2, [0, 2, 4], [3, 1, 2, 2], integer)
 
 
 def chebyshev():

@@ -170,7 +170,7 @@ def test_infeasible_answers_are_refused_by_name():
         ({"noisy": [1], "total": True}, "total must be an integer, got True"),
         ({"noisy": [1], "total": [1]}, r"total must be an integer, got \[1\]"),
         ({"noisy": [1], "total": 10**30}, "total is 1000000000000000000000000000000: beyond 62 bits"),
-        ({"noisy": [], "total": 2}, "segment 0 is empty but its total is 2, not 0"),
+        ({"noisy": [], "total": 2}, "noisy is empty but its total is 2, not 0"),
         ({"noisy": [1], "total": [1, 2], "offsets": [0, 1, 1]}, "segment 1 is empty but its total is 2"),
         ({"noisy": [1, 2], "total": [1, -2], "offsets": [0, 1, 2]}, "total of segment 1 is -2"),
         ({"noisy": [1], "total": [1.5], "offsets": [0, 1]}, "total and offsets must be integers"),

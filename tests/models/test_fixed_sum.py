@@ -1,6 +1,6 @@
 """FixedSum: every tiny vector and total by enumeration; backends; ugly and large ones."""
 
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from models import FixedSum, SimplexQP
-from models.fixed_sum import _shifts
 from solvers import fast, prove, solve
 from tests.brute import compositions
 
@@ -141,7 +140,8 @@ def test_infeasible_answers_are_refused_by_name():
         ({"noisy": [1], "total": 1, "p": 3}, "p must be 1 or 2, got 3"),
         ({"noisy": [1.5], "total": 1}, "noisy must be integers, got float64"),
         ({"noisy": [1], "total": -1}, "total is -1"),
-        ({"noisy": [], "total": 2}, "segment 0 is empty but its total is 2, not 0"),
+        ({"noisy": [], "total": 2}, "noisy is empty but its total is 2, not 0"),
+        ({"noisy": [1], "total": [1, 2], "offsets": [0, 1, 1]}, "segment 1 is empty but its total is 2"),
         ({"noisy": [1], "total": [1], "offsets": [0, 2]}, "offsets must rise from 0 to 1 in 2 steps"),
         ({"noisy": [2**61, 2**61], "total": 1}, "add up beyond 62 bits"),
     ],
@@ -206,5 +206,81 @@ def test_optimal_answers_are_proved_without_a_search():
             model = FixedSum(y, total)
             best = model.objective(fast.answer(model)[0])
             for x in compositions(total, 3):
-                proved = _shifts(np.array(x), model.data[0], model.data[2], np.zeros(1, np.int64))
-                assert proved == (model.objective(x) == best)
+                assert model.certificate(x).optimal == (model.objective(x) == best)
+
+
+@pytest.mark.parametrize("integer", [True, False])
+@pytest.mark.parametrize("kind", ["whole", "floats"])
+@pytest.mark.parametrize("weighted", [True, False])
+def test_segments_with_weights_and_over_the_reals_are_problems_side_by_side(integer, kind, weighted):
+    rng = np.random.default_rng(7)
+    for _ in range(6):
+        sizes = rng.integers(0, 5, 6)
+        offsets = np.concatenate([[0], np.cumsum(sizes)])
+        totals = np.where(sizes == 0, 0, rng.integers(0, 12, sizes.size))
+        y = rng.integers(-4, 8, offsets[-1])
+        y = y if kind == "whole" else y + rng.integers(0, 8, y.size) / 8
+        w = rng.integers(1, 6, y.size) if weighted else None
+        if integer and not weighted and kind == "floats":
+            with pytest.raises(ValueError, match="noisy must be integers"):
+                FixedSum(y, totals, 2, offsets)
+            continue
+        model = FixedSum(y, totals, 2, offsets, w, integer)
+        alone = [
+            SimplexQP(y[a:b], int(c), None if w is None else w[a:b], integer)
+            for a, b, c in zip(offsets[:-1], offsets[1:], totals, strict=True)
+        ]
+        solution = solve(model)
+        assert solution.status == "optimal"
+        assert solution.x.tolist() == np.concatenate([solve(one).x for one in alone]).tolist()
+        other = np.concatenate(
+            [rng.multinomial(one.total, np.ones(k) / k) for one, k in zip(alone, sizes, strict=True) if k]
+        )
+        moved = [other[a:b] for a, b in pairwise(offsets)]
+        proof, proofs = prove(model, other), [prove(one, x) for one, x in zip(alone, moved, strict=True)]
+        for what in ("objective", "bound", "gap"):
+            whole, parts = getattr(proof, what), sum(getattr(one, what) for one in proofs)
+            assert whole == (parts if kind == "whole" else pytest.approx(parts, abs=1e-9))
+        assert proof.optimal == all(one.optimal for one in proofs)
+        again = model.certificate(other, proof.witness)  # the prices of all segments, in the shape of totals
+        assert again.witness["price"].shape == totals.shape
+        assert again.gap == (proof.gap if kind == "whole" else pytest.approx(proof.gap, rel=1e-12))
+        broken_sum = other + (np.arange(other.size) == 0)
+        assert model.violations(broken_sum) == [
+            f"total: segment {int(np.argmax(sizes > 0))} adds up to {totals[sizes > 0][0] + 1}, "
+            f"not {totals[sizes > 0][0]}"
+        ]
+
+
+@pytest.mark.parametrize("options", [{"weights": [1, 2]}, {"integer": False}])
+def test_weights_and_reals_need_squares(options):
+    with pytest.raises(ValueError, match="need p = 2"):
+        FixedSum([1, 2], 3, 1, **options)
+
+
+def test_data_of_either_kind_may_come_close_to_64_bits():
+    # Without weights, whole counts that add up within 62 bits; with them, unit costs within 62 bits.
+    assert solve(FixedSum([2**58, 0], 1)).gap == 0
+    assert solve(FixedSum([2**56] * 300, 2**56, weights=[1] * 300)).gap == 0
+    with pytest.raises(ValueError, match="pass 62 bits"):
+        FixedSum([2**58, 0], 1, weights=[1, 1])
+    with pytest.raises(ValueError, match="add up beyond 62 bits"):
+        FixedSum([2**56] * 300, 2**56)
+    # Halves of the largest sums, in all directions.
+    rng = np.random.default_rng(2)
+    for n, y, total in [(1, 2**60, 2**61 - 9), (2, -(2**58), 2**61), (3, 2**58, 1), (40, -(2**54), 2**60)]:
+        model = FixedSum(rng.choice([y, y // 2, 0], n), total)
+        best = solve(model)
+        assert best.gap == 0
+        for _ in range(5):
+            x = np.zeros(n, np.int64)
+            np.add.at(x, rng.integers(0, n, 3), [total // 2, total // 4, total - total // 2 - total // 4])
+            own, proof = model.certificate(x), prove(model, x)
+            assert own.bound <= proof.bound == best.objective
+            for price in (2**61 - 1, -(2**61) + 1, 0):
+                bound = model.certificate(x, {"price": [price]}).bound
+                taken = [max(0, v + (price + 1) // 2) for v in model.data[0].tolist()]
+                cost = sum(
+                    (z - v) ** 2 - price * z for z, v in zip(taken, model.data[0].tolist(), strict=True)
+                )
+                assert bound == cost + price * total

@@ -172,9 +172,7 @@ def _nearest_real(
 
 
 def _real_of_some(deadline: Deadline, model: FixedSum, backend: str) -> Floats:
-    whole = model.program()
-    program = replace(whole, blocks=[replace(block, integer=False) for block in whole.blocks])
-    return np.asarray(deadline.solve(program, backend).x)
+    return np.asarray(deadline.solve(model.program().relaxed(), backend).x)
 
 
 def nearest_fractions(noisy: Ints, totals: Ints, offsets: Ints) -> tuple[Ints, Floats]:
