@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from models.arithmetic import exact
+from models.arithmetic.answers import FEASIBILITY_TOLERANCE, answer_of
 from models.arithmetic.arrays import Floats
 from models.arithmetic.exact import Number
 from models.certificate import FLOAT_TOLERANCE, Certificate, Witness, infeasible, judge
-from models.model import FEASIBILITY_TOLERANCE, answer_of
 from models.witnesses.arrays import number
 
 

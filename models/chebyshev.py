@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from models.arithmetic import exact
+from models.arithmetic.answers import answer_of
 from models.arithmetic.arrays import Array, Ints
 from models.arithmetic.exact import Number
 from models.arithmetic.kernels import kernel
 from models.arithmetic.segments import broken, by_segment, checked_segments
 from models.certificate import Certificate, Witness, infeasible, judge
-from models.model import answer_of
 from models.programs.program import Program
 from models.programs.terms import INFINITY, Block, Term, rows_of
 from models.synthetic import most_of, noisy_counts, random_noisy, segments_of

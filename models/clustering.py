@@ -15,6 +15,7 @@ from models.arithmetic.exact import Number
 from models.arithmetic.run_costs import Sums, cost_of, run_cost, sums_error, sums_of
 from models.arithmetic.whole_sums import whole_sums
 from models.certificate import Certificate, Witness, infeasible, judge
+from models.programs import paths
 from models.programs.program import Program
 from models.synthetic import noisy_counts, random_noisy
 from models.witnesses import few_runs, sorted_runs
@@ -116,7 +117,7 @@ class Clustering:
         return exact.is_exact(values) and values.size <= EXACT_UP_TO
 
     def program(self) -> Program:
-        """The shortest path through the bins; see `models.arithmetic.runs.path_program`.
+        """The shortest path through the bins; see `models.programs.paths.path_program`.
 
         With `clusters`, its relaxation may mix cuts into more and fewer runs, of the same cost: the least
         cost is convex in the number of runs.
@@ -124,9 +125,9 @@ class Clustering:
         Raises
         ------
         ValueError
-            If there are more than `models.arithmetic.runs.PROGRAM_UP_TO` values.
+            If there are more than `models.programs.paths.PROGRAM_UP_TO` values.
         """
-        return runs.path_program("Clustering", self.data[0].size, self.run_cost, self.clusters)
+        return paths.path_program("Clustering", self.data[0].size, self.run_cost, self.clusters)
 
     def run_cost(self, first: int, end: int) -> Number:
         """Cost of the run of bins ``first … end − 1``; a `Fraction` for exact values."""
@@ -134,7 +135,7 @@ class Clustering:
 
     def row_prices(self, witness: Witness) -> Array:
         """The witness as prices of the program's rows, where the number of runs is free: the potentials."""
-        return runs.path_prices(witness["potentials"])
+        return paths.path_prices(witness["potentials"])
 
     def objective(self, x: Any) -> Number:
         """AE and LE of all runs; a `Fraction` for exact values (a float scale is one, too).

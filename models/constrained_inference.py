@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from models.arithmetic import exact
+from models.arithmetic.answers import FEASIBILITY_TOLERANCE, answer_of, tolerance_for
 from models.arithmetic.arrays import Array
 from models.arithmetic.distance import distance
 from models.arithmetic.exact import Number
 from models.arithmetic.kernels import kernel
 from models.certificate import FLOAT_TOLERANCE, Certificate, Witness, infeasible, judge
-from models.model import FEASIBILITY_TOLERANCE, answer_of, tolerance_for
 from models.programs.program import Program
 from models.programs.terms import INFINITY, Block, Term
 from models.programs.trees import children_sums

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from models.arithmetic import exact
+from models.arithmetic.answers import answer_of, fractional
 from models.arithmetic.arrays import Array, Ints
 from models.arithmetic.distance import distance
 from models.arithmetic.exact import Number
 from models.arithmetic.kernels import kernel
 from models.certificate import Certificate, Witness, infeasible, judge
-from models.model import answer_of, fractional
 from models.programs.program import Program
 from models.programs.terms import Block, Term, rows_of
 from models.witnesses.arrays import number

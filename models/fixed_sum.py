@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from models.arithmetic import exact
+from models.arithmetic.answers import answer_of
 from models.arithmetic.arrays import Array, Ints
 from models.arithmetic.distance import distance
 from models.arithmetic.exact import Number
@@ -18,7 +19,6 @@ from models.arithmetic.kernels import kernel
 from models.arithmetic.segments import broken, checked_segments
 from models.certificate import Certificate, Witness, infeasible, judge
 from models.chebyshev import Chebyshev
-from models.model import answer_of
 from models.programs.program import Program
 from models.programs.terms import Block, Term, rows_of
 from models.witnesses.arrays import exact_array, real_array, whole_array

@@ -11,12 +11,11 @@ import scipy
 from numpy.typing import ArrayLike
 
 from models.arithmetic import exact
+from models.arithmetic.answers import answer_of, fractional, tolerance_for
 from models.arithmetic.arrays import Array, Ints
 from models.arithmetic.distance import distance
 from models.arithmetic.exact import Number
-from models.arithmetic.tree_sums import adds_up
 from models.certificate import Certificate, Witness, infeasible, judge
-from models.model import answer_of, fractional, tolerance_for
 from models.programs.program import Program
 from models.programs.terms import Block, Rows, Term
 from models.programs.trees import children_sums
@@ -24,6 +23,7 @@ from models.synthetic import nation_counts, noise, random_noisy
 from models.tree import Tree
 from models.witnesses.arrays import exact_array, real_array, whole_array
 from models.witnesses.node_prices import NEVER, NodePrices, node_prices, rows_of_families
+from models.witnesses.tree_sums import adds_up
 
 
 @dataclass(frozen=True, eq=False)

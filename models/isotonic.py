@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from models.arithmetic import exact
+from models.arithmetic.answers import answer_of, fractional, tolerance_for
 from models.arithmetic.arrays import Array, Ints
 from models.arithmetic.distance import distance
 from models.arithmetic.exact import Number
 from models.certificate import Certificate, Witness, infeasible, judge
-from models.model import answer_of, fractional, tolerance_for
 from models.programs.program import Program
 from models.programs.terms import INFINITY, Block, Term, rows_of
 from models.synthetic import noise, random_noisy

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from models.arithmetic import exact
+from models.arithmetic.answers import answer_of, fractional
 from models.arithmetic.arrays import Array
 from models.arithmetic.distance import distance
 from models.arithmetic.exact import Number
 from models.certificate import Certificate, Witness, infeasible, judge
-from models.model import answer_of, fractional
 from models.programs.program import Program
 from models.programs.terms import INFINITY, Block, Term
 from models.synthetic import heavy_tailed, noise, random_noisy

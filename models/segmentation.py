@@ -15,6 +15,7 @@ from models.arithmetic.exact import Number
 from models.arithmetic.run_costs import Sums, cost_of, run_cost, sums_error, sums_of
 from models.arithmetic.whole_sums import whole_sums
 from models.certificate import Certificate, Witness, infeasible, judge
+from models.programs import paths
 from models.programs.program import Program
 from models.synthetic import noise, random_noisy
 from models.witnesses import few_runs, ordered_runs
@@ -100,23 +101,23 @@ class Segmentation:
         return exact.is_exact(values) and values.size <= EXACT_UP_TO
 
     def program(self) -> Program:
-        """The shortest path through the values; see `models.arithmetic.runs.path_program`.
+        """The shortest path through the values; see `models.programs.paths.path_program`.
 
         Raises
         ------
         ValueError
-            If there are more than `models.arithmetic.runs.PROGRAM_UP_TO` values.
+            If there are more than `models.programs.paths.PROGRAM_UP_TO` values.
         """
         values, price = self.data
 
         def cost(first: int, end: int) -> Number:
             return run_cost(values[first:end], 0) + price
 
-        return runs.path_program("Segmentation", values.size, cost, self.clusters)
+        return paths.path_program("Segmentation", values.size, cost, self.clusters)
 
     def row_prices(self, witness: Witness) -> Array:
         """The witness as prices of the program's rows, where the number of runs is free: the potentials."""
-        return runs.path_prices(witness["potentials"])
+        return paths.path_prices(witness["potentials"])
 
     def objective(self, x: Any) -> Number:
         """Squared error and price of all runs; a `Fraction` for exact values (a float price is one, too)."""

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from models.arithmetic import exact
+from models.arithmetic.answers import answer_of
 from models.certificate import Certificate, Witness, infeasible, judge
 from models.chebyshev import Chebyshev
-from models.model import answer_of
 from models.programs.program import Program
 from models.programs.terms import INFINITY, Block, Term, rows_of
 from models.synthetic import noisy_counts

@@ -11,9 +11,9 @@ import scipy
 from numpy.typing import ArrayLike
 
 from models.arithmetic import exact
+from models.arithmetic.answers import FEASIBILITY_TOLERANCE, answer_of
 from models.arithmetic.arrays import Floats
 from models.certificate import FLOAT_TOLERANCE, Certificate, Witness, infeasible, judge
-from models.model import FEASIBILITY_TOLERANCE, answer_of
 from models.witnesses.arrays import real_array
 
 

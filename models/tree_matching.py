@@ -11,11 +11,11 @@ import numpy as np
 import scipy
 
 from models.arithmetic import exact
+from models.arithmetic.answers import answer_of, fractional
 from models.arithmetic.arrays import Array, Ints
 from models.arithmetic.distance import distance
 from models.certificate import Certificate, Witness, infeasible, judge
 from models.group_matching import Table, as_runs
-from models.model import answer_of, fractional
 from models.programs.program import Program
 from models.programs.terms import INFINITY, Block, Rows, Term
 from models.programs.trees import children_sums

@@ -13,10 +13,10 @@ import scipy
 from numpy.typing import ArrayLike
 
 from models.arithmetic import exact
+from models.arithmetic.answers import answer_of, tolerance_for
 from models.arithmetic.arrays import Array, Flags, Ints
 from models.arithmetic.exact import Number
 from models.certificate import FLOAT_TOLERANCE, Certificate, Witness, infeasible, judge
-from models.model import answer_of, tolerance_for
 from models.programs.program import Program
 from models.programs.terms import INFINITY, Block, Rows, Term
 from models.synthetic import heavy_tailed, noise

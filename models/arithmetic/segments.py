@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from models.arithmetic import exact
+from models.arithmetic.answers import FEASIBILITY_TOLERANCE, fractional, tolerance_for
 from models.arithmetic.arrays import Array, Ints
 from models.arithmetic.kernels import kernel
-from models.model import FEASIBILITY_TOLERANCE, fractional, tolerance_for
 
 
 def checked_segments(total: ArrayLike, offsets: ArrayLike | None, size: int) -> tuple[Ints, Ints]:

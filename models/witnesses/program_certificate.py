@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from models.arithmetic import exact
+from models.arithmetic.answers import FEASIBILITY_TOLERANCE
 from models.arithmetic.exact import Number
 from models.certificate import FLOAT_TOLERANCE, Certificate, infeasible
-from models.model import FEASIBILITY_TOLERANCE
 from models.programs.program import Program
 from models.programs.terms import INFINITY
 from models.witnesses.lagrangian import lagrangian_bound

@@ -45,7 +45,7 @@ COMMANDS = {
             "solvers.fast.isotonic",
             "models.witnesses.isotonic_prices",
             "models.witnesses.node_prices",
-            "models.arithmetic.tree_sums",
+            "models.witnesses.tree_sums",
         },
     ),
     "count-of-counts": (

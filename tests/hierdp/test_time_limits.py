@@ -22,8 +22,7 @@ from hierdp.mechanisms.top_down import repairs as top_down_repairs
 from hierdp.privacy.noise import SimulatedNoise
 from hierdp.record.step import NotSolved
 from hierdp.tables import Flows, GroupSizes
-from solvers import solve
-from solvers.backends import cost_tables
+from solvers import cost_tables, solve
 
 PLACES = Hierarchy.from_columns({"town": ["a", "b"]}, ["town"])
 SIZES = GroupSizes(PLACES, np.array([[3, 1], [2, 0], [1, 1]]))

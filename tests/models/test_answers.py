@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from models import Chebyshev, SimplexQP
-from models.model import answer_of, tolerance_for
+from models.arithmetic.answers import answer_of, tolerance_for
 
 
 def test_whole_floats_become_integers_where_those_hold_them():

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from models import HierarchyQIP, Tree
-from models.arithmetic.tree_sums import adds_up
+from models.witnesses.tree_sums import adds_up
 from solvers import fast, prove, solve
 from tests.brute import all_answers, compositions, tiny_trees, top_down_key
 from tests.marks import quick

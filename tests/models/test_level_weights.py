@@ -9,7 +9,7 @@ import pytest
 
 from models import HierarchyQIP, Tree
 from solvers import prove, solve
-from solvers.backends.cost_tables import by_slopes, solve_by_tables
+from solvers.cost_tables import by_slopes, solve_by_tables
 
 
 def answers(tree, sizes, total):

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from models import HierarchyQIP, Tree
-from solvers import solve
-from solvers.backends import cost_tables
-from solvers.backends.cost_tables import by_program, by_slopes, solve_by_tables
+from solvers import cost_tables, solve
+from solvers.cost_tables import by_program, by_slopes, solve_by_tables
 from tests.marks import quick
 
 

@@ -24,7 +24,7 @@ from models import CostTable, CumulativeQIP, HierarchyQIP, Isotonic, Model
 from models.arithmetic.arrays import Ints
 
 if TYPE_CHECKING:
-    from solvers.backends.cost_tables import Divide
+    from solvers.cost_tables import Divide
 
 
 INTEGER = "highs"
@@ -234,7 +234,7 @@ def _by(backend: str, solver: SolverOptions, name: str, model: Model, _: Sequenc
 
 
 def _by_tables(backend: str, solver: SolverOptions, name: str, model: Model, _: Sequence[str] = ()) -> Step:
-    from solvers.backends.cost_tables import solve_by_tables
+    from solvers.cost_tables import solve_by_tables
 
     assert isinstance(model, HierarchyQIP)
     deadline = Deadline.of(name, solver.time_limit)
@@ -255,7 +255,7 @@ def _by_programs(backend: str, deadline: Deadline) -> Divide:
 
 
 def _cells(row: CostTable, values: range, backend: str, deadline: Deadline) -> list[tuple[int, Ints]]:
-    from solvers.backends.cost_tables import by_program
+    from solvers.cost_tables import by_program
 
     return by_program(backend, deadline.left())(row, values)  # what is left as the task begins
 

@@ -23,7 +23,7 @@ from hierdp.reproduce.runs import noise_for, timed
 from hierdp.tables import GroupSizes
 from models import CumulativeQIP, HierarchyQIP
 from solvers import solve
-from solvers.backends.cost_tables import Table, by_program, by_slopes, solve_by_tables
+from solvers.cost_tables import Table, by_program, by_slopes, solve_by_tables
 
 if TYPE_CHECKING:
     from pandas import DataFrame
