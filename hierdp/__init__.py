@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from hierdp.record.release import Release as Release
     from hierdp.verification.verify import verify as verify
 
+# Twice: type checkers follow only imports, and an import here would load everything at run time.
 _WHERE = {
     "Dates": "hierdp.counts.axes",
     "Hierarchy": "hierdp.counts.hierarchy",
@@ -34,18 +35,7 @@ _WHERE = {
     "release": "hierdp.front",
     "verify": "hierdp.verification.verify",
 }
-__all__ = [
-    "Dates",
-    "Hierarchy",
-    "InputError",
-    "Names",
-    "Numbers",
-    "Release",
-    "SimulatedNoise",
-    "TabulatedNoise",
-    "release",
-    "verify",
-]
+__all__ = list(_WHERE)
 
 
 def _refuse_shadows() -> None:

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from models.workload import Workload as Workload
     from models.workload_least_squares import WorkloadLeastSquares as WorkloadLeastSquares
 
+# Twice: type checkers follow only imports, and an import here would load everything at run time.
 _WHERE = {
     "BlockInference": "models.block_inference",
     "BudgetSplit": "models.budget_split",

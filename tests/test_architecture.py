@@ -5,6 +5,9 @@ from pathlib import Path
 
 import pytest
 
+import hierdp
+import models
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -118,6 +121,15 @@ def test_a_circle_of_rooms_is_found_between_other_modules():
     }
     assert circles(graph) == []
     assert circles(by_room(graph)) == [("h.a", "h.b")]
+
+
+@pytest.mark.parametrize("package", [models, hierdp])
+def test_names_loaded_on_first_use_are_those_that_type_checkers_see(package):
+    tree = ast.parse(Path(package.__file__).read_text(encoding="utf-8"))
+    (block,) = (node for node in tree.body if isinstance(node, ast.If))
+    seen = {name.asname: one.module for one in block.body for name in one.names if name.asname == name.name}
+    assert seen == package._WHERE
+    assert all(getattr(package, name) is not None for name in package.__all__)
 
 
 def test_a_circle_is_found_however_it_is_closed():
