@@ -1,9 +1,12 @@
 """What a draw of exact noise costs, from OpenDP and from tables, side by side; and whether the law is right.
 
-Run as ``python -m benchmarks.noise [--draws 1e9] [--opendp 2e5]``. Each row is a law at a scale: nanoseconds
-of a draw by the clock, on all cores, as a release draws; milliseconds to make the table; χ² of the draws from
-tables against the law, and of both samples against each other, as p-values. A p-value far under 10⁻³ shows a
-fault. One in a thousand right samples has one under 10⁻³.
+Run as ``python -m benchmarks.noise [--draws 1e9] [--opendp 2e5] [--law gaussian] [--scale 1e5]``; with
+``--releases``, it measures whole releases instead (`benchmarks.noisy_releases`).
+
+Each row is a law at a scale: nanoseconds of a draw by the clock, on all cores, as a release draws;
+milliseconds to make the table; χ² of the draws from tables against the law, and of both samples against each
+other, as p-values. A p-value far under 10⁻³ shows a fault. One in a thousand right samples has one under
+10⁻³.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from benchmarks.noisy_releases import RELEASES, print_table
 from hierdp.privacy.noise import ExactNoise
 from hierdp.privacy.tables import sampler
 from hierdp.privacy.tabulated import TabulatedNoise
@@ -160,14 +164,25 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--draws", type=float, default=1e9, help="from tables, over all rows")
     parser.add_argument("--opendp", type=float, default=2e5, help="from OpenDP, in each row")
+    parser.add_argument("--law", choices=LAWS, help="rows of this law alone")
+    parser.add_argument("--scale", type=float, help="rows of this scale alone")
+    parser.add_argument("--releases", nargs="*", choices=RELEASES, help="whole releases instead; all of them")
     given = parser.parse_args()
-    rows = [(law, scale) for law in LAWS for scale in SCALES[law]]
-    draws, few = max(1, round(given.draws / len(rows))), round(given.opendp)
+    rows = [
+        (law, scale)
+        for law in LAWS
+        for scale in SCALES[law]
+        if given.law in (None, law) and given.scale in (None, scale)
+    ]
+    draws, few = max(1, round(given.draws / max(1, len(rows)))), round(given.opendp)
     versions = ", ".join(
         f"{p} {metadata.version(p)}" for p in ("opendp", "python-flint", "cryptography", "numba")
     )
     load = " ".join(f"{x:.1f}" for x in os.getloadavg())
     print(f"Python {platform.python_version()}, {versions}; {processors()} cores, load {load}")
+    if given.releases is not None:
+        print_table(given.releases or RELEASES)
+        return
     print(f"{draws:,} draws a row from tables, {few:,} from OpenDP\n")
     print(
         "| law | scale | table, ms | tables, ns a draw | OpenDP, ns a draw | × | × CPU | p, law | p, OpenDP |"

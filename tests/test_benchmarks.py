@@ -7,7 +7,16 @@ import pandas as pd
 import pytest
 from cvxpy.error import SolverError
 
-from benchmarks import fast_paths, growth, growth_report, headline, instances, measuring, release_growth
+from benchmarks import (
+    fast_paths,
+    growth,
+    growth_report,
+    headline,
+    instances,
+    measuring,
+    noisy_releases,
+    release_growth,
+)
 from benchmarks.peers import __main__ as peers
 from benchmarks.peers.contests import CONTESTS, OURS
 from hierdp.bench import runs
@@ -99,6 +108,16 @@ def test_every_model_has_a_family_and_names_do_not_collide():
     names = [family.name for family in growth.FAMILIES]
     assert {name.partition(",")[0] for name in names} == set(kinds())
     assert len(names) == len(set(names))
+
+
+def test_the_tables_of_noisy_releases_have_the_regions_that_their_rows_name(monkeypatch):
+    monkeypatch.setattr(noisy_releases, "HOUSEHOLDS", 40_000)
+    people, places = noisy_releases.households(), noisy_releases.counties()
+    assert people.household.nunique() == 40_000
+    assert people.groupby("part", observed=True).state.nunique().max() == 1
+    assert people.part.dtype.categories.size == 7_592
+    assert (places.state.nunique(), places.county.nunique()) == (20, 200)
+    assert places.groupby("household").county.nunique().max() == 1
 
 
 def test_a_model_that_says_nothing_of_benchmarks_is_measured_on_random_instances(monkeypatch):

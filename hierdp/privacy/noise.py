@@ -32,7 +32,7 @@ MANY = 200_000
 """So many exact draws are announced: they may take seconds."""
 
 SAMPLE = 1_000
-"""Draws by which the time is estimated."""
+"""OpenDP's draws by which their time is estimated."""
 
 LARGEST_SCALE = 1e12
 """Noise beyond this could leave 64-bit sums; so small a budget releases nothing but noise anyhow."""
@@ -331,11 +331,12 @@ class _OpenDP:
 def announce(draws: int, noise: Noise) -> None:
     """Say beforehand how long many draws of exact noise will take, going by a few draws for zeros."""
     if draws >= MANY and not isinstance(noise, SimulatedNoise):
-        zeros = np.zeros(SAMPLE, dtype=np.int64)
+        sample = getattr(noise, "sample", SAMPLE)
+        zeros = np.zeros(sample, dtype=np.int64)
         noise.geometric(zeros[:1], "loads the library", 1, 1.0)
         started = time.perf_counter()
         noise.geometric(zeros, "time of a draw", 1, 1.0)
-        seconds = (time.perf_counter() - started) / SAMPLE * draws / processors()
+        seconds = (time.perf_counter() - started) / sample * draws / processors()
         if seconds >= progress.LONG_SECONDS:
             about = progress.duration(seconds)
             progress.tell(f"{draws:,} draws of exact noise will take about {about} on {processors()} cores")

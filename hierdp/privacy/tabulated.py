@@ -43,6 +43,9 @@ class TabulatedNoise(ExactNoise):
     (True, 'hierdp tables 1')
     """
 
+    sample = AT_ONCE
+    """Draws by which their time is estimated: so many that what precedes them hardly counts."""
+
     def __init__(self) -> None:
         laws.available()
         random_words.available()

@@ -8,6 +8,7 @@ from rich.console import Console
 
 from hierdp.execution import progress
 from hierdp.privacy import noise
+from hierdp.privacy.tabulated import TabulatedNoise
 
 
 @pytest.mark.parametrize("terminal", [True, False])
@@ -73,3 +74,18 @@ def test_many_exact_draws_are_announced(monkeypatch, draws, told):
     monkeypatch.setattr(progress, "LONG_SECONDS", 0.0)
     noise.announce(draws, noise.ExactNoise())
     assert screen.file.getvalue().count(f"{draws:,} draws of exact noise will take about ") == told
+
+
+def test_the_time_of_draws_is_estimated_by_as_many_as_the_sampler_needs():
+    """What precedes the draws takes milliseconds: a thousand draws from tables would take less."""
+    drawn = []
+
+    class Sampler:
+        sample = 7
+
+        def geometric(self, counts, *_):
+            drawn.append(counts.size)
+
+    noise.announce(noise.MANY, Sampler())
+    assert drawn == [1, 7]
+    assert TabulatedNoise.sample > noise.SAMPLE
