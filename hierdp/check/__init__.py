@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hierdp.check.account import check_account
 from hierdp.check.budget import budget_of_one_row, check_budget
 from hierdp.check.effort import refuse_to_take_long
 from hierdp.check.entries import check_entries
@@ -52,6 +53,7 @@ def check(
     fingerprint: str | None = None,
     limit: int = LIMIT,
     public_key: str | Path | None = None,
+    account: str | Path | None = None,
 ) -> list[CheckResult]:
     """Check a written release from its files alone.
 
@@ -66,6 +68,9 @@ def check(
         Bytes of memory that reading the release may take; and 30 seconds for each gigabyte of it.
     public_key : path, optional
         The publisher's Ed25519 public key, in PEM format: then a release that it did not sign fails.
+    account : path, optional
+        The data set's account: then a release fails that is not in it as written, with its fingerprint and
+        what it cost.
 
     Returns
     -------
@@ -92,7 +97,7 @@ def check(
     """
     whole = None if fingerprint is None else _digits(fingerprint)
     key = None if public_key is None else signature.public_key(public_key)
-    return list(_checks(Path(path), whole, limit, key))
+    return list(_checks(Path(path), whole, limit, key, None if account is None else Path(account)))
 
 
 def _digits(fingerprint: str) -> str:
@@ -105,7 +110,7 @@ def _digits(fingerprint: str) -> str:
 
 
 def _checks(
-    folder: Path, fingerprint: str | None, limit: int, key: Ed25519PublicKey | None
+    folder: Path, fingerprint: str | None, limit: int, key: Ed25519PublicKey | None, account: Path | None
 ) -> Iterator[CheckResult]:
     try:
         names = written.names_in(folder)
@@ -138,6 +143,9 @@ def _checks(
         ("report", lambda: check_report(folder, table, manifest)),
         ("certificates", lambda: check_proofs(folder, _of_one_row(release), checking, limit)),
     ]
+    if account is not None:
+        sealed = seal.digest(folder / seal.SUMS) if (folder / seal.SUMS).is_file() else ""
+        parts.append(("account", lambda: iter([check_account(account, manifest, sealed, checking)])))
     for name, part in parts:
         try:
             yield from part()

@@ -20,8 +20,12 @@ if TYPE_CHECKING:
               "fails if RELEASE differs from that release in any byte.")  # fmt: skip
 @click.option("--public-key", type=click.Path(path_type=Path), metavar="FILE", help="The publisher's Ed25519 "
               "public key (PEM). The check fails if its owner did not sign RELEASE.")  # fmt: skip
+@click.option("--account", type=click.Path(path_type=Path), metavar="FILE", help="The account of the data. "
+              "The check fails if RELEASE is not in it, with its fingerprint and cost.")  # fmt: skip
 @with_limit
-def check(release: Path, fingerprint: str | None, public_key: Path | None, limit: float) -> None:
+def check(
+    release: Path, fingerprint: str | None, public_key: Path | None, account: Path | None, limit: float
+) -> None:
     """Check RELEASE, a folder written by `hierdp release`, from its files alone.
 
     Checks the counts (whole, not negative, adding up), the budget (each loss from the distribution of its
@@ -32,10 +36,11 @@ def check(release: Path, fingerprint: str | None, public_key: Path | None, limit
     hierdp check released
     hierdp check released --fingerprint 3f2a…
     hierdp check released --public-key public.pem
+    hierdp check released --account homes.account
     """
     from hierdp.check import check as look
 
-    found = look(release, fingerprint, gigabytes(limit), public_key)
+    found = look(release, fingerprint, gigabytes(limit), public_key, account)
     sys.exit(0 if print_check(console(), release, found) else 1)
 
 

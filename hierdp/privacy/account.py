@@ -22,7 +22,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -103,8 +103,8 @@ class Charge:
         What it is charged.
     state : str
         "written", "failed" or "not finished".
-    fingerprint : str or None
-        Of the release that was written; of several writings the last.
+    fingerprints : tuple of str
+        Of what was written, first to last.
     digest : str
         Of its line.
     """
@@ -114,8 +114,13 @@ class Charge:
     what: str
     loss: Loss
     state: str
-    fingerprint: str | None
+    fingerprints: tuple[str, ...]
     digest: str
+
+    @property
+    def fingerprint(self) -> str | None:
+        """Of the release that was written; of several writings the last."""
+        return self.fingerprints[-1] if self.fingerprints else None
 
 
 @dataclass(frozen=True)
@@ -203,7 +208,7 @@ class Statement:
 
     def with_charge(self, loss: Loss) -> Statement:
         """As if a release were charged for."""
-        more = Charge(0, "", "", loss, NOT_FINISHED, None, "")
+        more = Charge(0, "", "", loss, NOT_FINISHED, (), "")
         return Statement(self.terms, self.order, (*self.charges, more), self.digest)
 
 
@@ -371,7 +376,7 @@ def _statement(path: Path, entries: Sequence[chain.Entry]) -> Statement:
         for line in others:
             if line["kind"] == CHARGED:
                 about = line["entry"], line["at"], line["what"], Loss(**line["loss"])
-                charges[line["entry"]] = Charge(*about, NOT_FINISHED, None, line["digest"])
+                charges[line["entry"]] = Charge(*about, NOT_FINISHED, (), line["digest"])
             elif line["kind"] in (WRITTEN, FAILED):
                 charges[line["charge"]] = _after(charges[line["charge"]], line)
             else:
@@ -383,8 +388,8 @@ def _statement(path: Path, entries: Sequence[chain.Entry]) -> Statement:
 
 
 def _after(charge: Charge, line: chain.Entry) -> Charge:
-    fingerprint = line.get("fingerprint", charge.fingerprint)
-    return Charge(charge.entry, charge.at, charge.what, charge.loss, line["kind"], fingerprint, charge.digest)
+    written = (line["fingerprint"],) if line["kind"] == WRITTEN else ()
+    return replace(charge, state=line["kind"], fingerprints=(*charge.fingerprints, *written))
 
 
 def _of(terms: Terms, loss: Loss, data: str | None, path: Path) -> Loss:

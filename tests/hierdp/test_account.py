@@ -5,7 +5,10 @@ import json
 import math
 import os
 import re
+import shutil
 import signal
+import subprocess
+import sys
 import threading
 from contextlib import suppress
 from dataclasses import replace
@@ -19,7 +22,7 @@ import pytest
 from click.testing import CliRunner
 
 from hierdp import SimulatedNoise, release
-from hierdp.check import FAILS, check
+from hierdp.check import FAILS, HOLDS, check
 from hierdp.cli import main
 from hierdp.errors import InputError
 from hierdp.execution import seal
@@ -276,6 +279,96 @@ def test_check_knows_the_account_entry(opened, tmp_path):
     seal.seal(folder)
     found = {line.check: line for line in check(folder)}
     assert "'account' has 'left', which no release has" in found["manifest"].why
+
+
+@pytest.fixture
+def written(opened, tmp_path):
+    """A release that was charged and written, and its account."""
+    account = opened()
+    made = release(HOMES, "group-size", epsilon=0.4, account=account, **SIZES)
+    return account, made.write(tmp_path / "out")
+
+
+def line_of(folder, account):
+    (line,) = [line for line in check(folder, account=account.path) if line.check == "account"]
+    return line
+
+
+def test_check_finds_a_release_in_its_account(written, tmp_path):
+    account, folder = written
+    line = line_of(folder, account)
+    assert line.verdict == HOLDS
+    assert "entry 1" in line.why
+    assert "ε = 0.4 charged" in line.why
+    done = CliRunner().invoke(main, ["check", str(folder), "--account", str(account.path)])
+    assert done.exit_code == 0, done.output
+    again = release(HOMES, "group-size", epsilon=0.4, account=account, **SIZES)
+    first, second = again.write(tmp_path / "first"), again.write(tmp_path / "second", report=False)
+    assert [line_of(one, account).verdict for one in (first, second)] == [HOLDS, HOLDS]
+
+
+def test_check_finds_a_release_of_persons_and_of_replacements(opened, tmp_path):
+    persons = opened(name="persons.account", unit=PERSON)
+    table = HOMES.assign(who=[1, 1, 2, 3])
+    about = SIZES | {"person": "who", "rows_per_person": 2}
+    made = release(table, "group-size", epsilon=0.4, account=persons, **about)
+    assert line_of(made.write(tmp_path / "persons"), persons).verdict == HOLDS
+    replaced = opened(3.0, 1e-6, name="replaced.account", replaces=True)
+    pairs = [(HOMES, "group-size", SIZES), (TRIPS, "top-down", {"delta": 1e-7, **AXES})]
+    for i, (rows, mechanism, options) in enumerate(pairs):
+        made = release(rows, mechanism, epsilon=0.2, account=replaced, **options)
+        assert line_of(made.write(tmp_path / str(i)), replaced).verdict == HOLDS
+
+
+def test_check_says_what_an_account_lacks(written, opened, tmp_path):
+    account, folder = written
+    alone = release(HOMES, "group-size", epsilon=0.4, **SIZES).write(tmp_path / "alone")
+    release(HOMES, "group-size", epsilon=0.1, account=account, **SIZES)  # drawn, and never written
+    _, never = account.statement().charges
+    told = {"data": "homes", "entry": never.entry, "digest": never.digest}
+    other = change_manifest(folder, tmp_path / "other", lambda manifest: manifest.update(account=told))
+    trips = open_account(tmp_path / "trips.account", "trips", 1.0)
+    edited = change_manifest(folder, tmp_path / "edited", lambda told: told["settings"].update(max_size=4))
+    cheaper = change_manifest(folder, tmp_path / "cheaper", lambda told: told["budget"].update(epsilon=0.9))
+    wrong = {
+        (alone, account): "names no account",
+        (folder, trips): "it is an account of 'trips', and the release is of 'homes'",
+        (folder, opened(name="new.account")): "it has no entry 1 with the digest",
+        (edited, account): "entry 1 has another fingerprint",
+        (cheaper, account): "entry 1 has another fingerprint",
+        (other, account): "was not finished; this folder is not recorded as written",
+        (folder, Account(tmp_path / "none")): "there is no account",
+    }
+    for (one, where), why in wrong.items():
+        line = line_of(one, where)
+        assert (line.verdict, why in line.why) == (FAILS, True), line
+    account.path.write_bytes(account.path.read_bytes().replace(b'"written"', b'"failed!"'))
+    line = line_of(folder, account)
+    assert (line.verdict, "was changed" in line.why) == (FAILS, True), line
+    done = CliRunner().invoke(main, ["check", str(folder), "--account", str(account.path)])
+    assert done.exit_code == 1
+
+
+def test_check_says_that_a_release_was_charged_too_little(written, monkeypatch):
+    """Its fingerprint fits, as if it had been charged so."""
+    account, folder = written
+    monkeypatch.setattr("hierdp.check.account._cost", lambda *_: Loss(0.5))
+    assert "entry 1 is charged ε = 0.4; the release costs ε = 0.5" in line_of(folder, account).why
+    monkeypatch.setattr("hierdp.check.account._cost", lambda *_: Loss(0.4, unit=PERSON))
+    assert "entry 1 is charged for a row, and the release is for persons" in line_of(folder, account).why
+    monkeypatch.setattr("hierdp.check.account._cost", lambda *_: Loss(None, 0.01))
+    assert "the release costs ρ = 0.01" in line_of(folder, account).why
+
+
+def change_manifest(folder, place, change):
+    """A copy with another manifest, sealed anew."""
+    shutil.copytree(folder, place)
+    path = place / "manifest.json"
+    told = json.loads(path.read_text())
+    change(told)
+    path.write_text(json.dumps(told))
+    seal.seal(place)
+    return place
 
 
 def test_a_failure_after_the_charge_stays_charged(opened, monkeypatch):
@@ -696,6 +789,53 @@ def test_many_at_once_never_spend_the_same(opened):
     assert said.count("fits") == 4
     assert all("has ε = 0 left" in one for one in said if one != "fits")
     assert states(account) == ["written"] * 4
+
+
+CHARGE = """
+import sys
+from hierdp.errors import InputError
+from hierdp.privacy.account import Account
+from hierdp.privacy.loss import Loss
+sys.stdin.readline()
+for _ in range(3):
+    try:
+        entry = Account(sys.argv[1], "homes").charge(Loss(float(sys.argv[2])), "group-size", by=sys.argv[3])
+        entry.written(sys.argv[3] * 64)
+        print(entry.number)
+    except InputError as refused:
+        assert "left, and this release costs" in str(refused), refused
+"""
+
+
+@pytest.mark.slow
+def test_twelve_processes_at_once_never_spend_the_same(opened):
+    """They begin together and charge three times each: 36 charges, of which 20 fit."""
+    account, epsilon = opened(1.0), 0.05
+    charging = [
+        subprocess.Popen(
+            [sys.executable, "-c", CHARGE, str(account.path), str(epsilon), f"{i:x}"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )
+        for i in range(12)
+    ]  # fmt: skip
+    said = [one.communicate()[0].split() for one in started(charging)]
+    assert [one.returncode for one in charging] == [0] * 12
+    entries = sorted(int(number) for numbers in said for number in numbers)
+    now = account.statement()
+    assert entries == sorted(charge.entry for charge in now.charges)
+    assert len(set(entries)) == len(entries) == 19 + (20 * Fraction(epsilon) <= 1)
+    assert now.pure == len(entries) * Fraction(epsilon) <= 1
+    assert {charge.state for charge in now.charges} == {"written"}
+    lines = [json.loads(line) for line in account.path.read_text().splitlines()]
+    assert all(line["fingerprint"] == lines[line["charge"]]["by"] * 64 for line in lines if "charge" in line)
+
+
+def started(processes):
+    """All told to begin before the first is waited for."""
+    for one in processes:
+        one.stdin.write("go\n")
+        one.stdin.flush()
+    return processes
 
 
 def test_a_stopped_process_is_waited_for_and_named(opened, monkeypatch):

@@ -1,0 +1,79 @@
+"""Whether a release stands in an account, with its fingerprint and what it cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from hierdp.check.result import FAILS, HOLDS, CheckResult
+from hierdp.errors import InputError
+from hierdp.mechanisms.checking import Checking
+from hierdp.privacy.account import NOT_FINISHED, Account, Charge, Statement
+from hierdp.privacy.budget import Ledger
+from hierdp.privacy.loss import PERSON, ROW, Loss
+
+
+def check_account(
+    path: Path, manifest: Mapping[str, Any], fingerprint: str, checking: Checking | None
+) -> CheckResult:
+    """One line on the release's entry in an account."""
+    try:
+        statement = Account(path).statement()
+    except InputError as unusable:
+        return CheckResult("account", FAILS, str(unusable))
+    told = manifest.get("account")
+    if told is None:
+        return CheckResult("account", FAILS, "the release names no account: it was charged to none")
+    wrong = _unlike(statement, told, fingerprint, _cost(manifest, checking))
+    if wrong:
+        return CheckResult("account", FAILS, f"{path}: {wrong}")
+    charge = _charge(statement, told)
+    assert charge is not None
+    why = f"{path} has it as entry {charge.entry}, of {charge.at}: {charge.loss.in_words} charged"
+    return CheckResult("account", HOLDS, why)
+
+
+def _unlike(statement: Statement, told: Mapping[str, Any], fingerprint: str, cost: Loss) -> str:
+    """In words, how the account and the release disagree; empty if they do not."""
+    terms, charge = statement.terms, _charge(statement, told)
+    if told["data"] != terms.data:
+        return f"it is an account of {terms.data!r}, and the release is of {told['data']!r}"
+    if charge is None:
+        return f"it has no entry {told['entry']} with the digest that the release names"
+    if fingerprint not in charge.fingerprints:
+        if not charge.fingerprints:
+            what = "was not finished" if charge.state == NOT_FINISHED else charge.state
+            return f"the release of entry {charge.entry} {what}; this folder is not recorded as written"
+        return f"entry {charge.entry} has another fingerprint, {charge.fingerprint}"
+    if cost.unit == PERSON and charge.loss.unit != PERSON:
+        return f"entry {charge.entry} is charged for a row, and the release is for persons"
+    charged = cost.of_a_replacement() if terms.replaces else cost
+    if not _covers(charge.loss, charged):
+        return f"entry {charge.entry} is charged {charge.loss.in_words}; the release costs {charged.in_words}"
+    return "" if statement.holds() else "its charges add up to more than it allows"
+
+
+def _charge(statement: Statement, told: Mapping[str, Any]) -> Charge | None:
+    """The entry that the release names."""
+    named = told["entry"], told["digest"]
+    return next((each for each in statement.charges if (each.entry, each.digest) == named), None)
+
+
+def _cost(manifest: Mapping[str, Any], checking: Checking | None) -> Loss:
+    """What a release cost, by its budget."""
+    ledger = Ledger.from_dict(manifest["budget"])
+    rows_of = None if checking is None else checking.rows_of_a_person
+    unit = ROW if ledger.person is None else PERSON
+    replaces = rows_of is not None and rows_of(manifest["settings"]) is None
+    if ledger.zcdp:
+        return Loss(None, ledger.rho, unit=unit, replaces=replaces)
+    return Loss(ledger.epsilon, None, ledger.delta, unit=unit, replaces=replaces)
+
+
+def _covers(charged: Loss, cost: Loss) -> bool:
+    """Whether a charge is no less than a cost of the same kind."""
+    if charged.rho is None or cost.rho is None:
+        same = charged.rho is None and cost.rho is None
+        return same and (charged.epsilon or 0) >= (cost.epsilon or 0) and charged.delta >= cost.delta
+    return charged.rho >= cost.rho
