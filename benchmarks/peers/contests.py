@@ -70,7 +70,11 @@ def _run(where: str, model: Any) -> Any:
 
 
 def _hierarchy(rng: Any, cells: int) -> HierarchyQIP:
-    """A nation, states of ten counties, ten sizes."""
+    """A nation, states of ten counties, ten sizes.
+
+    Not `HierarchyQIP.typical`, which has more sizes the larger it is: plain programs have to manage the small
+    ones, and the large ones are to differ from them in regions only.
+    """
     counties = max(10, cells // 11)
     states = max(1, counties // 10)
     tree = Tree([np.zeros(states, int), np.sort(np.arange(counties) % states)])

@@ -12,7 +12,7 @@ from click.core import ParameterSource
 
 from hierdp.cli.axes import axes_of, axis_flags, bin_flags, bins_of
 from hierdp.cli.common import columns, number
-from hierdp.cli.sources import hierarchy_of, region_flags
+from hierdp.cli.sources import TABLE, hierarchy_of, region_flags
 from hierdp.mechanisms.option import Keyword
 
 
@@ -117,6 +117,10 @@ def _with_flags(text: str, keywords: Mapping[str, Keyword]) -> str:
     return re.sub(r"`(\w+)`", lambda one: keywords[one[1]].flag if one[1] in keywords else one[0], text)
 
 
+def _table(keyword: Keyword, text: str) -> list[click.Option]:
+    return [click.Option([keyword.flag, keyword.name], type=TABLE, metavar=keyword.option.metavar, help=text)]
+
+
 def _columns(keyword: Keyword, given: Mapping[str, Any]) -> Mapping[str, Any]:
     text = given[keyword.name]
     return {keyword.name: None if text is None else columns(text)}
@@ -137,6 +141,7 @@ def _which_of_both(keyword: Keyword, given: Mapping[str, Any]) -> Mapping[str, A
 
 
 FORMS: dict[str | None, Form] = {
+    "table": Form(_table, lambda keyword, given: {keyword.name: given[keyword.name]}),
     "columns": Form(lambda keyword, text: [_flag(replace(keyword, type=str), text)], _columns),
     "regions": Form(lambda *_: region_flags(), lambda _, given: hierarchy_of(given)),
     "axes": Form(lambda *_: axis_flags(), lambda keyword, given: {keyword.name: axes_of(given)}),

@@ -14,7 +14,7 @@ from hierdp.cli.app import complete
 from hierdp.cli.common import NOT_PRIVATE, WARNING, console, noise, number, print_frame, with_sampler
 from hierdp.cli.engine import spread
 from hierdp.cli.forms import arguments_of, flags_of
-from hierdp.cli.sources import from_tables
+from hierdp.cli.sources import Input, files_read, from_tables
 from hierdp.mechanisms import MECHANISMS, Mechanism
 from hierdp.mechanisms.option import keywords_of
 from hierdp.reports.solved import counted
@@ -78,12 +78,12 @@ def release() -> None:
 @click.option("--no-proofs", is_flag=True,
               help="Leave out proofs.zip, the models and answers by which `hierdp check` makes the "
                    "certificates again; it may be large.")  # fmt: skip
-@click.option("--account", type=click.Path(path_type=Path), metavar="FILE",
+@click.option("--account", type=Input(path_type=Path), metavar="FILE",
               help="What all releases of these data may cost together (see `hierdp account`): the release is "
                    "charged to it before noise is drawn, and refused if too little is left.")  # fmt: skip
 @click.option("--data", metavar="NAME", help="With --account: the data set's name there, where it is not the "
               "name of TABLE.")  # fmt: skip
-@click.option("--sign", type=click.Path(path_type=Path), metavar="KEY",
+@click.option("--sign", type=Input(path_type=Path), metavar="KEY",
               help="An Ed25519 private key (PEM) to sign the release with: `hierdp check --public-key` then "
                    "tells who made it.")  # fmt: skip
 @click.option("--simulate", type=click.IntRange(min=0), metavar="SEED",
@@ -130,7 +130,7 @@ def shared(
     key = None if sign is None else private_key(sign)
     charged = None if account is None else Account(account, data)
     # The folder is made before any noise is drawn: whatever is wrong with it is found before that.
-    with ExitStack() as outside, folder.appearing(out, overwrite, _files(context.params)) as aside:
+    with ExitStack() as outside, folder.appearing(out, overwrite, files_read(context)) as aside:
         budget = check_epsilon(number(epsilon))
         options = arguments_of(keywords_of(mechanism.from_table), given, context.get_parameter_source)
         if simulate is not None:
@@ -154,9 +154,3 @@ def shared(
         print_frame(screen, f"Budget: {budget_in_words(made.ledger)}", budget_frame(made.ledger))
         more = f"(for `hierdp check {out} --fingerprint …`)"
         screen.print(f"Fingerprint: {fingerprint} {more}")
-
-
-def _files(given: Mapping[str, Any]) -> list[Path]:
-    """The files that a command reads: a folder that holds one is not replaced."""
-    named = [given.get(name) for name in ("table", "regions", "groups", "database", "account")]
-    return [Path(name) for name in named if name and "://" not in str(name) and Path(name).exists()]

@@ -14,11 +14,20 @@ from hierdp.cli.common import columns
 FILES = (".parquet", ".csv")
 
 
-def from_tables(command: Callable[..., Any]) -> Callable[..., Any]:
-    """TABLE, --database and --query; the command gets a source as `table` (also as `regions`, `groups`)."""
+class Input(click.Path):
+    """The type of an option that names what a command reads: mostly a file, which --overwrite must spare."""
 
-    @click.argument("table", required=False)
-    @click.option("--database", metavar="URL", envvar="HIERDP_DATABASE", show_envvar=True,
+
+TABLE = Input(readable=False)
+"""The type of options that name tables: files, or tables of the database."""
+
+
+def from_tables(command: Callable[..., Any]) -> Callable[..., Any]:
+    """TABLE, --database and --query; the command gets sources for `table` and all options of type `TABLE`."""
+
+    @click.argument("table", required=False, type=TABLE)
+    @click.option("--database", type=Input(readable=False), metavar="URL",
+                  envvar="HIERDP_DATABASE", show_envvar=True,
                   help="Database of the tables named, but for those that end in .parquet or .csv: a DuckDB "
                        "file, or postgresql://user@host/name. Keep a password out of it: PostgreSQL reads "
                        "PGPASSWORD or ~/.pgpass.")  # fmt: skip
@@ -35,12 +44,20 @@ def from_tables(command: Callable[..., Any]) -> Callable[..., Any]:
             source: Any = Database(database or "", query=query)
         else:
             source = _named(str(table), database)
-        for name in ("regions", "groups"):
-            if given.get(name) is not None:
+        for option in click.get_current_context().command.params:
+            name = str(option.name)
+            if option.type is TABLE and given.get(name) is not None:
                 given[name] = _named(given[name], database)
         return command(table=source, **given)
 
     return sourced
+
+
+def files_read(context: click.Context) -> list[Path]:
+    """The files that a command was given to read: a folder that holds one is not replaced."""
+    inputs = (one.name for one in context.command.params if isinstance(one.type, Input))
+    named = [context.params.get(str(name)) for name in inputs]
+    return [Path(name) for name in named if name and "://" not in str(name) and Path(name).exists()]
 
 
 def _named(name: str, database: str | None) -> Any:
@@ -59,7 +76,7 @@ def region_flags() -> list[click.Option]:
     from hierdp.mechanisms.shared_options import ALL_REGIONS
 
     return [
-        click.Option(["--regions"], metavar="TABLE",
+        click.Option(["--regions"], type=TABLE, metavar="TABLE",
                      help=f"{ALL_REGIONS} One of the next three flags says how to read TABLE. Without a "
                           "list, give --regions-from-data."),
         click.Option(["--region-levels"], metavar="COLUMNS",

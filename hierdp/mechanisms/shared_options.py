@@ -23,6 +23,7 @@ Groups = Annotated[
         "Table of all groups, a row each, with the columns of `group` and of the regions, which the table "
         "itself then need not have. Public. Groups without a row in the table have size 0.",
         "TABLE",
+        form="table",
     ),
 ]
 GroupsFromData = Annotated[

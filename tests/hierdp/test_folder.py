@@ -11,8 +11,11 @@ import pytest
 from click.testing import CliRunner
 
 from hierdp.cli import main
+from hierdp.cli.release import Releases
+from hierdp.cli.sources import Input
 from hierdp.errors import InputError
 from hierdp.execution import exchange, folder, progress, seal
+from hierdp.mechanisms import MECHANISMS
 from tests.marks import but_for_compiling
 
 TABLE = "town,home\na,1\na,1\nb,2\n"
@@ -130,6 +133,23 @@ def test_a_folder_that_holds_the_input_is_not_replaced():
     assert again.exit_code == 2
     assert "out contains the input 'finest.csv'" in again.output
     assert seal.why_not_ours(Path("out")) == ""
+
+
+@pytest.mark.parametrize("option", ["--regions", "--groups", "--account", "--database"])
+def test_every_input_is_spared(option):
+    CliRunner().invoke(main, [*RELEASE, "--out", "out"])
+    arguments = ["release", "group-size", "in.csv", *OPTIONS, option, "out/finest.csv"]
+    again = CliRunner().invoke(main, [*arguments, "--out", "out", "--overwrite"])
+    assert again.exit_code == 2
+    assert "out contains the input 'finest.csv'" in again.output
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_a_command_declares_what_it_reads(mechanism):
+    options = Releases()[mechanism].params
+    inputs = {one.name for one in options if isinstance(one.type, Input)}
+    named = {one.name for one in options if one.metavar in ("TABLE", "FILE", "KEY", "URL")}
+    assert inputs == {"table", *named}
 
 
 # --- what is refused, and before any noise is drawn ------------------------------------------------------
