@@ -475,3 +475,20 @@ def test_noise_that_is_there_in_few_of_many_levels_is_noticed():
     assert [line.verdict for line in check_noise([fine, fine])] == [HOLDS]
     assert [line.verdict for line in check_noise([fine, none, fine])] == [FAILS]
     assert list(check_noise([])) == []
+
+
+def test_hardly_any_noise_that_is_much_larger_than_claimed_is_noticed():
+    """Where whole noise is nearly always 0, no moment of it may be taken where it is infinite."""
+    law = Law(False, 0.1)
+    for off, verdict in ((0.0, HOLDS), (5.0, FAILS)):
+        twice = Twice("it", np.full(50, off), law, np.full(50, 3), law)
+        assert [line.verdict for line in check_noise([twice])] == [verdict]
+
+
+def test_parents_that_were_chosen_for_their_noise_are_no_evidence():
+    """As if all whose noise is not 0 had been left out: the children's alone is left."""
+    below = np.rint(np.random.default_rng(2).laplace(0, 8, (400, 3))).sum(axis=1)
+    twice = Twice("it", below, Law(False, 8.0), np.full(400, 3), Law(False, 50.0), chosen_of=4000)
+    assert [line.verdict for line in check_noise([twice])] == [HOLDS]
+    (line,) = check_noise([twice._replace(chosen_of=None)])
+    assert (line.verdict, "smaller" in line.why) == (FAILS, True)

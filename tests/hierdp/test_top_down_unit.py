@@ -216,3 +216,19 @@ def test_roots_are_never_too_small(n):
 def test_bad_trips(trips):
     with pytest.raises(InputError, match="it must be a whole number, 1 or more"):
         Unit(trips)
+
+
+def test_sensitivity_is_that_of_the_worst_way_to_share_trips_among_counts():
+    for trips in range(1, 9):
+        for places in range(1, 9):
+            shares = {(): trips}  # trips left, by the shares so far in falling order
+            worst = 0
+            while shares:
+                further = {}
+                for so_far, left in shares.items():
+                    worst = max(worst, sum(k * k for k in so_far)) if left == 0 else worst
+                    for k in range(1, min(left, places, *so_far[-1:]) + 1):
+                        further[(*so_far, k)] = left - k
+                shares = further
+            assert Unit(trips, bounded=False).squared_sensitivity_over(places) == worst
+            assert Unit(trips).squared_sensitivity_over(places) == 2 * worst

@@ -119,10 +119,23 @@ def test_broken_constraints_are_named():
     [([1, 2], [0]), ([1, 1], [0]), ([0, 1], [0]), ([2], []), ([2], [-1]), ([3], [0]), ([2], [1, 3])],
 )
 def test_sets_that_contradict_nothing_prove_nothing(lower, upper):
-    """All three counts of a chain are 10: nodes within each other, named twice or missing are no contradiction."""
+    """All three counts of a chain are 10: it is no contradiction to name nodes twice, or none."""
     model = TreeChebyshev(Tree([[0], [0]]), [0, 10, 10], 10)
     witness = {"node": 0, "lower": np.array(lower), "upper": np.array(upper, np.int64)}
     assert model.certificate([10, 10, 10], witness).bound == 0
+
+
+def test_a_contradiction_below_the_root_counts_both_nodes():
+    model = TreeChebyshev(Tree([[0], [0]]), [0, 4, 10], 7)
+    proof = model.certificate([7, 7, 7], {"node": 1, "lower": np.array([2]), "upper": np.array([1])})
+    assert (proof.bound, proof.optimal) == (3, True)
+
+
+def test_counts_that_are_just_the_distance_may_become_zero():
+    for model, x in ((SparsestChebyshev([2, 2], 0), [0, 0]), (SparsestChebyshev([2, 3, 9], 8), [0, 1, 7])):
+        assert model.certificate(x).optimal
+        for threshold in range(-9, 10):  # any is allowed, that of no upper bound too
+            assert model.certificate(x, {"threshold": threshold}).bound <= model.objective(x)
 
 
 def test_the_least_distance_of_a_huge_total():
