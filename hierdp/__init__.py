@@ -1,4 +1,4 @@
-"""Differentially private counts along a hierarchy, repaired by exact optimization and proved optimal.
+"""Differentially private counts along a hierarchy, post-processed by exact optimization and proved optimal.
 
 >>> from hierdp import Hierarchy, release, verify
 """

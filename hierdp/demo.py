@@ -39,7 +39,7 @@ RELEASES = {
 TIMETABLE = "a public list: the airports of the year's timetable"
 AIRCRAFT = "a public list: the aircraft on the year's timetable, and the airports that they fly to"
 SAMPLE = 4
-"""How many of the many small models every backend solves again."""
+"""Number of the many small models that every backend solves again."""
 
 SECONDS = 2.0
 """Default time limit of each exact solve; a dozen backends then take a minute or two."""

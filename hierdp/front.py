@@ -26,7 +26,7 @@ def release(
     account: Account | None = None,
     **options: Any,
 ) -> Release:
-    """Release a table's counts under differential privacy, consistent, and proved optimal.
+    """Release the counts of a table under differential privacy, made consistent by proved optimization.
 
     Parameters
     ----------
@@ -40,10 +40,10 @@ def release(
         Exact noise of OpenDP by default. `TabulatedNoise()` is exact as well, and hundreds of times faster
         (docs/noise.md). `SimulatedNoise(seed)` is for experiments: the release is not private.
     account : Account, optional
-        What all releases of the data may cost together: the release is charged to it before noise is drawn,
+        The budget for all releases of the data together. The release is charged to it before noise is drawn,
         and refused if too little is left. See `hierdp.privacy.account`.
     **options
-        The mechanism's own: where the table holds what, the method, how to solve. They are those of
+        The mechanism's own options: the columns of the table, the method, the solver. See
         `hierdp.mechanisms.group_size.from_table`, `hierdp.mechanisms.top_down.from_table`, and so on.
 
     Returns
@@ -83,9 +83,11 @@ def release(
     if not isinstance(account, Account):
         raise InputError(f"account must be an Account(path), not {type(account).__name__}")
     if not isinstance(noise, ExactNoise | None):
-        raise InputError("an account is for exact noise: what is simulated protects nobody; leave one out")
+        raise InputError(
+            "simulated noise protects nobody, so it cannot be charged to an account; leave out one of the two"
+        )
     loss, data = MECHANISMS[mechanism].loss(epsilon, options), name_of(source)
-    account.check(loss, data)  # before the table, which may be large, is read
+    account.check(loss, data)  # before reading the table, which may be large
     charging = ChargingNoise(noise or ExactNoise(), lambda: account.charge(loss, mechanism, data))
     with charging.failing():
         made = from_table(source, epsilon=epsilon, noise=charging, **options)
@@ -94,7 +96,7 @@ def release(
 
 
 def name_of(source: Any) -> str | None:
-    """The name of a table: of a file that of the file, of a table in a database its own; None without one."""
+    """The name of a table: the file's name, or the table's name in a database; None if it has none."""
     if isinstance(source, str | Path):
         return Path(source).name
     named = getattr(source, "get_name", None)

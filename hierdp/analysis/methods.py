@@ -20,7 +20,7 @@ MOST_BRANCHING = 1024
 """The largest branching factor tried, as in the paper; the flat method has no such limit."""
 
 FEW = 32
-"""How many branching factors, the best by either rule, get an optimized budget; an eighth if that is slow."""
+"""Number of branching factors, the best by either rule, that get an optimized budget; an eighth if slow."""
 
 STRUCTURE_FIRST = "not defined without data: it merges bins by their counts (hierdp.analysis.structure_first)"
 """Why StructureFirst has no expected variance."""
@@ -40,7 +40,7 @@ class Row:
     budget : str
         How ε is split: "equal", "geometric" or "optimized".
     shares : array, shape (levels,), optional
-        ε of each level, leaves first; 0 for a level that is best not measured.
+        ε of each level, leaves first; 0 for a level that should not be measured.
     note : str
     """
 
@@ -154,7 +154,7 @@ def _consistent(queries: Queries, epsilon: float, tried: Sequence[int]) -> Itera
     best = min(splits, key=lambda b: splits[b].variance)
     found = splits[best]
     left = int(np.sum(found.shares == 0))
-    note = "best b" + (f"; {left} of {found.shares.size} levels are best not measured" if left else "")
+    note = "best b" + (f"; {left} of {found.shares.size} levels should not be measured" if left else "")
     yield Row("H_b,o^c", found.variance, best, found.shares.size, "optimized", found.shares, note)
 
 

@@ -53,7 +53,7 @@ def of_ranges(bins: int, epsilon: float, start: ArrayLike, stop: ArrayLike) -> F
 
 
 def _response(end: Floats, size: int) -> Floats:
-    """How much the bins before `end` contribute to the coefficient of the node that contains it."""
+    """The contribution of the bins before `end` to the coefficient of the node that contains it."""
     inside = end % size
     return np.asarray(np.minimum(inside, size - inside) / size)
 

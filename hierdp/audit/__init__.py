@@ -35,7 +35,7 @@ A_TASK = 50
 """Number of runs in one task of `execution`: a few tenths of a second of work."""
 
 FEWEST = 10
-"""The smallest number of runs of a mechanism on a table; so few prove very little."""
+"""The smallest number of runs of a mechanism on a table; it proves very little."""
 
 
 def by_tables(_: int) -> Noise:

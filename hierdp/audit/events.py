@@ -15,13 +15,13 @@ from models.arithmetic.arrays import Floats, Ints
 
 THRESHOLDS = 200
 PAIRED = 20
-"""With at most this many released numbers, sums and differences of every two of them are tried, too."""
+"""With at most this many released numbers, the sums and differences of all pairs are also tried."""
 
 FINEST = 100
 """The largest weight of a sum. Weights are integers, so that equal releases have equal sums."""
 
 SHOWN = 3
-"""How many terms of a sum, and conditions of an event, are printed."""
+"""The most terms of a sum, and the most conditions of an event, to print."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Condition:
     below: bool
 
     def holds(self, seen: Sequence[Seen]) -> NDArray[np.bool_]:
-        """In which of these runs the condition holds."""
+        """Whether the condition holds, for each run."""
         sums = np.array([sum(w * run.get(name, 0.0) for name, w in self.weights) for run in seen])
         return sums < self.threshold if self.below else sums >= self.threshold
 
@@ -67,7 +67,7 @@ class Event:
     swapped: bool
 
     def counts(self, seen: Sequence[Seen]) -> int:
-        """In how many of these runs the event occurs."""
+        """The number of runs in which the event occurs."""
         hold = np.ones(len(seen), dtype=np.bool_)
         for condition in self.conditions:
             hold &= condition.holds(seen)

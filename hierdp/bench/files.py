@@ -1,4 +1,4 @@
-"""A test set as files for other tools, and what is proved of it."""
+"""Save a test set as files for other tools, with its proved optima."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ OPTIMA = "optima.csv"
 COLUMNS = ("problem", "form", "optimum", "proved")
 
 SECONDS = 10.0
-"""For HiGHS, where the fast path proves nothing."""
+"""Time limit of HiGHS in seconds, for problems without a proved fast answer."""
 
 
 def write(chosen: Iterable[Problem], folder: Path) -> list[Path]:
     """Save problems as ``.npz`` (exactly) and, those that are programs, as ``.mps`` and ``.lp``.
 
-    SCIP and Gurobi take these two. HiGHS reads them too, but solves none of the form MIQP: squares of whole
-    variables stand as they are. Tables of costs and absolute values are rewritten with rows and binaries.
-    Models with cones (`BudgetSplit`, `StrategySDP`) are no such programs: ``.npz`` only.
+    SCIP and Gurobi accept both formats. HiGHS reads them too, but does not solve MIQPs, because squares of
+    whole variables are not rewritten. Tables of costs and absolute values are rewritten with rows and
+    binaries. Models with cones (`BudgetSplit`, `StrategySDP`) are saved as ``.npz`` only.
 
-    ``optima.csv`` has a row a problem: its name, its form (LP, QP, MILP, MIQP, tables, conic), the optimum
-    (whole where it is; empty where no answer is known) and whether a certificate proves it; where none does,
-    it is the best answer of the fast path and HiGHS.
+    ``optima.csv`` has one row for each problem: its name, its form (LP, QP, MILP, MIQP, tables, conic), the
+    optimum (in full if whole; empty if no answer is known), and whether a certificate proves it. If none
+    does, the value is that of the best answer by the fast path or HiGHS.
 
     Parameters
     ----------
     chosen : iterable of Problem
     folder : path
-        Made if it is not there; files of the same names are replaced.
+        Created if it does not exist; files of the same names are replaced.
 
     Returns
     -------
     list of path
-        What was written, ``optima.csv`` last.
+        The written files, ``optima.csv`` last.
     """
     folder.mkdir(parents=True, exist_ok=True)
     written, rows = [], []
@@ -60,7 +60,7 @@ def write(chosen: Iterable[Problem], folder: Path) -> list[Path]:
 
 
 def _plain(value: Number | None) -> str:
-    """A whole number in full, another with all the digits of a float."""
+    """A whole number in full, any other with all the digits of a float."""
     if value is None:
         return ""
     return str(int(value)) if value == int(value) else repr(float(value))

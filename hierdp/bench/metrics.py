@@ -13,17 +13,18 @@ if TYPE_CHECKING:
 
 
 SHIFT = 0.01
-"""Seconds added to each time before its logarithm: what is quicker than that counts as equally quick."""
+"""Seconds added to each time before its logarithm, so that differences between much shorter times hardly
+count."""
 
 SETTLED = 1e-6
-"""Relative difference of two objectives that still count as equal, where neither is proved."""
+"""Two objectives, neither of them proved, count as equal up to this relative difference."""
 
 UNSOLVED = ("wrong", "inaccurate", "bound", "stopped", "failed")
-"""The verdicts of problems that a backend takes and does not solve; see `hierdp.bench.verdicts`."""
+"""The verdicts of problems that a backend accepts but does not solve; see `hierdp.bench.verdicts`."""
 
 
 def seconds(rows: DataFrame) -> Floats:
-    """Time of each run: stating, solving, and for the fast path its certificate (others prove as they solve).
+    """Time of each run: stating and solving, with the certificate of the fast path (others prove on the way).
 
     A run that does not solve its problem costs its time limit.
     """
@@ -35,11 +36,11 @@ def seconds(rows: DataFrame) -> Floats:
 
 
 def settled(rows: DataFrame) -> DataFrame:
-    """The rows, with answers of problems without a proof held against the best answer that anyone found.
+    """Compare answers to problems without a proved optimum with the best answer of any backend.
 
-    Every answer's objective is computed from the answer, which is checked to be feasible. So one that was
-    called optimal is refuted by a better one, and so is a bound above it, whoever found it. An optimum that
-    one of a problem's rows has proved is that of them all, earlier ones too.
+    Every objective is computed from an answer that was checked to be feasible. So a better answer by any
+    backend refutes an answer that was called optimal, or a bound above it. An optimum that one row of a
+    problem proves holds for all its rows.
     """
     frame = rows.copy()
     proved = frame["proved"].astype(bool)
@@ -71,11 +72,11 @@ def shifted_geometric_mean(times: Floats, shift: float = SHIFT) -> float:
 
 
 def by_backend(rows: DataFrame) -> DataFrame:
-    """A row a backend: of the problems that it takes, how many it solves, how fast, and how it fails.
+    """One row for each backend: how many problems it solves, how fast, and how it fails.
 
-    `times_best_exact` is the shifted geometric mean of its times on the problems that it takes over that of
-    the quickest exact backend of each; `mean_seconds_all` is over all problems of the table, and counts those
-    that are beyond the backend as unsolved.
+    `times_best_exact` is the shifted geometric mean of its times on the problems that it accepts, divided by
+    that of the fastest exact backend for each problem. `mean_seconds_all` is over all problems of the table,
+    and counts those that the backend does not accept as unsolved.
     """
     import pandas as pd
 
@@ -113,16 +114,15 @@ def by_backend(rows: DataFrame) -> DataFrame:
 
 
 def best_exact(rows: DataFrame) -> Any:
-    """By problem, the least time of an exact backend: the virtual best of them; the limit if none does."""
+    """By problem, the time of the fastest exact backend (the virtual best); the limit if none solves it."""
     exact = rows[(rows["backend"] != "fast") & (rows["verdict"] != "unsupported")]
     return exact.assign(seconds=seconds(exact)).groupby("problem")["seconds"].min()
 
 
 def against_exact(rows: DataFrame) -> DataFrame:
-    """A row a model: medians of the fast path and its certificate, and of the exact backend that does best.
+    """One row for each model: medians of the fast path, its certificate, and the best exact backend.
 
-    That is the one that solves most of the model's problems, and of these the one of the least shifted
-    geometric mean.
+    The best backend solves most of the model's problems; ties go to the least shifted geometric mean.
     """
     import pandas as pd
 
@@ -154,7 +154,7 @@ def against_exact(rows: DataFrame) -> DataFrame:
 
 
 def shares(rows: DataFrame, by: str) -> DataFrame:
-    """Share of the problems of each model (or form) that each backend solves; empty where it takes none."""
+    """Share of the problems of each model (or form) that each backend solves; empty if it accepts none."""
     taken = rows[rows["verdict"] != "unsupported"].assign(solved=lambda f: (f["verdict"] == "solved") * 1.0)
     table = taken.pivot_table(index=by, columns="backend", values="solved", aggfunc="mean")
     order = [name for name in dict.fromkeys(rows["backend"]) if name in table.columns]
@@ -166,7 +166,7 @@ def shares(rows: DataFrame, by: str) -> DataFrame:
 def profile(rows: DataFrame) -> dict[str, tuple[Floats, Floats]]:
     """Dolan & Moré's performance profiles: by backend, factors τ and the share solved within τ × the best.
 
-    Times are shifted by `SHIFT`. What a backend does not take is unsolved.
+    Times are shifted by `SHIFT`. Problems that a backend does not accept are unsolved.
     """
     frame = rows.assign(seconds=seconds(rows) + SHIFT, good=rows["verdict"] == "solved")
     best = frame[frame["good"]].groupby("problem")["seconds"].min()
@@ -185,6 +185,6 @@ def profile(rows: DataFrame) -> dict[str, tuple[Floats, Floats]]:
 
 
 def _worst(rows: DataFrame, column: str) -> float:
-    """The largest of a column over the solved problems; NaN where nothing is known."""
+    """The largest value of a column over the solved problems; NaN if nothing is known."""
     found = rows.loc[rows["verdict"] == "solved", column].astype(float)
     return float(found.abs().max()) if found.notna().any() else float("nan")

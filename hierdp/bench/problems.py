@@ -19,10 +19,11 @@ from models.synthetic import noise
 from solvers.backends.conic import is_conic
 
 SETS = {"small": (10, 30), "medium": (300, 1_000), "large": (30_000, 300_000)}
-"""Cells of the random instances of each test set, about; steps of real releases are sorted in among them."""
+"""Approximate number of cells of the random instances of each test set."""
 
 LIMITS = {"small": 100, "medium": 10_000}
-"""A step of a release is of the first set whose limit its cells keep to; the last set takes the rest."""
+"""A step of a release belongs to the first set whose limit its cells do not exceed; the rest go to the last
+set."""
 
 INSTANCES = 2
 """Random instances of each model and size."""
@@ -35,7 +36,7 @@ class Problem:
     Attributes
     ----------
     name : str
-        Unique in the benchmark, and fit for a file's name.
+        Unique in the benchmark, and valid as a file name.
     model : Model
     origin : "random" or "real"
     """
@@ -57,7 +58,7 @@ def problems(which: str, data: Path | None = None) -> list[Problem]:
     ----------
     which : "small", "medium" or "large"
     data : path, optional
-        Folder of the data that do not ship; see `hierdp reproduce`. Missing files are left out.
+        Folder of data that are not included; see `hierdp reproduce`. Missing files are left out.
 
     Raises
     ------
@@ -71,7 +72,7 @@ def problems(which: str, data: Path | None = None) -> list[Problem]:
 
 
 def _relaxed(found: list[Problem]) -> Iterator[Problem]:
-    """The first of each model over the reals too, where it has that option: for solvers of LPs and QPs."""
+    """The first problem of each model also over the reals, if it has that option: for LP and QP solvers."""
     seen: set[tuple[str, str]] = set()
     for one in found:
         model: Any = one.model
@@ -82,7 +83,7 @@ def _relaxed(found: list[Problem]) -> Iterator[Problem]:
 
 
 def _in_turns(found: list[Problem]) -> list[Problem]:
-    """One of each model first, then a second of each, …: a run that is cut short has seen them all."""
+    """One problem of each model first, then a second of each, …, so that a short run covers all models."""
     seen: dict[tuple[str, str], int] = {}
     turns = []
     for one in found:
@@ -92,9 +93,9 @@ def _in_turns(found: list[Problem]) -> list[Problem]:
 
 
 def census_cumulative(rng: np.random.Generator, n: int) -> CumulativeQIP:
-    """Cumulative households like the census's, by size, with noise, over the reals: about n cells.
+    """Noisy cumulative households by size, like the census's, over the reals: about n cells.
 
-    Nearly all households are of a few sizes, and most of a row is flat under its noise (that of ε = 1):
+    Nearly all households have few sizes, so most of a row is flat under its noise (for ε = 1), which is
     harder than `CumulativeQIP.typical`. There are at least 10 sizes and 52 leaves; ten million cells are
     slightly more than the whole census.
     """
@@ -106,7 +107,7 @@ def census_cumulative(rng: np.random.Generator, n: int) -> CumulativeQIP:
 
 
 def fresh(model: Any) -> Any:
-    """The same model, with nothing remembered of earlier solves; its data are not checked again."""
+    """A copy of the model without cached results of earlier solves; its data are not checked again."""
     other = object.__new__(type(model))
     for one in fields(model):
         object.__setattr__(other, one.name, getattr(model, one.name))
@@ -114,7 +115,7 @@ def fresh(model: Any) -> Any:
 
 
 def program_of(model: Any) -> Program | None:
-    """The model as a program, unless it is none, or too large to be stated."""
+    """The model as a program; None if it is not one, or is too large to state."""
     if is_conic(model):
         return None
     try:
@@ -136,11 +137,11 @@ def _set_of(model: Any) -> str:
 
 
 def _real(data: Path | None) -> Iterator[Problem]:
-    """The first steps of each kind, from the demo's releases, and from the papers' data where those are."""
+    """The first steps of each kind, from the demo's releases, and from the papers' data if available."""
     from hierdp import demo
     from hierdp.mechanisms.group_size import group_size
     from hierdp.mechanisms.top_down import top_down
-    from hierdp.privacy.conversion import PAPERS  # so that results of one instance stay comparable
+    from hierdp.privacy.conversion import PAPERS  # so that results for an instance remain comparable
     from hierdp.privacy.noise import SimulatedNoise
 
     sizes, flows = demo.read()

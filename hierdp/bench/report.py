@@ -17,35 +17,37 @@ if TYPE_CHECKING:
 SETS = ("small", "medium", "large")
 
 LIMITATIONS = (
-    "Problems are small enough that stating them counts: times are of stating and solving, in a process of "
-    "the backend's own; its start, and the way of the problem to it, are left out.",
-    "Integer squares go to solvers without them as lines between whole numbers, and tables of costs as "
-    "binaries: exact, but another solver's user might state them otherwise.",
-    "cvxpy's and Pyomo's own time is part of the time of the solvers behind them.",
-    "“default” asks for what hierdp asks each solver for, more accurate than most solvers' defaults.",
-    "Fast paths are hierdp's own, and their optimum is what all others are judged by, where its certificate "
-    "proves it. Where it does not, the fast path has not solved the problem, and the first answer of another "
-    "backend that the model's certificate proves takes its place. The fast path's time includes the "
-    "certificate's, as others' include their proof's; both are of a first solve, on a model that remembers "
-    "nothing, with kernels compiled.",
-    "Every run is one run: times of a few milliseconds vary by a factor of two.",
-    "Tolerances mean different things to different solvers; a whole answer needs none, and gets none "
-    "but at “low” and “high”.",
+    "Times include stating the problem, which matters for small problems, and solving it, in a process of "
+    "the backend's own. Starting the process and sending the problem to it are not included.",
+    "For solvers without integer quadratic objectives, squares become piecewise linear functions between "
+    "whole numbers, and cost tables become binaries. This is exact, but a user of the solver might state "
+    "the problem differently.",
+    "The times of solvers behind cvxpy and Pyomo include the time of cvxpy and Pyomo.",
+    "“default” is the accuracy that hierdp requests from each solver, which is higher than most solvers' "
+    "defaults.",
+    "Fast paths are hierdp's own. All answers are judged by the fast path's optimum if its certificate "
+    "proves it. Otherwise the fast path has not solved the problem, and the first answer of another backend "
+    "that the model's certificate proves takes its place. The fast path's time includes its certificate, as "
+    "the others' times include their proofs. All times are of a first solve, without cached results, with "
+    "kernels compiled.",
+    "Every problem is solved once: times of a few milliseconds vary by a factor of two.",
+    "Tolerances have different meanings in different solvers. Whole answers need none, and are judged with "
+    "one only at “low” and “high”.",
 )
 
 
 def study(results: Path) -> Study:
-    """Of a results file.
+    """Make the report of a results file.
 
     Raises
     ------
     InputError
-        If it is none, is not there, or holds no runs.
+        If it is not a results file, does not exist, or contains no runs.
     """
     rows = read(results)
     if rows.empty:
-        wrong = f"{results} holds no runs" if results.exists() else f"there is no file {results}"
-        raise InputError(f"{wrong}; `hierdp bench run --out {results}` measures some")
+        wrong = f"{results} contains no runs" if results.exists() else f"there is no file {results}"
+        raise InputError(f"{wrong}; `hierdp bench run --out {results}` creates it")
     rows = metrics.settled(told_apart(rows))
     parts = [_what(rows)]
     for which in [name for name in SETS if (rows["set"] == name).any()]:
@@ -72,13 +74,13 @@ def study(results: Path) -> Study:
 
 
 def told_apart(rows: DataFrame) -> DataFrame:
-    """The rows; where a backend has several versions, its name says which."""
+    """The rows; if a backend has several versions, its name includes the version."""
     several = rows.groupby("backend")["version"].transform("nunique") > 1
     return rows.assign(backend=rows["backend"].where(~several, rows["backend"] + " " + rows["version"]))
 
 
 def asked(rows: DataFrame, tolerance: str) -> DataFrame:
-    """The rows of a tolerance; with those of the backends that take none, where others have it."""
+    """The rows for a tolerance, including those of backends without tolerances."""
     here = rows[rows["tolerance"] == tolerance]
     if here.empty or tolerance == "default":
         return here
@@ -95,9 +97,9 @@ def _what(rows: DataFrame) -> Part:
     text = (
         f"{counted(len(of), 'problem')} of {counted(kinds, 'model')}: {random:,} random, and "
         f"{counted(len(of) - random, 'step')} of releases of real data. The optimum of "
-        f"{int(of['proved'].sum())} is proved by a certificate; {counted(len(rows), 'run')} are held against "
-        "these, those of the other problems against the best answer that anyone found. Which problems these "
-        "are is at the end."
+        f"{int(of['proved'].sum())} is proved by a certificate; {counted(len(rows), 'run')} are judged by "
+        "these optima, or, for the other problems, by the best answer of any backend. The problems are "
+        "listed at the end."
     )
     return Part("problems", "Problems", [text], {})
 
@@ -108,12 +110,12 @@ def counted(number: int, what: str) -> str:
 
 
 def _place(sets: Any) -> Any:
-    """From small to large."""
+    """Position in the order from small to large."""
     return sets.map({name: place for place, name in enumerate(SETS)})
 
 
 def _problems(rows: DataFrame) -> Part:
-    """A row a set and model, in the order of the sets' sizes and of the models' names."""
+    """One row for each set and model, in the order of the sets' sizes and of the models' names."""
     of = rows.drop_duplicates("problem").assign(real=lambda frame: frame["origin"] == "real")
     made = of.groupby(["set", "model"]).agg(
         problems=("problem", "size"), real=("real", "sum"), proved=("proved", "sum"),
@@ -121,21 +123,21 @@ def _problems(rows: DataFrame) -> Part:
     )  # fmt: skip
     made = made.reset_index().rename(columns={"least": "least variables", "most": "most variables"})
     made = made.sort_values("set", key=_place, kind="stable")
-    text = "Of these, “real” are steps of releases of real data, and of “proved” the optimum is proved."
+    text = "“real” counts steps of releases of real data, and “proved” problems whose optimum is proved."
     return Part("sets", "The problems, by set and model", [text], {"problems": made})
 
 
 def _compared(name: str, title: str, tolerance: str, rows: DataFrame) -> Part:
     name = f"{name}-{tolerance}"
     value = TOLERANCES[tolerance]
-    told = "as accurate as each goes" if value is None else f"{value:g}"
+    told = "the highest accuracy of each backend" if value is None else f"{value:g}"
     text = (
-        f"Tolerance: {told}. “solved” is a share of the problems that a backend takes. “times best exact” "
-        f"compares it on those with the quickest exact backend of each (shifted geometric means, shift "
-        f"{metrics.SHIFT:g} s; an unsolved problem costs its time limit). “mean seconds all” is over all, "
-        f"and counts what is beyond the backend as unsolved. Residuals and gaps are the worst of the solved "
-        f"problems; the dual residual is known of continuous programs only, and fast answers of whole data "
-        f"have none of either."
+        f"Tolerance: {told}. “solved” is the share of the problems that a backend accepts. “times best "
+        "exact” compares the backend on those with the fastest exact backend for each (shifted geometric "
+        f"means, shift {metrics.SHIFT:g} s; an unsolved problem costs its time limit). “mean seconds all” is "
+        "over all problems, and counts those that the backend does not accept as unsolved. Residuals and "
+        "gaps are the largest among the solved problems. The dual residual is known for continuous programs "
+        "only; fast answers for whole data have neither."
     )
     frame = rounded(metrics.by_backend(rows)).rename(columns={"bound": "bound_only"})
     drawn = _profiles(rows) if rows["backend"].nunique() > 1 else None
@@ -145,7 +147,7 @@ def _compared(name: str, title: str, tolerance: str, rows: DataFrame) -> Part:
 
 
 def _profiles(rows: DataFrame) -> Any:
-    """Among the exact backends, and with the fast path."""
+    """Performance profiles of the exact backends, without and with the fast path."""
     drawn, axes = plots.figure(10, 4.2, panels=2)
     order = list(dict.fromkeys(rows["backend"]))
     _draw(axes[0], metrics.profile(rows[rows["backend"] != "fast"]), order, "Exact backends")
@@ -171,17 +173,17 @@ def _draw(axes: Any, curves: dict[str, Any], order: list[str], title: str) -> No
     axes.set_xscale("log")
     plots.plain_log(axes.xaxis)
     axes.set_ylim(0, 101)
-    axes.set_xlabel(f"times the quickest one's time (both + {metrics.SHIFT:g} s)")
+    axes.set_xlabel(f"times the fastest backend's time (both + {metrics.SHIFT:g} s)")
     axes.set_title(title, loc="left", fontsize=10, fontweight="bold")
 
 
 def _models(name: str, title: str, rows: DataFrame) -> Part:
     texts = [
         "Medians of each model's problems in milliseconds: the fast path, its certificate, and the exact "
-        "backend that solves most of them (of these, the quickest). “times fast” is its time over that of "
-        "the fast path and its certificate together; an unsolved problem costs its time limit.",
-        "Below: the share of each model's problems, and of each form's, that a backend solves; empty where "
-        "it takes none. Absolute values count as the rows that state them.",
+        "backend that solves most of them (the fastest of these, if several do). “times fast” is its time "
+        "divided by that of the fast path with its certificate; an unsolved problem costs its time limit.",
+        "Below: the share of each model's problems, and of each form's, that a backend solves; empty if it "
+        "accepts none. Absolute values count as the rows that state them.",
     ]
     frames = {
         f"models-{name}": rounded(metrics.against_exact(rows)),
@@ -192,7 +194,7 @@ def _models(name: str, title: str, rows: DataFrame) -> Part:
 
 
 def rounded(frame: DataFrame) -> DataFrame:
-    """Three digits are what people read."""
+    """Round to three digits, for readers."""
     made = frame.copy()
     for column in frame.select_dtypes("float").columns:
         made[column] = [value if value != value else float(f"{value:.3g}") for value in frame[column]]
@@ -203,24 +205,24 @@ def _wrong(rows: DataFrame) -> Part:
     bad = rows[rows["verdict"] == "wrong"]
     checked = int(rows["verdict"].isin(["solved", "wrong", "bound"]).sum())
     if bad.empty:
-        text = f"None of {checked:,} answers and bounds that were claimed is refuted by a certificate."
+        text = f"No certificate refutes any of the {checked:,} claimed answers and bounds."
         return Part("wrong", "Wrong answers caught", [text], {})
     text = (
-        f"{len(bad)} of {checked:,} answers were called optimal, or bounds claimed, against the proof of a "
-        "certificate (or, where there is none, against a better answer)."
+        f"{len(bad)} of {checked:,} claimed answers and bounds are refuted by a certificate (or, without "
+        "one, by a better answer)."
     )
     columns = ["set", "problem", "backend", "tolerance", "status", "relative_gap", "bound_error", "message"]
     return Part("wrong", "Wrong answers caught", [text], {"wrong": bad[columns].reset_index(drop=True)})
 
 
 def _refused(rows: DataFrame) -> Part:
-    """What hierdp's own checks did not let pass as an answer, and what failed."""
+    """Answers that hierdp's own checks did not accept, and failures."""
     bad = rows[rows["verdict"].isin(["inaccurate", "failed"])]
     if bad.empty:
-        return Part("refused", "Answers not accepted", ["Every backend kept to its own accuracy."], {})
+        return Part("refused", "Answers not accepted", ["Every backend met its own accuracy."], {})
     text = (
-        f"{len(bad)} runs ended without an answer that can be called optimal: it broke a constraint, its own "
-        "bound did not meet it, or the backend failed."
+        f"{len(bad)} runs ended without an acceptable optimal answer: the answer violates a constraint, the "
+        "backend's own bound does not meet it, or the backend failed."
     )
     why = bad.assign(
         message=bad["message"].str.replace(r"[\d.eE+\-\[\], ]*\d[\d.eE+\-\[\], ]*", " … ", regex=True)
@@ -241,7 +243,7 @@ def _settings(rows: DataFrame) -> dict[str, Any]:
         "time limit": ", ".join(f"{limit:g} s" for limit in sorted(rows["time_limit"].unique())),
         "threads": ", ".join(str(n) for n in sorted(rows["threads"].unique())),
         "machine": ", ".join(machines)
-        + (" (times of different machines do not compare)" * (len(machines) > 1)),
+        + (" (times of different machines are not comparable)" * (len(machines) > 1)),
         "load": f"{rows['load'].median():.1f} (median)",
         "python": ", ".join(rows["python"].unique()),
         "versions": ", ".join(

@@ -1,4 +1,4 @@
-"""The benchmark's runs, a row each, in a Parquet file that grows and resumes."""
+"""The benchmark's runs, one row each, in a Parquet file to which runs are added."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 TOLERANCES: dict[str, float | None] = {"low": 1e-3, "default": None, "high": 1e-9}
-"""What backends are asked for; "default" is what `solvers.solve` asks for: as accurate as each goes."""
+"""The accuracies requested from backends; "default" is that of `solvers.solve`: each backend's highest."""
 
 KEY = ["problem", "backend", "version", "tolerance", "time_limit", "threads"]
-"""What makes a run the same as another: it is not done again."""
+"""Columns that identify a run; a run with the same values is not repeated."""
 
 COLUMNS = [
     *KEY, "set", "model", "origin", "form", "variables", "rows", "status", "verdict", "relative_gap",
@@ -42,11 +42,11 @@ class Settings:
     Attributes
     ----------
     tolerances : sequence of str
-        Of `TOLERANCES`. Backends that take none have one row, under "default".
+        Names in `TOLERANCES`. Backends without tolerances have one row, under "default".
     time_limit : float
         Seconds for each solve.
     threads : int
-        Of each solve, if the backend takes such a limit.
+        Threads of each solve, if the backend supports such a limit.
     """
 
     tolerances: Sequence[str] = ("default",)
@@ -62,7 +62,7 @@ def run(
     chosen: Sequence[str] | None,
     minutes: float | None = None,
 ) -> DataFrame:
-    """Do the runs that a results file lacks, and return all that it then holds.
+    """Make the runs that a results file lacks, and return all its rows.
 
     Parameters
     ----------
@@ -71,11 +71,11 @@ def run(
         The name of their test set, for the table.
     settings : Settings
     results : path
-        A Parquet file; see `hierdp.execution.store`. A run that is killed loses one result at most.
+        A Parquet file; see `hierdp.execution.store`. A run that is killed loses at most one result.
     chosen : sequence of str, optional
         Names of backends. Default: the fast path and every exact backend that is installed.
     minutes : float, optional
-        Begin no run after so long.
+        Start no run after this time.
 
     Raises
     ------
@@ -102,18 +102,18 @@ def run(
 def missing(
     problems: Sequence[Problem], settings: Settings, results: Path, chosen: Sequence[str] | None
 ) -> int:
-    """How many runs a results file lacks."""
+    """The number of runs that a results file lacks."""
     done = set(read(results)[KEY].itertuples(index=False, name=None))
     return sum(task.key not in done for task in _tasks(problems, settings, _named(chosen)))
 
 
 def read(results: Path) -> DataFrame:
-    """A results file, with what a killed run left beside it.
+    """Read a results file, with the results that a killed run left beside it.
 
     Raises
     ------
     InputError
-        If it is none.
+        If it is not a results file.
     """
     return store.read(results, COLUMNS)
 
@@ -150,10 +150,10 @@ def _tasks(problems: Iterable[Problem], settings: Settings, chosen: Sequence[Bac
 
 
 class _Truths:
-    """The proved optimum of the problem at hand: made once a problem, forgotten with the next.
+    """The proved optimum of the current problem, computed once for each problem.
 
-    Where the fast path proves nothing, the backends that are to run are asked once more, before their
-    runs, so that every row of the problem is judged by the same.
+    If the fast path proves nothing, the chosen backends solve the problem once before their runs, so that all
+    its rows are judged by the same optimum.
     """
 
     def __init__(self, others: Sequence[str], limit: float) -> None:
@@ -198,7 +198,7 @@ def _row(task: _Task, which: str, truth: Truth) -> dict[str, Any]:
 
 
 def _proving(problem: Problem, found: Solution) -> float | None:
-    """Seconds of the certificate of the fast path's answer, on a model that remembers nothing of it."""
+    """Seconds of the certificate of the fast path's answer, on a copy of the model without cached results."""
     if found.x is None or found.certificate is None:
         return None
     model: Any = fresh(problem.model)
@@ -208,7 +208,7 @@ def _proving(problem: Problem, found: Solution) -> float | None:
 
 
 def machine() -> str:
-    """The processor, as far as the system names it, and the number of cores."""
+    """The processor's name, if the system provides it, and the number of cores."""
     try:
         told = Path("/proc/cpuinfo").read_text(encoding="utf-8")
     except OSError:  # not Linux

@@ -1,4 +1,4 @@
-"""What an answer is worth: the judge's findings in the words and columns of the benchmark."""
+"""Verdicts on answers: the judge's findings as columns of the benchmark."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from solvers.backends.conic import is_conic
 from solvers.solution import Status
 
 NEARLY = 0.95
-"""The part of its time limit after which a backend that stops was stopped by it."""
+"""A backend that ends after this fraction of its time limit counts as stopped by the limit."""
 
 STATED_UP_TO = 2_000_000
-"""Cells beyond which a model is not stated as a program, only to be counted."""
+"""Models with more cells are not stated as a program merely to classify them."""
 
 Verdict = Literal["solved", "wrong", "inaccurate", "bound", "stopped", "unsupported", "failed"]
 """
-- ``solved``: feasible, and optimal: exactly for whole answers (or within the tolerance, if one was asked
-  for), within the accuracy asked for in floats;
-- ``wrong``: refuted by what is known (`hierdp.verification.judge`): it is called optimal, and a feasible
-  answer costs less; it costs less than a proved bound; or its bound lies above a feasible answer;
-- ``inaccurate``: an answer that is not called optimal, or is not feasible beyond the tolerance;
-- ``bound``: the program without its wholeness was solved: a bound, not an answer;
+- ``solved``: feasible, and optimal: exactly for whole answers (or within the requested tolerance, if there is
+one), within the requested accuracy for floats;
+- ``wrong``: refuted (`hierdp.verification.judge`): it is called optimal but a feasible answer costs less, it
+costs less than a proved bound, or its bound exceeds the cost of a feasible answer;
+- ``inaccurate``: an answer that is not called optimal, or is infeasible beyond the tolerance;
+- ``bound``: the relaxation over the reals was solved: a bound, not an answer;
 - ``stopped``: by the time limit or a licence's size limit;
-- ``unsupported``: beyond the backend;
+- ``unsupported``: the backend does not accept the problem;
 - ``failed``: the backend's own error, crash or lack of memory.
 """
 
@@ -50,12 +50,12 @@ VERDICTS: dict[Status, Verdict] = {
     "crashed": "failed",
     "error": "failed",
 }
-"""What a backend's status is called where nothing refutes it."""
+"""The verdict for each status of a backend, if nothing refutes it."""
 
 
 @dataclass(frozen=True, eq=False)
 class Truth:
-    """What is known of a model: its optimum, where a certificate proves it; else the best answer found."""
+    """What is known of a model: its optimum if a certificate proves it, else the best answer found."""
 
     optimum: Number | None
     proved: bool
@@ -66,20 +66,20 @@ class Truth:
 
     @property
     def known(self) -> judge.Truth:
-        """The same, as the judge takes it."""
+        """The same facts, in the judge's form."""
         return judge.Truth(self.optimum if self.proved else None, self.optimum, self.infeasible)
 
     @classmethod
     def of(cls, model: Any, others: Sequence[str] = (), limit: float | None = None) -> Truth:
-        """By the fast path; where it proves nothing, by the first of other backends with a proved answer.
+        """Solve by the fast path; if it proves nothing, by the first other backend with a proved answer.
 
         Parameters
         ----------
         model : Model
         others : sequence of str
-            Names of exact backends. Their word is not enough: the model's certificate proves their answer.
+            Names of exact backends. The model's certificate must prove their answers.
         limit : float, optional
-            Seconds for each.
+            Seconds for each backend.
         """
         found, proved = _best(model, others, limit)
         cells = 0 if found.x is None else int(np.size(found.x))
@@ -92,7 +92,7 @@ class Truth:
 
 
 def _best(model: Any, others: Sequence[str], limit: float | None) -> tuple[Solution, bool]:
-    """The first proved answer, or else the best; and whether it is proved."""
+    """The first proved answer, or else the best one; and whether it is proved."""
     best = solve(model)
     if best.status == "optimal":
         return best, True
@@ -108,7 +108,7 @@ def _best(model: Any, others: Sequence[str], limit: float | None) -> tuple[Solut
 
 
 def _form(program: Program | None, model: Any) -> str:
-    """What solver people would call the problem; of absolute values, as the rows they are rewritten with."""
+    """The form of the problem in solvers' terms; absolute values count as the rows that state them."""
     if program is None:
         return "conic" if is_conic(model) else "not stated"
     if program.has("table"):
@@ -119,7 +119,7 @@ def _form(program: Program | None, model: Any) -> str:
 
 @dataclass(frozen=True)
 class Judged:
-    """A row's verdict and the numbers behind it."""
+    """A row's verdict, and the numbers that it is based on."""
 
     verdict: Verdict
     relative_gap: float | None
@@ -136,11 +136,11 @@ def verdict(found: Solution, truth: Truth, tolerance: float | None, limit: float
     ----------
     found : Solution
     truth : Truth
-        Where nothing is proved, only a better feasible answer refutes one that is called optimal.
+        If nothing is proved, only a better feasible answer refutes one that is called optimal.
     tolerance : float, optional
-        What the backend was asked for.
+        The tolerance requested from the backend.
     limit : float, optional
-        Seconds it had: an answer that is not called optimal once they are over was stopped there.
+        The backend's time limit in seconds. An answer not called optimal when it is over counts as stopped.
     """
     optimum = truth.optimum if truth.proved else None
     said = VERDICTS[found.status]

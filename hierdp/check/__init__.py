@@ -1,7 +1,7 @@
-"""A written release, checked from its files alone: counts, budget, certificates, and what was changed.
+"""Check a written release from its files alone: counts, budget, certificates and digests.
 
-Whoever changes a release can make its digests fit again, but not its sums, its budget and its proofs all at
-once; against one who makes them all anew, keep the fingerprint that was printed when it was released.
+Whoever changes a release can recompute its digests, but can hardly make its sums, budget and proofs agree as
+well. Against a forger who recomputes all of them, keep the fingerprint that was printed at the release.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["FAILS", "HOLDS", "OPEN", "UNCLAIMED", "CheckResult", "check"]
 
 _MOST_SUMS = 10_000
-"""Characters read of a list of digests: a release has nine files."""
+"""The most characters to read of a list of digests: a release has nine files."""
 
 WORDS = {
     "whole": "whole numbers",
@@ -62,10 +62,10 @@ def check(
     path : path
         The folder.
     fingerprint : str, optional
-        What was printed when it was released; without it, one who changed it and sealed it anew is caught
-        only by what no longer fits together.
+        The fingerprint that was printed at the release. Without it, a changed release with recomputed digests
+        is detected only by contradictions in its contents.
     limit : int
-        Bytes of memory that reading the release may take; and 30 seconds for each gigabyte of it.
+        Limit on the memory for reading the release, in bytes; each gigabyte also allows 30 seconds.
     public_key : path, optional
         The publisher's Ed25519 public key, in PEM format: then a release that it did not sign fails.
     account : path, optional
@@ -75,7 +75,7 @@ def check(
     Returns
     -------
     list of CheckResult
-        A line a check. The release stands if none says `FAILS`.
+        One line for each check. The release passes if none says `FAILS`.
 
     Raises
     ------
@@ -101,7 +101,7 @@ def check(
 
 
 def _digits(fingerprint: str) -> str:
-    """A whole fingerprint; part of one, or nothing, would prove little."""
+    """Check that a fingerprint is complete; part of one would prove little."""
     digits = fingerprint.strip().lower()
     if re.fullmatch("[0-9a-f]{64}", digits) is None:
         why = "is not 64 hexadecimal digits; give all that were printed"
@@ -152,9 +152,7 @@ def _checks(
         except written.TooLarge:
             raise
         except Exception as error:  # an edited file may hold anything
-            yield CheckResult(
-                name, FAILS, f"a file does not hold what it should: {type(error).__name__} {error}"
-            )
+            yield CheckResult(name, FAILS, f"a file has unexpected contents: {type(error).__name__} {error}")
 
 
 def _of_one_row(release: written.Written) -> written.Written:
@@ -166,10 +164,10 @@ def _same_version(manifest: dict[str, Any]) -> bool:
 
 
 def _check_version(manifest: Any) -> Iterator[CheckResult]:
-    """Say if another version made it: it may differ for that reason."""
+    """Report that another version made the release, which may explain differences."""
     made, ours = manifest.get("versions", {}).get("hierdp") if isinstance(manifest, dict) else None, _ours()
     if made != ours:
-        why = f"made by hierdp {made}, checked by {ours}: what does not fit may be due to that"
+        why = f"made by hierdp {made}, checked by {ours}: this may explain differences"
         yield CheckResult("version", OPEN, why)
 
 
@@ -178,7 +176,7 @@ def _ours() -> str:
 
 
 def _check_seal(folder: Path, fingerprint: str | None) -> Iterator[CheckResult]:
-    """Check the digests of the files, and of the digests."""
+    """Check the digests of the files, and the digest of the digests."""
     sums = folder / seal.SUMS
     if not sums.is_file():
         yield CheckResult("files", FAILS, f"there is no {seal.SUMS}")
@@ -210,7 +208,7 @@ def _check_seal(folder: Path, fingerprint: str | None) -> Iterator[CheckResult]:
 
 
 def _check_signature(folder: Path, key: Ed25519PublicKey | None) -> Iterator[CheckResult]:
-    """Who made it: a line if there is a signature, or a public key was given."""
+    """Check who made it: one line if there is a signature, or if a public key was given."""
     signed = (folder / seal.SIGNATURE).is_file()
     if key is None:
         if signed:
@@ -220,16 +218,16 @@ def _check_signature(folder: Path, key: Ed25519PublicKey | None) -> Iterator[Che
     elif signature.is_signed_by(folder, key):
         yield CheckResult("signature", HOLDS, "made by the owner of that key")
     else:
-        yield CheckResult("signature", FAILS, "it is not of that key, or not of this release")
+        yield CheckResult("signature", FAILS, "it was not made with that key, or is not for this release")
 
 
 def _check_cautions(folder: Path, table: DataFrame, manifest: Mapping[str, Any]) -> Iterator[CheckResult]:
-    """That it warns where it has to. Releases made before there were warnings have none."""
+    """Check that the manifest has the warnings that are due. Old releases have none."""
     if "cautions" not in manifest:
         return
     due = cautions(table, Ledger.from_dict(manifest["budget"]), manifest["settings"])
     if manifest["cautions"] != due:
-        why = f"it does not warn: {due[0]}" if due else "it has warnings that its numbers do not give"
+        why = f"it does not warn: {due[0]}" if due else "it has warnings that its numbers do not justify"
         yield CheckResult("warnings", FAILS, why)
     elif (manifest["warning"] is not None) != (folder / files.NOT_PRIVATE).is_file():
         simulated = f"a simulated release has a file {files.NOT_PRIVATE}, and no other has"
@@ -258,7 +256,7 @@ def _check_tables(folder: Path, release: written.Written, limit: int) -> Iterato
 def _check_counts(
     table: DataFrame, manifest: dict[str, Any], regions: dict[str, Any]
 ) -> Iterator[CheckResult]:
-    """Check what the manifest claims of the counts."""
+    """Check the manifest's claims about the counts."""
     claims = manifest["holds"]
     for name, why in broken(table, manifest["settings"], regions).items():
         claimed, word = claims[name], WORDS[name]
@@ -267,9 +265,7 @@ def _check_counts(
         elif claimed is None and why is None:
             yield CheckResult(word, UNCLAIMED, "it does not apply to this table")
         elif claimed is None or why is None:
-            yield CheckResult(
-                word, FAILS, "the manifest claims it of a table it does not apply to, or the other way"
-            )
+            yield CheckResult(word, FAILS, "the manifest's claim does not suit this kind of table")
         elif claimed and why:
             yield CheckResult(word, FAILS, why)
         elif claimed:

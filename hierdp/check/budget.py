@@ -13,11 +13,11 @@ from hierdp.privacy.noise import OPENDP, TABLES, deviation_of
 from hierdp.record.release import WARNING
 
 CLOSE = 1e-9
-"""Relative: what rounding may do to a sum, or to a loss."""
+"""Relative tolerance for the rounding of a sum or a loss."""
 
 
 def check_budget(manifest: Mapping[str, Any]) -> Iterator[CheckResult]:
-    """Each spend by the law of its noise, their sum by the composition named, and the sum under the claim."""
+    """Check each loss by the law of its noise, their composition, and their sum against the budget."""
     told = manifest["budget"]
     spends = spends_of(told)
     wrong = [found for found in map(_against_its_law, spends) if found]
@@ -25,9 +25,7 @@ def check_budget(manifest: Mapping[str, Any]) -> Iterator[CheckResult]:
     if wrong:
         yield CheckResult("budget: each loss", FAILS, wrong[0])
     elif unknown:
-        yield CheckResult(
-            "budget: each loss", OPEN, f"the law of {unknown[0]!r} is not known to this version"
-        )
+        yield CheckResult("budget: each loss", OPEN, f"this version does not know the law of {unknown[0]!r}")
     else:
         yield CheckResult(
             "budget: each loss", HOLDS, f"{len(spends)} measurements, by the laws of their noise"
@@ -42,7 +40,7 @@ def check_budget(manifest: Mapping[str, Any]) -> Iterator[CheckResult]:
     budget = ledger.rho if ledger.zcdp else ledger.epsilon
     differs = _differs(ledger.as_dict(), told)
     if differs:
-        yield CheckResult("budget: sum", FAILS, f"the manifest's {differs} is not what its spends give")
+        yield CheckResult("budget: sum", FAILS, f"the manifest's {differs} does not follow from its spends")
     else:
         claim = f"ε = {ledger.epsilon:g}" + (f", δ = {ledger.delta:g}" if ledger.delta else "")
         how = f"{kind} = {ledger.spent:.9g} spent of {budget:.9g} ({claim}), by {told['composition']}"
@@ -53,7 +51,7 @@ def check_budget(manifest: Mapping[str, Any]) -> Iterator[CheckResult]:
 
 
 def budget_of_one_row(manifest: dict[str, Any]) -> dict[str, Any]:
-    """The manifest, with the ε of one row in place of a person's, where its spends are for one row."""
+    """The manifest, with the ε of one row in place of a person's if its spends are for one row."""
     budget = manifest["budget"]
     if not isinstance(person := budget.get("person"), Mapping) or person.get("spends_are_for") != ONE_ROW:
         return manifest
@@ -64,7 +62,7 @@ def _privacy(manifest: Mapping[str, Any], ledger: Ledger) -> CheckResult:
     if manifest["warning"] != (None if ledger.private else WARNING):
         return CheckResult("privacy", FAILS, "the manifest's warning contradicts its spends")
     if len({spend.private for spend in ledger.spends}) > 1:
-        why = "some noise is said to be exact and some not: a release has one source"
+        why = "some noise is marked exact and some not, but a release has one source of noise"
         return CheckResult("privacy", FAILS, why)
     if not ledger.private:
         return CheckResult("privacy", OPEN, "SIMULATED NOISE: this release is not private, and says so")
@@ -78,7 +76,7 @@ def _privacy(manifest: Mapping[str, Any], ledger: Ledger) -> CheckResult:
 
 
 def _loss(spend: Spend) -> float | None:
-    """What the noise costs, by its law; None for a noise that is not known here."""
+    """The loss of a noise, by its law; None for an unknown noise."""
     ratio = spend.sensitivity / spend.scale
     if spend.noise.startswith("double-geometric"):
         return spend.times * ratio
@@ -90,9 +88,9 @@ def _loss(spend: Spend) -> float | None:
 
 
 def _against_its_law(spend: Spend) -> str:
-    """In words what is wrong with a spend; empty if nothing is."""
+    """What is wrong with a spend, in words; empty if nothing is."""
     if not (spend.sensitivity > 0 and spend.scale > 0 and spend.times > 0):
-        return f"{spend.query!r} has a sensitivity, scale or number that is not over 0"
+        return f"{spend.query!r} has a sensitivity, scale or number that is not above 0"
     law = _loss(spend)
     told = spend.rho if spend.noise == "discrete Gaussian" else spend.epsilon
     if law is None:
@@ -103,7 +101,7 @@ def _against_its_law(spend: Spend) -> str:
 
 
 def _differs(again: Mapping[str, Any], told: Mapping[str, Any]) -> str:
-    """The first entry of the budget that its spends do not give; older releases lack `protects`."""
+    """The first entry of the budget that does not follow from its spends; older releases lack `protects`."""
     for name, value in again.items():
         if name == "spends" or (name == "protects" and name not in told):
             continue

@@ -1,4 +1,4 @@
-"""How long a check will take, from the table's rows and the problems that the manifest lists."""
+"""Estimate how long a check will take, from the table's rows and the problems in the manifest."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from hierdp.errors import InputError
 from hierdp.record.step import Steps
 
 SECONDS_PER_GB = 30.0
-"""A limit of so many gigabytes of memory is one of so much time, too."""
+"""Seconds that are allowed for each gigabyte of the memory limit."""
 
 _OF_A_ROW, _OF_A_PROBLEM, _OF_A_VARIABLE = 1e-5, 2.5e-3, 2e-6
-"""Seconds of processor time, rounded up: from checks of releases with 10⁵ and 10⁶ regions, and of releases
-with thousands of small problems."""
+"""Seconds of processor time, rounded up; measured on releases with 10⁵ and 10⁶ regions, and on releases with
+thousands of small problems."""
 
 
 class TooLong(InputError):
-    """Says what a check would take, and how to allow it."""
+    """The message says how long the check may take, and how to allow it."""
 
 
 def refuse_to_take_long(manifest: Mapping[str, Any], rows: int, limit: int) -> None:
@@ -27,7 +27,7 @@ def refuse_to_take_long(manifest: Mapping[str, Any], rows: int, limit: int) -> N
     ----------
     manifest : mapping
     rows : int
-        Of the released table.
+        Number of rows of the released table.
     limit : int
         In bytes; see `hierdp.check.check`.
 
@@ -39,14 +39,14 @@ def refuse_to_take_long(manifest: Mapping[str, Any], rows: int, limit: int) -> N
     try:
         problems = len(manifest["solved"])
         variables = sum(int(line["variables"]) for line in manifest["solved"])
-        kept = min(variables, Steps.MOST)  # problems beyond are not in the release, and not checked
+        kept = min(variables, Steps.MOST)  # further problems are not in the release, and not checked
         seconds = rows * _OF_A_ROW + problems * _OF_A_PROBLEM + kept * _OF_A_VARIABLE
     except (KeyError, TypeError, ValueError, OverflowError):
-        return  # an edited manifest: the checks will say so
+        return  # an edited manifest, which the checks will report
     allowed = limit / 1e9 * SECONDS_PER_GB
     if seconds > max(allowed, 1.0):
         raise TooLong(
-            f"to check the release may take {seconds:,.0f} s ({rows:,} rows; {problems:,} problems of "
+            f"checking the release may take {seconds:,.0f} s ({rows:,} rows; {problems:,} problems of "
             f"{variables:,} variables), over the limit of {allowed:,.0f} s. If the release is that large, "
             f"allow it: limit, or --limit {seconds / SECONDS_PER_GB + 0.1:.1f}, which is "
             f"{SECONDS_PER_GB:.0f} s for each GB"

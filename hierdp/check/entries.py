@@ -1,4 +1,4 @@
-"""That a manifest has the entries of a release, and no others: what nobody checks must not look checked."""
+"""Check that a manifest has exactly the entries of a release: unchecked ones must not look checked."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from hierdp.record.step import Proved
 from hierdp.versions import LIBRARIES
 
 LATER = "python-flint", "cryptography", "sampler", "protects"
-"""Entries that the first releases of this version lack: a release has all of them or none."""
+"""Entries that the first releases of this version lack; a release has all of them or none."""
 
 HOLDS_OF = ("whole", "non_negative", "consistent", "total")
 
 
 def check_entries(manifest: Mapping[str, Any]) -> Iterator[CheckResult]:
-    """What is missing from a manifest of this version, and what is in it that no release has."""
+    """Report entries that a manifest of this version lacks, and entries that no release has."""
     later = any(name in part for part in _dated(manifest) for name in LATER)
     for where, told, ours in _parts(manifest):
         if not isinstance(told, Mapping):
@@ -35,12 +35,12 @@ def check_entries(manifest: Mapping[str, Any]) -> Iterator[CheckResult]:
 
 
 def _dated(manifest: Mapping[str, Any]) -> list[Any]:
-    """The parts that have the entries of `LATER`."""
+    """Add the entries of `LATER` to the parts that have them."""
     return [manifest["versions"], manifest["budget"], *manifest["budget"]["spends"]]
 
 
 def _parts(manifest: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
-    """The name of each part, the part, and the entries that it has to have."""
+    """Each part: its name, its contents, and the entries that it must have."""
     yield "the manifest", manifest, ENTRIES
     yield "'versions'", manifest["versions"], ("python", *LIBRARIES)
     yield "'holds'", manifest["holds"], HOLDS_OF
@@ -52,7 +52,7 @@ def _parts(manifest: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
         yield f"a measurement of the budget, {line.get('query')!r},", line, spend
     try:
         yield "the budget", budget, Ledger.from_dict(budget).as_dict()
-    except InputError:  # `check_budget` says what is wrong
+    except InputError:  # `check_budget` reports it
         return
     known = [field.name for field in fields(Proved)]
     one = [name for name in known if name != "problems"]

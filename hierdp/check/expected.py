@@ -1,7 +1,4 @@
-"""Whether a budget shows what its mechanism measures, and at which price.
-
-Both follow from public facts. A release that claimed a lower sensitivity would claim a lower loss, too.
-"""
+"""Check that a budget lists its mechanism's measurements, with their sensitivities and losses."""
 
 from __future__ import annotations
 
@@ -20,7 +17,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 CLOSE = 1e-9
-"""Relative: what rounding may do to a share of the budget."""
+"""Relative tolerance for the rounding of a share of the budget."""
 
 
 def check_expected(
@@ -45,7 +42,7 @@ def check_expected(
 
 
 def _person(manifest: Mapping[str, Any], checking: Checking) -> str:
-    """In words, what is wrong with the claim on persons."""
+    """What is wrong with the claim on persons, in words."""
     person = manifest["budget"].get("person")
     if person is None:
         return ""
@@ -58,23 +55,23 @@ def _person(manifest: Mapping[str, Any], checking: Checking) -> str:
 
 
 def _differs(expected: list[ExpectedSpend], spends: list[Mapping[str, Any]]) -> str:
-    """In words, the first difference; empty if there is none."""
+    """The first difference, in words; empty if there is none."""
     if len(expected) != len(spends):
         return f"the mechanism makes {len(expected)} measurements, the manifest lists {len(spends)}"
     for line, spend in zip(expected, spends, strict=True):
         kind = spend["noise"], spend.get("times", 1), spend["sensitivity"]
         if spend["query"] != line.query or kind != (line.noise, line.times, line.sensitivity):
             return (
-                f"where the mechanism measures {line.query!r} with {line.noise} noise for a sensitivity of "
-                f"{line.sensitivity:g}, the manifest has {spend['query']!r}, {spend['noise']}, "
+                f"the mechanism measures {line.query!r} with {line.noise} noise for a sensitivity of "
+                f"{line.sensitivity:g}, but the manifest has {spend['query']!r}, {spend['noise']}, "
                 f"{spend['sensitivity']:g}"
             )
         loss = spend["rho"] if line.noise == GAUSSIAN else spend["epsilon"]
         if line.loss is not None and not math.isclose(loss, line.loss, rel_tol=CLOSE):
-            return f"{line.query!r} has {line.loss:.9g} of the budget, and the manifest says {loss:.9g}"
+            return f"{line.query!r} has {line.loss:.9g} of the budget, but the manifest says {loss:.9g}"
         miss = spend.get("delta")
         if (miss is None) != (line.delta is None) or (
             miss is not None and line.delta is not None and not miss >= line.delta * (1 - CLOSE)
         ):
-            return f"{line.query!r} costs a δ of {line.delta or 0:.3g}, and the manifest says {miss}"
+            return f"{line.query!r} costs a δ of {line.delta or 0:.3g}, but the manifest says {miss}"
     return ""

@@ -1,4 +1,4 @@
-"""The certificates of a release's steps, made again from the models and answers it keeps."""
+"""Check the certificates of a release's steps again, from its saved models and answers."""
 
 from __future__ import annotations
 
@@ -24,34 +24,34 @@ from models import Certificate, CumulativeQIP
 from models.instances import UnknownModel
 
 CLOSE = 1e-9
-"""Relative, of objectives that are no whole numbers: sums of floats may be taken in another order."""
+"""Relative tolerance for objectives that are not whole: floats may be added in another order."""
 
 
 BOUND = 1e-7
-"""Relative, of bounds in floats: a certificate asks no more of them, and other prices give others."""
+"""Relative tolerance for bounds in floats, as in certificates; other prices give other bounds."""
 
 
-Again = Callable[[Replay], str]
-"""From a release's steps to words on how they give the table; raises `Differs` if they do not."""
+Replaying = Callable[[Replay], str]
+"""Recomputes the table from a release's steps, and says how in words; raises `Differs` if it differs."""
 
 
 def check_proofs(
     folder: Path, release: Written, checking: Checking | None, limit: int = LIMIT
 ) -> Iterator[CheckResult]:
-    """Check each step, then repeat the mechanism's post-processing, if it says how."""
+    """Check each step, then repeat the mechanism's post-processing, if the mechanism supports that."""
     manifest = release.manifest
     replay, optimal = None, False
     if checking is not None:
-        replay = _again(checking, release)
+        replay = _replay_of(checking, release)
         optimal = manifest["mechanism"] not in checking.rounded
-    told = list(manifest["solved"])
+    lines = list(manifest["solved"])
     path = folder / PROOFS
-    claim = all(line["proved_optimal"] for line in told)
+    claim = all(line["proved_optimal"] for line in lines)
     if claim != manifest["all_proved_optimal"]:
-        yield CheckResult("certificates", FAILS, "the manifest's summary is not that of its steps")
-    if not told:
+        yield CheckResult("certificates", FAILS, "the manifest's summary does not agree with its steps")
+    if not lines:
         yield CheckResult(
-            "certificates", HOLDS, "nothing was solved: the noisy counts are released as they are"
+            "certificates", HOLDS, "nothing was solved: the noisy counts are released unchanged"
         )
         replayed, twice = (None, []) if replay is None else _replayed(replay, iter(()))
         if replayed is not None:
@@ -59,62 +59,64 @@ def check_proofs(
         yield from check_noise(twice)
     elif not path.is_file():
         yield CheckResult(
-            "certificates", OPEN, f"{PROOFS} was left out (--no-proofs), so they cannot be made again"
+            "certificates", OPEN, f"{PROOFS} was left out (--no-proofs), so they cannot be checked"
         )
     else:
-        yield from _check_each(_Proofs(path, told, optimal, limit), told, replay)
+        yield from _check_each(_Proofs(path, lines, optimal, limit), lines, replay)
 
 
-def _again(checking: Checking, release: Written) -> Again:
+def _replay_of(checking: Checking, release: Written) -> Replaying:
     return lambda saved: checking.replay(saved, release.table, release.manifest, release.regions)
 
 
 def _check_each(
-    proofs: _Proofs, told: list[Mapping[str, Any]], replay: Again | None
+    proofs: _Proofs, lines: list[Mapping[str, Any]], replay: Replaying | None
 ) -> Iterator[CheckResult]:
     steps = iter(proofs)
     replayed, twice = (None, []) if replay is None else _replayed(replay, steps)
-    for _ in steps:  # those that the replay left
+    for _ in steps:  # the steps that the replay did not take
         pass
     if proofs.foreign and replay is None:
         yield CheckResult("certificates", OPEN, proofs.foreign)
         return
-    left = told[proofs.seen :]
+    left = lines[proofs.seen :]
     wrong = ([proofs.foreign] if proofs.foreign else []) + proofs.wrong
-    wrong += [] if proofs.broken or proofs.foreign else _lost(told, proofs.seen)
+    wrong += [] if proofs.broken or proofs.foreign else _lost(lines, proofs.seen)
     if wrong:
         more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
         yield CheckResult("certificates", FAILS, wrong[0] + more)
         return
     if proofs.unwitnessed:
-        old = f"{proofs.unwitnessed} of {proofs.seen} steps were made before witnesses were kept"
-        yield CheckResult("certificates", OPEN, f"{old}, and their certificates need them")
+        old = f"{proofs.unwitnessed} of {proofs.seen} steps were saved by a version without witnesses"
+        yield CheckResult("certificates", OPEN, f"{old}, which their certificates need")
     else:
         again = f"{proofs.proved} of {proofs.problems} steps proved optimal again, as the manifest says"
         yield CheckResult("certificates", HOLDS, again)
     if left:
         yield CheckResult(
-            "certificates", OPEN, f"{len(left)} steps are in the manifest alone: too large to be kept"
+            "certificates",
+            OPEN,
+            f"{len(left)} steps are listed in the manifest only, because they were too large to save",
         )
     if replayed is None:
         yield CheckResult(
-            REPLAY, OPEN, "this version does not know how this mechanism's table is made of its steps"
+            REPLAY, OPEN, "this version does not know how this mechanism computes its table from its steps"
         )
     elif isinstance(replayed, NotKept):
         yield (
-            CheckResult(REPLAY, OPEN, "not all steps are kept")
-            if _told(replayed, left)
+            CheckResult(REPLAY, OPEN, "not all steps were saved")
+            if _was_too_large(replayed, left)
             else CheckResult(REPLAY, FAILS, str(replayed))
         )
     elif left and replayed.verdict == HOLDS:
-        yield CheckResult(REPLAY, FAILS, f"the table is made without the step {left[0]['step']!r}")
+        yield CheckResult(REPLAY, FAILS, f"the table does not depend on the step {left[0]['step']!r}")
     else:
         yield replayed
     yield from check_noise(twice)
 
 
-def _replayed(replay: Again, steps: Iterator[SavedStep]) -> tuple[CheckResult | NotKept, list[Twice]]:
-    """Whether the steps give the table, or which is wanted and not there; and what was measured twice."""
+def _replayed(replay: Replaying, steps: Iterator[SavedStep]) -> tuple[CheckResult | NotKept, list[Twice]]:
+    """Whether the steps give the table, or which step is missing; and what was measured twice."""
     try:
         saved = Replay(steps)
         return CheckResult(REPLAY, HOLDS, replay(saved)), saved.twice
@@ -125,12 +127,12 @@ def _replayed(replay: Again, steps: Iterator[SavedStep]) -> tuple[CheckResult | 
     except TooLarge:
         raise
     except Exception as error:  # an edited file may hold anything
-        why = f"a file does not hold what it should: {type(error).__name__} {error}"
+        why = f"a file has unexpected contents: {type(error).__name__} {error}"
         return CheckResult(REPLAY, FAILS, why), []
 
 
-def _told(missing: NotKept, left: list[Mapping[str, Any]]) -> bool:
-    """Whether a step that is not kept is one of those too large to be: by name, and no larger than can be."""
+def _was_too_large(missing: NotKept, left: list[Mapping[str, Any]]) -> bool:
+    """Whether a missing step is among those that were too large to save: by its name and its size."""
     for line in left:
         if str(line["step"]).startswith(missing.name):
             return int(line["variables"]) <= missing.most
@@ -138,28 +140,28 @@ def _told(missing: NotKept, left: list[Mapping[str, Any]]) -> bool:
 
 
 class _Proofs:
-    """The kept steps one after the other, each checked on its way, in one reading of the file."""
+    """Iterate over the saved steps and check each of them, reading the file once."""
 
-    def __init__(self, path: Path, told: list[Mapping[str, Any]], optimal: bool, limit: int) -> None:
-        """`optimal`: that all answers are meant to be optimal."""
-        self.path, self.told, self.optimal, self.limit = path, told, optimal, limit
+    def __init__(self, path: Path, lines: list[Mapping[str, Any]], optimal: bool, limit: int) -> None:
+        """`optimal`: whether all answers must be optimal."""
+        self.path, self.lines, self.optimal, self.limit = path, lines, optimal, limit
         self.seen = self.problems = self.proved = self.unwitnessed = 0
         self.wrong: list[str] = []
         self.foreign, self.broken = "", False
 
     def __iter__(self) -> Iterator[SavedStep]:
-        """Up to the first that cannot be read; what is wrong with any is in `wrong`."""
+        """Stop at the first step that cannot be read; `wrong` says what is wrong with any step."""
         try:
-            for kept in read(self.path, self.told, self.limit):
-                if self.seen == len(self.told):
+            for kept in read(self.path, self.lines, self.limit):
+                if self.seen == len(self.lines):
                     self.wrong.append(f"{PROOFS} has more steps than the manifest")
                     return
-                line = self.told[self.seen]
+                line = self.lines[self.seen]
                 self.seen += 1
                 self._look(kept, line)
                 yield kept
-        except UnknownModel as unknown:  # of whoever made the release
-            if self.told[self.seen]["model"] == unknown.name:
+        except UnknownModel as unknown:  # a model of the release's author
+            if self.lines[self.seen]["model"] == unknown.name:
                 self.foreign = str(unknown)
             else:
                 self.wrong.insert(0, f"{unknown}, nor does the manifest name it")
@@ -171,7 +173,7 @@ class _Proofs:
             self.broken = True
 
     def _look(self, kept: SavedStep, line: Mapping[str, Any]) -> None:
-        """Check a step; what is wrong is added to `wrong`."""
+        """Check a step; add what is wrong to `wrong`."""
         why = _differs(kept, line)
         if not why:
             progress.watch_compiler()
@@ -185,15 +187,15 @@ class _Proofs:
         self.proved += problems_of(line) * line["proved_optimal"]
 
 
-def _lost(told: list[Mapping[str, Any]], kept: int) -> list[str]:
-    """The steps that are in the manifest alone, and not too large to be kept."""
-    room = Steps.MOST - sum(int(line["variables"]) for line in told[:kept])
-    small = [line["step"] for line in told[kept:] if int(line["variables"]) <= room]
+def _lost(lines: list[Mapping[str, Any]], kept: int) -> list[str]:
+    """Steps that are in the manifest only, although they were not too large to save."""
+    room = Steps.MOST - sum(int(line["variables"]) for line in lines[:kept])
+    small = [line["step"] for line in lines[kept:] if int(line["variables"]) <= room]
     return [f"{PROOFS} lacks the steps {listed(small)}"] if small else []
 
 
 def _differs(kept: SavedStep, line: Mapping[str, Any]) -> str:
-    """In words what a step is that the manifest has otherwise; empty if nothing."""
+    """How a step differs from its line in the manifest, in words; empty if it does not."""
     where = f"step {kept.step!r}"
     if kept.step != line["step"] or type(kept.model).__name__ != line["model"]:
         return f"{where}, a {type(kept.model).__name__}: the manifest has {line['step']!r}, a {line['model']}"
@@ -206,25 +208,25 @@ def _differs(kept: SavedStep, line: Mapping[str, Any]) -> str:
 
 
 def _wrong(kept: SavedStep, proof: Certificate, line: Mapping[str, Any], optimal: bool) -> str:
-    """In words what is wrong with a step's proof; empty if nothing is."""
+    """What is wrong with a step's proof, in words; empty if nothing is."""
     where = f"step {kept.step!r}"
     if kept.problems and proof.unproved is not None:
         where += f", {kept.problems[proof.unproved]!r}"
     if bool(proof) != line["proved_optimal"]:
-        return f"{where}: {proof.reason}, and the manifest says proved_optimal is {line['proved_optimal']}"
+        return f"{where}: {proof.reason}, but the manifest says proved_optimal is {line['proved_optimal']}"
     if not _same(str(proof.objective), line["objective"]):
         return f"{where}: its objective is {proof.objective}, the manifest says {line['objective']}"
     if proof and not _same(str(proof.bound), line["bound"], BOUND):
         return f"{where}: its bound is {proof.bound}, the manifest says {line['bound']}"
     if optimal and not proof and _misses(kept, proof):
-        return f"{where}: its answer may be improved by up to {proof.gap}, and none such is released"
+        return f"{where}: its answer may cost up to {proof.gap} more than the optimum"
     return ""
 
 
 def _misses(kept: SavedStep, proof: Certificate) -> bool:
-    """Whether an unproved answer costs more than any release lets pass, which a solver's floats may do.
+    """Whether the gap of an unproved answer exceeds what solvers' floating-point tolerances explain.
 
-    Over whole numbers, bounds of `CumulativeQIP` need not reach the optimum: there, a gap is no fault.
+    Bounds of `CumulativeQIP` over whole numbers need not reach the optimum, so a gap is allowed there.
     """
     if isinstance(kept.model, CumulativeQIP) and kept.model.integer:
         return False
@@ -234,10 +236,10 @@ def _misses(kept: SavedStep, proof: Certificate) -> bool:
     return proof.gap > (0 if exact else ACCURACY * max(1.0, abs(float(proof.objective))))
 
 
-def _same(found: str, told: str, close: float = CLOSE) -> bool:
-    if found == told:
+def _same(found: str, claimed: str, close: float = CLOSE) -> bool:
+    if found == claimed:
         return True
     try:
-        return ("." in found or "e" in found) and math.isclose(float(found), float(told), rel_tol=close)
+        return ("." in found or "e" in found) and math.isclose(float(found), float(claimed), rel_tol=close)
     except ValueError:
         return False

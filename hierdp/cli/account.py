@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class _Showing(click.Group):
-    """A group whose first argument may be a file: then `show` is meant."""
+    """A command group; if its first argument is a file, it runs `show`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args and not args[0].startswith("-") and args[0] not in self.commands:
@@ -29,10 +29,10 @@ class _Showing(click.Group):
 
 @click.group(cls=_Showing)
 def account() -> None:
-    """What all releases of a data set may cost together, and have cost, kept in FILE beside the data.
+    """Keep the budget of all releases of a data set, and what they have spent, in FILE.
 
-    Give it to each release of these data, as --account FILE. A release is charged before it draws noise, and
-    refused if it costs more than is left. What fails after the charge stays charged.
+    Use --account FILE with each release of these data. A release is charged before it draws noise, and
+    refused if it costs more than is left. A release that fails after the charge stays charged.
 
     \b
     hierdp account open homes.account --data homes.parquet --epsilon 3
@@ -43,20 +43,20 @@ def account() -> None:
 @account.command("open")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--data", required=True, metavar="NAME", help="The data set's name: the file name of its "
-              "table, such as homes.parquet, or another that each release then gives as --data.")  # fmt: skip
+              "table, such as homes.parquet, or a name that releases give with --data.")  # fmt: skip
 @click.option("--epsilon", required=True, metavar="NUMBER", help="The ε of all releases together, such as 3.")
 @click.option("--delta", default="0", metavar="NUMBER", help="The δ of all releases together, far below 1 / "
-              "number of people. Without it only ε-DP releases are taken.")  # fmt: skip
-@click.option("--set-aside", default="0", metavar="NUMBER", help="The part of δ for releases that take some "
-              "of it by themselves (top-down --method SH). Default: none.")  # fmt: skip
+              "number of people. Without it, only ε-DP releases are accepted.")  # fmt: skip
+@click.option("--set-aside", default="0", metavar="NUMBER", help="The part of δ for releases that spend δ "
+    "by themselves (top-down --method SH). Default: 0.")  # fmt: skip
 @click.option("--unit", type=click.Choice(["row", "person"]), default="row", show_default=True,
-              help="Whom the account protects: one row (or one of a count), or a person with several "
-                   "(top-down --trips).")  # fmt: skip
-@click.option("--replaces", is_flag=True, help="Protect one in place of another, not one more or less: for "
-              "releases with a public total, such as top-down without --unbounded. A release that protects "
-              "one more or less is charged as two changes.")  # fmt: skip
+              help="What the account protects: one row (or one unit of a count), or a person with several "
+                  "rows (top-down --trips).")  # fmt: skip
+@click.option("--replaces", is_flag=True, help="Neighbouring tables differ by replacing one row or person, "
+    "rather than by adding or removing one. For releases with a public total, such as top-down without "
+    "--unbounded. Releases that protect adding or removing are charged as two changes.")  # fmt: skip
 def open_(file: Path, data: str, epsilon: str, delta: str, set_aside: str, unit: str, replaces: bool) -> None:
-    """Make an account in FILE, which must not exist."""
+    """Create an account in FILE, which must not exist."""
     from hierdp.privacy.account import open_account
     from hierdp.privacy.budget import check_delta, check_epsilon
 
@@ -76,14 +76,14 @@ def open_(file: Path, data: str, epsilon: str, delta: str, set_aside: str, unit:
 @account.command()
 @click.argument("file", type=click.Path(path_type=Path))
 def show(file: Path) -> None:
-    """Show what FILE allows, and each release that was charged to it."""
+    """Show the budget of FILE, and each release charged to it."""
     from hierdp.privacy.account import Account
 
     print_statement(console(), file, Account(file).statement())
 
 
 def print_statement(screen: Any, file: Path, now: Statement) -> None:
-    """The terms, a row a release, what is left, and the digest of it all."""
+    """Print the terms, one row for each release, what is left, and the digest."""
     terms = now.terms
     change = "in place of another" if terms.replaces else "more or less"
     delta = f", δ = {terms.delta:g}" if terms.delta else ""
@@ -93,9 +93,9 @@ def print_statement(screen: Any, file: Path, now: Statement) -> None:
     if now.charges:
         print_frame(screen, title, _charges(now))
     else:
-        screen.print(f"{title}\nNo release was charged yet.")
-    screen.print(f"Spent: {100 * now.share:.4g} % of what it allows. Left: {_left(now)}.")
-    screen.print(f"Last line: {now.digest} (kept elsewhere, it shows whether the account was made anew)")
+        screen.print(f"{title}\nNo release has been charged yet.")
+    screen.print(f"Spent: {100 * now.share:.4g} % of the budget. Left: {_left(now)}.")
+    screen.print(f"Last line: {now.digest} (a copy kept elsewhere shows whether the account was replaced)")
 
 
 def _charges(now: Statement) -> DataFrame:

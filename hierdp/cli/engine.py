@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-RELEASES = "True counts stay on this machine, where noise is drawn, too."
+RELEASES = "True counts stay on this machine, which also draws the noise."
 """What help says about the data that workers receive in a release."""
 
 

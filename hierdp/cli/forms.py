@@ -1,4 +1,4 @@
-"""From the declared options of a mechanism to flags, and from what was given back to keywords."""
+"""Convert the declared options of a mechanism to flags, and the given flags to keywords."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from hierdp.mechanisms.option import Keyword
 
 @dataclass(frozen=True)
 class Form:
-    """How the command line spells a keyword that is neither one text or number nor a list of these.
+    """The flags of a keyword whose value is neither a text, nor a number, nor a list of these.
 
     Attributes
     ----------
     flags : callable
-        From the keyword and its help to its flags.
+        Makes the flags, from the keyword and its help.
     read : callable
-        From the keyword and the values of all flags to keywords with values; None leaves one out.
+        Makes keywords with values, from the keyword and the values of all flags; None leaves one out.
     """
 
     flags: Callable[[Keyword, str], Sequence[click.Option]]
@@ -55,7 +55,7 @@ def arguments_of(
     given : mapping
         The values of all flags.
     source_of : callable
-        Where a flag's value comes from: defaults are left to the mechanism.
+        Says where a flag's value comes from; the mechanism supplies defaults.
     """
     found: dict[str, Any] = {}
     for name, keyword in keywords.items():
@@ -90,12 +90,12 @@ def _flag(keyword: Keyword, text: str) -> click.Option:
 
 
 class Number(click.ParamType[Any]):
-    """A number; another text is left for the mechanism to refuse, in the words of Python's users."""
+    """A number; any other text is passed on, for the mechanism to refuse."""
 
     name = "number"
 
     def convert(self, value: Any, *_: Any) -> Any:
-        """From a text."""
+        """Convert a text."""
         return number(value)
 
 
@@ -113,7 +113,7 @@ def _type(keyword: Keyword) -> click.ParamType[Any]:
 
 
 def _with_flags(text: str, keywords: Mapping[str, Keyword]) -> str:
-    """Flags in place of keywords in backticks."""
+    """Replace keywords in backticks by flags."""
     return re.sub(r"`(\w+)`", lambda one: keywords[one[1]].flag if one[1] in keywords else one[0], text)
 
 
@@ -127,7 +127,7 @@ def _columns(keyword: Keyword, given: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _name_or_shares(keyword: Keyword, text: str) -> list[click.Option]:
-    shares = f"In place of {keyword.flag}: the budget of a level in proportion; once a level, from the top."
+    shares = f"In place of {keyword.flag}: the relative budget of a level; one per level, from the top."
     return [
         click.Option([keyword.flag, keyword.name], metavar=keyword.option.metavar, help=text),
         click.Option(["--share", "shares"], type=float, multiple=True, metavar="NUMBER", help=shares),
@@ -148,4 +148,4 @@ FORMS: dict[str | None, Form] = {
     "bins": Form(lambda *_: bin_flags(), lambda keyword, given: {keyword.name: bins_of(given)}),
     "name or shares": Form(_name_or_shares, _which_of_both),
 }
-"""By the `form` of an `Option`."""
+"""The forms, by the `form` of an `Option`."""

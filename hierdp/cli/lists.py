@@ -9,7 +9,7 @@ from hierdp.cli.common import console, grid
 
 @click.command()
 def solvers() -> None:
-    """List the backends: which are installed, what each supports natively, how to install the others."""
+    """List the backends: which are installed, what each supports, and how to install the others."""
 
     from solvers import backends
     from solvers.backends.table import LEGEND

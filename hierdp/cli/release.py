@@ -1,4 +1,4 @@
-"""hierdp release: a command for each mechanism of the registry, made from its declared options."""
+"""hierdp release: a command for each registered mechanism, built from its declared options."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ class Release(click.Command):
     def __init__(self, mechanism: Mechanism) -> None:
         super().__init__(mechanism.name, callback=shared.callback, help=_help(mechanism.help))
         self.mechanism = mechanism
-        del self.params  # which click has set to none: from here on it is the property below
+        del self.params  # click has set it; from here on, the property below is used
 
     @cached_property
     def params(self) -> list[click.Parameter]:  # type: ignore[override]
-        """What all mechanisms take, then what this one declares."""
+        """The options of all mechanisms, then those that this one declares."""
         return [*shared.params, *flags_of(keywords_of(self.mechanism.from_table))]
 
 
 class Releases(Mapping[str, click.Command]):
-    """The commands by the names of their mechanisms."""
+    """The commands, by the names of their mechanisms."""
 
     def __getitem__(self, name: str) -> click.Command:
         return _command_of(MECHANISMS[name])
@@ -53,7 +53,7 @@ def _command_of(mechanism: Mechanism) -> Release:
 
 
 def _help(text: str) -> str:
-    """Mark the examples, whose commands are indented, by a backspace: click fills other paragraphs."""
+    """Mark the examples, which are indented, with a backspace, so that click does not fill them."""
     paragraphs = text.strip().split("\n\n")
     return "\n\n".join(f"\b\n{one}" if "\n  " in one else one for one in paragraphs)
 
@@ -67,14 +67,14 @@ def release() -> None:
 @click.option("--epsilon", required=True, metavar="NUMBER",
               help="Privacy budget ε of the release, such as 1.")  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path), required=True,
-              help="Folder to make, for tables (Parquet, CSV), manifest.json, report.html and what `hierdp "
-                   "check` needs.")  # fmt: skip
-@click.option("--overwrite", is_flag=True, help="Replace that folder if it exists (else it is kept).")
-@click.option("--title", metavar="TEXT", help="Title of the report; kept in manifest.json. Public.")
-@click.option("--note", metavar="TEXT", help="Text under the title; kept in manifest.json. Public.")
+              help="Folder to create, for the tables (Parquet, CSV), manifest.json, report.html and the "
+                  "files for `hierdp check`.")  # fmt: skip
+@click.option("--overwrite", is_flag=True, help="Replace the folder if it exists.")
+@click.option("--title", metavar="TEXT", help="Title of the report, also in manifest.json. Public.")
+@click.option("--note", metavar="TEXT", help="Text under the title, also in manifest.json. Public.")
 @click.option("--csv-safe", is_flag=True,
               help="Put an apostrophe before names in the CSVs that a spreadsheet would run as a formula "
-                   "(=cmd|…, @SUM). Parquet has them as they are.")  # fmt: skip
+                   "(=cmd|…, @SUM). The Parquet files have the unchanged names.")  # fmt: skip
 @click.option("--no-proofs", is_flag=True,
               help="Leave out proofs.zip, the models and answers by which `hierdp check` makes the "
                    "certificates again; it may be large.")  # fmt: skip
@@ -111,7 +111,7 @@ def shared(
     sampler: str | None,
     **given: Any,
 ) -> None:
-    """What every mechanism takes: the table, the budget, and where to write."""
+    """Add the options of every mechanism: the table, the budget, and the output folder."""
     from hierdp.errors import InputError
     from hierdp.execution import folder
     from hierdp.front import release as release_table
@@ -126,7 +126,7 @@ def shared(
     check_words(title=title, note=note)
     drawn = noise(simulate, sampler)
     if data is not None and account is None:
-        raise InputError("--data names the data set of an account: give --account, too")
+        raise InputError("--data names the data set of an account; give --account as well")
     key = None if sign is None else private_key(sign)
     charged = None if account is None else Account(account, data)
     # The folder is made before any noise is drawn: whatever is wrong with it is found before that.
@@ -136,7 +136,7 @@ def shared(
         if simulate is not None:
             screen.print(NOT_PRIVATE, style=WARNING)
         made = release_table(table, mechanism.name, epsilon=budget, noise=drawn, account=charged, **options)
-        if made.charge is not None:  # of all that can fail from here on, the move of the folder included
+        if made.charge is not None:  # covers every failure from here on, including the move of the folder
             outside.enter_context(made.charge.failing())
         fingerprint = made.fill(
             aside, proofs=not no_proofs, csv_safe=csv_safe, title=title, note=note, key=key

@@ -1,4 +1,4 @@
-"""Where a command's tables are: files, a database, a query; and how its regions are spelt out."""
+"""Options for a command's tables (files, a database, a query) and regions."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def from_tables(command: Callable[..., Any]) -> Callable[..., Any]:
                        "file, or postgresql://user@host/name. Keep a password out of it: PostgreSQL reads "
                        "PGPASSWORD or ~/.pgpass.")  # fmt: skip
     @click.option("--query", metavar="SQL",
-                  help="In place of TABLE: the rows of this SELECT, run by the database; without one by "
-                       "DuckDB, over files: \"SELECT * FROM 'trips/*.parquet' WHERE y = 2013\".")  # fmt: skip
+                  help="In place of TABLE: the rows of this SELECT, run by the database, or else by DuckDB "
+                      "over files: \"SELECT * FROM 'trips/*.parquet' WHERE y = 2013\".")  # fmt: skip
     @wraps(command)
     def sourced(table: str | None, database: str | None, query: str | None, **given: Any) -> Any:
         from hierdp.tables import Database
 
         if (table is None) == (query is None):
-            raise click.UsageError("say which rows: TABLE, a file's or a table's name, or --query SQL")
+            raise click.UsageError("no table: give TABLE, the name of a file or table, or --query SQL")
         if query is not None:
             source: Any = Database(database or "", query=query)
         else:
@@ -63,7 +63,7 @@ def files_read(context: click.Context) -> list[Path]:
 def _named(name: str, database: str | None) -> Any:
     """A file, or a table of the database."""
     if "://" in name:
-        raise click.UsageError("a database's URL goes to --database, the table's name stands in its place")
+        raise click.UsageError("give the database's URL with --database, and the table's name as TABLE")
     if database is None or name.lower().endswith(FILES):
         return Path(name)
     from hierdp.tables import Database
@@ -72,7 +72,7 @@ def _named(name: str, database: str | None) -> Any:
 
 
 def region_flags() -> list[click.Option]:
-    """A table of all regions, in one of the forms that people have."""
+    """Add options for a table of all regions, in one of several forms."""
     from hierdp.mechanisms.shared_options import ALL_REGIONS
 
     return [
@@ -83,51 +83,50 @@ def region_flags() -> list[click.Option]:
                      help="With --regions: a column for each level, from coarse to fine, such as "
                           "state,county."),
         click.Option(["--region-parents"], metavar="CHILD,PARENT[,LEVEL]",
-                     help="With --regions: a row for each region, with its name, its parent (none at the "
-                          "top), and perhaps the name of its level."),
+                     help="With --regions: columns of a table with one row per region: its name, its parent "
+                         "(empty at the top), and optionally the name of its level."),
         click.Option(["--region-codes"], metavar="COLUMN",
                      help="With --regions and --prefixes: the column of codes of the finest regions."),
         click.Option(["--prefixes"], metavar="NAME=LENGTH,…",
                      help="Levels by prefixes of a code, from coarse to fine: state=2,county=5 for codes "
-                          "such as 06037. Without --regions, of the codes in the data."),
+                          "such as 06037. Without --regions, for the codes in the data."),
     ]  # fmt: skip
 
 
 def regions(given: Mapping[str, Any], root: str) -> Any:
-    """The hierarchy in the table --regions."""
+    """Read the hierarchy in the table --regions."""
     from hierdp.tables import read_parents, read_regions
 
     ways = [name for name in ("region_levels", "region_parents", "region_codes") if given[name]]
     if len(ways) != 1:
         raise click.UsageError(
-            "with --regions, name its columns from coarse to fine by --region-levels, or say how else it "
-            "spells them out, by --region-parents or --region-codes"
+            "with --regions, name its columns by --region-levels, --region-parents or --region-codes"
         )
     if given["prefixes"] and not given["region_codes"]:
-        raise click.UsageError("with --regions, --prefixes goes with --region-codes")
+        raise click.UsageError("with --regions, --prefixes needs --region-codes")
     if given["region_levels"]:
         return read_regions(given["regions"], columns(given["region_levels"]), root)
     if given["region_codes"]:
         if not given["prefixes"]:
-            raise click.UsageError("--region-codes takes --prefixes, such as state=2,county=5")
+            raise click.UsageError("--region-codes needs --prefixes, such as state=2,county=5")
         return read_regions(given["regions"], levels_of(given, [given["region_codes"]]), root)
     named = columns(given["region_parents"])
     if len(named) not in (2, 3):
         raise click.UsageError(
-            "--region-parents takes two columns or three: CHILD,PARENT or CHILD,PARENT,LEVEL"
+            "--region-parents needs two or three columns: CHILD,PARENT or CHILD,PARENT,LEVEL"
         )
     child, parent, level = (*named, None)[:3]
     return read_parents(given["regions"], str(child), str(parent), level, root=root)
 
 
 def levels_of(given: Mapping[str, Any], named: Sequence[str]) -> Sequence[str]:
-    """What columns of the data spell out: a level each; with --prefixes, one of codes all levels."""
+    """The levels in the data: one column for each, or, with --prefixes, one column of codes."""
     from hierdp.tables import Prefixes
 
     if not given["prefixes"]:
         return named
     if len(named) != 1:
-        raise click.UsageError("with --prefixes, name one column, of the codes of the finest regions")
+        raise click.UsageError("with --prefixes, name one column, with the codes of the finest regions")
     lengths: dict[str, int] = {}
     for part in columns(given["prefixes"]):
         name, _, length = part.partition("=")
@@ -140,27 +139,25 @@ def levels_of(given: Mapping[str, Any], named: Sequence[str]) -> Sequence[str]:
 
 
 def hierarchy_of(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Where the regions of a table with one hierarchy are: in its own columns, or in --regions."""
+    """The regions of a table with one hierarchy, from its own columns or from --regions."""
     none = {"levels": None, "regions": None, "region": None, "root": None}
     if given["regions"] is None:
         for option in ("region_levels", "region_parents", "region_codes"):
             if given[option]:
                 raise click.UsageError(
-                    f"--{option.replace('_', '-')} says how to read --regions: give that, too"
+                    f"--{option.replace('_', '-')} says how to read --regions; give --regions as well"
                 )
         if given["prefixes"]:
             if given["levels"] or not given["region"]:
                 raise click.UsageError(
-                    "with --prefixes, name the column of codes by --region, and no --levels"
+                    "with --prefixes, name the column of codes by --region, and leave out --levels"
                 )
             levels = levels_of(given, [given["region"]])
         elif given["region"] or not given["levels"]:
-            raise click.UsageError(
-                "say where the regions are: --levels, or --region with --regions or --prefixes"
-            )
+            raise click.UsageError("no regions: give --levels, or --region with --regions or --prefixes")
         else:
             levels = columns(given["levels"])
         return {**none, "levels": levels, "root": given["root"]}
     if given["levels"] or not given["region"]:
-        raise click.UsageError("with --regions, name the table's column by --region, and leave --levels out")
+        raise click.UsageError("with --regions, name the table's column by --region, and leave out --levels")
     return {**none, "regions": regions(given, given["root"]), "region": given["region"]}

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 FIRST, END = "first", "end"
-"""After an axis's name, columns of a released table: the bins of a node, the end not in it."""
+"""Suffixes of an axis's columns in a released table: the bins of a node, excluding the end."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,11 +27,11 @@ class BoxTree:
     Parameters
     ----------
     tree : Tree
-        All leaves are at the last level, a bin each, in C order.
+        All leaves are at the last level, one for each bin, in C order.
     shape : tuple of int
         Bins along each axis.
     low, high : int64 arrays, shape (nodes, axes)
-        A node holds the bins ``low[v] … high[v] − 1``, along each axis.
+        A node contains the bins ``low[v] … high[v] − 1``, along each axis.
     """
 
     tree: Tree
@@ -41,12 +41,12 @@ class BoxTree:
 
     @property
     def bins(self) -> int:
-        """How many bins there are."""
+        """Number of bins."""
         return prod(self.shape)
 
 
 def tree_of_boxes(shape: tuple[int, ...], level: Ints, low: Ints, high: Ints) -> BoxTree:
-    """The tree again from the boxes of its nodes, level by level, as a written release has them.
+    """Rebuild the tree from the boxes of its nodes, level by level, as in a written release.
 
     On each level the boxes are all the combinations of some cuts of each axis, in C order.
 
@@ -72,7 +72,7 @@ def tree_of_boxes(shape: tuple[int, ...], level: Ints, low: Ints, high: Ints) ->
 
 
 def boxes_of(table: DataFrame, shape: Sequence[int], names: Sequence[str]) -> BoxTree:
-    """The tree of a released table with a row a node, over axes of so many bins and of these names.
+    """The tree of a released table with one row per node, over axes with these names and numbers of bins.
 
     Raises
     ------

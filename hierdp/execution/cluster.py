@@ -35,11 +35,11 @@ AHEAD = 2
 """Tasks sent in advance for each worker thread: one running and one waiting."""
 
 
-def _knock(address: str, dask: Any) -> None:
-    """Whether anybody is there, before there is a client.
+def _check_answers(address: str, dask: Any) -> None:
+    """Check that a scheduler answers, before a client is made.
 
-    X that does not come up takes Dask's one lock again when it is collected; if that is while the next one
-        holds it, both wait forever.
+    A client that cannot connect acquires Dask's global lock again when it is garbage-collected. If another
+    client holds the lock at that moment, both wait forever.
     """
     from distributed.core import connect
 
@@ -64,7 +64,7 @@ class Cluster:
             ) from None
         self._dask: Any = distributed
         try:
-            _knock(address, distributed)
+            _check_answers(address, distributed)
             self._client = self._dask.Client(address, timeout=PATIENCE_SECONDS, set_as_default=False)
         except (OSError, ValueError, AssertionError) as nobody:  # AssertionError: Dask's thread did not start
             why = type(nobody).__name__

@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 SUMS = "SHA256SUMS"
 
 SIGNATURE = "SHA256SUMS.sig"
-"""Of the digests; a folder may have one. See `hierdp.record.signature`."""
+"""The signature of the digests, which is optional; see `hierdp.record.signature`."""
 
 MARKS = ("manifest.json", "report.html")
 """Every folder that hierdp sealed contains at least one of these files."""

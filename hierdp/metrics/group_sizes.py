@@ -22,7 +22,10 @@ def l1(true: NDArray[Any], released: NDArray[Any]) -> int:
 
 
 def earth_movers(true: NDArray[Any], released: NDArray[Any]) -> int:
-    """Entities to add or remove to turn one table of sizes into the other (Kuo et al. 2018, Lemma 1)."""
+    """Number of entities to add or remove to turn one table of sizes into the other (Kuo et al.
+
+    2018, Lemma 1).
+    """
     return l1(cumulative(true), cumulative(released))
 
 

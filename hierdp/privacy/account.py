@@ -1,20 +1,21 @@
-"""What all releases of a data set may cost together, and what they have cost: kept in a file beside the data.
+"""A privacy account: the budget for all releases of a data set, and what they have spent, in a file.
 
 A release is charged before it draws noise, for the most that it may cost, and is refused if that is more than
-what is left. What fails afterwards, or is killed, stays charged: some of its noise may have been drawn.
+what is left. A release that fails afterwards, or is killed, stays charged, because some of its noise may have
+been drawn.
 
-How losses add up. The account allows ε, and δ of which a part may be set aside for releases that take some of
-δ by themselves. A release is allowed if, all charged before included, either
+How losses add up. The account allows ε and δ. A part of δ may be set aside for releases that spend some of δ
+by themselves. A release is allowed if, together with all earlier charges, either
 
 - the sum of all pure losses is at most ε, and none is a ρ; or
 - the Rényi divergences of order α add up to what α and the rest of δ allow within ε,
 
 and the δ taken by releases themselves add up to at most the part set aside. α is fixed when the account is
-opened, as are both parts of δ, since what is released next may depend on what was released before: with fixed
-parts both rules hold for releases chosen so (Rogers, Roth, Ullman & Vadhan 2016; Feldman & Zrnic 2021). They
-hold together, too: outcomes that end under the first rule are bounded by e^ε each, those that do not by the
-second, whose sums can only have grown. Outside events of chance at most the part set aside, releases that
-take of δ are as pure ones (Kairouz, Oh & Viswanath 2015).
+opened, as are both parts of δ, since the choice of a release may depend on earlier releases: with fixed
+parts, both rules hold for such adaptive choices (Rogers, Roth, Ullman & Vadhan 2016; Feldman & Zrnic 2021).
+They also hold together: outcomes that end under the first rule are bounded by e^ε each, and all others by the
+second rule, whose sums can only have grown. Outside events whose probability is at most the part set aside,
+releases that spend δ are as pure ones (Kairouz, Oh & Viswanath 2015).
 """
 
 from __future__ import annotations
@@ -38,10 +39,10 @@ from hierdp.privacy.rounding import below
 FORMAT = 1
 
 OPENED, CHARGED, WRITTEN, FAILED = "opened", "charged", "written", "failed"
-"""What a line of the file can say."""
+"""The states that a line of the file can record."""
 
 NOT_FINISHED = "not finished"
-"""Of a release that is charged and neither written nor failed: it still runs, or was killed."""
+"""The state of a release that is charged and neither written nor failed: it still runs, or was killed."""
 
 
 @dataclass(frozen=True)
@@ -55,11 +56,11 @@ class Terms:
     epsilon, delta : float
         δ may be 0: then only ε-DP releases are taken.
     set_aside : float
-        The part of `delta` for releases that take of it by themselves, such as a stability histogram.
+        The part of `delta` for releases that spend δ by themselves, such as a stability histogram.
     unit : str
         Whom it protects: "row", or "person" (a person with several rows).
     replaces : bool
-        Whether one in place of another is protected, not one more or less.
+        Whether neighbouring tables differ by replacing a unit, rather than by adding or removing one.
     """
 
     data: str
@@ -83,7 +84,7 @@ class Terms:
 
     @property
     def rest(self) -> float:
-        """The part of δ that turns Rényi divergences into ε."""
+        """The rest of δ, which converts Rényi divergences into ε."""
         return below(Fraction(self.delta) - Fraction(self.set_aside))
 
 
@@ -125,16 +126,16 @@ class Charge:
 
 @dataclass(frozen=True)
 class Statement:
-    """All that an account says.
+    """The contents of an account.
 
     Attributes
     ----------
     terms : Terms
     order : Decimal
-        α − 1, 0 where δ is 0.
+        α − 1, or 0 if δ is 0.
     charges : tuple of Charge
     digest : str
-        Of the last line. Kept elsewhere, it shows whether the account was replaced.
+        Digest of the last line. A copy kept elsewhere shows whether the account was replaced.
     """
 
     terms: Terms
@@ -144,7 +145,7 @@ class Statement:
 
     @property
     def losses(self) -> list[Loss]:
-        """Of all charges."""
+        """The losses of all charges."""
         return [charge.loss for charge in self.charges]
 
     @property
@@ -154,26 +155,26 @@ class Statement:
 
     @property
     def allowed(self) -> Fraction:
-        """The largest sum of Rényi divergences; negative where δ allows none."""
+        """The largest sum of Rényi divergences; negative if δ allows none."""
         if not self.terms.rest:
             return Fraction(-1)
         return Fraction(divergence_of(self.terms.epsilon, self.terms.rest, self.order))
 
     @property
     def pure(self) -> Fraction | None:
-        """The sum of ε, where all losses are pure."""
+        """The sum of ε, if all losses are pure."""
         if any(loss.rho is not None for loss in self.losses):
             return None
         return sum((Fraction(loss.epsilon or 0) for loss in self.losses), Fraction(0))
 
     @property
     def taken(self) -> Fraction:
-        """The δ that releases took by themselves."""
+        """The δ that releases spent by themselves."""
         return sum((Fraction(loss.delta) for loss in self.losses), Fraction(0))
 
     @property
     def share(self) -> float:
-        """How much of what is allowed is spent, by the rule that leaves more; 1 is all of it."""
+        """The share of the budget that is spent, by the rule that leaves more."""
         parts = [] if self.pure is None else [self.pure / Fraction(self.terms.epsilon)]
         if self.terms.rest and self.allowed > 0:
             parts.append(self.divergence / self.allowed)
@@ -181,7 +182,7 @@ class Statement:
 
     @property
     def left_epsilon(self) -> float:
-        """The largest ε of a further pure release, by the first rule, or the second where a ρ was spent."""
+        """The largest ε of a further pure release: by the first rule, or the second if some ρ was spent."""
         if self.pure is not None:
             return max(0.0, below(Fraction(self.terms.epsilon) - self.pure))
         return max(0.0, below(self.allowed - self.divergence))  # its divergence is at most its ε
@@ -196,11 +197,11 @@ class Statement:
 
     @property
     def left_delta(self) -> float:
-        """What is left of the part of δ set aside."""
+        """The rest of the δ that was set aside."""
         return below(Fraction(self.terms.set_aside) - self.taken)
 
     def holds(self) -> bool:
-        """Whether the charges are within what is allowed."""
+        """Whether the charges are within the budget."""
         if self.taken > Fraction(self.terms.set_aside):
             return False
         within = self.pure is not None and self.pure <= Fraction(self.terms.epsilon)
@@ -213,7 +214,7 @@ class Statement:
 
 
 class Account:
-    """An account in a file, which `open_account` makes.
+    """An account in a file, made by `open_account`.
 
     Parameters
     ----------
@@ -244,7 +245,7 @@ class Account:
         self.path, self.data = Path(path), data
 
     def statement(self) -> Statement:
-        """What the file says now.
+        """Read the file.
 
         Raises
         ------
@@ -254,29 +255,29 @@ class Account:
         return _statement(self.path, chain.read(self.path))
 
     def check(self, loss: Loss, data: str | None = None) -> None:
-        """Check that a release fits now; it may still be refused when it is charged.
+        """Check that a release fits within the budget now; it may still be refused when it is charged.
 
         Raises
         ------
         InputError
-            If it does not, or the account is of other data or another unit, or cannot be written to.
+            If it does not fit, or the account is for other data or another unit, or cannot be written to.
         """
         with chain.appending(self.path) as (entries, _):
             self._fits(entries, loss, data)
 
     def charge(self, loss: Loss, what: str, data: str | None = None, **about: Any) -> Entry:
-        """Charge a release, on the disk when this returns. Call it before noise is drawn.
+        """Charge a release; the charge is on the disk when this returns. Call it before noise is drawn.
 
         Parameters
         ----------
         loss : Loss
-            The most that it costs.
+            The most that it may cost.
         what : str
             The mechanism.
         data : str, optional
-            The name of its data, if the `Account` was made without one.
+            The name of its data, if the `Account` was created without one.
         **about
-            Public facts to be kept with the charge.
+            Public facts to record with the charge.
 
         Raises
         ------
@@ -289,7 +290,7 @@ class Account:
         return Entry(self, line, entries[0]["data"])
 
     def _fits(self, entries: Sequence[chain.Entry], loss: Loss, data: str | None) -> Loss:
-        """The loss by the account's own relation."""
+        """The loss, converted to the account's neighbouring relation."""
         now = _statement(self.path, entries)
         charged = _of(now.terms, loss, self.data or data, self.path)
         if not now.with_charge(charged).holds():
@@ -297,13 +298,13 @@ class Account:
         return charged
 
     def add(self, kind: str, entry: int, **about: Any) -> None:
-        """Record what became of a charge."""
+        """Record the outcome of a charge."""
         with chain.appending(self.path) as (_, append):
             append({"kind": kind, "charge": entry, **about})
 
 
 class Entry:
-    """A charge that was made, to say what becomes of it."""
+    """A charge in an account, whose outcome can be recorded."""
 
     def __init__(self, account: Account, line: Mapping[str, Any], data: str) -> None:
         self.account, self.data = account, data
@@ -320,7 +321,7 @@ class Entry:
 
     @contextmanager
     def failing(self) -> Iterator[None]:
-        """Record a failure of the block, which goes on."""
+        """Record a failure of the block; the exception propagates."""
         try:
             yield
         except BaseException as failure:
@@ -328,12 +329,12 @@ class Entry:
             raise
 
     def as_dict(self) -> dict[str, Any]:
-        """For the manifest."""
+        """The charge as an entry of the manifest."""
         return {"data": self.data, "entry": self.number, "digest": self.digest}
 
 
 def open_account(path: str | Path, data: str, epsilon: float, delta: float = 0.0, **terms: Any) -> Account:
-    """Make an account.
+    """Create an account.
 
     Parameters
     ----------
@@ -342,14 +343,14 @@ def open_account(path: str | Path, data: str, epsilon: float, delta: float = 0.0
     data : str
         The data set's name: the file name of the table, as a release reads it, or any other.
     epsilon, delta : float
-        What all releases may cost together.
+        The budget for all releases together.
     **terms
         `set_aside`, `unit` and `replaces` of `Terms`.
 
     Raises
     ------
     InputError
-        If a term is out of its range, or no file can be made there.
+        If a term is out of its range, or no file can be created there.
     """
     agreed = Terms(data, epsilon, delta, **terms)
     order = str(best_order(agreed.epsilon, agreed.rest)) if agreed.rest else "0"
@@ -360,7 +361,7 @@ def open_account(path: str | Path, data: str, epsilon: float, delta: float = 0.0
 
 
 def _statement(path: Path, entries: Sequence[chain.Entry]) -> Statement:
-    """What lines say together.
+    """The statement that follows from the lines of an account.
 
     Raises
     ------
@@ -393,25 +394,27 @@ def _after(charge: Charge, line: chain.Entry) -> Charge:
 
 
 def _of(terms: Terms, loss: Loss, data: str | None, path: Path) -> Loss:
-    """A loss as an account counts it."""
+    """The loss of a release by the account's terms; refuses other data or another unit."""
     if data is None:
-        raise InputError(f"{path} is an account of {terms.data!r}: give the name of the data (data=, --data)")
+        raise InputError(
+            f"{path} is an account for {terms.data!r}: give the name of the data (data=, --data)"
+        )
     if data != terms.data:
         raise InputError(
-            f"{path} is an account of {terms.data!r}, but {data!r} is to be released. If both hold the same "
-            "people, give the account's name (data=, --data)"
+            f"{path} is an account for {terms.data!r}, but {data!r} is to be released. If both contain the "
+            "same people, give the account's name (data=, --data)"
         )
     if loss.unit != terms.unit:
         raise InputError(
-            f"{path} protects a {terms.unit}, and this release a {loss.unit}: their losses cannot be "
-            "added. Use an account of that unit"
+            f"{path} protects a {terms.unit}, but this release protects a {loss.unit}: their losses cannot "
+            "be added. Use an account for that unit"
         )
     if terms.replaces:
         return loss.of_a_replacement()
     if loss.replaces:
         raise InputError(
             f"{path} protects whether a {terms.unit} is in the data at all, and this release takes the total "
-            "as public: release with --unbounded, or take an account opened with --replaces"
+            "as public: release with --unbounded, or use an account opened with --replaces"
         )
     return loss
 
@@ -419,7 +422,7 @@ def _of(terms: Terms, loss: Loss, data: str | None, path: Path) -> Loss:
 def _left(now: Statement, loss: Loss) -> str:
     if Fraction(loss.delta) > Fraction(now.left_delta):
         return (
-            f"δ = {now.left_delta:g} left of what was set aside of it, and this release takes "
+            f"δ = {now.left_delta:g} left of the part set aside, and this release spends "
             f"{loss.delta:g} by itself"
         )
     if loss.rho is not None:

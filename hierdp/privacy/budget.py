@@ -22,9 +22,9 @@ class Spend:
     """One noisy measurement: its query, its noise and its privacy loss.
 
     `epsilon` is the pure-DP loss, `rho` the zCDP loss; one of them is None. A measurement that is (ε, δ)-DP
-    by itself says its `delta`, too. `private` is False where the noise was simulated: then the loss is what
-    the same noise, drawn exactly, would have cost. The loss is of as many as `times`, one after the other.
-    `sampler` is what drew exact noise, with its version; None where the noise was simulated.
+    by itself also has its `delta`. `private` is False where the noise was simulated: then the loss is what
+    the same noise, drawn exactly, would have cost. The loss is for `times` measurements in sequence.
+    `sampler` names the sampler of exact noise, with its version; None if the noise was simulated.
     """
 
     query: str
@@ -47,18 +47,18 @@ def spends_of(told: Mapping[str, Any]) -> tuple[Spend, ...]:
 
 @dataclass(frozen=True)
 class PersonRows:
-    """The rows of one person: what a guarantee for persons rests on.
+    """How the rows of one person are counted, for a guarantee for persons.
 
     Attributes
     ----------
     column : str
-        The table's column that names a row's person.
+        The column that names the person of each row.
     rows : int
-        How many rows of a person were counted at most.
+        The most rows of a person that are counted.
     spends_are_for : str
-        "one person", where the sensitivities are those of a person; or "one row": then a person's loss is
-        `rows` times as much (group privacy: between two tables that differ in a person there are `rows`
-        steps of one row each).
+        "one person" if the sensitivities are those of a person. "one row" otherwise: then a person's loss is
+        `rows` times as much (group privacy: two tables that differ in a person are `rows` single-row steps
+        apart).
     """
 
     column: str
@@ -66,14 +66,16 @@ class PersonRows:
     spends_are_for: str
 
     def __post_init__(self) -> None:
-        """Refuse what would make the loss of a person less than it is."""
+        """Refuse values that would understate the loss of a person."""
         whole = isinstance(self.rows, int) and not isinstance(self.rows, bool)
         if not whole or self.rows < 1 or self.spends_are_for not in (ONE_ROW, ONE_PERSON):
-            raise InputError(f"no guarantee for persons rests on {self.rows!r} rows, {self.spends_are_for!r}")
+            raise InputError(
+                f"a guarantee for persons cannot rest on {self.rows!r} rows, {self.spends_are_for!r}"
+            )
 
     @property
     def times(self) -> int:
-        """How many times the loss on record a person's loss is."""
+        """A person's loss as a multiple of the loss on record."""
         return self.rows if self.spends_are_for == ONE_ROW else 1
 
     def __str__(self) -> str:
@@ -83,15 +85,15 @@ class PersonRows:
 ONE_ROW, ONE_PERSON = "one row", "one person"
 
 A_ROW = "one row of the table; a person with several rows is protected for one of them (see --person)"
-"""What is protected where no column of persons was given."""
+"""What is protected if no column of persons was given."""
 
 
 @dataclass(frozen=True)
 class Ledger:
     """The whole budget of a release and every spend from it.
 
-    Sequential composition: losses add up, ε under pure differential privacy, ρ under zCDP. Where a
-    measurement is itself (ε, δ)-DP, both its ε and its δ do. Sums are compared exactly, as fractions.
+    Sequential composition: losses add up, ε under pure differential privacy, ρ under zCDP. If a measurement
+    is itself (ε, δ)-DP, both its ε and its δ add up. Sums are compared exactly, as fractions.
 
     Attributes
     ----------
@@ -99,10 +101,10 @@ class Ledger:
     delta : float
         0 for pure differential privacy.
     neighbours : str
-        What one person's change to the data can be, in words.
+        How two neighbouring tables may differ, in words.
     spends : tuple of Spend
     conversion : str
-        Which of `hierdp.privacy.conversion.CONVERSIONS` turns (ε, δ) into ρ, under zCDP.
+        Which of `hierdp.privacy.conversion.CONVERSIONS` converts (ε, δ) into ρ, under zCDP.
     person : PersonRows, optional
         Whose rows are whose, where the guarantee is for a person: ε and δ are that person's.
     threshold : str
@@ -112,7 +114,7 @@ class Ledger:
     ------
     InputError
         If the spends add up to more than the budget, there is no such conversion, or there is a δ and the
-        spends are for one row: the loss of several rows is not a multiple then.
+        spends are for one row: then the loss of several rows is not a multiple.
     """
 
     epsilon: float
@@ -124,9 +126,9 @@ class Ledger:
     threshold: str = EXACT
 
     def __post_init__(self) -> None:
-        """Refuse to exceed the budget, be it by the last digit of a float."""
+        """Refuse to exceed the budget, even by the last digit of a float."""
         if self.delta and self._times > 1:
-            raise InputError("under a δ, the sensitivities must be those of a person with all the rows")
+            raise InputError("with a δ, the sensitivities must be those of a person with all their rows")
         if self.conversion not in CONVERSIONS:
             raise InputError(f"no conversion {self.conversion!r}; there are {listed(CONVERSIONS)}")
         if self.threshold not in THRESHOLDS:
@@ -139,13 +141,13 @@ class Ledger:
         over = _excess([spend.delta or 0.0 for spend in self.spends], self.delta)
         if over > 0:
             raise InputError(
-                f"the measurements cost a δ of {self.spent_delta:.12g}, more than that of {self.delta:.12g} "
-                f"(by {over:.3g})"
+                f"the measurements cost a δ of {self.spent_delta:.12g}, more than the budget's "
+                f"{self.delta:.12g} (by {over:.3g})"
             )
 
     @property
     def zcdp(self) -> bool:
-        """Whether losses add up as ρ: there is a δ, and no measurement uses a part of it."""
+        """Whether losses add up as ρ: there is a δ, and no measurement spends part of it."""
         return self.delta > 0 and all(spend.delta is None for spend in self.spends)
 
     @property
@@ -155,17 +157,17 @@ class Ledger:
 
     @property
     def spent_delta(self) -> float:
-        """Sum of the δ of the measurements themselves; under zCDP δ comes in at the end, and this is 0."""
+        """Sum of the δ of the measurements themselves; 0 under zCDP, where δ enters only at the end."""
         return math.fsum(spend.delta or 0 for spend in self.spends)
 
     @property
     def rho(self) -> float:
-        """The zCDP budget (meaningful if delta > 0)."""
+        """The zCDP budget; meaningful if delta > 0."""
         return CONVERSIONS[self.conversion](self.epsilon, self.delta)
 
     @property
     def spent(self) -> float:
-        """Sum of the losses of a person: ρ under zCDP, else ε."""
+        """Sum of a person's losses: ρ under zCDP, else ε."""
         if self._times == 1:
             return math.fsum(self._losses)
         return -below(-self._times * sum(map(Fraction, self._losses), Fraction(0)))
@@ -245,7 +247,7 @@ def check_delta(delta: Any) -> float:
     InputError
         If it is not.
     """
-    return _between("delta", delta, "far under 1 / (number of people)")
+    return _between("delta", delta, "far below 1 / (number of people)")
 
 
 def check_share(share: Any) -> float:
@@ -275,7 +277,7 @@ def _positive(name: str, value: Any) -> float:
 
 def _number(name: str, value: Any) -> float:
     try:
-        if isinstance(value, str | bytes | bool | np.bool_):  # which `float` would take
+        if isinstance(value, str | bytes | bool | np.bool_):  # `float` would accept these
             raise TypeError
         return float(value)
     except (TypeError, ValueError):
@@ -305,7 +307,7 @@ def split(budget: float, parts: int, shares: Sequence[float] | None = None) -> l
 
 
 def of_one_row(epsilon: float, rows: int) -> float:
-    """The ε of one row with which a person with `rows` rows has `epsilon`, rounded down.
+    """The ε of one row such that a person with `rows` rows has `epsilon`, rounded down.
 
     Examples
     --------

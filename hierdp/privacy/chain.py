@@ -1,11 +1,12 @@
 """An append-only file of JSON lines, each with the digest of itself and of the one before.
 
 Beside it lies ``NAME.head``, which says how many lines there are and the last one's digest. A changed line
-breaks the chain; a file cut short, even after a whole line, has fewer lines than its head. A line counts from
-the moment it is whole, its line feed included: writers sync it to the disk before they go on, so that what
-they do next is never done without it. What a killed writer left of a line never counted, and is removed.
+breaks the chain; a file cut short, even after a whole line, has fewer lines than its head. A line counts once
+it is complete, line feed included. Writers sync it to the disk before they go on, so that whatever they do
+next has its line. An incomplete line of a killed writer does not count, and is removed.
 
-Writers and readers take turns by a lock of the system's on the file (``flock``), which ends with its process.
+Writers and readers take turns by an operating-system lock on the file (``flock``), which ends with its
+process.
 """
 
 from __future__ import annotations
@@ -31,18 +32,18 @@ NOTHING = "0" * 64
 """The digest before the first line."""
 
 WAIT_SECONDS = 60
-"""For others to be done with a file: each holds it for the time of a line."""
+"""Seconds to wait for the lock; others hold it only while they write one line."""
 
 MOST_BYTES = 100_000_000
 
 
 def create(path: Path, first: Mapping[str, Any]) -> None:
-    """Make a file with its first line.
+    """Create a file with its first line.
 
     Raises
     ------
     InputError
-        If there is something of that name, or no file can be made there.
+        If the name is taken, or no file can be created there.
     """
     if os.path.lexists(path):
         raise InputError(f"{path} exists; choose another name")
@@ -71,7 +72,7 @@ def create(path: Path, first: Mapping[str, Any]) -> None:
 
 
 def read(path: Path) -> list[Entry]:
-    """All lines, first to last, when no one is writing.
+    """All lines, first to last, read while no one is writing.
 
     Raises
     ------
@@ -84,10 +85,10 @@ def read(path: Path) -> list[Entry]:
 
 @contextmanager
 def appending(path: Path) -> Iterator[tuple[list[Entry], Callable[[Mapping[str, Any]], Entry]]]:
-    """All lines, and a function that adds one, while no one else reads or writes.
+    """Lock the file; give all lines, and a function that adds one.
 
-    When that function returns, the line is on the disk. When it fails, as on a full disk, there is no such
-    line, or, if only the head could not be written, there is; the caller must not go on.
+    When that function returns, the line is on the disk. If it fails, such as on a full disk, the line is not
+    in the file, unless only the head could not be written; the caller must not go on.
 
     Raises
     ------
@@ -97,7 +98,7 @@ def appending(path: Path) -> Iterator[tuple[list[Entry], Callable[[Mapping[str, 
     with _locked(path, write=True) as descriptor:
         entries, whole = _entries(path, descriptor)
         _check_writable(path)
-        os.ftruncate(descriptor, whole)  # what a killed writer left of a line
+        os.ftruncate(descriptor, whole)  # an incomplete line of a killed writer
 
         def append(what: Mapping[str, Any]) -> Entry:
             line, digest = _line(what, len(entries), entries[-1]["digest"])
@@ -126,7 +127,7 @@ def _digest(entry: Mapping[str, Any]) -> str:
 
 
 def _entries(path: Path, descriptor: int) -> tuple[list[Entry], int]:
-    """All whole lines, checked, and where the last one ends."""
+    """All complete lines, checked, and where the last one ends."""
     size = os.fstat(descriptor).st_size
     if size > MOST_BYTES:
         raise InputError(f"{path} has {size:,} bytes: it is not an account")
@@ -157,7 +158,10 @@ def _head(path: Path) -> Path:
 
 
 def _check_head(path: Path, entries: list[Entry]) -> None:
-    """Check that no line is missing at the end. One that a killed writer left without a head counts."""
+    """Check that no line is missing at the end.
+
+    A line counts even if a killed writer did not update the head.
+    """
     head = _head(path)
     try:
         recorded = json.loads(head.read_text(encoding="utf-8"))
@@ -192,11 +196,11 @@ def _set_head(path: Path, lines: int, digest: str) -> None:
 
 
 def _write(descriptor: int, text: bytes) -> None:
-    """All of a text at the end, on the disk when this returns; or none of it."""
+    """Append a text and sync it to the disk; on failure, none of it stays."""
     before = os.fstat(descriptor).st_size
     try:
         done = os.pwrite(descriptor, text, before)
-        while done < len(text):  # a disk that is nearly full
+        while done < len(text):  # the disk is nearly full
             done += os.pwrite(descriptor, text[done:], before + done)
         os.fsync(descriptor)
     except BaseException:
@@ -209,14 +213,14 @@ def _write(descriptor: int, text: bytes) -> None:
 def _sync_folder(path: Path) -> None:
     descriptor = os.open(path.absolute().parent, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        with suppress(OSError):  # some disks cannot
+        with suppress(OSError):  # some file systems cannot
             os.fsync(descriptor)
     finally:
         os.close(descriptor)
 
 
 def _check_writable(path: Path) -> None:
-    """Check that a line and its head can be written. A read-only file is closed, even to root."""
+    """Check that a line and its head can be written. A read-only file is refused, even for root."""
     for file in (path, _head(path)):
         if not file.stat().st_mode & 0o222 or not os.access(file, os.W_OK):
             raise InputError(f"{file} is read-only: nothing can be charged to it, so nothing is released")
@@ -226,7 +230,7 @@ def _check_writable(path: Path) -> None:
 
 @contextmanager
 def _locked(path: Path, write: bool) -> Iterator[int]:
-    """A descriptor of the file, locked until this ends."""
+    """Open and lock the file; unlock and close it at the end."""
     descriptor = _lock(path, write)
     try:
         yield descriptor
@@ -265,7 +269,7 @@ def _opened(path: Path, write: bool) -> int:
 
 
 def _is_ours(path: Path, descriptor: int, write: bool) -> bool:
-    """Whether the lock was free, and the file is still the one of that name."""
+    """Whether the lock was free, and the path still names this file."""
     try:
         fcntl.flock(descriptor, (fcntl.LOCK_EX if write else fcntl.LOCK_SH) | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -15,9 +15,9 @@ from models.arithmetic.arrays import Ints
 
 
 class ChargingNoise:
-    """A source of noise that writes a charge to the disk before it draws anything.
+    """A source of noise that writes a charge to the disk before it draws any noise.
 
-    Errors in a table or an option are found before that, and cost nothing.
+    Errors in a table or an option are found earlier, and cost nothing.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def check_charged(ledger: Ledger, loss: Loss) -> None:
     Raises
     ------
     InputError
-        If it cost more, which would be an error of its mechanism.
+        If it cost more, which would be a bug in its mechanism.
     """
     if ledger.zcdp:
         within = loss.rho is not None and ledger.rho <= loss.rho

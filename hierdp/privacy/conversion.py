@@ -1,4 +1,4 @@
-"""How much ρ an (ε, δ) allows: two conversions of zero-concentrated differential privacy."""
+"""Convert between zero-concentrated differential privacy, ρ, and (ε, δ): two conversions."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from fractions import Fraction
 from hierdp.privacy.rounding import below
 
 DIGITS = 60
-"""Of ρ, before it is rounded down to a float."""
+"""Decimal digits of ρ, before it is rounded down to a float."""
 
 SLACK = Decimal(10) ** (10 - DIGITS)
-"""Taken off, relative to the terms: `_log_of_1_plus` is off by 10^(9 − DIGITS), other operations by less."""
+"""Subtracted, relative to the terms: `_log_of_1_plus` has an error of 10^(9 − DIGITS), other operations
+less."""
 
 TIGHTER = "Canonne, Kamath & Steinke 2020"
-"""What releases use."""
+"""Used by releases."""
 
 PAPERS = "Bun & Steinke 2016"
-"""What Boninsegna & Silvestri 2025 use, and releases did before."""
+"""Used by Boninsegna & Silvestri 2025, and by earlier releases."""
 
 
 def rho_of(epsilon: float, delta: float) -> float:
@@ -28,13 +29,14 @@ def rho_of(epsilon: float, delta: float) -> float:
 
         ε ≤ αρ + ln(1 − 1/α) + (ln(1/δ) − ln α)/(α − 1).
 
-    Every α gives a valid ρ; the best is found by bisection. A rough α would cost some of ρ, and no privacy.
+    Every α gives a valid ρ; the best is found by bisection. An inexact α lowers ρ, but is still private.
 
     Returns
     -------
     float
-        Not over the ρ of the α found: computed with 60 digits, in decimal arithmetic whose operations and
-        logarithms are rounded correctly; less 10⁻⁵⁰ of its terms; rounded down. Equal on all machines.
+        At most the ρ of the α found: computed with 60 digits in decimal arithmetic, whose operations and
+        logarithms are rounded correctly, less 10⁻⁵⁰ of its terms, and rounded down. It is the same on all
+        machines.
 
     Examples
     --------
@@ -48,7 +50,7 @@ def rho_of(epsilon: float, delta: float) -> float:
 
 
 def divergence_of(epsilon: float, delta: float, u: Decimal) -> Decimal:
-    """The largest Rényi divergence of order α = 1 + u that gives (ε, δ)-DP; a lower bound, 0 or less if none.
+    """The largest Rényi divergence of order α = 1 + u that gives (ε, δ)-DP, rounded down; at most 0 if none.
 
     ε + ln(1 + 1/u) + ln(1 + u)/u − ln(1/δ)/u: Canonne, Kamath & Steinke 2020, Proposition 12.
     """
@@ -60,7 +62,7 @@ def divergence_of(epsilon: float, delta: float, u: Decimal) -> Decimal:
 
 
 def _log_of_1_plus(x: Decimal) -> Decimal:
-    """A lower bound of ln(1 + x), x > 0, up to rounding: 2x/(2 + x) where 1 + x would lose digits of x."""
+    """A lower bound on ln(1 + x), x > 0, up to rounding: 2x/(2 + x) if 1 + x would lose digits of x."""
     return (1 + x).ln() if x > Decimal("1e-8") else 2 * x / (2 + x)
 
 
@@ -91,7 +93,7 @@ def best_order(epsilon: float, delta: float) -> Decimal:
 def papers_rho_of(epsilon: float, delta: float) -> float:
     """A smaller ρ such that ρ-zCDP gives (ε, δ)-DP: (√(ln(1/δ) + ε) − √ln(1/δ))² (Bun & Steinke 2016).
 
-    The largest float that is not over it. For reproductions of papers that use it.
+    It is rounded down to a float. For reproductions of papers that use it.
 
     Examples
     --------
@@ -101,7 +103,7 @@ def papers_rho_of(epsilon: float, delta: float) -> float:
     with localcontext() as context:
         context.prec = DIGITS
         log = -Decimal(delta).ln()
-        # (√(a + ε) − √a)² without the cancellation; less than it is by more than the digits' rounding.
+        # (√(a + ε) − √a)² without cancellation, less a margin larger than the rounding errors.
         rho = (Decimal(epsilon) / ((log + Decimal(epsilon)).sqrt() + log.sqrt())) ** 2
         return below(Fraction(rho * (1 - SLACK)))
 
@@ -112,4 +114,4 @@ def papers_epsilon_of(rho: float, delta: float) -> float:
 
 
 CONVERSIONS = {TIGHTER: rho_of, PAPERS: papers_rho_of}
-"""By the name that a manifest has."""
+"""By their names in a manifest."""

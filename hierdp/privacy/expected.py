@@ -5,24 +5,24 @@ from __future__ import annotations
 from typing import NamedTuple
 
 GEOMETRIC, GAUSSIAN, CHOICE = "double-geometric", "discrete Gaussian", "permute-and-flip"
-"""Noises, as a budget names them."""
+"""The names of noises in a budget."""
 
 
 class ExpectedSpend(NamedTuple):
-    """A measurement that a mechanism makes by public facts alone: a line that its budget must have.
+    """A measurement that follows from public facts: a line that a mechanism's budget must have.
 
     Attributes
     ----------
     query : str
     sensitivity : float
     loss : float or None
-        Its share of ε, or of ρ with Gaussian noise. None where the release does not say how the budget was
-        shared out.
+        Its share of ε, or of ρ with Gaussian noise. None if the release does not say how the budget was
+        divided.
     noise : str
     times : int
-        How many choices one after the other the line stands for.
+        The number of choices in sequence that the line stands for.
     delta : float or None
-        The least δ that the line must claim. None where it must claim none.
+        The least δ that the line must claim; None if it must not have one.
     """
 
     query: str

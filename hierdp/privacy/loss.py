@@ -1,4 +1,4 @@
-"""What a release may cost, said before it draws noise, and how the losses of several releases add up."""
+"""The most that a release may cost, known before it draws noise, and how the losses of releases add up."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ROW, PERSON = "row", "person"
 """What a guarantee protects: one counted row, or a person with all of their rows."""
 
 UPWARDS = Decimal(10) ** (20 - DIGITS)
-"""Added to a divergence for the rounding of its terms, of which the largest is about 1."""
+"""Added to a divergence to cover the rounding of its terms, the largest of which is about 1."""
 
 
 @dataclass(frozen=True)
@@ -23,15 +23,15 @@ class Loss:
     Attributes
     ----------
     epsilon : float or None
-        Pure loss; with `delta` over 0, that of an (ε, δ)-DP release.
+        Pure loss; if `delta` is above 0, the ε of an (ε, δ)-DP release.
     rho : float or None
         The zCDP loss; one of `epsilon` and `rho` is None.
     delta : float
-        What the release takes of δ by itself, such as a stability histogram.
+        The δ that the release spends by itself, such as a stability histogram's.
     unit : str
         Whom it protects: `ROW` or `PERSON`.
     replaces : bool
-        Whether its neighbouring tables have one in place of another, not one more or less.
+        Whether neighbouring tables differ by replacing a unit, rather than by adding or removing one.
     """
 
     epsilon: float | None = None
@@ -46,13 +46,13 @@ class Loss:
 
     @property
     def in_words(self) -> str:
-        """Such as "ε = 0.5"."""
+        """The loss in words, such as "ε = 0.5"."""
         if self.rho is not None:
             return f"ρ = {self.rho:.6g}"
         return f"ε = {self.epsilon:g}" + (f", δ = {self.delta:g}" if self.delta else "")
 
     def of_a_replacement(self) -> Self:
-        """The loss if one is replaced by another: one leaves and one joins, where this is of one such change.
+        """The loss for replacing a unit: removing one and adding another, if this is the loss for one change.
 
         Two changes cost 2ε, or 4ρ (Bun & Steinke 2016), or 2ε and δ(1 + e^ε).
         """
@@ -65,11 +65,11 @@ class Loss:
         return type(self)(2 * self.epsilon, None, min(1.0, more) if self.delta else 0.0, self.unit, True)
 
     def divergence(self, u: Decimal) -> Decimal:
-        """The Rényi divergence of order 1 + u, or more; of an (ε, δ)-DP release outside an event of chance δ.
+        """An upper bound on the Rényi divergence of order 1 + u.
 
         Of ρ-zCDP it is (1 + u)ρ. Of ε-DP it is largest for randomized response, which tells the truth with
-        odds e^ε (Bun & Steinke 2016), and at most ε and (1 + u)ε²/2. An (ε, δ)-DP release is as
-        one of ε-DP but for an event of chance δ (Kairouz, Oh & Viswanath 2015).
+        odds e^ε (Bun & Steinke 2016), and at most ε and (1 + u)ε²/2. An (ε, δ)-DP release is as an ε-DP one,
+        except on an event of probability δ, which is left out here (Kairouz, Oh & Viswanath 2015).
         """
         with localcontext() as context:
             context.prec = DIGITS
@@ -78,7 +78,7 @@ class Loss:
             assert self.epsilon is not None
             epsilon = Decimal(self.epsilon)
             most = min(epsilon, (1 + u) * epsilon**2 / 2 * (1 + UPWARDS))
-            if epsilon * (1 + u) > 1000:  # where the formula gives ε, to all digits that matter
+            if epsilon * (1 + u) > 1000:  # beyond this, the formula gives ε to float precision
                 return most
             truth = (-epsilon).exp()
             odds = ((u * epsilon).exp() + (-(1 + u) * epsilon).exp()) / (1 + truth)

@@ -26,22 +26,23 @@ from models.arithmetic.arrays import Ints
 from models.programs.layout import processors
 
 BLOCK = 2_000
-"""Exact draws that a thread makes at once: some 20 ms of work, after which Ctrl-C is heeded."""
+"""Exact draws that a thread makes at once: some 20 ms of work, after which it can be interrupted."""
 
 MANY = 200_000
-"""So many exact draws are announced: they may take seconds."""
+"""From this number on, exact draws are announced: they may take seconds."""
 
 SAMPLE = 1_000
 """OpenDP's draws by which their time is estimated."""
 
 LARGEST_SCALE = 1e12
-"""Noise beyond this could leave 64-bit sums; so small a budget releases nothing but noise anyhow."""
+"""The largest scale of noise: beyond it, sums could exceed 64 bits, and a release would be nothing but
+noise."""
 
 OPENDP, TABLES = "opendp", "hierdp tables"
-"""What the record calls the samplers, before their versions."""
+"""Names of the samplers in the record, without their versions."""
 
 UPWARDS = 1 + 2**-50
-"""Stretches a scale of exact noise so that no rounding makes the loss more than was asked."""
+"""Enlarges a scale of exact noise, so that no rounding makes the loss more than requested."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,9 +57,9 @@ class Drawing(NamedTuple):
     """How the noise of a measurement is drawn."""
 
     sampler: str
-    """What draws it, with its version: for the record."""
+    """Name and version of the sampler, for the record."""
     add: Callable[[Ints], Any]
-    """From a block of counts to these with noise."""
+    """Adds noise to a block of counts."""
     at_once: int | None = None
     """Counts in a block; None for `BLOCK`."""
 
@@ -75,7 +76,7 @@ class Noise(Protocol):
     def stable(
         self, counts: Ints, query: str, changes: Changes, epsilon: float, least: int
     ) -> tuple[Ints, NoisyCounts]:
-        """Positions and noisy values of the positive counts that come out large; (ε, δ)-DP.
+        """Positions and noisy values of the positive counts whose noisy value reaches a threshold; (ε, δ)-DP.
 
         Double-geometric noise on each, P(X = k) ∝ exp(−|k| ε/Δ₁); what is under the threshold `least` is
         dropped, as if it had been 0 (Boninsegna & Silvestri 2025, Theorem 8). δ is
@@ -86,12 +87,12 @@ class Noise(Protocol):
     def choose(
         self, scores: Sequence[Ints], query: str, sensitivity: int, epsilon: float
     ) -> tuple[Ints, Spend]:
-        """Of each array of whole scores, the position of a large one; ε-DP.
+        """For each array of whole scores, choose the position of a large score; ε-DP.
 
-        For choices between which one person changes the scores of one array at most, each score by Δ.
-        Permute-and-flip: the guarantee of the exponential mechanism P(i) ∝ exp(ε·scoreᵢ/2Δ), and an
-        expected score never under its (McKenna & Sheldon 2020). Drawn as the largest of scoreᵢ + Eᵢ, where
-        the Eᵢ are exponential with mean 2Δ/ε.
+        One person may change the scores of at most one array, each by at most Δ. Permute-and-flip: it has the
+        guarantee of the exponential mechanism, P(i) ∝ exp(ε·scoreᵢ/2Δ), and never a lower expected score
+        (McKenna & Sheldon 2020). Drawn as the largest of scoreᵢ + Eᵢ, where the Eᵢ are exponential with mean
+        2Δ/ε.
         """
 
 
@@ -118,7 +119,7 @@ def threshold(changes: Changes, epsilon: float, delta: float, rule: str = EXACT)
 
 
 def double_geometric_variance(scale: float) -> float:
-    """Of noise with P(X = k) ∝ exp(−|k|/scale): 1/(2 sinh²(1/2λ)), a little under the Laplace law's 2λ².
+    """The variance of P(X = k) ∝ exp(−|k|/scale): 1/(2 sinh²(1/2λ)), slightly below the Laplace law's 2λ².
 
     Examples
     --------
@@ -126,13 +127,13 @@ def double_geometric_variance(scale: float) -> float:
     199.833
     """
     half = 0.5 / scale
-    return 0.5 / math.sinh(half) ** 2 if half < 350 else 0.0  # under what floats hold
+    return 0.5 / math.sinh(half) ** 2 if half < 350 else 0.0  # below the range of floats
 
 
 def deviation_of(spend: Spend) -> float | None:
-    """Standard deviation of the noise of a measurement; None where it is no sum of a count and noise.
+    """Standard deviation of a measurement's noise; None if the measurement is not a count plus noise.
 
-    Where counts under a threshold were dropped, it is that of the noise before.
+    If counts under a threshold were dropped, it is that of the noise before.
 
     Examples
     --------
@@ -143,7 +144,7 @@ def deviation_of(spend: Spend) -> float | None:
         return math.sqrt(double_geometric_variance(spend.scale))
     if spend.noise != "discrete Gaussian":
         return None
-    if not 0.01 < spend.scale < 10:  # to all digits that a float holds
+    if not 0.01 < spend.scale < 10:  # to float precision
         return spend.scale if spend.scale > 1 else 0.0
     support = np.arange(-150, 151)
     mass = np.exp(-(support**2) / (2 * spend.scale**2))
@@ -151,7 +152,7 @@ def deviation_of(spend: Spend) -> float | None:
 
 
 class ExactNoise:
-    """OpenDP's samplers, exact on integers; the loss on record is the one of OpenDP's own privacy map."""
+    """OpenDP's samplers, exact on integers; the loss on record is given by OpenDP's own privacy map."""
 
     def geometric(self, counts: Ints, query: str, sensitivity: int, epsilon: float) -> NoisyCounts:
         """See `Noise.geometric`."""
@@ -215,7 +216,7 @@ class ExactNoise:
     def choose(
         self, scores: Sequence[Ints], query: str, sensitivity: int, epsilon: float
     ) -> tuple[Ints, Spend]:
-        """See `Noise.choose`; the law and its loss are of OpenDP's `make_noisy_max`."""
+        """See `Noise.choose`; the law and its loss are those of OpenDP's `make_noisy_max`."""
         dp = _OpenDP()
         scale = _scale(2 * sensitivity, epsilon) * UPWARDS
         space = dp.vector_domain(dp.atom_domain(T="i64")), dp.linf_distance(T="i64")
@@ -230,16 +231,16 @@ class ExactNoise:
         return Drawing(opendp(), measure)
 
     def _discrete_gaussian(self, scale: float, measure: Callable[[Ints], Any]) -> Drawing:  # noqa: ARG002
-        """The same of discrete Gaussian noise."""
+        """How discrete Gaussian noise of a scale is drawn."""
         return Drawing(opendp(), measure)
 
     def _large(self, scale: float, least: int, measure: Callable[[Ints], Any]) -> Drawing:  # noqa: ARG002
-        """The same of double-geometric noise, where noisy counts under `least` become 0."""
+        """How double-geometric noise is drawn if noisy counts under `least` become 0."""
         return Drawing(opendp(), measure)
 
 
 def opendp() -> str:
-    """OpenDP, as the record names it."""
+    """OpenDP's name and version, for the record."""
     return f"{OPENDP} {metadata.version('opendp')}"
 
 
@@ -269,7 +270,7 @@ class SimulatedNoise:
             support = np.arange(-reach, reach + 1)
             mass = np.exp(-(support**2) / (2 * scale**2))
             noise = self._rng.choice(support, size=counts.shape, p=mass / mass.sum())
-        else:  # rounding is as good as the discrete law to more digits than a float holds
+        else:  # rounding agrees with the discrete law beyond float precision
             noise = np.rint(self._rng.normal(0, scale, counts.shape)).astype(np.int64)
         return NoisyCounts(
             counts + noise, Spend(query, "discrete Gaussian", sensitivity, scale, None, rho, False)
@@ -309,12 +310,15 @@ def _kept(noisy: Ints, spend: Spend) -> tuple[Ints, NoisyCounts]:
 def _scale(sensitivity: float, loss: float) -> float:
     scale = sensitivity / loss if loss > 0 else math.inf  # a share of the budget may underflow to 0
     if not scale < LARGEST_SCALE:
-        raise InputError(f"epsilon is so small that the noise's scale is {scale:.3g}: nothing would be left")
+        raise InputError(
+            f"epsilon is so small that the noise's scale is {scale:.3g}: the result would be "
+            "nothing but noise. Use a larger epsilon"
+        )
     return scale
 
 
 class _OpenDP:
-    """The parts of OpenDP in use; its prelude would also load scikit-learn and `scipy.stats`."""
+    """The parts of OpenDP that are used; its prelude would also load scikit-learn and `scipy.stats`."""
 
     def __init__(self) -> None:
         from opendp import domains, measurements, measures, metrics, mod
@@ -329,7 +333,7 @@ class _OpenDP:
 
 
 def announce(draws: int, noise: Noise) -> None:
-    """Say beforehand how long many draws of exact noise will take, going by a few draws for zeros."""
+    """Announce how long many draws of exact noise will take, estimated from a few draws for zeros."""
     if draws >= MANY and not isinstance(noise, SimulatedNoise):
         sample = getattr(noise, "sample", SAMPLE)
         zeros = np.zeros(sample, dtype=np.int64)
@@ -343,10 +347,10 @@ def announce(draws: int, noise: Noise) -> None:
 
 
 def _draw(drawing: Drawing, counts: Ints, query: str) -> Ints:
-    """Exact noise, a block at a time, on all cores.
+    """Draw exact noise, a block at a time, on all cores.
 
-    Threads are enough: both samplers draw outside Python's lock, from the system's generator or from a stream
-    that it keys for each block. No count leaves the process.
+    Threads suffice, because both samplers run without Python's lock. They draw from the system's generator,
+    or from a stream that it keys for each block. No count leaves the process.
     """
     flat = counts.ravel()
     noisy = np.empty(flat.size, dtype=np.int64)
@@ -369,5 +373,5 @@ def _draw(drawing: Drawing, counts: Ints, query: str) -> Ints:
         for _ in progress.steps(done, f"exact noise: {query}", len(starts)):
             pass
     finally:
-        pool.shutdown(cancel_futures=True)  # Ctrl-C waits for the blocks begun, not for the rest
+        pool.shutdown(cancel_futures=True)  # an interrupt waits only for the blocks in progress
     return noisy.reshape(counts.shape)

@@ -7,6 +7,6 @@ from fractions import Fraction
 
 
 def below(number: Fraction) -> float:
-    """The largest float that is not over a number."""
+    """The largest float that is at most a number."""
     near = float(number)
     return near if Fraction(near) <= number else math.nextafter(near, -math.inf)

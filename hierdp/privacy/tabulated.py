@@ -21,14 +21,14 @@ from hierdp.privacy.tables.sampler import (
 from models.arithmetic.arrays import Ints
 
 AT_ONCE = 1 << 15
-"""Counts in a block: its words, noise and counts fit into a processor's own memory."""
+"""Counts in a block, chosen so that its words, noise and counts fit into the processor's cache."""
 
 
 class TabulatedNoise(ExactNoise):
     """Exact noise from tables of the distribution functions (docs/noise.md); needs ``hierdp[noise]``.
 
-    The loss on record is that of OpenDP's privacy map for the same scale. OpenDP also draws what has no table
-    here: choices, and discrete Gaussian noise of a scale over 100,000. The record says which drew what.
+    The loss on record is that of OpenDP's privacy map for the same scale. OpenDP draws the rest: choices, and
+    discrete Gaussian noise of a scale over 100,000. The record names the sampler of each measurement.
 
     Raises
     ------

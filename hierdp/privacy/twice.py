@@ -1,4 +1,4 @@
-"""What was measured twice: noisy sums whose difference is noise alone, and the law of that noise."""
+"""Sums that were measured twice: their differences are pure noise, whose law is known."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from models.arithmetic.arrays import Ints
 Floats = NDArray[np.floating[Any]]
 
 
-class Law(NamedTuple):
-    """Of the noise of one count."""
+class CountNoise(NamedTuple):
+    """The law of one count's noise."""
 
     gaussian: bool
     scale: float
 
     @classmethod
-    def of(cls, spend: Mapping[str, Any]) -> Law:
-        """That of a measurement on record: double-geometric or discrete Gaussian noise on each count."""
+    def of(cls, spend: Mapping[str, Any]) -> CountNoise:
+        """The law of a recorded measurement: double-geometric or discrete Gaussian noise on each count."""
         if spend["noise"] not in ("double-geometric", "discrete Gaussian"):
             raise ValueError(f"{spend['noise']} is not added to counts")
         return cls(spend["noise"] == "discrete Gaussian", float(spend["scale"]))
 
     @property
     def variance(self) -> float:
-        """Of the discrete Gaussian at most σ² (Canonne, Kamath & Steinke 2020)."""
+        """The variance; for the discrete Gaussian, the bound σ² (Canonne, Kamath & Steinke 2020)."""
         return self.scale**2 if self.gaussian else double_geometric_variance(self.scale)
 
     def characteristic(self, at: Floats) -> Floats:
@@ -50,7 +50,7 @@ class Law(NamedTuple):
         return np.asarray(above / np.exp(-((images * self.scale) ** 2) / 2).sum())
 
     def log_moment(self, s: Floats) -> Floats:
-        """ln E exp(s·X), or more: of the discrete Gaussian at most that of the continuous one (ibid.)."""
+        """An upper bound on ln E exp(s·X); for the discrete Gaussian, that of the continuous one (ibid.)."""
         if self.gaussian:
             return np.asarray((s * self.scale) ** 2 / 2)
         rate = 1 / self.scale
@@ -59,40 +59,40 @@ class Law(NamedTuple):
 
 
 class Twice(NamedTuple):
-    """What was measured twice, as differences that hold noise alone.
+    """Differences between two measurements of the same sums, which are pure noise.
 
     Attributes
     ----------
     what : str
     differences : array, shape (n,)
-    law : Law
-        Of each count in the sum of children.
+    law : CountNoise
+        Law of the noise of each count in the sum of children.
     counts : int array, shape (n,)
         How many counts have that noise in each difference.
-    own : Law or None
-        Of the one count that is not in that sum; None where it is public.
+    own : CountNoise or None
+        Law of the noise of the parent; None if the parent is public.
     chosen_of : int or None
-        Where the parents were chosen by their noisy counts: of how many, 0 if that is not known. None where
-        all are there.
+        If the parents were chosen by their noisy counts, the number that they were chosen from, or 0 if
+        unknown. None if all parents are present.
     """
 
     what: str
     differences: Floats
-    law: Law
+    law: CountNoise
     counts: Ints
-    own: Law | None
+    own: CountNoise | None
     chosen_of: int | None = None
 
 
-def of_tree(tree: Tree, noisy: NDArray[Any], laws: Sequence[Law | None], what: str) -> Iterator[Twice]:
-    """All families of two measured levels.
+def of_tree(tree: Tree, noisy: NDArray[Any], laws: Sequence[CountNoise | None], what: str) -> Iterator[Twice]:
+    """The differences of all families between two measured levels.
 
     Parameters
     ----------
     tree : Tree
     noisy : array, shape (nodes,) or (nodes, numbers)
-    laws : sequence of Law or None
-        A level each; None where it was not measured.
+    laws : sequence of CountNoise or None
+        One for each level; None if it was not measured.
     what : str
         What was measured, for messages.
     """

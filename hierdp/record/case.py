@@ -17,11 +17,12 @@ Seen = dict[str, float]
 """Released numbers of one run, by name. Numbers that are missing are 0."""
 
 EPSILON = 2.0
-"""With half the noise, 4 are lost: enough over 2 to be shown by few runs, and not so rare as to need many."""
+"""With half the noise, the loss is 4: far enough above 2 for few runs to show it, and not a rare event that
+needs many."""
 
 LARGE = 3.0
-"""ε where several noisy numbers must come out right at once, or noise be so small that a repair or a choice
-hardly ever hides the change."""
+"""ε for events that need several noisy numbers at once, or noise so small that post-processing hardly ever
+hides the change."""
 
 FIRST_OF_SIZE_1 = "an entity joins a group of A, the first of size 1"
 
@@ -49,9 +50,9 @@ class Case:
     run : callable
         Maps a table and noise to a release.
     fewer : int
-        For slow mechanisms: the number of runs is divided by this.
+        The number of runs is divided by this, for slow mechanisms.
     also : callable, optional
-        Maps the released numbers to further numbers computed from them, for mechanisms that need these.
+        Computes further numbers from the released ones, for mechanisms whose audit needs them.
     """
 
     mechanism: str
@@ -91,5 +92,5 @@ class Case:
 
 @cache
 def regions(number: int) -> Hierarchy:
-    """That many regions, A, B, …, under one root."""
+    """The given number of regions, A, B, …, under one root."""
     return Hierarchy.from_columns({"region": list("ABCDEFGH"[:number])}, ["region"], root="all")

@@ -23,11 +23,11 @@ FROM_DATA = {
 """The warnings about what is published as it is in the data, by the setting that says so."""
 
 LARGE = 20.0
-"""An ε beyond which a guarantee says next to nothing: e²⁰ is half a billion."""
+"""Beyond this ε, a guarantee says next to nothing: e²⁰ is half a billion."""
 
 
 def cautions(table: DataFrame, ledger: Ledger, settings: Mapping[str, Any]) -> list[str]:
-    """What a publisher and a reader should know; for the manifest.
+    """Warnings for the publisher and the readers; the manifest lists them.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def _of_delta(table: DataFrame, ledger: Ledger, settings: Mapping[str, Any]) -> 
     which = "public" if public else "released"
     return [
         f"δ = {ledger.delta:g} is too large for {rows:,} counted rows (the {which} total): publishing some "
-        f"of them as they are would keep such a promise. Choose δ far below {1 / rows:.1g}"
+        f"of them unchanged would satisfy this guarantee. Choose δ far below {1 / rows:.1g}"
     ]
 
 

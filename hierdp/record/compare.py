@@ -1,4 +1,4 @@
-"""A table and settings that were made again, compared with those of a release."""
+"""Compare a recomputed table and settings with those of a release."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame, Series
 
 EXACT = 2**51
-"""Sums up to which a mean, times its number of bins and rounded, is the sum."""
+"""Up to this size, a sum is recovered exactly from its mean: times the number of bins, rounded."""
 
 
 def compare(table: DataFrame, again: DataFrame) -> None:
@@ -23,7 +23,7 @@ def compare(table: DataFrame, again: DataFrame) -> None:
     Raises
     ------
     Differs
-        Naming the first row and column.
+        If they differ; the message names the first row and column.
     """
     if list(table.columns) != list(again.columns):
         raise Differs(f"the table's columns are {list(table.columns)}, not {list(again.columns)}")
@@ -38,7 +38,7 @@ def compare(table: DataFrame, again: DataFrame) -> None:
 
 
 def _differ(column: Series[Any], again: Series[Any]) -> Any:
-    """In which rows they differ: numbers to the last bit, missing ones too; text may have any type."""
+    """Mark the rows that differ. Numbers must agree to the last bit; text may have any type."""
     if not _number(again):
         return column.astype(object).fillna("").to_numpy() != again.astype(object).fillna("").to_numpy()
     if column.dtype != again.dtype:
@@ -61,7 +61,7 @@ def compare_settings(settings: Mapping[str, Any], again: Mapping[str, Any]) -> N
     Raises
     ------
     Differs
-        Naming the first that is not.
+        If one is not; the message names the first.
     """
     if any(settings.get(name, True) is not True for name in FROM_DATA):
         raise Differs(f"a setting of {', '.join(FROM_DATA)} is not true: a release has it so, or not at all")

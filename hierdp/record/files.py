@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 TABLE, FINEST, REGIONS = "released", "finest", "regions.csv"
 MANIFEST, PROOFS, REPORT = "manifest.json", "proofs.zip", "report.html"
 NOT_PRIVATE = "NOT-PRIVATE.txt"
-"""Beside the tables of a simulated run, for who sees the files and not the manifest."""
+"""A file beside the tables of a simulated run, for readers who see the files and not the manifest."""
 
 ALONE = "region"
 """Name of a release's only hierarchy in its list of regions."""

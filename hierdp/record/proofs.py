@@ -1,6 +1,6 @@
-"""The post-processing problems of a release with their answers, in one file: what its certificates need.
+"""The file `proofs.zip`: the post-processing problems of a release, their answers and their witnesses.
 
-Safe to publish: a model holds noisy counts and public facts, and no true count.
+It is safe to publish, because a model holds noisy counts and public facts, but no true count.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from models.instances import Instance, UnknownModel, packed, unpacked
 NAMES = "steps.json"
 
 MOST_BYTES, MOST_OF_A_VARIABLE = 100_000_000, 1_000
-"""Of one step with its data and witness, and for each of its variables in addition; `Steps` reckons with 25
-bytes a variable, and witnesses that list cases have no such measure."""
+"""Limit on the bytes of a step's file: a constant, and a number for each variable. `Steps` assumes 25 bytes a
+variable, but a witness that lists cases may be much larger."""
 
 ZIPPED_ARRAY = 128
-"""Bytes of an array in a step's file, no fewer: its header alone has as many."""
+"""The fewest bytes of an array in a step's file: those of its header."""
 
 ABOUT = "about.json"
 
 PROBLEMS = "names of the problems"
-"""A JSON list in UTF-8, as bytes: of a step that has many problems side by side."""
+"""The entry that names a step's problems, if it has many side by side: a JSON list in UTF-8, as bytes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,15 +47,15 @@ class SavedStep:
     model: Model
     x: NDArray[Any]
     witness: Witness | None = None
-    """What the certificate takes beside the answer; None where the answer is enough."""
+    """What the certificate needs in addition to the answer; None if it needs nothing."""
     witnessed: bool = True
     """False in releases made before witnesses were kept."""
     problems: tuple[str, ...] = ()
-    """As of a `Step`."""
+    """Names of the problems, as in `Step`."""
 
 
 def write(steps: Iterable[Step], path: Path) -> None:
-    """All steps that have an answer, with their witnesses, as a zip file of `.npz` files.
+    """Write all steps that have an answer, with their witnesses, to a zip file of `.npz` files.
 
     The same steps give the same bytes.
     """
@@ -76,59 +76,59 @@ def write(steps: Iterable[Step], path: Path) -> None:
 
 
 def read(
-    path: Path, told: Sequence[Mapping[str, Any]] | None = None, limit: int = LIMIT
+    path: Path, lines: Sequence[Mapping[str, Any]] | None = None, limit: int = LIMIT
 ) -> Iterator[SavedStep]:
-    """What `write` wrote, a problem at a time.
+    """Read the file that `write` wrote, one step at a time.
 
     Parameters
     ----------
     path : Path
-    told : sequence of mapping, optional
-        What the manifest says of each step: its name (`step`) and number of `variables`. It limits what the
-        file may hold; without it, only `limit` does.
+    lines : sequence of mapping, optional
+        The manifest's line for each step, with its name (`step`) and number of `variables`. They bound the
+        size of the file's contents; without them, only `limit` does.
     limit : int
-        Bytes of memory that reading it may take.
+        Limit on the memory for reading it, in bytes.
 
     Raises
     ------
     ValueError
-        If the file is none of these, or is broken.
+        If the file is broken, or is not a file of proofs.
     TooLarge
-        If it may take more memory than that.
+        If it may need more memory.
     """
     try:
         with path.open("rb") as whole:
-            zips.check_entries(whole, limit // 1_000 if told is None else len(told) + 1)
+            zips.check_entries(whole, limit // 1_000 if lines is None else len(lines) + 1)
             with ZipFile(whole) as file:
-                yield from _steps(file, told, limit)
+                yield from _steps(file, lines, limit)
     except (UnknownModel, TooLarge):
         raise
     except ValueError as broken:
         raise ValueError(f"{path.name} is broken: {broken}") from None
-    except Exception as broken:  # what a broken file makes its readers raise is anybody's guess
+    except Exception as broken:  # readers raise many types for broken files
         raise ValueError(f"{path.name} is broken: {type(broken).__name__}") from None
 
 
-def _steps(file: ZipFile, told: Sequence[Mapping[str, Any]] | None, limit: int) -> Iterator[SavedStep]:
+def _steps(file: ZipFile, lines: Sequence[Mapping[str, Any]] | None, limit: int) -> Iterator[SavedStep]:
     sizes = [info.file_size for info in file.infolist()]
-    # The table is made of the steps, so that many are held; the one being read is there three times.
+    # All steps may be held at once; the one that is being read is in memory three times.
     if (needed := sum(sizes) + 2 * max(sizes)) > limit:
         raise TooLarge(PROOFS, needed, limit)
     listed = file.getinfo(NAMES)
-    if told is not None and listed.file_size > 2 + sum(
-        len(_json(line["step"]).encode()) + 2 for line in told
+    if lines is not None and listed.file_size > 2 + sum(
+        len(_json(line["step"]).encode()) + 2 for line in lines
     ):
         raise ValueError(f"{NAMES} is longer than the names of the manifest's steps")
     names = parsed(zips.contents(file, listed), f"{NAMES} in {PROOFS}", limit)
     members = [f"{at:06d}.npz" for at in range(len(names))]
     if sorted(file.namelist()) != sorted([*members, NAMES]):
-        raise ValueError("it holds other files than its steps")
-    if told is not None and len(names) > len(told):
+        raise ValueError("it contains files that are not steps")
+    if lines is not None and len(names) > len(lines):
         raise ValueError("it has more steps than the manifest")
     for at, (name, member) in enumerate(zip(names, members, strict=True)):
         info = file.getinfo(member)
-        if told is not None and info.file_size > _most_bytes(int(told[at]["variables"])):
-            raise ValueError(f"{member} is too large for a step of {int(told[at]['variables']):,} variables")
+        if lines is not None and info.file_size > _most_bytes(int(lines[at]["variables"])):
+            raise ValueError(f"{member} is too large for a step of {int(lines[at]['variables']):,} variables")
         kept, problems = _unpacked(zips.contents(file, info), limit)
         if kept.answer is None:
             raise ValueError(f"{name} has no answer")
@@ -140,7 +140,7 @@ def _unpacked(member: bytes, limit: int) -> tuple[Instance, tuple[str, ...]]:
     with ZipFile(io.BytesIO(member)) as inner:
         infos = inner.infolist()
     for info in infos:
-        if info.compress_type != ZIP_STORED:  # as `write` stores them: what is in it is no larger than it
+        if info.compress_type != ZIP_STORED:  # `write` stores them uncompressed, which bounds their size
             raise ValueError(f"{info.filename} is compressed twice")
     if sum(info.file_size for info in infos) > len(member):
         raise ValueError("files within it overlap")
@@ -151,7 +151,7 @@ def _unpacked(member: bytes, limit: int) -> tuple[Instance, tuple[str, ...]]:
             return unpacked(arrays), ()
         names = parsed(arrays[PROBLEMS].astype(np.uint8).tobytes(), PROBLEMS, limit)
         if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
-            raise ValueError(f"the {PROBLEMS} are not names")
+            raise ValueError(f"the {PROBLEMS} are not a list of text")
         return unpacked(arrays), tuple(names)
 
 
@@ -164,6 +164,6 @@ def _json(value: Any) -> str:
 
 
 def _member(name: str) -> ZipInfo:
-    made = ZipInfo(name)  # of 1980: the time would make files differ
+    made = ZipInfo(name)  # dated 1980, so that equal contents give equal files
     made.compress_type = ZIP_DEFLATED
     return made

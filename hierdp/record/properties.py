@@ -33,7 +33,7 @@ def broken(table: DataFrame, settings: Mapping[str, Any], regions: Regions) -> d
     values = table["groups" if is_sizes(table) else "count"].to_numpy()
     whole = bool(np.issubdtype(values.dtype, np.integer))
     return {
-        "whole": "" if whole else f"row {_first(values != np.rint(values))} is no whole number",
+        "whole": "" if whole else f"row {_first(values != np.rint(values))} is not a whole number",
         "non_negative": f"row {_first(values < 0)} is negative" if (values < 0).any() else "",
         "consistent": _sums(table, settings, regions) if whole or "range_query" in settings else None,
         "total": _total(table, values, settings),
@@ -60,18 +60,18 @@ def _sums(table: DataFrame, settings: Mapping[str, Any], regions: Regions) -> st
 def _size_sums(table: DataFrame) -> str:
     import pandas as pd
 
-    if table.empty:  # where the numbers of groups are noisy, there may be none
+    if table.empty:  # with noisy numbers of groups, there may be none
         return ""
     span = int(table["size"].max()) + 1
     for level in range(1, int(table["level"].max()) + 1):
         below, above = table[table["level"] == level], table[table["level"] == level - 1]
         parents = pd.Index(above["region"].unique(), dtype=object)
-        lies_in, own = (
+        parent, own = (
             parents.get_indexer(column.to_numpy(object)) for column in (below["parent"], above["region"])
         )
-        if (lies_in < 0).any():
-            return f"region {below['region'].to_numpy()[lies_in < 0][0]!r} lies in none of the level above"
-        keys = [lies_in * span + below["size"].to_numpy(), own * span + above["size"].to_numpy()]
+        if (parent < 0).any():
+            return f"region {below['region'].to_numpy()[parent < 0][0]!r} has no parent in the level above"
+        keys = [parent * span + below["size"].to_numpy(), own * span + above["size"].to_numpy()]
         wrong = _differs(keys[0], below["groups"].to_numpy(), keys[1], above["groups"].to_numpy())
         if wrong is not None:
             region, size = divmod(wrong, span)
@@ -85,11 +85,11 @@ def _cell_sums(table: DataFrame, settings: Mapping[str, Any], regions: Regions) 
     for level, axis in enumerate(order, start=1):
         places, values = cells_at(table, settings, regions, level)
         depth = order[:level].count(axis)
-        lies_in = list(places)
+        parent = list(places)
         at = axes.index(axis)
-        lies_in[at] = np.asarray(regions[axis].tree.levels[depth - 1])[places[at]]
+        parent[at] = np.asarray(regions[axis].tree.levels[depth - 1])[places[at]]
         shape = [int(regions[name].tree.level_sizes[order[: level - 1].count(name)]) for name in axes]
-        keys = [np.ravel_multi_index(tuple(part), shape) for part in (lies_in, above)]
+        keys = [np.ravel_multi_index(tuple(part), shape) for part in (parent, above)]
         wrong = _differs(keys[0], values, keys[1], counts)
         if wrong is not None:
             cell = np.unravel_index(wrong, shape)
@@ -126,8 +126,8 @@ def _differs(keys: Ints, values: Ints, others: Ints, theirs: Ints) -> int | None
 
 def _total(table: DataFrame, values: NDArray[Any], settings: Mapping[str, Any]) -> str | None:
     """Whether the table's total equals the public total in the manifest."""
-    told = settings.get("groups" if is_sizes(table) else "total")
-    if told is None or "level" not in table:
+    public = settings.get("groups" if is_sizes(table) else "total")
+    if public is None or "level" not in table:
         return None
     found = values[table["level"].to_numpy() == 0].sum()
-    return "" if found == told else f"the table's total is {found}, the manifest's {told}"
+    return "" if found == public else f"the table's total is {found}, the manifest's {public}"

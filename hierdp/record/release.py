@@ -34,10 +34,10 @@ ENTRIES = (
     *("title", "note", "mechanism", "warning", "created", "budget", "settings", "taken_as_public", "holds"),
     *("standard_errors", "solved", "all_proved_optimal", "csv_safe", "versions"),
 )
-"""What every manifest has, and nothing else but `OPTIONAL`."""
+"""The entries that every manifest has; it may also have those of `OPTIONAL`."""
 
 OPTIONAL = ("account", "cautions")
-"""What a manifest may have."""
+"""Further entries that a manifest may have."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -64,7 +64,7 @@ class Release:
         The publisher's statement of where public facts such as the regions come from. Nothing in a release
         depends on it.
     charge : Entry, optional
-        Where it is in the account that it was charged to.
+        Its entry in the account that it was charged to.
     """
 
     mechanism: str
@@ -118,7 +118,7 @@ class Release:
     def manifest(
         self, title: str | None = None, note: str | None = None, csv_safe: bool = False
     ) -> dict[str, Any]:
-        """What a reader needs to judge the release; JSON-ready, and safe to publish.
+        """What a reader needs to judge the release, ready for JSON and safe to publish.
 
         `title` and `note` are the publisher's own words, for the report; `csv_safe` says how the CSVs are
         written.
@@ -157,8 +157,9 @@ class Release:
         """Write the tables, the manifest, the report, and what `hierdp check` needs to check them.
 
         ``released`` and, of the last level alone, ``finest``, both as Parquet and CSV; ``regions.csv``,
-        ``manifest.json``, ``proofs.zip``, ``report.html`` and ``SHA256SUMS``. All is written to a folder
-        beside the wanted one, which is then renamed: there is never half a release under the name.
+        ``manifest.json``, ``proofs.zip``, ``report.html`` and ``SHA256SUMS``. Everything is written to a
+        temporary folder beside the final one, which is then renamed. So a release is never half written under
+        its name.
 
         Parameters
         ----------
@@ -171,7 +172,7 @@ class Release:
         proofs : bool
             Whether to keep the models and answers of all steps: noisy counts, safe to publish, but large.
         title, note : str, optional
-            The publisher's own words, kept in the manifest: a title for the report, and what stands under it.
+            The publisher's own words, kept in the manifest: a title for the report, and a note under it.
         csv_safe : bool
             Put an apostrophe before names in the CSVs that a spreadsheet would run as a formula, such as
             ``=cmd|…`` or ``@SUM``. The Parquet files have the names as they are.
@@ -181,9 +182,10 @@ class Release:
         Raises
         ------
         InputError
-            If the folder exists, or its parent does not, the title or note is not text, or the key is none.
+            If the folder exists, or its parent does not, the title or note is not text, or the key cannot be
+            used.
         OSError
-            If the disk is full or the like; nothing is left under the name.
+            If a file cannot be written, such as on a full disk; nothing is left under the name.
         """
         check_words(title=title, note=note)
         key = None if sign is None else private_key(sign)
@@ -192,7 +194,7 @@ class Release:
         return Path(path)
 
     def failing(self) -> AbstractContextManager[None]:
-        """Says in the account, if there is one, that what is inside failed."""
+        """Record in the account, if there is one, that the block failed."""
         return nullcontext() if self.charge is None else self.charge.failing()
 
     def fill(
@@ -205,9 +207,9 @@ class Release:
         csv_safe: bool = False,
         key: Ed25519PrivateKey | None = None,
     ) -> str:
-        """Write the files of `write` into a folder that exists, seal and sign it; returns its fingerprint.
+        """Write the files of `write` into a folder that exists, seal and sign it, and return its fingerprint.
 
-        The account, if there is one, has the fingerprint before the folder gets its name.
+        If there is an account, the fingerprint is recorded there before the folder gets its name.
         """
         manifest = self.manifest(title, note, csv_safe)
         if report:
@@ -231,7 +233,7 @@ def check_words(**words: str | None) -> None:
     Raises
     ------
     InputError
-        If one is not; the message names it.
+        If one is not text; the message names it.
     """
     for name, text in words.items():
         if text is not None and not isinstance(text, str):
@@ -250,7 +252,7 @@ NOT_KNOWN = "not known after post-processing; of each measurement, see standard_
 
 
 def write_proofs(release: Release, into: Path) -> None:
-    """The models and answers of a release's steps, into a folder that exists."""
+    """Write the models and answers of a release's steps into a folder that exists."""
     from hierdp.record.proofs import write
 
     if release.steps:
@@ -258,7 +260,7 @@ def write_proofs(release: Release, into: Path) -> None:
 
 
 def write_tables(release: Release, manifest: Mapping[str, Any], into: Path) -> str:
-    """The tables and the manifest of a release, into a folder that exists; all that is there is sealed.
+    """Write the tables and the manifest of a release into a folder that exists, and seal all its files.
 
     Returns
     -------

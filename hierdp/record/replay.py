@@ -1,4 +1,4 @@
-"""A release's post-processing done again, with the answers that it saved in place of solving."""
+"""Repeat a release's post-processing, with its saved answers in place of a solver's."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from models.instances import packed
 
 
 class Differs(Exception):
-    """Says how a release differs from what its saved steps give."""
+    """A release differs from what its saved steps give; the message says how."""
 
 
 class NotKept(Differs):
-    """Says which step is not among the saved ones. That is no fault if it was too large to be saved.
+    """A step was not saved, which is allowed if it was too large.
 
     Attributes
     ----------
     name : str
-        The beginning of the step's name.
+        How the step's name begins.
     most : int
         The most variables that it can have.
     """
@@ -53,11 +53,10 @@ class Answer:
 
 
 class Replay:
-    """Saved steps in their order; each is accepted only as the answer to the problem that comes up.
+    """The saved steps in order; each is accepted only as the answer to the problem that comes next.
 
-    A mechanism's post-processing, run with `solve` in place of a solver, ends in the released table, or in
-    `Differs`: then the proofs are of other problems. What was measured twice on the way is collected in
-    `twice`.
+    A mechanism's post-processing is run with `solve` in place of a solver. It gives the released table, or
+    raises `Differs` if the saved steps answer other problems. `twice` collects what was measured twice.
     """
 
     def __init__(self, steps: Iterator[SavedStep]) -> None:
@@ -72,12 +71,12 @@ class Replay:
         return step is not None and bool(step.problems)
 
     def peek(self, name: str, most: int, ahead: int = 0) -> SavedStep:
-        """A step to come: the next, or the one that many steps `ahead` of it.
+        """Look at a coming step without taking it: the next one, or the one `ahead` steps after it.
 
         Parameters
         ----------
         name : str
-            The beginning of its name.
+            How its name begins.
         most : int
             The most variables that it can have.
         ahead : int
@@ -85,7 +84,7 @@ class Replay:
         Raises
         ------
         NotKept
-            If it has another name, or there is none.
+            If it has another name, or there is no such step.
         """
         step = self._step(ahead)
         if step is None or not step.step.startswith(name):
@@ -93,36 +92,36 @@ class Replay:
         return step
 
     def peek_noisy(self, name: str, shape: tuple[int, ...], ahead: int = 0) -> NDArray[Any]:
-        """The noisy counts from which a step to come starts; see `peek`.
+        """The noisy counts of a coming step; see `peek`.
 
         Raises
         ------
         Differs
-            If they are not of that shape.
+            If they have another shape.
         """
         step = self.peek(name, int(np.prod(shape, dtype=object)), ahead)
         noisy = np.asarray(getattr(step.model, "noisy", ()))
         if noisy.shape != shape:
-            raise Differs(f"step {name!r} starts from other than {' × '.join(map(str, shape))} noisy counts")
+            raise Differs(f"step {name!r} does not have {' × '.join(map(str, shape))} noisy counts")
         return noisy
 
     def solve(self, name: str, model: Model, problems: Sequence[str] = ()) -> Step:
-        """The saved answer to a problem, in place of solving it.
+        """Return the saved answer to a problem, in place of solving it.
 
         Raises
         ------
         NotKept
             If the next step has another name.
         Differs
-            If it is of another problem.
+            If the next step answers another problem.
         """
         saved = self._step(0)
         if saved is None or saved.step != name:
             raise NotKept(name, _most_variables(model), saved)
         if not same(saved.model, model):
-            raise Differs(f"step {name!r} is of another problem than what comes before it leads to")
+            raise Differs(f"step {name!r} answers a problem other than the one that the steps before it give")
         if saved.problems != tuple(problems):
-            raise Differs(f"step {name!r} is of other regions than what comes before it leads to")
+            raise Differs(f"step {name!r} has regions other than those that the steps before it give")
         self._ahead.popleft()
         return Step(name, model, Answer(saved.x, model.objective(saved.x)), saved.problems)
 
@@ -132,11 +131,11 @@ class Replay:
         Raises
         ------
         Differs
-            Naming the first that is.
+            If one is left; the message names the first.
         """
         left = self._step(0)
         if left is not None:
-            raise Differs(f"step {left.step!r} is one too many")
+            raise Differs(f"step {left.step!r} is not part of the post-processing")
 
     def _step(self, ahead: int) -> SavedStep | None:
         while len(self._ahead) <= ahead:
@@ -156,14 +155,14 @@ def same(one: Model, other: Model) -> bool:
 
 
 def _most_variables(model: Model) -> int:
-    """An upper bound on the numbers of an answer: what the model says, or all numbers of its data."""
+    """An upper bound on the size of an answer: the model's own, or the number of all its data."""
     size: int | None = getattr(model, "answer_size", None)
     data: Any = model
     return sum(_numbers(getattr(model, one.name)) for one in fields(data)) if size is None else size
 
 
 def _numbers(data: Any) -> int:
-    """How many numbers a field of a model holds."""
+    """The number of numbers in a field of a model."""
     if isinstance(data, Tree):
         return data.size
     return sum(map(_numbers, data)) if isinstance(data, tuple) else int(np.size(data))

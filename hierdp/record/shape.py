@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def shape_of_sizes(table: DataFrame, manifest: Mapping[str, Any], regions: Regions) -> str:
-    """In words, what is wrong with a table of regions and sizes; empty if nothing is."""
+    """What is wrong with a table of regions and sizes, in words; empty if nothing is."""
     import pandas as pd
 
     if list(table.columns) != SIZES:
@@ -34,5 +34,5 @@ def shape_of_sizes(table: DataFrame, manifest: Mapping[str, Any], regions: Regio
 
 
 def shape_of_bins(_: DataFrame, __: Mapping[str, Any], regions: Regions) -> str:
-    """The same of a table of bins, which has no regions."""
-    return f"such a table has no regions of its own, and there is {REGIONS}" if regions else ""
+    """What is wrong with a table of bins, in words; empty if nothing is. It has no regions."""
+    return f"a table of bins has no regions, but the release contains {REGIONS}" if regions else ""

@@ -1,4 +1,4 @@
-"""Who made a release: an Ed25519 signature of its SHA256SUMS, in a file beside it.
+"""Sign a release: an Ed25519 signature of its SHA256SUMS, in a file beside it.
 
 Keys are PEM files as OpenSSL makes them; the signature is 64 bytes, which OpenSSL verifies, too:
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 _MOST_BYTES = 100_000
-"""Of a key's file."""
+"""Largest size of a key's file, in bytes."""
 
 
 def private_key(path: str | Path) -> Ed25519PrivateKey:
-    """The key to sign with.
+    """Read the key to sign with.
 
     Raises
     ------
@@ -48,7 +48,7 @@ def private_key(path: str | Path) -> Ed25519PrivateKey:
 
 
 def public_key(path: str | Path) -> Ed25519PublicKey:
-    """The key to verify with.
+    """Read the key to verify with.
 
     Raises
     ------
@@ -76,7 +76,7 @@ def sign(folder: Path, key: Ed25519PrivateKey) -> None:
 
 
 def is_signed_by(folder: Path, key: Ed25519PublicKey) -> bool:
-    """Whether the folder's signature is of that key and of its SHA256SUMS."""
+    """Whether the folder's signature was made with that key for its SHA256SUMS."""
     from cryptography.exceptions import InvalidSignature
 
     try:

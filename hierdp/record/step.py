@@ -24,40 +24,40 @@ ACCURACY = 1e-4
 
 
 class NotProved(RuntimeError):
-    """A fast path gave an answer that its certificate does not prove: a bug; nothing is released."""
+    """The certificate does not prove a fast path's answer: a bug. Nothing is released."""
 
 
 class NotSolved(RuntimeError):
-    """A step was not solved, by a solver of the user's choice or at all; nothing is released."""
+    """A step was not solved, by the chosen solver or by any. Nothing is released."""
 
     def __init__(self, status: str, why: str) -> None:
         super().__init__(why)
         self.status = status
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """For pickling, because it may be raised in another process."""
+        """Support pickling, because it may be raised in another process."""
         return type(self), (self.status, str(self))
 
 
 def solved(name: str, found: Solution, limit: float | None = None) -> Solution:
-    """The solution of a chosen solver, within a time limit in seconds.
+    """Check that a chosen solver solved a step; return its solution. `limit` is the time limit in seconds.
 
     Raises
     ------
     NotSolved
-        If it is not an optimal answer.
+        If the solution is not optimal.
     """
     if found.status != "optimal" or found.x is None:
         late = found.status in ("time_limit", "feasible")
         of = "" if limit is None else f"the step's time limit is {limit:g} s; "
-        more = f"{of}give it more time (time_limit, --time-limit), or take another backend" if late else ""
+        more = f"{of}give it more time (time_limit, --time-limit), or choose another backend" if late else ""
         why = [found.status, *filter(None, (found.message, more))]
         raise NotSolved(found.status, f"{name}: {found.backend}: {'; '.join(why)}")
     return found
 
 
 class Answered(Protocol):
-    """What is known of an answer: a `solvers.Solution`, or what a release kept of one."""
+    """What a step needs of an answer: a `solvers.Solution`, or the part of one that a release saved."""
 
     @property
     def x(self) -> NDArray[Any] | None:
@@ -77,11 +77,11 @@ class Answered(Protocol):
 
     @property
     def witness(self) -> Witness | None:
-        """What the certificate takes beside the answer; None where the answer is enough."""
+        """What the certificate needs in addition to the answer; None if it needs nothing."""
 
     @property
     def solve_seconds(self) -> float:
-        """Time for finding the answer."""
+        """Time spent finding the answer."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +117,7 @@ class Step:
 
     @property
     def parts(self) -> Sequence[Callable[[], tuple[str, Model]]]:
-        """For each problem, a function that returns its name and model."""
+        """One function for each problem, which returns its name and model."""
         if not self.problems:
             return [lambda: (self.name, self.model)]
         several: Any = self.model
@@ -125,7 +125,7 @@ class Step:
 
     @property
     def proved(self) -> Proved:
-        """What the manifest says of it."""
+        """The step's line in the manifest."""
         proof, x = self.solution.certificate, self.solution.x
         return Proved(
             self.name,
@@ -146,10 +146,9 @@ def _part(model: Any, problem: int, name: str) -> tuple[str, Model]:
 def require_proved(
     name: str, model: Model, claimed: Solution, fast: Callable[[Model], Solution] | None = None
 ) -> Step:
-    """The step of an answer that a chosen solver calls optimal, with its certificate and witness.
+    """Accept an answer that a chosen solver calls optimal; return it with its certificate and witness.
 
-    If the certificate does not prove the answer optimal, it is accepted when it costs no more than that of
-    `fast`.
+    If the certificate does not prove it optimal, it is accepted when it costs no more than that of `fast`.
 
     Raises
     ------
@@ -172,7 +171,7 @@ def require_proved(
 
 
 def _under(better: Number | None, claimed: Number) -> bool:
-    """Whether the first is less: exactly for whole numbers, by more than solvers' tolerances for others."""
+    """Whether the first cost is lower: compared exactly if whole, otherwise beyond solvers' tolerances."""
     if isinstance(better, int) and isinstance(claimed, int):
         return better < claimed
     return better is not None and float(better) < float(claimed) - ACCURACY * max(1.0, abs(float(claimed)))
@@ -196,20 +195,20 @@ class Proved:
 
     @property
     def line(self) -> dict[str, Any]:
-        """For the manifest, which names the number of problems only if there are several."""
+        """The line of the manifest, which has the number of problems only if there are several."""
         line = asdict(self)
         return line if self.problems > 1 else {name: line[name] for name in line if name != "problems"}
 
 
 Problem = tuple[str, Model, Sequence[str]]
-"""The name of a step, its model, and the names of the problems that the model has side by side."""
+"""The name of a step, its model, and the names of the model's problems if it has many side by side."""
 
 
 class Solving(Protocol):
-    """A function that solves a named problem of a release: `Step.solve`, or a look-up of saved answers."""
+    """Solves a named problem of a release: `Step.solve`, or a function that looks up saved answers."""
 
     def __call__(self, name: str, model: Model, problems: Sequence[str] = (), /) -> Step:
-        """The solved step; `problems` are the names if the model has many problems side by side."""
+        """Return the solved step; `problems` are the names if the model has many problems side by side."""
 
 
 def solve_each(
@@ -220,9 +219,9 @@ def solve_each(
     Parameters
     ----------
     make : callable
-        From a task to its problems; a function of a module.
+        Makes a task's problems; a module-level function.
     tasks : sequence of tuple
-        For the fast path, which may solve them elsewhere, as `execution.each` takes them.
+        Arguments of `make`. The fast path may solve them in other processes; see `execution.each`.
     solving : callable
     what : str
         For the progress bar.

@@ -211,7 +211,7 @@ def _table(path: Path, limit: int) -> DataFrame:
     import pyarrow.parquet as pq
 
     if (footer := _footer(path)) > _MOST_FOOTER:
-        raise TooLarge(path.name, 400 * footer, limit)  # what parsing metadata of so many columns takes
+        raise TooLarge(path.name, 400 * footer, limit)  # memory for parsing the metadata
     about = pq.read_metadata(path)
     rows, columns = about.num_rows, about.num_columns
     if columns > _MOST_COLUMNS:

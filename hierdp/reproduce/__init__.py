@@ -1,4 +1,4 @@
-"""The papers' experiments, repeated: tables and figures from measured runs, beside the published ones."""
+"""The papers' experiments, repeated: measured tables and figures beside the published ones."""
 
 from __future__ import annotations
 

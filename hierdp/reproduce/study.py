@@ -26,7 +26,7 @@ class Part:
         Name of its files.
     title : str
     texts : sequence of str
-        What was done, and how it compares with the paper.
+        A description, and a comparison with the paper.
     frames : mapping of DataFrames
         Tables by file name; every row is measured or, if a column says so, published.
     figure : Figure, optional

@@ -114,9 +114,9 @@ def histogram(
     source : path, DataFrame, Arrow or Ibis table
         See `hierdp.tables.read`.
     axes : sequence
-        `Numbers` and `Dates` name their column, and so do `Names` of a hierarchy. Names are else
-        ``(name, axis)`` with an axis as `hierdp.tables.flows` takes it: the columns of the levels of a
-        hierarchy, or ``(hierarchy, column)``.
+        `Numbers`, `Dates`, and `Names` of a hierarchy name their columns. Other names are given as ``(name,
+        axis)``, with an axis as in `hierdp.tables.flows`: the columns of the levels of a hierarchy, or
+        ``(hierarchy, column)``.
     count : str, optional
         Column of counts; by default each row is one.
     unknown : str, optional
@@ -125,12 +125,12 @@ def histogram(
         Whether numbers and dates outside the bins count in the first or the last one. By default they are
         an error.
     persons : Persons, optional
-        Whose rows are whose, and how many of one person count. By default all rows count.
+        The column of persons, and how many rows of one person count. By default all rows count.
 
     Raises
     ------
     InputError
-        Whatever is wrong with a column, by its name and the first row.
+        If a column is wrong; the message names it and the first wrong row.
 
     Examples
     --------

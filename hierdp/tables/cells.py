@@ -35,8 +35,7 @@ class Flows:
     counts : int64 array, shape (n,)
         Positive.
     unknown : str, optional
-        A region of each axis that stands for all places without one of their own: trips to different places
-        may share its cells.
+        A region of each axis for all places without a region: trips to different places may share its cells.
     """
 
     axes: tuple[Hierarchy, ...]
@@ -86,19 +85,20 @@ def flows(
     Parameters
     ----------
     source : path, DataFrame, Arrow or Ibis table
-        Rows of counts, or of single trips; see `read`. Rows of one cell are added, zeros leave no cell.
+        Rows of counts, or of single trips; see `read`. Rows of one cell are added up; cells with a sum of 0
+        are left out.
     axes : mapping of name to axis
         An axis is ``(hierarchy, column)``, or the columns of its levels from coarse to fine, or `Prefixes`;
         then the regions seen in the data, with or without a count, are taken as public. See `Axis`.
     count : str, optional
         Column of counts; by default each row is one.
     unknown : str, optional
-        Name of a region of its own, in each axis, for rows whose region is missing (at any level) or not in
+        Name of a separate region, in each axis, for rows whose region is missing (at any level) or not in
         the hierarchy. By default such rows are an error.
     persons : Persons, optional
-        Whose rows are whose, and how many of one person count. By default all rows count.
+        The column of persons, and how many rows of one person count. By default all rows count.
     distinct : bool
-        Whether of a person's rows in one cell one counts, as 1. For `persons` only.
+        Whether several rows of a person in one cell count as 1. Only with `persons`.
 
     Raises
     ------

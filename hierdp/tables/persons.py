@@ -13,21 +13,22 @@ from hierdp.tables.columns import Column, Fault, column_of, text_of
 from hierdp.tables.sources import Table
 
 PERSON = "person"
-"""The column of rows, as `bounded` takes them, that names a row's person."""
+"""The column that names a row's person, in the input of `bounded`."""
 
 
 @dataclass(frozen=True)
 class Persons:
-    """Whose rows are whose, and how much of one person is counted.
+    """The persons of a table's rows, and the bound on what is counted of each.
 
     Parameters
     ----------
     column : str
         The column that names a row's person (or household, or device). No value may be missing.
     rows : int
-        How many rows of a person are counted at most; of a table of counts, how much of a person's counts.
+        The most rows of a person that are counted; in a table of counts, the largest sum of a person's
+        counts.
     key : str, optional
-        Picks the rows, together with the person and what the row holds. Random by default.
+        Selects the rows, together with the person and the row's contents. Random by default.
 
     Raises
     ------
@@ -48,19 +49,19 @@ class Persons:
 
 
 def person_of(table: Table, persons: Persons) -> tuple[Column, list[Fault]]:
-    """A row's person as text, and where none is named."""
+    """A row's person as text, and the fault of a missing person."""
     person = text_of(column_of(table, persons.column))
     missing = f"column {persons.column!r}: the person is missing; name one in every row, or remove the row"
     return person, [(person.isnull(), missing)]
 
 
 def bounded(rows: Table, persons: Persons, amount: str) -> Table:
-    """Bound what is counted of each person to `persons.rows` in all.
+    """Bound the sum of what is counted of each person by `persons.rows`.
 
-    A person's rows are put in the order of a hash of the key, the person and all that the row holds; they
-    count from the first until the bound is reached, and nothing after it. So what is counted of a person
-    follows from the key and that person's rows alone: it is the same in any two tables that differ in
-    another person. Rows that hold the same come in any order, which changes nothing.
+    A person's rows are ordered by a hash of the key, the person and the row's contents. They count in this
+    order until the bound is reached. So what is counted of a person depends only on the key and on that
+    person's rows, and is the same in any two tables that differ in another person. The order of rows with
+    equal contents does not matter.
 
     Parameters
     ----------
@@ -68,7 +69,8 @@ def bounded(rows: Table, persons: Persons, amount: str) -> Table:
         With a column ``person``, which the result does not have.
     persons : Persons
     amount : str
-        The column of whole numbers, 0 or more, that are counted. No row goes: those over the bound have 0.
+        The column of whole numbers, at least 0, that are counted. All rows stay; those beyond the bound get
+        0.
 
     Returns
     -------
@@ -90,7 +92,7 @@ def bounded(rows: Table, persons: Persons, amount: str) -> Table:
 
 
 def once(rows: Table, cell: Sequence[str], amount: str) -> Table:
-    """One row a person and cell, in which 1 is counted if anything was."""
+    """One row for each person and cell, counted as 1 if anything was counted."""
     import ibis
 
     by = [PERSON, *cell]
@@ -98,7 +100,7 @@ def once(rows: Table, cell: Sequence[str], amount: str) -> Table:
 
 
 def row_text(rows: Table, names: Sequence[str]) -> Column:
-    """A row as one text; each value begins with its length, so that no two rows read alike."""
+    """A row as one text; each value follows its length, so that different rows have different texts."""
     import ibis
 
     texts = []

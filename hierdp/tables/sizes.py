@@ -46,9 +46,9 @@ def group_sizes(
     group : sequence of str
         Columns that together identify a group. A group lies in one region.
     groups : path, Database, DataFrame, Arrow or Ibis table, optional
-        All groups there are, a row each, with their columns `group` and the columns of regions; then `source`
-        needs no regions. Public: by default, that a group is in the data tells that it exists. Groups in it
-        without an entity have size 0.
+        All groups, one row each, with their columns `group` and the columns of regions; then `source` needs
+        no regions. The list is public. Without it, the groups in the data are taken as public. Listed groups
+        without entities have size 0.
     entities : str, optional
         Column with numbers of entities; by default each row is one. A group may have 0 entities.
     max_size : int
@@ -56,14 +56,13 @@ def group_sizes(
     root, root_level : str
         Names of the root and its level, with `levels`.
     unknown : str, optional
-        Name of a region of its own for the rows whose region is missing (at any level) or not in `regions`,
-        and, in every region of the last level, of one group for the rows without a group (at any of its
-        columns). Both are there whether or not any row needs them, a group then with 0 entities: neither
-        regions nor groups may tell of the data. With `groups`, which have the regions, there is one such
-        group, in the region so named, and it takes rows of groups that are not in `groups`, too. By default
-        such rows are an error.
+        Name of a separate region for rows whose region is missing (at any level) or not in `regions`, and of
+        a separate group, in every region of the last level, for rows without a group (in any of its columns).
+        Both exist whether or not a row needs them, so that they reveal nothing about the data; an unused
+        group has 0 entities. With `groups`, which list the regions, there is only one such group, in the
+        separate region, which also takes the rows of unlisted groups. By default such rows are an error.
     persons : Persons, optional
-        Whose rows are whose, and how many of one person count. By default all rows count.
+        The column of persons, and how many rows of one person count. By default all rows count.
 
     Raises
     ------
@@ -102,7 +101,7 @@ def group_sizes(
     if hierarchy.size * (int(max_size) + 1) > MOST_CELLS:
         raise InputError(f"{hierarchy.size} regions × {max_size} sizes do not fit; choose a smaller max_size")
     leaves = np.zeros((hierarchy.names[-1].size, int(max_size) + 1), dtype=np.int64)
-    np.add.at(leaves, (place, size), n)  # named and unnamed groups of one size come apart
+    np.add.at(leaves, (place, size), n)  # named and unnamed groups of one size are separate entries
     return GroupSizes(hierarchy, np.asarray(hierarchy.tree.sum_up(leaves), dtype=np.int64))
 
 
@@ -128,7 +127,7 @@ def counted_groups(
     if isinstance(max_size, bool) or not isinstance(max_size, int | np.integer) or not 0 < max_size < 2**31:
         raise InputError(f"max_size must be a whole number from 1 to 2³¹ - 1, got {max_size!r}")
     if (levels is None) == (regions is None) or (regions is None) != (region is None):
-        raise InputError("give the regions by either levels=, or both regions= and region=")
+        raise InputError("give the regions by levels=, or by both regions= and region=")
     axis = Axis.of(levels) if levels is not None else Axis(regions, as_names(region or ()))
     group = as_names(group)
     if not group:

@@ -1,1 +1,1 @@
-"""Answers of every backend side by side, and the judge of them."""
+"""Compare the answers of all backends, and judge them."""

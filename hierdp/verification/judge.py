@@ -1,4 +1,4 @@
-"""The judge of answers: what a solver says, held against what is known of the optimum."""
+"""Judge a solver's answer by what is known of the optimum."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ACCURACY = 1e-6
 """Relative agreement required of numbers in floats; exact numbers must be equal."""
 
 INACCURATE = 1e-3
-"""The same of answers in floats that a solver does not call optimal: they may break constraints."""
+"""The same for answers in floats that are not called optimal: they may violate constraints."""
 
 SAYS_NOTHING = ("unsupported", "size_limit", "numerical", "out_of_memory", "crashed", "error")
 """Statuses of solvers that make no claim about the model."""
@@ -47,25 +47,25 @@ class Truth:
 def exceeds(a: Number, b: Number, accuracy: float = ACCURACY, exactly: float = 0.0) -> bool:
     """Whether a > b: by more than a relative accuracy in floats, by more than `exactly` in exact numbers."""
     over, exact = excess(a, b)
-    return not over <= (exactly if exact else accuracy)  # what is not a number exceeds all
+    return not over <= (exactly if exact else accuracy)  # NaN exceeds every number
 
 
 def excess(a: Number, b: Number) -> tuple[float | Fraction, bool]:
-    """(a − b) / max(1, |b|), and whether that is exact."""
+    """(a − b) / max(1, |b|), and whether the result is exact."""
     if isinstance(a, int | Fraction) and isinstance(b, int | Fraction):
         return Fraction(a - b) / max(Fraction(1), abs(Fraction(b))), True
     return (float(a) - float(b)) / max(1.0, abs(float(b))), False
 
 
 def refuted(found: Solution, truth: Truth, accuracy: float = ACCURACY, exactly: float = 0.0) -> str:
-    """Why what a solver says is wrong, in words; empty if nothing that is known contradicts it.
+    """Why a solver's answer is wrong, in words; empty if nothing known contradicts it.
 
     Parameters
     ----------
     found : Solution
     truth : Truth
     accuracy, exactly : float
-        Relative gap that is allowed to numbers in floats, and to exact numbers.
+        Allowed relative gap to numbers in floats, and to exact numbers.
     """
     if found.status in SAYS_NOTHING:
         return ""

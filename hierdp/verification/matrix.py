@@ -1,4 +1,4 @@
-"""The whole matrix of a cross-verification: models × sizes × backends, and the instances that fail it."""
+"""A cross-verification of models × sizes × backends, and the instances on which it fails."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ SIZES = (1, 6, 30, 300, 10_000, 1_000_000)
 """Cells of an instance, from tiny to huge."""
 
 EXACT_UP_TO = 300
-"""Beyond so many cells exact backends mostly meet their time limits; certificates go on alone."""
+"""Instances with more cells are checked by certificates only: most exact backends would reach their time
+limits."""
 
 Named = list[tuple[str, Any]]
 
@@ -31,7 +32,7 @@ def kinds() -> dict[str, Any]:
 
 
 def instances(names: Sequence[str], sizes: Sequence[int], number: int, seed: int) -> Named:
-    """Random instances of these models (all, if none is named), each with a name that tells how to draw it.
+    """Random instances of the named models, or of all; each name says how to draw the instance.
 
     Raises
     ------
@@ -44,7 +45,7 @@ def instances(names: Sequence[str], sizes: Sequence[int], number: int, seed: int
             lower = {one.lower(): one for one in known}
             near = difflib.get_close_matches(name.lower(), lower, 1)
             hint = f" Did you mean {lower[near[0]]}?" if near else ""
-            raise ValueError(f"no model {name}.{hint} There are {', '.join(known)}")
+            raise ValueError(f"no model {name}.{hint} The models are {', '.join(known)}")
     drawn: Named = []
     for name in names or known:
         most = getattr(known[name], "random_up_to", max(sizes, default=0))
@@ -56,12 +57,12 @@ def instances(names: Sequence[str], sizes: Sequence[int], number: int, seed: int
 
 
 def saved(paths: Sequence[Path]) -> Named:
-    """Instances from files.
+    """Read instances from files.
 
     Raises
     ------
     ValueError
-        If a file is none.
+        If a file does not contain an instance.
     """
     for path in paths:
         if not path.is_file():
@@ -72,12 +73,12 @@ def saved(paths: Sequence[Path]) -> Named:
 def run(
     named: Named, backends: Sequence[str] | None, seconds: float, exact_up_to: int | None
 ) -> Verification:
-    """Verify them all."""
+    """Verify all instances."""
     return verify(named, backends, seconds, exact_up_to=exact_up_to)
 
 
 def keep_disagreements(found: Verification, named: Named, folder: Path) -> list[Path]:
-    """Save every instance on which somebody disagrees; returns the files."""
+    """Save every instance on which a backend disagrees; return the files."""
     wrong = {(row.step, row.model.removesuffix(" (relaxed)")) for row in found.disagreements}
     kept = []
     for name, model in named:

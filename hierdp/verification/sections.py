@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def verification_section(found: Verification) -> Section:
-    """The cross-verification's verdict, with the times drawn."""
+    """The verdict of the cross-verification, with a plot of the times."""
     from hierdp.reports import plots
 
     drawn, (axes,) = plots.figure(9, 4.2)
@@ -28,12 +28,12 @@ def solves_section(found: Verification) -> Section:
 
 
 def verification_frame(found: Verification) -> DataFrame:
-    """The columns people read, in words and round numbers."""
+    """The columns for readers, in words and round numbers."""
     from hierdp.verification.judge import ACCURACY
 
     frame = found.frame().drop(columns="message")
     frame["proved"] = ["yes" if proved else "no" for proved in frame["proved"]]
-    # A backend's bound is a float: within its tolerance, a gap (of either sign) is none.
+    # A backend's bound is a float: a gap within its tolerance, of either sign, counts as none.
     scale = frame["objective"].abs().clip(lower=1)
     frame["gap"] = frame["gap"].mask(frame["gap"].abs() <= ACCURACY * scale, 0.0)
     for column, digits in (("objective", 9), ("bound", 9), ("gap", 3), ("ratio", 3)):

@@ -1,4 +1,4 @@
-"""The table of a verification: a row for each model and backend."""
+"""The table of a verification: one row for each model and backend."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ Verdict = Literal["agrees", "bound holds", "stopped", "unsupported", "failed", "
 
 @dataclass(frozen=True)
 class Row:
-    """One model on one backend, held against the fast path.
+    """One model on one backend, compared with the fast path.
 
-    `verdict`: ``agrees`` (same optimum, or both find none), ``bound holds`` (a relaxation, or an answer
-    that is not claimed optimal, is on the right side), ``stopped`` (time limit), ``unsupported``,
-    ``failed`` (the backend's own error), ``DISAGREES``. `proved`: whether the optimum is proved, by the fast
-    answer's certificate, or by its bound and some backend's answer that meets it. `ratio`: the backend's
-    build and solve time over the fast path's.
+    `verdict`: ``agrees`` (same optimum, or both find the model infeasible), ``bound holds`` (a relaxation, or
+    an answer that is not claimed optimal, is consistent with the optimum), ``stopped`` (time limit),
+    ``unsupported``, ``failed`` (the backend's own error), ``DISAGREES``. `proved`: whether the optimum is
+    proved, by the fast answer's certificate, or by the bound of the fast answer together with a backend's
+    answer that meets it. `ratio`: the backend's build and solve time over the fast path's.
     """
 
     step: str
@@ -47,7 +47,7 @@ class Verification:
 
     @property
     def agree(self) -> bool:
-        """Whether nobody disagrees; a fast answer that it cannot prove counts as disagreeing."""
+        """Whether no row disagrees; a fast answer without a proof counts as disagreeing."""
         return not self.disagreements
 
     @property
@@ -56,7 +56,7 @@ class Verification:
         return [row for row in self.rows if row.verdict == "DISAGREES"]
 
     def frame(self) -> DataFrame:
-        """As a DataFrame, a row a model and backend."""
+        """The table as a DataFrame, one row for each model and backend."""
         import pandas as pd
 
         return pd.DataFrame([asdict(row) for row in self.rows])

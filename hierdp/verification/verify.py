@@ -1,4 +1,4 @@
-"""The same models, solved by every backend: does anyone find better than the fast path?"""
+"""Solve the same models with every backend, and compare the answers with the fast path's."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ VERDICTS: dict[Status, Verdict] = {
     "crashed": "failed",
     "error": "failed",
 }
-"""What a solver's status is called where nothing refutes it."""
+"""The verdict for each status of a solver, if nothing refutes it."""
 
 
 def verify(
@@ -43,25 +43,24 @@ def verify(
     sample: int = 6,
     exact_up_to: int | None = None,
 ) -> Verification:
-    """Solve models again with exact backends and hold the answers against the fast path's.
+    """Solve models again with exact backends, and compare the answers with the fast path's.
 
     Parameters
     ----------
     what : Release, model, or pairs of (name, model)
-        Of a release, all models but the many small ones of one kind: of those, the `sample` largest in
-        variables and evenly spread others.
+        A release is represented by all its models, except that many small models of one kind are sampled.
     backends : sequence of str or Backend, optional
         Default: every installed exact backend.
     time_limit : float
         Seconds for each solve.
     sample : int
     exact_up_to : int, optional
-        Larger answers are left to the fast path and its certificate; the note says how many.
+        Larger models are solved by the fast path only; the note says how many.
 
     Returns
     -------
     Verification
-        Look at `agree`, `frame()`.
+        See `agree` and `frame()`.
 
     Examples
     --------
@@ -74,15 +73,15 @@ def verify(
     if isinstance(named, Release):
         named, note = _sampled(named, sample)
     asked = _exact_backends() if backends is None else backends
-    chosen = [backend for backend in asked if find(backend).name != "fast"]  # which goes first anyhow
+    chosen = [backend for backend in asked if find(backend).name != "fast"]  # always the first
     pairs = [(name, form) for name, model in named for form in _forms(model, chosen)]
     cases = [(name, model, chosen, time_limit, exact_up_to) for name, model in pairs]
-    told = [f"{name} {_told(model)} {rest}" for name, model, *rest in cases]
+    told = [f"{name} {_description(model)} {rest}" for name, model, *rest in cases]
     found = resume.runs(_tried, cases, "solving again with exact backends", names=told)
     rows = [Row(**row) for one in found for row in one]
     left_alone = sum(len(one) == 1 and len(chosen) > 0 for one in found)
     if left_alone:
-        note += f"{'; ' if note else ''}{left_alone} models beyond {exact_up_to:,} cells by certificate alone"
+        note += f"{'; ' if note else ''}{left_alone} models beyond {exact_up_to:,} cells by certificate only"
     return Verification(tuple(rows), note)
 
 
@@ -91,7 +90,7 @@ def _exact_backends() -> list[str]:
 
 
 def _forms(model: Any, chosen: Sequence[str | Backend]) -> list[Any]:
-    """The model, and its relaxation, if it has one and some backend solves over the reals."""
+    """The model, and its relaxation if it has one and some backend solves over the reals."""
     relaxed = model.relaxed() if hasattr(model, "relaxed") else None
     if relaxed is not None and any(not find(backend).integer for backend in chosen):
         return [model, relaxed]
@@ -99,14 +98,14 @@ def _forms(model: Any, chosen: Sequence[str | Backend]) -> list[Any]:
 
 
 def _sampled(release: Release, sample: int) -> tuple[list[tuple[str, Any]], str]:
-    """A stated sample where one kind of model occurs many times."""
+    """Sample the models of a kind that occurs many times, and state the sample in words."""
     kinds: dict[str, list[Callable[[], tuple[str, Model]]]] = {}
     for step in release.steps:
         kinds.setdefault(type(step.model).__name__, []).extend(step.parts)
     chosen, notes = [], []
     for kind, steps in kinds.items():
         if len(steps) > sample:
-            # Evenly spread over the steps, which come level by level: the root's is always among them.
+            # Evenly spread over the steps, which are in level order; the root's step is always included.
             places = sorted({round(i * (len(steps) - 1) / max(1, sample - 1)) for i in range(sample)})
             notes.append(f"{len(places)} of {len(steps)} {kind} models (evenly spread over the regions)")
             steps = [steps[i] for i in places]
@@ -116,13 +115,13 @@ def _sampled(release: Release, sample: int) -> tuple[list[tuple[str, Any]], str]
     return chosen, f"{release.mechanism}: {', '.join(notes)}"
 
 
-def _told(model: Any) -> str:
-    """An instance's kind and a digest of its data."""
+def _description(model: Any) -> str:
+    """A description of an instance: its kind, and a digest of its data."""
     return f"{type(model).__name__} {hashlib.sha256(pickle.dumps(model)).hexdigest()}"
 
 
 def _tried(*case: Any) -> list[dict[str, Any]]:
-    """`_rows` as plain values, which travel and are kept."""
+    """`_rows` as plain values, which can be sent to other processes and saved."""
     return [asdict(row) for row in _rows(*case)]
 
 
@@ -131,7 +130,7 @@ def _rows(
 ) -> list[Row]:
     reference = solve(model)
     if reference.status == "optimal":
-        reference = solve(model)  # timed warm: the first call may load compiled code
+        reference = solve(model)  # warm up before timing: the first call may load compiled code
     small = exact_up_to is None or reference.x is None or np.size(reference.x) <= exact_up_to
     found = [solve(model, backend, time_limit=time_limit) for backend in chosen] if small else []
     proof = reference.certificate
@@ -147,7 +146,7 @@ def _rows(
 
 
 def _own_verdict(model: Any, reference: Solution) -> Verdict:
-    """The fast path's own row: it must prove its answer, unless the model says that it may not."""
+    """The fast path's own row. It must prove its answer, unless the model allows unproved answers."""
     if reference.status == "unsupported":
         return "unsupported"
     if reference.status in ("optimal", "infeasible"):
@@ -161,7 +160,7 @@ def _verdict(found: Solution, truth: Truth) -> Verdict:
     if found.status == "optimal" and (found.objective is None or truth.high is None):
         return "stopped" if found.bound is None else "bound holds"
     if found.status in ("feasible", "relaxed") and found.bound is None:
-        return "stopped"  # an answer that is not called optimal says nothing of the optimum
+        return "stopped"  # an answer that is not called optimal makes no claim about the optimum
     return VERDICTS[found.status]
 
 

@@ -205,7 +205,7 @@ def test_delta_is_set_aside_for_those_who_take_of_it(opened):
     assert account.statement().left_rho == pytest.approx(rho_of(1.0, 9e-7))
     for _ in range(2):
         account.charge(Loss(0.1, delta=4e-8), "SH", "homes")
-    with pytest.raises(InputError, match=r"δ = 2e-08 left of what was set aside of it"):
+    with pytest.raises(InputError, match=r"δ = 2e-08 left of the part set aside"):
         account.charge(Loss(0.1, delta=4e-8), "SH", "homes")
     account.charge(Loss(0.1), "group-size", "homes")
 
@@ -410,7 +410,7 @@ def test_a_release_that_cannot_be_written_is_failed(opened, tmp_path, monkeypatc
     [
         ({"levels": ["nowhere"]}, "no column 'nowhere'"),
         ({"max_size": -1}, "max_size"),
-        ({"noise": SimulatedNoise(1)}, "an account is for exact noise"),
+        ({"noise": SimulatedNoise(1)}, "simulated noise protects nobody"),
         ({"account": "homes.account"}, "account must be an Account"),
         ({"epsilon": 2}, "has ε = 1 left, and this release costs ε = 2: nothing is released"),
     ],
@@ -431,7 +431,11 @@ def test_the_data_must_be_the_accounts(tmp_path):
     account = Account(path)
     with pytest.raises(InputError, match="give the name of the data"):
         release(HOMES, "group-size", epsilon=0.1, account=account, **SIZES)
-    with pytest.raises(InputError, match=r"is an account of 'homes.csv', but 'others.csv' is to be released"):
+    with pytest.raises(
+        InputError,
+        match=r"is an account for 'homes.csv', but 'others.csv' is to be "
+        "released",
+    ):
         release(tmp_path / "others.csv", "group-size", epsilon=0.1, account=account, **SIZES)
     release(tmp_path / "homes.csv", "group-size", epsilon=0.1, account=account, **SIZES)
     same = Account(path, data="homes.csv")
@@ -449,7 +453,7 @@ def test_mechanisms_of_three_kinds_share_an_account(opened):
     assert [loss.in_words for loss in account.statement().losses] == [
         "ε = 0.5", f"ρ = {rho_of(0.5, 1e-8):.6g}", "ε = 0.5, δ = 1e-08",
     ]  # fmt: skip
-    with pytest.raises(InputError, match="protects a row, and this release a person"):
+    with pytest.raises(InputError, match="protects a row, but this release protects a person"):
         release(TRIPS, "top-down", trips=2, **more)
     assert len(account.statement().charges) == 3
 
@@ -869,7 +873,7 @@ def test_the_command_line_opens_and_shows(tmp_path):
         "account", "open", path, "--data", "homes", "--epsilon", 2, "--delta", 1e-7, "--set-aside", 1e-8
     )
     assert done.exit_code == 0, done.output
-    assert "No release was charged yet" in done.output
+    assert "No release has been charged yet" in done.output
     account = Account(path, "homes")
     release(HOMES, "group-size", epsilon=0.5, account=account, **SIZES).write(tmp_path / "out")
     release(TRIPS, "top-down", epsilon=0.5, delta=1e-8, bounded=False, account=account, **AXES)
@@ -937,7 +941,8 @@ def test_the_command_line_charges_and_signs(tmp_path):
             "--overwrite",
         ): "'others' is to be released",
         ("--epsilon", 0.1, "--data", "homes.csv", "--overwrite"): "give --account, too",
-        ("--epsilon", 0.1, "--account", path, "--simulate", 1, "--overwrite"): "is for exact noise",
+        ("--epsilon", 0.1, "--account", path, "--simulate", 1, "--overwrite"): "simulated noise protects "
+        "nobody",
         ("--epsilon", 0.1, "--account", path, "--sign", path, "--overwrite"): "is not a private key",
         ("--epsilon", 0.1, "--account", path): "choose another folder",
     }

@@ -351,7 +351,7 @@ def test_the_report_says_what_the_rows_do(tmp_path):
     made = study(out)
     made.write(tmp_path / "report")
     text = (tmp_path / "report" / "report.md").read_text()
-    assert "1 of 16 answers were called optimal" in text
+    assert "1 of 16 claimed answers and bounds are refuted" in text
     assert "| scs 0.1 | 0.1 | 4 of 4 |" in text  # versions are told apart, not added up
     assert "| liar |" in text
     assert "Known limitations" in text
@@ -378,7 +378,7 @@ def test_a_report_of_nothing_says_so(tmp_path):
     with pytest.raises(InputError, match=r"there is no file .*nosuch\.parquet; `hierdp bench run --out"):
         study(tmp_path / "nosuch.parquet")
     pd.DataFrame(columns=runs.COLUMNS).to_parquet(tmp_path / "empty.parquet")
-    with pytest.raises(InputError, match=r"empty\.parquet holds no runs"):
+    with pytest.raises(InputError, match=r"empty\.parquet contains no runs"):
         study(tmp_path / "empty.parquet")
     done = CliRunner().invoke(
         main, ["bench", "report", str(tmp_path / "nosuch.parquet"), "--out", str(tmp_path / "report")]

@@ -273,7 +273,7 @@ def test_ledger_of_a_measurement_with_a_delta_of_its_own():
     told = kept.as_dict()
     assert told["composition"] == "(ε, δ)-differential privacy"
     assert (told["spent"], told["spent_delta"], "rho" in told) == (0.9, 1e-9, False)
-    with pytest.raises(InputError, match=r"a δ of 1\.1e-08, more than that of 1e-08"):
+    with pytest.raises(InputError, match=r"a δ of 1\.1e-08, more than the budget's 1e-08"):
         Ledger(1.0, 1e-8, "n", (own, Spend("q", "noise", 2, 2.0, 0.05, None, True, 1e-8)))
     with pytest.raises(InputError, match="more than the budget of 1"):
         Ledger(1.0, 1e-8, "n", (own, own))

@@ -42,7 +42,7 @@ def test_a_check_of_any_mechanism_and_method_imports_no_solver(tmp_path, some):
     assert done.returncode == 0, done.stderr
 
 
-# --- releases made before witnesses were kept ------------------------------------------------------------
+# --- releases of versions without witnesses --------------------------------------------------------------
 
 
 def as_before(folder):
@@ -81,7 +81,7 @@ def test_a_release_without_witnesses_is_read_and_never_called_false(tmp_path, me
     if needed:
         (line,) = [line for line in check(folder) if line.check == "certificates"]
         assert line.why.startswith(
-            f"{len(needed)} of {len(steps)} steps were made before witnesses were kept"
+            f"{len(needed)} of {len(steps)} steps were saved by a version without witnesses"
         )
 
 

@@ -16,7 +16,7 @@ from hierdp.execution import seal
 from hierdp.privacy.budget import Spend
 from hierdp.privacy.conversion import papers_epsilon_of, papers_rho_of
 from hierdp.privacy.noise import deviation_of
-from hierdp.privacy.twice import Law, Twice, of_tree
+from hierdp.privacy.twice import CountNoise, Twice, of_tree
 from hierdp.record import files
 from hierdp.reports.release import release_report
 from models import Tree
@@ -24,7 +24,7 @@ from tests.marks import quick
 
 pytestmark = pytest.mark.slow
 
-LAWS = [Law(gaussian, scale) for gaussian in (False, True) for scale in (0.6, 0.9, 3.0, 12.5)]
+LAWS = [CountNoise(gaussian, scale) for gaussian in (False, True) for scale in (0.6, 0.9, 3.0, 12.5)]
 
 
 def masses(law):
@@ -60,7 +60,7 @@ def test_laws(law):
 
 
 @pytest.mark.parametrize("law", LAWS, ids=str)
-@pytest.mark.parametrize("own", [None, Law(False, 2.0), Law(True, 1.5)], ids=str)
+@pytest.mark.parametrize("own", [None, CountNoise(False, 2.0), CountNoise(True, 1.5)], ids=str)
 @pytest.mark.parametrize("count", quick([3, 1]))
 def test_evidence_is_one_on_average_at_most(law, own, count):
     """Computed from the laws, not sampled: then Markov's inequality bounds false alarms."""
@@ -86,7 +86,7 @@ def test_no_constant_raises_the_evidence_of_too_little(law, shift):
     """Parents chosen by their noisy counts: their own noise counts as a constant, whatever it be."""
     at, mass = in_all(law, 2)
     counts = np.array([2])
-    twice = Twice("", np.zeros(1), law, counts, Law(False, 50.0), chosen_of=0)
+    twice = Twice("", np.zeros(1), law, counts, CountNoise(False, 50.0), chosen_of=0)
     for c in LITTLE:
         variance = np.array([2 * law.variance])
         start = _little(twice, np.zeros(1), variance, counts, np.zeros(1, int), c)
@@ -96,7 +96,7 @@ def test_no_constant_raises_the_evidence_of_too_little(law, shift):
 
 def test_evidence_of_too_much_allows_for_the_choice_of_parents():
     """Of the largest of many noisy zeros, each with a child: more would be too much, were they not chosen."""
-    rng, law = np.random.default_rng(1), Law(False, 5.0)
+    rng, law = np.random.default_rng(1), CountNoise(False, 5.0)
     p = -math.expm1(-1 / law.scale)
 
     def draw(n):
@@ -121,7 +121,7 @@ def test_a_tree_of_noisy_counts(factor, gaussian):
         if gaussian
         else noise.geometric(true, "q", 1, 1 / (4 * factor)).counts
     )
-    law = Law(gaussian, 4.0)
+    law = CountNoise(gaussian, 4.0)
     (line,) = check_noise(of_tree(tree, drawn, [law] * 3, "counts"))
     assert line.verdict == (HOLDS if factor == 1 else FAILS)
     if factor != 1:

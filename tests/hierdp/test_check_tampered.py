@@ -449,7 +449,7 @@ def without(steps, lines):
 
 
 def too_large(steps, lines):
-    """The last step left out, as one too large to be kept."""
+    """Leave the last step out, as if it were too large to save."""
     return steps[:-1], [*lines[:-1], {**lines[-1], "variables": 10**9}]
 
 

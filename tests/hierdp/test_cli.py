@@ -344,7 +344,7 @@ def test_demo(tmp_path):
     assert (out / "demo.png").read_bytes().startswith(b"\x89PNG")
 
 
-STAYS = "True counts stay on this machine, where noise is drawn, too."
+STAYS = "True counts stay on this machine, which also draws the noise."
 
 
 @pytest.mark.parametrize(

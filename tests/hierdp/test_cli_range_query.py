@@ -70,7 +70,7 @@ def test_a_standard_error_that_is_not_known_is_not_stated(people, tmp_path, repa
     assert "standard_error" not in pd.read_parquet(out / "released.parquet")
     assert json.loads((out / "manifest.json").read_text())["standard_errors"].startswith("not known")
     assert run("check", out).exit_code == 0
-    assert "with a standard error" not in (out / "report.html").read_text()
+    assert "with one standard error" not in (out / "report.html").read_text()
 
 
 def test_boxes_and_names(people, tmp_path):

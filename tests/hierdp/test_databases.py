@@ -342,7 +342,7 @@ def test_a_url_in_the_wrong_place(tmp_path):
         "--max-size", "3", "--epsilon", "1", "--out", str(tmp_path / "o")]  # fmt: skip
     done = CliRunner().invoke(main, ["release", "group-size", url, *common])
     assert done.exit_code == 2
-    assert "goes to --database" in done.output
+    assert "URL with --database" in done.output
     assert "secret" not in done.output
     with pytest.raises(InputError, match=r"Database\(url, table=…\)") as caught:
         read(url)
@@ -352,7 +352,7 @@ def test_a_url_in_the_wrong_place(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "say which rows: TABLE, a file's or a table's name, or --query SQL"),
+        ([], "no table: give TABLE, the name of a file or table, or --query SQL"),
         (["people", "--query", "SELECT 1"], "say which rows"),
         (["people"], "no file 'people'; a table of a database is"),
         (["people", "--database", "none.duckdb"], "the database 'none.duckdb' does not exist"),

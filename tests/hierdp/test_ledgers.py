@@ -88,7 +88,7 @@ def test_no_release_exceeds_its_budget(case):
 def test_no_release_exceeds_its_delta():
     for case in CASES:
         if case.method == "SH":
-            with pytest.raises(InputError, match="more than that of"):
+            with pytest.raises(InputError, match="more than the budget's"):
                 case.release(1, Dear(1.0, 1.001))
 
 

@@ -258,5 +258,5 @@ def test_a_loss_of_a_row_cannot_pass_for_that_of_a_person():
             {**told, "delta": 1e-6, "person": {"column": "i", "rows": 2, "spends_are_for": "one row"}}
         )
     for rows, what in ((0, "one row"), (True, "one row"), (2, "one trip")):
-        with pytest.raises(InputError, match="no guarantee for persons"):
+        with pytest.raises(InputError, match="a guarantee for persons cannot rest on"):
             PersonRows("id", rows, what)

@@ -316,7 +316,7 @@ def test_through_release():
 
 @pytest.mark.parametrize("method", METHODS)
 def test_so_large_a_budget_that_there_is_no_noise(method):
-    """Variances under what floats hold (once a traceback)."""
+    """Variances below the range of floats (once a traceback)."""
     for shape in shapes_for(method):
         counts = np.arange(math.prod(shape)).reshape(shape)
         made = range_query(data_for(method, counts), 1e6, SimulatedNoise(1), method)

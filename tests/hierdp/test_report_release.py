@@ -41,7 +41,7 @@ KINDS = {
     ),
     "range-query": (
         {"axes": [Numbers("age", 0, 100)]},
-        "Counts by bin, with a standard error to each side",
+        "Counts by bin, with one standard error on each side",
         ("range query: axes", "age from 0 to 100 in 100 bins"),
     ),
     "clustering": (

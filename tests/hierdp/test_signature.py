@@ -1,4 +1,4 @@
-"""Signed releases: who made it, by a key that fits, and what is said where it does not."""
+"""Signed releases: verification with the right key, and the message for a wrong one."""
 
 import shutil
 import subprocess

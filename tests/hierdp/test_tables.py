@@ -421,9 +421,9 @@ BAD_CALLS = [
     ("group_sizes", {"levels": ["s", "s"]}, "a level is repeated"),
     ("group_sizes", {"levels": []}, "no column of regions"),
     ("group_sizes", {"group": []}, "no column of groups"),
-    ("group_sizes", {"levels": None}, "give the regions by either"),
-    ("group_sizes", {"regions": AB, "region": "c"}, "give the regions by either"),
-    ("group_sizes", {"levels": None, "regions": AB}, "give the regions by either"),
+    ("group_sizes", {"levels": None}, "give the regions by levels="),
+    ("group_sizes", {"regions": AB, "region": "c"}, "give the regions by levels="),
+    ("group_sizes", {"levels": None, "regions": AB}, "give the regions by levels="),
     ("group_sizes", {"levels": None, "regions": AB, "region": "d"}, "no column 'd'"),
     ("group_sizes", {"unknown": ""}, "non-empty"),
     *[

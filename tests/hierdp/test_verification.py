@@ -223,7 +223,7 @@ def test_windows_have_no_relaxation_with_a_fast_path():
 def test_large_models_are_left_to_their_certificates():
     for most, backends, number, note in (
         (4, ["highs"], 2, ""),
-        (3, ["highs"], 1, "1 models beyond 3 cells by certificate alone"),
+        (3, ["highs"], 1, "1 models beyond 3 cells by certificate only"),
         (3, [], 1, ""),
     ):
         found = verify(MODEL, backends=backends, exact_up_to=most)

@@ -16,7 +16,7 @@ from hierdp.mechanisms.clustering.published import SUMS, sums_of
 from hierdp.mechanisms.words import PERSON
 from hierdp.privacy.budget import split
 from hierdp.privacy.expected import CHOICE, Expected, ExpectedSpend
-from hierdp.privacy.twice import Law, Twice
+from hierdp.privacy.twice import CountNoise, Twice
 from hierdp.record.compare import EXACT, compare, compare_settings
 from hierdp.record.properties import Regions
 from hierdp.record.replay import Differs, Replay
@@ -100,7 +100,7 @@ def replay(saved: Replay, table: DataFrame, manifest: Mapping[str, Any], _: Regi
     if manifest["mechanism"] in (*RULES, "GS") and known.all():
         counted = np.bincount(clusters, weights=table["noisy"].to_numpy(float))
         off = (counted - sums).astype(np.float64)
-        law_of_bins, law_of_sums = map(Law.of, manifest["budget"]["spends"])
+        law_of_bins, law_of_sums = map(CountNoise.of, manifest["budget"]["spends"])
         ones = np.ones(sizes.size, dtype=np.int64)
         saved.twice.append(Twice("sums of clusters", off, law_of_sums, ones, law_of_bins, chosen_of=0))
     if not np.array_equal(last[clusters], counts):

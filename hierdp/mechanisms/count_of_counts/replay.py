@@ -24,7 +24,7 @@ from hierdp.mechanisms.count_of_counts.plan import Plan, budgets_of, plan_of
 from hierdp.mechanisms.count_of_counts.private import LARGEST, NUMBERS, groups_of, number_query
 from hierdp.mechanisms.words import BOTTOM_UP
 from hierdp.privacy.expected import Expected, ExpectedSpend
-from hierdp.privacy.twice import Law, Twice, of_tree
+from hierdp.privacy.twice import CountNoise, Twice, of_tree
 from hierdp.record.compare import compare, compare_settings
 from hierdp.record.properties import Regions
 from hierdp.record.replay import Differs, Replay
@@ -99,7 +99,7 @@ def _measured_twice(
         form = plan.methods[level].form
         if form == "Hg" or plan.methods[level + 1].form != form:
             continue
-        laws = Law.of(spends[level]), Law.of(spends[level + 1])
+        laws = CountNoise.of(spends[level]), CountNoise.of(spends[level + 1])
         above = [r for r in noisy if tree.level[r] == level]
         start, child = tree.children
         below = [[c for c in child[start[r] : start[r + 1]].tolist() if c in noisy] for r in above]
@@ -112,7 +112,7 @@ def _measured_twice(
 def _groups(saved: Replay, places: Hierarchy, released: Ints, spends: list[Mapping[str, Any]]) -> Ints:
     """The numbers of groups that follow from the noisy ones, which must be those of the table."""
     noisy = saved.peek_noisy(NUMBERS, (places.tree.size, 1))[:, 0]
-    saved.twice += of_tree(places.tree, noisy, [Law.of(spend) for spend in spends], NUMBERS)
+    saved.twice += of_tree(places.tree, noisy, [CountNoise.of(spend) for spend in spends], NUMBERS)
     groups = groups_of(places.tree, noisy, int(released[0]), saved.solve)
     if groups is None:
         raise Differs("another total of groups is as near to the noisy numbers as the table's, or nearer")

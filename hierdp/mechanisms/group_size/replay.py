@@ -21,7 +21,7 @@ from hierdp.mechanisms.solver_options import SolverOptions
 from hierdp.mechanisms.words import ENTITY
 from hierdp.privacy.budget import split
 from hierdp.privacy.expected import Expected, ExpectedSpend
-from hierdp.privacy.twice import Law, of_tree
+from hierdp.privacy.twice import CountNoise, of_tree
 from hierdp.record.compare import compare, compare_settings
 from hierdp.record.properties import Regions
 from hierdp.record.replay import Differs, Replay
@@ -59,7 +59,7 @@ def replay(saved: Replay, table: DataFrame, manifest: Mapping[str, Any], regions
     saved.end()
     compare(table, table_of(places, counts))
     compare_settings(settings, settings_of(places, counts, groups, method, window))
-    laws = [Law.of(spend) for spend in manifest["budget"]["spends"]]
+    laws = [CountNoise.of(spend) for spend in manifest["budget"]["spends"]]
     saved.twice += of_tree(places.tree, noisy, laws, "sizes")
     return "it is the last step's answer"
 

@@ -21,7 +21,7 @@ from hierdp.mechanisms.range_query.wavelet import Wavelet, coefficients, counts_
 from hierdp.mechanisms.words import PERSON
 from hierdp.privacy.expected import Expected, ExpectedSpend
 from hierdp.privacy.noise import double_geometric_variance
-from hierdp.privacy.twice import Law, of_tree
+from hierdp.privacy.twice import CountNoise, of_tree
 from hierdp.record.compare import EXACT, compare, compare_settings
 from hierdp.record.properties import Regions
 from hierdp.record.replay import Differs, Replay
@@ -61,7 +61,7 @@ def replay(saved: Replay, table: DataFrame, manifest: Mapping[str, Any], _: Regi
         found = post_process(boxes, noisy, scales, repair, saved.solve)
         source = found.source
         again = tree_table(answers.axes, source, noisy)
-        laws = [None, *map(Law.of, manifest["budget"]["spends"])]
+        laws = [None, *map(CountNoise.of, manifest["budget"]["spends"])]
         saved.twice += of_tree(boxes.tree, noisy, laws, "counts")
     saved.end()
     if "region" in table:

@@ -27,7 +27,7 @@ from hierdp.privacy.budget import Ledger, Spend, split
 from hierdp.privacy.expected import GAUSSIAN, GEOMETRIC, Expected, ExpectedSpend
 from hierdp.privacy.noise import deviation_of, threshold
 from hierdp.privacy.threshold import Changes, miss_of
-from hierdp.privacy.twice import Law, Twice
+from hierdp.privacy.twice import CountNoise, Twice
 from hierdp.record.compare import compare, compare_settings
 from hierdp.record.files import REGIONS
 from hierdp.record.properties import Regions
@@ -123,7 +123,7 @@ def replay(saved: Replay, table: DataFrame, manifest: Mapping[str, Any], regions
             changes = unit.changes_over(finest_places(data, levels[-1].depths))
             _check_threshold(levels[-1], changes, manifest["budget"])
     else:
-        laws = [Law.of(spend) for spend in manifest["budget"]["spends"]]
+        laws = [CountNoise.of(spend) for spend in manifest["budget"]["spends"]]
         measured = _Saved(saved, data, top, None if unit.bounded else laws[0], laws[-len(order) :])
         solving = _Answers(saved, method, by_solver="backend" in settings)
         levels, _ = post_process(data, order, top, measured, method, solving)
@@ -164,7 +164,9 @@ def unit_of(settings: Mapping[str, Any]) -> Unit:
 class _Saved:
     """The noisy counts that the saved steps start from, level by level; notes what was measured twice."""
 
-    def __init__(self, saved: Replay, data: Flows, top: int, law: Law | None, laws: Sequence[Law]) -> None:
+    def __init__(
+        self, saved: Replay, data: Flows, top: int, law: CountNoise | None, laws: Sequence[CountNoise]
+    ) -> None:
         """`law` is that of the total's noise, None where it is public; `laws` are those of the levels."""
         self._saved, self._data, self._laws = saved, data, iter(laws)
         self._noisy, self._law = np.array([top], dtype=np.int64), law

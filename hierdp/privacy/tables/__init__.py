@@ -11,4 +11,5 @@ theorems, and the test of each, are in docs/noise.md (Knuth & Yao 1976).
 """
 
 VERSION = 1
-"""Of the sampler, for the record: it changes with the laws, the tables or how words become noise."""
+"""The sampler's version, for the record. It changes with the laws, the tables, or the map from words to
+noise."""

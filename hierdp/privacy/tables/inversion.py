@@ -1,4 +1,4 @@
-"""From random words to a value of a law: by a table, and where one word does not decide, by more words.
+"""Invert a distribution function: a random word and a table give a value; ties take more words.
 
 Let the whole number n be the first b bits of a uniform U in [0, 1), and E an edge: E ≤ 2ᵇF(k) ≤ E + 1. If
 n < E, then U < F(k). If n > E, then U ≥ F(k). If n = E, the next bits decide.
@@ -20,11 +20,11 @@ WORD = 64
 """Bits of a random word."""
 
 GUIDE = 20
-"""The most leading bits of a word that find where its search begins."""
+"""The largest number of leading bits that look up where a word's search begins."""
 
 
 def decide(law: Law, word: int, source: Source, near: int = 0, bits: int = WORD) -> int:
-    """The value that a word decides, or that word and as many after it as are needed.
+    """The value that a word decides, together with as many further words as are needed.
 
     Parameters
     ----------
@@ -32,9 +32,9 @@ def decide(law: Law, word: int, source: Source, near: int = 0, bits: int = WORD)
     word : int
         The first word.
     source : Source
-        Of the others.
+        Source of the further words.
     near : int
-        Where the search for the value begins.
+        The value at which the search begins.
     bits : int
         Of a word.
     """
@@ -52,7 +52,7 @@ def decide(law: Law, word: int, source: Source, near: int = 0, bits: int = WORD)
 def _value(law: Law, number: int, bits: int, near: int) -> int | None:
     """The k with F(k − 1) ≤ U < F(k) for all U that begin with these bits; None if there are several.
 
-    The first and the last number are left undecided: no edge is below the one or above the other.
+    The smallest and the largest number are left undecided, since no edge lies beyond them.
     """
     if not 0 < number < (1 << bits) - 1:
         return None
@@ -83,11 +83,11 @@ class Table:
     first : int
         The value of the first edge.
     edges : uint64 array, shape (values,)
-        Of the values `first`, `first` + 1, …; the first is 0 and the last 2ᵇⁱᵗˢ − 1.
+        Edges of the values `first`, `first` + 1, …; the first is 0 and the last 2ᵇⁱᵗˢ − 1.
     guide : int32 array
-        For each beginning of a word, the first edge that is not under it.
+        For each prefix of a word, the first edge that is not below it.
     shift : int
-        How many bits of a word come after its beginning.
+        Number of bits of a word after its prefix.
     """
 
     law: Law
@@ -111,9 +111,10 @@ class Table:
         return cls(law, bits, first, read_only(array), read_only(guide), shift)
 
     def draw(self, size: int, source: Source) -> tuple[Ints, dict[int, int]]:
-        """`size` values. Those that took more than one word are given by position; the array has 0 there.
+        """Draw `size` values.
 
-        They may be beyond 64 bits.
+        Those that took more than one word are given by position, since they may exceed 64 bits; the array has
+        0 there.
         """
         words, values = np.zeros(size, dtype=np.uint64), np.empty(size, dtype=np.int64)
         try:
@@ -131,7 +132,7 @@ class Table:
 
 @kernel(nogil=True)
 def _look_up(words: Any, edges: Any, guide: Any, shift: Any, first: int, values: Any) -> int:
-    """The value of each word by its table, and how many words are on an edge."""
+    """Look up the value of each word, and count the words that are on an edge."""
     unsure = 0
     for i in range(words.size):
         word = words[i]

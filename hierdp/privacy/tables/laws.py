@@ -1,7 +1,7 @@
 """Distribution functions on the whole numbers, enclosed between neighbouring multiples of 2⁻ᵇ.
 
-All of them are computed in Arb's ball arithmetic (python-flint), whose balls hold the true value whatever the
-precision. Where a ball is too wide to tell the enclosure, it is computed again with more digits. The scale of
+All of them are computed in Arb's ball arithmetic (python-flint), whose balls contain the true value at any
+precision. If a ball is too wide to decide the enclosure, it is computed again with more digits. The scale of
 a law is a fraction: the exact value of the float that the privacy map is asked about.
 """
 
@@ -19,7 +19,7 @@ from typing import Any, Protocol
 from hierdp.errors import InputError
 
 GUARDS = 64, 128, 256, 512, 1024, 2048, 4096
-"""Digits beyond those wanted, one number after the other until they are enough."""
+"""Numbers of extra digits, tried in turn until the result is certain."""
 
 
 class Law(Protocol):
@@ -29,9 +29,9 @@ class Law(Protocol):
         """A whole number E with E ≤ 2ᵇⁱᵗˢ F(k) ≤ E + 1."""
 
     def edges(self, bits: int) -> tuple[int, list[int]]:
-        """A first value, and the edges from it on that a table needs.
+        """The value of a table's first edge, and all its edges.
 
-        From the last k < 0 whose edge is 0, to the first k ≥ 0 whose edge is 2ᵇⁱᵗˢ − 1.
+        They run from the last k < 0 whose edge is 0 to the first k ≥ 0 whose edge is 2ᵇⁱᵗˢ − 1.
         """
 
 
@@ -109,7 +109,7 @@ class Quotient:
         return (1 << bits) * _arb(-power / self.scale).exp() / (1 + _arb(-1 / self.scale).exp())
 
     def _tails(self, power: int, bits: int) -> Iterator[Any]:
-        """The same for a power, and after each the next that is larger by N."""
+        """The tails for a power, the power + N, the power + 2N, …."""
         tail, ratio = self._tail(power, bits), _arb(-self.of / self.scale).exp()
         while True:
             yield tail
@@ -118,7 +118,7 @@ class Quotient:
 
 @dataclass(frozen=True)
 class Digit:
-    """A number from 0 to B − 1, P(D = d) ∝ exp(−u·d/λ): one digit to base B of geometric noise.
+    """One digit of geometric noise to base B: a number from 0 to B − 1, P(D = d) ∝ exp(−u·d/λ).
 
     For 0 ≤ d < B, 1 − F(d) = (exp(−u(d + 1)/λ) − exp(−uB/λ))/(1 − exp(−uB/λ)).
 
@@ -127,7 +127,7 @@ class Digit:
     scale : Fraction
         λ.
     unit : int
-        u, what a step of this digit is worth.
+        u, the value of one step of this digit.
     base : int
         B.
     """
@@ -183,17 +183,18 @@ def _arb(value: Fraction | int) -> Any:
 
 
 def _certain(value: Callable[[], Any], bits: int) -> int:
-    """A whole number E with E ≤ x ≤ E + 1, for an x ≥ 0 that `value` encloses in balls of any precision."""
+    """A whole number E with E ≤ x ≤ E + 1, for an x ≥ 0 that `value` encloses at any precision."""
     return _floors(lambda: iter((value(),)), bits)[0]
 
 
 def _floors(values: Callable[[], Iterator[Any]], bits: int) -> list[int]:
-    """The same of several numbers, as far as the first whose E is 0.
+    """`_certain` for several numbers, up to the first whose E is 0.
 
     Raises
     ------
     ArithmeticError
-        If one is so close to a whole number that no precision of `GUARDS` decides its E (never seen).
+        If one is so close to a whole number that no precision of `GUARDS` decides its E; this was never
+        observed.
     """
     for guard in GUARDS:
         with _digits(bits + guard):
@@ -227,7 +228,7 @@ def _joined(below: list[int], above: list[int], bits: int) -> tuple[int, list[in
 
 @contextmanager
 def _digits(precision: int) -> Iterator[None]:
-    """Compute with a precision in binary digits; one thread at a time, for the setting is global."""
+    """Compute with a precision in binary digits; one thread at a time, because the setting is global."""
     from flint import ctx
 
     with _one_at_a_time, ctx.workprec(precision):
@@ -238,7 +239,7 @@ _one_at_a_time = threading.Lock()
 
 
 def _afresh() -> None:
-    """In a forked process: a lock that another thread held would stay locked."""
+    """Replace the lock in a forked process, where one held by another thread would stay locked."""
     global _one_at_a_time
     _one_at_a_time = threading.Lock()
 

@@ -1,7 +1,7 @@
 """Random words: each block is a ChaCha20 stream of its own, keyed by the operating system's generator.
 
-No generator outlives a block. So threads do not share one, a forked process cannot repeat one, and there is
-no state to seed or to save.
+No generator outlives a block. So threads share none, a forked process repeats none, and there is no state to
+seed or save.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def system_words(into: Words) -> None:
     key = bytearray(os.urandom(KEY_BYTES))
     try:
         stream = Cipher(algorithms.ChaCha20(key, bytes(NONCE_BYTES)), mode=None).encryptor()
-        into.fill(0)  # what is encrypted: zeros become the stream itself
+        into.fill(0)  # the plaintext: encrypted zeros are the stream itself
         view = memoryview(into.view(np.uint8))  # type: ignore[arg-type]
         stream.update_into(view, view)
     finally:

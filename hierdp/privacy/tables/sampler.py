@@ -1,8 +1,8 @@
-"""Noise of a law: from one table, or for double-geometric noise of a large scale from one for each digit.
+"""Samplers: one table for a law, or, for double-geometric noise of a large scale, one table for each digit.
 
 Double-geometric noise X is written as N·T + L with N = Bⁿ and 0 ≤ L < N. T = ⌊X/N⌋ has a law of its own
 (`Quotient`). Given T ≥ 0, the n digits of L to base B are independent (`Digit`). Given T < 0, those of
-N − 1 − L are, with the same laws. There is no sign to draw, and so no −0 to reject.
+N − 1 − L are, with the same laws. No sign is drawn, so there is no −0 to reject.
 """
 
 from __future__ import annotations
@@ -20,19 +20,20 @@ from hierdp.privacy.tables.random_words import Source
 from models.arithmetic.arrays import Ints
 
 BASE = 4096
-"""Of the digits: tables that the processor keeps near."""
+"""Base of the digits: their tables fit into the processor's cache."""
 
 ONE_TABLE = 128
-"""Double-geometric noise up to this scale has one table. Beyond it, digits bring the scale of T under it."""
+"""Double-geometric noise up to this scale has one table. Beyond it, digits reduce the scale of T to at most
+this."""
 
 LARGEST_GAUSSIAN = 100_000
-"""Of discrete Gaussian noise from a table: 15 MB, a second or two to make."""
+"""Largest scale of discrete Gaussian noise from a table: 15 MB, built in a second or two."""
 
 KEPT = 32
-"""Samplers that are kept in memory."""
+"""Number of samplers kept in memory."""
 
 LEAST, MOST = -(2**63), 2**63 - 1
-"""What a count can be: sums beyond are set to these, as OpenDP does."""
+"""The range of a count: sums beyond it are set to its ends, as OpenDP does."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,20 +54,23 @@ class Sampler:
     base: int = BASE
 
     def draw(self, size: int, source: Source) -> tuple[Ints, dict[int, int]]:
-        """Noise of `size` counts. What took more words is given by position, as it may be beyond 64 bits."""
+        """Draw noise for `size` counts.
+
+        Values that took more words are given by position, since they may exceed 64 bits.
+        """
         parts, sure = zip(*(table.draw(size, source) for table in (self.top, *self.digits)), strict=True)
         noise: Ints = self._together(parts)
         again = {
             i: self._together([exact.get(i, int(part[i])) for part, exact in zip(parts, sure, strict=True)])
             for i in set().union(*sure)
         }
-        if self.digits:  # else the noise is the one part
+        if self.digits:  # otherwise there is only one part
             for part in parts:
                 part.fill(0)
         return noise, again
 
     def _together(self, parts: Any) -> Any:
-        """The number, or an array of numbers, of its parts."""
+        """Combine the parts of a number, or of an array of numbers."""
         top, *digits = parts
         if not digits:
             return top
@@ -77,13 +81,13 @@ class Sampler:
 
 
 def add(sampler: Sampler, counts: Ints, source: Source) -> Ints:
-    """Counts with noise: all of it is drawn before a count is looked at.
+    """Add noise to counts.
 
-    Sums that no int64 holds become the nearest one that does.
+    All noise is drawn before any count is read. Sums outside int64 become the nearest int64.
     """
     noise, again = sampler.draw(counts.size, source)
     noisy: Ints = counts + noise
-    over = ((counts ^ noisy) & (noise ^ noisy)) < 0  # the sum has the sign of neither
+    over = ((counts ^ noisy) & (noise ^ noisy)) < 0  # overflow: the sum has neither sign
     noisy[over] = np.where(noise[over] < 0, LEAST, MOST)
     for i, exact in again.items():
         noisy[i] = min(max(int(counts[i]) + exact, LEAST), MOST)

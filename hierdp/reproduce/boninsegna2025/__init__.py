@@ -54,14 +54,14 @@ def study(settings: Settings, data: Path | None, seed: int = 0) -> Study:
 
 
 def drawn(name: str, seed: int) -> Flows:
-    """A data set of this kind, drawn from a seed, with the paper's numbers of levels and Pareto(1) flows."""
+    """Draw a data set of one kind from a seed, with the paper's numbers of levels and Pareto(1) flows."""
     partition, filled = name.split()
     areas = binary_areas() if partition == "binary" else random_areas(seed)
     return trips(areas, SHARES[filled], seed)
 
 
 def planned(name: str, data: Flows, settings: Settings, seed: int) -> list[Part]:
-    """Tables for planners from one release by InfTDA at the middle ε."""
+    """Tables for planners, from one release by InfTDA at the middle ε."""
     epsilon = settings.epsilons[len(settings.epsilons) // 2]
     noise = noise_for(seed, name, epsilon, 0)
     made = top_down(data, epsilon, settings.delta, noise, "InfTDA", conversion=PAPERS)

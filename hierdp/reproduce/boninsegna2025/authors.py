@@ -14,10 +14,10 @@ EPSILONS = (0.1, 1.0, 10.0)
 
 
 def half(epsilon: float, delta: float) -> float:
-    """The ε that corresponds to half of ρ: the top-down programs divide ρ by twice the number of levels.
+    """The ε for half of ρ, because the authors' top-down programs divide ρ by twice the number of levels.
 
-    ``mechanism/TDA.py`` splits it into ``T=final_level * 2`` parts, but `final_level` counts the levels of
-    both axes already, so half of the parts are never used.
+    ``mechanism/TDA.py`` splits it into ``T=final_level * 2`` parts, but `final_level` already counts the
+    levels of both axes, so half of the parts are never spent.
     """
     return papers_epsilon_of(papers_rho_of(epsilon, delta) / 2, delta)
 

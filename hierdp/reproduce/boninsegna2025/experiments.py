@@ -1,4 +1,4 @@
-"""The runs: rows of measurements that are not averaged."""
+"""The runs, as rows of measurements that are not averaged."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def _fewest_positive(
 
 @dataclass(frozen=True, eq=False)
 class Sparsest:
-    """Answers of a level with the fewest positive counts, and in how many of its problems they have fewer."""
+    """The answers of a level with the fewest positive counts, and how many of its problems they improve."""
 
     x: Ints
     differing: int
@@ -167,7 +167,7 @@ class Sparsest:
 def sparsest(step: Step) -> Sparsest:
     """The answers of a level's Chebyshev problems with the fewest positive counts, each proved.
 
-    Where IntOpt's answer has no more of them than it must, it is kept.
+    IntOpt's answer is kept if it already has the fewest.
     """
     model = step.model
     assert isinstance(model, Chebyshev)
@@ -184,9 +184,10 @@ def sparsest(step: Step) -> Sparsest:
 
 
 def _fewest(model: Chebyshev, distance: Ints) -> Ints:
-    """`SparsestChebyshev.fewest` of every problem at once: the largest until their bounds reach the total.
+    """`SparsestChebyshev.fewest` for all problems at once.
 
-    Those that must be positive, beyond the distance, are among the largest.
+    It takes the largest counts until their bounds reach the total. Counts beyond the distance, which must
+    stay positive, are among the largest.
     """
     noisy, totals, offsets = model.data
     owner = np.repeat(np.arange(totals.size), np.diff(offsets))
@@ -201,7 +202,7 @@ def _fewest(model: Chebyshev, distance: Ints) -> Ints:
 
 @cache
 def _warm_up(settings: Settings) -> None:
-    """Compile what is compiled on its first use and start the solvers, before anything is timed."""
+    """Compile the kernels and start the solvers before anything is timed."""
     tiny = trips(binary_areas(2), 0.5)
     for method in settings.methods:
         _run(tiny, method, 1.0, settings, SimulatedNoise(0))
@@ -214,7 +215,7 @@ def _feasible(method: str, data: Flows, settings: Settings) -> bool:
 
 
 def _run(data: Flows, method: str, epsilon: float, settings: Settings, noise: Noise) -> tuple[float, Release]:
-    """The seconds that a release takes from the data in memory to its table, proofs included."""
+    """Seconds from the data in memory to the released table, proofs included."""
     solver = SolverOptions(time_limit=settings.time_limit) if method == "TDA_inf" else None
     started = time.perf_counter()
     made = as_published(data, epsilon, settings.delta, noise, method, solver=solver)
@@ -222,7 +223,7 @@ def _run(data: Flows, method: str, epsilon: float, settings: Settings, noise: No
 
 
 def _errors(truth: DataFrame, made: Release) -> list[dict[str, Any]]:
-    """Errors, a row a level; false negatives also as a share of what is truly positive."""
+    """Errors, one row for each level; false negatives also as a share of the positive true counts."""
     errors = metrics.top_down_errors(truth, made.table)
     positive = truth.groupby("level").size().to_numpy()
     errors["false_negative_rate"] = errors["false_negatives"] / positive
@@ -230,7 +231,7 @@ def _errors(truth: DataFrame, made: Release) -> list[dict[str, Any]]:
 
 
 def _bounds(data: Flows, made: Release, settings: Settings) -> dict[str, list[float]]:
-    """At each level: Theorem 4's bound, and those with the nodes that there can be and that were measured."""
+    """Three bounds at each level: Theorem 4's, one for all possible nodes, and one for the measured nodes."""
     levels = len(made.steps)
     scales = [spend.scale for spend in made.ledger.spends]
     possible = list(possible_nodes(data, made.settings["order"]))
@@ -245,7 +246,7 @@ def _bounds(data: Flows, made: Release, settings: Settings) -> dict[str, list[fl
 
 
 def _measured(made: Release) -> list[int]:
-    """How many nodes of each level got noise: none is left out of the level's answer."""
+    """Number of measured nodes of each level; the level's answer contains all of them."""
     return [np.asarray(step.solution.x).size for step in made.steps]
 
 
@@ -254,7 +255,7 @@ def _prefixes(scales: list[float], nodes: list[int], beta: float) -> list[float]
 
 
 def possible_nodes(data: Flows, order: list[str]) -> Iterator[int]:
-    """How many nodes each level below the root can have, the axes being refined in this order."""
+    """Number of possible nodes of each level below the root, if the axes are refined in this order."""
     depths = dict.fromkeys(data.axis_names, 0)
     for name in order:
         depths[name] += 1
@@ -265,7 +266,7 @@ def possible_nodes(data: Flows, order: list[str]) -> Iterator[int]:
 
 
 class _Listening(SimulatedNoise):
-    """Keeps the true counts that it is given: what false positives are counted against."""
+    """Noise that records the true counts, so that false positives can be counted."""
 
     def __init__(self, seed: int) -> None:
         super().__init__(seed)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 ORDER = ("InfTDA", "TDA_L2", "TDA", "TDA_inf", "VanillaGauss", "SH", EXACT)
-"""The same colour and marker of a method in every figure."""
+"""The colour and marker of each method, the same in every figure."""
 
 NAMES = {"TDA_L2": "TDA$_{L2}$", "TDA_inf": "TDA$_\\infty$", "TDA": "TDA (two-phase)"}
 
@@ -47,10 +47,10 @@ def about(sets: Mapping[str, Flows]) -> Part:
             }
         )
     texts = [
-        "The six synthetic sets are the paper's own, drawn again from its seed: they agree with its Table "
-        "1 to the last trip. The flows are not Pareto(1), as the paper says, but x − 1 for Pareto(3) x, "
+        "The six synthetic sets are the paper's own, drawn again from its seed; they agree exactly with its "
+        "Table 1. The flows are not Pareto(1), as the paper says, but x − 1 for Pareto(3) x, "
         "stretched to a largest flow of 1,000; sets called “drawn” have Pareto(1) flows. Table 1 prints "
-        "95,612 pairs for random dense: half of 435² pairs is 94,612, and these have the printed number "
+        "95,612 pairs for random dense, but half of 435² pairs is 94,612, and these have the printed number "
         "of trips. All trees refine the destination first.",
     ]
     commuting = [
@@ -67,8 +67,8 @@ def figure_3(runs: DataFrame, settings: Settings, name: str = "commuting") -> Pa
     drawn = _grid(here, [(name, metric) for metric in METRICS], settings)
     frames = {f"figure3_{metric}": by_level(here, metric) for metric in METRICS}
     texts = [
-        f"By level of the tree, means of {settings.runs} runs with bars from the least to the largest; "
-        f"dotted, what InfTDA's error stays under with probability {1 - settings.beta:g}. In the tables a "
+        f"By level of the tree, means of {settings.runs} runs with bars from the least to the largest. The "
+        f"dotted line bounds InfTDA's error with probability {1 - settings.beta:g}. In the tables, each "
         "column is a level."
     ]
     return Part("figure3", "Figure 3: real data", texts, frames, drawn)
@@ -80,8 +80,8 @@ def figure_4(runs: DataFrame, settings: Settings) -> Part:
     drawn = _grid(runs, [(name, "max_error") for name in names], settings)
     frames = {f"figure4_{_file(n)}": by_level(runs[runs.data == n], "max_error") for n in names}
     texts = [
-        f"By level of the tree, means of {settings.runs} runs with bars from the least to the largest. A "
-        "column of the tables is a level; the data sets are those of the figure, in order."
+        f"By level of the tree, means of {settings.runs} runs with bars from the least to the largest. Each "
+        "column of the tables is a level; the data sets are in the order of the figure."
     ]
     return Part("figure4", "Figure 4: largest error on synthetic data", texts, frames, drawn)
 
@@ -97,9 +97,8 @@ def figure_5(runs: DataFrame, settings: Settings) -> Part:
         for metric in metrics
     }
     texts = [
-        "The share of the released cells that are truly empty, and (which the paper does not draw) the "
-        "share of the truly positive ones that the release has not. A method buys the first with the "
-        "second."
+        "The share of released cells that are truly empty, and the share of truly positive cells that the "
+        "release misses (not in the paper). Methods trade one for the other."
     ]
     return Part("figure5", "Figure 5: false discoveries on sparse data", texts, frames, drawn)
 
@@ -138,7 +137,7 @@ def figure_6(runs: DataFrame, exact: DataFrame, settings: Settings) -> Part:
     _legend(drawn, panels, set(first.method))
     texts = [
         "Seconds of a release from the data in memory to its table of all levels: simulated noise, "
-        "post-processing and its proofs; the time of exact noise, where measured, in a line of its own. The "
+        "post-processing and its proofs; the time with exact noise, if measured, is on its own line. The "
         "published seconds are those of the authors' Python on 8 cores at 3.9 GHz, with exact noise."
     ]
     absent = _absent(runs, settings)
@@ -170,12 +169,12 @@ def against_published(runs: DataFrame, same: DataFrame) -> Part:
             row[metric] = mine[metric].mean()
         rows.append(row)
     texts = [
-        "Means at the finest level. The authors' top-down programs divide ρ by twice the number of levels "
-        "and so leave half of it unspent: their noise is √2 times what it could be. Their stability "
-        "histogram took the L2 sensitivity √2 for the L1 sensitivity 2 (corrected in their repository "
-        "after these results): its noise is that of √2·ε. “Same noise” is ours with those budgets; the "
-        "last column of each three has the budget that the table says.",
-        "TDA_∞ takes whatever optimum a solver returns: theirs GLPK, ours HiGHS.",
+        "Means at the finest level. The authors' top-down programs divide ρ by twice the number of levels, "
+        "which leaves half of it unspent: their noise is √2 times as large as necessary. Their stability "
+        "histogram used the L2 sensitivity √2 in place of the L1 sensitivity 2 (corrected in their "
+        "repository after these results): its noise is that of √2·ε. “Same noise” is our run with those "
+        "budgets; the last of each three columns has the stated budget.",
+        "TDA_∞ takes any optimum that its solver returns; theirs is GLPK, ours HiGHS.",
     ]
     return Part("published", "Beside the authors' results", texts, {"published": pd.DataFrame(rows)})
 
@@ -202,13 +201,13 @@ def utility(runs: DataFrame, settings: Settings) -> Part:
         rows.append(row)
     total, failed = len(here), int((here.max_error > here.bound_measured).sum())
     texts = [
-        f"Each level of each run of {' and '.join(CHEBYSHEV)} against three bounds that may fail with "
-        f"probability β = {settings.beta:g}: Theorem 4 with the largest number of children as b; a union "
-        "over the nodes that there can be at each level; a union over those that this release measured. "
-        f"Of {total:,} levels of runs, {failed} are beyond the last and tightest: "
+        f"Each level of each run of {' and '.join(CHEBYSHEV)} against three bounds, each of which may fail "
+        f"with probability β = {settings.beta:g}: Theorem 4 with the largest number of children as b; a "
+        f"union bound over the possible nodes of each level; and a union bound over the nodes that this "
+        f"release measured. Of {total:,} levels of runs, {failed} exceed the last and tightest bound: "
         f"{failed / max(1, total):.2%}.",
-        "Largest ratio: of error to bound, over levels and runs; finest: the bound at the finest level, "
-        "mean.",
+        "Largest ratio: the largest error over its bound, of all levels and runs. Finest: the mean bound at "
+        "the finest level.",
     ]
     return Part("utility", "The utility theorem", texts, {"utility": pd.DataFrame(rows)})
 
@@ -230,10 +229,11 @@ def fewest(found: DataFrame) -> Part:
             row |= {f"{kind}_{method}": int(sums[f"{kind}_{method}"]) for method in ("IntOpt", "fewest")}
         rows.append(row)
     texts = [
-        "At every level, from the parents and noisy counts of the same InfTDA run: IntOpt's answer, and the "
-        "answer of least Chebyshev distance with the fewest positive counts (of these, the least L1 change), "
-        "proved. First all levels, ε and runs together; then means over runs by level, those left out where "
-        "IntOpt has no false positive. Cells are those measured; L1 is the distance from the truth.",
+        "At every level, from the parents and noisy counts of the same InfTDA run: IntOpt's answer, and a "
+        "proved answer of least Chebyshev distance with the fewest positive counts (among those, the least "
+        "L1 change). The first table combines all levels, ε and runs; the second has means over runs by "
+        "level, without those where IntOpt has no false positive. Cells are those measured; L1 is the "
+        "distance from the truth.",
     ]
     frames = {"fewest": pd.DataFrame(rows), "fewest_by_level": table[false]}
     return Part("fewest", "Fewest false positives: IntOpt against the optimum", texts, frames)

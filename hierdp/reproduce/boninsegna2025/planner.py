@@ -20,18 +20,18 @@ INVENTED = "#D55E00"
 
 
 def planner(data: Flows, true: DataFrame, released: DataFrame, largest: int, said: str) -> list[Part]:
-    """The three, for trips between two axes of regions.
+    """The three tables for trips between two axes of regions.
 
     Parameters
     ----------
     data : Flows
         Its axes: origin and destination, over the same hierarchy.
     true, released : DataFrame
-        Tables of all levels, as of a top-down release.
+        Tables of all levels, in the form of a top-down release.
     largest : int
         Rows of each table.
     said : str
-        What the release is: its data and budget.
+        A sentence on the release's data and budget.
     """
     finest = _between(true, released, data, -1)
     coarse = _between(true, released, data, 1)
@@ -59,8 +59,8 @@ def _largest(flows: DataFrame, data: Flows, most: int, said: str) -> Part:
         "largest_between": _shown(metrics.largest_cells(flows[~within], most), data),
     }
     texts = [
-        f"{said} The largest flows that stay in their region, and the largest between two regions, by their "
-        "true size; their rank among the released ones beside it."
+        f"{said} The largest true flows within a region, and the largest between two regions, with their "
+        "ranks among the released flows."
     ]
     return Part("largest", "The largest flows", texts, frames)
 
@@ -82,10 +82,10 @@ def _region(flows: DataFrame, data: Flows, most: int, said: str) -> Part:
     )  # fmt: skip
     by_size = by_size.reset_index().astype({"true_flow": str})
     texts = [
-        f"{said} All trips to {_name(busiest, data)}, the destination of most trips from elsewhere: "
+        f"{said} All trips to {_name(busiest, data)}, the destination of the most trips from other regions: "
         f"{here['true'].sum():,} in truth, {here['released'].sum():,} released; from "
-        f"{(here['true'] > 0).sum():,} origins in truth, {(here['released'] > 0).sum():,} released. By the "
-        "true size of a flow, and the largest origins:"
+        f"{(here['true'] > 0).sum():,} origins in truth, {(here['released'] > 0).sum():,} released. The "
+        "tables group flows by their true size, and list the largest origins."
     ]
     frames = {"region_by_size": by_size, "region_largest": _shown(metrics.largest_cells(here, most), data)}
     return Part("region", "The flows of one region", texts, frames)
@@ -118,8 +118,8 @@ def _matrix(flows: DataFrame, data: Flows, said: str) -> Part:
         axes.set_xlabel("to")
     texts = [
         f"{said} {true.size:,} flows between {len(names)} regions; {int((true > 0).sum()):,} have trips. "
-        f"{int(missing.sum())} of these are missing in the release, {int(invented.sum())} others are "
-        f"invented, {int(exact.sum())} are exactly right; the median relative error of a true flow is "
+        f"{int(missing.sum())} of these are missing in the release, {int(invented.sum())} are released "
+        f"although truly empty, {int(exact.sum())} are exact. The median relative error of a true flow is "
         f"{float(np.median(relative[true > 0])):.2%}, of a flow of 1,000 trips or more "
         f"{_median(relative[true >= 1000])}."
     ]
@@ -142,6 +142,6 @@ def _shown(flows: DataFrame, data: Flows) -> DataFrame:
 
 
 def _name(region: str, data: Flows) -> str:
-    """A finest region with its state, where it is one of the United States."""
+    """The name of a finest region, with its state if it is in the United States."""
     state = STATES.get(region[:2])
     return f"{region} ({state})" if state and data.axes[0].levels[0] == "nation" else region

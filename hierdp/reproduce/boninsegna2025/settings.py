@@ -1,4 +1,4 @@
-"""How much of the paper to run."""
+"""The size of the study."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hierdp.data.trips import SETS
 
 CHEBYSHEV = ("InfTDA", "TDA_inf")
-"""The methods whose answers have least Chebyshev distance, to which the utility theorem applies."""
+"""The methods that minimize the Chebyshev distance, to which the utility theorem applies."""
 
 
 @dataclass(frozen=True)
@@ -22,11 +22,11 @@ class Settings:
     delta, beta : float
         β is the probability with which the utility theorem's bound may fail.
     sets : tuple of str
-        Of `hierdp.data.trips.SETS`, as published.
+        The published data sets, from `hierdp.data.trips.SETS`.
     drawn : tuple of str
         Data sets drawn from this study's seed: Pareto(1) flows between newly drawn areas.
     methods : tuple of str
-        Of `hierdp.mechanisms.top_down.METHODS`.
+        From `hierdp.mechanisms.top_down.METHODS`.
     most_pairs : int
         VanillaGauss draws noise for every possible pair; it runs if there are at most this many.
     most_positive : int

@@ -1,4 +1,4 @@
-"""The runs: rows of measurements that are not averaged."""
+"""The runs, as rows of measurements that are not averaged."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _accuracy(
 
 
 def scalability(data: GroupSizes, settings: Settings, seed: int) -> DataFrame:
-    """Seconds of all seven methods by N (Figure 8); a method that reaches the time limit skips larger N."""
+    """Seconds of all seven methods by N (Figure 8). A method that reaches the time limit skips larger N."""
     import pandas as pd
 
     rows: list[dict[str, Any]] = []
@@ -136,7 +136,7 @@ def windows(data: GroupSizes, settings: Settings, seed: int) -> DataFrame:
     """How often the paper's truncated domains change the optimum of M_H^dp, and by how much."""
     import pandas as pd
 
-    epsilons = (*settings.epsilons, 5.0, 10.0)  # the less noise, the tighter the paper's windows
+    epsilons = (*settings.epsilons, 5.0, 10.0)  # less noise means tighter windows in the paper
     cases = [(epsilon, run) for epsilon in epsilons for run in range(settings.window_runs)]
     found = runs(_in_windows, cases, "truncated domains", (data, seed))
     return pd.DataFrame([row for rows in found for row in rows])
@@ -160,7 +160,7 @@ def _in_windows(data: GroupSizes, seed: int, epsilon: float, run: int) -> list[d
 
 
 def cells(data: GroupSizes, settings: Settings, seed: int) -> DataFrame:
-    """M_dp^OP's cost tables, one constraint program per cell, against the merged slopes."""
+    """Compare M_dp^OP's cost tables, one constraint program per cell, with the merged slopes."""
     import pandas as pd
 
     rows = []
@@ -190,7 +190,7 @@ def cells(data: GroupSizes, settings: Settings, seed: int) -> DataFrame:
 
 @cache
 def _warm_up() -> None:
-    """Compile what is compiled on its first use and start the solvers, before anything is timed."""
+    """Compile the kernels and start the solvers before anything is timed."""
     places = Hierarchy.flat("leaf", ["a", "b"])
     for method in METHODS.values():
         solver = SolverOptions(window=4 if "window" in method.takes else None)
@@ -215,7 +215,7 @@ def _first(data: GroupSizes, sizes: int) -> GroupSizes:
 
 
 def _few_leaves(data: GroupSizes, leaves: int) -> GroupSizes:
-    """The first so many leaves, under their own parents."""
+    """The first leaves, under their own parents."""
     columns = {name: values[:leaves] for name, values in data.hierarchy.columns().items()}
     places = Hierarchy.from_columns(columns, list(columns))
     counts = data.counts[data.hierarchy.tree.leaves[:leaves]]

@@ -45,16 +45,18 @@ def about(sets: dict[str, GroupSizes], homes: bool) -> Part:
             "generated": [*root[1:7].tolist(), int(root[7:].sum())],
         }
     )
-    shares = "the workers' homes of the commuting file" if homes else "a lognormal law, no file being there"
+    shares = (
+        "the workers' homes in the commuting file" if homes else "a lognormal law, because there is no file"
+    )
     texts = [
-        "Census: households by size with the published national totals of 2010, a tail past size 7 in the "
-        f"ratio of n₇ to n₆, and 50 outliers in 10 … {root.size - 1:,}; not real data. Shares of regions are "
-        f"those of {shares}; they are cut into parts until there are enough leaves. The paper's own file "
-        "(117,630,445 groups, 305,276,358 individuals) is not public.",
+        "Census: synthetic households by size, with the published national totals of 2010, a tail beyond "
+        f"size 7 that falls by the ratio of n₇ to n₆, and 50 outliers in 10 … {root.size - 1:,}. The "
+        f"regions' shares are those of {shares}; regions are divided until there are enough leaves. The "
+        "paper's own file (117,630,445 groups, 305,276,358 individuals) is not public.",
     ]  # fmt: skip
     taxi = [
         "Taxi: the data of Kuo et al. 2018 (Manhattan), the public relative of the paper's (13,282 groups, "
-        "N = 13,282, 3,973 leaves; not public): errors compare in order, not in size.",
+        "N = 13,282, 3,973 leaves; not public): methods can be compared by rank, but not by size of error.",
     ]
     texts += taxi if "taxi" in sets else []
     return Part("data", "The data", texts, {"data": pd.DataFrame(rows), "census_totals": totals})
@@ -79,7 +81,8 @@ def table_1(runs: DataFrame, name: str) -> Part:
             rows.append({**row, "published_CV": published[3]})
     texts = [
         "Mean L1 error of all regions of a level, its standard deviation over runs (±), and mean number of "
-        "(region, size) pairs whose children do not add up; beside them what the paper printed for its data."
+        "(region, size) pairs whose children do not add up; beside the values that the paper printed for "
+        "its data."
     ]
     title = f"Table 1, {name}: L1 error by level"
     return Part(f"table1-{name}", title, texts, {f"table1_{name}": pd.DataFrame(rows)})
@@ -91,8 +94,8 @@ def figure_9(runs: DataFrame) -> Part:
     table = first.groupby(["data", "method", "epsilon"]).seconds.agg(["median", "min", "max"]).reset_index()
     drawn = _by_epsilon(first, "seconds", "post-processing (seconds, proof included)")
     texts = [
-        "Seconds of post-processing, proofs included, medians over runs (bars: least and most); noise apart. "
-        "The paper used Gurobi 8 and Python on one 2.1 GHz core."
+        "Seconds of post-processing, proofs included, without noise; medians over runs (bars: least and "
+        "most). The paper used Gurobi 8 and Python on one 2.1 GHz core."
     ]
     frames = {"figure9": table.rename(columns={"median": "median_seconds"})}
     return Part("figure9", "Figure 9: runtime", texts, frames, drawn)
@@ -122,9 +125,9 @@ def figure_8(found: DataFrame, time_limit: float) -> Part:
     axes.set_ylabel("seconds (ringed: stopped)")
     axes.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
     texts = [
-        f"All seven methods on the small data with sizes to N, ε = 1, {time_limit:g} s for each. M_H and M_c "
-        "are solved exactly by HiGHS, the squares rewritten as lines between whole numbers; M_dp^OP builds "
-        "its tables by CP-SAT in the paper's window."
+        f"All seven methods on the small data with sizes to N, ε = 1, {time_limit:g} s for each. HiGHS "
+        "solves M_H and M_c exactly, with the squares rewritten as piecewise linear functions between whole "
+        "numbers; M_dp^OP builds its tables by CP-SAT in the paper's window."
     ]
     return Part("figure8", "Figure 8: runtime against N", texts, {"figure8": found}, drawn)
 
@@ -150,9 +153,9 @@ def joint(found: DataFrame) -> Part:
             }
         rows.append(row)
     texts = [
-        "M_c^dp restores monotone counts region by region and then adds them up; M_c does both at once. Here "
-        "M_c is solved to its optimum. Excess: how much larger M_c^dp's objective (C1) is; closer: on how "
-        "many instances M_c^dp is nearer to the truth all the same."
+        "M_c^dp first makes the counts of each region monotone and then adds them up; M_c does both at "
+        "once, and is solved to its optimum here. Excess: how much larger M_c^dp's objective (C1) is. "
+        "Closer: the number of instances on which M_c^dp is nevertheless closer to the truth."
     ]
     frames = {"joint": pd.DataFrame(rows), "joint_runs": found}
     return Part("joint", "M_c^dp against the joint optimum M_c", texts, frames)
@@ -173,16 +176,17 @@ def window(found: DataFrame) -> Part:
         .reset_index()
     )
     texts = [
-        "Domains {ñ − δ … ñ + δ} ∩ ℤ₊ against all of ℤ₊, λ the noise's scale. Infeasible: no consistent "
-        "counts of the right total are left in them. Excess: over the untruncated optimum, where there is an "
-        "answer."
+        "Domains {ñ − δ … ñ + δ} ∩ ℤ₊ against all of ℤ₊, λ the noise's scale. Infeasible: they contain no "
+        "consistent counts with the right total. Excess: over the untruncated optimum, if feasible."
     ]
     return Part("window", "Truncated domains", texts, {"window": table})
 
 
 def cells(found: DataFrame) -> Part:
     """The cost tables from constraint programs against those from slopes."""
-    texts = ["Each cell of each cost table by CP-SAT (M_dp^OP), and by merging slopes (M_H^dp, Eq. 4)."]
+    texts = [
+        "Each cell of each cost table, computed by CP-SAT (M_dp^OP) and by merging slopes (M_H^dp, Eq. 4)."
+    ]
     return Part("cells", "Cost tables, cell by cell", texts, {"cells": found})
 
 
@@ -191,7 +195,7 @@ def _spread(values: Any) -> float:
 
 
 def _style(method: str) -> dict[str, Any]:
-    """The same colour, marker and name of a method in every figure."""
+    """The colour, marker and name of each method, the same in every figure."""
     letter, _, rest = method.partition("_")
     below, _, above = rest.partition("^")
     label = f"${letter}_{{{below}}}" + (f"^{{{above}}}$" if above else "$")
@@ -205,7 +209,7 @@ def _by_epsilon(rows: DataFrame, value: str, unit: str) -> Any:
     for axes, name in zip(panels, names, strict=True):
         here = rows[rows.data == name]
         for k, method in enumerate(SCALABLE):
-            aside = 1.04 ** (k - 1.5)  # lines that coincide are seen side by side
+            aside = 1.04 ** (k - 1.5)  # so that coinciding lines remain visible
             mine = here[here.method == method].groupby("epsilon")[value]
             centre = mine.median() if value == "seconds" else mine.mean()
             reach = [centre - mine.min(), mine.max() - centre]

@@ -1,4 +1,4 @@
-"""How much of the paper to run, and its published values."""
+"""The size of the study, and the paper's values."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ class Settings:
         Runs of M_c^r on the census, the slowest method.
     epsilons : tuple of float
     leaves, sizes, groups : int
-        Of the census.
+        The size of the synthetic census.
     taxi_sizes : int, optional
-        Taxis with more pickups are left out; default: none.
+        Taxis with more pickups are left out; by default, all are kept.
     small_sizes : tuple of int
         Numbers N of sizes for Figure 8.
     time_limit : float

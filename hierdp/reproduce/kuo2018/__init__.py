@@ -1,4 +1,7 @@
-"""Kuo et al. 2018, repeated: the tables of §6.2, Figures 1, 4, 5, 6, and how the Taxi column came about."""
+"""Kuo et al.
+
+2018, repeated: the tables of §6.2, Figures 1, 4, 5, 6, and an explanation of the Taxi column.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,8 @@ from hierdp.reproduce.study import Study
 __all__ = ["QUICK", "Settings", "study"]
 
 HAWAIIAN = "Hawaiian_nation_H.npy"
-"""Blocks by native Hawaiians, of the whole nation: beside the taxi files in the authors' repository."""
+"""Census blocks of the nation by number of native Hawaiians, beside the taxi files in the authors'
+repository."""
 
 
 def study(settings: Settings, data: Path | None, seed: int = 0) -> Study:
@@ -28,9 +32,9 @@ def study(settings: Settings, data: Path | None, seed: int = 0) -> Study:
     ----------
     settings : Settings
     data : path, optional
-        A folder with ``taxi/`` (see `hierdp.data.taxi`; if ``Hawaiian_nation_H.npy`` is there, too, it is
-        taken into the naive row) and ``us-commuting-2009-2013.parquet``. Without them there
-        are no taxis, and the states' shares are synthetic.
+        A folder with ``taxi/`` (see `hierdp.data.taxi`; if ``Hawaiian_nation_H.npy`` is present, it is added
+        to the naive row) and ``us-commuting-2009-2013.parquet``. Without them there are no taxis, and the
+        states' shares are synthetic.
     seed : int
         Seed of the noise and the housing data; the same seed gives the same numbers.
     """

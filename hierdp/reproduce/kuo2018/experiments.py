@@ -1,4 +1,4 @@
-"""The runs: rows of measurements that are not averaged."""
+"""The runs, as rows of measurements that are not averaged."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 BINS = 100
-"""Of groups in order of size, in Figure 1."""
+"""Number of parts of Figure 1, in order of the groups' size."""
 
 
 def accuracy(
     sets: dict[str, SizeRuns], methods: Sequence[tuple[str, str]], settings: Settings, seed: int, what: str
 ) -> DataFrame:
-    """Error by level of every run; pairs of method and merge, those of one method with the same noise."""
+    """Error by level of every run, for pairs of method and merge; pairs of one method share their noise."""
     cases = [
         (what, name, epsilon, run, method)
         for name in sets
@@ -64,7 +64,7 @@ def bottom_up_table(sets: dict[str, tuple[SizeRuns, int]], settings: Settings, s
     """Bottom-up and top-down Hc at ε = 1 in total, with independent noise and with one seed in all regions.
 
     Each set has its own number of runs. The taxis are run twice: with the lowest of Hc's optimal fits, as in
-    a release, and with the middle one.
+    a release, and with the middle fit.
     """
     cases = [
         (name, run, method, noise, fit)
@@ -108,7 +108,7 @@ def readme(data: SizeRuns, max_size: int) -> dict[str, int]:
 
 
 def naive(sets: dict[str, tuple[Runs, int]], settings: Settings, seed: int) -> DataFrame:
-    """The root's error by every method of one region, ε = 1; each set with its smallest size."""
+    """The root's error by every method for one region, ε = 1; each data set with its smallest size."""
     cases = [
         (name, method, run)
         for name, (true, _) in sets.items()
@@ -152,7 +152,7 @@ def by_rank(data: SizeRuns, settings: Settings, seed: int) -> DataFrame:
 
 
 def joint(data: SizeRuns, settings: Settings, seed: int) -> DataFrame:
-    """From the same estimates: top-down matching, the matching of all levels at once, and the release."""
+    """Top-down matching, matching of all levels at once, and the release, from the same estimates."""
     cases = [(epsilon, run) for epsilon in settings.epsilons for run in range(settings.joint_runs)]
     return _table(runs(_joint, cases, "all levels at once", (data, settings, seed)))
 
@@ -174,7 +174,7 @@ def _joint(data: SizeRuns, settings: Settings, seed: int, epsilon: float, run: i
 
 
 def _errors(data: SizeRuns, made: Runs, case: Row) -> list[Row]:
-    """A row a level."""
+    """One row for each level."""
     places = data.hierarchy
     found = size_run_errors(places.tree, places.levels, data.runs, made)
     return [

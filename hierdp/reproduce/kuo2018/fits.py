@@ -1,4 +1,4 @@
-"""Hc's fit in absolute values has many optima, and it shows which one is taken: the ends, and between."""
+"""Optima of Hc's least absolute deviation fit, which differ in error: the extremes and the middle."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from models import Isotonic
 from models.arithmetic.arrays import Ints
 
 FITS = ("lowest", "middle", "highest")
-"""The fast path takes the lowest; solvers of another kind end elsewhere."""
+"""The fast path takes the lowest; other solvers return other optima."""
 
 
 def fitted(noisy: Ints, groups: int, fit: str) -> Ints:
-    """An optimal monotone fit of cumulative counts (p = 1): the lowest, the highest, or their mean, rounded.
+    """An optimal monotone fit of cumulative counts (p = 1): the lowest, the highest, or their rounded mean.
 
-    All of them cost the same: with two optimal fits all between them are, and rounding keeps them so.
+    All are optimal, because every fit between two optimal ones is, and rounding keeps it optimal.
     """
     low, high = (np.zeros(0, np.int64),) * 2
     if fit != "highest":
@@ -31,7 +31,7 @@ def fitted(noisy: Ints, groups: int, fit: str) -> Ints:
 
 
 def released(data: SizeRuns, epsilon: float, noise: Noise, max_size: int, fit: str, top: bool) -> Runs:
-    """Count-of-counts by Hc of groups that are known not to be empty: top down, or bottom up."""
+    """Count-of-counts by Hc, top-down or bottom-up, if groups are known not to be empty."""
     tree, true = data.hierarchy.tree, data.runs.capped(max_size)
     rows: list[tuple[Ints, Ints]] = []
     share = epsilon / (tree.depth + 1) if top else epsilon

@@ -1,4 +1,4 @@
-"""Tables and figures made of the runs, beside the published figures."""
+"""Tables and figures from the runs, beside the published figures."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Line = tuple[str, str]
 
 
 def about(sets: Mapping[str, SizeRuns]) -> Part:
-    """What the data are."""
+    """Statistics of the data."""
     import pandas as pd
 
     rows = [
@@ -39,15 +39,15 @@ def about(sets: Mapping[str, SizeRuns]) -> Part:
     texts = [
         "Housing: the paper's recipe for partially synthetic housing (hierdp.data.housing), with the "
         "national shares of sizes for every state; in the figures with fewer groups. The race data are not "
-        "at hand."
+        "available."
     ]
     if "taxi" in sets:
-        texts.append("Taxi: the paper's own data, to the last taxi and trip.")
+        texts.append("Taxi: exactly the paper's data.")
     return Part("data", "The data", texts, {"data": pd.DataFrame(rows)})
 
 
 def taxi_table(runs: DataFrame, told: Mapping[str, int] | None) -> Part:
-    """The bottom-up table: published, and ours with one seed everywhere and with independent noise."""
+    """The bottom-up table: published, and ours with one seed for all regions and with independent noise."""
     import pandas as pd
 
     rows: list[dict[str, Any]] = []
@@ -65,15 +65,17 @@ def taxi_table(runs: DataFrame, told: Mapping[str, int] | None) -> Part:
                     row |= {f"level_{level}": emd.mean(), f"std_{level}": spread(emd)}
                 rows.append(row)
     texts = [
-        "Earth mover's distance a region, ε = 1 in all; means over runs, and the standard deviation of one "
-        "run (std). “One seed”: every region's noise drawn with the same seed, which is not private. “Fit”: "
-        "Hc's fit in absolute values has many optima; a release takes the lowest, entry by entry.",
+        "Earth mover's distance per region, total ε = 1; means over runs, and the standard deviation of one "
+        "run (std). “One seed”: every region's noise is drawn with the same seed, which is not private. "
+        "“Fit”: Hc's least absolute deviation fit has many optima; a release takes the lowest in every "
+        "entry.",
     ]
     frames = {"bottom_up": pd.DataFrame(rows), "coherence": coherence()}
     texts.append(
         "Coherence: the distance of a sum is at most the sum of the distances, so bottom-up errors at the "
-        "root are at most the number of leaves times those at the leaves. The published ones come within a "
-        "few per cent of that; independent errors grow like the square root of the number of leaves."
+        "root are at most the number of leaves times those at the leaves. The published errors are within a "
+        "few per cent of this bound, whereas independent errors grow like the square root of the number of "
+        "leaves."
     )
     if told:
         frames["readme"] = pd.DataFrame([{**told, "published": README}])
@@ -84,7 +86,7 @@ def taxi_table(runs: DataFrame, told: Mapping[str, int] | None) -> Part:
 
 
 def coherence() -> DataFrame:
-    """What the published bottom-up rows say by themselves."""
+    """Evidence in the published bottom-up rows alone."""
     import pandas as pd
 
     rows = []
@@ -122,13 +124,13 @@ def naive(runs: DataFrame) -> Part:
     ]
     texts = [
         "The root alone at ε = 1: earth mover's distance, means over runs, standard deviation of one run. "
-        "Hg needs a draw for every group and is left out where there are too many."
+        "Hg needs a draw for every group, and is left out if there are too many."
     ]
     return Part("naive", "The naive method (§6.2.1)", texts, {"one_region": pd.DataFrame(rows)})
 
 
 def figure_1(rows: DataFrame) -> Part:
-    """Where the errors are, by size."""
+    """Figure 1: the errors by size of group."""
     means = rows.groupby(["group", "true_size", "method"]).error.mean().unstack("method")
     table = means.add_prefix("error_").rename_axis(columns=None).reset_index()
     drawn, panels = plots.figure(8.5, 4.2, panels=1, rows=2)
@@ -145,8 +147,8 @@ def figure_1(rows: DataFrame) -> Part:
     above.set_xticks([at for at, _ in marks], [f"{size:,}" for _, size in marks], fontsize=7)
     above.set_xlabel("true size (trips)", fontsize=8)
     texts = [
-        "Taxi, the root at ε = 1, means over runs: how far off the sizes of the groups are, added up over "
-        "each hundredth of the groups in order of size."
+        "Taxi, the root at ε = 1, means over runs: the errors of the groups' sizes, added up over each "
+        "hundredth of the groups in order of size."
     ]
     return Part("figure1", "Figure 1: where the errors are", texts, {"figure1": table}, drawn)
 
@@ -154,7 +156,7 @@ def figure_1(rows: DataFrame) -> Part:
 def figure(
     number: int, runs: DataFrame, lines: Sequence[Line], sets: Mapping[str, SizeRuns], texts: Sequence[str]
 ) -> Part:
-    """A panel a data set and level, a line a method; with the yardstick of an omniscient one."""
+    """A panel per data set and level, a line per method, and an omniscient method as a reference."""
     import pandas as pd
 
     here = pd.concat([runs[(runs.method == m) & (runs.merging == g)] for m, g in lines])
@@ -174,15 +176,16 @@ def figure(
     title = {4: "weighted and plain merging", 5: "two levels", 6: "three levels"}[number]
     said = [
         *texts,
-        "Earth mover's distance a region against the budget a level; means, bars one standard deviation of "
-        "the mean. Dotted: the omniscient one's expected error, who knows which sizes occur where.",
+        "Earth mover's distance per region against the budget per level; means, with bars of one standard "
+        "deviation of the mean. Dotted: the expected error of an omniscient method, which knows the sizes "
+        "that occur in each region.",
     ]
     frames = {f"figure{number}": table, f"omniscient{number}": yardstick}
     return Part(f"figure{number}", f"Figure {number}: {title}", said, frames, drawn)
 
 
 def joint(rows: DataFrame) -> Part:
-    """Matching all levels at once, in its own terms and in errors."""
+    """Matching all levels at once: its objective, and its errors."""
     import pandas as pd
 
     table: list[dict[str, Any]] = []
@@ -197,10 +200,10 @@ def joint(rows: DataFrame) -> Part:
             table.append(row)
     texts = [
         "Taxi, Hc at each level, from the same estimates. Distance: the sum, over all regions, of the earth "
-        "mover's distances between the release and the estimates, whose least value over all consistent "
-        "releases is that of `models.TreeMatching`, proved. Family by family: Algorithm 2 down the tree, "
-        "each group with the middle one of its three sizes; excess: over the least. Merged: Algorithm 1. "
-        "Levels: distance a region from the truth."
+        "mover's distances between the release and the estimates, whose minimum over all consistent "
+        "releases is that of `models.TreeMatching`, with proof. Family by family: Algorithm 2 down the tree, "
+        "each group with the median of its three sizes. Excess: over the minimum. Merged: Algorithm 1. "
+        "Levels: distance per region from the truth."
     ]
     return Part("joint", "All levels at once", texts, {"joint": pd.DataFrame(table)})
 
@@ -209,7 +212,7 @@ NAMES = {"naive": "naive", "Hc": "$H_c$", "Hg": "$H_g$", "Hc2": "$H_c$ (p = 2)",
 
 
 def spread(values: Any) -> float:
-    """Standard deviation of one run."""
+    """The standard deviation of one run."""
     return float(values.std()) if len(values) > 1 else float("nan")
 
 
@@ -219,7 +222,7 @@ def lines_of(methods: Sequence[str], merges: Sequence[str] = ("weighted",)) -> l
 
 
 def _marks(table: DataFrame, groups: int) -> list[tuple[int, int]]:
-    """Places at which a round size is first reached, not too near each other."""
+    """Positions at which a round size is first reached, not too close to each other."""
     marks = list[tuple[int, int]]()
     for size in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000):
         past = table.group[table.true_size >= size]
@@ -260,9 +263,9 @@ def _grid(table: DataFrame, yardstick: DataFrame, lines: Sequence[Line], sets: M
         axes.tick_params(labelsize=7)
         axes.set_title(f"{name}: {here.name.iloc[0]}", loc="left", fontsize=9, fontweight="bold")
         if place // columns == len(sets) - 1:
-            axes.set_xlabel("privacy budget a level", fontsize=8)
+            axes.set_xlabel("privacy budget per level", fontsize=8)
         if level == 0:
-            axes.set_ylabel("distance a region (entities)", fontsize=8)
+            axes.set_ylabel("distance per region (entities)", fontsize=8)
     handles, labels = panels[0].get_legend_handles_labels()
     ncols = min(len(labels), 2 * columns, math.ceil(len(labels) / 2) if len(labels) > 4 else 4)
     drawn.legend(handles, labels, loc="outside lower center", ncols=ncols, frameon=False, fontsize=8)

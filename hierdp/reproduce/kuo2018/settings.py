@@ -1,4 +1,4 @@
-"""How much of the paper to run, and what it published."""
+"""The size of the study, and the paper's values."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ BOTTOM_UP = {
     "Hawaiian": ((13_968.0, 270.1, 4.3), (1_381.0, 117.7, 21.6)),
     "Taxi": ((20_731.0, 10_405.5, 772.8), (10_547.0, 5_431.5, 1_601.8)),
 }
-"""As published (§6.2.2): earth mover's distance a region at levels 0, 1, 2; of bottom-up, and of Hc."""
+"""As published (§6.2.2): earth mover's distance per region at levels 0, 1, 2, of bottom-up and of Hc."""
 
 REGIONS = {
     "part. synth.": (1, 52, 3_221), "White": (1, 52, 3_221), "Hawaiian": (1, 52, 3_221), "Taxi": (1, 2, 28),
 }  # fmt: skip
-"""Of each level: states with the District of Columbia and Puerto Rico, and all their counties."""
+"""Regions of each level: the states, with the District of Columbia and Puerto Rico, and all their
+counties."""
 
 NAIVE = {
     "Synthetic": 4_462_728_374, "White": 4_809_679_734, "Hawaiian": 4_027_891_692, "Taxi": 208_977_518,
@@ -31,26 +32,26 @@ README = 2_801
 
 @dataclass(frozen=True)
 class Settings:
-    """How much to run; `QUICK` is for a laptop minute.
+    """How much to run; `QUICK` takes about a minute on a laptop.
 
     Attributes
     ----------
     runs : int
-        Of each method, data set and ε.
+        Runs of each method, data set and ε.
     table_runs : int
-        Of the bottom-up table on the taxi data, for each kind of noise.
+        Runs for the bottom-up table on the taxi data, for each kind of noise.
     epsilons : tuple of float
-        Privacy budgets a level, as the figures have them.
+        Privacy budgets per level, as in the figures.
     max_size : int
         K.
     coast_runs, nation_runs : int
-        The same on the West Coast's housing and on the whole nation's, which takes minutes.
+        Runs on the West Coast's housing, and on the whole nation's, which takes minutes.
     housing_groups : int
-        Of the nation's synthetic housing, in the bottom-up table and the naive row.
+        Groups of the nation's synthetic housing, in the bottom-up table and the naive row.
     sized_groups : int
-        The same in the figures: Hg draws a number for every group.
+        Groups in the figures; fewer, because Hg draws a number for every group.
     joint_runs : int
-        Of the matching of all levels at once.
+        Runs of the matching of all levels at once.
     """
 
     runs: int = 10

@@ -24,7 +24,7 @@ class OneSeed(SimulatedNoise):
         self._seed = seed
 
     def geometric(self, counts: Ints, query: str, sensitivity: int, epsilon: float) -> NoisyCounts:
-        """Adds the same draws to any counts of this shape."""
+        """Add the same draws to any counts of this shape."""
         return SimulatedNoise(self._seed).geometric(counts, query, sensitivity, epsilon)
 
 

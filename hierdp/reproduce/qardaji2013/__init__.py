@@ -1,4 +1,4 @@
-"""Qardaji, Yang & Li 2013, repeated: Tables 1–3, Figures 2–4, and the cells that the paper left empty."""
+"""Qardaji, Yang & Li 2013, repeated: Tables 1–3, Figures 2–4, and the cells that the paper leaves empty."""
 
 from __future__ import annotations
 

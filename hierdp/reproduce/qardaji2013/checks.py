@@ -45,9 +45,9 @@ def sampled(most: int) -> Part:
             }
         )  # fmt: skip
     texts = [
-        f"Cells that the paper took from {SAMPLED:,} random ranges, corrected. The standard error is that "
-        "of the mean of so many draws from all ranges, whose variances are all computed here; the last "
-        "column is in standard errors."
+        f"Cells that the paper took from {SAMPLED:,} random ranges, corrected. All ranges' variances are "
+        "computed here, so the standard error of such a sample mean is known; the last column is in "
+        "standard errors."
     ]
     return Part("sampled", "The sampled cells, corrected", texts, {"sampled": pd.DataFrame(rows)})
 
@@ -82,5 +82,8 @@ def slips() -> Part:
     said = (algorithms.__doc__ or "").replace("\n- ", "\n\n- ").split("\n\n")[1:]
     texts = [" ".join(paragraph.split()) for paragraph in said if paragraph.strip()]
     return Part(
-        "algorithms", "Algorithms 1 and 2, as printed and mended", texts, {"algorithms": pd.DataFrame(rows)}
+        "algorithms",
+        "Algorithms 1 and 2, as printed and as corrected",
+        texts,
+        {"algorithms": pd.DataFrame(rows)},
     )

@@ -24,10 +24,10 @@ def curves(runs: DataFrame, name: str) -> Part:
         .reset_index()
     )  # fmt: skip
     boxes = name != "figure3"
-    what = "squares of so many bins a side" if boxes else "ranges of so many bins"
+    what = "squares, by bins per side" if boxes else "ranges, by number of bins"
     texts = [
         f"Mean absolute error of {what}, ε = 1: the mean of the runs and their standard deviation (bars), as "
-        "in the paper's line graphs. Expected: the mean of the variances that the release itself states."
+        "in the paper's line graphs. Expected: from the mean of the variances that the release states."
     ]
     title = "Figure 3 in two dimensions (not in the paper)" if boxes else "Figure 3: error by size of range"
     return Part(name, title, texts, {name.replace("-", "_"): table}, _lines(table, boxes))
@@ -61,7 +61,7 @@ def _lines(table: DataFrame, boxes: bool) -> Any:
         here = table[table.data == name]
         for k, method in enumerate(dict.fromkeys(table.method)):
             mine = here[here.method == method]
-            below = mine.sd.clip(upper=mine.mean_error * 0.9)  # a log scale has no 0
+            below = mine.sd.clip(upper=mine.mean_error * 0.9)  # a logarithmic scale has no 0
             bars = [below.fillna(0), mine.sd.fillna(0)]
             axes.errorbar(mine["size"], mine.mean_error, yerr=bars, capsize=2, label=method, **plots.style(k))
         axes.set_yscale("log")

@@ -30,7 +30,7 @@ EPSILON = 1.0
 
 
 class Settings(Protocol):
-    """What of the study's settings is needed here."""
+    """The study's settings that are needed here."""
 
     @property
     def runs(self) -> int:
@@ -62,7 +62,8 @@ ONE_AXIS = (
     Line("Wavelet", "Wavelet", {}),
     Line("StructureFirst", "SF", {}),
 )
-"""The paper's: F, W_H, SF, and H_b^c with the b, here 16, and the budget that its analysis finds best."""
+"""The paper's lines: F, W_H, SF, and H_b^c with the b, here 16, and the budgets that its analysis finds
+best."""
 
 TWO_AXES = (
     Line("Flat", "Flat", {}),
@@ -71,11 +72,11 @@ TWO_AXES = (
     Line("H₆ᶜ, geometric budgets", "H_b^c", {"branching": 6, "budget": "geometric"}),
     Line("Wavelet", "Wavelet", {}),
 )
-"""H_b^c with the b that is best at each budget for 256 × 256 bins."""
+"""H_b^c for 256 × 256 bins, with the best b for each division of the budget."""
 
 
 def parts(settings: Settings, data: Path, seed: int) -> list[Part]:
-    """Figure 3 and what is beside it, on what there is in the folder ``dpbench``."""
+    """Figure 3 and its extensions, on the data sets in the folder ``dpbench``."""
     folder = data / "dpbench"
     sets = {name: dpbench(folder, name) for name in names(folder)}
     line = {name: counts for name, counts in sets.items() if counts.ndim == 1}
@@ -92,7 +93,7 @@ def parts(settings: Settings, data: Path, seed: int) -> list[Part]:
 
 
 def measured(sets: Mapping[str, Ints], lines: tuple[Line, ...], settings: Settings, seed: int) -> DataFrame:
-    """A row a data set, method, run, size and query: the absolute error, and what it was expected to be."""
+    """One row for each data set, method, run, size and query: the absolute error, and its expected value."""
     import pandas as pd
 
     cases = [(name, run, line) for name in sets for run in range(settings.runs) for line in lines]
@@ -120,7 +121,7 @@ def measured(sets: Mapping[str, Ints], lines: tuple[Line, ...], settings: Settin
 
 
 def _answers(counts: Ints, line: Line, noise: Noise, low: Ints, high: Ints) -> Iterator[Any]:
-    """Estimates and standard errors; StructureFirst's error depends on the data, and is not known."""
+    """Estimates and standard errors; StructureFirst's depend on the data, and are unknown."""
     if line.method == "SF":
         published = clustering.METHODS["SF"].publish(counts, EPSILON, noise).counts
         yield box_sums(prefix_sums(published), low, high)

@@ -33,7 +33,7 @@ def parts(settings: Settings) -> list[Part]:
 def proposition(bins: int, branching: int, dimensions: int) -> float:
     """Eqs. 6 and 7 with the constants of their proofs, ε = 1.
 
-    As printed, Eq. 7 lacks the factor h² of a node's variance, which its use in §5.3 has.
+    As printed, Eq. 7 lacks the factor h² of a node's variance, although §5.3 uses it.
     """
     b, d, h = branching, dimensions, height(bins, branching)
     nodes = d * b ** (d - 1) / sum(b**i for i in range(d - 1)) / 3 ** (d - 1) * (bins ** (d - 1) - 1)
@@ -55,9 +55,8 @@ def propositions() -> Part:
                          "proposition/exact": round(stated / exact, 3)})  # fmt: skip
     texts = [
         "Mean variance of all boxes without inference, ε = 1, equal budgets. The propositions count the "
-        "nodes on a query's faces, each as if it were that of a query without corners; the exact count is "
-        "a product of one-dimensional sums. Eq. 7 is printed without the factor h² that its proof and its "
-        "use need."
+        "nodes on a query's faces as if it had no corners; the exact count is a product of one-dimensional "
+        "sums. Eq. 7 is printed without the factor h² that its proof and its use need."
     ]
     return Part("propositions", "Propositions 5 and 6", texts, {"propositions": pd.DataFrame(rows)})
 
@@ -89,12 +88,11 @@ def break_even(most: int) -> Part:
             row |= {"n_printed": printed if stated else None, "N_printed": float(cells) if stated else None}
             rows.append(row)
     texts = [
-        f"The largest n, to {most}, such that for 1 … n bins a dimension the flat method is best, all "
-        "boxes, and what beats it at the next n. The paper's estimates (n printed) are for consistent "
-        "hierarchies of equal budgets.",
-        "Equal budgets are what makes hierarchies look useless in three dimensions and more. With "
-        "geometric budgets (each level ∛(b^d) times its parents') they beat the flat method from n = 16, "
-        "11 and 9 on.",
+        f"The largest n, to {most}, such that for 1 … n bins per dimension the flat method is best over all "
+        "boxes, and the method that beats it at the next n. The paper's estimates (n printed) are for "
+        "consistent hierarchies with equal budgets.",
+        "Hierarchies look useless in three or more dimensions only because of equal budgets. With geometric "
+        "budgets (each level ∛(b^d) times its parents') they beat the flat method from n = 16, 11 and 9 on.",
     ]
     frame = pd.DataFrame(rows).astype(dict.fromkeys(("then_b", "h", "N", "n_printed"), "Int64"))
     return Part("break-even", "When flat is best", texts, {"break_even": frame})

@@ -1,4 +1,4 @@
-"""Figures 2 and 4: variance against the branching factor, all of it computed."""
+"""Figures 2 and 4: variance against the branching factor, computed exactly."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 FIGURE_2 = (2**8, 2**10, 2**16)
-"""Numbers of bins; those of the paper's figure are missing in the text that we have."""
+"""Numbers of bins; those of the paper's figure are missing in our copy."""
 
 FIGURE_4 = {"a": (2, 2**5), "b": (2, 2**6), "c": (2, 2**7), "d": (3, 2**4)}
-"""Dimensions and bins of each."""
+"""Numbers of dimensions, and bins per dimension."""
 
 
 def parts() -> list[Part]:
@@ -45,17 +45,18 @@ def figure_2() -> Part:
     panels[-1].legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
     texts = [
         "Mean variance of all ranges, ε = 1. Geometric: each level has ∛b times its parents' budget. "
-        "Optimized: without inference the closed form; with it the paper's iteration, to the end.",
-        "What the paper reads off: inference matters more than budgets; with equal budgets b must be near "
-        "its best; the optimized curve is flat. It is flat because the iteration leaves levels out (next "
-        "part).",
+        "Optimized: the closed form without inference; with inference, the paper's iteration until "
+        "convergence.",
+        "The paper concludes that inference matters more than budgets, that b must be near its best with "
+        "equal budgets, and that the optimized curve is flat. It is flat because the iteration drops levels "
+        "(next part).",
     ]
     frames_2 = {"figure2": pd.concat(frames), "figure2_best": pd.DataFrame(best)}
     return Part("figure2", "Figure 2: budgets", texts, frames_2, drawn)
 
 
 def budgets() -> Part:
-    """The result of the iteration, with the proof that it is a KKT point."""
+    """The result of the iteration, with a proof that it is a KKT point."""
     import pandas as pd
 
     rows = []
@@ -76,11 +77,10 @@ def budgets() -> Part:
             )  # fmt: skip
     texts = [
         "The iteration of §3.5 from equal shares. Each round lowers the variance: it is concave in the "
-        "levels' variances, so the paper's Eq. 5 with the present weights lies above it. Where a level "
-        "has no budget its weight is 0, so every set of levels holds a local optimum; from equal shares "
-        "the iteration drops most levels of a narrow tree. What is left of H_2 is a tree whose families "
-        "have the sizes shown, from the leaves. KKT: models.BudgetSplit certifies the shares for their "
-        "own weights.",
+        "levels' variances, so the paper's Eq. 5 with the current weights lies above it. A level without "
+        "budget has weight 0, so every set of levels has a local optimum; from equal shares, the iteration "
+        "drops most levels of a narrow tree. The rest of H_2 is a tree whose families have the sizes shown, "
+        "from the leaves up. KKT: models.BudgetSplit certifies the shares for their own weights.",
     ]
     return Part("budgets", "Optimized budgets", texts, {"budgets": pd.DataFrame(rows)})
 
@@ -93,7 +93,7 @@ def _families(n: int, b: int, shares: Sequence[float]) -> str:
 
 
 def figure_4() -> Part:
-    """Two and three dimensions."""
+    """Figure 4: two and three dimensions."""
     import pandas as pd
 
     frames, best = [], []
@@ -111,18 +111,18 @@ def figure_4() -> Part:
         axes.set_title(title, loc="left", fontsize=10, fontweight="bold")
     panels[0].legend(frameon=False, fontsize=7, loc="upper right", bbox_to_anchor=(0.99, 0.9), ncols=2)
     texts = [
-        "Mean variance of all boxes, ε = 1, exact (the paper: 10,000 random boxes). b along each "
-        "dimension; b = n is the flat method.",
-        "With equal budgets, the paper's setting, no hierarchy beats flat at (a) and (d), and b = 8 does "
-        "at (b), as the paper says. At (c) the best is b = 12, the least with two levels: b ≈ √n, where "
-        "the paper prints √n = 2^7. With budgets that are not equal, hierarchies win in all four.",
+        "Mean variance of all boxes, ε = 1, exact (the paper: 10,000 random boxes). b is per dimension; b = "
+        "n is the flat method.",
+        "With equal budgets, the paper's setting, no hierarchy beats the flat method at (a) and (d), and b "
+        "= 8 does at (b), as the paper says. At (c) the best is b = 12, the smallest with two levels: b ≈ "
+        "√n, whereas the paper prints √n = 2^7. With unequal budgets, hierarchies win in all four.",
     ]
     tables = {"figure4": pd.concat(frames), "figure4_best": pd.DataFrame(best)}
     return Part("figure4", "Figure 4: two and three dimensions", texts, tables, drawn)
 
 
 def _branchings(n: int, most: int) -> list[int]:
-    """All up to 32, then in steps of 10 %."""
+    """All branching factors up to 32, then in steps of 10 %."""
     steps = {round(32 * 1.1**k) for k in range(60)} | {n}
     return [b for b in range(2, min(n, most) + 1) if b <= 32 or b in steps]
 

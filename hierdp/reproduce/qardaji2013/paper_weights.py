@@ -18,9 +18,9 @@ from models.arithmetic.arrays import Floats
 def covariance(bins: int, branching: int) -> Floats:
     """Covariance of the leaves for noise of variance 1 at every node except the root; shape (bins, bins)."""
     tree, b = range_tree(bins, branching), branching
-    estimate = np.eye(tree.size)  # a row a node: its coefficients of all nodes' noise
+    estimate = np.eye(tree.size)  # one row for each node: its coefficients of all nodes' noise
     for level in range(tree.depth - 1, -1, -1):
-        i = tree.depth - level + 1  # the paper's number of the level
+        i = tree.depth - level + 1  # the level's number in the paper
         own = (b**i - b ** (i - 1)) / (b**i - 1) if level > 0 else 0.0
         nodes = tree.nodes_of(level)
         below = _sums(estimate[tree.nodes_of(level + 1)], b)

@@ -56,4 +56,5 @@ SAMPLED = 100_000
 """Random queries behind a cell of a consistent hierarchy for N = 2^10 and 2^11."""
 
 BREAK_EVEN = {1: (46, 46), 2: (64, 64**2), 3: (121, 11**6), 4: (216, 6**12)}
-"""§5.3, by dimensions: the least n, and N = n^d, from which a hierarchy is said to beat the flat method."""
+"""§5.3, by dimensions: the least n, and N = n^d, at which a hierarchy beats the flat method according to the
+paper."""

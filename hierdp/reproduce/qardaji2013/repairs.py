@@ -37,11 +37,11 @@ TIMES = 4
 
 
 class Settings(Protocol):
-    """What of the study's settings is needed here."""
+    """The study's settings that are needed here."""
 
     @property
     def runs(self) -> int:
-        """Of each repair, data set and ε."""
+        """Runs of each repair, data set and ε."""
 
 
 def part(sets: Mapping[str, Ints], settings: Settings, seed: int) -> Part:
@@ -49,16 +49,16 @@ def part(sets: Mapping[str, Ints], settings: Settings, seed: int) -> Part:
     table = compared(measured(sets, settings, seed))
     texts = [
         f"H_b^c with b = {BRANCHING}, equal budgets: consistent counts by least squares; the same with "
-        "negative bins set to 0; the nearest non-negative consistent counts of the total that least squares "
-        "gave, and of any total; the nearest whole ones likewise. All of a run repair the same noisy counts. "
-        "Ratio: mean squared error over that of least squares (under 1: the repair brings something), "
+        "negative bins set to 0; the nearest non-negative consistent counts, with the total of least "
+        "squares and with any total; the same for whole counts. All repairs of a run start from the same "
+        "noisy counts. Ratio: mean squared error over that of least squares (below 1 is an improvement), "
         "with its standard error."
     ]
     return Part("repairs", "Non-negative and whole counts", texts, {"repairs": table}, _drawn(table))
 
 
 def measured(sets: Mapping[str, Ints], settings: Settings, seed: int) -> DataFrame:
-    """A row a data set, ε, kind of query, repair and run: the mean squared error."""
+    """One row for each data set, ε, kind of query, repair and run: the mean squared error."""
     import pandas as pd
 
     rows = []
@@ -112,7 +112,7 @@ def _said(size: int) -> str:
 
 
 def _drawn(table: DataFrame) -> Any:
-    """A panel an ε: of each data set and kind of query, the ratio of each repair."""
+    """One panel for each ε: the ratio of each repair, by data set and kind of query."""
     drawn, panels = plots.figure(9.5, 6.4, rows=len(EPSILONS))
     places = table[["data", "queries"]].drop_duplicates().reset_index(drop=True)
     gaps = (places.data != places.data.shift()).cumsum()

@@ -1,4 +1,4 @@
-"""How much of the paper to run."""
+"""The size of the study."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Settings:
     steps : int
         Iterations of its descent.
     sampled_bins : int
-        Largest number of bins for which cells that the paper sampled are computed from all ranges.
+        Largest number of bins for which the paper's sampled cells are computed from all ranges.
     break_even_bins : int
         Largest number of bins per dimension in the search for where the flat method is best.
     curve_queries : int

@@ -43,7 +43,7 @@ def best(bins: int, cost: Callable[[int, int], float]) -> int:
 
 
 def table_1() -> Part:
-    """H_2, H_b, H_2^c and H_b^c, b the best for H_b."""
+    """Table 1: H_2, H_b, H_2^c and H_b^c, with the best b for H_b."""
     import pandas as pd
 
     rows = []
@@ -64,16 +64,16 @@ def table_1() -> Part:
         rows.append({**row, "H_b/H_b^c": round(row["V[H_b]"] / row["V[H_b^c]"], 2)})
     frame = pd.DataFrame(rows)
     texts = [
-        "Mean variance of all ranges, ε = 1, equal budgets. V* is Eq. 3; V is exact, from the structure "
-        "of the tree (O(h) a cell). b is the paper's; beside it the best by V* and by exact count among 2 "
-        "… 1,024. Empty: the paper could not compute it.",
+        "Mean variance of all ranges, ε = 1, equal budgets. V* is Eq. 3; V is exact, computed from the "
+        "tree's structure (O(h) per cell). b is the paper's, beside the best b among 2 … 1,024 by V* and by "
+        "V. Empty: the paper could not compute the cell.",
         _agreement(frame, [name for name in frame.columns if f"{name}_printed" in frame]),
     ]
     return Part("table1", "Table 1: H₂, H_b, H₂ᶜ and H_bᶜ", texts, {"table1": frame})
 
 
 def table_2() -> Part:
-    """Constrained inference: Algorithm 2 against exact values."""
+    """Table 2: constrained inference, by Algorithm 2 and exactly."""
     import pandas as pd
 
     rows = []
@@ -102,10 +102,10 @@ def table_2() -> Part:
     )  # fmt: skip
     frame = pd.DataFrame(rows)
     texts = [
-        "V* is Algorithm 2 with its slips mended and exact counts of nodes. As the paper: the two passes "
-        "with the printed weights for short families, too, which is not quite least squares there. Past "
-        "2^11 b is the best by V*.",
-        "The printed row 2^10 (b = 32) holds the variances of b = 11 (156.64; 373.09 without inference); "
+        "V* is Algorithm 2, corrected and with exact counts of nodes. “As the paper” runs the two passes "
+        "with the printed weights for short families too, where they differ slightly from least squares. "
+        "Beyond 2^11, b is the best by V*.",
+        "The printed row 2^10 (b = 32) has the variances of b = 11 (156.64; 373.09 without inference); "
         "b = 32 has 164.29 and 320.83.",
         _agreement(frame, ["V*", "V[H_b]"])
         + " As the paper: "
@@ -139,13 +139,12 @@ def table_3(settings: Settings) -> Part:
     bounds = {f"2^{k}": round(matrix_mechanism.lower_bound(RANGE.gram(2**k), _queries(k))[0], 2) for k in few}
     rows.append({"method": "MM, lower bound (SDP)", "whose": "ours", **bounds})
     texts = [
-        "Mean variance of all ranges, ε = 1. Printed cells of consistent hierarchies for 2^10 and 2^11 "
-        "were sampled. Nothing was left out for its cost but the matrix mechanism, here up to "
-        f"{settings.matrix_bins} bins: its strategies are local optima, so these cells can agree in kind "
-        "only. The lower bound holds for every strategy with Laplace noise (models.StrategySDP, by its "
-        "certificate).",
-        "Asking single bins (F) is a strategy, too: the printed low-rank cells that are above F in the "
-        "same column (all but 2^8) are worse than the strategy that the method could have started from.",
+        "Mean variance of all ranges, ε = 1. Printed cells of consistent hierarchies for 2^10 and 2^11 were "
+        f"sampled. Only the matrix mechanism is limited because of its cost, here to {settings.matrix_bins} "
+        "bins. Its strategies are local optima, so these cells can agree only approximately. The lower "
+        "bound holds for every strategy with Laplace noise (models.StrategySDP, by its certificate).",
+        "Measuring single bins (F) is also a strategy. So the printed low-rank cells above F in the same "
+        "column (all but 2^8) are worse than a strategy that the method could have started from.",
         "StructureFirst has no cell: its error depends on the data.",
     ]
     return Part("table3", "Table 3: all methods", texts, {"table3": pd.DataFrame(rows)})
@@ -199,7 +198,7 @@ def estimate(bins: int, branching: int) -> float:
 
 
 def _agreement(frame: DataFrame, names: list[str]) -> str:
-    """A sentence on how many published cells agree in every digit, and which do not."""
+    """A sentence on how many published cells agree in every digit, and which ones differ."""
     same, off = 0, []
     for name in names:
         for size, ours, printed in zip(frame["N"], frame[name], frame[f"{name}_printed"], strict=True):
@@ -207,4 +206,6 @@ def _agreement(frame: DataFrame, names: list[str]) -> str:
                 same += 1
             elif printed == printed:
                 off.append(f"{name} at {size} ({ours:g}, printed {printed:g})")
-    return f"{same} printed cells are ours to the digit" + (f"; not: {', '.join(off)}." if off else ".")
+    return f"{same} printed cells agree with ours in every digit" + (
+        f"; not: {', '.join(off)}." if off else "."
+    )

@@ -1,4 +1,7 @@
-"""Zhang et al. 2014, repeated: Tables 2–4, Figures 2–5 on DPBench's data; what optimal clustering gains."""
+"""Zhang et al.
+
+2014, repeated: Tables 2–4 and Figures 2–5 on DPBench's data, and the gain by optimal clustering.
+"""
 
 from __future__ import annotations
 

@@ -17,8 +17,8 @@ BY_PLACE = "AHP, zeros by place"
 def by_place(values: Ints, scale: float, solving: Solving = Step.solve) -> tuple[Ints, tuple[Step, ...]]:
     """The optimum, with additional cuts in the bins that the threshold set to 0.
 
-    These bins are one cluster, wherever they are in the data. Equal values stay in the data's order, so cuts
-    there divide the bins by place.
+    AHP puts these bins into one cluster, wherever they are in the data. Equal values keep the order of the
+    data, so cuts among them divide the bins by place.
     """
     marks, steps = optimal(values, scale, solving)
     cut, zeros = marks.copy(), int(np.searchsorted(values, 0, side="right"))

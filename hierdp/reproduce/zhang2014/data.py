@@ -19,7 +19,7 @@ WHAT = {
     "HEPTH": "citations in high energy physics",
     "INCOME": "persons by income",
     "ADULTFRANK": "persons of the census sample “Adult”, nearly all of them in one bin",
-    "GOWALLA-2D": "check-ins by place, 256 × 256, flattened row after row",
+    "GOWALLA-2D": "check-ins by place, 256 × 256, flattened row by row",
     "drawn, sorted": "Pareto counts in every twentieth bin, sorted: not real",
     "drawn, by time": "a daily curve, a few bursts and empty nights: not real",
 }
@@ -30,7 +30,7 @@ REBUILT = {"Search Log, rebuilt": "SEARCHLOGS", "NetTrace, rebuilt": "NETTRACE"}
 
 
 def histograms(folder: Path | None, wanted: tuple[str, ...], seed: int, bins: int = 4096) -> dict[str, Ints]:
-    """Flattened true counts by name: the wanted ones that the folder has, or two synthetic ones."""
+    """Flattened true counts by name: the requested sets that the folder has, or two synthetic ones."""
     here = folder / "dpbench" if folder else None
     found: dict[str, Ints] = {}
     for name in wanted:

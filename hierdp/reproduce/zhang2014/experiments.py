@@ -1,4 +1,4 @@
-"""The runs: rows of measurements that are not averaged."""
+"""The runs, as rows of measurements that are not averaged."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ WAYS: dict[str, Callable[..., Published]] = {
     **{name: method.publish for name, method in METHODS.items()},
     BY_PLACE: partial(ahp, rule=by_place),
 }
-"""All that is run, by the names of the tables."""
+"""All methods, by their names in the tables."""
 
 
 def sizes_of(bins: int, many: int) -> list[int]:
@@ -38,7 +38,7 @@ def sizes_of(bins: int, many: int) -> list[int]:
 
 
 def usual(method: str, bins: int, settings: Settings) -> dict[str, Any]:
-    """Options of a method: its defaults, except for SF on many bins."""
+    """The options of a method: its defaults, except for SF on many bins."""
     return {"clusters": settings.few_runs} if method == "SF" and bins > settings.many_bins else {}
 
 
@@ -59,7 +59,7 @@ def accuracy(sets: Sets, settings: Settings, seed: int) -> tuple[DataFrame, Data
 
 
 def _accuracy(sets: Sets, settings: Settings, seed: int, name: str, epsilon: float, run: int) -> list[Row]:
-    """A row a method and size of range."""
+    """One row for each method and size of range."""
     warm_up(settings.methods)
     counts, rows = sets[name], []
     sizes = sizes_of(counts.size, settings.range_sizes)
@@ -121,11 +121,11 @@ PARAMETERS = (
     ("PHP", "share"),
     ("GS", "width"),
 )
-"""What is tuned, one at a time."""
+"""The parameters that are tuned, one at a time."""
 
 
 def values_of(option: str, bins: int) -> list[float] | list[int]:
-    """The values that are tried."""
+    """The values to try."""
     if option == "eta":
         return [0.0, 0.2, 0.5, 1.0, 2.0]
     if option == "share":
@@ -135,7 +135,7 @@ def values_of(option: str, bins: int) -> list[float] | list[int]:
 
 @cache
 def warm_up(methods: tuple[str, ...]) -> None:
-    """Compile what is compiled on its first use, before anything is timed."""
+    """Compile the kernels before anything is timed."""
     counts = np.arange(64) ** 2
     for method in methods:
         WAYS[method](counts, 1.0, SimulatedNoise(0))

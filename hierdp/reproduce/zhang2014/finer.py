@@ -29,8 +29,8 @@ def search_log(counts: Ints, seed: int) -> Ints:
 def net_trace(counts: Ints, largest: int = LARGEST) -> Ints:
     """Sorted counts: a hyperbola from the largest in the first bin, geometric falls in the others.
 
-    A bin's curve goes from the geometric mean of it and the bin before to that of it and the bin after, and
-    is stretched to its sum.
+    Within a bin, the curve runs between the geometric means with the previous and the next bin, and is scaled
+    to the bin's sum.
     """
     there = counts[counts > 0]
     means = there / NET_TRACE
@@ -47,7 +47,7 @@ def net_trace(counts: Ints, largest: int = LARGEST) -> Ints:
 
 
 def _hyperbola(largest: int, total: float, place: Ints) -> NDArray[np.float64]:
-    """``largest/(1 + j/a)`` with that total; as good as flat if the largest is under the mean."""
+    """``largest/(1 + j/a)`` with the given total; nearly flat if `largest` is below the mean."""
     low, high = 1e-6, 1e9
     for _ in range(100):
         a = np.sqrt(low * high)

@@ -1,4 +1,4 @@
-"""Does clustering help a hierarchical release? AHP at every region, then made consistent."""
+"""Does clustering help a hierarchical release? AHP at every region, followed by consistency."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Regional = tuple[tuple[str, ...], Tree, NDArray[np.int64]]
 
 WAYS = (
     "Laplace", "AHP", "Laplace, inference", "AHP, inference", "Laplace, QIP", "AHP, QIP", "mixed, QIP",
-    "Laplace, leaves alone", "AHP, leaves alone",
+    "Laplace, leaves only", "AHP, leaves only",
 )  # fmt: skip
 SHOWN = ("AHP", "Laplace, inference", "AHP, inference", "Laplace, QIP", "AHP, QIP", "mixed, QIP")
 
@@ -42,13 +42,13 @@ def parts(settings: Settings, data: Path | None, seed: int) -> list[Part]:
         return []
     runs = errors(sets, settings, seed)
     text = (
-        "A histogram at every region; one person more or less in one bin of one leaf. Each level has an "
-        "equal share of ε. *Laplace*: noise on every bin. *AHP*: by the optimal clustering, at each region "
-        "by itself. *Inference*: made consistent by ConstrainedInference, the variances of all levels taken "
-        "to be the same. *QIP*: by HierarchyQIP, whole and not negative; its total is that of inference. "
-        "*Mixed*: AHP at the leaves, plain noise above, then QIP. *Leaves alone*: all of ε at the leaves, "
-        "added up. Every consistent answer was proved optimal. Root of the mean squared error of a bin, by "
-        "level; ± is its standard deviation over runs."
+        "A histogram at every region; neighbouring tables differ by one person in one bin of one leaf. Each "
+        "level has an equal share of ε. *Laplace*: noise on every bin. *AHP*: optimal clustering, at each "
+        "region by itself. *Inference*: made consistent by ConstrainedInference, assuming equal variances "
+        "at all levels. *QIP*: made consistent, whole and non-negative by HierarchyQIP, with the total of "
+        "inference. *Mixed*: AHP at the leaves, plain noise above, then QIP. *Leaves only*: all of ε at the "
+        "leaves, added up. Every consistent answer is proved optimal. Values are root mean squared errors "
+        "per bin, by level; ± is the standard deviation over runs."
     )
     frames = {f"hierarchical_{name}": _table(runs[runs.data == name]) for name in sets}
     drawn = _figure(runs, sets)
@@ -56,7 +56,7 @@ def parts(settings: Settings, data: Path | None, seed: int) -> list[Part]:
 
 
 def regional(data: Path | None) -> dict[str, Regional]:
-    """Taxis by size in Manhattan, and workers by county of work in every state of home."""
+    """Taxis by size in Manhattan, and workers by county of work in each home state."""
     sets: dict[str, Regional] = {}
     if data and (data / "taxi").is_dir():
         taxis = taxi(data / "taxi")
@@ -116,13 +116,16 @@ def answers(tree: Tree, true: NDArray[np.int64], epsilon: float, noise: Noise) -
 
 
 def qip(tree: Tree, noisy: Floats, total: int) -> Floats:
-    """Whole counts, not negative, consistent, nearest to the noisy ones (rounded)."""
+    """The whole, non-negative, consistent counts nearest to the rounded noisy ones."""
     model = HierarchyQIP(tree, np.rint(noisy).astype(np.int64), total)
     return np.asarray(Step.solve("consistency of all regions", model).solution.x, dtype=np.float64)
 
 
 def inference(tree: Tree, noisy: Floats) -> Floats:
-    """Consistent counts by least squares: the bins are trees of their own, here under a root not asked."""
+    """Consistent counts by least squares.
+
+    Each bin is a separate tree, joined here under an unmeasured root.
+    """
     bins = noisy.shape[1]
     parents, above = [np.zeros(bins, np.int64)], 1
     for level in map(np.asarray, tree.levels):
@@ -170,12 +173,12 @@ def _figure(runs: DataFrame, sets: Mapping[str, Regional]) -> Any:
         panel.set_title(f"{name}: {level}", loc="left", fontsize=10, fontweight="bold")
     epsilons = sorted(set(runs.epsilon))
     ends = np.array([panel.get_ylim() for panel in axes])
-    for panel in axes:  # one scale, to compare them
+    for panel in axes:  # one scale for all, to compare them
         panel.set_ylim(ends[:, 0].min(), ends[:, 1].max())
         panel.set_xticks(epsilons, [f"{epsilon:g}" for epsilon in epsilons])
         panel.set_xticks([], minor=True)
         plots.plain_log(panel.yaxis)
-    axes[0].set_ylabel("RMSE of a bin over that of plain noise")
+    axes[0].set_ylabel("RMSE per bin over that of plain noise")
     drawn.legend(
         *axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=len(SHOWN), frameon=False
     )

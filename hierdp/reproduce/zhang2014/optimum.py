@@ -1,4 +1,4 @@
-"""The gain by optimal clustering: the clustering rules of AHP on the same noisy counts."""
+"""The gain by optimal clustering: AHP's clustering rules on the same noisy counts."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
 
 
 KNOWN = "AHP, counts known"
-"""The optimal clusters of the true counts: not private, and what no clustering of noisy ones can reach."""
+"""The optimal clusters of the true counts: not private, and a bound for clusterings of noisy counts."""
 
 
 def rules(sets: Sets, settings: Settings, seed: int) -> DataFrame:
-    """Cost on the noisy counts, expected error on the true ones, clusters and seconds of each rule.
+    """For each rule: cost on the noisy counts, expected error on the true counts, clusters, and seconds.
 
     `expected_mse` is E(H̃ − H)² per bin given the clusters: their AE on the true counts plus the variance of
     the noise. So the comparison of rules does not depend on the second draw of noise.
     """
     import pandas as pd
 
-    for find in RULES.values():  # compile what is compiled on its first use
+    for find in RULES.values():  # compile the kernels
         find(np.arange(300), 1.0)
     cases = [
         (name, epsilon, run)

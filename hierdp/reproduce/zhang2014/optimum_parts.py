@@ -19,7 +19,7 @@ RIVALS = (*(rule for rule in RULES if rule != "AHP"), BY_PLACE)
 
 
 def optimum(found: DataFrame, settings: Settings) -> Part:
-    """Cost, error and time of each rule, over those of the optimum, run by run."""
+    """Cost, error and time of each rule relative to the optimum, run by run."""
     import pandas as pd
 
     key = ["data", "epsilon", "run"]
@@ -44,15 +44,15 @@ def optimum(found: DataFrame, settings: Settings) -> Part:
         "The same noisy, thresholded, sorted counts clustered by each rule. Cost: the objective of Theorem "
         "4.2 on those counts, over its minimum. Error: the expected squared error by bin on the true counts, "
         f"given the clusters; ratios are means of {settings.rule_runs} runs, ± their standard deviation; "
-        "closer: in how many runs the rule does better than the optimum. Seconds: medians; those of "
-        "AHP and AHP-empirical with their proofs.",
-        f"“{KNOWN}”: the best clusters for the same ε₂ if counts and their order were known, which is not "
-        "private. What is between this and the rest is noise in the order, which no clustering mends. "
-        f"“{BY_PLACE}” is private, and not the paper's: the optimum, but the bins under the threshold, all "
-        "alike, in ⌈√n⌉ runs of the data's own order.",
+        "closer: the number of runs in which the rule has a lower error than the optimum. Seconds are "
+        "medians; those of AHP and AHP-empirical include their proofs.",
+        f"“{KNOWN}”: the best clusters for the same ε₂ if the counts and their order were known, which is "
+        f"not private. The gap to the other rules is due to noise in the order, which no clustering can "
+        f"remove. “{BY_PLACE}” is private, but not in the paper: the optimum, with the bins below the "
+        "threshold divided into ⌈√n⌉ runs in the order of the data.",
     ]
     return Part(
-        "optimum", "What does the optimum buy?", texts, {"optimum": pd.DataFrame(rows)}, _figure(ratios)
+        "optimum", "The gain by optimal clustering", texts, {"optimum": pd.DataFrame(rows)}, _figure(ratios)
     )
 
 

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from pandas import DataFrame, Series
 
 DRAWN = ("AHP", "NF", BY_PLACE, "SF", "PHP", "GS", "Laplace")
-"""What the figures show, each with a colour and marker of its own; AHP-greedy is as good as AHP's line."""
+"""The methods in the figures, with their colours and markers; AHP-greedy would coincide with AHP."""
 
 WIN = 0.999
-"""Means of runs that differ by less than this ratio are called equal."""
+"""Means of runs that differ by less than this ratio count as equal."""
 
 
 def about(sets: Sets) -> Part:
@@ -51,8 +51,8 @@ def about(sets: Sets) -> Part:
         "The paper's own files are not public at its sizes. DPBench has two of its four data sets in 4,096 "
         "bins, with the same number of people: Search Log (in 32,768 bins in the paper) and NetTrace "
         "(65,536). These are also rebuilt here at the paper's size, from DPBench's bins and the paper's "
-        "Table 1. Location and Social Network are not among DPBench's; other sets of DPBench are here for "
-        "breadth and do not stand for these.",
+        "Table 1. Location and Social Network are not in DPBench; other DPBench data sets are added for "
+        "breadth, not as substitutes.",
         "; ".join(f"{name}: {WHAT[name]}" for name in sets if name in WHAT) + ".",
     ]
     return Part("data", "Table 1: the data", texts, {"data": pd.DataFrame(rows)})
@@ -89,7 +89,7 @@ def table(runs: DataFrame, epsilon: float, settings: Settings) -> Part:
     title = (f"Table {number}: " if number else "") + f"KLD, ε = {epsilon:g}"
     texts = [
         f"Means of {settings.runs} runs, their standard deviation over runs (±), in nats; a released bin "
-        "under 1/n counts as 1/n, for n bins. The paper's AHP is the greedy one."
+        "below 1/n counts as 1/n, for n bins. The paper's AHP is the greedy one."
     ]
     key = f"table{number}" if number else f"kld_{epsilon:g}".replace(".", "_")
     return Part(key, title, texts, {key: pd.DataFrame(rows)})
@@ -119,8 +119,7 @@ def orderings(runs: DataFrame, settings: Settings) -> Part:
         rows.append(row)
     texts = [
         "From the least KLD to the largest, by the means over runs (= between means within 0.1 %). The last "
-        "columns: the same with other conventions for released bins at or under 0, which count as that many "
-        "people."
+        "columns use other floors for released bins at or below 0, in people."
     ]
     return Part("orderings", "Orderings", texts, {"orderings": pd.DataFrame(rows)})
 
@@ -142,7 +141,7 @@ def _figure(ranges: DataFrame, name: str, settings: Settings) -> Part:
                     v.xs((epsilon, method), level=("epsilon", "method")) for v in (mean, low, high)
                 )
                 bars = [y - least, most - y]
-                aside = y.index * 1.06 ** (k - 3)  # lines that coincide are seen side by side
+                aside = y.index * 1.06 ** (k - 3)  # so that coinciding lines remain visible
                 axes.errorbar(aside, y, yerr=bars, capsize=2, lw=1, **plots.style(k), label=method)
         axes.set_xscale("log", base=2)
         axes.set_yscale("log")
@@ -154,8 +153,9 @@ def _figure(ranges: DataFrame, name: str, settings: Settings) -> Part:
     title = f"Figure {number}: range queries on {name}" if number else f"Range queries on {name}"
     texts = [
         f"Over all ranges of each size; means of {settings.runs} runs, bars from the least to the largest "
-        "run. The paper's AHP, the greedy one, would lie on AHP's line. In the tables: means and standard "
-        f"deviations over runs. “{BY_PLACE}” is ours: AHP, but its zeros cut into runs of neighbours."
+        "run. The paper's AHP, the greedy one, would coincide with AHP's line. The tables have means and "
+        f"standard deviations over runs. “{BY_PLACE}” is ours: AHP with its zeros divided into runs of "
+        "neighbouring bins."
     ]
     key = f"ranges_{name.lower().replace(', ', '_').replace(' ', '_').replace('-', '_')}"
     order = [method for method in settings.methods if (ranges.method == method).any()]
@@ -167,7 +167,7 @@ def _figure(ranges: DataFrame, name: str, settings: Settings) -> Part:
 
 
 def claims(ranges: DataFrame) -> Part:
-    """What §6 says of the figures, counted."""
+    """The claims of §6 about the figures, counted."""
     import pandas as pd
 
     mean = ranges.groupby(["data", "epsilon", "size", "method"], sort=False).mse.mean().unstack("method")
@@ -188,16 +188,17 @@ def claims(ranges: DataFrame) -> Part:
             }
         )  # fmt: skip
     texts = [
-        "The paper: AHP has the least error in all cases, by more than 8 times on Search Log; it is close to "
-        "PHP on the sorted data where ε is 0.1 or 1; errors grow with the range and as ε falls. Counted, "
-        "of the sizes drawn, on how many the greedy AHP is under all its rivals, and under plain Laplace "
-        "noise; the best rival's error over its own; in how many steps its error grows with the size."
+        "The paper: AHP has the least error in all cases, by more than 8 times on Search Log; it is close "
+        "to PHP on the sorted data for ε of 0.1 or 1; errors grow with the range and as ε falls. Counted "
+        "among the drawn sizes: on how many the greedy AHP has less error than all its rivals, and than "
+        "plain Laplace noise; the best rival's error over its own; and in how many steps its error grows "
+        "with the size."
     ]
-    return Part("claims", "What the paper says of its figures", texts, {"claims": pd.DataFrame(rows)})
+    return Part("claims", "The paper's claims about its figures", texts, {"claims": pd.DataFrame(rows)})
 
 
 def seconds(runs: DataFrame) -> Part:
-    """Time of every method."""
+    """The time of every method."""
     found = runs.groupby(["data", "method"], sort=False).agg(
         median_seconds=("seconds", "median"),
         longest_seconds=("seconds", "max"),
@@ -227,12 +228,12 @@ def tuning(found: DataFrame, settings: Settings) -> Part:
         )  # fmt: skip
     texts = [
         "Squared error by bin for several values of one parameter, over that of the default, means of "
-        f"{settings.tuned_runs} runs. A value picked because it is best here was picked by looking at the "
-        "true counts, and that is not private. The defaults look at nothing: η and ε₁ : ε₂ of AHP are "
-        "constants, GS takes ⌈√n⌉ bins a cluster. The paper prints neither its η, nor its k of NF and SF, "
-        "nor how the width of GS was found."
+        f"{settings.tuned_runs} runs. Choosing the best value here would use the true counts, which is not "
+        "private. The defaults do not depend on the data: η and ε₁ : ε₂ of AHP are constants, and GS takes "
+        "⌈√n⌉ bins per cluster. The paper states neither its η, nor its k for NF and SF, nor how it chose "
+        "the width of GS."
     ]
-    title = "Parameters, if they were tuned on the data"
+    title = "Parameters tuned on the data"
     return Part("tuning", title, texts, {"tuning": pd.DataFrame(rows)})
 
 

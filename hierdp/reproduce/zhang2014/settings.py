@@ -1,4 +1,4 @@
-"""How much of the paper to run, and its published values."""
+"""The size of the study, and the paper's values."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hierdp.reproduce.zhang2014.by_place import BY_PLACE
 
 METHODS = ("AHP", "AHP-empirical", "AHP-greedy", BY_PLACE, "NF", "SF", "PHP", "GS", "Laplace")
-"""Of `hierdp.mechanisms.clustering.METHODS`, and one of ours, in the order of the tables."""
+"""The methods of `hierdp.mechanisms.clustering.METHODS` and one of ours, in the order of the tables."""
 
 PUBLISHED_METHODS = ("AHP-greedy", "NF", "SF", "PHP", "GS")
 """The columns of the paper's tables: its AHP is the greedy one (§6)."""
@@ -42,7 +42,7 @@ COUNTERPARTS = {
     "SEARCHLOGS": "Search Log",
     "NETTRACE": "NetTrace",
 }
-"""What the paper calls the same data, in as many bins if rebuilt, else in more."""
+"""The paper's names of the data sets. It has as many bins if the set is rebuilt, and more otherwise."""
 
 CHARACTERISTICS = {
     "Search Log": (32_768, 17_082, 10.25, 577.31, 496),
@@ -63,23 +63,23 @@ class Settings:
         Runs of each method, data set and ε.
     epsilons : tuple of float
     sets : tuple of str
-        Of DPBench, two-dimensional ones flattened row after row, and those of `data.REBUILT`.
+        Data sets of DPBench, with two-dimensional ones flattened row by row, and those of `data.REBUILT`.
     methods : tuple of str
         See `METHODS`.
     many_bins, few_runs : int
-        SF draws its boundaries one by one. With more than `many_bins` bins it makes `few_runs` runs instead
-        of n/10, and parameters are not tuned.
+        SF draws its boundaries one by one. With more than `many_bins` bins it uses `few_runs` runs of bins
+        instead of n/10, and parameters are not tuned.
     range_sizes : int
         Number of sizes of ranges, from one bin to half of the bins.
     floors : tuple of float
         Floors for `hierdp.metrics.histogram.kld`, in people, to compare with its default.
     rule_runs : int
-        Of the clustering rules on the same counts.
+        Runs of the clustering rules on the same counts.
     tuned_runs : int
-        Of each value of each parameter in the comparison with parameters tuned on the data.
+        Runs of each value of each parameter in the comparison with tuned parameters.
     hierarchy_runs : int
     hierarchy_epsilons : tuple of float
-        Of AHP by node of a hierarchy.
+        Values of ε for AHP at the nodes of a hierarchy.
     """
 
     runs: int = 10
