@@ -1,4 +1,4 @@
-"""The mechanisms: a package each, and the registry that lists them."""
+"""The mechanisms, one package each, and the registry that lists them."""
 
 from hierdp.mechanisms.description import Mechanism as Mechanism
 from hierdp.mechanisms.description import Method as Method

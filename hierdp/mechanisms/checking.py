@@ -1,4 +1,4 @@
-"""What `hierdp check` asks of a mechanism; each names an instance of `Checking` in its registry entry."""
+"""What `hierdp check` needs from a mechanism: an instance of `Checking`, named in its registry entry."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ Manifest = Mapping[str, Any]
 class Checking:
     """Functions of a released table, its manifest, and its regions by axis.
 
-    A release may have been edited: they may raise any exception, which fails the check.
+    The release may have been edited, so a function may raise any exception, which fails the check.
 
     Attributes
     ----------
     shape : callable
-        In words, what is wrong with the table's columns, levels and regions; empty if nothing is.
+        Says what is wrong with the table's columns, levels and regions, in words; empty if nothing is.
     expected_spends : callable
-        The neighbouring relation, and what is measured at which price.
+        Gives the neighbouring relation, and the measurements with their losses.
     replay : callable
-        From the saved steps, too: repeats the post-processing and compares the table and the settings.
-        Returns in words how the table follows; raises `hierdp.record.replay.Differs` if it does not.
+        Also takes the saved steps: repeats the post-processing, and compares the table and the settings. Says
+        in words how the table follows; raises `hierdp.record.replay.Differs` if it does not.
     rounded : collection of str
-        The methods whose answers need not be optimal among whole counts; `replay` checks how they are
-        rounded.
+        The methods whose answers need not be optimal among whole counts; `replay` checks their rounding.
     rows_of_a_person : callable, optional
-        From the settings to the rows of one person that the sensitivities count; None if they are not those
-        of a person who joins or leaves. Without it, sensitivities are of one row.
+        Gives the number of rows of a person that the sensitivities cover, from the settings; None if
+        neighbouring tables do not differ by adding or removing a person. Without it, sensitivities are for
+        one row.
     """
 
     shape: Callable[[DataFrame, Manifest, Regions], str]

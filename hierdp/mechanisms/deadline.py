@@ -14,24 +14,24 @@ if TYPE_CHECKING:
     from solvers import Solution
 
 clock = time.time
-"""Of the day, so that processes, and machines that keep the time, agree on it."""
+"""The time of day, on which processes agree, and machines with synchronized clocks."""
 
 
 @dataclass(frozen=True)
 class Deadline:
-    """The time limit of a step: one for all of its solves, wherever these are made.
+    """The time limit of a step, shared by all its solves in any process.
 
-    A backend that does not keep it is stopped: some seconds later, or where it is still stating the program
-    half a minute later (`GRACE_SECONDS` and `STARTING_SECONDS` of `solvers.worker`).
+    A backend that exceeds it is stopped some seconds later, or, while it is still stating the program, half a
+    minute later (`GRACE_SECONDS` and `STARTING_SECONDS` of `solvers.worker`).
 
     Attributes
     ----------
     step : str
-        Its name, for messages.
+        The step's name, for messages.
     limit : float, optional
-        Seconds for the step. None: as long as it takes.
+        Seconds for the step; None for no limit.
     end : float, optional
-        When it is over, by `clock`.
+        The time at which the limit is reached, by `clock`.
     """
 
     step: str
@@ -40,7 +40,7 @@ class Deadline:
 
     @classmethod
     def of(cls, step: str, limit: float | None) -> Deadline:
-        """That of a step that begins now."""
+        """The deadline of a step that begins now."""
         return cls(step, limit, None if limit is None else clock() + limit)
 
     def left(self) -> float | None:
@@ -49,7 +49,7 @@ class Deadline:
         Raises
         ------
         NotSolved
-            If it is over.
+            If no time is left.
         """
         if self.end is None:
             return None
@@ -59,12 +59,12 @@ class Deadline:
         return left
 
     def solve(self, model: Model | Program, backend: str) -> Solution:
-        """Solve in what time is left. (A fast path is not stopped: it is for a part of a step.)
+        """Solve within the remaining time. (A fast path, which solves part of a step, is not stopped.)
 
         Raises
         ------
         NotSolved
-            If no time is left, or there is no optimal answer in it.
+            If no time is left, or no optimal answer is found in it.
         """
         from solvers import solve
 
@@ -72,12 +72,14 @@ class Deadline:
         return solved(self.step, found, self.limit)
 
     def fast(self, model: Model | Program) -> Solution:
-        """The fast path's answer. It takes no notice of a limit: with one, it has a process of its own.
+        """The fast path's answer.
+
+        With a limit, it runs in a separate process, because it does not observe limits.
 
         Raises
         ------
         NotSolved
-            If it is not there in time.
+            If it is not found in time.
         """
         from solvers import solve
 
@@ -92,6 +94,6 @@ class Deadline:
     def _over(self) -> NotSolved:
         return NotSolved(
             "time_limit",
-            f"{self.step}: stopped, for its time limit of {self.limit:g} s is over; give it more time "
-            "(time_limit, --time-limit), or take another backend",
+            f"{self.step}: stopped at its time limit of {self.limit:g} s; give it more time (time_limit, "
+            "--time-limit), or choose another backend",
         )

@@ -1,4 +1,4 @@
-"""What a mechanism says of itself: light, so that all mechanisms can be listed without loading one."""
+"""Descriptions of mechanisms, which can be listed without loading any mechanism's code."""
 
 from __future__ import annotations
 
@@ -23,33 +23,33 @@ class Method:
     models: str
     source: str
     guarantee: str | None = None
-    """Where it differs from the mechanism's."""
+    """The guarantee, if it differs from the mechanism's."""
 
 
 @dataclass(frozen=True)
 class Mechanism:
-    """A kind of release. Its package has one, named ``MECHANISM``.
+    """A kind of release. Each package of a mechanism has one, named ``MECHANISM``.
 
     Attributes
     ----------
     name : str
-        As `hierdp release` and `hierdp.release` take it.
+        The name for `hierdp release` and `hierdp.release`.
     module : str
-        Its ``from_table(source, *, epsilon, noise, …)`` makes the release, and declares the options in its
-        signature (`hierdp.mechanisms.option`). It is loaded when it is first used.
+        A module whose ``from_table(source, *, epsilon, noise, …)`` makes the release, and declares the
+        options in its signature (`hierdp.mechanisms.option`). It is loaded on first use.
     releases, guarantee, neighbours : str
-        What it publishes, what it promises, and which tables are neighbours.
+        What it publishes, its guarantee, and its neighbouring tables.
     methods : tuple of Method
     replay : str, optional
-        The module whose ``CHECKING`` is what `hierdp check` asks of its releases; loaded for these only.
-        None: their budgets and tables are not checked against the mechanism.
+        The module with the ``CHECKING`` of its releases for `hierdp check`, loaded only for these. If None,
+        their budgets and tables are not checked against the mechanism.
     released_as : str, optional
-        A regular expression of the names that its releases carry. Default: the names of its methods.
+        A regular expression for the names in its releases. Default: the names of its methods.
     audit : str, optional
         The module whose ``CASES`` `hierdp audit` runs.
     help : str
-        For `hierdp release NAME --help`: a sentence, what a user needs to know, and examples, whose commands
-        are indented.
+        Help for `hierdp release NAME --help`: a summary, what a user needs to know, and examples with
+        indented commands.
     """
 
     name: str
@@ -65,7 +65,7 @@ class Mechanism:
 
     @property
     def checking(self) -> Checking | None:
-        """What `hierdp check` asks of its releases, if it says."""
+        """What `hierdp check` needs for its releases, if it is defined."""
         if self.replay is None:
             return None
         found: Checking = import_module(self.replay).CHECKING
@@ -73,12 +73,12 @@ class Mechanism:
 
     @property
     def cases(self) -> tuple[Case, ...]:
-        """What `hierdp audit` runs."""
+        """The cases for `hierdp audit`."""
         found: tuple[Case, ...] = () if self.audit is None else import_module(self.audit).CASES
         return found
 
     def released(self, name: str) -> bool:
-        """Whether its releases may carry that name."""
+        """Whether its releases may have that name."""
         if self.released_as is not None:
             return re.fullmatch(self.released_as, name) is not None
         return any(name == method.name for method in self.methods)
@@ -90,7 +90,7 @@ class Mechanism:
         return function
 
     def loss(self, epsilon: float, options: Mapping[str, Any]) -> Loss:
-        """The most that a release with these options costs; ε where the module has no ``loss_of``."""
+        """The most that a release with these options costs; ε if the module has no ``loss_of``."""
         own = getattr(import_module(self.module), "loss_of", None)
         if own is None:
             return Loss(epsilon, unit=ROW if options.get("person") is None else PERSON)
@@ -99,7 +99,7 @@ class Mechanism:
 
 
 def member(package: str, name: str) -> Any:
-    """What a mechanism's package takes from its module ``mechanism``, loaded on first use.
+    """A member of a mechanism's package that its module ``mechanism`` defines, loaded on first use.
 
     Raises
     ------

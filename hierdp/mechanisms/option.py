@@ -1,4 +1,4 @@
-"""The options of a mechanism, declared once: they are the keywords of its ``from_table``."""
+"""The options of a mechanism, declared once, as the keywords of its ``from_table``."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ COMMON = {
         "Exact noise by default. `SimulatedNoise(seed)` is for experiments: the release is not private.",
     ),
 }
-"""What every ``from_table`` takes: a type and a description each."""
+"""The keywords of every ``from_table``, with their types and descriptions."""
 
 
 @dataclass(frozen=True)
 class Option:
-    """What a keyword means, as its annotation says beside its type: ``Annotated[type, Option("…")]``.
+    """The meaning of a keyword, in its annotation: ``Annotated[type, Option("…")]``.
 
-    Python, the command line and the help of both read it.
+    Python, the command line, and the help of both use it.
 
     Attributes
     ----------
     help : str
-        A description. It names other keywords in backticks; the command line puts their flags there. The
-        default is not repeated: it is in the signature.
+        A description. It names other keywords in backticks, which the command line replaces by their flags.
+        It does not repeat the default, which is in the signature.
     metavar : str, optional
-        What stands for the value in the help of the command line, such as ``COLUMN``.
+        The placeholder of the value in the command line's help, such as ``COLUMN``.
     flag : str, optional
         The flag of the command line. Default: ``--`` and the keyword, with dashes.
     value : object, optional
-        The flag takes no value, and gives the keyword this one; `help` describes what that does. A bool needs
-        none: its flag gives the opposite of the default.
+        The keyword's value if the flag is given, for a flag without a value; `help` describes the effect. A
+        bool needs none: its flag gives the opposite of the default.
     least, above, most : float, optional
-        Bounds of a number: at least, more than, at most.
+        Bounds of a number: at least, above, at most.
     form : str, optional
-        How the command line spells what is neither one text or number nor a list of these: a key of
-        `hierdp.cli.forms.FORMS`.
+        A key of `hierdp.cli.forms.FORMS`, for a value that is neither a text, nor a number, nor a list of
+        these.
     instead_of : str, optional
         Another keyword, which cannot be given together with this one.
     """
@@ -86,12 +86,12 @@ class Keyword:
 
     @property
     def flag(self) -> str:
-        """On the command line."""
+        """The flag on the command line."""
         return self.option.flag or f"--{self.name.replace('_', '-')}"
 
     @property
     def set_by_flag(self) -> Any:
-        """What a flag without a value gives the keyword; None if the flag takes a value."""
+        """The keyword's value by a flag without a value; None if the flag takes a value."""
         return not self.default if self.type is bool else self.option.value
 
     @property
@@ -101,7 +101,7 @@ class Keyword:
 
     @property
     def each(self) -> Any:
-        """The type of the elements of a list; None of any other type."""
+        """The type of the elements of a list; None for any other type."""
         return get_args(self.type)[0] if get_origin(self.type) is Sequence else None
 
 
@@ -157,7 +157,7 @@ def documented(from_table: F) -> F:
 
 
 def _row(keyword: Keyword) -> str:
-    """A keyword in the section Parameters of a docstring."""
+    """A keyword's entry in the section Parameters of a docstring."""
     kind = _plain(keyword.type)
     if keyword.choices:
         kind = " or ".join(f'"{choice}"' for choice in keyword.choices)
@@ -169,5 +169,5 @@ def _row(keyword: Keyword) -> str:
 
 
 def _plain(hint: Any) -> str:
-    """A type as a signature has it, without the modules of names."""
+    """A type as in a signature, without the modules of names."""
     return re.sub(r"\b(?:\w+\.)+(?=\w)", "", formatannotation(hint))

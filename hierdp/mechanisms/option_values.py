@@ -1,4 +1,4 @@
-"""Whether the values of options fit their declaration: checked in words, before any work is done."""
+"""Check that the values of options fit their declaration, before any work is done."""
 
 from __future__ import annotations
 
@@ -25,13 +25,14 @@ WORDS = {
 def check_options(mechanism: str, keywords: Mapping[str, Keyword], options: Mapping[str, Any]) -> None:
     """Check names and types of options, and that none is missing or excluded by another.
 
-    Texts, numbers, lists of these and hierarchies are checked; the mechanism checks everything else, ranges
-    of numbers included.
+    Texts, numbers, lists of these and hierarchies are checked here; the mechanism checks everything else,
+    including ranges of numbers.
 
     Raises
     ------
     InputError
-        If an option does not exist, is missing, has a wrong type, or goes with another that it replaces.
+        If an option does not exist, is missing, has a wrong type, or is given together with one that it
+        replaces.
 
     Examples
     --------
@@ -57,7 +58,7 @@ def check_options(mechanism: str, keywords: Mapping[str, Keyword], options: Mapp
             raise InputError(f"{name} must be {_words(keyword.type)}, got {told}")
         other = keyword.option.instead_of
         if options.get(other or "") is not None:
-            raise InputError(f"{name} stands in place of {other}: leave one of them out")
+            raise InputError(f"{name} replaces {other}: leave out one of them")
 
 
 def _fits(value: Any, hint: Any) -> bool:
@@ -68,7 +69,7 @@ def _fits(value: Any, hint: Any) -> bool:
         if each not in WORDS:
             return True
         if isinstance(value, str):
-            return each not in (int, float)  # one name is as good as a list of one
+            return each not in (int, float)  # one name counts as a list of one
         return isinstance(value, Iterable) and all(_fits(one, each) for one in value)
     if hint is int:
         return isinstance(value, Integral) and not isinstance(value, bool)

@@ -1,4 +1,4 @@
-"""A guarantee for persons by a mechanism whose guarantee is for rows."""
+"""Turn a mechanism's guarantee for rows into one for persons."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hierdp.tables.persons import Persons
 
 
 def persons_of(person: str | None, rows_per_person: int | None) -> Persons | None:
-    """Whose rows are whose, and how many of one person count; None where a row is taken for a person.
+    """The column of persons and the bound on their rows; None if each row is a person.
 
     Raises
     ------
@@ -23,7 +23,8 @@ def persons_of(person: str | None, rows_per_person: int | None) -> Persons | Non
     if (person is None) != (rows_per_person is None):
         given, other = ("rows_per_person", "person") if person is None else ("person", "rows_per_person")
         raise InputError(
-            f"{given} needs {other}: give both, the column of persons and how many rows of one are counted"
+            f"{given} needs {other}: give both the column of persons and the number of rows that count per "
+            "person"
         )
     return None if person is None or rows_per_person is None else Persons(person, rows_per_person)
 
@@ -32,19 +33,19 @@ R = TypeVar("R", bound=Release)
 
 
 def for_persons(make: Callable[[float], R], epsilon: float, persons: Persons | None) -> R:
-    """Make a release under an ε of one row, so that a person's rows together have that of `epsilon`.
+    """Make a release with an ε for one row such that all rows of a person together have `epsilon`.
 
-    Group privacy: between two tables that differ in one person there are as many steps of one row as rows of
-    that person count.
+    Group privacy: two tables that differ in one person are at most as many single-row steps apart as rows of
+    a person count.
 
     Parameters
     ----------
     make : callable
-        From the ε of one row to the release. It is pure: δ = 0.
+        Makes the release from the ε of one row; it must be pure, with δ = 0.
     epsilon : float
-        Of a person.
+        The budget of a person.
     persons : Persons or None
-        None: a row is taken for a person.
+        None if each row is a person.
     """
     if persons is None:
         return make(epsilon)
@@ -54,7 +55,7 @@ def for_persons(make: Callable[[float], R], epsilon: float, persons: Persons | N
 
 
 def already_for_persons(made: Release, persons: Persons | None) -> Release:
-    """A release whose sensitivities are those of a person with all the rows that count."""
+    """Mark a release whose sensitivities are those of a person with all counted rows."""
     if persons is None:
         return made
     counted = PersonRows(persons.column, persons.rows, ONE_PERSON)

@@ -94,12 +94,12 @@ def test_regions_that_nobody_lives_in_are_there():
     [
         ("--method 'Hc x Hc'", "2 methods for 3 levels ('root', 'state', 'county')"),
         ("--method Hx", "no method 'Hx'"),
-        ("--size-budget 0.1 --max-size 9", "leave one of them out"),
+        ("--size-budget 0.1 --max-size 9", "leave out one of them"),
         ("--size-budget 2", "it must be a part of epsilon (1.0)"),
         ("--share 1", "1 shares for 3 levels"),
         ("--max-size 0", "max_size must be a whole number from 1"),
         ("--merge best", "Invalid value for '--merge'"),
-        ("--merge 'at once' --size-budget 0.1", "cannot do with an estimated largest size (size_budget)"),
+        ("--merge 'at once' --size-budget 0.1", "needs a public largest size, without size_budget"),
         ("--merge 'at once' --max-size 9000000", "6 regions and sizes up to 9,000,000"),
         ("--group-budget 0", "Invalid value for '--group-budget'"),
     ],
@@ -123,7 +123,7 @@ def test_help_and_list():
         "earth mover's distance",
         "--size-budget",
         "bottom-up",
-        "Which groups and regions there are",
+        "Groups and regions are public",
     ):
         assert said in text
     assert "Kuo et al. 2018" in run("mechanisms").output

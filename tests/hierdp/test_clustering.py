@@ -474,8 +474,8 @@ def test_from_a_table():
         ("AHP", {"eta": math.nan}, "eta is nan"),
         ("AHP", {"clusters": 3}, "AHP takes no clusters; it takes 'share', 'eta'"),
         ("NF", {"share": 0.5}, "NF takes no share; it takes no options"),
-        ("SF", {"clusters": 0}, "clusters is 0: 5 bins make 1 to 5 runs"),
-        ("SF", {"clusters": 6}, "clusters is 6: 5 bins make 1 to 5 runs"),
+        ("SF", {"clusters": 0}, "clusters is 0: 5 bins form 1 to 5 runs"),
+        ("SF", {"clusters": 6}, "clusters is 6: 5 bins form 1 to 5 runs"),
         ("SF", {"largest": 0}, "largest is 0: it must be 1 or more"),
         ("SF", {"share": 0.0}, "share is 0.0"),
         ("ahp", {}, "no method 'ahp'; there are 'AHP', 'AHP-empirical'"),
@@ -489,9 +489,7 @@ def test_bad_options_are_named_before_any_noise(method, options, message):
 
 
 def test_names_of_axes_that_the_result_has():
-    with pytest.raises(
-        InputError, match="an axis is called 'count', as a column of the result is; rename it"
-    ):
+    with pytest.raises(InputError, match="an axis is called 'count', like a column of the result; rename it"):
         clustering(Histogram.of([1, 2], "count"), 1.0, Choosing())
 
 

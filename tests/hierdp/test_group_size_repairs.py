@@ -134,6 +134,6 @@ def test_a_solver_that_does_not_finish_is_reported():
 def test_a_window_without_an_answer_is_the_window_s_fault():
     """It was called a bug of ours: "please report this"."""
     noise = SimulatedNoise(1)
-    with pytest.raises(NotSolved, match=r"has no answer: .* take a wider window than 1, or none") as none:
+    with pytest.raises(NotSolved, match=r"has no answer: .* choose a wider window than 1, or none") as none:
         group_size(data(1), 0.01, noise, "M_H^dp", SolverOptions(window=1))
     assert none.value.status == "infeasible"

@@ -190,7 +190,7 @@ def test_flags_are_checked(line, said):
         ({"columns": [1]}, "columns must be a text or a list of texts, got one of type list"),
         (
             {"columns": "a", "width": 3, "height": 1.0},
-            "height stands in place of width: leave one of them out",
+            "height replaces width: leave out one of them",
         ),
     ],
 )

@@ -96,7 +96,7 @@ def test_a_fast_path_that_is_not_done_in_time_is_stopped(monkeypatch, method):
         raise TimeoutError
 
     monkeypatch.setattr(execution, "within", never)
-    with pytest.raises(NotSolved, match="its time limit of 7 s is over; give it more time"):
+    with pytest.raises(NotSolved, match="stopped at its time limit of 7 s; give it more time"):
         released("group-size", method, 7.0)
 
 

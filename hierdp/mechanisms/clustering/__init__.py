@@ -1,4 +1,4 @@
-"""Clustered histograms: AHP (Zhang et al. 2014), and the methods it is compared with."""
+"""Clustered histograms: AHP (Zhang et al. 2014), and the methods that the paper compares it with."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ __all__ = ["MECHANISM", "METHODS", "clustering", "from_table"]
 ZHANG, XU = "Zhang et al. 2014", "Xu et al. 2012"
 
 HELP = """\
-A histogram by clusters of bins with like counts, each bin at its cluster's mean (ε-DP; AHP).
+Release a histogram in which similar bins share their cluster's mean (ε-DP; AHP).
 
-TABLE is a Parquet or CSV file with a row a person, or with counts. One person more or less, in one
-bin, is protected; with --person, in several. Which bins there are is public: choose them, and the
-options below, without looking at the data. Good where many bins have like counts, empty ones above
-all; for sums over ranges of bins see `hierdp release range-query`.
+TABLE is a Parquet or CSV file with one row per person, or with counts. Neighbouring tables differ by one
+person in one bin; with --person, in several. The bins are public: choose them, and the options below, without
+looking at the data. It suits data with many similar bins, especially empty ones. For sums over ranges of
+bins, see `hierdp release range-query`.
 
 Ages in years:
   hierdp release clustering people.csv --numbers age=0:120 --epsilon 1 --out ages
@@ -29,7 +29,7 @@ Check-ins on a map of 256 × 256 cells:
   hierdp release clustering checkins.parquet --numbers x=-180:180:256 --numbers y=-90:90:256 \\
       --epsilon 0.1 --out places
 
-Searches by word, all words being public:
+Searches by word, with a public list of all words:
   hierdp release clustering searches.csv --names word --regions words.csv --region-levels word \\
       --count searches --epsilon 0.5 --out words
 """

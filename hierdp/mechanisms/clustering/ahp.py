@@ -1,8 +1,8 @@
-"""AHP: bins sorted by noisy counts, clustered, each bin at its cluster's noisy mean (Zhang et al. 2014).
+"""AHP: sort bins by noisy counts, cluster them, and release each cluster's noisy mean (Zhang et al. 2014).
 
 The paper calls η "a tuning parameter" and says of ε₁ : ε₂ only that ε₂ is "normally set to ε/2"; it does not
-say which values its experiments took, nor that nobody looked at the data for them. Here both have defaults
-that no data of the user have any say in: see `SHARE` and `ETA`.
+state the values in its experiments, nor that they were chosen without the data. Here both have defaults that
+do not depend on the user's data: see `SHARE` and `ETA`.
 """
 
 from __future__ import annotations
@@ -22,14 +22,15 @@ from models.arithmetic.arrays import Ints
 SHARE, ETA = 0.7, 0.35
 """ε₁/ε, the share for sorting and clustering; and η of the threshold η·ln(n)/ε₁.
 
-The best pair, or as good as that, on made-up histograms (`python -m benchmarks.ahp_defaults`): its squared
-error is in the geometric mean a quarter over that of each histogram's own best pair. To take the pair that is
-best for a noisy total, a hundredth of ε, would gain some 7 % there and cost 2: too little for one more rule.
-(DPBench has 0.85 and 0.35 for all data. Its AHP* looks up both by the true total, and does not pay for that.)
+They are about the best pair on synthetic histograms (`python -m benchmarks.ahp_defaults`): the squared error
+is, in the geometric mean, a quarter above that of each histogram's own best pair. Choosing the pair by a
+noisy total, for a hundredth of ε, would gain about 7 % there and cost 2 %, which does not justify another
+rule. (DPBench has 0.85 and 0.35 for all data. Its AHP* chooses both by the true total, without spending
+budget.)
 """
 
 COUNTS = "counts, to sort and cluster the bins"
-"""What is measured first, as the budget names it."""
+"""The first measurement, as named in the budget."""
 
 
 def ahp(
@@ -42,14 +43,14 @@ def ahp(
     counts : int64 array, shape (n,)
         True counts, 0 or more.
     epsilon : float
-        For neighbours that differ by one person, in one bin.
+        Budget, for tables that differ by one person in one bin.
     noise : Noise
     share : float
-        ε₁/ε, between 0 and 1: what is spent on the noisy counts that are sorted and clustered. The rest is
-        for the clusters' sums.
+        ε₁/ε, between 0 and 1, for the noisy counts that are sorted and clustered. The rest is for the
+        clusters' sums.
     eta : float
-        η ≥ 0: noisy counts under θ = η·ln(n)/ε₁ are taken for 0. To choose η or `share` by looking at results
-        on the data to be released tells of them, and nothing is paid for that.
+        η ≥ 0: noisy counts below θ = η·ln(n)/ε₁ are set to 0. Do not choose η or `share` by results on the
+        data to be released: that reveals something about the data, and the budget does not cover it.
     rule : callable
         One of `hierdp.mechanisms.clustering.ahp_rules.RULES`.
 
@@ -74,7 +75,7 @@ def ahp(
 def clustered(
     noisy: Ints, for_order: float, for_sums: float, eta: float, rule: Rule, solving: Solving = Step.solve
 ) -> tuple[Ints, tuple[Step, ...]]:
-    """The cluster of each bin, from noisy counts and the two parts of ε, and the problems solved for them."""
+    """The cluster of each bin, from noisy counts and the two parts of ε, and the solved problems."""
     values, order = sorted_counts(noisy, for_order, eta)
     marks, steps = rule(values, laplace_scale(for_sums), solving)
     clusters = np.empty(noisy.size, dtype=np.int64)
@@ -83,7 +84,7 @@ def clustered(
 
 
 def sorted_counts(noisy: Ints, epsilon: float, eta: float) -> tuple[Ints, Ints]:
-    """Noisy counts, those under the threshold at 0, in ascending order; and which bins these are."""
+    """Noisy counts in ascending order, with those below the threshold set to 0; and their bins."""
     high = np.where(noisy >= eta * math.log(noisy.size) / epsilon, noisy, 0)
     order = np.argsort(high, kind="stable")
     return high[order], order

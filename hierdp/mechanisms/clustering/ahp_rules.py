@@ -1,4 +1,7 @@
-"""How AHP cuts sorted noisy bins into clusters: Zhang et al. 2014, §4.2. Post-processing of noisy values."""
+"""AHP's rules for cutting sorted noisy bins into clusters: Zhang et al.
+
+2014, §4.2. They are post-processing.
+"""
 
 from __future__ import annotations
 
@@ -14,19 +17,19 @@ from models.arithmetic.arrays import Ints
 from models.arithmetic.kernels import kernel
 
 Rule = Callable[..., tuple[Ints, tuple[Step, ...]]]
-"""From ascending values, the scale of the noise on a cluster's sum and what solves the problems that come up,
-to marks: 1 where a cluster begins.
+"""A rule: from ascending values, the scale of the noise on a cluster's sum, and a solver, to marks that are 1
+where a cluster begins.
 """
 
 
 def optimal(values: Ints, scale: float, solving: Solving = Step.solve) -> tuple[Ints, tuple[Step, ...]]:
-    """The optimum over all numbers of clusters, which the paper calls prohibitive (O(n⁴)): O(n log n)."""
+    """The optimum over all numbers of clusters, in O(n log n); the paper calls it prohibitive (O(n⁴))."""
     step = solving("clusters of bins", Clustering(values, scale))
     return np.asarray(step.solution.x), (step,)
 
 
 def empirical(values: Ints, scale: float, solving: Solving = Step.solve) -> tuple[Ints, tuple[Step, ...]]:
-    """Algorithm 2: of the best cuts into as many clusters as four rules of thumb say, the best."""
+    """Algorithm 2: the best of the optimal cuts into the numbers of clusters by four rules of thumb."""
     numbers = sorted(set(rules_of_thumb(values).values()))
     steps = tuple(solving(f"{k} clusters of bins", Clustering(values, scale, k)) for k in numbers)
     best = min(steps, key=lambda step: float(step.solution.objective or 0))
@@ -34,11 +37,11 @@ def empirical(values: Ints, scale: float, solving: Solving = Step.solve) -> tupl
 
 
 def greedy(values: Ints, scale: float, _: Solving = Step.solve) -> tuple[Ints, tuple[Step, ...]]:
-    """Algorithm 3: each bin joins the cluster before it where that promises the lower error.
+    """Algorithm 3: each bin joins the previous cluster if that has the lower estimated error.
 
-    err* takes 2/(|C|²ε₂²) for a bin, err 2/(|C|ε₂²) for a cluster, as printed. (The `j++` of line 14 is meant
-    for either branch.) DPBench's program follows the same rule: where it ends the search for err* one step
-    later than printed, what is left to look at is worse.
+    err* takes 2/(|C|²ε₂²) for a bin, err 2/(|C|ε₂²) for a cluster, as printed. (The `j++` of line 14 belongs
+    to both branches.) DPBench's program follows the same rule: it ends the search for err* one step later
+    than printed, but that step is never better.
     """
     return np.asarray(_greedy(values.astype(np.float64), 2 * scale**2)), ()
 
@@ -47,9 +50,9 @@ RULES: dict[str, Rule] = {"AHP": optimal, "AHP-empirical": empirical, "AHP-greed
 
 
 def rules_of_thumb(values: Ints) -> dict[str, int]:
-    """How many clusters the four rules name, rounded up, and at most as many as there are values.
+    """The numbers of clusters by the four rules, rounded up, and at most the number of values.
 
-    Doane's formula as printed: its |s| is a cube root, and without the √n of a skewness.
+    Doane's formula is as printed: its |s| is a cube root, and lacks the √n of a skewness.
     """
     n = values.size
     away = values - values.mean()
@@ -67,7 +70,7 @@ def rules_of_thumb(values: Ints) -> dict[str, int]:
 
 @kernel(error_model="numpy")
 def _greedy(values: Any, noise: float) -> Any:
-    """Marks of Algorithm 3; `noise` is 2/ε₂². Sums are of what values exceed their cluster's first by."""
+    """Marks of Algorithm 3; `noise` is 2/ε₂². Sums are of differences from the cluster's first value."""
     n = values.size
     marks = np.zeros(n, np.int64)
     marks[0] = 1
@@ -87,9 +90,10 @@ def _greedy(values: Any, noise: float) -> Any:
 
 @kernel(error_model="numpy")
 def _least_alone(values: Any, j: int, noise: float) -> float:
-    """err*: the least that bin j may cost in a cluster that begins with it.
+    """err*: the least cost of bin j in a cluster that begins with it.
 
-    With longer clusters the first part grows and the second shrinks: the first alone ends the search.
+    With the cluster's length, the first part grows and the second shrinks, so the search ends when the first
+    part alone is too large.
     """
     least, tail = noise, 0.0
     for k in range(1, values.size - j):

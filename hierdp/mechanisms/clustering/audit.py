@@ -1,4 +1,4 @@
-"""What is audited of the methods that Zhang et al. 2014 compare."""
+"""Audit cases of the methods that Zhang et al. 2014 compare."""
 
 from __future__ import annotations
 

@@ -1,10 +1,11 @@
-"""GS, grouping and smoothing: bins sorted by noisy counts, then clusters of one fixed size.
+"""GS, grouping and smoothing: sort bins by noisy counts, then cut them into clusters of one fixed size.
 
 Kellaris & Papadopoulos 2013, "Practical differential privacy via grouping and smoothing", for persons of one
-bin each, as Zhang et al. 2014 (§5) compare with it: without sampling. Its column sampling keeps one of the
-bins of a person who has many; here there is one. Row sampling makes the order less precise at the same price
-(Zhang et al. 2014, §4.2): to tell two bins apart matters H_i − H_j over the scale of the noise, which is
-(H_i − H_j)·ε₁ without sampling and β·(H_i − H_j)·ln(1 + (e^ε₁ − 1)/β) with probability β; that is less.
+bin each, and without sampling, as in the comparison of Zhang et al. 2014 (§5). Its column sampling keeps one
+bin of a person who has many; here each person has one. Row sampling makes the order less precise for the same
+budget (Zhang et al. 2014, §4.2). Two bins are distinguished by H_i − H_j over the scale of the noise. That is
+(H_i − H_j)·ε₁ without sampling, and the smaller β·(H_i − H_j)·ln(1 + (e^ε₁ − 1)/β) if rows are sampled with
+probability β.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from hierdp.privacy.noise import Noise
 from models.arithmetic.arrays import Ints
 
 COUNTS = "counts, to sort the bins"
-"""What is measured first, as the budget names it."""
+"""The first measurement, as named in the budget."""
 
 
 def gs(
@@ -33,14 +34,14 @@ def gs(
     counts : int64 array, shape (n,)
         True counts, 0 or more.
     epsilon : float
-        For neighbours that differ by one person, in one bin.
+        Budget, for tables that differ by one person in one bin.
     noise : Noise
     share : float
-        ε₁/ε, between 0 and 1: what is spent on the order of the bins. The rest is for the sums.
+        ε₁/ε, between 0 and 1, for the order of the bins. The rest is for the sums.
     width : int, optional
-        Bins of a cluster; the last takes what is left over. Default ⌈√n⌉, which looks at no data. Zhang et
-        al. 2014 let it be "chosen to be the optimal" (100 "is one of the best"): a width found by looking at
-        the counts tells of them, and nothing is paid for that. Give none that was.
+        Bins of a cluster; the last cluster may be smaller. Default: ⌈√n⌉, independent of the data. In Zhang
+        et al. 2014 it is "chosen to be the optimal" (100 "is one of the best"). Do not choose the width by
+        the counts: that reveals something about them, and the budget does not cover it.
 
     Raises
     ------

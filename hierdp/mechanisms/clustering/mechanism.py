@@ -1,4 +1,4 @@
-"""Clustered histograms: AHP (Zhang et al. 2014), and the methods it is compared with."""
+"""Clustered histograms: AHP (Zhang et al. 2014), and the methods that the paper compares it with."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ METHODS = {
         Method("Laplace", laplace, (), "Dwork et al. 2006"),
     )
 }
-"""By the names of Zhang et al. 2014, §6; their AHP is the greedy one, for its speed, ours the optimal."""
+"""The methods, by their names in Zhang et al. 2014, §6. Their AHP is greedy, for speed; ours is optimal."""
 
 
 def checked(method: str, options: Mapping[str, Any]) -> Method:
@@ -68,10 +68,9 @@ def checked(method: str, options: Mapping[str, Any]) -> Method:
 def clustering(
     data: Histogram, epsilon: float, noise: Noise | None = None, method: str = "AHP", **options: Any
 ) -> Release:
-    """Noisy counts of all bins, those of a cluster at their common mean.
+    """Release noisy counts of all bins; the bins of a cluster have their common mean.
 
-    Histograms of two and more dimensions are laid out as a row of bins, the last axis running fastest, as
-    DPBench does.
+    Histograms of two or more dimensions are flattened with the last axis fastest, as in DPBench.
 
     Parameters
     ----------
@@ -84,14 +83,14 @@ def clustering(
     method : str
         One of `METHODS`.
     **options
-        The method's own, see `Method.takes` and the functions named in `METHODS`.
+        The method's own options; see `Method.takes` and the functions in `METHODS`.
 
     Returns
     -------
     Release
-        A row a bin: the axes' labels, `cluster`, `noisy` (the counts measured to make the clusters, where
-        they were), `count`. Counts are means, and may be negative. With
-        Laplace, whose noise is all that its counts are off by, also `standard_error`.
+        One row for each bin: the axes' labels, `cluster`, `noisy` (the counts measured to make the clusters,
+        if there are any), `count`. Counts are means, and may be negative. Laplace also has `standard_error`,
+        because its only error is noise.
 
     Raises
     ------
@@ -109,14 +108,12 @@ def clustering(
     chosen = checked(method, options)
     clash = {"cluster", "noisy", "count", "standard_error"} & {axis.name for axis in data.axes}
     if clash:
-        raise InputError(
-            f"an axis is called {listed(sorted(clash))}, as a column of the result is; rename it"
-        )
+        raise InputError(f"an axis is called {listed(sorted(clash))}, like a column of the result; rename it")
     published = chosen.publish(data.counts.ravel(), epsilon, noise or ExactNoise(), **options)
     ledger = Ledger(epsilon, 0.0, PERSON, published.spends)
     settings = {"axes": [axis.as_dict() for axis in data.axes], **published.settings}
     table = _table(data, published)
-    if method == "Laplace":  # each bin has noise of its own; means of clusters are off by more than noise
+    if method == "Laplace":  # each bin has its own noise; cluster means have further errors
         table["standard_error"] = deviation_of(published.spends[0])
     return Release(chosen.name, table, ledger, published.steps, settings)
 
@@ -137,36 +134,36 @@ def from_table(
     method: Annotated[
         str,
         Option(
-            "AHP, AHP-greedy, AHP-empirical; or what it is compared with: NF, SF, PHP, GS, Laplace. See "
-            "`hierdp mechanisms`.",
+            "AHP, AHP-greedy or AHP-empirical; or NF, SF, PHP, GS or Laplace, for comparison. See `hierdp "
+            "mechanisms`.",
             "NAME",
         ),
     ] = "AHP",
     share: Annotated[
         float | None,
         Option(
-            "Share of ε for finding clusters, between 0 and 1 (not of NF, Laplace); the rest is for their "
+            "Share of ε for finding clusters, between 0 and 1 (not for NF, Laplace); the rest is for their "
             "counts. Default: AHP 0.7, others 0.5.",
             "NUMBER",
         ),
     ] = None,
     eta: Annotated[
         float | None,
-        Option("AHP: noisy counts under η·ln(bins)/ε₁ are taken for 0. Default 0.35.", "NUMBER"),
+        Option("AHP: noisy counts below η·ln(bins)/ε₁ are set to 0. Default: 0.35.", "NUMBER"),
     ] = None,
     clusters: Annotated[
-        int | None, Option("SF: how many clusters. Default: a tenth of the bins.", "NUMBER")
+        int | None, Option("SF: number of clusters. Default: a tenth of the bins.", "NUMBER")
     ] = None,
     largest: Annotated[
         int | None,
-        Option("SF: a count that no bin is known to exceed. Default: a noisy maximum, for ε/20.", "NUMBER"),
+        Option("SF: a public upper bound on the counts. Default: a noisy maximum, for ε/20.", "NUMBER"),
     ] = None,
-    width: Annotated[int | None, Option("GS: bins of a cluster. Default: √bins.", "NUMBER")] = None,
+    width: Annotated[int | None, Option("GS: bins per cluster. Default: √bins.", "NUMBER")] = None,
 ) -> Release:
     """Release a table's counts by bin: `hierdp.tables.binning.histogram`, then `clustering`."""
     given = {"share": share, "eta": eta, "clusters": clusters, "largest": largest, "width": width}
     options = {name: value for name, value in given.items() if value is not None}
-    checked(method, options)  # before the table, which may be large, is read
+    checked(method, options)  # before reading the table, which may be large
     axes, persons = checked_axes(axes), persons_of(person, rows_per_person)
     public = public_axes(named_regions(axes), regions_from_data)
     data = histogram(source, axes, count, unknown, clip, persons)

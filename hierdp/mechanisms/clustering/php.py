@@ -1,12 +1,12 @@
-"""P-HPartition (PHP): a histogram bisected again and again at places chosen privately.
+"""P-HPartition (PHP): bisect a histogram repeatedly, at privately chosen places.
 
-Acs, Castelluccia & Chen 2012, "Differentially private histogram publishing through lossy compression", as
-its authors' public program has it (DPBench runs that): half of ε₁ for the bisections, half for how many of
-them to keep, ε₂ for the sums of the clusters. Clusters are of neighbouring bins.
+Acs, Castelluccia & Chen 2012, "Differentially private histogram publishing through lossy compression", as in
+its authors' public program, which DPBench runs: half of ε₁ is for the bisections, half for the number of them
+to keep, and ε₂ for the sums of the clusters. Clusters consist of neighbouring bins.
 
-The paper tunes nothing on the data. Its program is told a largest number of clusters, to save the time of
-trying all cuts of m bins in O(m²); they take O(m log m) here, so there is no such limit. It leaves one round
-of its budget unspent, and raises negative means to 0; this one does neither.
+The paper tunes nothing on the data. Its program limits the number of clusters, because trying all cuts of m
+bins takes O(m²); here they take O(m log m), so there is no such limit. The program leaves one round of its
+budget unspent, and raises negative means to 0; this one does neither.
 """
 
 from __future__ import annotations
@@ -22,29 +22,28 @@ from models.arithmetic.arrays import Ints
 from models.arithmetic.kernels import kernel
 
 SENSITIVITY = 2
-"""Of a cluster's cost, rounded up to whole people, for one person more or less in one of its bins.
-
-The bin moves by 1 and the mean of m bins by 1/m, so the cost Σ|H_j − C̄| moves by at most
-(1 − 1/m) + (m − 1)/m = 2(m − 1)/m < 2. What moves by less than 2 moves by at most 2 once rounded up. The sum
-over clusters moves as the one that holds the person does.
+"""Sensitivity of a cluster's cost, rounded up to a whole number, to one person in one of its bins. The bin
+changes by 1 and the mean of m bins by 1/m, so the cost Σ|H_j − C̄| changes by at most (1 − 1/m) + (m − 1)/m =
+2(m − 1)/m < 2. A change of less than 2 becomes one of at most 2 after rounding up. Only the cluster with the
+person changes in the sum over clusters.
 """
 
 NUMBER = "how many cuts to keep"
-"""What is chosen last, as the budget names it."""
+"""The last choice, as named in the budget."""
 
 
 def rounds_of(bins: int) -> int:
-    """How many rounds of cuts there are: ⌊log₂ n⌋, and one at least."""
+    """The number of rounds of cuts: ⌊log₂ n⌋, but at least one."""
     return max(1, bins.bit_length() - 1)
 
 
 def cut_query(number: int) -> str:
-    """What a round of cuts is called in the budget."""
+    """The name of a round of cuts in the budget."""
     return f"where to cut each cluster, round {number}"
 
 
 def php(counts: Ints, epsilon: float, noise: Noise, *, share: float = 0.5) -> Published:
-    """Bisect, choose how many of the cuts to keep, and publish the clusters' noisy means.
+    """Bisect, choose how many cuts to keep, and release the clusters' noisy means.
 
     Parameters
     ----------
@@ -54,18 +53,19 @@ def php(counts: Ints, epsilon: float, noise: Noise, *, share: float = 0.5) -> Pu
         For neighbours that differ by one person, in one bin.
     noise : Noise
     share : float
-        ε₁/ε, between 0 and 1: what is spent on the clusters. The rest is for their sums.
+        ε₁/ε, between 0 and 1, for the clusters. The rest is for their sums.
 
     Returns
     -------
     Published
-        Its spends: ⌊log₂ n⌋ rounds of cuts (those of a round are of different bins, and so cost once), the
-        number of cuts, and the sums.
+        Its spends are ⌊log₂ n⌋ rounds of cuts, the number of cuts, and the sums. The cuts of a round are of
+        disjoint bins, so they cost only once.
     """
     share = check_share(share)
     for_clusters, for_sums = split(epsilon, 2, (share, 1 - share))
     rounds = rounds_of(counts.size)
-    # The mean |error| of a cluster's noise, summed over its bins. (Beyond the largest, noise is refused.)
+    # The mean |error| due to a cluster's noise, summed over its bins. (Noise beyond the largest scale is
+    # refused.)
     penalty = max(1, round(1 / max(for_sums, 1 / LARGEST_SCALE)))
     cuts, scores, spends = _bisected(counts, for_clusters / 2, rounds, penalty, noise)
     (kept,), spend = noise.choose([np.array(scores)], NUMBER, SENSITIVITY, for_clusters / 2)
@@ -79,7 +79,7 @@ def php(counts: Ints, epsilon: float, noise: Noise, *, share: float = 0.5) -> Pu
 def _bisected(
     counts: Ints, epsilon: float, rounds: int, penalty: int, noise: Noise
 ) -> tuple[list[int], list[int], list[Spend]]:
-    """The cuts in the order they were made, less the costs with none, one, two, … of them; what was spent."""
+    """The cuts in their order, the negated costs with the first 0, 1, 2, … of them, and the spends."""
     ends = [(0, counts.size)]
     cuts: list[int] = []
     costs = [int(cut_scores(counts, ends, penalty)[0][0])]
@@ -92,7 +92,7 @@ def _bisected(
         spends.append(spend)
         parts = []
         for (first, end), score, cut in zip(ends, scores, chosen.tolist(), strict=True):
-            if cut > 0:  # else the cluster stays as it is, for good
+            if cut > 0:  # otherwise the cluster is never cut again
                 cuts.append(first + cut)
                 costs.append(costs[-1] + int(score[cut] - score[0]))
                 parts += [(first, first + cut), (first + cut, end)]

@@ -1,4 +1,4 @@
-"""What every method of releasing a histogram by clusters hands back."""
+"""The result of a method that releases a histogram by clusters."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from hierdp.record.step import Step
 from models.arithmetic.arrays import Ints
 
 SUMS = "sums of clusters"
-"""What is measured last, as the budget names it."""
+"""The last measurement, as named in the budget."""
 
 
 @dataclass(frozen=True, eq=False)
 class Published:
-    """A histogram released: estimates only, no true counts.
+    """A released histogram: estimates only, no true counts.
 
     Attributes
     ----------
     counts : float64 array, shape (n,)
-        One a bin. They need be neither whole nor positive: means of noisy sums.
+        One for each bin: means of noisy sums, which need not be whole or positive.
     clusters : int64 array, shape (n,)
         The number of each bin's cluster.
     spends : tuple of Spend
     steps : tuple of Step
         The optimization problems solved on the way.
     settings : mapping
-        The public parameters as they were used.
+        The public parameters that were used.
     noisy : int64 array, shape (n,), optional
-        What was measured of each bin, where that was done and made the clusters.
+        The noisy count of each bin, if the clusters were made from these.
     """
 
     counts: NDArray[np.float64]
@@ -53,11 +53,11 @@ class Method:
     ----------
     name : str
     publish : callable
-        From ``(counts, epsilon, noise, **options)``, counts of shape (n,), to `Published`.
+        Takes ``(counts, epsilon, noise, **options)``, with counts of shape (n,), and returns `Published`.
     takes : tuple of str
         Its options.
     where : str
-        In which paper.
+        Its paper.
     """
 
     name: str
@@ -74,6 +74,6 @@ def sums_of(counts: Ints, clusters: Ints) -> Ints:
 
 
 def of_clusters(clusters: Ints, sums: NoisyCounts, spends: Sequence[Spend], **more: Any) -> Published:
-    """Each bin at the mean of its cluster: the cluster's noisy sum over its number of bins."""
+    """Give each bin the mean of its cluster: the cluster's noisy sum divided by its number of bins."""
     means = sums.counts / np.bincount(clusters, minlength=sums.counts.size)
     return Published(means[clusters], clusters, tuple(spends), **more)

@@ -1,4 +1,4 @@
-"""What `hierdp check` asks of the releases of Zhang et al. 2014, and of the methods compared there."""
+"""Checks of releases by the methods of Zhang et al. 2014, and those compared there."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 
 MEASURED = (*RULES, "NF", "GS")
-"""Methods whose clusters follow from the noisy counts in the table. Those of others are drawn, and public."""
+"""Methods whose clusters follow from the noisy counts in the table. Other methods draw theirs, and release
+them."""
 
 
 _PARTS = "epsilon_1", "epsilon_2"
@@ -40,11 +41,11 @@ SETTINGS = {
     "GS": (*_PARTS, "width"),
     "Laplace": (),
 }
-"""The settings of each method, beside its axes."""
+"""The settings of each method, besides its axes."""
 
 
 def expected_spends(table: DataFrame, manifest: Mapping[str, Any], _: Regions) -> Expected:
-    """What makes the clusters, and then their sums."""
+    """The measurements for the clusters, then those of their sums."""
     name, settings, epsilon = manifest["mechanism"], manifest["settings"], manifest["budget"]["epsilon"]
     if name in ("NF", "Laplace"):
         return PERSON, [ExpectedSpend(noise_first.COUNTS, 1, epsilon)]
@@ -69,7 +70,7 @@ def _structure_first(bins: int, manifest: Mapping[str, Any]) -> list[ExpectedSpe
     runs, spends = settings["clusters"], []
     if not 1 < runs < bins:
         return [ExpectedSpend(SUMS, 1, epsilon)]
-    if manifest["budget"]["spends"][0]["query"] == structure_first.LARGEST:  # else it was given
+    if manifest["budget"]["spends"][0]["query"] == structure_first.LARGEST:  # otherwise it was given
         share = structure_first.FOR_LARGEST
         first, epsilon = split(epsilon, 2, (share, 1 - share))
         spends.append(ExpectedSpend(structure_first.LARGEST, 1, first))
@@ -80,7 +81,7 @@ def _structure_first(bins: int, manifest: Mapping[str, Any]) -> list[ExpectedSpe
 
 
 def replay(saved: Replay, table: DataFrame, manifest: Mapping[str, Any], _: Regions) -> str:
-    """Make the clusters again from noisy counts, where these made them, and the means from whole sums."""
+    """Recompute the clusters from noisy counts, if they came from these, and the means from whole sums."""
     clusters, counts = table["cluster"].to_numpy(np.int64), table["count"].to_numpy(np.float64)
     again = _clusters(saved, table, manifest)
     saved.end()
@@ -89,7 +90,7 @@ def replay(saved: Replay, table: DataFrame, manifest: Mapping[str, Any], _: Regi
         if clusters[0] != 0 or not np.isin(first, (0, 1)).all():
             raise Differs("the clusters are not runs of neighbouring bins")
     elif not np.array_equal(again, clusters):
-        raise Differs("the clusters are not those that the noisy counts and the steps give")
+        raise Differs("the clusters do not follow from the noisy counts and the steps")
     sizes = np.bincount(clusters)
     last = np.zeros(sizes.size, dtype=np.float64)
     last[clusters] = counts
@@ -113,18 +114,18 @@ def replay(saved: Replay, table: DataFrame, manifest: Mapping[str, Any], _: Regi
     taken = {name: made.get(name, settings.get(name)) for name in ("axes", *SETTINGS[manifest["mechanism"]])}
     if (
         manifest["mechanism"] == "SF" and "largest" in settings
-    ):  # of one run, it is neither given nor measured
+    ):  # with one run, it is neither given nor measured
         taken["largest"] = settings["largest"]
     compare_settings(settings, taken)
-    return "each bin has its cluster's mean, and the clusters are what was measured and solved"
+    return "each bin has its cluster's mean, and the clusters follow from the measurements and steps"
 
 
 def _check_columns(table: DataFrame, manifest: Mapping[str, Any]) -> None:
-    """The bins in their order, and no other columns than the method's."""
+    """Check that the bins are in order, and the columns are the method's."""
     name, about = manifest["mechanism"], manifest["settings"]["axes"]
     shape = tuple(each["bins"] for each in about)
     if len(table) != math.prod(shape):
-        raise Differs(f"the table has {len(table)} bins, the axes {math.prod(shape)}")
+        raise Differs(f"the table has {len(table)} bins, but the axes have {math.prod(shape)}")
     places = np.unravel_index(np.arange(len(table)), shape)
     again = {}
     for i, (each, at) in enumerate(zip(about, places, strict=True)):
@@ -144,7 +145,7 @@ def _check_columns(table: DataFrame, manifest: Mapping[str, Any]) -> None:
 
 
 def _clusters(saved: Replay, table: DataFrame, manifest: Mapping[str, Any]) -> Ints | None:
-    """The cluster of each bin, where noisy counts and public facts decide that; None where chance has."""
+    """The cluster of each bin, if it follows from noisy counts and public facts; None if it was drawn."""
     name, settings = manifest["mechanism"], manifest["settings"]
     if name == "Laplace":
         return np.arange(len(table))

@@ -1,14 +1,14 @@
-"""StructureFirst (SF): boundaries of runs of neighbouring bins chosen privately, then the runs' noisy means.
+"""StructureFirst (SF): choose the boundaries of runs of bins privately, then release the runs' noisy means.
 
 Xu, Zhang, Xiao, Yang, Yu & Winslett 2012, "Differentially private histogram publication". Boundaries are
-drawn from right to left, each by the squared error that is least with it: the exponential mechanism, here as
-`Noise.choose`. How many runs is told beforehand: their program takes n/10.
+drawn from right to left by the exponential mechanism, here `Noise.choose`. A boundary's score is the least
+squared error with it. The number of runs is given in advance; their program uses n/10.
 
-Scores are bounded where counts are: by F, which the paper takes for public. Their program (which DPBench
-runs) takes 10,000 times the mean count for it, a look at the data that is not paid for. With an F so far over
-the counts, no boundary is 1.25 times as likely as another at ε = 1 on four of DPBench's six histograms; and
-the program's formula for ε₁, good only where a denominator is positive, says ε/20 on all six. Here F is told,
-or is a noisy maximum that is paid for.
+Scores are bounded because counts are bounded by F, which the paper assumes to be public. Their program (which
+DPBench runs) uses 10,000 times the mean count, which depends on the data without spending budget. With F so
+far above the counts, no boundary is 1.25 times as likely as another at ε = 1 on four of DPBench's six
+histograms. The program's formula for ε₁ is valid only if a denominator is positive, and gives ε/20 on all
+six. Here F is given, or is a noisy maximum that spends budget.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from models.arithmetic.arrays import Ints
 from models.arithmetic.run_costs import sums_of
 
 FOR_LARGEST = 0.05
-"""The share of ε for a noisy maximum, where none is told."""
+"""The share of ε for a noisy maximum, if F is not given."""
 
 _SAFE = 2**27
-"""n·F up to which floor(SSE) is exact in floats: SSE·n < 2^53."""
+"""Limit on n·F for which floor(SSE) is exact in floats: SSE·n < 2^53."""
 
 LARGEST = "largest count"
-"""What is measured where none is given, as the budget names it."""
+"""The measurement of F, if it is not given, as named in the budget."""
 
 
 def structure_first(
@@ -42,7 +42,7 @@ def structure_first(
     clusters: int | None = None,
     largest: int | None = None,
 ) -> Published:
-    """Runs of neighbouring bins by private boundaries, and the noisy mean of each.
+    """Release the noisy means of runs of neighbouring bins with private boundaries.
 
     Parameters
     ----------
@@ -52,14 +52,13 @@ def structure_first(
         For neighbours that differ by one person, in one bin.
     noise : Noise
     share : float
-        ε₁/(ε₁ + ε₂), between 0 and 1: what is spent on the boundaries, the same on each. The rest is for the
-        sums.
+        ε₁/(ε₁ + ε₂), between 0 and 1, for the boundaries, in equal parts. The rest is for the sums.
     clusters : int, optional
-        The number k of runs. Default ⌈n/10⌉, as in the authors' program. To choose it by results on the data
-        to be released tells of them, and nothing is paid for that.
+        The number k of runs. Default ⌈n/10⌉, as in the authors' program. Do not choose it by results on the
+        data to be released: that reveals something about the data, and the budget does not cover it.
     largest : int, optional
-        F: counts are scored as this at most. Public knowledge, not the data's maximum. By default a noisy
-        maximum, for a twentieth of ε: one person more or less changes the maximum by 1 at most.
+        F: larger counts are scored as F. It must be public knowledge, not the data's maximum. Default: a
+        noisy maximum, for a twentieth of ε; one person changes the maximum by at most 1.
 
     Raises
     ------
@@ -70,7 +69,7 @@ def structure_first(
     n = counts.size
     k = -(-n // 10) if clusters is None else clusters
     if not 1 <= k <= n:
-        raise InputError(f"clusters is {k}: {n} bins make 1 to {n} runs")
+        raise InputError(f"clusters is {k}: {n} bins form 1 to {n} runs")
     if largest is not None and largest < 1:
         raise InputError(f"largest is {largest}: it must be 1 or more")
     spends = []
@@ -79,7 +78,7 @@ def structure_first(
         noisy = noise.geometric(counts.max(keepdims=True), LARGEST, 1, for_largest)
         largest = max(1, int(noisy.counts[0]))
         spends.append(noisy.spend)
-    starts, for_sums = np.arange(k), epsilon  # one run, or as many as bins: there is nothing to choose
+    starts, for_sums = np.arange(k), epsilon  # one run, or as many runs as bins: there is nothing to choose
     if largest is not None and 1 < k < n:
         for_starts, for_sums = split(epsilon, 2, (share, 1 - share))
         starts, spend = boundaries(counts, k, largest, for_starts, noise)
@@ -91,11 +90,11 @@ def structure_first(
 
 
 def boundaries(counts: Ints, clusters: int, largest: int, epsilon: float, noise: Noise) -> tuple[Ints, Spend]:
-    """Where runs begin: drawn from right to left, each for an equal part of ε.
+    """The beginnings of runs, drawn from right to left, each for an equal part of ε.
 
-    A boundary's score is, negative, the least cost of all runs up to the boundary drawn before, where a run
-    costs its SSE rounded down. The counts are taken at F at most, and, where n·F is so large that squares
-    would not be exact, in units of several people, which move by one at most where the count does.
+    A boundary's score is the negated least cost of the runs before the previously drawn boundary; a run costs
+    its SSE, rounded down. Counts are capped at F. If n·F is so large that squares would not be exact, counts
+    are in units of several people, which change by at most one if the count does.
     """
     from solvers.fast.segment_paths import layers, whole_column
 
@@ -120,22 +119,22 @@ def boundaries(counts: Ints, clusters: int, largest: int, epsilon: float, noise:
 
 
 def query_of(clusters: int) -> str:
-    """What the boundaries are called in the budget."""
+    """The name of the boundaries in the budget."""
     return f"{clusters - 1} boundaries of runs, one after the other"
 
 
 def bound_of(bins: int, largest: int) -> tuple[int, int]:
-    """How many people a unit of a scored count is, and F in these units."""
+    """The number of people in a unit of a scored count, and F in these units."""
     unit = -(-bins * largest // _SAFE)
     return unit, max(1, largest // unit)
 
 
 def sensitivity(largest: int) -> int:
-    """Of a score, for one person more or less in a bin of 0 … F people: 2F − 1.
+    """Sensitivity of a score to one person in a bin of 0 … F people: 2F − 1.
 
-    The SSE of m bins moves by (1 − 1/m) + 2(x − mean) when one of them goes from x to x + 1. Both are in
-    0 … F, so it moves by (1 − 1/m)(2F − 1) at most, up or down. What moves by less than a whole number moves
-    by no more than that number once rounded down; and so does the least of many sums, in each of which one
-    run moves. (The paper has 2F + 1.)
+    The SSE of m bins changes by (1 − 1/m) + 2(x − mean) if one of them goes from x to x + 1. Both counts are
+    in 0 … F, so the change is at most (1 − 1/m)(2F − 1) in absolute value. Rounding down keeps a change below
+    a whole number within that number. The same bound holds for the least of many sums, each of which contains
+    one changed run. (The paper has 2F + 1.)
     """
     return 2 * largest - 1

@@ -21,7 +21,7 @@ __all__ = ["MECHANISM", "Measured", "count_of_counts", "from_table", "measure", 
 KUO = "Kuo et al. 2018"
 
 HELP = """\
-How many groups have each size, of sizes up to very large ones, in every region (ε-DP).
+Release how many groups have each size, up to very large sizes, in every region (ε-DP).
 
 TABLE is a Parquet or CSV file with a row an entity (a person, a trip), or with numbers of entities.
 One entity more or less in a group is protected (with --person, a person with several). Which groups
@@ -52,7 +52,7 @@ MECHANISM = Mechanism(
         Method("Hc2", "Isotonic (L2), GroupMatching, Merging", f"{KUO}, §4.3, Alg. 1"),
         Method("Hg", "Isotonic (L2), GroupMatching, Merging", f"{KUO}, §4.2, Alg. 1"),
         Method("Hg1", "Isotonic (L1), GroupMatching, Merging", f"{KUO}, §4.2, Alg. 1"),
-        Method("Hc x Hg x Hc", "one method a level", f"{KUO}, §6.2"),
+        Method("Hc x Hg x Hc", "one method per level", f"{KUO}, §6.2"),
         Method("bottom-up", "Isotonic (L1)", f"{KUO}, §6.2.2"),
         Method("naive", "FixedSum in squares, GroupMatching, Merging", f"{KUO}, §4.1"),
     ),

@@ -1,4 +1,7 @@
-"""All levels of estimates made consistent at once, beyond Kuo et al. 2018: see `models.TreeMatching`."""
+"""Make the estimates of all levels consistent at once, which is not in Kuo et al.
+
+2018: see `models.TreeMatching`.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +15,14 @@ from models import Tree, TreeMatching
 
 
 def at_once(tree: Tree, estimates: Runs, solving: Solving = Step.solve) -> Runs:
-    """The consistent groups by size that are nearest, by earth mover's distance, to all estimates together.
+    """The consistent groups by size with the least total earth mover's distance to all estimates.
 
     Parameters
     ----------
     tree : Tree
-        Of up to three levels.
+        A tree of up to three levels.
     estimates : Runs
-        A row a node; its groups are as many as those of its children together.
+        One row for each node, with as many groups as its children together.
     solving : callable
         What solves the problem.
     """
@@ -28,6 +31,6 @@ def at_once(tree: Tree, estimates: Runs, solving: Solving = Step.solve) -> Runs:
 
 
 def runs_of(model: TreeMatching, x: Any) -> Runs:
-    """An answer, how many groups of each node are of each size or less, as runs."""
+    """Convert an answer, the number of groups of at most each size at each node, to runs."""
     held = np.diff(np.asarray(x), axis=1, prepend=0)
     return Runs.from_rows((model.points[row > 0], row[row > 0]) for row in held)

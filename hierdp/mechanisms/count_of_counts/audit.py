@@ -1,4 +1,4 @@
-"""What is audited of the methods of Kuo et al. 2018."""
+"""Audit cases of the methods of Kuo et al. 2018."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ def _cases() -> Iterator[Case]:
 
 
 # --- through the readers of tables ---------------------------------------------------------------------
-# A table is read once a process; all runs on it share what was read, as reading has no chance in it.
+# A table is read once per process and shared by all runs, because reading is not random.
 
 Rows = tuple[tuple[Any, ...], ...]
 
 
 @cache
 def _homes(rows: Rows) -> SizeRuns:
-    """People in homes, two of which are listed."""
+    """People in homes, with a list of two homes."""
     import pandas as pd
 
     homes = pd.DataFrame({"home": ["h1", "h2"], "town": ["A", "A"]})

@@ -1,7 +1,7 @@
-"""One region's groups by size, estimated: the methods of Kuo et al. 2018, §4.
+"""Estimate the groups by size of one region: the methods of Kuo et al. 2018, §4.
 
-The true counts of a region meet noise here, in the representation that the method measures; what comes out
-are runs, and a proof that they are the nearest possible to what was measured.
+Noise is added to a region's true counts in the representation that the method measures. The results are runs,
+with a proof that they are nearest to the measurement.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ BLOCK = 1 << 22
 region with more groups, each block's noisy sizes are pooled before the next block is drawn."""
 
 CELLS = 2_000_000
-"""Noisy numbers that are held before they are repaired, 16 MB; more only where one region needs more."""
+"""Noisy numbers to hold before post-processing, 16 MB; more only if a single region needs more."""
 
 
 @dataclass(frozen=True)
@@ -37,9 +37,9 @@ class Method:
     ----------
     name : str
     form : "H", "Hc" or "Hg"
-        What is measured: groups of each size, of at most each size, or the sizes of all groups in order.
+        The measurement: groups of each size, groups of at most each size, or the sorted sizes of all groups.
     p : 1 or 2
-        The norm of the repair.
+        The norm of the post-processing.
     """
 
     name: str
@@ -48,24 +48,25 @@ class Method:
 
     @property
     def sensitivity(self) -> int:
-        """L1, of one level's query: an entity more or less changes the size of one group by one.
+        """L1 sensitivity of one level's query.
 
-        That is one entry of Hg, by one; one of Hc (of the smaller of the two sizes), by one; and two of H.
-        Size 0 is a size: a group that loses its last entity is still there.
+        Adding or removing an entity changes the size of one group by one. This changes one entry of Hg by
+        one, one entry of Hc (that of the smaller size) by one, and two entries of H. Size 0 counts as a size:
+        a group that loses its last entity remains.
         """
         return 2 if self.form == "H" else 1
 
     def query(self, level: str) -> str:
-        """What is measured of a level, as the budget names it."""
+        """The measurement of a level, as named in the budget."""
         what = {"H": "sizes", "Hc": "cumulative sizes", "Hg": "sizes of groups in order"}[self.form]
         return f"{what} by {level}"
 
     @property
     def precision(self) -> int:
-        """1/variance of one group's size in a run of one group, in units of ε²/8.
+        """1/variance of a group's size in a run of one group, in units of ε²/8.
 
-        In a run of n groups it is n times that: n·ε²/2 for Hg (§5.1.1) and n·ε²/4 for Hc (§5.1.2). By the
-        argument of §5.1.2, n·ε²/8 for H, whose counts have variance 8/ε²; the paper has none for it.
+        In a run of n groups it is n times as large: n·ε²/2 for Hg (§5.1.1) and n·ε²/4 for Hc (§5.1.2). The
+        paper has no value for H; by the argument of §5.1.2 it is n·ε²/8, since counts have variance 8/ε².
         """
         return {"H": 1, "Hc": 2, "Hg": 4}[self.form]
 
@@ -80,7 +81,8 @@ METHODS = {
         Method("Hc2", "Hc", 2),
     )
 }
-"""With the norms that the paper found best; ``Hg1`` and ``Hc2`` have the other one."""
+"""The methods. H, Hc and Hg have the norms that the paper found best; ``Hg1`` and ``Hc2`` have the other
+norm."""
 
 
 @dataclass(frozen=True)
@@ -90,9 +92,9 @@ class Sizes:
     Attributes
     ----------
     largest : int
-        K: larger groups count as of this size.
+        K: larger groups are counted in this size (top-coded).
     smallest : int
-        1 where it is known that no group is empty; else 0.
+        1 if it is public that no group is empty, else 0.
     """
 
     largest: int
@@ -101,7 +103,7 @@ class Sizes:
 
 @dataclass(frozen=True, eq=False)
 class NoisyRegion:
-    """What was measured of a region: noise alone has seen its true counts.
+    """The measurement of a region, which contains no true counts.
 
     Attributes
     ----------
@@ -109,7 +111,7 @@ class NoisyRegion:
         In the form of the method; empty where there was nothing to measure, the region having no groups.
         With `weights`, pooled.
     groups : int
-        How many it has, which is public or was made so at a price.
+        Its number of groups, which is public or was measured.
     method : Method
     domain : Sizes
     where : (str, str)
@@ -130,39 +132,39 @@ class NoisyRegion:
 
     @property
     def name(self) -> str:
-        """What the region's repair is called."""
+        """The name of the region's step."""
         return f"{self.method.name}: {self.where[0]} {self.where[1]}"
 
     @property
     def cells(self) -> int:
-        """How many numbers are measured."""
+        """Number of measured values."""
         return numbers_of(self.groups, self.method, self.domain)
 
     @property
     def model(self) -> Model:
-        """The nearest groups by size to what was measured, if the region has groups."""
+        """The problem of the nearest groups by size, if the region has groups."""
         method, domain = self.method, self.domain
         if method.form == "Hg":
             ends = {"lower": domain.smallest, "upper": domain.largest}
             return Isotonic(self.noisy, method.p, self.weights, **ends, integer=True)
         if method.form == "Hc":
-            # Of size K or less are all groups: that cell is no secret, and bounds the others.
+            # All groups have size at most K, so that cell is public and bounds the others.
             return Isotonic(self.noisy, p=method.p, lower=0, upper=self.groups, integer=True)
         return FixedSum(self.noisy, self.groups, p=2)
 
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """Groups by size of one region, after noise and repair. It holds no true counts.
+    """The estimated groups by size of one region, after noise and post-processing; no true counts.
 
     Attributes
     ----------
     sizes, counts : int64 arrays, shape (runs,)
-        Sizes rise; counts are positive and add up to the number of groups.
+        Sizes increase; counts are positive and add up to the number of groups.
     spend : Spend or None
-        The measurement; None where there was nothing to measure, the region having no groups.
+        The measurement; None if the region has no groups.
     step : Step or None
-        The repair and its proof.
+        The post-processing step with its proof.
     """
 
     sizes: Ints
@@ -173,18 +175,18 @@ class Estimate:
 
 @dataclass(frozen=True, eq=False)
 class Region:
-    """What there is to know of a region before its groups are estimated. It holds true counts.
+    """The data of a region before its groups are estimated. It contains true counts.
 
     Attributes
     ----------
     true : pair of int arrays
-        Its true runs, sizes and counts, in `domain`; so many groups as `groups` says.
+        Its true runs, sizes and counts, in `domain`, with `groups` groups.
     groups : int
-        Public, or made so at a price.
+        Number of groups, public or measured.
     method : Method
     domain : Sizes
     epsilon : float
-        Of its level: the regions of a level share no entity.
+        The budget of its level; the regions of a level share no entity.
     where : (str, str)
         Names of the level and the region.
     """
@@ -198,12 +200,12 @@ class Region:
 
     @property
     def cells(self) -> int:
-        """How many numbers are drawn."""
+        """Number of draws of noise."""
         return numbers_of(self.groups, self.method, self.domain)
 
 
 def numbers_of(groups: int, method: Method, domain: Sizes) -> int:
-    """How many numbers are drawn for a region with so many groups."""
+    """Number of draws for a region with the given number of groups."""
     of_sizes = domain.largest + (method.form == "H") - domain.smallest
     return groups if method.form == "Hg" or not groups else of_sizes
 
@@ -217,15 +219,15 @@ def estimate(
     noise: Noise,
     where: tuple[str, str] = ("root", "all"),
 ) -> Estimate:
-    """Measure and repair the groups by size of one region; for the arguments see `Region`."""
+    """Measure and post-process the groups by size of one region; for the arguments see `Region`."""
     return repaired(measure(Region(true, groups, method, domain, epsilon, where), noise))
 
 
 def estimates(regions: Iterable[Region], noise: Noise) -> Iterator[Estimate]:
-    """Measure and repair one region after the other.
+    """Measure and post-process one region after another.
 
-    Noise is drawn here, and the repairs of some regions at a time may be done elsewhere (see
-    `hierdp.execution`). Of what was drawn, no more is held than `CELLS`, or than one region needs.
+    Noise is drawn in this process; batches of regions may be post-processed elsewhere (see
+    `hierdp.execution`). At most `CELLS` draws are held, or those of one region.
     """
     waiting: list[tuple[NoisyRegion]] = []
     held = 0
@@ -235,14 +237,14 @@ def estimates(regions: Iterable[Region], noise: Noise) -> Iterator[Estimate]:
             waiting, held = [], 0
         waiting.append((measure(region, noise),))
         held += region.cells
-        if held > CELLS:  # a region that is large by itself, too large to be sent about
+        if held > CELLS:  # a large region, which is not sent to another process
             yield repaired(*waiting.pop())
             held = 0
     yield from execution.each(repaired, waiting, "repair of regions")
 
 
 def repaired(measured: NoisyRegion, solving: Solving = Step.solve) -> Estimate:
-    """The repair of what was measured of a region: post-processing."""
+    """Post-process the measurement of a region."""
     if measured.groups == 0:
         return Estimate(np.empty(0, np.int64), np.empty(0, np.int64))
     step = solving(measured.name, measured.model)
@@ -261,7 +263,7 @@ def sizes_of(measured: NoisyRegion, found: Ints) -> tuple[Ints, Ints]:
 
 
 def measure(region: Region, noise: Noise) -> NoisyRegion:
-    """What is measured of a region: all that leaves its true counts."""
+    """Measure a region: the only access to its true counts."""
     known = region.groups, region.method, region.domain, region.where
     if region.groups == 0:
         return NoisyRegion(np.empty(0, np.int64), *known)

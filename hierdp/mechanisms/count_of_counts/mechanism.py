@@ -1,8 +1,8 @@
 """Groups by size over a hierarchy, up to very large sizes: Kuo et al. 2018.
 
-Every region's groups are estimated on their own, each with noise of its own, and the estimates are made to
-add up. Noise is drawn region by region, a draw a possible size with Hc and a draw a group with Hg; nothing
-of it is kept but its repair, in runs.
+Each region's groups are estimated separately, with independent noise, and the estimates are then made to add
+up. Noise is drawn region by region: one draw per possible size with Hc, one per group with Hg. Only the
+post-processed runs are kept.
 """
 
 from __future__ import annotations
@@ -72,27 +72,27 @@ def from_table(
     method: Annotated[
         str,
         Option(
-            "What is measured: Hc (best where sizes are dense), Hg (better where few large sizes occur; "
-            "draws noise for every group), Hc2, Hg1, naive; or one a level, the root's first: "
-            '"Hg x Hc x Hc". "bottom-up": the finest level alone.',
+            "The measurement: Hc (best for dense sizes), Hg (better for few, large sizes; draws noise for "
+            "every group), Hc2, Hg1, naive; or one per level, from the root: 'Hg x Hc x Hc'. 'bottom-up' "
+            "measures only the finest level.",
             "NAMES",
         ),
     ] = "Hc",
     merge: Annotated[
         Literal["weighted", "plain", "at once"],
         Option(
-            "How two levels' estimates of a group's size become one: weighted by inverse variance, or by "
-            "their plain average. On three levels also all at once: nearest to all estimates, often "
-            "better above the finest level."
+            "How two levels' estimates of a group's size are merged: weighted by inverse variance, or by "
+            "their plain average. With three levels, also 'at once': nearest to all estimates together, "
+            "often better above the finest level."
         ),
     ] = "weighted",
     max_size: Annotated[
         int,
         Option(
-            "Larger groups count as of this size. Choose it without looking at the data, and rather too "
-            "large: it costs little accuracy. It costs time: Hc draws exact noise for every size up to it in "
-            "every region, some 100,000 numbers a second on two cores. With the default bound 200 regions "
-            "take minutes.",
+            "Larger groups are counted in this size (top-coded). Choose it without looking at the data, and "
+            "rather too large, which costs little accuracy. It costs time: Hc draws exact noise for every "
+            "size up to it in every region, some 100,000 numbers per second on two cores. With the default, "
+            "200 regions take minutes.",
             "NUMBER",
         ),
     ] = MAX_SIZE,
@@ -107,8 +107,8 @@ def from_table(
     size_budget: Annotated[
         float | None,
         Option(
-            "In place of `max_size`: the part of ε that estimates it; little is enough, such as 0.001 for a "
-            "bound some 7,000 too high.",
+            "In place of `max_size`: the part of ε for estimating it. A small part suffices, such as 0.001 "
+            "for a bound about 7,000 too high.",
             "NUMBER",
             above=0,
             instead_of="max_size",
@@ -116,12 +116,13 @@ def from_table(
     ] = None,
     group_budget: Annotated[
         float | None,
-        Option("The part of ε for the numbers of groups, where these are not public.", "NUMBER", above=0),
+        Option("The part of ε for the numbers of groups, if these are not public.", "NUMBER", above=0),
     ] = None,
     shares: Annotated[
         Sequence[float] | None,
         Option(
-            "What a level has of the rest of ε, in proportion; once a level, the root first. Default: even.",
+            "The relative part of a level in the rest of ε; one per level, from the root. Default: equal "
+            "parts.",
             "NUMBER",
             flag="--share",
         ),
@@ -141,11 +142,11 @@ def from_table(
     public = public_groups(*given, can_hide=True, hidden=group_budget is not None)
     persons = persons_of(person, rows_per_person)
     budget = check_epsilon(epsilon)
-    if persons is not None:  # of a person, as ε is
+    if persons is not None:  # for a person, like ε
         parts = {name: options[name] for name in ("size_budget", "group_budget") if options[name] is not None}
         options |= {name: of_one_row(part, persons.rows) for name, part in parts.items()}
         budget = of_one_row(budget, persons.rows)
-    budgets_of(plan_of(method, names, **options), budget)  # before the table, which may be large, is read
+    budgets_of(plan_of(method, names, **options), budget)  # before reading the table, which may be large
     data = group_runs(
         source,
         group=group,
@@ -165,17 +166,17 @@ def from_table(
 def count_of_counts(
     data: SizeRuns, epsilon: float, noise: Noise | None = None, method: str = "Hc", **options: Any
 ) -> Release:
-    """Noisy numbers of groups by size, made whole, non-negative and consistent over the tree.
+    """Release noisy numbers of groups by size, made whole, non-negative and consistent over the tree.
 
     Parameters
     ----------
     data : SizeRuns
         True counts by region and size.
     epsilon : float
-        Pure-DP budget, spent evenly over the levels, the root's included, unless there are `shares`.
+        Pure-DP budget, divided equally over the levels, including the root's, unless there are `shares`.
     noise : Noise, optional
-        Exact noise by default; `SimulatedNoise` for experiments makes the release not private. With Hg a
-        number is drawn for every group, with Hc and naive one for every size up to K, in every region.
+        Exact noise by default; `SimulatedNoise` for experiments makes the release not private. In every
+        region, Hg draws one number for each group, and Hc and naive one for each size up to K.
     method : str
         See `plan_of`.
     **options
@@ -184,12 +185,13 @@ def count_of_counts(
     Returns
     -------
     Release
-        A row a region and a size that it has groups of.
+        One row for each region and size with groups.
 
     Raises
     ------
     InputError
-        See `plan_of`; or if ε is no budget or its parts leave none, or a group is empty where none may be.
+        See `plan_of`; or if ε is not a valid budget or its parts leave nothing, or a group is empty although
+        none may be.
     """
     epsilon = check_epsilon(epsilon)
     places = data.hierarchy
@@ -214,7 +216,7 @@ def neighbours_of(plan: Plan) -> str:
 
 
 def settings_of(plan: Plan, places: Hierarchy, max_size: int, groups: int) -> dict[str, Any]:
-    """For the manifest; `max_size` and `groups`, the number of all, are public or estimated."""
+    """The settings for the manifest; `max_size` and `groups`, the number of all, are public or estimated."""
     parts = {"size_budget": plan.size_budget, "group_budget": plan.group_budget}
     return {
         "levels": list(places.levels),
@@ -233,16 +235,16 @@ def settings_of(plan: Plan, places: Hierarchy, max_size: int, groups: int) -> di
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """The regions' own estimates: all that leaves the true counts.
+    """The estimates of the regions: the only results from the true counts.
 
     Attributes
     ----------
     runs : Runs
-        A row a region; with a bottom-up plan, those above the last level are empty.
+        One row for each region; with a bottom-up plan, those above the last level are empty.
     weights : int64 or float64 array, shape (runs,)
         1/variance of each group's size, in one unit.
     groups : int64 array, shape (regions,)
-        Their numbers of groups, public or estimated.
+        Numbers of groups, public or estimated.
     max_size : int
         K, public or estimated.
     spends : tuple of Spend
@@ -258,7 +260,7 @@ class Measured:
 
 
 def measure(data: SizeRuns, epsilon: float, noise: Noise, plan: Plan) -> Measured:
-    """Estimate every region, each with noise of its own."""
+    """Estimate every region, with independent noise."""
     places, true = data.hierarchy, data.runs
     tree, steps, spends = places.tree, Steps(), list[Spend]()
     rest = budgets_of(plan, epsilon)
@@ -278,20 +280,20 @@ def measure(data: SizeRuns, epsilon: float, noise: Noise, plan: Plan) -> Measure
     regions = _regions(places, true, groups, plan, domain, rest)
     found: list[tuple[Ints, Ints]] = []
     by_level: dict[tuple[int, Spend], None] = {}
-    # Followed where regions go in: estimates come out in batches.
+    # The progress bar counts the regions that go in, because estimates come out in batches.
     regions = progress.steps(regions, "noise and repair, region by region", tree.size)
     for level, got in zip(tree.level.tolist(), estimates(regions, noise), strict=True):
         found.append((got.sizes, got.counts))
         if got.step is not None and got.spend is not None:
             steps.add(got.step)
-            by_level[level, got.spend] = None  # once a level: its regions have no entity in common
+            by_level[level, got.spend] = None  # once per level, because its regions share no entity
     spends += [spend for _, spend in by_level]
     runs = Runs.from_rows(found)
     return Measured(runs, weights_of(runs, tree.level, plan, rest), groups, largest, tuple(spends), steps)
 
 
 def _draws(tree: Tree, groups: Ints, plan: Plan, domain: Sizes) -> int:
-    """How many numbers are drawn for all regions; bottom-up for those of the last level."""
+    """Number of draws for all regions; bottom-up, for those of the last level."""
     first = int(tree.level_start[-2]) if plan.bottom_up else 0
     at = [0 if plan.bottom_up else int(level) for level in tree.level[first:]]
     return sum(
@@ -302,7 +304,7 @@ def _draws(tree: Tree, groups: Ints, plan: Plan, domain: Sizes) -> int:
 def _regions(
     places: Hierarchy, true: Runs, groups: Ints, plan: Plan, domain: Sizes, budgets: Sequence[float]
 ) -> Iterator[Region]:
-    """What is asked of every region; bottom-up nothing of those above the last level."""
+    """Yield the regions to estimate; bottom-up, those above the last level have nothing to measure."""
     tree, names = places.tree, np.concatenate(places.names)
     for r in range(tree.size):
         level = int(tree.level[r])
@@ -316,7 +318,7 @@ def _regions(
 
 
 def post_process(measured: Measured, places: Hierarchy, plan: Plan, solving: Solving = Step.solve) -> Runs:
-    """Consistent groups by size of all regions, from their estimates."""
+    """Compute consistent groups by size of all regions from their estimates."""
     tree, runs = places.tree, measured.runs
     if plan.bottom_up:
         return bottom_up(tree, runs.between(int(tree.level_start[-2]), tree.size))
@@ -329,7 +331,7 @@ def post_process(measured: Measured, places: Hierarchy, plan: Plan, solving: Sol
 def weights_of(runs: Runs, level_of: Ints, plan: Plan, budgets: Sequence[float]) -> NDArray[Any]:
     """1/variance of each group's size.
 
-    Whole where all levels have one budget: then the unit is ε²/8, and merging is exact.
+    If all levels have the same budget, weights are whole numbers in units of ε²/8, and merging is exact.
     """
     if plan.bottom_up:
         return runs.counts
@@ -348,7 +350,7 @@ def _level_names(levels: Sequence[str] | None, regions: Hierarchy | None) -> Seq
 
 
 def table_of(places: Hierarchy, runs: Runs) -> Any:
-    """A row a region and a size that it has groups of."""
+    """One row for each region and size with groups."""
     frame = places.frame()
     table = frame.loc[frame.index.repeat(runs.distinct)].reset_index(drop=True)
     return table.assign(size=runs.sizes, groups=runs.counts)

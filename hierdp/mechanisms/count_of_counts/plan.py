@@ -1,4 +1,4 @@
-"""A count-of-counts release as it is asked for: methods by level, bounds, parts of the budget."""
+"""The plan of a count-of-counts release: methods by level, bounds, parts of the budget."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ AT_ONCE = "at once"
 MERGES = ("weighted", "plain", AT_ONCE)
 
 MOST_AT_ONCE = 50_000_000
-"""Regions × sizes up to which all levels are matched at once: some gigabytes."""
+"""Limit on regions × sizes for matching all levels at once, which takes some gigabytes."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What is measured where, and how it is made consistent.
+    """What is measured at each level, and how it is made consistent.
 
     Attributes
     ----------
     methods : tuple of Method
-        One a level, the root's first; with `bottom_up`, the last level's alone.
+        One for each level, from the root; with `bottom_up`, only the last level's.
     bottom_up : bool
         Whether the last level has the whole budget, and the others are its sums.
     merge : str
-        Of `MERGES`: how the levels' estimates become one.
+        One of `MERGES`: how the levels' estimates are merged.
     max_size : int
-        K, where it is public.
+        K, if it is public.
     smallest : int
-        1 where it is public that no group is empty.
+        1 if it is public that no group is empty.
     size_budget, group_budget : float, optional
         Parts of ε for a private K, and for private numbers of groups.
     shares : tuple of float, optional
-        The rest of ε by level, in proportion; default: even.
+        The relative parts of the levels in the rest of ε; default: equal parts.
     """
 
     methods: tuple[Method, ...]
@@ -74,29 +74,29 @@ def plan_of(
     group_budget: float | None = None,
     shares: Sequence[float] | None = None,
 ) -> Plan:
-    """A plan from names.
+    """Make a plan from names.
 
     Parameters
     ----------
     method : str
-        Of `METHODS`, for all levels, or one a level: ``"Hc x Hg x Hc"``. ``"bottom-up"``, or with another
-        than Hc ``"bottom-up Hg"``, measures the last level alone.
+        One of `METHODS` for all levels, or one for each level: ``"Hc x Hg x Hc"``. ``"bottom-up"``, or
+        ``"bottom-up Hg"`` for a method other than Hc, measures only the last level.
     levels : sequence of str
-        The levels' names, the root's first.
+        The names of the levels, from the root.
     merge : "weighted", "plain" or "at once"
-        How two estimates of a group's size become one: by inverse variance, or by their average, level by
-        level (Kuo et al. 2018, §5.3). Or, on three levels, all at once: the consistent sizes nearest to all
-        estimates together, see `models.TreeMatching`.
+        How two estimates of a group's size are merged, level by level: by inverse variance, or by their
+        average (Kuo et al. 2018, §5.3). Or, with three levels, all at once: the consistent sizes nearest to
+        all estimates together; see `models.TreeMatching`.
     max_size : int
-        K: larger groups count as of this size. Not used where `size_budget` is given.
+        K: larger groups are counted in this size (top-coded). Not used if `size_budget` is given.
     smallest : int
-        1 where it is public that no group is empty: no size 0 is released then.
+        1 if it is public that no group is empty: then no size 0 is released.
     size_budget : float, optional
         The part of ε that chooses K from the data.
     group_budget : float, optional
-        The part of ε for the numbers of groups, where they are not public.
+        The part of ε for the numbers of groups, if they are not public.
     shares : sequence of float, optional
-        What of the rest of ε each level has, in proportion, from the root. Default: even.
+        The relative parts of the levels in the rest of ε, from the root. Default: equal parts.
 
     Raises
     ------
@@ -112,20 +112,18 @@ def plan_of(
         if name not in METHODS:
             known = listed([*METHODS, BOTTOM_UP], most=len(METHODS) + 1)
             raise InputError(
-                f"no method {name!r}; there are {known}, one for all levels or one a level: 'Hc x Hg x Hc'"
+                f"no method {name!r}; there are {known}, one for all levels, or one per level: 'Hc x Hg x Hc'"
             )
     if alone and len(names) > 1:
-        raise InputError(f"{BOTTOM_UP} measures the last level alone: name one method, not {len(names)}")
+        raise InputError(f"{BOTTOM_UP} measures only the last level: name one method, not {len(names)}")
     if not alone and len(names) not in (1, len(levels)):
         raise InputError(
-            f"{len(names)} methods for {len(levels)} levels ({listed(levels)}): one, or one a level"
+            f"{len(names)} methods for {len(levels)} levels ({listed(levels)}): give one, or one per level"
         )
     if merge not in MERGES:
         raise InputError(f"no merge {merge!r}; there are {listed(MERGES)}")
     if smallest not in (0, 1):
-        raise InputError(
-            f"smallest is {smallest!r}: a group has 0 entities or more, or where none is empty 1"
-        )
+        raise InputError(f"smallest is {smallest!r}: it must be 0, or 1 if no group is empty")
     whole = isinstance(max_size, int | np.integer) and not isinstance(max_size, bool)
     if not whole or not smallest < max_size <= MOST_SIZES:
         raise InputError(
@@ -133,7 +131,7 @@ def plan_of(
         )
     if shares is not None:
         if alone:
-            raise InputError(f"{BOTTOM_UP} takes no shares: the last level has the whole budget")
+            raise InputError(f"{BOTTOM_UP} has no option shares: the last level has the whole budget")
         split(1.0, len(levels), shares)
     methods = tuple(METHODS[name] for name in names)
     return Plan(
@@ -149,39 +147,39 @@ def plan_of(
 
 
 def check_at_once(levels: Sequence[str], regions: int, plan: Plan) -> None:
-    """Refuse to match all levels at once where that cannot be done, or not in memory.
+    """Refuse to match all levels at once if that is impossible, or would exceed the memory.
 
     Raises
     ------
     InputError
-        For other than three levels, a K that is not public, or too many regions and sizes.
+        If there are not three levels, K is not public, or there are too many regions and sizes.
     """
-    name, instead = f"merge {AT_ONCE!r}", "; merge 'weighted' can"
+    name, instead = f"merge {AT_ONCE!r}", "; use merge 'weighted'"
     if len(levels) != 3:
-        raise InputError(f"{name} takes three levels, not {len(levels)} ({listed(levels)}){instead}")
+        raise InputError(f"{name} needs three levels, not {len(levels)} ({listed(levels)}){instead}")
     if plan.size_budget is not None:
-        raise InputError(f"{name} cannot do with an estimated largest size (size_budget){instead}")
+        raise InputError(f"{name} needs a public largest size, without size_budget{instead}")
     if regions * (plan.max_size + 1) > MOST_AT_ONCE:
         raise InputError(
-            f"{name} cannot do with {regions:,} regions and sizes up to {plan.max_size:,}: that is more than "
-            f"{MOST_AT_ONCE:,} of both{instead}, and so can a lower max_size"
+            f"{name} needs too much memory for {regions:,} regions and sizes up to {plan.max_size:,}: their "
+            f"product exceeds {MOST_AT_ONCE:,}{instead}, or a lower max_size"
         )
 
 
 def budgets_of(plan: Plan, epsilon: float) -> list[float]:
-    """The levels' parts of ε, after those for K and for the numbers of groups.
+    """The parts of ε for the levels, after those for K and for the numbers of groups.
 
     Raises
     ------
     InputError
-        If nothing is left for the sizes, or a part is no budget.
+        If nothing is left for the sizes, or a part is not a valid budget.
     """
     parts = {"size_budget": plan.size_budget, "group_budget": plan.group_budget}
     rest = check_epsilon(epsilon)
     for name, part in parts.items():
         if part is not None:
             if not (isinstance(part, int | float) and 0 < part < rest):
-                raise InputError(f"{name} is {part!r}: it must be a part of epsilon ({epsilon}), more than 0")
+                raise InputError(f"{name} is {part!r}: it must be a part of epsilon ({epsilon}), above 0")
             rest = rest_of(rest, part)
     if plan.bottom_up:
         return [rest]

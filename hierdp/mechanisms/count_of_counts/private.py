@@ -1,4 +1,4 @@
-"""What Kuo et al. 2018 take as public and show how to protect: the largest size, the numbers of groups."""
+"""Protect what Kuo et al. 2018 take as public by default: the largest size, and the numbers of groups."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from models import HierarchyQIP, Tree
 from models.arithmetic.arrays import Ints
 
 MOST_SIZES = 2**27
-"""No bound above it is used: Hc has as many cells as there are sizes."""
+"""The largest bound that is used, because Hc has one cell for each size."""
 
 LARGEST, NUMBERS = "largest size", "numbers of groups"
-"""What is measured, as the budget names it."""
+"""The measurement, as named in the budget."""
 
 
 def number_query(level: str) -> str:
-    """What is measured of a level's numbers of groups."""
+    """The measurement of a level's numbers of groups, as named in the budget."""
     return f"{NUMBERS} by {level}"
 
 
 def private_size(true: Runs, epsilon: float, noise: Noise) -> tuple[int, Spend]:
-    """A bound that the largest group is hardly ever above: five standard deviations over its noisy size.
+    """A bound that the largest group rarely exceeds: its noisy size plus five standard deviations.
 
-    §4.3, footnote 6, with whole-number noise for Laplace's: P(larger) < 0.0005. One entity changes the
-    largest size by one at most. That it is too high by 5√2/ε costs Hc little.
+    §4.3, footnote 6, with double-geometric noise in place of Laplace's: P(larger) < 0.0005. One entity
+    changes the largest size by at most one. A bound that is 5√2/ε too high costs Hc little.
     """
     largest = np.array([true.sizes.max(initial=0)], dtype=np.int64)
     measured = noise.geometric(largest, LARGEST, 1, epsilon)
@@ -41,9 +41,9 @@ def private_size(true: Runs, epsilon: float, noise: Noise) -> tuple[int, Spend]:
 def private_groups(
     places: Hierarchy, true: Ints, epsilon: float, noise: Noise, steps: Steps
 ) -> tuple[Ints, list[Spend]]:
-    """Numbers of groups of all regions, noisy and then consistent (§3, footnote 5).
+    """Numbers of groups of all regions, with noise, then made consistent (§3, footnote 5).
 
-    An entity that comes with a group of its own, or a group without entities, changes one number a level.
+    Adding a group, with one entity or with none, changes one number per level.
     """
     shares = split(epsilon, len(places.levels))
     measured = [
@@ -55,10 +55,11 @@ def private_groups(
 
 
 def consistent_groups(tree: Tree, noisy: Ints, steps: Steps) -> Ints:
-    """Whole non-negative numbers that add up along the tree, nearest in squares to noisy ones.
+    """The whole non-negative numbers that add up along the tree and are nearest, in squares, to noisy ones.
 
-    It is the hierarchy QIP with one size, whose root count is free, too. Its cost with the root's count fixed
-    is convex in that count, so bisection finds the best one; what proves it is kept, see `groups_of`.
+    This is the hierarchy QIP with one size and a free root count. For a fixed root count, the least cost is
+    convex in that count, so bisection finds the best one. The problems that prove it are kept; see
+    `groups_of`.
     """
 
     def falls(total: int) -> bool:
@@ -77,9 +78,10 @@ def consistent_groups(tree: Tree, noisy: Ints, steps: Steps) -> Ints:
 
 
 def groups_of(tree: Tree, noisy: Ints, total: int, solving: Solving) -> Ints | None:
-    """The nearest numbers with that total; None if another total is as near or nearer.
+    """The nearest numbers with the given total; None if another total is as near or nearer.
 
-    Convexity makes the two totals beside it enough: one less must cost more, and one more no less.
+    By convexity, it suffices to compare two totals: the next lower one must cost more, and the next higher
+    one at least as much.
     """
     beside = [solving(*_problem(tree, noisy, at)) for at in (total - 1, total, total + 1) if at >= 0]
     *less, best, more = beside

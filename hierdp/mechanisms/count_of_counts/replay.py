@@ -1,4 +1,4 @@
-"""What `hierdp check` asks of the releases of Kuo et al. 2018."""
+"""Checks of releases by the methods of Kuo et al. 2018."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 def expected_spends(_: DataFrame, manifest: Mapping[str, Any], regions: Regions) -> Expected:
-    """K and the numbers of groups where they are private; then the sizes, level by level."""
+    """The measurements of K and of the numbers of groups, if private, then of the sizes, level by level."""
     (places,) = regions.values()
     plan, levels = plan_in(manifest["settings"]), places.levels
     spends = [] if plan.size_budget is None else [ExpectedSpend(LARGEST, 1, plan.size_budget)]
@@ -59,14 +59,14 @@ def replay(saved: Replay, table: DataFrame, manifest: Mapping[str, Any], regions
     settings, tree = manifest["settings"], places.tree
     plan = plan_in(settings)
     if plan.name != manifest["mechanism"]:
-        raise Differs(f"the mechanism is {manifest['mechanism']!r}, and the settings name {plan.name!r}")
+        raise Differs(f"the mechanism is {manifest['mechanism']!r}, but the settings name {plan.name!r}")
     budgets = budgets_of(plan, manifest["budget"]["epsilon"])
     released = _released(table, places)
     groups, spends = released.groups, manifest["budget"]["spends"]
     if plan.group_budget is not None:
         groups = _groups(saved, places, groups, [s for s in spends if s["query"].startswith(NUMBERS)])
     runs, noisy = _estimates(saved, plan, places, groups, Sizes(settings["max_size"], plan.smallest))
-    if plan.group_budget is None and noisy:  # else they were made to fit the noisy numbers of groups
+    if plan.group_budget is None and noisy:  # otherwise they were adjusted to the noisy numbers of groups
         saved.twice += _measured_twice(plan, tree, noisy, spends)
     weights = weights_of(runs, tree.level, plan, budgets)
     measured = Measured(runs, weights, groups, settings["max_size"], (), Steps())
@@ -74,7 +74,7 @@ def replay(saved: Replay, table: DataFrame, manifest: Mapping[str, Any], regions
     saved.end()
     compare(table, table_of(places, found))
     compare_settings(settings, settings_of(plan, places, settings["max_size"], int(groups[0])))
-    return "it is what the regions' estimates, matched and merged, give"
+    return "it follows from the regions' estimates by matching and merging"
 
 
 def plan_in(settings: Mapping[str, Any]) -> Plan:
@@ -91,7 +91,7 @@ def plan_in(settings: Mapping[str, Any]) -> Plan:
 def _measured_twice(
     plan: Plan, tree: Tree, noisy: dict[int, Ints], spends: list[Mapping[str, Any]]
 ) -> Iterator[Twice]:
-    """Groups by size of regions and of those below; a region without groups, which is public, has none."""
+    """The differences between groups by size of regions and of their children; none without groups."""
     if plan.bottom_up:
         return
     spends = spends[-len(plan.methods) :]
@@ -110,21 +110,21 @@ def _measured_twice(
 
 
 def _groups(saved: Replay, places: Hierarchy, released: Ints, spends: list[Mapping[str, Any]]) -> Ints:
-    """The numbers of groups that follow from the noisy ones, which must be those of the table."""
+    """The numbers of groups that follow from the noisy ones; they must be those of the table."""
     noisy = saved.peek_noisy(NUMBERS, (places.tree.size, 1))[:, 0]
     saved.twice += of_tree(places.tree, noisy, [CountNoise.of(spend) for spend in spends], NUMBERS)
     groups = groups_of(places.tree, noisy, int(released[0]), saved.solve)
     if groups is None:
-        raise Differs("another total of groups is as near to the noisy numbers as the table's, or nearer")
+        raise Differs("another total of groups is at least as near to the noisy numbers as the table's")
     if not np.array_equal(groups, released):
-        raise Differs("the numbers of groups that the first steps give are not those of the table")
+        raise Differs("the numbers of groups from the first steps are not those of the table")
     return groups
 
 
 def _estimates(
     saved: Replay, plan: Plan, places: Hierarchy, groups: Ints, domain: Sizes
 ) -> tuple[Runs, dict[int, Ints]]:
-    """What the saved repairs of single regions give, and the noisy numbers that each starts from."""
+    """The saved estimates of single regions, and the noisy numbers that each starts from."""
     tree, names = places.tree, np.concatenate(places.names)
     found = [(np.empty(0, np.int64), np.empty(0, np.int64))] * tree.size
     noisy: dict[int, Ints] = {}
@@ -158,7 +158,7 @@ def _last(level: Ints, groups: Ints) -> Ints:
 
 
 def _released(table: DataFrame, regions: Hierarchy) -> Runs:
-    """The released groups, a row a region."""
+    """The released groups, one row for each region."""
     import pandas as pd
 
     row = np.empty(len(table), dtype=np.int64)

@@ -1,9 +1,9 @@
-"""From estimates of each region to ones that add up: Kuo et al. 2018, §5.
+"""Make estimates of the regions add up: Kuo et al. 2018, §5.
 
 Top down: the groups of a region are matched with those of its regions below, the two estimates of each
-group's size are merged, and the result is matched with the level below that. What the leaves end with is
-added up. All of it sees estimates only, and works on runs of groups of one size and one precision: cost
-follows the sizes that occur, never the groups.
+group's size are merged, and the result is matched with the next level. Finally the leaves' results are added
+up. Everything uses estimates only, as runs of groups of one size and one precision, so the cost depends on
+the number of sizes that occur, not on the number of groups.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ class Weighed:
     ----------
     offsets : int64 array, shape (nodes + 1,)
     sizes, counts : int64 arrays, shape (runs,)
-        Within a node by size; sizes repeat where weights differ.
+        Sorted by size within a node; a size occurs once for each weight.
     weights : int64 or float64 array, shape (runs,)
-        1/variance of the size of each of these groups, in any unit.
+        1/variance of the size of each group, in any unit.
     """
 
     offsets: Ints
@@ -42,7 +42,7 @@ class Weighed:
 
     @classmethod
     def added(cls, node: Ints, sizes: Ints, counts: Ints, weights: NDArray[Any], nodes: int) -> Weighed:
-        """From entries in any order; those of one node, size and weight are added up."""
+        """Make them from entries in any order; counts of the same node, size and weight are added up."""
         order = np.lexsort((weights, sizes, node))
         node, sizes, counts, weights = (part[order] for part in (node, sizes, counts, weights))
         first = np.ones(node.size, dtype=bool)
@@ -60,7 +60,7 @@ class Weighed:
 
 
 def bottom_up(tree: Tree, leaves: Runs) -> Runs:
-    """The sums of the leaves' estimates; leaves are the nodes of the last level."""
+    """The sums of the leaves' estimates; the leaves are the nodes of the last level."""
     return leaves.summed_up(tree)
 
 
@@ -72,27 +72,28 @@ def top_down(
     names: Sequence[str] | None = None,
     solving: Solving = Step.solve,
 ) -> Runs:
-    """Algorithm 1 from line 8 on: match, merge, round, level by level; then back-substitute.
+    """Algorithm 1 from line 8 on: match, merge and round level by level, then add up the leaves.
 
     Parameters
     ----------
     tree : Tree
-        Whose last level holds all its leaves.
+        A tree with all its leaves on the last level.
     runs : Runs
-        An estimate a node. The groups of a node are as many as those of its children together.
+        One estimate for each node, which has as many groups as its children together.
     weights : int or float array, shape (runs,)
-        1/variance of each group's size in a run, in one unit for all nodes (§5.1). Where whole, all is exact.
+        1/variance of each group's size in a run, in one unit for all nodes (§5.1). Merging is exact if they
+        are whole.
     weighted : bool
-        Merge by these weights (§5.3, Eq. 5 and 6), or by plain averages.
+        Whether to merge by these weights (§5.3, Eq. 5 and 6) or by plain averages.
     names : sequence of str, optional
-        Of the nodes, for the names of the problems.
+        Names of the nodes, for the names of the problems.
     solving : callable
         What solves the problems.
 
     Returns
     -------
     Runs
-        A row a node: whole, as many groups as before, and every node the sum of its children.
+        One row for each node: whole, with the same number of groups, and each node the sum of its children.
     """
     names = [f"node {r}" for r in range(tree.size)] if names is None else names
     own = Weighed(runs.offsets, runs.sizes, runs.counts, np.asarray(weights))
@@ -120,7 +121,7 @@ def _level(own: Weighed, tree: Tree, level: int) -> Weighed:
 def _matched(
     tree: Tree, level: int, above: Weighed, below: Weighed, names: Sequence[str], solving: Solving
 ) -> tuple[Ints, Ints, Ints]:
-    """Entries of the level above, entries of this level, and how many groups of the two are the same."""
+    """Pairs of entries of the level above and of this level, with the number of groups matched."""
     parents = np.asarray(tree.levels[level - 1])
     family = np.argsort(parents, kind="stable")
     starts = np.searchsorted(parents[family], np.arange(above.offsets.size))
@@ -154,7 +155,7 @@ def _merged(
     name: str,
     solving: Solving,
 ) -> Weighed:
-    """This level's groups with the merged sizes, rounded; their weights add up (Eq. 6)."""
+    """The groups of this level with merged, rounded sizes; their weights are added up (Eq. 6)."""
     over, under, count = pairs
     nodes = below.offsets.size - 1
     if not count.size:

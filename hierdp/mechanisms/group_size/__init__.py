@@ -16,7 +16,7 @@ __all__ = ["MECHANISM", "from_table", "group_size", "m_c_dp", "measure", "noisy_
 FIORETTO = "Fioretto & Van Hentenryck 2019"
 
 HELP = """\
-How many groups have each size, in every region (ε-DP; M_c^dp unless --method says otherwise).
+Release how many groups have each size, in every region (ε-DP; M_c^dp by default).
 
 TABLE is a Parquet or CSV file, or a table of --database, with a row an entity (a person, a trip),
 or with numbers of entities. One entity more or less in a group is protected (with --person, a
@@ -32,7 +32,7 @@ Taxis by trips, with a table of all zones; which taxis have a trip is published:
       --region pickup_zone --group taxi --group pickup_zone --groups-from-data \\
       --max-size 1000 --epsilon 0.5 --out released
 
-People in a database, with tables of all households, empty ones too, and of all counties by their codes:
+People in a database, with tables of all households (including empty ones) and of all counties by code:
   hierdp release group-size people --database postgresql://ann@db.example/census \\
       --groups households --group household_id --region fips --regions counties --region-codes fips \\
       --prefixes state=2,county=5 --max-size 20 --epsilon 1 --out released

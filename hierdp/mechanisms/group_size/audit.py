@@ -1,4 +1,4 @@
-"""What is audited of the mechanisms of Fioretto & Van Hentenryck 2019."""
+"""Audit cases of the mechanisms of Fioretto & Van Hentenryck 2019."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def _cases() -> Iterator[Case]:
     two = _group_sizes([9, 9], [9, 9]), _group_sizes([8, 10], [9, 9])
     few = _group_sizes([1, 1], [1, 0]), _group_sizes([0, 2], [1, 0])
     alone = _group_sizes([1, 0]), _group_sizes([0, 1])
-    # In a square that large each noisy count shows by itself; among few, the sums that all must have hide it.
+    # In so large a table each noisy count is visible by itself; in a small one, the required sums hide it.
     held = [[9] * 8] * 8
     square = _group_sizes(*held), _group_sizes([8, 10, *held[0][2:]], *held[1:])
-    # Of so many sizes without groups, none gets much of what the public number of groups takes back.
+    # With so many empty sizes, the correction to the public number of groups hardly changes any of them.
     empty = _group_sizes([20, *[0] * 15]), _group_sizes([19, 1, *[0] * 14])
     joins = "an entity joins a group of A"
     for method, about in METHODS.items():
@@ -42,7 +42,7 @@ def _cases() -> Iterator[Case]:
         if about.cumulative:
             yield case(method, joins, two, run=run)
             yield case(method, "an entity joins the only group", alone, run=run)
-        elif method == "M_dp^OP":  # a program for each of 200 cells: by default a constraint program
+        elif method == "M_dp^OP":  # one program for each of 200 cells, by default a constraint program
             yield case(method, f"{joins}; few groups", few, run=run, fewer=20)
             yield case(method, f"{joins}; backend fast", square, run=partial(run, backend="fast"), fewer=10)
         else:
@@ -55,14 +55,14 @@ def _cases() -> Iterator[Case]:
 
 
 # --- through the readers of tables ---------------------------------------------------------------------
-# A table is read once a process; all runs on it share what was read, as reading has no chance in it.
+# A table is read once per process and shared by all runs, because reading is not random.
 
 Rows = tuple[tuple[Any, ...], ...]
 
 
 @cache
 def _homes(rows: Rows) -> GroupSizes:
-    """People in homes, two of which are listed."""
+    """People in homes, with a list of two homes."""
     import pandas as pd
 
     homes = pd.DataFrame({"home": ["h1", "h2"], "town": ["A", "A"]})

@@ -37,7 +37,10 @@ def from_table(
     groups_from_data: shared.GroupsFromData = False,
     max_size: Annotated[
         int,
-        Option("Larger groups count as of this size. Choose it without looking at the data.", "NUMBER"),
+        Option(
+            "Larger groups are counted in this size (top-coded). Choose it without looking at the data.",
+            "NUMBER",
+        ),
     ],
     entities: shared.Entities = None,
     levels: shared.Levels = None,
@@ -49,20 +52,22 @@ def from_table(
     person: shared.Person = None,
     rows_per_person: shared.RowsPerPerson = None,
     method: Annotated[
-        str, Option("The mechanism, by its paper's name. See `hierdp mechanisms`.", "NAME")
+        str, Option("The method, by its name in the paper. See `hierdp mechanisms`.", "NAME")
     ] = "M_c^dp",
     backend: Annotated[
         str | None,
         Option(
-            "Solver of the methods that leave it open. Default: highs (M_H, M_c), cp-sat (M_dp^OP), fast "
-            "(M_c^r; M_H^r, with `window` clarabel). See `hierdp solvers`.",
+            "Solver, for the methods with a choice. Default: highs (M_H, M_c), cp-sat (M_dp^OP), fast "
+            "(M_c^r; M_H^r, or clarabel with `window`). See `hierdp solvers`.",
             "NAME",
         ),
     ] = None,
     time_limit: shared.TimeLimit = None,
     window: Annotated[
         int | None,
-        Option("Truncate domains to noisy count ± this many. Default: none are.", "NUMBER", least=0),
+        Option(
+            "Truncate domains to the noisy count ± this number. Default: no truncation.", "NUMBER", least=0
+        ),
     ] = None,
 ) -> Release:
     """Release a table's groups by size: `hierdp.tables.group_sizes`, then `group_size`."""
@@ -94,32 +99,32 @@ def group_size(
     method: str = "M_c^dp",
     solver: SolverOptions | None = None,
 ) -> Release:
-    """Noisy counts of groups by size, made whole, non-negative and consistent over the tree.
+    """Release noisy counts of groups by size, made whole, non-negative and consistent over the tree.
 
     Parameters
     ----------
     data : GroupSizes
         True counts by region and size.
     epsilon : float
-        Pure-DP budget, spent evenly over the levels, the root's included.
+        Pure-DP budget, divided equally over the levels, including the root's.
     noise : Noise, optional
         Exact noise by default; `SimulatedNoise` for experiments makes the release not private.
     method : str
-        One of `METHODS`, by the paper's name. The default was the most accurate in the paper.
+        One of `METHODS`, by its name in the paper. The default was the most accurate in the paper.
     solver : SolverOptions, optional
-        The solver, its time limit, truncated domains; for the methods that leave them open.
+        The solver, its time limit, and truncated domains, for the methods that have these options.
 
     Returns
     -------
     Release
-        A row a region and size.
+        One row for each region and size.
 
     Raises
     ------
     InputError
         If ε is not a positive finite number, there is no such method, or it takes no such option.
     NotSolved
-        If a solver of choice fails or runs out of time.
+        If the chosen solver fails or runs out of time.
     """
     epsilon = check_epsilon(epsilon)
     solver = solver or SolverOptions()
@@ -135,14 +140,14 @@ def group_size(
 
 
 def m_c_dp(data: GroupSizes, epsilon: float, noise: Noise | None = None) -> Release:
-    """M_c^dp, the paper's best: noisy cumulative sizes, made monotone by region, then consistent."""
+    """M_c^dp, the paper's best method: noisy cumulative sizes, made monotone by region, then consistent."""
     return group_size(data, epsilon, noise, "M_c^dp")
 
 
 def measure(
     data: GroupSizes, epsilon: float, noise: Noise, method: Method = METHODS["M_c^dp"]
 ) -> list[NoisyCounts]:
-    """Noisy sizes, cumulative or not, a level at a time: all that ever leaves the true counts."""
+    """Measure sizes, cumulative or not, one level at a time: the only results from the true counts."""
     tree, levels = data.hierarchy.tree, data.hierarchy.levels
     true = cumulative(data.counts) if method.cumulative else data.counts
     return [
@@ -159,7 +164,7 @@ def noisy_of(measured: Sequence[NoisyCounts]) -> Ints:
 def settings_of(
     hierarchy: Hierarchy, counts: Any, groups: int, method: Method, window: int | None
 ) -> dict[str, Any]:
-    """For the manifest; `counts` are the released ones, shape (regions, sizes)."""
+    """The settings for the manifest; `counts` are the released ones, shape (regions, sizes)."""
     return {
         "max_size": counts.shape[1] - 1,
         "last_size_means": "this size or more",
@@ -175,7 +180,7 @@ def _inconsistent(hierarchy: Hierarchy, counts: Any) -> dict[str, Any]:
 
 
 def table_of(hierarchy: Hierarchy, counts: Any) -> Any:
-    """A row a region and size."""
+    """One row for each region and size."""
     frame = hierarchy.frame()
     sizes = counts.shape[1]
     table = frame.loc[frame.index.repeat(sizes)].reset_index(drop=True)

@@ -1,7 +1,7 @@
-"""The seven post-processing steps of Fioretto & Van Hentenryck 2019, from noisy counts to group sizes.
+"""The seven post-processing methods of Fioretto & Van Hentenryck 2019, from noisy counts to group sizes.
 
-They see noisy counts and public facts only. The paper's mechanisms differ in what is measured (counts by
-size, or cumulative ones), in the program solved, and in how it is solved; a user may choose another solver.
+They use only noisy counts and public facts. The paper's mechanisms differ in the measurement (counts by size,
+or cumulative ones), in the program, and in how it is solved; a user may choose another solver.
 """
 
 from __future__ import annotations
@@ -28,21 +28,22 @@ if TYPE_CHECKING:
 
 
 INTEGER = "highs"
-"""Default solver of the integer programs. With the squares as lines between whole numbers they are linear,
-and their relaxations so close that HiGHS finishes thousands of variables where others do not hundreds."""
+"""Default solver of the integer programs. With piecewise linear squares between whole numbers the programs
+are linear, with tight relaxations. So HiGHS solves thousands of variables, and other solvers not even
+hundreds."""
 
 CELLS_A_TASK = 200_000
-"""Cells of the regions that are made monotone in one task of `execution`: some 50 ms of work."""
+"""Cells of the regions that one task of `execution` makes monotone: some 50 ms of work."""
 
 SIDE_BY_SIDE = 1_000
-"""Regions from which on those of a task are one model, with one line in the manifest: with a model each, most
-of the time would go to handling models of a few numbers."""
+"""From this number of regions on, the regions of a task form one model, with one line in the manifest. With
+separate models, most of the time would go to handling tiny models."""
 
 AT_ONCE = "monotone sizes"
-"""The beginning of the name of a step of many regions."""
+"""How the name of a step of many regions begins."""
 
 CELLS_OF_A_TABLE = 4
-"""Cells of a cost table that are solved in one task, a constraint program each: some 20 ms."""
+"""Cells of a cost table in one task, each with a constraint program of some 20 ms."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,15 +61,15 @@ class Method:
     Attributes
     ----------
     name : str
-        The paper's.
+        The name in the paper.
     cumulative : bool
-        Whether cumulative sizes are measured (Lemma 6) or counts by size (Lemma 4).
+        Whether cumulative sizes (Lemma 6) are measured, or counts by size (Lemma 4).
     solving : callable
-        From `SolverOptions` to what solves the problems.
+        Makes the function that solves the problems, from `SolverOptions`.
     takes : tuple of str
-        What of `SolverOptions` it leaves open.
+        The `SolverOptions` that it supports.
     consistent : bool
-        Whether its counts add up along the hierarchy. Those of the rounded relaxations need not.
+        Whether its counts add up along the hierarchy. Those of rounded relaxations need not.
     fitted : bool
         Whether each region's cumulative sizes are made monotone on their own, before all regions' counts
         by size are made consistent. Otherwise one program does both.
@@ -83,16 +84,16 @@ class Method:
 
     @property
     def sensitivity(self) -> int:
-        """L1, of one level's query.
+        """L1 sensitivity of one level's query.
 
-        An entity more or less in a group of size k changes only c_k or c_{k−1} of that group's region, by
-        one; or two of its counts by size, each by one. This takes size 0 among the sizes, and public groups:
-        else losing its last entity would take a group out of every c_k.
+        Adding or removing an entity in a group of size k changes only c_k or c_{k−1} of the group's region,
+        by one; or two of its counts by size, each by one. This requires size 0 among the sizes, and public
+        groups; otherwise losing its last entity would remove a group from every c_k.
         """
         return 1 if self.cumulative else 2
 
     def query(self, level: str) -> str:
-        """What is measured of a level, as the budget names it."""
+        """The measurement of a level, as named in the budget."""
         return f"{'cumulative sizes' if self.cumulative else 'sizes'} by {level}"
 
     @property
@@ -118,33 +119,33 @@ def post_process(
     solving: Solving | None = None,
     side_by_side: bool | None = None,
 ) -> Repaired:
-    """A method's post-processing: counts by size, from what was measured.
+    """A method's post-processing: counts by size, from the measurement.
 
     Parameters
     ----------
     noisy : int64 array, shape (nodes, sizes)
-        Counts by size, or cumulative ones, as the method measures.
+        Counts by size, or cumulative ones, as measured by the method.
     places : Hierarchy
     groups : int
-        SolverOptions many there are, which is public.
+        The public number of groups.
     method : Method
     solver : SolverOptions, optional
         The solver, its time limit, and truncated domains.
     solving : callable, optional
-        What solves the problems. Default: the solver that the method and `solver` name.
+        Solves the problems. Default: the solver of the method and of `solver`.
     side_by_side : bool, optional
-        Whether the fits of many regions are one step. Default: from `SIDE_BY_SIDE` regions on.
+        Whether the fits of many regions are one step. Default: True from `SIDE_BY_SIDE` regions on.
 
     Raises
     ------
     NotSolved
-        If a solver of choice fails or runs out of time, or a window is too narrow.
+        If the chosen solver fails or runs out of time, or a window is too narrow.
     """
     solver = solver or SolverOptions()
     solving = solving or method.solving(solver)
     fits: list[Step] = []
     if method.fitted:
-        # Algorithm 1. The rounding of its line 3 is done in the model itself: rounding is optimal there.
+        # Algorithm 1. The model itself does the rounding of line 3, which is optimal there.
         several = len(noisy) >= SIDE_BY_SIDE if side_by_side is None else side_by_side
         names, make = region_names(places), monotone_at_once if several else monotone
         tasks = [(names[cut], noisy[cut], groups) for cut in together(*noisy.shape)]
@@ -157,7 +158,7 @@ def post_process(
     except NotSolved as none:
         if none.status != "infeasible" or solver.window is None:
             raise
-        wider = f"{none}; take a wider window than {solver.window}, or none"
+        wider = f"{none}; choose a wider window than {solver.window}, or none"
         raise NotSolved("infeasible", wider) from none
     answer = np.asarray(step.solution.x)
     if not method.consistent:
@@ -176,25 +177,25 @@ def region_names(places: Hierarchy) -> list[str]:
 
 
 def together(regions: int, sizes: int) -> list[slice]:
-    """Which regions are made monotone in one task."""
+    """The regions that one task makes monotone."""
     return execution.chunks(regions, CELLS_A_TASK // sizes)
 
 
 def monotone(names: Sequence[str], noisy: Ints, groups: int) -> list[Problem]:
-    """A monotone fit for each of some regions."""
+    """Monotone fits of some regions, one model each."""
     fits = [Isotonic(row, p=2, lower=0, upper=groups, integer=True) for row in noisy]
     return [(name, fit, ()) for name, fit in zip(names, fits, strict=True)]
 
 
 def monotone_at_once(names: Sequence[str], noisy: Ints, groups: int) -> list[Problem]:
-    """The same as one model."""
+    """Monotone fits of some regions, as one model."""
     offsets = np.arange(len(noisy) + 1) * noisy.shape[1]
     fit = Isotonic(noisy.ravel(), p=2, lower=0, upper=groups, integer=True, offsets=offsets)
     return [(f"{AT_ONCE} from {names[0]} on", fit, names)]
 
 
 def paper_window(scale: float) -> int:
-    """δ = 3·⌈2λ²⌉: three times the variance, as the paper has it, of double-geometric noise of scale λ."""
+    """δ = 3·⌈2λ²⌉, as in the paper: three times the variance of noise of scale λ."""
     return 3 * math.ceil(2 * scale**2)
 
 
@@ -211,20 +212,20 @@ def _integer(solver: SolverOptions) -> Solving:
 
 
 def _relaxed(solver: SolverOptions) -> Solving:
-    """The fast path, or for truncated domains Clarabel."""
+    """The fast path, or Clarabel for truncated domains."""
     return partial(_by, solver.backend or ("fast" if solver.window is None else "clarabel"), solver)
 
 
 def _tables(solver: SolverOptions) -> Solving:
-    """The dynamic program with each cell of its cost tables a constraint program (Fig. 5).
+    """The dynamic program, with one constraint program for each cell of its cost tables (Fig.
 
-    The tables span the domains: without a window that is all of 0 … G, for tiny G only.
+    5). The tables span the domains: without a window, all of 0 … G, for tiny G only.
     """
     return partial(_by_tables, solver.backend or "cp-sat", solver)
 
 
 def _by(backend: str, solver: SolverOptions, name: str, model: Model, _: Sequence[str] = ()) -> Step:
-    """Solve by a backend of choice; its answer, too, goes before the model's certificate."""
+    """Solve by a chosen backend; the model's certificate checks its answer, too."""
     deadline = Deadline.of(name, solver.time_limit)
     if backend == "fast":
         found = solved(name, deadline.fast(model), solver.time_limit)
@@ -244,7 +245,7 @@ def _by_tables(backend: str, solver: SolverOptions, name: str, model: Model, _: 
 
 
 def _by_programs(backend: str, deadline: Deadline) -> Divide:
-    """`by_program`, some cells a task."""
+    """`by_program`, with some cells per task."""
 
     def divide(row: CostTable, values: range) -> list[tuple[int, Ints]]:
         cuts = execution.chunks(len(values), CELLS_OF_A_TABLE)
@@ -257,7 +258,7 @@ def _by_programs(backend: str, deadline: Deadline) -> Divide:
 def _cells(row: CostTable, values: range, backend: str, deadline: Deadline) -> list[tuple[int, Ints]]:
     from solvers.cost_tables import by_program
 
-    return by_program(backend, deadline.left())(row, values)  # what is left as the task begins
+    return by_program(backend, deadline.left())(row, values)  # the time left when the task begins
 
 
 _SOLVER = ("backend", "time_limit")
@@ -274,4 +275,4 @@ METHODS = {
         Method("M_c^dp", True, _fast, ("window",), fitted=True),
     )
 }
-"""By the paper's names (§9)."""
+"""The methods, by their names in the paper (§9)."""

@@ -1,4 +1,4 @@
-"""What `hierdp check` asks of the releases of Fioretto & Van Hentenryck 2019."""
+"""Checks of releases by the mechanisms of Fioretto & Van Hentenryck 2019."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def expected_spends(_: DataFrame, manifest: Mapping[str, Any], regions: Regions) -> Expected:
-    """An even share of ε for each level."""
+    """An equal share of ε for each level."""
     (places,) = regions.values()
     method = METHODS[manifest["mechanism"]]
     shares = split(manifest["budget"]["epsilon"], len(places.levels))
@@ -48,7 +48,7 @@ def replay(saved: Replay, table: DataFrame, manifest: Mapping[str, Any], regions
     groups, shape = settings["groups"], (places.size, settings["max_size"] + 1)
     window = settings.get("window") if "window" in method.takes else None
     if method.name == "M_dp^OP" and window is None:
-        raise Differs(f"{method.name} has tables of a window, and the settings name none")
+        raise Differs(f"{method.name} needs a window, but the settings have none")
     side_by_side = saved.side_by_side
     if method.fitted:
         noisy = _fitted(saved, places, shape)
@@ -65,9 +65,9 @@ def replay(saved: Replay, table: DataFrame, manifest: Mapping[str, Any], regions
 
 
 def _fitted(saved: Replay, places: Hierarchy, shape: tuple[int, int]) -> Ints:
-    """The noisy cumulative sizes that the regions' fits start from: many regions a step, or each its own.
+    """The noisy cumulative sizes of the regions' fits, with many regions per step or one.
 
-    They are side by side from `SIDE_BY_SIDE` regions on, but for releases before 0.2.0.
+    They are side by side from `SIDE_BY_SIDE` regions on, except in releases before 0.2.0.
     """
     regions, sizes = shape
     if saved.side_by_side:
