@@ -106,9 +106,9 @@ class Ledger:
     conversion : str
         Which of `hierdp.privacy.conversion.CONVERSIONS` converts (ε, δ) into ρ, under zCDP.
     person : PersonRows, optional
-        Whose rows are whose, where the guarantee is for a person: ε and δ are that person's.
+        The persons, if the guarantee is for persons: then ε and δ are those of a person.
     threshold : str
-        Which of `hierdp.privacy.threshold.THRESHOLDS` set a threshold, where a measurement has one.
+        Which of `hierdp.privacy.threshold.THRESHOLDS` set the threshold, if a measurement has one.
 
     Raises
     ------
@@ -195,7 +195,10 @@ class Ledger:
 
     @classmethod
     def from_dict(cls, told: Mapping[str, Any]) -> Ledger:
-        """What `as_dict` made, its sums computed again. If no conversion or rule is named, the papers'."""
+        """Read the result of `as_dict`; sums are computed again.
+
+        Conversion and rule default to the papers'.
+        """
         named = told.get("conversion", PAPERS if "rho" in told else TIGHTER)
         person = PersonRows(**told["person"]) if told.get("person") else None
         relation = told["neighbouring_relation"]
@@ -204,7 +207,10 @@ class Ledger:
         return cls(told["epsilon"], told["delta"], relation, spends, named, person, rule)
 
     def as_dict(self) -> dict[str, Any]:
-        """For the manifest. The papers' conversion and rule have no entry: releases made by them had none."""
+        """The budget for the manifest.
+
+        The papers' conversion and rule have no entry, as in older releases.
+        """
         pure = "pure differential privacy" if self.delta == 0 else "(ε, δ)-differential privacy"
         kind = "zero-concentrated differential privacy" if self.zcdp else pure
         return {

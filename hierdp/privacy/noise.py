@@ -78,10 +78,10 @@ class Noise(Protocol):
     ) -> tuple[Ints, NoisyCounts]:
         """Positions and noisy values of the positive counts whose noisy value reaches a threshold; (ε, δ)-DP.
 
-        Double-geometric noise on each, P(X = k) ∝ exp(−|k| ε/Δ₁); what is under the threshold `least` is
-        dropped, as if it had been 0 (Boninsegna & Silvestri 2025, Theorem 8). δ is
-        `hierdp.privacy.threshold.miss_of` the threshold. Zeros must not be among the counts: that a cell is
-        there at all is what the threshold hides.
+        Each gets double-geometric noise, P(X = k) ∝ exp(−|k| ε/Δ₁). Values under the threshold `least` are
+        dropped, as if they had been 0 (Boninsegna & Silvestri 2025, Theorem 8). δ is
+        `hierdp.privacy.threshold.miss_of` the threshold. The counts must not contain zeros: the threshold
+        hides which cells are present.
         """
 
     def choose(
@@ -183,7 +183,7 @@ class ExactNoise:
     def stable(
         self, counts: Ints, query: str, changes: Changes, epsilon: float, least: int
     ) -> tuple[Ints, NoisyCounts]:
-        """See `Noise.stable`; noise and ε are of OpenDP's `make_laplace_threshold`."""
+        """See `Noise.stable`; noise and ε are those of OpenDP's `make_laplace_threshold`."""
         dp = _OpenDP()
         scale = _scale(changes.in_all, epsilon) * UPWARDS
         space = (
