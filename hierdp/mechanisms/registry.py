@@ -1,4 +1,4 @@
-"""The registry of mechanisms: a line each."""
+"""The registry of mechanisms, one line each."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ PACKAGES = (
     "hierdp.mechanisms.clustering",
     "hierdp.mechanisms.range_query",
 )
-"""Each describes itself in ``MECHANISM`` and loads its code on first use."""
+"""Their packages; each has a description, ``MECHANISM``, and loads its code on first use."""
 
 _DESCRIBED: tuple[Mechanism, ...] = tuple(import_module(package).MECHANISM for package in PACKAGES)
 
 MECHANISMS = {mechanism.name: mechanism for mechanism in _DESCRIBED}
-"""By the name that `hierdp release` takes."""
+"""The mechanisms, by their names for `hierdp release`."""
 
 
 def released_by(name: object) -> Mechanism | None:
-    """The mechanism whose releases carry a name, as manifests have it; None if there is none."""
+    """The mechanism whose releases have a name in their manifests; None if there is none."""
     return next((mechanism for mechanism in MECHANISMS.values() if mechanism.released(str(name))), None)

@@ -1,4 +1,4 @@
-"""Options that several mechanisms have, each declared once: types for the keywords of ``from_table``."""
+"""Options of several mechanisms, each declared once, as types for the keywords of ``from_table``."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ from hierdp.tables.binning import AxisOf
 
 ALL_REGIONS = "Public list of all regions there are, whether or not they occur in the data."
 
-# Where a table with one hierarchy has what.
+# Columns of a table with one hierarchy.
 
 Group = Annotated[
     Sequence[str],
-    Option("Column that names a row's group (household, taxi); several if they do so together.", "COLUMN"),
+    Option(
+        "Column that identifies a row's group (household, taxi), or several columns that do so together.",
+        "COLUMN",
+    ),
 ]
 Groups = Annotated[
     Any,
@@ -53,27 +56,27 @@ RegionsFromData = Annotated[
 Region = Annotated[
     str | None,
     Option(
-        "With `regions` (or --prefixes): the table's column of the finest region.",
+        "With `regions` (or --prefixes): the table's column of the finest regions.",
         "COLUMN",
     ),
 ]
-Root = Annotated[str, Option("Name of the region above all others.", "NAME")]
+Root = Annotated[str, Option("Name of the root region, above all others.", "NAME")]
 
-# Rows that have no region.
+# Rows without a region.
 
 Unknown = Annotated[
     str | None,
     Option(
-        "Put rows with a missing or unknown region into a region of this name. Without it they are an error; "
-        "they are never dropped.",
+        "Count rows with a missing or unknown region in a region of this name. Without this option they are "
+        "an error; they are never dropped.",
         "NAME",
     ),
 ]
 UnknownOrNoGroup = Annotated[
     str | None,
     Option(
-        "Put rows with a missing or unknown region, or a missing group, into a region, or a group, of this "
-        "name. Without it they are an error; they are never dropped.",
+        "Count rows with a missing or unknown region, or a missing group, in a region, or a group, of this "
+        "name. Without this option they are an error; they are never dropped.",
         "NAME",
     ),
 ]
@@ -83,17 +86,18 @@ UnknownOrNoGroup = Annotated[
 Person = Annotated[
     str | None,
     Option(
-        "Column that names a row's person (household, device), whose rows are protected together: ε is that "
-        "of a person, and at most `rows_per_person` of their rows are counted. Without it, a row is taken "
-        "for a person: one with several rows is protected for one of them.",
+        "Column that identifies a row's person (or household, or device), whose rows are protected "
+        "together: ε is for all rows of a person, and at most `rows_per_person` of them are counted. "
+        "Without it, each row counts as a person, so a person with several rows is protected for one of "
+        "them only.",
         "COLUMN",
     ),
 ]
 RowsPerPerson = Annotated[
     int | None,
     Option(
-        "With `person`: how many rows of a person are counted at most, or, of a table of counts, how much of "
-        "a person's counts. A keyed hash picks them. Noise grows with it.",
+        "With `person`: the most rows of a person that are counted, selected by a keyed hash; in a table of "
+        "counts, the largest sum of a person's counts. Noise grows with it.",
         "NUMBER",
         least=1,
     ),
@@ -104,12 +108,12 @@ RowsPerPerson = Annotated[
 Bins = Annotated[
     Sequence[AxisOf],
     Option(
-        "The columns to divide into bins, an axis each: `hierdp.Numbers`, `hierdp.Dates`, or a name and the "
+        "The columns to divide into bins, one axis each: `hierdp.Numbers`, `hierdp.Dates`, or a name and the "
         "columns of the levels of a hierarchy, or a name and (hierarchy, column).",
         form="bins",
     ),
 ]
-Count = Annotated[str | None, Option("Column with counts. Default: each row counts one.", "COLUMN")]
+Count = Annotated[str | None, Option("Column with counts. Default: each row counts as one.", "COLUMN")]
 Clip = Annotated[
     bool,
     Option(
@@ -118,12 +122,13 @@ Clip = Annotated[
     ),
 ]
 
-# How to solve what a method leaves open.
+# Options of the solver.
 
 TimeLimit = Annotated[
     float | None,
     Option(
-        "Seconds for each step, all its solves together. When they are over, nothing is released.",
+        "Time limit for each step, in seconds, for all its solves together. If it is reached, nothing is "
+        "released.",
         "SECONDS",
         above=0,
         most=1e9,

@@ -1,4 +1,4 @@
-"""How to solve what a method leaves open: which solver, for how long, in which domains."""
+"""Options of the solver: backend, time limit, truncated domains."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from hierdp.errors import InputError, listed
 
 @dataclass(frozen=True)
 class SolverOptions:
-    """How to solve: for the methods that leave it open.
+    """Options of the solver, for the methods that support them.
 
     Attributes
     ----------
     backend : str, optional
         See `solvers.backends`; each method has its default.
     time_limit : float, optional
-        Seconds for each step, with all of its solves together; see `Deadline`.
+        Seconds for each step, for all its solves together; see `Deadline`.
     window : int, optional
         The truncated domains {ñ − window … ñ + window} of Fioretto & Van Hentenryck 2019; see
-        `hierdp.mechanisms.group_size.repairs.paper_window`. Default: untruncated.
+        `hierdp.mechanisms.group_size.repairs.paper_window`. Default: no truncation.
     """
 
     backend: str | None = None
@@ -30,23 +30,23 @@ class SolverOptions:
 
 
 class Takes(Protocol):
-    """A method that says which options it leaves open."""
+    """A method with its supported options."""
 
     @property
     def takes(self) -> tuple[str, ...]:
-        """Of the options in `SolverOptions`."""
+        """The supported options of `SolverOptions`."""
 
 
 M = TypeVar("M", bound=Takes)
 
 
 def checked(name: str, solver: SolverOptions, methods: Mapping[str, M]) -> M:
-    """The method of that name, if it takes these options.
+    """The method of that name, if it supports these options.
 
     Raises
     ------
     InputError
-        If there is no such method, it does not take an option, or the option's value is out of range.
+        If there is no such method, it does not support an option, or a value is out of range.
     """
     if name not in methods:
         raise InputError(f"no method {name!r}; there are {listed(list(methods), most=len(methods))}")

@@ -1,9 +1,9 @@
-"""What the mechanisms say of themselves, in words that manifests keep."""
+"""Words of the mechanisms that are saved in manifests."""
 
 from __future__ import annotations
 
 BOTTOM_UP = "bottom-up"
-"""Before the name of a method of count-of-counts: the last level alone is measured."""
+"""Prefix of the name of a count-of-counts method that measures only the last level."""
 
 ENTITY = "one entity joins or leaves a group; regions and groups are public"
 PERSON = "one person joins or leaves, in one bin; the bins are public"

@@ -1,4 +1,4 @@
-"""The threshold of a stability histogram: counts under it are dropped, so that a lone person stays hidden."""
+"""The threshold of a stability histogram. It drops small counts, which hides cells of a single person."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from typing import NamedTuple
 from hierdp.privacy.rounding import below
 
 DIGITS = 60
-"""Of a chance, before it is rounded up to a float."""
+"""Decimal digits of a probability, before it is rounded up to a float."""
 
 SLACK = Decimal(10) ** (10 - DIGITS)
-"""Added to a chance, relative to its terms, for the rounding of `DIGITS` digits."""
+"""Added to a probability, relative to its terms, to cover the rounding to `DIGITS` digits."""
 
 TINY = Decimal("4.9e-324")
-"""Rounded up, the smallest number over 0 that is a float."""
+"""The smallest positive float."""
 
 EXACT = "the smallest that hides what one person adds, by the noise's exact law"
-"""The rule that releases use, as a manifest names it."""
+"""The rule of current releases, by its name in a manifest."""
 
 PAPERS = "Boninsegna & Silvestri 2025"
-"""The paper's rule, for its reproduction. Releases used it before, and their manifests name none."""
+"""The paper's rule, for its reproduction. Older releases used it, and their manifests name no rule."""
 
 
 class Changes(NamedTuple):
@@ -36,41 +36,40 @@ class Changes(NamedTuple):
     largest: int
     """Largest change of one count."""
     added: int
-    """Sum of all counts that only one of the two tables has, at most: a person's rows in one table."""
+    """Largest sum of the counts that only one of the two tables has: a person's rows in one table."""
 
 
 def miss_of(changes: Changes, scale: float, least: int) -> float:
-    """The δ of a threshold, rounded up: the chance that it reveals a cell that only one person fills.
+    """The δ of a threshold, rounded up: the probability that it reveals a cell with rows of only one person.
 
     Take two neighbouring tables. One person's rows fill cells that only the first table has, with counts
-    c₁, c₂, …: 1 ≤ cᵢ ≤ Δ_∞, Σ cᵢ ≤ m. Let p be the chance that any of their noisy counts reaches the
-    threshold, and q the same of cells that only the second table has; both are at most δ. For any set of
-    outputs S, with S′ those of its outputs that show none of these cells, and R the noisy counts of all
-    other cells,
+    c₁, c₂, …: 1 ≤ cᵢ ≤ Δ_∞, Σ cᵢ ≤ m. Let p be the probability that any of their noisy counts reaches the
+    threshold, and q the same for cells that only the second table has; both are at most δ. Let S be any set
+    of outputs, S′ its outputs without any of these cells, and R the noisy counts of all other cells. Then
 
         P(first ∈ S) ≤ p + (1 − p) P(R(first) ∈ S′),    P(second ∈ S) ≥ (1 − q) P(R(second) ∈ S′).
 
     The noise on R costs its share of ε, so P(R(first) ∈ S′) ≤ e^ε P(R(second) ∈ S′). Hence
-    P(first ∈ S) − e^ε P(second ∈ S) ≤ max(p, q) ≤ δ. No smaller δ is true for any ε: of a table that holds
-    one person alone, S = "anything is shown" has the chance p, and 0 without that person.
+    P(first ∈ S) − e^ε P(second ∈ S) ≤ max(p, q) ≤ δ. No smaller δ holds for any ε: on a table of one person,
+    S = "the output is not empty" has probability p, and probability 0 without that person.
 
-    With P(X = k) ∝ a^|k|, a = exp(−1/scale), a count c reaches T > c with chance p(c) = a^(T−c)/(1 + a).
-    −ln(1 − p(c)) is convex in c, so the worst cells are as many as possible of one row each, or as many as
-    possible of Δ_∞ rows and the rest as one cell or as cells of one row.
+    With P(X = k) ∝ a^|k|, a = exp(−1/scale), a count c reaches T > c with probability p(c) = a^(T−c)/(1 + a).
+    −ln(1 − p(c)) is convex in c, so the worst case is either as many cells as possible of one row each, or as
+    many as possible of Δ_∞ rows, with the rest in one cell or in cells of one row.
 
     Parameters
     ----------
     changes : Changes
     scale : float
-        Of double-geometric noise, P(X = k) ∝ exp(−|k|/scale).
+        Scale of the double-geometric noise, P(X = k) ∝ exp(−|k|/scale).
     least : int
-        Noisy counts under it are dropped.
+        The threshold: lower noisy counts are dropped.
 
     Returns
     -------
     float
-        No less than the chance: computed with 60 digits, raised by more than their rounding, rounded up. 1
-        where the threshold is not over Δ_∞.
+        At least the probability: computed with 60 digits, raised by more than their rounding, and rounded up.
+        1 if the threshold is not above Δ_∞.
 
     Examples
     --------
@@ -86,7 +85,7 @@ def miss_of(changes: Changes, scale: float, least: int) -> float:
 
 
 def _worst(changes: Changes) -> Iterator[list[tuple[int, int]]]:
-    """Cells that one person may fill alone: how many, and the count of each."""
+    """The worst cells that one person may fill alone: their numbers and counts."""
     large, rest = divmod(changes.added, changes.largest)
     yield [(changes.added, 1)]
     yield [(large, changes.largest), (1, rest)] if rest else [(large, changes.largest)]
@@ -94,21 +93,21 @@ def _worst(changes: Changes) -> Iterator[list[tuple[int, int]]]:
 
 
 def _chance(cells: list[tuple[int, int]], scale: float, least: int) -> Decimal:
-    """That any of some cells is kept, or a little more."""
+    """An upper bound on the probability that any of some cells is kept."""
     each = [(times, _tail(least - count, scale)) for times, count in cells]
     none = sum((times * (1 - p).ln() for times, p in each), Decimal(0)).exp()
-    in_all = sum((times * p for times, p in each), Decimal(0))  # to all digits where `none` is nearly 1
+    in_all = sum((times * p for times, p in each), Decimal(0))  # accurate even if `none` is nearly 1
     return min(in_all, 1 - none + SLACK)
 
 
 def _tail(k: int, scale: float) -> Decimal:
-    """P(X ≥ k) for k ≥ 1, or a little more."""
+    """An upper bound on P(X ≥ k), for k ≥ 1."""
     far, near = (-k / Decimal(scale)).exp(), (-1 / Decimal(scale)).exp()
     return far / (1 + near) * (1 + SLACK)
 
 
 def smallest_threshold(changes: Changes, scale: float, delta: float) -> int:
-    """The smallest threshold over Δ_∞ whose `miss_of` is at most δ.
+    """The smallest threshold above Δ_∞ whose `miss_of` is at most δ.
 
     Examples
     --------
@@ -117,7 +116,7 @@ def smallest_threshold(changes: Changes, scale: float, delta: float) -> int:
     (37, 40)
     """
     under, found = changes.largest, max(papers_threshold(changes, scale, delta), changes.largest + 1)
-    while miss_of(changes, scale, found) > delta:  # only by the rounding of floats
+    while miss_of(changes, scale, found) > delta:  # only because of the rounding of floats
         under, found = found, 2 * found
     while found - under > 1:
         middle = (under + found) // 2
@@ -129,13 +128,13 @@ def smallest_threshold(changes: Changes, scale: float, delta: float) -> int:
 
 
 def papers_threshold(changes: Changes, scale: float, delta: float) -> int:
-    """⌈Δ_∞ + scale · ln(Δ₀/δ)⌉; for one trip in place of another the paper's 1 + 2 ln(2/δ)/ε, rounded up.
+    """⌈Δ_∞ + scale · ln(Δ₀/δ)⌉; for replacing one trip, the paper's 1 + 2 ln(2/δ)/ε, rounded up.
 
-    A cell that only one of two neighbours has holds Δ_∞ at most. Its noise must exceed the rest, which
-    happens with probability δ/Δ₀ at most, and there are Δ₀ such cells at most.
+    A cell that only one of two neighbouring tables has counts at most Δ_∞. Its noise must exceed the rest,
+    which has probability at most δ/Δ₀, and there are at most Δ₀ such cells.
     """
     return math.ceil(changes.largest + scale * (math.log(changes.cells) - math.log(delta)))
 
 
 THRESHOLDS = {EXACT: smallest_threshold, PAPERS: papers_threshold}
-"""By the name that a manifest has."""
+"""The rules, by their names in a manifest."""

@@ -34,7 +34,7 @@ class OnZerosAlone(Undisturbed):
 
 
 METHODS = sorted({(case.mechanism, case.method) for case in CASES} - {("top-down", "SH")})
-"""The stability histogram takes no zeros: that a count is there at all is what its threshold hides."""
+"""The stability histogram takes no zeros: its threshold hides which counts are present."""
 
 
 @pytest.mark.parametrize(("mechanism", "method"), METHODS)

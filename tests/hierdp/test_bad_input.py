@@ -190,7 +190,7 @@ COMMANDS = {
     "a share of nothing": (FLOWS + " --share 1 --share 0 --share 1", "share 1 is 0"),
     "a share that is none": (FLOWS + " --share 1 --share nan --share 1", "share 1 is nan"),
     "no trips": (FLOWS + " --trips 0", "--trips"),
-    "too many trips": (FLOWS + " --trips 99999999999", "trips a person is 99999999999"),
+    "too many trips": (FLOWS + " --trips 99999999999", "trips per person is 99999999999"),
     "too many cells": (
         FLOWS.replace("trips.csv", "wide.csv") + " --method VanillaGauss",
         "VanillaGauss draws noise for every possible finest cell",

@@ -234,7 +234,7 @@ def test_shapes_of_questions():
         (3, 2, "query 1, age: bins 3 … 2 are not within 0 … 6, or end before they begin"),
         ([0, -1], [1, 2], "query 2, age: bins -1 … 2"),
         (0, 7, "bins 0 … 7 are not within 0 … 6"),
-        (0.0, 2.0, "bins are numbered by whole numbers"),
+        (0.0, 2.0, "bins have whole numbers"),
     ],
 )
 def test_invalid_queries_are_refused(low, high, message):
@@ -248,7 +248,7 @@ def test_dimensions_must_fit():
     with pytest.raises(InputError, match=r"has 2 axes: ask box\(low, high\), .* box\(\[0, 0\], \[1, 1\]\)"):
         plane.range(0, 1)
     assert plane.box([0, 0], [1, 1]).estimate == plane.table[plane.table.level > 0]["count"].iloc[0]
-    with pytest.raises(InputError, match=r"a box is given by 2 number\(s\), one an axis"):
+    with pytest.raises(InputError, match=r"a box needs 2 number\(s\), one per axis"):
         plane.box([0, 0, 0], [1, 1, 1])
-    with pytest.raises(InputError, match=r"a box is given by 2"):
+    with pytest.raises(InputError, match=r"a box needs 2"):
         plane.box(0, 1)

@@ -157,7 +157,7 @@ def test_default_branching_is_the_papers():
         ("H_b^c", {"repair": "rounded"}, "no repair 'rounded'; there are 'least squares', "),
         ("H_b^c", {"budget": "even"}, "no budget 'even'; there are 'equal', 'geometric', 'optimized'"),
         ("H_b^c", {"branching": 4, "budget": [1, 2]}, "2 shares for 3 levels"),
-        ("H_tree^c", {}, "H_tree\\^c asks the regions of a hierarchy: give one axis of names"),
+        ("H_tree^c", {}, "H_tree\\^c measures the regions of a hierarchy: give one axis of names"),
     ],
 )
 def test_what_does_not_fit_is_refused_before_any_noise(method, options, message):
@@ -171,9 +171,9 @@ def test_what_does_not_fit_is_refused_before_any_noise(method, options, message)
 
 def test_optimized_budgets_need_a_cube_and_a_branching_factor():
     oblong = Histogram.of(np.zeros((8, 4), int))
-    with pytest.raises(InputError, match="as many bins along each axis"):
+    with pytest.raises(InputError, match="equally many bins along each axis"):
         range_query(oblong, 1.0, method="H_2^c", budget="optimized")
-    with pytest.raises(InputError, match="for trees of one branching factor"):
+    with pytest.raises(InputError, match="needs a tree with one branching factor"):
         range_query(data_for("H_tree", np.ones(6, int)), 1.0, method="H_tree", budget="geometric")
     for bad in (0, -1, float("nan"), "x"):
         with pytest.raises(InputError, match="epsilon"):
@@ -332,5 +332,5 @@ def test_counts_beyond_floats_are_refused_where_floats_answer(repair):
         made = range_query(data, 1.0, SimulatedNoise(1), repair=repair)
         assert made.steps[0].proved.proved_optimal
         return
-    with pytest.raises(NotSolved, match=r"too large for proofs in floats: count in larger units, or take"):
+    with pytest.raises(NotSolved, match=r"too large for proofs in floats: count in larger units, or use"):
         range_query(data, 1.0, SimulatedNoise(1), repair=repair)

@@ -301,7 +301,7 @@ def test_a_table_that_its_manifest_does_not_describe(folder):
     (folder / "ages" / files.MANIFEST).write_text(json.dumps(manifest))
     done = run("query", "ages", "--range", "1:3")
     assert done.exit_code == 2
-    assert "ages is broken: its table is not what its manifest says" in done.output
+    assert "ages is broken: its table does not agree with its manifest" in done.output
     manifest["settings"]["range_query"] = {}
     (folder / "ages" / files.MANIFEST).write_text(json.dumps(manifest))
     assert "see hierdp check" in run("query", "ages", "--range", "1:3").output

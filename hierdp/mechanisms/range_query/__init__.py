@@ -24,17 +24,17 @@ INFERENCE = "ConstrainedInference or NonNegativeInference"
 COVER = "none: sums of noisy counts"
 
 HELP = """\
-A histogram that answers ranges, each with its standard error where that is known (ε-DP; H_b^c).
+Release a histogram that answers range queries, with standard errors if known (ε-DP; H_b^c).
 
 TABLE is a Parquet or CSV file with a row a person, or with counts. One person more or less, in one
 bin, is protected; with --person, in several. Which bins there are is public: choose them without
 looking at the data, and give a list of names. Ask the release by `hierdp query`.
 
-Ages in years, and a question:
+Ages in years, and a query:
   hierdp release range-query people.csv --numbers age=0:120 --epsilon 1 --out ages
   hierdp query ages --range 18:65
 
-Check-ins by day and place, as a quadtree would ask them:
+Check-ins by place, with a quadtree:
   hierdp release range-query checkins.parquet --numbers x=-180:180:256 --numbers y=-90:90:256 \\
       --method Quadtree --epsilon 0.5 --out places
 

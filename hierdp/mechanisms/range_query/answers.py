@@ -1,4 +1,4 @@
-"""Asking a released histogram: ranges, prefixes and boxes, each with an estimate and its standard error."""
+"""Answer range, prefix and box queries from a released histogram, with standard errors."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
 
 class Answers(NamedTuple):
-    """What queries are answered with; arrays of the queries' shape.
+    """The answers to queries; arrays of the queries' shape.
 
     Attributes
     ----------
     estimate : int64 or float64 array
-        Whole where the released counts are.
+        Whole if the released counts are.
     standard_error : float64 array
-        The root of the exact variance that the noise gives the estimate. NaN where it is not known: where
-        counts were made non-negative or whole, which is not linear.
+        The root of the exact variance of the estimate. NaN if it is unknown, because counts were made
+        non-negative or whole, which is not linear.
     """
 
     estimate: NDArray[Any]
@@ -39,18 +39,18 @@ class Answers(NamedTuple):
 
 
 class Source(Protocol):
-    """Where answers come from; queries are boxes ``low … high − 1`` of bins, shape (queries, axes)."""
+    """The interface of what computes answers; queries are boxes ``low … high − 1``, shape (queries, axes)."""
 
     def estimates(self, low: Ints, high: Ints) -> NDArray[Any]:
         """Sums of the counts in the boxes."""
 
     def variances(self, low: Ints, high: Ints) -> Floats:
-        """Their variances; NaN where they are not known."""
+        """Their variances; NaN if unknown."""
 
 
 @dataclass(frozen=True, eq=False)
 class Covering:
-    """Independent noisy counts: a query is the sum of the fewest nodes that make it up (the paper's §3.2)."""
+    """Independent noisy counts: an answer is the sum of the fewest nodes that cover the query (§3.2)."""
 
     boxes: BoxTree
     noisy: Ints
@@ -65,7 +65,7 @@ class Covering:
         return self._sums(np.where(np.isfinite(self.variance), self.variance, 0.0), low, high)
 
     def _sums(self, values: NDArray[Any], low: Ints, high: Ints) -> NDArray[Any]:
-        if self.boxes.tree.depth == 1:  # the bins alone: the flat method
+        if self.boxes.tree.depth == 1:  # only the bins: the flat method
             return box_sums(prefix_sums(values[1:].reshape(self.boxes.shape)), low, high)
         if len(self.boxes.shape) == 1:
             return run_covers(self.boxes, values, low[:, 0], high[:, 0])
@@ -74,18 +74,18 @@ class Covering:
 
 @dataclass(frozen=True, eq=False)
 class Consistent:
-    """Consistent counts: a query is the sum of its bins, whose noise is correlated.
+    """Consistent counts: an answer is the sum of the query's bins, whose noise is correlated.
 
     Parameters
     ----------
     boxes : BoxTree
     counts : array, shape (nodes,)
-        Of least squares, or of a further repair.
+        Counts by least squares, or by a further post-processing.
     variance : float64 array, shape (nodes,)
-        Of each node's own noise; infinite where it was not measured.
+        Variance of each node's own noise; infinite if the node was not measured.
     linear : bool
-        Whether the counts are those of least squares, which is linear in the noise. Of other counts no
-        variance is known: it depends on the true counts (how many of them are near 0).
+        Whether the counts are those of least squares, which is linear in the noise. The variance of other
+        counts depends on the true counts, and is unknown.
     """
 
     boxes: BoxTree
@@ -95,7 +95,7 @@ class Consistent:
 
     @cached_property
     def noise(self) -> ConsistentVariance:
-        """Of the nodes' own noise."""
+        """The variance of answers, from the nodes' own noise."""
         return ConsistentVariance(self.boxes.tree, self.variance)
 
     @cached_property
@@ -119,8 +119,8 @@ class Consistent:
 class RangeAnswers:
     """A released histogram that answers queries.
 
-    Bins are numbered from 0 along each axis; queries hold their lower bin and not their upper one, as slices
-    do. `axes[i].position` finds the bin of a number, a date or a name.
+    Bins are numbered from 0 along each axis. Queries include their lower bin and exclude their upper one,
+    like slices. `axes[i].position` finds the bin of a number, a date or a name.
     """
 
     axes: tuple[Axis, ...]
@@ -132,7 +132,7 @@ class RangeAnswers:
         Parameters
         ----------
         low, high : int arrays of one shape, or numbers
-            ``0 ≤ low ≤ high ≤ bins``; an empty range holds 0, exactly.
+            ``0 ≤ low ≤ high ≤ bins``; an empty range has the exact answer 0.
 
         Raises
         ------
@@ -142,8 +142,8 @@ class RangeAnswers:
         if len(self.axes) != 1:
             zeros, ones = ([end] * len(self.axes) for end in (0, 1))
             raise InputError(
-                f"this histogram has {len(self.axes)} axes: ask box(low, high), with a number an axis, such "
-                f"as box({zeros}, {ones}) for the first bin"
+                f"this histogram has {len(self.axes)} axes: use box(low, high), with one number per axis, "
+                f"such as box({zeros}, {ones}) for the first bin"
             )
         low, high = np.broadcast_arrays(np.asarray(low), np.asarray(high))
         return self.box(low[..., None], high[..., None])
@@ -167,9 +167,9 @@ class RangeAnswers:
         low, high = np.broadcast_arrays(np.asarray(low), np.asarray(high))
         shape, axes = low.shape[:-1], len(self.axes)
         if low.ndim == 0 or low.shape[-1] != axes:
-            raise InputError(f"a box is given by {axes} number(s), one an axis, not by an array {low.shape}")
+            raise InputError(f"a box needs {axes} number(s), one per axis, not an array of shape {low.shape}")
         if not all(np.issubdtype(end.dtype, np.integer) for end in (low, high)):
-            raise InputError("bins are numbered by whole numbers; see axes[i].position for values")
+            raise InputError("bins have whole numbers; see axes[i].position for values")
         low, high = (end.reshape(-1, axes).astype(np.int64) for end in (low, high))
         bins = np.array([axis.bins for axis in self.axes])
         wrong = np.argwhere((low < 0) | (low > high) | (high > bins))
@@ -188,12 +188,12 @@ class RangeAnswers:
 
     @property
     def bins(self) -> tuple[int, ...]:
-        """How many bins there are along each axis."""
+        """Number of bins along each axis."""
         return tuple(axis.bins for axis in self.axes)
 
 
 def answers_frame(answers: Answers, named: Sequence[str]) -> DataFrame:
-    """Answers as a table with a row a query."""
+    """Answers as a table with one row for each query."""
     import pandas as pd
 
     estimate, error = answers

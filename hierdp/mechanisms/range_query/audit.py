@@ -1,4 +1,4 @@
-"""What is audited of the mechanisms of Qardaji, Yang & Li 2013."""
+"""Audit cases of the mechanisms of Qardaji, Yang & Li 2013."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _run(data: Histogram, noise: Noise, method: str, **more: Any) -> Release:
 
 
 def _coefficients(seen: Seen, shape: tuple[int, ...]) -> Seen:
-    """What the wavelet asks for, from released bins."""
+    """The wavelet's coefficients, from released bins."""
     names = [f"count[{' '.join(map(str, place))}]" for place in np.ndindex(*shape)]
     asked: Any = coefficients(np.array([seen[name] for name in names]).reshape(shape))  # sums and differences
     return {f"coefficient[{i}]": float(x) for i, x in enumerate(asked.ravel().tolist())}
@@ -63,7 +63,7 @@ def _cases() -> Iterator[Case]:
 
 
 # --- through the readers of tables ---------------------------------------------------------------------
-# A table is read once a process; all runs on it share what was read, as reading has no chance in it.
+# A table is read once per process and shared by all runs, because reading is not random.
 
 Rows = tuple[tuple[Any, ...], ...]
 

@@ -1,7 +1,7 @@
-"""The nodes that cover many ranges or boxes, and what consistent counts of these vary by.
+"""Cover many ranges or boxes with nodes, and compute the variances of their consistent counts.
 
-A box is walked down the tree, through the nodes that it cuts; what lies in it or beside it is passed at once.
-A range cuts two nodes of a level at most, so ranges need no walk, however wide the nodes are.
+A box descends the tree through the nodes that it cuts; nodes inside or outside the box are handled at once. A
+range cuts at most two nodes of a level, so ranges need no such descent.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from models.arithmetic.kernels import kernel
 def box_variances(boxes: BoxTree, noise: ConsistentVariance, low: Ints, high: Ints) -> NDArray[np.float64]:
     """Variances of boxes of consistent counts.
 
-    In the terms of `hierdp.analysis.consistent`: let a be 1 for a node in the box, 0 for one beside it, and
-    for others the mean of their children's weighted by e. Then a node that is cut adds Σ e a² − (Σ e a)²/S
-    over its children, and the root e a².
+    In the terms of `hierdp.analysis.consistent`: let a be 1 for a node inside the box, 0 for one outside it,
+    and otherwise the mean over its children, weighted by e. Then each cut node adds Σ e a² − (Σ e a)²/S over
+    its children, and the root adds e a².
 
     Parameters
     ----------
     low, high : int64 arrays, shape (boxes, axes)
-        Each asks for the bins ``low … high − 1`` along each axis; there is one at least.
+        Each box contains the bins ``low … high − 1`` along each axis; at least one.
     """
     out = np.empty(len(low))
     places = np.ascontiguousarray(boxes.low), np.ascontiguousarray(boxes.high)
@@ -36,7 +36,7 @@ def box_variances(boxes: BoxTree, noise: ConsistentVariance, low: Ints, high: In
 
 
 def box_covers(boxes: BoxTree, values: NDArray[Any], low: Ints, high: Ints) -> NDArray[Any]:
-    """Sums of a value over the fewest nodes, the root not being one, that make up each box."""
+    """Sums of a value over the fewest nodes that cover each box, without the root."""
     out = np.zeros(len(low), dtype=values.dtype)
     places = np.ascontiguousarray(boxes.low), np.ascontiguousarray(boxes.high)
     _covers(*boxes.tree.children, *places, boxes.tree.depth, values, low, high, out)
@@ -44,19 +44,19 @@ def box_covers(boxes: BoxTree, values: NDArray[Any], low: Ints, high: Ints) -> N
 
 
 def run_covers(boxes: BoxTree, values: NDArray[Any], low: Ints, high: Ints) -> NDArray[Any]:
-    """The same for ranges: runs of a tree of one dimension (Qardaji, Yang & Li 2013, §3.2).
+    """`box_covers` for ranges: runs of a one-dimensional tree (Qardaji, Yang & Li 2013, §3.2).
 
     Parameters
     ----------
     boxes : BoxTree
-        Of runs.
+        A tree of runs.
     values : array, shape (nodes,)
         Noisy counts, or their variances.
     low, high : int64 arrays, shape (ranges,)
     """
     tree = boxes.tree
     out = np.zeros(low.size, dtype=values.dtype)
-    # The nodes first … last − 1 of the level above lie in the range; so do those below them, in `inner`.
+    # The nodes first … last − 1 of the level above are inside the range; so are their children, `inner`.
     inner = np.zeros(low.size, dtype=np.int64), np.zeros(low.size, dtype=np.int64)
     for level in range(1, tree.depth + 1):
         nodes = tree.nodes_of(level)
@@ -75,7 +75,7 @@ def run_covers(boxes: BoxTree, values: NDArray[Any], low: Ints, high: Ints) -> N
 
 @kernel()
 def _meets(low: Any, high: Any, begin: Any, end: Any) -> int:
-    """How a node meets a box: 0 not at all, 1 in part, 2 it lies in it."""
+    """Whether a node is outside a box (0), cut by it (1), or inside it (2)."""
     inside = 2
     for axis in range(low.size):
         if high[axis] <= begin[axis] or low[axis] >= end[axis]:

@@ -1,8 +1,8 @@
 """Histograms that answer range queries: the mechanisms of Qardaji, Yang & Li 2013.
 
-A hierarchy of boxes over the bins is asked, level by level, for all but its root; noise is double-geometric,
-the whole-number Laplace. A tuple is in one box of each level, so a level's query has L1 sensitivity 1, and
-the levels' budgets add up.
+The mechanism measures a hierarchy of boxes over the bins, level by level, except its root, with
+double-geometric noise. A row is in one box of each level, so a level's query has L1 sensitivity 1, and the
+levels' budgets add up.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ from hierdp.tables.binning import Histogram, checked_axes, histogram, named_regi
 from models.arithmetic.arrays import Ints
 
 NO_NOISE = 1e-200
-"""A variance so small is as good as 0, and its inverse still adds up in floats."""
+"""Variances below this count as 0; inverses of this one can still be added up in floats."""
 
 
 COEFFICIENTS = "Haar coefficients"
-"""What the wavelet measures, as the budget names it."""
+"""The wavelet's measurement, as named in the budget."""
 
 
 class RangeRelease(Release):
-    """A release that answers queries; bins are numbered from 0, and the upper end is not in the query."""
+    """A release that answers queries; bins are numbered from 0, and queries exclude their upper end."""
 
     @cached_property
     def answers(self) -> RangeAnswers:
-        """What answers, made of the released table and settings alone."""
+        """Computes the answers, from the released table and settings only."""
         return answers_of(self.table, self.settings)
 
     def range(self, low: ArrayLike, high: ArrayLike) -> Answers:
@@ -56,11 +56,11 @@ class RangeRelease(Release):
         return self.answers.range(low, high)
 
     def prefix(self, high: ArrayLike) -> Answers:
-        """Those of the first `high` bins."""
+        """Estimates and standard errors of the first `high` bins."""
         return self.answers.prefix(high)
 
     def box(self, low: ArrayLike, high: ArrayLike) -> Answers:
-        """Those of boxes of several dimensions; see `RangeAnswers.box`."""
+        """Estimates and standard errors of boxes; see `RangeAnswers.box`."""
         return self.answers.box(low, high)
 
 
@@ -88,7 +88,10 @@ def from_table(
     branching: Annotated[
         int | None,
         Option(
-            "Of H_b and H_b^c, along each dimension. Default: the best for so many bins.", "NUMBER", least=2
+            "For H_b and H_b^c: branching factor along each dimension. Default: the best for the number of "
+            "bins.",
+            "NUMBER",
+            least=2,
         ),
     ] = None,
     budget: Annotated[
@@ -103,14 +106,14 @@ def from_table(
     repair: Annotated[
         str | None,
         Option(
-            "Of consistent methods (^c and Quadtree): least squares (default), non-negative, or whole (and "
+            "For consistent methods (^c and Quadtree): least squares (default), non-negative, or whole (and "
             "non-negative). Only least squares has standard errors.",
             "NAME",
         ),
     ] = None,
 ) -> RangeRelease:
     """Release a table's counts by bin: `hierdp.tables.binning.histogram`, then `range_query`."""
-    chosen(method, branching=branching, budget=budget, repair=repair)  # before the table is read
+    chosen(method, branching=branching, budget=budget, repair=repair)  # before reading the table
     axes, persons = checked_axes(axes), persons_of(person, rows_per_person)
     public = public_axes(named_regions(axes), regions_from_data)
     data = histogram(source, axes, count, unknown, clip, persons)
@@ -129,7 +132,7 @@ def range_query(
     budget: str | Sequence[float] | None = None,
     repair: str | None = None,
 ) -> RangeRelease:
-    """A noisy histogram of one or more dimensions that answers ranges, prefixes and boxes.
+    """Release a noisy histogram of one or more dimensions that answers ranges, prefixes and boxes.
 
     Parameters
     ----------
@@ -141,21 +144,22 @@ def range_query(
         Exact noise by default; `SimulatedNoise` for experiments makes the release not private.
     method : str
         One of `METHODS`: "H_b^c", the paper's recommendation; "H_b", "H_2", "H_2^c", "Flat", "Wavelet",
-        "Quadtree" (2 along each axis, geometric budgets), or "H_tree", "H_tree^c" over the regions of a given
-        hierarchy. Methods with ^c are made consistent by least squares.
+        "Quadtree" (2 along each axis, geometric budgets), or "H_tree" or "H_tree^c" over the regions of a
+        given hierarchy. Methods with ^c are made consistent by least squares.
     branching : int, optional
-        Along each axis. Default: the best for so many bins; see `best_branching`.
+        Branching factor along each axis. Default: the best for the number of bins; see `best_branching`.
     budget : "equal", "geometric", "optimized", or a sequence of shares from the top, optional
-        Of the levels. Default: equal in one dimension, as the paper recommends; geometric in more.
+        Division of ε over the levels. Default: equal in one dimension, as the paper recommends; geometric in
+        more.
     repair : str, optional
-        Of consistent methods: "least squares" (default), "non-negative" or "whole" (and non-negative). The
-        latter two are nearest to the noisy counts among counts of the total that least squares give; after
-        ", free total", among all. These repairs are not linear, so no standard error is known or stated.
+        For consistent methods: "least squares" (default), "non-negative" or "whole" (and non-negative). The
+        latter two are nearest to the noisy counts among counts with the total of least squares, or, with ",
+        free total", among all. They are not linear, so their standard errors are unknown.
 
     Returns
     -------
     RangeRelease
-        A row a node (wavelet: a bin); `range`, `prefix` and `box` answer.
+        One row for each node (wavelet: each bin); `range`, `prefix` and `box` answer queries.
 
     Raises
     ------
@@ -195,7 +199,7 @@ def range_query(
 
 
 def measure(counts: Ints, plan: Plan, noise: Noise) -> list[NoisyCounts]:
-    """Noisy counts of the nodes, a level at a time, but for the root: all that leaves the true counts."""
+    """Measure the nodes, one level at a time, without the root: the only results from the true counts."""
     tree = plan.boxes.tree
     true = tree.sum_up(counts.ravel())
     levels = enumerate(plan.epsilons, start=1)
@@ -206,18 +210,18 @@ def measure(counts: Ints, plan: Plan, noise: Noise) -> list[NoisyCounts]:
 
 
 def level_query(level: int) -> str:
-    """What is measured of a level, as the budget names it."""
+    """The measurement of a level, as named in the budget."""
     return f"counts by level {level}"
 
 
 def noisy_of(measured: Sequence[NoisyCounts]) -> Ints:
-    """The noisy counts of all nodes; 0 of the root, which is not measured."""
+    """The noisy counts of all nodes; 0 for the root, which is not measured."""
     return np.concatenate([[0], *(level.counts for level in measured)])
 
 
 @dataclass(frozen=True, eq=False)
 class Processed:
-    """What answers queries, and the problems solved for it."""
+    """The source of answers, and the solved problems."""
 
     source: Covering | Consistent
     steps: tuple[Any, ...]
@@ -226,19 +230,19 @@ class Processed:
 def post_process(
     boxes: BoxTree, noisy: Ints, scales: Sequence[float], repair: str | None, solving: Solving = Step.solve
 ) -> Processed:
-    """The method's answers from what was measured.
+    """The method's post-processing: the source of answers, from the measurement.
 
     Parameters
     ----------
     boxes : BoxTree
     noisy : int64 array, shape (nodes,)
-        Of the root, which is not measured, 0.
+        0 for the root, which is not measured.
     scales : sequence of float
-        Of the noise of each level below the root.
+        Scale of the noise of each level below the root.
     repair : str or None
         See `range_query`; None for a method that is not made consistent.
     solving : callable
-        What solves the problems.
+        Solves the problems.
     """
     each = np.array([np.inf, *map(double_geometric_variance, scales)])
     each = np.maximum(each, NO_NOISE)
@@ -259,7 +263,7 @@ def _wavelet(data: Histogram, epsilon: float, noise: Noise) -> RangeRelease:
 
 
 def _hierarchy(data: Histogram) -> dict[str, Any]:
-    """The levels of hierarchies that name bins."""
+    """The hierarchies that name bins."""
     levels = {
         axis.name: list(axis.hierarchy.levels)
         for axis in data.axes

@@ -1,4 +1,4 @@
-"""What a range-query method asks, of which bins and with how much of the budget: public, before any noise."""
+"""The plan of a range-query release: the measured boxes and their budgets. It is public."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ from hierdp.mechanisms.range_query.tree import grid_tree, hierarchy_tree
 from hierdp.privacy.budget import split
 
 BUDGETS = ("equal", "geometric", "optimized")
-"""Of Qardaji, Yang & Li 2013, §3.5; or shares of the levels, from the top."""
+"""The divisions of ε of Qardaji, Yang & Li 2013, §3.5; or shares of the levels, from the top."""
 
 
 @dataclass(frozen=True)
 class Method:
-    """A way to ask for a histogram.
+    """A method for histograms.
 
     Attributes
     ----------
     name : str
-        The paper's.
+        The name in the paper.
     consistent : bool
         Whether counts are made consistent by constrained inference.
     branching : int, optional
-        If the method has one of its own.
+        The branching factor, if the method fixes it.
     budget : str, optional
-        By default; None: equal in one dimension, as the paper recommends, and geometric in more, where that
-        is worth far more than all else.
+        The default. None: equal in one dimension, as the paper recommends, and geometric in more, where this
+        matters most.
     takes : tuple of str
-        Which of the options ``branching``, ``budget``, ``repair`` it leaves open.
+        The supported options among ``branching``, ``budget`` and ``repair``.
     """
 
     name: str
@@ -68,18 +68,18 @@ METHODS = {
         Method("Wavelet", False, takes=()),
     )
 }
-"""By name. H_tree asks the regions of a given hierarchy; the wavelet is in `range_query_wavelet`."""
+"""The methods, by name. H_tree measures the regions of a given hierarchy; for the wavelet, see `wavelet`."""
 
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What is asked.
+    """What is measured.
 
     Attributes
     ----------
     method : Method
     boxes : BoxTree
-        Of the levels that are asked, and the root, which is not.
+        The measured levels, and the root, which is not measured.
     epsilons : tuple of float
         The budget of each level, from the root's children to the bins.
     branching : int or None
@@ -93,7 +93,7 @@ class Plan:
 
 
 def chosen(name: str, **options: object) -> Method:
-    """The method of that name, if it takes these options (None is no option).
+    """The method of that name, if it supports these options (None counts as not given).
 
     Raises
     ------
@@ -119,9 +119,9 @@ def plan_of(
     branching: int | None = None,
     budget: str | Sequence[float] | None = None,
 ) -> Plan:
-    """Lay out a method's tree over the bins, and split the budget over its levels.
+    """Build a method's tree over the bins, and divide the budget over its levels.
 
-    Levels that an optimized budget gives nothing are left out.
+    Levels without any part of an optimized budget are left out.
 
     Raises
     ------
@@ -130,11 +130,11 @@ def plan_of(
     """
     shape = tuple(axis.bins for axis in axes)
     if branching is not None and branching < 2:
-        raise InputError(f"branching is {branching}: it is 2 or more")
+        raise InputError(f"branching is {branching}: it must be at least 2")
     if method.name.startswith("H_tree"):
         names = axes[0]
         if len(axes) != 1 or not isinstance(names, Names) or names.hierarchy is None:
-            raise InputError(f"{method.name} asks the regions of a hierarchy: give one axis of names")
+            raise InputError(f"{method.name} measures the regions of a hierarchy: give one axis of names")
         boxes, b = hierarchy_tree(names.hierarchy), None
     elif method.name == "Flat":
         boxes, b = grid_tree(shape, max(2, *shape)), max(2, *shape)
@@ -153,9 +153,9 @@ def plan_of(
 
 @cache
 def best_branching(shape: tuple[int, ...], consistent: bool) -> int:
-    """The branching factor of least mean variance over all ranges, at the default budget, by computation.
+    """The branching factor with the least mean variance over all ranges, at the default budget.
 
-    Where axes differ in length, that for as many bins as the longest has along each.
+    If axes differ in length, it is that for the longest axis in every dimension.
 
     Examples
     --------
@@ -176,7 +176,7 @@ def best_branching(shape: tuple[int, ...], consistent: bool) -> int:
 def _budgets(
     budget: str | Sequence[float], epsilon: float, boxes: BoxTree, b: int | None, method: Method
 ) -> list[float]:
-    """ε of each level, from the top; 0 for one not to be asked."""
+    """ε of each level, from the top; 0 for a level that is not measured."""
     levels = boxes.tree.depth
     if not isinstance(budget, str):
         return split(epsilon, levels, budget)
@@ -186,18 +186,18 @@ def _budgets(
         raise InputError(f"no budget {budget!r}; there are {listed(BUDGETS)}, or give shares of the levels")
     if b is None:
         raise InputError(
-            f"the budget {budget!r} is for trees of one branching factor; give shares, or 'equal'"
+            f"the budget {budget!r} needs a tree with one branching factor; give shares, or 'equal'"
         )
     shape = boxes.shape
     if budget == "geometric":
         shares = geometric(epsilon, levels, b, len(shape))
     elif len(set(shape)) > 1:
         raise InputError(
-            "the budget 'optimized' is for as many bins along each axis; give shares, or 'equal'"
+            "the budget 'optimized' needs equally many bins along each axis; give shares, or 'equal'"
         )
     else:
         best = iterated if method.consistent else closed_form
         shares = best(Regular.ranges(shape[0], len(shape)), b, epsilon).shares
     asked = [float(share) for share in shares[::-1] if share > 0]
-    parts = iter(split(epsilon, len(asked), asked))  # the shares are floats, whose sum may be over ε
+    parts = iter(split(epsilon, len(asked), asked))  # the shares are floats, whose sum may exceed ε
     return [next(parts) if share > 0 else 0.0 for share in shares[::-1]]

@@ -1,4 +1,4 @@
-"""A written release of range queries, read back to be queried."""
+"""Read a written range-query release, to query it."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
 
 
 def read_answers(path: str | Path, limit: int = LIMIT) -> RangeAnswers:
-    """A written release, to be queried: from its ``released.parquet`` and ``manifest.json``.
+    """Read a written release from its ``released.parquet`` and ``manifest.json``, to query it.
 
     Parameters
     ----------
     path : path
     limit : int
-        Bytes of memory that reading it may take.
+        Limit on the memory for reading it, in bytes.
 
     Raises
     ------
     InputError
-        If the folder holds no release of range queries, a file is broken (by name), or takes more memory.
+        If the folder is not a range-query release, or a file is broken or would need more memory.
     """
     from hierdp.mechanisms.range_query.table import answers_of
 
@@ -41,11 +41,11 @@ def read_answers(path: str | Path, limit: int = LIMIT) -> RangeAnswers:
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as broken:
         why = str(broken) if isinstance(broken, InputError) else type(broken).__name__
         raise written.Unreadable(
-            f"{folder} is broken: its table is not what its manifest says ({why}); see hierdp check"
+            f"{folder} is broken: its table does not agree with its manifest ({why}); see hierdp check"
         ) from None
 
 
 def warning_of(path: str | Path) -> str | None:
-    """What the manifest of a release warns of."""
+    """The warning in the manifest of a release."""
     warning: str | None = written.read_manifest(Path(path)).get("warning")
     return warning

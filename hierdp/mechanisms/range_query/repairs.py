@@ -1,8 +1,8 @@
-"""What is asked of consistent counts: least squares alone, or non-negative counts, or whole ones, too.
+"""Make noisy counts consistent: by least squares, and optionally non-negative, or also whole.
 
-The nearest non-negative counts to noisy ones hold too many people where most bins are empty: noise under 0 is
-cut off, noise over 0 stays, and no measurement of the total holds it down, for the root is not asked. So by
-default the total is that which least squares give, which has no such bias; what then changes is who is where.
+If most bins are empty, the nearest non-negative counts add up to too many people: negative noise is cut off,
+positive noise stays, and the root, which would limit the total, is not measured. So by default the total is
+that of least squares, which has no such bias.
 """
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ from models.arithmetic.arrays import Floats, Ints
 from models.witnesses.node_prices import NEVER
 
 REPAIRS = (LEAST_SQUARES, "non-negative", "whole", "non-negative, free total", "whole, free total")
-"""Whole counts are non-negative, too."""
+"""Whole counts are also non-negative."""
 
 FINENESS = 1_000
-"""Whole weights are 1/variance in units of this part of the least, or coarser where counts are huge."""
+"""Whole weights are 1/variance in units of this fraction of the least, or coarser if counts are huge."""
 
 
 LARGEST = 2**40
-"""Of a count, where answers are floats: over it they are as coarse as 1/4,000, too coarse to prove."""
+"""The largest count for answers in floats: beyond it, their resolution of 1/4,000 is too coarse for
+proofs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,29 +42,29 @@ class Repaired:
 def repaired(
     tree: Tree, noisy: Ints, variance: Floats, repair: str, solving: Solving = Step.solve
 ) -> Repaired:
-    """Noisy counts made consistent.
+    """Make noisy counts consistent.
 
     Parameters
     ----------
     tree : Tree
     noisy : int64 array, shape (nodes,)
     variance : array, shape (levels,)
-        Of the noise of each level, the root's first: infinite, for it is not asked.
+        Variance of the noise of each level, from the root, whose variance is infinite.
     repair : str
-        One of `REPAIRS`. Non-negative counts weigh levels by whole numbers, in the ratio of 1/variance to
-        three digits or more.
+        One of `REPAIRS`. Non-negative counts use whole weights of the levels, which agree with 1/variance to
+        at least three digits.
     solving : callable
         What solves the problems.
 
     Raises
     ------
     NotSolved
-        If counts are beyond what 64 bits hold the costs of, or what floats hold to the accuracy of a proof.
+        If counts are too large for costs in 64 bits, or for proofs in floats.
     """
     steps: list[Step] = []
     if np.abs(noisy).max() > LARGEST and repair != "whole, free total":
-        why = f"noisy counts over {LARGEST:.2g} are too large for proofs in floats"
-        raise NotSolved("error", f"{why}: count in larger units, or take the repair 'whole, free total'")
+        why = f"noisy counts above {LARGEST:.2g} are too large for proofs in floats"
+        raise NotSolved("error", f"{why}: count in larger units, or use the repair 'whole, free total'")
     if not repair.endswith("free total"):
         least = ConstrainedInference(tree, noisy, np.repeat(variance, tree.level_sizes))
         steps.append(solving("consistency of all levels", least))
@@ -75,7 +76,7 @@ def repaired(
 
 
 def _nearest(tree: Tree, noisy: Ints, weights: Ints, whole: bool, before: list[Step]) -> tuple[str, Model]:
-    """The nearest non-negative counts; of the total of the step before, if there is one."""
+    """The nearest non-negative counts, with the total of the previous step if there is one."""
     if not before:
         model = NonNegativeInference(tree, noisy, np.repeat(weights, tree.level_sizes), whole)
         return "nearest non-negative counts", model
@@ -86,12 +87,12 @@ def _nearest(tree: Tree, noisy: Ints, weights: Ints, whole: bool, before: list[S
 
 
 def _whole_weights(noisy: Ints, variance: Floats) -> Ints:
-    """1/variance of each level, 0 if not asked, in whole numbers as fine as unit costs of 60 bits permit."""
+    """Whole weights of the levels, in the ratio of 1/variance; 0 if not measured. Unit costs fit 60 bits."""
     asked = np.isfinite(variance)
     weights = np.where(asked, variance[asked].max() / variance, 0.0)
     size = np.abs(noisy).sum(dtype=np.float64) + np.abs(noisy).max()
     room = NEVER / (16.0 * weights.sum() * max(1.0, size))
     if room < 1:
-        raise NotSolved("error", "these counts are too large to be made non-negative: take least squares")
+        raise NotSolved("error", "these counts are too large to be made non-negative: use least squares")
     whole = np.rint(weights * min(FINENESS, np.floor(room))).astype(np.int64)
     return np.asarray(whole // np.gcd.reduce(whole[asked]))

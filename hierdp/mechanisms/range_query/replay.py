@@ -1,4 +1,4 @@
-"""What `hierdp check` asks of the releases of Qardaji et al. 2013."""
+"""Checks of releases by the mechanisms of Qardaji et al. 2013."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def expected_spends(table: DataFrame, manifest: Mapping[str, Any], _: Regions) -> Expected:
-    """All Haar coefficients, or each level of boxes below the root; how these share ε is not recorded."""
+    """All Haar coefficients, or the levels of boxes below the root; the division of ε is not recorded."""
     if manifest["mechanism"] == "Wavelet":
         shape = tuple(axis["bins"] for axis in manifest["settings"]["range_query"]["axes"])
         return PERSON, [ExpectedSpend(COEFFICIENTS, sensitivity(shape), manifest["budget"]["epsilon"])]
@@ -41,7 +41,7 @@ def expected_spends(table: DataFrame, manifest: Mapping[str, Any], _: Regions) -
 
 
 def replay(saved: Replay, table: DataFrame, manifest: Mapping[str, Any], _: Regions) -> str:
-    """Make the table of boxes or bins again from its noisy counts; only these are taken as they are."""
+    """Recompute the table of boxes or bins from its noisy counts, the only part that is taken as given."""
     settings, method = manifest["settings"], METHODS[manifest["mechanism"]]
     scales = [line["scale"] for line in manifest["budget"]["spends"]]
     answers = answers_of(table, settings)
@@ -69,24 +69,24 @@ def replay(saved: Replay, table: DataFrame, manifest: Mapping[str, Any], _: Regi
     compare(table, again)
     named = [axis.name for axis in answers.axes if isinstance(axis, Names)]
     if not set(settings.get("hierarchies", ())) <= set(named):
-        raise Differs("the settings have a hierarchy of no axis")
+        raise Differs("the settings have a hierarchy without an axis")
     about = told(answers.axes, source)
     asked = {} if method.name == "Wavelet" else {"levels_asked": len(scales)}
     given = {name: settings[name] for name in ("branching", "repair", "hierarchies") if name in settings}
     compare_settings(settings, {"range_query": about, **asked, **given})
-    return "it is what its noisy counts and the steps give"
+    return "it follows from its noisy counts and the steps"
 
 
 def _check_whole(counts: NDArray[np.float64]) -> None:
-    """Check that a wavelet's counts come of whole coefficients, as far as floats hold these exactly."""
+    """Check that a wavelet's counts come from whole coefficients, as far as floats are exact."""
     whole = np.rint(coefficients(counts))
     exact = np.abs(counts).sum() * counts.size < EXACT
     if exact and not np.array_equal(counts_of(whole), counts):
-        raise Differs("the counts do not come of whole noisy coefficients")
+        raise Differs("the counts do not come from whole noisy coefficients")
 
 
 def _check_boxes(boxes: BoxTree, branching: int | None, method: Method) -> None:
-    """Check that the boxes of a grid are the method's, some levels of which may have been left out."""
+    """Check that the boxes of a grid are the method's; levels may have been left out."""
     if method.name.startswith("H_tree"):
         if branching is not None or len(boxes.shape) != 1:
             raise Differs(f"{method.name} measures the regions of one hierarchy")
@@ -105,7 +105,7 @@ def _levels(boxes: BoxTree) -> list[slice]:
 
 
 def _with_regions(table: DataFrame, again: DataFrame, axis: str, settings: Mapping[str, Any]) -> DataFrame:
-    """Add the regions' names, which are nowhere else; those of the last level are the bins'."""
+    """Add the names of regions, which are saved nowhere else; those of the last level are the bins' names."""
     names = settings["hierarchies"][axis]
     last = (again["level"] == again["level"].max()).to_numpy()
     regions = table["region"].where(~last, again[f"{axis}_{FROM}"])

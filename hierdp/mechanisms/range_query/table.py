@@ -1,4 +1,4 @@
-"""The released table of a range-query release: a row a node, with all that answers and their errors need."""
+"""The table of a range-query release: one row per node, with what answers and their errors need."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 
 FROM, TO = "from", "to"
-"""After an axis's name: the first and the last bin of a node, as people call them."""
+"""Suffixes of an axis's columns: labels of the first and the last bin of a node."""
 
 LEAST_SQUARES = "least squares"
-"""The repair whose counts have known standard errors; see `repairs` for the others."""
+"""The repair with known standard errors; see `repairs` for the others."""
 
 
 def tree_table(axes: Sequence[Axis], source: Covering | Consistent, noisy: Ints) -> DataFrame:
-    """A row a node, the root (which was not measured) first; with standard errors where they are known.
+    """One row for each node, from the root, which was not measured; with standard errors if known.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def tree_table(axes: Sequence[Axis], source: Covering | Consistent, noisy: Ints)
 
 
 def bin_table(axes: Sequence[Axis], source: Wavelet) -> DataFrame:
-    """A row a bin."""
+    """One row for each bin."""
     import pandas as pd
 
     at = np.stack(np.unravel_index(np.arange(source.counts.size), source.counts.shape), axis=1)
@@ -68,7 +68,7 @@ def bin_table(axes: Sequence[Axis], source: Wavelet) -> DataFrame:
 
 
 def told(axes: Sequence[Axis], source: Covering | Consistent | Wavelet) -> dict[str, Any]:
-    """For the manifest: what `answers_of` needs beside the table."""
+    """The settings that `answers_of` needs in addition to the table."""
     about: dict[str, Any] = {
         "axes": [axis.as_dict() for axis in axes],
         "answers": type(source).__name__.lower(),
@@ -77,7 +77,7 @@ def told(axes: Sequence[Axis], source: Covering | Consistent | Wavelet) -> dict[
 
 
 def answers_of(table: DataFrame, settings: Mapping[str, Any]) -> RangeAnswers:
-    """What answers queries, from a released table and the settings in its manifest."""
+    """The source of answers, from a released table and the settings in its manifest."""
     about = settings["range_query"]
     last = table[table["level"] == table["level"].max()] if "level" in table else table
     axes = tuple(_axis(each, last, len(about["axes"])) for each in about["axes"])

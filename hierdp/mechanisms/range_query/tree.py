@@ -1,9 +1,9 @@
-"""Trees of boxes over the bins of a histogram: what a hierarchical method asks.
+"""Trees of boxes over the bins of a histogram, which hierarchical methods measure.
 
-Each node of such a tree is a box of bins, its children cut it up, and the leaves are the bins themselves, in
-C order. In one dimension boxes are runs; runs of b nodes form their parent, the last run of a level may be
-short (Qardaji, Yang & Li 2013, §3.2). In d dimensions each axis is cut so, and a node has up to b^d children
-(§5; the quadtree is b = 2, d = 2).
+Each node is a box of bins, divided by its children; the leaves are the bins, in C order. In one dimension
+boxes are runs: b consecutive nodes have a common parent, and the last parent of a level may have fewer
+(Qardaji, Yang & Li 2013, §3.2). In d dimensions every axis is divided in this way, so a node has up to b^d
+children (§5; the quadtree is b = 2, d = 2).
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from hierdp.errors import InputError
 from models import Tree
 
 MOST_NODES = 2**27
-"""Of a tree: with its counts some ten arrays of a GiB each."""
+"""The most nodes of a tree: with its counts, some ten arrays of a GiB each."""
 
 
 def grid_tree(shape: tuple[int, ...], b: int) -> BoxTree:
-    """The b^d-ary tree over a grid of bins; with b the longest axis, the flat method's.
+    """The b^d-ary tree over a grid of bins; if b is the longest axis, it is that of the flat method.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def grid_tree(shape: tuple[int, ...], b: int) -> BoxTree:
     Raises
     ------
     InputError
-        If b is under 2, or there are more nodes than memory takes.
+        If b is below 2, or there are too many nodes for the memory.
 
     Examples
     --------

@@ -1,15 +1,15 @@
 """The Haar wavelet (Privelet: Xiao, Wang & Gehrke 2011), in whole numbers.
 
-A coefficient of the Haar transform is half the difference of the means of two halves; times the number of
-bins under it, it is the difference of their sums, a whole number. The mechanism adds noise to those: to the
-total, and for each node of the binary tree to left less right. One tuple more changes the total by one and
-one difference by one on each level: the generalised sensitivity of the paper, 1 + ⌈log₂ N⌉, is the plain L1
-sensitivity of these whole numbers, and double-geometric noise of one scale goes on all. In d dimensions each
-axis is transformed in turn, and sensitivities multiply. An odd node left over has no difference, so bins need
-not be padded to a power of 2.
+A coefficient of the Haar transform is half the difference of the means of two halves; times its number of
+bins, it is the difference of their sums, a whole number. The mechanism adds noise to these: to the total, and
+to left minus right for each node of the binary tree. Adding a row changes the total by one, and one
+difference by one on each level. So the paper's generalised sensitivity, 1 + ⌈log₂ N⌉, is the plain L1
+sensitivity of these whole numbers, and all of them get double-geometric noise of one scale. In d dimensions
+each axis is transformed in turn, and sensitivities multiply. A node without a sibling has no difference, so
+bins need not be padded to a power of 2.
 
-Counts come back by halving: x = (sum ± difference)/2, multiples of 2^-h. Floats hold them, and their sums,
-exactly as long as a total times N stays within 53 bits.
+Counts are recovered by halving: x = (sum ± difference)/2, which are multiples of 2^-h. They and their sums
+are exact in floats as long as the total times N stays within 53 bits.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from models.arithmetic.arrays import Floats, Ints
 
 
 def sensitivity(shape: tuple[int, ...]) -> int:
-    """L1, of all coefficients together: Π (1 + ⌈log₂ n⌉).
+    """L1 sensitivity of all coefficients together: Π (1 + ⌈log₂ n⌉).
 
     Examples
     --------
@@ -40,9 +40,10 @@ def sensitivity(shape: tuple[int, ...]) -> int:
 
 
 def coefficients(counts: NDArray[Any]) -> NDArray[Any]:
-    """The whole-number Haar transform along every axis; of the same shape.
+    """The whole-number Haar transform along every axis, of the same shape.
 
-    Along an axis: the total, then the differences of the top level, and so on to those of pairs of bins.
+    Along an axis: the total, then the differences of the top level, and so on, down to those of pairs of
+    bins.
 
     Examples
     --------
@@ -89,7 +90,7 @@ def _backward(transformed: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Wavelet:
-    """Bins from noisy coefficients, all of one variance."""
+    """Bins from noisy coefficients with equal variances."""
 
     counts: Floats
     variance: float
@@ -107,14 +108,14 @@ class Wavelet:
         return box_sums(self._prefixes, low, high)
 
     def variances(self, low: Ints, high: Ints) -> Floats:
-        """The same: axes are transformed one after the other, so a box's variance is a product."""
+        """Variances of boxes; axes are transformed one after another, so a box's variance is a product."""
         out = np.full(len(low), self.variance)
         for axis, noise in enumerate(self._along):
             out *= noise.of_ranges(low[:, axis], high[:, axis])
         return out
 
     def bin_variances(self) -> Floats:
-        """Of each bin; of the counts' shape."""
+        """The variance of each bin, of the counts' shape."""
         out: NDArray[Any] = np.array(self.variance)
         for noise in self._along:
             out = np.multiply.outer(out, noise.of_nodes()[noise.tree.leaves])
@@ -122,11 +123,11 @@ class Wavelet:
 
 
 def unit_noise(bins: int) -> ConsistentVariance:
-    """The covariance of one axis, for coefficients of variance 1.
+    """The covariance along one axis, for coefficients of variance 1.
 
-    Given a sum, a difference of variance 1 leaves each half as uncertain as independent counts of variance ½
-    made to add up to it. So the wavelet is a consistent binary hierarchy that asked ½ of the bins, 1 of each
-    pair above them, and not its root; a node with one child learns nothing of its own.
+    Given a sum, a difference of variance 1 is equivalent to two independent counts of variance ½ that are
+    made to add up to the sum. So the wavelet is a consistent binary hierarchy of such measurements without
+    its root, in which a node with one child is not measured.
     """
     tree = range_tree(bins, 2)
     if bins == 1:

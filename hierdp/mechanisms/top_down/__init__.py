@@ -1,4 +1,4 @@
-"""Counts along hierarchies, released level by level from the top, and what they are compared with."""
+"""Counts along hierarchies, released level by level from the top, and methods for comparison."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = [
 BONINSEGNA = "Boninsegna & Silvestri 2025"
 
 HELP = """\
-Counts along hierarchies, such as trips from origin to destination (InfTDA, (ε, δ)-DP).
+Release counts along hierarchies, such as trips from origin to destination (InfTDA, (ε, δ)-DP).
 
 TABLE is a Parquet or CSV file with a row a trip, or with counts. One trip in place of another is
 protected; for a person with several, say --person, or --trips. The regions are public: give a list of

@@ -1,4 +1,4 @@
-"""What is audited of the mechanisms of Boninsegna & Silvestri 2025."""
+"""Audit cases of the mechanisms of Boninsegna & Silvestri 2025."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from hierdp.record.release import Release
 from hierdp.tables import Flows, flows
 
 ZCDP, DELTA = 4.08, 0.01
-"""ρ is 0.9: with the δ of a real release, the ε that a ρ stands for is so far over what any event can show
-that nothing would be audited."""
+"""ρ is 0.9. With the δ of a real release, the ε of a given ρ is far above what any event can show, so the
+audit would test nothing."""
 
 
 def _flows(changes: Sequence[tuple[int, int, int]] = (), usual: int = 20) -> Flows:
-    """From four regions to two, and some cells of it changed by so many trips."""
+    """Flows from four regions to two, with some cells changed by the given numbers of trips."""
     held = np.full((4, 2), usual)
     for origin, destination, more in changes:
         held[origin, destination] += more
@@ -47,23 +47,23 @@ def _cases() -> Iterator[Case]:
     ]
     for method, (change, moves, unit) in product(METHODS, changes):
         run = partial(_run, method=method, unit=unit)
-        slow = method == "TDA_inf"  # a solver for each level
+        slow = method == "TDA_inf"  # one solver call per level
         yield case(method, change, (_flows(), _flows(moves)), run=run, fewer=4 if slow else 1)
     alone = _flows([(0, 1, 1)], usual=0), _flows([(1, 0, 1)], usual=0)
     run = partial(_run, method="SH", unit=Unit())
     yield case("SH", "the only trip A-B becomes the only B-A", alone, run=run)
-    # Among eight, a count that is 0 takes little of what the public total takes back.
+    # Among eight counts, the correction to the public total hardly changes one that is 0.
     first = Flows((regions(8),), ("to",), np.array([[0]]), np.array([20]))
     both = Flows((regions(8),), ("to",), np.array([[0], [1]]), np.array([19, 1]))
     for method in METHODS:
-        if method != "SH":  # it takes no zeros: that a count is there is what its threshold hides
+        if method != "SH":  # it takes no zeros, because its threshold hides which counts are present
             run, slow = partial(_run, method=method, unit=Unit()), method == "TDA_inf"
             change = "a trip to A becomes the first one to B"
             yield case(method, change, (first, both), by=("level", "to"), run=run, fewer=4 if slow else 1)
 
 
 # --- through the readers of tables ---------------------------------------------------------------------
-# A table is read once a process; all runs on it share what was read, as reading has no chance in it.
+# A table is read once per process and shared by all runs, because reading is not random.
 
 Rows = tuple[tuple[Any, ...], ...]
 

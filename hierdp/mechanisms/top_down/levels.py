@@ -1,8 +1,8 @@
-"""The levels of a table of counts as a tree, flat: no node is there that nobody asked for.
+"""The levels of a table of counts, as a tree that contains only the nodes that are needed.
 
-A table over one hierarchy an axis (origin and destination, say) is a tree: its root holds the total, and each
-level below refines one axis by one of its levels, the axes taking turns. A tree of so many leaves is made
-from them by one sort; a level below a released one, by looking up the children of its positive nodes.
+A table with one hierarchy per axis (such as origin and destination) is a tree: the root has the total, and
+each further level refines one axis by one of its levels, the axes taking turns. One sort makes a tree from
+its leaves. The level below a released one consists of the children of its positive nodes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from models.arithmetic.arrays import Ints
 
 @dataclass(frozen=True, eq=False)
 class Level:
-    """Some nodes of one level: where they lie on each axis, and their counts.
+    """Some nodes of one level: their positions along each axis, and their counts.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class Level:
 
     @property
     def shown(self) -> Ints:
-        """Which of the nodes get a row in a release: those that have a count, and the root."""
+        """The nodes with a row in a release: those with a positive count, and the root."""
         return np.flatnonzero(self.counts) if any(self.depths) else np.arange(1)
 
 
@@ -50,7 +50,7 @@ def root(axes: Sequence[Hierarchy], count: int) -> Level:
 
 
 def refinements(data: Flows, first: str | None) -> list[int]:
-    """Which axis each level refines: in turns, starting with `first`; an axis at its end is passed over."""
+    """The axis that each level refines: in turns from `first`, skipping axes without a further level."""
     if first is not None and first not in data.axis_names:
         raise InputError(f"there is no axis {first!r}; the axes are {', '.join(data.axis_names)}")
     start = len(data.axes) - 1 if first is None else data.axis_names.index(first)
@@ -68,20 +68,20 @@ def depths_of(axes: Sequence[Hierarchy], order: Sequence[int]) -> list[tuple[int
 
 
 ANY_NUMBER = 2**31
-"""Of places: more than one person has trips; see `Unit.trips`."""
+"""A number of places larger than any person's number of trips; see `Unit.trips`."""
 
 
 def finest_places(data: Flows, depths: Sequence[int]) -> int:
-    """In how many different finest places trips may lie that share a node at these depths.
+    """The largest number of different finest places of trips that share a node at these depths.
 
-    Without an unknown region, a place is a finest cell, and these are the finest cells that the largest node
-    holds. An unknown region stands for any number of places, and each level has one: its cells, the finest
-    ones too, have room for all the trips of a person, however different these are in the table.
+    Without an unknown region, a place is a finest cell, so this is the number of finest cells in the largest
+    node. An unknown region stands for any number of places, and every level has one. So its cells, including
+    the finest, may contain all trips of a person, even if these differ in the table.
 
     Parameters
     ----------
     data : Flows
-        Of which only the axes, and the name of the unknown region, are looked at.
+        Only the axes and the name of the unknown region are used.
     depths : sequence of int
         The level reached on each axis.
     """
@@ -95,7 +95,7 @@ def finest_places(data: Flows, depths: Sequence[int]) -> int:
 
 
 def finest_cells_of(axes: Sequence[Hierarchy], level: Level) -> Ints:
-    """How many of the finest cells each node of a level holds; shape (n,)."""
+    """The number of finest cells in each node of a level; shape (n,)."""
     held = np.ones(level.counts.size, dtype=np.int64)
     for i, (axis, depth) in enumerate(zip(axes, level.depths, strict=True)):
         leaves = axis.tree.sum_up(np.ones(axis.tree.leaves.size, dtype=np.int64))
@@ -107,7 +107,7 @@ def finest_cells_of(axes: Sequence[Hierarchy], level: Level) -> Ints:
 class Children:
     """All children, along one axis, of the nodes of a level: node i's are ``offsets[i]:offsets[i + 1]``.
 
-    Only their number is stored; which they are is told of those that are kept.
+    Only their number is stored; `level` describes those that are kept.
     """
 
     tree: Tree
@@ -121,20 +121,20 @@ class Children:
 
     @cached_property
     def offsets(self) -> Ints:
-        """Where each node's children begin."""
+        """The first child of each node."""
         start, _ = self.tree.children
         number = start[self._node + 1] - start[self._node]
         return np.concatenate([[0], np.cumsum(number)]).astype(np.int64)
 
     @property
     def size(self) -> int:
-        """How many children there are."""
+        """Number of children."""
         return int(self.offsets[-1])
 
     def level(self, kept: Ints, counts: Ints) -> Level:
         """The children at these positions, in ascending order, with their counts."""
         start, child = self.tree.children
-        # Every node above the last level has a child, so the offsets rise and say whose child it is.
+        # Every node above the last level has a child, so offsets increase strictly and identify the parent.
         parent = np.searchsorted(self.offsets, kept, side="right") - 1
         places = self.above.places[parent]
         which = start[self._node[parent]] + kept - self.offsets[parent]
@@ -149,7 +149,7 @@ class Children:
 
 @dataclass(frozen=True, eq=False)
 class Nodes:
-    """The nodes of one level that hold at least one of some leaves.
+    """The nodes of one level that contain at least one of some leaves.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ class Nodes:
     parent : int64 array, shape (n,)
         Position among the `Nodes` of the level above.
     rank : int64 array, shape (n,)
-        Which of its parent's possible children a node is.
+        The node's position among its parent's possible children.
     """
 
     level: Level
@@ -166,16 +166,16 @@ class Nodes:
     rank: Ints
 
     def among(self, children: Children, parents: Ints) -> Ints:
-        """Position of each node among the children of another set of nodes, -1 where its parent is none.
+        """The position of each node among the children of another set of nodes; -1 if its parent is absent.
 
-        `parents` holds the positions of the level above among those nodes, -1 for none.
+        `parents` are the positions of the level above in that set, -1 if absent.
         """
         at = parents[self.parent]
         return np.where(at >= 0, children.offsets[at] + self.rank, -1)
 
 
 def nodes_above(axes: Sequence[Hierarchy], order: Sequence[int], cells: Ints, counts: Ints) -> list[Nodes]:
-    """For each level below the root, the nodes that hold a cell, summed up from the cells.
+    """For each level below the root, the nodes that contain a cell, with the sums of their cells.
 
     Parameters
     ----------
@@ -215,7 +215,7 @@ def _level_of(order: Sequence[int], axis: int, depth: int) -> int:
 
 
 def _ancestors(axes: Sequence[Hierarchy], order: Sequence[int], cells: Ints) -> list[Ints]:
-    """For each level of the tree, where each cell lies on the refined axis."""
+    """For each level of the tree, the position of each cell along the refined axis."""
     columns: dict[int, Ints] = {}
     for i, axis in enumerate(axes):
         place = cells[:, i]
@@ -241,7 +241,7 @@ def _sorted(
 
 
 def _ranks(tree: Tree) -> Ints:
-    """Which of its parent's children each node is; shape (nodes,)."""
+    """The position of each node among its parent's children; shape (nodes,)."""
     start, child = tree.children
     ranks = np.zeros(tree.size, dtype=np.int64)
     ranks[child] = np.arange(child.size) - start[tree.parent[child]]
@@ -259,12 +259,12 @@ def level_name(data: Flows, depths: Sequence[int]) -> str:
 
 
 def level_query(data: Flows, depths: Sequence[int]) -> str:
-    """What is measured of a level, as the budget names it."""
+    """The measurement of a level, as named in the budget."""
     return f"counts by {level_name(data, depths)}"
 
 
 def table(data: Flows, levels: Sequence[Level]) -> Any:
-    """A DataFrame with a row a node that has a count, and one for the root."""
+    """A DataFrame with one row for each node with a positive count, and one for the root."""
     import pandas as pd
 
     parts = []
@@ -281,12 +281,12 @@ def table(data: Flows, levels: Sequence[Level]) -> Any:
 
 
 def refuse_clashes(axis_names: Sequence[str]) -> None:
-    """Each axis has two columns in a release, beside its own two.
+    """Refuse names of axes that clash with columns: each axis has two columns in a release.
 
     Raises
     ------
     InputError
-        If two of them would have one name.
+        If two columns would have the same name.
     """
     columns = ["level", "count", *(f"{name}_level" for name in axis_names)]
     for name in axis_names:

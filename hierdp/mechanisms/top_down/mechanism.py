@@ -1,7 +1,7 @@
-"""Counts along hierarchies, released level by level from the top, and what they are compared with.
+"""Counts along hierarchies, released level by level from the top, and methods for comparison.
 
-Boninsegna & Silvestri 2025. Only children of regions whose released count is positive are looked at, so
-cost follows the release, not the possible cells.
+Boninsegna & Silvestri 2025. Only children of regions with a positive released count are measured, so the cost
+depends on the release, not on the number of possible cells.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ TOTAL = "the total"
 """What is measured of unbounded neighbours' root, as the budget names it."""
 
 MOST_CELLS = 20_000_000
-"""Possible finest cells that VanillaGauss takes: exact noise on so many takes minutes."""
+"""The most possible finest cells for VanillaGauss, whose exact noise takes minutes."""
 
 
 @documented
@@ -67,7 +67,7 @@ def from_table(
     axes: Annotated[
         Mapping[str, AxisLike],
         Option(
-            "The axes by name, such as origin and destination: of each the columns of its levels, from "
+            "The axes by name, such as origin and destination; for each, the columns of its levels from "
             "coarse to fine, or (hierarchy, column).",
             form="axes",
         ),
@@ -81,16 +81,15 @@ def from_table(
     method: Annotated[
         str,
         Option(
-            "InfTDA, or what it is compared with: TDA_inf, TDA_L2, TDA, VanillaGauss, SH. See "
-            "`hierdp mechanisms`.",
+            "InfTDA; or TDA_inf, TDA_L2, TDA, VanillaGauss or SH, for comparison. See `hierdp mechanisms`.",
             "NAME",
         ),
     ] = "InfTDA",
     trips: Annotated[
         int,
         Option(
-            "Trips of one person in the table, to protect them all; where neighbours are unbounded, the "
-            "largest number. Noise grows with it.",
+            "Number of trips of each person in the table, to protect all of them; with unbounded "
+            "neighbours, the largest number. Noise grows with it.",
             "NUMBER",
             least=1,
         ),
@@ -98,23 +97,23 @@ def from_table(
     distinct: Annotated[
         bool,
         Option(
-            "With `trips`: one person's trips all go to different places of the table. Less noise, but not "
-            "with `unknown`, whose cells many places share. Say so only if it is so; with `person`, it is "
-            "made so: a person counts once in a cell."
+            "With `trips`: all trips of one person are in different cells of the table. This reduces the "
+            "noise, except with `unknown`, whose cells stand for many places. Use it only if it is true. "
+            "With `person`, it is enforced: a person counts once per cell."
         ),
     ] = False,
     bounded: Annotated[
         bool,
         Option(
-            "Protect, too, whether a person is in the table at all: then the total is noisy, not public.",
+            "Also protect whether a person is in the table at all: then the total is noisy, not public.",
             flag="--unbounded",
         ),
     ] = True,
     shares: Annotated[
         Sequence[float] | None,
         Option(
-            "Budget of a level in proportion; once a level, from the top (where neighbours are unbounded, "
-            "the total first). Default: even.",
+            "Relative budget of a level; one per level, from the top (with unbounded neighbours, the total "
+            "first). Default: equal.",
             "NUMBER",
             flag="--share",
         ),
@@ -127,7 +126,7 @@ def from_table(
     """Release a table's counts along hierarchies: `hierdp.tables.flows`, then `top_down`."""
     persons = persons_of(person, rows_per_person)
     solver, unit = SolverOptions(backend, time_limit), unit_of(persons, trips, distinct, bounded)
-    checked(method, solver, METHODS)  # before the table, which may be large, is read
+    checked(method, solver, METHODS)  # before reading the table, which may be large
     check_delta(delta)
     named = axes_by_name(axes)
     public = public_axes({name: axis.hierarchy for name, axis in named.items()}, regions_from_data)
@@ -148,7 +147,7 @@ def loss_of(
     rows_per_person: int | None = None,
     **_: Any,
 ) -> Loss:
-    """The most that `from_table` costs with these options; other options do not change it."""
+    """The most that `from_table` costs with these options; other options do not matter."""
     unit = unit_of(persons_of(person, rows_per_person), trips, distinct, bounded)
     who = ROW if person is None and unit.trips == 1 else PERSON
     if method == "SH":
@@ -189,7 +188,7 @@ def top_down(
     conversion: str = TIGHTER,
     rule: str = EXACT,
 ) -> Release:
-    """Noisy counts of a table at every level, made whole, non-negative and consistent.
+    """Release noisy counts of a table at every level, made whole, non-negative and consistent.
 
     Parameters
     ----------
@@ -200,35 +199,35 @@ def top_down(
     noise : Noise, optional
         Exact noise by default; `SimulatedNoise` for experiments makes the release not private.
     method : str
-        One of `METHODS`. "VanillaGauss" has noise on all finest cells, so its counts may be negative, and
+        One of `METHODS`. "VanillaGauss" adds noise to all finest cells, so its counts may be negative, and
         its total is not the public one.
     unit : Unit
-        What one person can change. Default: one trip in place of another, so that the total is public.
+        What one person can change. Default: tables that differ by replacing one trip, so the total is public.
     shares : sequence of float, optional
-        The budget of each level in proportion, from the top: of each level below the root, and before them
-        of the root where unbounded neighbours make it secret. Default: even.
+        The relative budget of each level below the root, from the top, preceded by that of the root if
+        neighbours are unbounded. Default: equal.
     first : str, optional
         The axis refined first: "destination" gives the paper's destination tree. Default: the last axis.
     solver : SolverOptions, optional
         The solver and its time limit, for the methods that leave them open.
     conversion : str
-        How (ε, δ) becomes ρ: one of `hierdp.privacy.conversion.CONVERSIONS`.
+        The conversion from (ε, δ) to ρ: one of `hierdp.privacy.conversion.CONVERSIONS`.
     rule : str
         What sets the threshold of "SH": one of `hierdp.privacy.threshold.THRESHOLDS`.
 
     Returns
     -------
     Release
-        A row a node that has a count, of every level. With "VanillaGauss" each has its standard error.
+        One row for each node with a positive count, at every level; for "VanillaGauss" with standard errors.
 
     Raises
     ------
     InputError
         If ε or δ is out of range; there is no such method or axis, or the method takes no such option; the
-        shares do not fit the levels; two columns of the release would have one name; or "VanillaGauss" is
-        asked for too many possible cells.
+        shares do not fit the levels; two columns of the release would have one name; or "VanillaGauss" has
+        too many possible cells.
     NotSolved
-        If a solver of choice fails or runs out of time.
+        If the chosen solver fails or runs out of time.
     """
     epsilon, delta, solver = check_epsilon(epsilon), check_delta(delta), solver or SolverOptions()
     chosen = checked(method, solver, METHODS)
@@ -239,7 +238,7 @@ def top_down(
         budgets = split(rho, len(order) + (not unit.bounded), shares)
         levels, steps, spends = _level_by_level(data, order, budgets, noise, chosen, unit, solver)
     elif shares is not None:
-        raise InputError(f"{method} takes no shares: it measures the finest counts alone")
+        raise InputError(f"{method} takes no shares: it measures only the finest counts")
     elif method == "SH":
         levels, steps, spends = _stable(data, order, epsilon, delta, noise, unit, rule)
     else:
@@ -259,7 +258,7 @@ def settings_of(
     shares: Sequence[float] | None,
     backend: str | None,
 ) -> dict[str, Any]:
-    """For the manifest; of `data` only the axes and the unknown region."""
+    """The settings for the manifest; only the axes and the unknown region of `data` are used."""
     return {
         "axes": {name: list(axis.levels) for name, axis in zip(data.axis_names, data.axes, strict=True)},
         "order": [data.axis_names[axis] for axis in order],
@@ -272,9 +271,10 @@ def settings_of(
 
 
 def table_of(data: Flows, levels: Sequence[Level], deviation: float | None = None) -> Any:
-    """A row a node that has a count; of `data` only the axes.
+    """One row for each node with a positive count; only the axes of `data` are used.
 
-    With the standard deviation of the noise of each finest count, where nothing is repaired, also errors.
+    If counts are not post-processed, the standard deviation of the finest counts' noise gives the standard
+    errors.
     """
     made = table(data, levels)
     if deviation is not None:
@@ -291,13 +291,13 @@ def inf_tda(
 
 
 def true_table(data: Flows, first: str | None = None) -> Any:
-    """The true counts in the shape of a release's table: what it is measured against in experiments."""
+    """The true counts in the form of a release's table, for experiments."""
     below = nodes_above(data.axes, refinements(data, first), data.cells, data.counts)
     return table(data, [root(data.axes, data.total), *(nodes.level for nodes in below)])
 
 
 class Measuring(Protocol):
-    """What gives noisy counts, level by level: noise on the true ones, or those that a release saved."""
+    """Gives noisy counts, level by level: by noise on the true counts, or as saved in a release."""
 
     def __call__(self, children: Children, kept: Ints, /) -> Ints:
         """Noisy counts of all children of a level; `kept` are its nodes' positions when it was measured."""
@@ -311,26 +311,26 @@ def post_process(
     method: Method,
     solving: Solving,
 ) -> tuple[list[Level], list[Step]]:
-    """Algorithm 1, for any repair of a level: which children are measured follows from the level above.
+    """Algorithm 1 with any post-processing of a level; the children of positive nodes are measured.
 
     Parameters
     ----------
     data : Flows
-        Of which only the axes are looked at.
+        Only the axes are used.
     order : sequence of int
         The axis that each level refines.
     top : int
         The total, public or noisy.
     measured : callable
     method : Method
-        One with a model.
+        A method with a model.
     solving : callable
-        What solves the problems.
+        Solves the problems.
 
     Returns
     -------
     list of Level
-        The nodes that have a count, from the root.
+        The nodes with a positive count, from the root.
     list of Step
     """
     assert method.model is not None
@@ -354,7 +354,7 @@ class _Measured:
         self.spends: list[Spend] = []
         self._data, self._noise, self._unit = data, noise, unit
         self._levels = zip(nodes_above(data.axes, order, data.cells, data.counts), budgets, strict=True)
-        self._among = np.zeros(1, dtype=np.int64)  # where the true nodes lie, -1: not among those measured
+        self._among = np.zeros(1, dtype=np.int64)  # positions of the true nodes; -1 if not measured
 
     def __call__(self, children: Children, kept: Ints, /) -> Ints:
         """See `Measuring`."""
@@ -378,7 +378,7 @@ def _level_by_level(
     unit: Unit,
     solver: SolverOptions,
 ) -> Found:
-    """Algorithm 1; with unbounded neighbours that of Appendix B."""
+    """Algorithm 1, or that of Appendix B with unbounded neighbours."""
     top, spends = data.total, list[Spend]()
     if not unit.bounded:
         total = noise.gaussian(np.array([top], dtype=np.int64), TOTAL, float(unit.trips), budgets[0])
@@ -389,7 +389,7 @@ def _level_by_level(
 
 
 def _positions(kept: Ints, among: Ints) -> Ints:
-    """Where nodes lie among the children that were kept, from where they lie among all; -1: not there."""
+    """Positions among the kept children, from positions among all children; -1 if not kept."""
     if not kept.size:
         return np.full_like(among, -1)
     at = np.minimum(np.searchsorted(kept, among), kept.size - 1)
@@ -399,7 +399,7 @@ def _positions(kept: Ints, among: Ints) -> Ints:
 def _stable(
     data: Flows, order: Sequence[int], epsilon: float, delta: float, noise: Noise, unit: Unit, rule: str
 ) -> Found:
-    """The stability histogram (Theorem 8) of the finest counts, summed up."""
+    """The stability histogram (Theorem 8) of the finest counts, with their sums."""
     finest = depths_of(data.axes, order)[-1]
     changes = unit.changes_over(finest_places(data, finest))
     least = threshold(changes, epsilon, delta, rule)
@@ -408,13 +408,13 @@ def _stable(
 
 
 def _all_cells(data: Flows, order: Sequence[int], rho: float, noise: Noise, unit: Unit) -> Found:
-    """Noise on every possible finest cell (Theorem 6), summed up."""
+    """Noise on every possible finest cell (Theorem 6), with their sums."""
     shape = [int(axis.tree.level_sizes[-1]) for axis in data.axes]
     possible = math.prod(shape)
     if possible > MOST_CELLS:
         raise InputError(
             f"VanillaGauss draws noise for every possible finest cell, here {' × '.join(map(str, shape))} = "
-            f"{possible:,}; it takes {MOST_CELLS:,}. Choose another method, or coarser regions"
+            f"{possible:,}; at most {MOST_CELLS:,} are allowed. Choose another method, or coarser regions"
         )
     counts = np.zeros(possible, dtype=np.int64)
     counts[np.ravel_multi_index(tuple(data.cells.T), shape)] = data.counts
@@ -427,6 +427,6 @@ def _all_cells(data: Flows, order: Sequence[int], rho: float, noise: Noise, unit
 
 
 def summed_up(data: Flows, order: Sequence[int], cells: Ints, counts: Ints) -> list[Level]:
-    """All levels from the finest cells; of `data` only the axes."""
+    """All levels, from the finest cells; only the axes of `data` are used."""
     below = [nodes.level for nodes in nodes_above(data.axes, order, cells, counts)]
     return [root(data.axes, int(counts.sum())), *below]

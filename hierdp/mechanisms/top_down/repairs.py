@@ -1,7 +1,7 @@
-"""What makes one level's noisy counts whole, non-negative and add up to the level above.
+"""Post-processing of one level: makes noisy counts whole, non-negative and consistent with the level above.
 
-`noisy` are the counts of all children of the nodes above, node j's in ``offsets[j]:offsets[j + 1]``, and
-`totals` what each node's children must add up to. They see noisy counts and public facts only.
+`noisy` are the counts of all children of the nodes above, node j's in ``offsets[j]:offsets[j + 1]``; `totals`
+are the sums of each node's children. Only noisy counts and public facts are used.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ INTEGER = "highs"
 
 MOST_WHOLE = 1_000
 MOST_REAL = 50_000
-"""Counts (of siblings, who stay together) in one program for a solver, with and without integrality."""
+"""Counts in one program for a solver, with and without integrality; siblings stay together."""
 
 DIGITS = 6
-"""Of a solver's real answer, so many after the point: parts that are equal come out a little apart."""
+"""Digits after the point of a solver's real answer; equal parts may differ beyond these."""
 
 
 def _fast(_: SolverOptions) -> Solving:
-    """InfTDA: the nearest counts in the largest change, small ones lowered first (Algorithm 2)."""
+    """InfTDA: the counts with the least largest change, lowering small ones first (Algorithm 2)."""
     return Step.solve
 
 
 def _by_solver(solver: SolverOptions) -> Solving:
-    """TDA_∞: any of the nearest counts in the largest change, as a MIP solver finds it; default HiGHS."""
+    """TDA_∞: any counts with the least largest change, as found by a MIP solver; HiGHS by default."""
     return partial(_nearest, solver)
 
 
@@ -64,7 +64,7 @@ def _nearest_of_some(deadline: Deadline, model: Chebyshev, backend: str) -> Solu
 
 
 def _rounding(rule: Callable[..., Ints], solver: SolverOptions) -> Solving:
-    """The nearest reals, exact or by a solver, made whole by a rule."""
+    """The nearest reals, exact or by a solver, rounded by a rule."""
     return partial(_rounded, rule, solver)
 
 
@@ -87,16 +87,16 @@ class Method:
     Attributes
     ----------
     name : str
-        The paper's.
+        The name in the paper.
     model : callable or None
-        From ``(noisy, totals, offsets)`` to the model of a level. None: the finest counts are measured and
-        summed up; there is nothing to repair.
+        Makes the model of a level from ``(noisy, totals, offsets)``. None if only the finest counts are
+        measured and added up, without post-processing.
     solving : callable
-        From `SolverOptions` to what solves it.
+        Makes the function that solves it, from `SolverOptions`.
     takes : tuple of str
-        What of `SolverOptions` it leaves open.
+        The `SolverOptions` that it supports.
     rounding : callable or None
-        From the nearest real answer, as ``(⌊v⌋, v − ⌊v⌋)``, and the model's data to the whole answer. None:
+        Makes the whole answer from the nearest real one, as ``(⌊v⌋, v − ⌊v⌋)``, and the model's data. None if
         the answer is optimal among whole counts.
     """
 
@@ -108,11 +108,11 @@ class Method:
 
 
 def rounded_from(floor: Ints, part: Floats, noisy: Ints, totals: Ints, offsets: Ints) -> Ints:
-    """TDA_L2, the paper's simple one: least squares over the reals, rounded, and the rest handed out.
+    """TDA_L2, the paper's simple method: least squares over the reals, rounded, then corrected to the total.
 
-    Where rounding gives too much, the smallest positive counts lose one each; where too little, the largest
-    gain one each (the authors' program; but halves all go up, and of equal counts the larger noisy one is
-    the larger). The real answer is exact by default; a `backend` such as "clarabel", the paper's, gives it
+    If rounding gives too much, the smallest positive counts lose one each; if too little, the largest gain
+    one each. This is the authors' program, except that all halves are rounded up, and ties are broken by the
+    noisy counts. The real answer is exact by default; a `backend` such as "clarabel", the paper's, gives it
     in floats.
     """
     x = floor + (part >= 0.5)
@@ -125,19 +125,19 @@ def rounded_from(floor: Ints, part: Floats, noisy: Ints, totals: Ints, offsets: 
 
 
 def handed_out(floor: Ints, part: Floats, _: Ints, totals: Ints, offsets: Ints) -> Ints:
-    """TDA as the Census Bureau has it: weighted least squares over x ≥ 0, then controlled rounding.
+    """TDA of the Census Bureau: weighted least squares over x ≥ 0, then controlled rounding.
 
-    The weights are the inverse variances, and these are equal among siblings: they all get the same noise.
-    Controlled rounding, the least Σ|x − v| over whole neighbours of v that add up, takes the largest
-    fractional parts; of equal ones the first. With equal weights all positive v have the same part, so it
-    is the choice among equals that tells this method from `rounded_from`.
+    The weights are the inverse variances, which are equal among siblings. Controlled rounding minimizes Σ|x −
+    v| over whole neighbours of v with the right sum, so it rounds the largest fractional parts up, and the
+    first of equal ones. With equal weights all positive v have the same fractional part, so this method
+    differs from `rounded_from` only in the choice among equals.
     """
     missing = totals - by_segment(np.add, floor, offsets, empty=0)
     return np.asarray(floor + _chosen(-part, missing, offsets))
 
 
 def squares(noisy: Ints, totals: Ints, offsets: Ints) -> FixedSum:
-    """The nearest counts in squares."""
+    """The model of the nearest counts in squares."""
     return FixedSum(noisy, totals, 2, offsets)
 
 
@@ -154,7 +154,7 @@ METHODS = {
         Method("SH"),
     )
 }
-"""By the paper's names (§5); "TDA" is the one that its footnote 7 speaks of."""
+"""The methods, by their names in the paper (§5); "TDA" is that of its footnote 7."""
 
 
 def _nearest_real(
@@ -176,9 +176,10 @@ def _real_of_some(deadline: Deadline, model: FixedSum, backend: str) -> Floats:
 
 
 def nearest_fractions(noisy: Ints, totals: Ints, offsets: Ints) -> tuple[Ints, Floats]:
-    """The same in closed form: max(0, y + λ), λ = (c − the k largest)/k for the most k that stay positive.
+    """The closed form, max(0, y + λ) with λ = (c − Σ of the k largest)/k.
 
-    Siblings share λ: the fractional parts of the positive ones are the same float.
+    k is the largest number for which these stay positive. Siblings share λ, so the fractional parts of the
+    positive ones are the same float.
     """
     sizes = np.diff(offsets)
     owner = np.repeat(np.arange(sizes.size), sizes)
@@ -200,7 +201,7 @@ def nearest_fractions(noisy: Ints, totals: Ints, offsets: Ints) -> tuple[Ints, F
 
 
 def _chosen(key: NDArray[np.generic], many: Ints, offsets: Ints) -> NDArray[np.bool_]:
-    """The `many` entries of each segment with the least keys; of equal ones, the first."""
+    """The `many` entries of each segment with the least keys; the first of equal ones."""
     owner = np.repeat(np.arange(many.size), np.diff(offsets))
     along = np.lexsort((key, owner))
     chosen = np.zeros(key.size, dtype=bool)
@@ -209,7 +210,7 @@ def _chosen(key: NDArray[np.generic], many: Ints, offsets: Ints) -> NDArray[np.b
 
 
 def _batches(noisy: Ints, totals: Ints, offsets: Ints, most: int) -> Iterator[tuple[Ints, Ints, Ints]]:
-    """`noisy`, `totals` and `offsets` of runs of nodes with up to `most` counts (or of one node)."""
+    """Batches of `noisy`, `totals` and `offsets`, with up to `most` counts each, or one node."""
     first = 0
     while first < totals.size:
         end = max(first + 1, int(np.searchsorted(offsets, offsets[first] + most, side="right")) - 1)
@@ -219,12 +220,12 @@ def _batches(noisy: Ints, totals: Ints, offsets: Ints, most: int) -> Iterator[tu
 
 
 def _judged(name: str, model: Model, x: Ints, backend: str) -> Solution:
-    """An answer with what is proved of it: that it is optimal, or by how much it may miss."""
+    """An answer with its proof of optimality, or a bound on its excess cost."""
     from solvers import Solution, prove
     from solvers.backends.table import find
 
     proof = prove(model, x)
-    if proof.bound is None:  # a solver's floats were too far off to be rounded to a right total
+    if proof.bound is None:  # a solver's floats were too inaccurate to be rounded to the right total
         raise NotSolved("numerical", f"{name}: {backend}: numerical; {proof.reason}")
     return Solution(
         backend,

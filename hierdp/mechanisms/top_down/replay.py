@@ -1,4 +1,4 @@
-"""What `hierdp check` asks of the releases of Boninsegna & Silvestri 2025."""
+"""Checks of releases by the mechanisms of Boninsegna & Silvestri 2025."""
 
 from __future__ import annotations
 
@@ -42,17 +42,17 @@ if TYPE_CHECKING:
 
 
 FLOATS = 1e-6
-"""Relative to the largest noisy count: how far off a solver's real answer may be."""
+"""Allowed error of a solver's real answer, relative to the largest noisy count."""
 
 
 # --- shape ---------------------------------------------------------------------------------------------
 
 
 def shape(table: DataFrame, manifest: Mapping[str, Any], regions: Regions) -> str:
-    """In words, what is wrong with a table of cells along several axes; empty if nothing is."""
+    """What is wrong with a table of cells along several axes, in words; empty if nothing is."""
     settings = manifest["settings"]
     if not is_cells(settings, table):
-        return "the settings have no axes of such a table"
+        return "the settings lack the axes of such a table"
     axes: Mapping[str, list[str]] = settings["axes"]
     order = list(settings["order"])
     columns = ["level", *(part for name in axes for part in (f"{name}_level", name)), "count"]
@@ -80,7 +80,7 @@ def _axis(table: DataFrame, name: str, hierarchy: Hierarchy, levels: list[str], 
 
 
 def expected_spends(_: DataFrame, manifest: Mapping[str, Any], regions: Regions) -> Expected:
-    """The finest counts alone, or the total if it is not public and then each level."""
+    """The measurement of the finest counts only; or of the total, if it is not public, and of each level."""
     settings, budget = manifest["settings"], manifest["budget"]
     unit, data = unit_of(settings), no_flows(settings, regions)
     order = [data.axis_names.index(name) for name in settings["order"]]
@@ -110,7 +110,7 @@ def _level(data: Flows, unit: Unit, depths: tuple[int, ...], share: float) -> Ex
 
 
 def replay(saved: Replay, table: DataFrame, manifest: Mapping[str, Any], regions: Regions) -> str:
-    """Repeat the post-processing from the noisy counts that the steps start from, or the finest ones."""
+    """Repeat the post-processing, from the noisy counts of the steps, or from the finest counts."""
     settings, method = manifest["settings"], METHODS[manifest["mechanism"]]
     data, unit = no_flows(settings, regions), unit_of(settings)
     order = [data.axis_names.index(name) for name in settings["order"]]
@@ -132,21 +132,21 @@ def replay(saved: Replay, table: DataFrame, manifest: Mapping[str, Any], regions
     compare(table, table_of(data, levels, deviation))
     backend = settings.get("backend") if "backend" in method.takes else None
     shares = None if method.model is None else settings.get("shares")
-    if method.model is None:  # then no public total holds the counts
+    if method.model is None:  # then no public total constrains the counts
         top = settings.get("total", top)
     compare_settings(settings, settings_of(data, order, top, unit, shares, backend))
     if method.model is None:
-        return "each level adds up the last, which is as it was measured"
-    return "each level is its step's answer, below the level above"
+        return "each level is the sum of the last, which is the measurement"
+    return "each level is its step's answer, consistent with the level above"
 
 
 def no_flows(settings: Mapping[str, Any], regions: Regions) -> Flows:
-    """The axes that the settings name, and the unknown region; without counts.
+    """The axes in the settings, and the unknown region, without counts.
 
     Raises
     ------
     Differs
-        If an axis has no such region.
+        If an axis does not have that region.
     """
     names, unknown = tuple(settings["axes"]), settings.get("unknown")
     axes = tuple(regions[name] for name in names)
@@ -156,21 +156,22 @@ def no_flows(settings: Mapping[str, Any], regions: Regions) -> Flows:
 
 
 def unit_of(settings: Mapping[str, Any]) -> Unit:
-    """What one person can change, as the settings say."""
+    """What one person can change, according to the settings."""
     trips, distinct = settings.get("trips_a_person", 1), settings.get("all_different", True)
     return Unit(trips, distinct, "total" in settings)
 
 
 class _Saved:
-    """The noisy counts that the saved steps start from, level by level; notes what was measured twice."""
+    """The noisy counts of the saved steps, level by level; collects what was measured twice."""
 
     def __init__(
         self, saved: Replay, data: Flows, top: int, law: CountNoise | None, laws: Sequence[CountNoise]
     ) -> None:
-        """`law` is that of the total's noise, None where it is public; `laws` are those of the levels."""
+        """`law` is the law of the total's noise, or None if it is public; `laws` are those of the levels."""
         self._saved, self._data, self._laws = saved, data, iter(laws)
         self._noisy, self._law = np.array([top], dtype=np.int64), law
-        # A noisy total that was negative is not known; a public one was not chosen by its noise.
+        # A negative noisy total is unknown, because 0 was released; a public total was not chosen by its
+        # noise.
         self._chosen_of = None if law is None else int(top > 0)
 
     def __call__(self, children: Children, kept: Ints, /) -> Ints:
@@ -186,7 +187,7 @@ class _Saved:
 
 
 class _Answers:
-    """The saved answers, each checked to be the nearest real one, rounded, if the method rounds."""
+    """The saved answers; if the method rounds, each is checked to be the rounded nearest real answer."""
 
     def __init__(self, saved: Replay, method: Method, by_solver: bool) -> None:
         self._saved, self._rounding, self._by_solver = saved, method.rounding, by_solver
@@ -205,12 +206,12 @@ class _Answers:
         else:
             same = np.array_equal(answer, nearest)
         if not same:
-            raise Differs(f"step {name!r} has another answer than the nearest real one, rounded")
+            raise Differs(f"step {name!r} does not have the rounded nearest real answer")
         return step
 
 
 def _as_near(answer: Ints, nearest: Ints, real: NDArray[np.float64], noisy: Ints) -> bool:
-    """Whether an answer rounds as well: of equal parts, those that a solver's floats put a little higher."""
+    """Whether an answer rounds equally well, because a solver's floats may order equal parts differently."""
     slack = FLOATS * noisy.size * float(np.abs(noisy).max(initial=0))
     return bool(np.abs(answer - real).sum() <= np.abs(nearest - real).sum() + slack)
 
@@ -218,7 +219,7 @@ def _as_near(answer: Ints, nearest: Ints, real: NDArray[np.float64], noisy: Ints
 def _summed(
     data: Flows, order: list[int], table: DataFrame, settings: Mapping[str, Any], regions: Regions
 ) -> list[Level]:
-    """All levels from the last."""
+    """All levels, from the last."""
     places, counts = cells_at(table, settings, regions, len(order))
     return summed_up(data, order, np.stack(places, axis=1), counts)
 
@@ -229,7 +230,7 @@ def _threshold(changes: Changes, budget: Mapping[str, Any]) -> int:
 
 
 def _check_threshold(finest: Level, changes: Changes, budget: Mapping[str, Any]) -> None:
-    """Check that no count was kept that must be dropped."""
+    """Check that no count below the threshold was kept."""
     least = _threshold(changes, budget)
     under = finest.counts[finest.counts < least]
     if under.size:
@@ -248,7 +249,7 @@ def _none() -> Ints:
 
 
 def rows_of_a_person(settings: Mapping[str, Any]) -> int | None:
-    """The rows of a person who joins or leaves; None where a person is replaced by another."""
+    """The number of rows of a person, if neighbours are unbounded; None if a person is replaced."""
     unit = unit_of(settings)
     return None if unit.bounded else unit.trips
 

@@ -1,4 +1,4 @@
-"""What one person can change in a table of trips, and how far that moves its counts."""
+"""What one person can change in a table of trips, and the resulting sensitivities of its counts."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ class Unit:
     Attributes
     ----------
     trips : int
-        m, how many trips a person has: just so many where `bounded`, else at most.
+        m, the number of trips of each person if `bounded`, and otherwise the largest number.
     distinct : bool
-        Whether one person's trips all lie in different finest places of the table. Places without a region
-        of their own are different ones, too, though they share the cells of the unknown region.
+        Whether all trips of one person are in different finest places of the table. Places without a region
+        also count as different, although they share the cells of the unknown region.
     bounded : bool
-        Neighbouring tables: one person in place of another (the total is public), or, if False, one person
-        more or less (the total gets noise too).
+        Whether neighbouring tables differ by replacing one person (the total is public) or by adding or
+        removing one (the total is noisy).
 
     Raises
     ------
     InputError
-        If the trips are not a whole number, 1 or more.
+        If the number of trips is not a whole number of at least 1.
 
     Examples
     --------
@@ -49,26 +49,25 @@ class Unit:
         """Check the trips."""
         trips = self.trips
         if isinstance(trips, bool) or not isinstance(trips, int | np.integer) or not 1 <= trips < 2**31:
-            raise InputError(f"trips a person is {trips!r}: it must be a whole number, 1 or more")
+            raise InputError(f"trips per person is {trips!r}: it must be a whole number, 1 or more")
         object.__setattr__(self, "trips", int(trips))
 
     @property
     def squared_sensitivity(self) -> int:
-        """Δ₂² of counts of one place each: 2m bounded, m unbounded; 2m², m² where trips may repeat (§4.1)."""
+        """Δ₂² of counts of one place each: 2m bounded, m unbounded; 2m² and m² if trips may repeat (§4.1)."""
         return self.squared_sensitivity_over(1)
 
     def squared_sensitivity_over(self, places: int) -> int:
-        """Δ₂² of counts each of which stands for so many finest places, or fewer.
+        """Δ₂² of counts that each cover at most the given number of finest places.
 
-        The paper takes 2m (or m) at every level. But trips to different finest places may lie in one cell of
-        a coarser level: two trips to two counties of one state move the state's count by two. So they may in
-        a finest cell of an unknown region, which stands for all places without a region of their own.
-
-        Let a person move count v by k_v, Σ k_v = m. Different trips fit into it as far as it has places:
-        0 ≤ k_v ≤ n. Σ k_v² is convex, so its maximum is at a vertex: ⌊m/n⌋ counts move by n and one by the
-        rest. If one person replaces another, Σ (k_v − l_v)² ≤ Σ k_v² + Σ l_v², with equality where their
-        trips share no count: twice that. With n ≥ m (any coarse enough node, and every unknown region) that
-        is m² or 2m², as for trips that need not be different.
+        The paper takes 2m (or m) at every level. But trips to different finest places may share a cell of a
+        coarser level: two trips to two counties of a state change the state's count by two. They may also
+        share a finest cell of an unknown region, which stands for all places without a region. Let a person
+        change count v by k_v, Σ k_v = m. A count has room for at most n different trips, so 0 ≤ k_v ≤ n. Σ
+        k_v² is convex, so its maximum is at a vertex: ⌊m/n⌋ counts change by n, and one by the rest. If one
+        person replaces another, Σ (k_v − l_v)² ≤ Σ k_v² + Σ l_v², with equality if their trips share no
+        count, so the bound doubles. For n ≥ m (any coarse enough node, and every unknown region) it is m² or
+        2m², as for trips that need not be different.
         """
         most = self._largest(places)
         full, rest = divmod(self.trips, most)
@@ -76,7 +75,7 @@ class Unit:
         return 2 * one if self.bounded else one
 
     def changes_over(self, places: int) -> Changes:
-        """What one person changes in counts each of which stands for so many finest places, or fewer."""
+        """What one person changes in counts that each cover at most the given number of finest places."""
         trips = 2 * self.trips if self.bounded else self.trips
         return Changes(trips, trips, self._largest(places), added=self.trips)
 
@@ -96,10 +95,10 @@ class Unit:
 
 
 ONE_TRIP = Unit()
-"""One trip a person, in place of another: the paper's experiments."""
+"""One trip per person, replaced by another, as in the paper's experiments."""
 
 
 def root_of(squared: int) -> float:
-    """√n, rounded up where it is no float: a sensitivity must not be too small."""
+    """√n, rounded up if it is not a float, because a sensitivity must not be too small."""
     found = math.sqrt(squared)
     return found if Fraction(found) ** 2 >= squared else math.nextafter(found, math.inf)
