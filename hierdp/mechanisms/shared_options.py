@@ -9,7 +9,7 @@ from hierdp.counts.hierarchy import Hierarchy
 from hierdp.mechanisms.option import Option
 from hierdp.tables.binning import AxisOf
 
-ALL_REGIONS = "Public list of all regions there are, whether or not they occur in the data."
+ALL_REGIONS = "Public list of all regions, whether or not they occur in the data."
 
 # Columns of a table with one hierarchy.
 
@@ -23,8 +23,8 @@ Group = Annotated[
 Groups = Annotated[
     Any,
     Option(
-        "Table of all groups, a row each, with the columns of `group` and of the regions, which the table "
-        "itself then need not have. Public. Groups without a row in the table have size 0.",
+        "Public table of all groups, one row each, with the columns of `group` and of the regions, which "
+        "the table itself then does not need. Listed groups without a row in the table have size 0.",
         "TABLE",
         form="table",
     ),
@@ -32,7 +32,7 @@ Groups = Annotated[
 GroupsFromData = Annotated[
     bool,
     Option(
-        "In place of `groups`: there are the groups that occur in the data. Their number is then published "
+        "In place of `groups`: use the groups that occur in the data. Their number is then published "
         "exactly, whatever ε is, so the only person of a group is not protected. The release warns of it."
     ),
 ]
@@ -48,9 +48,9 @@ Regions = Annotated[Hierarchy | None, Option(ALL_REGIONS, form="regions")]
 RegionsFromData = Annotated[
     bool,
     Option(
-        "In place of a public list of regions: there are the regions that occur in the data. Which they are "
-        "is then published exactly, whatever ε is, so the only person of a region is not protected. The "
-        "release warns of it."
+        "In place of a public list of regions: use the regions that occur in the data. They are then "
+        "published exactly, whatever ε is, so the only person of a region is not protected. The release "
+        "warns of it."
     ),
 ]
 Region = Annotated[

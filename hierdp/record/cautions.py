@@ -1,4 +1,4 @@
-"""Warnings about a release that promises little, or publishes something exactly; made from public facts."""
+"""Warnings about weak guarantees, and about what is published exactly; they follow from public facts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FROM_DATA = {
         "by one with the only person of a group, whatever ε is"
     ),
 }
-"""The warnings about what is published as it is in the data, by the setting that says so."""
+"""The warnings about lists that are published exactly, by the setting that says so."""
 
 LARGE = 20.0
 """Beyond this ε, a guarantee says next to nothing: e²⁰ is half a billion."""

@@ -23,19 +23,19 @@ KUO = "Kuo et al. 2018"
 HELP = """\
 Release how many groups have each size, up to very large sizes, in every region (ε-DP).
 
-TABLE is a Parquet or CSV file with a row an entity (a person, a trip), or with numbers of entities.
-One entity more or less in a group is protected (with --person, a person with several). Which groups
-and regions there are is public, unless --group-budget protects the numbers of groups: give lists of
-them, or say that those in TABLE may be published. Only sizes
-that occur in the release get a row, and errors are few entities moved from group to group (earth
-mover's distance). For small sizes, up to a few hundred, see also group-size, which is for errors in
-the counts themselves.
+TABLE is a Parquet or CSV file with one row per entity (a person, a trip), or with numbers of
+entities. Neighbouring tables differ by one entity in a group (with --person, by a person with
+several). Groups and regions are public, unless --group-budget protects the numbers of groups: give
+lists of them, or state that those in TABLE may be published. Only sizes that occur in the release
+get a row. The error to minimize is the number of entities moved between groups (earth mover's
+distance). For sizes up to a few hundred, see also group-size, which minimizes the errors of the
+counts themselves.
 
 Households and group quarters by size, with a table of all of them and their regions:
   hierdp release count-of-counts people.csv --groups facilities.csv --levels state,county \\
       --group facility --epsilon 1 --out released
 
-Taxis by trips, no bound known, all taxis with a trip; how many there are is protected:
+Taxis by number of trips, without a known bound; all taxis have a trip, and their number is protected:
   hierdp release count-of-counts trips.parquet --regions zones.csv --region-levels borough,zone \\
       --region zone --group taxi --group zone --group-budget 0.1 --size-budget 0.001 \\
       --no-empty-groups --epsilon 1 --out released

@@ -18,16 +18,16 @@ FIORETTO = "Fioretto & Van Hentenryck 2019"
 HELP = """\
 Release how many groups have each size, in every region (ε-DP; M_c^dp by default).
 
-TABLE is a Parquet or CSV file, or a table of --database, with a row an entity (a person, a trip),
-or with numbers of entities. One entity more or less in a group is protected (with --person, a
-person with several). Which groups and regions there are is public: give lists of them, or say that
-those in TABLE may be published. In the result, the last size means "this size or more".
+TABLE is a Parquet or CSV file, or a table of --database, with one row per entity (a person, a
+trip), or with numbers of entities. Neighbouring tables differ by one entity in a group (with
+--person, by a person with several). Groups and regions are public: give lists of them, or state
+that those in TABLE may be published. In the result, the last size means "this size or more".
 
 Households by size, with a table of all households and their regions:
   hierdp release group-size people.csv --groups households.csv --levels state,county \\
       --group household --max-size 20 --epsilon 1 --out released
 
-Taxis by trips, with a table of all zones; which taxis have a trip is published:
+Taxis by number of trips, with a table of all zones; the taxis in the data are published:
   hierdp release group-size trips.parquet --regions zones.csv --region-levels borough,zone \\
       --region pickup_zone --group taxi --group pickup_zone --groups-from-data \\
       --max-size 1000 --epsilon 0.5 --out released

@@ -72,7 +72,7 @@ def from_table(
 ) -> Release:
     """Release a table's groups by size: `hierdp.tables.group_sizes`, then `group_size`."""
     solver = SolverOptions(backend, time_limit, window)
-    checked(method, solver, METHODS)  # before the table, which may be large, is read
+    checked(method, solver, METHODS)  # before reading the table, which may be large
     public = public_groups(regions, groups, regions_from_data, groups_from_data)
     persons = persons_of(person, rows_per_person)
     data = group_sizes(

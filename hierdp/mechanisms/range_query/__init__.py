@@ -26,9 +26,9 @@ COVER = "none: sums of noisy counts"
 HELP = """\
 Release a histogram that answers range queries, with standard errors if known (ε-DP; H_b^c).
 
-TABLE is a Parquet or CSV file with a row a person, or with counts. One person more or less, in one
-bin, is protected; with --person, in several. Which bins there are is public: choose them without
-looking at the data, and give a list of names. Ask the release by `hierdp query`.
+TABLE is a Parquet or CSV file with one row per person, or with counts. Neighbouring tables differ by
+one person in one bin; with --person, in several. The bins are public: choose them without looking at
+the data, and give a list of names. Query the release with `hierdp query`.
 
 Ages in years, and a query:
   hierdp release range-query people.csv --numbers age=0:120 --epsilon 1 --out ages
@@ -38,7 +38,7 @@ Check-ins by place, with a quadtree:
   hierdp release range-query checkins.parquet --numbers x=-180:180:256 --numbers y=-90:90:256 \\
       --method Quadtree --epsilon 0.5 --out places
 
-People by county, asked along the hierarchy of states and counties, in whole numbers:
+People by county, measured along the hierarchy of states and counties, in whole numbers:
   hierdp release range-query people.csv --names county --regions counties.csv \\
       --region-levels state,county --method "H_tree^c" --repair whole --epsilon 1 --out counties
 """

@@ -32,17 +32,18 @@ BONINSEGNA = "Boninsegna & Silvestri 2025"
 HELP = """\
 Release counts along hierarchies, such as trips from origin to destination (InfTDA, (ε, δ)-DP).
 
-TABLE is a Parquet or CSV file with a row a trip, or with counts. One trip in place of another is
-protected; for a person with several, say --person, or --trips. The regions are public: give a list of
-them, or say that those in TABLE may be published. The total is public, too, unless --unbounded.
+TABLE is a Parquet or CSV file with one row per trip, or with counts. Neighbouring tables differ by
+replacing one trip; for persons with several trips, use --person or --trips. The regions are public:
+give a list of them, or state that those in TABLE may be published. The total is public as well,
+unless --unbounded is given.
 
-Commuters, both ends by state and county:
+Commuters, with both ends by state and county:
   hierdp release top-down commuting.parquet --axis origin=o_county --axis destination=d_county \\
       --regions counties.csv --region-levels state,county --count workers \\
       --epsilon 1 --delta 1e-8 --out released
 
-Taxi rides by zone and hour, up to 20 of a passenger, who may be in the table or not; which zones and
-hours have rides is published:
+Taxi rides by zone and hour, with up to 20 rides per passenger, whose presence in the table is
+protected; the zones and hours with rides are published:
   hierdp release top-down rides.csv --axis pickup=borough,zone --axis time=daypart,hour \\
       --regions-from-data --trips 20 --unbounded --epsilon 1 --delta 1e-8 --out released
 """
