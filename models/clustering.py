@@ -51,7 +51,7 @@ class Clustering:
     ------
     ValueError
         If the values are empty, not ascending, not finite, or so far apart that squares pass 1e300; if the
-        scale is negative or not finite; or if there cannot be so many runs.
+        scale is negative or not finite; or the values cannot form that many runs.
 
     Notes
     -----

@@ -119,7 +119,7 @@ class HierarchyQIP:
 
     @property
     def domain(self) -> tuple[Array, Array]:
-        """``(lower, upper)`` of every count, shape (nodes, sizes); `upper` is G where there is no window."""
+        """``(lower, upper)`` of every count, shape (nodes, sizes); `upper` is G without a window."""
         noisy = self.counts
         if self.window is None:
             return np.zeros(noisy.shape, np.int64), np.full(noisy.shape, self.total)
@@ -267,7 +267,7 @@ class HierarchyQIP:
     def _own_domain(self) -> tuple[Array, Array] | tuple[None, None]:
         """`domain`, or Nones without a window: then H4 only requires counts ≥ 0.
 
-        The upper bound G follows from H2, so it needs no price of its own.
+        The upper bound G follows from H2, so it needs no separate price.
         """
         return (None, None) if self.window is None else self.domain
 

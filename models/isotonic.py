@@ -223,7 +223,7 @@ class Isotonic:
         )
 
     def row_prices(self, witness: Witness) -> Array:
-        """The witness as prices of the program's rows: those of the steps; bounds are no rows."""
+        """The witness as prices of the program's rows: those of the steps; bounds are not rows."""
         if (chains := self.chains) is not None:
             own = np.arange(chains.y.size) + chains.chain  # where each entry's own price is
             inner = np.delete(own, chains.offsets[:-1])

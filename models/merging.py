@@ -117,9 +117,9 @@ class Merging:
 
         At x + t an entry costs W·t² + 2R(x)·t more. Over the reals its cost therefore exceeds the least by
         R²/W, which is 0 if and only if R = 0 (Gauss's normal equations). Over whole numbers x is best if and
-        only if one more or less saves nothing, W ± 2R ≥ 0, as the cost is convex. If this holds at x, the
-        excess is 0; if it holds at z = x − round(R/W), the excess is what z saves; otherwise it is at most
-        R²/W.
+        only if a change by one does not lower the cost, W ± 2R ≥ 0, as the cost is convex. If this holds at
+        x, the excess is 0; if it holds at z = x − round(R/W), the excess is what z saves; otherwise it is at
+        most R²/W.
 
         No witness is needed: all is read off x in one pass. The certificate's own has ``residual`` (R) and
         ``mass`` (W), shape (n,).

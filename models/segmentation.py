@@ -48,7 +48,7 @@ class Segmentation:
     ------
     ValueError
         If the values are empty, not finite, or so far apart that squares pass 1e300; if the price is
-        negative or not finite; or if there cannot be so many runs.
+        negative or not finite; or the values cannot form that many runs.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""The contract of a model as a test that anybody can run on a model of their own.
+"""The contract of a model as a test, which can be run on any model.
 
 Nothing here trusts a certificate: the least cost is found by looking at every feasible answer of tiny
 instances.
@@ -61,7 +61,8 @@ def check_model(
     kind : class with ``random(rng, size)``, or a function of these
         Makes the instances.
     fast : function of a model, optional
-        The model's fast path: returns an answer and its witness, or None for the answer if there is none.
+        The model's fast path: returns an answer and its witness; None for the answer if the model is
+        infeasible.
     tiny : iterable of models, optional
         Instances with few feasible answers. Default: random ones of up to four variables.
     random : iterable of models, optional

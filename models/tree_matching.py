@@ -28,7 +28,7 @@ from models.witnesses.arrays import whole_array
 class TreeMatching:
     """One size for each group of a tree of regions, nearest in total to its estimated sizes at all levels.
 
-    A group lies in one region of each level, and every region has as many estimated sizes as groups. Match
+    Each group is in one region per level, and every region has one estimated size per group. Match
     groups and estimated sizes at all levels at once, and give each group a size t, such that the total change
     is least:
 
@@ -111,14 +111,14 @@ class TreeMatching:
 
     @cached_property
     def points(self) -> Ints:
-        """All sizes that occur in an estimate, rising, shape (sizes,); 0 where there are no groups."""
+        """All sizes that occur in an estimate, ascending, shape (sizes,); 0 if there are no groups."""
         tables: Any = self.sizes
         found = np.unique(np.concatenate([sizes[counts > 0] for sizes, counts in tables]))
         return found if found.size else np.zeros(1, np.int64)
 
     @cached_property
     def estimates(self) -> Ints:
-        """e: how many estimated sizes of each node are no larger than each point, shape (nodes, sizes)."""
+        """e: the number of estimated sizes of each node that are at most each point, shape (nodes, sizes)."""
         tables: Any = self.sizes
         counted = np.zeros((self.tree.size, self.points.size), np.int64)
         for row, (sizes, counts) in zip(counted, tables, strict=True):

@@ -174,7 +174,7 @@ class Workload:
 
     @cached_property
     def is_marginal(self) -> bool:
-        """Whether every query keeps each attribute as it is or sums it out."""
+        """Whether every query either keeps each attribute unchanged or sums it out."""
         return all(
             not np.any(recode) or np.array_equal(recode, np.arange(len(recode)))
             for query in self.queries

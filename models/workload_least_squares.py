@@ -52,7 +52,7 @@ class WorkloadLeastSquares:
     rules : Workload, optional
         The sums R, over the same attributes.
     lower, upper : arrays, shape (rules.size,) or (children, rules.size), optional
-        Their bounds, infinite where there is none. Default: none.
+        Their bounds; infinite if there is none. Default: no bounds.
 
     Raises
     ------

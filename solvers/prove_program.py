@@ -59,7 +59,7 @@ def prove_program(
     Raises
     ------
     ValueError
-        If there is no such backend, or the variables are not as many numbers as the program has variables.
+        If there is no such backend, or the number of variables does not match the program.
 
     Examples
     --------

@@ -30,7 +30,7 @@ Status = Literal[
 - ``infeasible``, ``unbounded``: reported by the backend;
 - ``time_limit``: stopped without an answer;
 - ``unsupported``: the backend does not take the model; the message gives the reason;
-- ``size_limit``: the backend's licence does not cover so many variables or constraints;
+- ``size_limit``: the backend's licence does not cover this number of variables or constraints;
 - ``numerical``: the backend lost its accuracy, or its answer in floats is not feasible or not whole;
 - ``out_of_memory``: reported by the backend;
 - ``crashed``: the backend's process died, or was killed; the message gives the cause;

@@ -208,7 +208,7 @@ def _checked(
 
 
 def _meets(objective: Number, bound: float | None, off: float, claimed: bool) -> bool:
-    """Whether a backend's own bound, by so much off, proves an answer; without one, its status is trusted."""
+    """Whether a backend's bound, with the given gap, proves an answer; without one, its status is trusted."""
     if bound is None:
         return claimed
     if isinstance(

@@ -1,4 +1,4 @@
-"""Each exact backend runs in a process of its own.
+"""Run each exact backend in a separate process.
 
 There are two reasons. Solver libraries bundle copies of each other (OR-tools bundles a HiGHS, and cannot be
 loaded in one process with highspy), and a solver that hangs or crashes must not affect the caller. A worker
@@ -89,7 +89,7 @@ _starting = threading.Lock()
 
 
 def _worker(backend: Any) -> Worker:
-    """The process of a backend. Backends of one name but different modules get processes of their own."""
+    """The process of a backend. Backends of one name from different modules get separate processes."""
     key = backend.name, backend.module, backend.argument
     with _starting:
         if key not in _workers or not _workers[key].alive:

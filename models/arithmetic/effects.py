@@ -59,7 +59,7 @@ def parts(x: Array, shape: tuple[int, ...]) -> Iterator[tuple[int, Array, int]]:
     ------
     effect, part, repeated
         The part has shape (nodes, …) with one axis for each attribute, of length 1 where it is constant;
-        `repeated` is how many cells each of its entries stands for.
+        `repeated` is the number of cells that each of its entries represents.
     """
     found = [(0, x.reshape(x.shape[0], *shape), 1)]
     for a, n in enumerate(shape):

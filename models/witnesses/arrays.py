@@ -20,7 +20,7 @@ WHOLE = 2**61
 
 
 def entry(witness: Witness | None, name: str) -> Any:
-    """What a witness holds under a name; None if it is not there, or there is no witness.
+    """The entry of a witness with a name; None if it is missing, or there is no witness.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Many whole, bounded isotonic chains side by side, each with a verdict of its own, in one pass.
+"""Check many whole, bounded isotonic chains side by side in one pass, with one verdict for each.
 
 Chain k is ``y[offsets[k]:offsets[k + 1]]``, with the bounds ``lower[k]`` and ``upper[k]``. Its prices, one
 more than it has entries, are ``prices[offsets[k] + k:offsets[k + 1] + k + 1]``. The verdict on a chain is the
@@ -53,7 +53,7 @@ class Chains(NamedTuple):
         ----------
         x : int array, shape (n,)
         given : int array, shape (n + chains,), optional
-            Prices. Without them, those that x asks for.
+            Prices. By default, those that x implies.
         """
         prices = np.zeros(x.size + self.number, np.int64) if given is None else np.maximum(given, 0)
         if not self._fits(x, given):

@@ -38,7 +38,7 @@ class NodePrices(NamedTuple):
 
 
 def rows_of_families(tree: Tree) -> tuple[Ints, Ints]:
-    """``(own, home)``: for each node, the number of its children's family (-1: none), and of its own.
+    """``(own, home)``: for each node, the numbers of its children's family (-1: none) and of its own family.
 
     Families are numbered as in `Tree.internal`. The root is in one more, the last, whose members are its
     sizes.

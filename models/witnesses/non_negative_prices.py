@@ -66,7 +66,7 @@ def named_whole_prices(parent: Any, x: Any, noisy: Any, weight: Any, never: int,
 
     Up the tree: the cost of each subtree's last unit and of its next one, the costliest and the cheapest
     among siblings. Down the tree: a price between these two that also fits the node's own last and next unit;
-    if there is none, one near. True costs are under `never`, which stands for infinity.
+    if there is none, one near. True costs are below `never`, which represents infinity.
     """
     n = parent.size
     last, following = np.full(n, -never), np.full(n, never)
@@ -93,7 +93,7 @@ def named_whole_prices(parent: Any, x: Any, noisy: Any, weight: Any, never: int,
 def charges(parent: Any, weight: Any, price: Any, charge: Any) -> None:
     """Write each node's charge per unit to `charge`: the price of its children less that of its siblings.
 
-    The charge of a node without a cost of its own must not be negative: the price of its children is raised.
+    The charge of a node without its own cost must not be negative, so the price of its children is raised.
     """
     for i in range(parent.size):
         above = price[parent[i]] if i > 0 else 0

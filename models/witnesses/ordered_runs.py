@@ -107,7 +107,7 @@ def _layers_excess(d: Any, sums: Any) -> float:
                 w = costs[j - start, :j]
                 reach = d[r, j] - lowest[r - 1, j - 1]
                 low = max(r - 1, first_below(w, reach))
-                if w[low - 1] < reach:  # the bisection is not trusted: what is left out is seen here
+                if w[low - 1] < reach:  # the bisection is not trusted: this detects anything left out
                     low = r - 1
                 high = r - 1 + end_below(above[r - 1 : j], d[r, j]) if rising[r - 1] else j
                 if high < j and above[high] < d[r, j]:

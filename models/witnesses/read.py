@@ -14,7 +14,7 @@ from models.witnesses.scaled import Scaled, finite, numbers, scaled
 
 
 class Side(NamedTuple):
-    """One side of all bounds: exact numbers, and which are missing (0 stands for these)."""
+    """One side of all bounds: exact numbers, with 0 for missing ones, and which are missing."""
 
     at: Scaled
     open: Flags

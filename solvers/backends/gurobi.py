@@ -1,7 +1,7 @@
 """Gurobi: LP, MIP, QP and squares of integers as such.
 
 Its package comes with a licence for programs of up to 2,000 variables and 2,000 rows, of 200 variables where
-there are squares; larger ones end in the status `size_limit`, unless the user has a licence of their own.
+there are squares; larger ones end in the status `size_limit`, unless the user has another licence.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ class Session(session.Session):
         )
 
     def run(self, seconds: float | None) -> Answer:
-        """Solve, within what is left of the time."""
+        """Solve within the remaining time."""
         # HiGHS counts the time of all runs of a model, not of this one.
         limit = highspy.kHighsInf if seconds is None else self._highs.getRunTime() + max(seconds, 0.0)
         self._highs.setOptionValue("time_limit", limit)

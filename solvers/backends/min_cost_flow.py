@@ -39,7 +39,7 @@ _STATUS: dict[Any, Status] = {
 
 
 class Session(session.Session):
-    """Nodes, arcs and supplies; one thread, and no time limit of its own."""
+    """Nodes, arcs and supplies; it uses one thread, and has no time limit."""
 
     def __init__(self, program: Program, effort: Effort) -> None:  # noqa: ARG002
         self._size = program.size

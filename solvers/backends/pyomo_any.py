@@ -73,7 +73,7 @@ class Session(session.Session):
         options: dict[str, Any] = {} if seconds is None else {"timelimit": max(seconds, 0.01)}
         try:
             results = self._solver.solve(self._model, load_solutions=False, **options)
-        except Exception as failure:  # each solver behind Pyomo has exceptions of its own
+        except Exception as failure:  # each solver behind Pyomo has its own exceptions
             status = "size_limit" if "size-limited license" in str(failure) else "error"
             return Answer(status, message=f"{self._name} through Pyomo failed: {failure}")
         condition = results.solver.termination_condition

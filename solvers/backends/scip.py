@@ -86,7 +86,7 @@ class Session(session.Session):
         self._model.setParam("limits/time", 1e20 if seconds is None else max(seconds, 0.0))
         try:
             self._model.optimize()
-        except Exception as failure:  # PySCIPOpt has no exceptions of its own
+        except Exception as failure:  # PySCIPOpt does not define its own exceptions
             raise NoAnswer("numerical" if "LP solver" in str(failure) else "error", str(failure)) from failure
         ended = self._model.getStatus()
         status = _STATUS.get(ended, "error")

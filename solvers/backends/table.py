@@ -19,7 +19,7 @@ network: whose rows are a network, with whole data and convex costs. QP: convex 
 
 @dataclass(frozen=True)
 class Backend:
-    """A row of the table: what a backend takes as it is.
+    """A row of the table: what a backend accepts without reformulation.
 
     Attributes
     ----------
@@ -300,13 +300,13 @@ def backends() -> list[Backend]:
 
 
 def find(name: str | Backend) -> Backend:
-    """The backend of this name. A `Backend` that is not in the table is returned as it is.
+    """The backend of this name. A `Backend` that is not in the table is returned unchanged.
 
     Raises
     ------
     ValueError
-        If there is none of that name, or it is not installed. The message lists the names, or says how to
-        install it.
+        If there is no backend of that name, or it is not installed. The message lists the names, or says how
+        to install it.
     """
     known = {backend.name: backend for backend in backends()}
     if isinstance(name, Backend):

@@ -99,7 +99,7 @@ def segmented(model: Segmentation) -> tuple[Ints, Array]:
 
 
 def _cleared(potentials: Array) -> Array:
-    """The same potentials, with 0 instead of the infinite cost where there is no such cut."""
+    """The same potentials, with 0 in place of the infinite cost of cuts that do not exist."""
     if potentials.ndim == 2:
         potentials[0, 1:] = 0
         for r in range(1, len(potentials)):

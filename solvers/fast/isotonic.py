@@ -1,6 +1,6 @@
 """Isotonic regression: pool adjacent violators for p = 2, the slope trick on a heap for p = 1.
 
-Bounds need no algorithm of their own: an optimal answer clipped to them is optimal, because the costs are
+Bounds need no separate algorithm: an optimal answer clipped to them is optimal, because the costs are
 separable and convex. A pinned last entry is an upper bound for all entries before it.
 """
 
@@ -45,7 +45,7 @@ def solve_isotonic(model: Isotonic) -> tuple[Array, None]:
 
 
 def _side_by_side(model: Isotonic) -> Array:
-    """Many whole problems at once, each as it is alone."""
+    """Many whole problems at once, with the same answers as separately."""
     y, offsets = np.asarray(model.noisy), np.asarray(model.offsets)
     lengths = np.diff(offsets)
     longest = int(lengths.max())
@@ -93,7 +93,7 @@ def _l2(y: Array, w: Array | None, integer: bool, room: int) -> Array:
         start, sums, mass, slow = (np.zeros(room, object) for _ in range(4))
         w = None if w is None else w.astype(object)
         _pool.py_func(y.astype(object), w, start, sums, mass, slow, np.inf, integer)
-        # Means of Fractions are exact; those of large integers are floats, as they are of small ones.
+        # Means of Fractions are exact; those of integers, large or small, are floats.
         return slow if object in given or integer else slow.astype(np.float64)
     if not whole:
         y, w = y.astype(np.float64, copy=False), None if w is None else w.astype(np.float64, copy=False)
@@ -161,7 +161,7 @@ def _pool(y: Any, w: Any, start: Any, sums: Any, mass: Any, out: Any, fits: Any,
     for block in range(last, -1, -1):
         begin, s = start[block], sums[block]
         m = stop - begin if w is None else mass[block]
-        if integer:  # a variable of its own: Numba would make floats of both, which hold 53 bits
+        if integer:  # a separate variable: Numba would make both floats, which have 53 bits
             whole = (2 * s + m) // (2 * m)
             if stop < y.size:
                 whole = min(whole, out[stop])  # as below, where the data are floats

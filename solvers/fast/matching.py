@@ -104,7 +104,7 @@ def _match(top_size: Any, top_count: Any, size: Any, count: Any, child: Any, pai
                 at[end], left[end] = run, count[run]
                 end += 1
         while remaining > 0:
-            # The parent's free groups of the least size, as far as they are needed here.
+            # The parent's free groups of the least size, up to the number needed here.
             tops, last = free, top + 1
             while tops < remaining and last < top_size.size and top_size[last] == top_size[top]:
                 tops += top_count[last]

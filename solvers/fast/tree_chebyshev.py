@@ -104,7 +104,7 @@ def _narrow(
 
 
 def clash(model: TreeChebyshev, distance: int) -> Witness:
-    """Why there is no answer at a distance: a node, and the nodes below it that make its interval empty."""
+    """A proof that a distance has no answer: a node, and the nodes below it that make its interval empty."""
     least, most, _ = spans(model, distance)
     low, high = np.maximum(0, model.counts - distance), model.counts + distance
     low[0] = high[0] = model.total

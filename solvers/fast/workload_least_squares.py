@@ -31,7 +31,7 @@ PATIENCE = 12
 """Iterations without any gain after which the best one is taken: constraints may leave no interior."""
 
 SMALL = 1e-10
-"""Relative size of what is left when the interior-point method stops, and of what keeps systems regular."""
+"""Relative residual at which the interior-point method stops, and relative regularization of systems."""
 
 RIGHT = 1e-9
 """By how much a sign may be wrong, in the units of the systems."""
@@ -307,7 +307,7 @@ class _Problem:
             held = x @ self.rules.T
             low = ~self.equal & (charge > np.where(np.isfinite(self.lower), held - self.lower, np.inf))
             high = ~self.equal & (-charge > np.where(np.isfinite(self.upper), self.upper - held, np.inf))
-            within = active @ self.rules.T > 0  # a rule whose cells are all 0 is none of these equations
+            within = active @ self.rules.T > 0  # a rule whose cells are all 0 gives no equation
             low, high = low & within, high & within
             at = np.where(low | self.equal, self.lower, np.where(high, self.upper, 0.0))
             bound = low | high | self.equal
