@@ -195,7 +195,7 @@ class ControlledRounding:
 
 @kernel()
 def _ups_and_downs(x: Any, values: Any) -> Any:
-    """How many are rounded up (−1 if an x is not a neighbour), their least part, the others' greatest part."""
+    """How many are rounded up (−1 if an x is not a neighbour), their least part, the greatest other."""
     ups, least_up, most_down, wrong = 0, 1.0, 0.0, False
     for i in range(x.size):
         floor = math.floor(values[i])
