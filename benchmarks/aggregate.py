@@ -3,9 +3,9 @@
     python -m benchmarks.aggregate [--entities 100_000_000] [--gigabytes 8]
 
 Makes a Parquet file of that many rows in a temporary folder (some 16 bytes a row, removed afterwards): four
-households to ten rows, in no order, in 3,250 counties of 78 states, with jobs in 50 counties. Each case is a
-process of its own, whose DuckDB takes the machine for one of that much memory (it takes four fifths at most);
-the table has the peak of the whole process.
+households to ten rows, in no order, in 3,250 counties of 78 states, with jobs in 50 counties. Each case runs
+in a separate process, whose DuckDB is limited as on a machine with that much memory (it uses at most four
+fifths); the table shows the peak of the whole process.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ LEVELS = Prefixes("county", CODES)
 
 
 def make(path: Path, entities: int) -> None:
-    """The table: an entity a row, with its household as a number and as text, its county, and its job's."""
+    """The table: one entity per row, with its household as a number and as text, and its two counties."""
     homes = entities * 2 // 5
     rows = f"SELECT range AS i, (hash(range) % {homes})::BIGINT AS home FROM range({entities})"
     code = "printf('%05d', {} * 24 % 78000 + 1)"

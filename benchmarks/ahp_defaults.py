@@ -1,8 +1,8 @@
-"""Where the defaults of AHP are from: shares ε₁/ε and thresholds η on made-up histograms. Nothing is timed.
+"""The choice of AHP's defaults: shares ε₁/ε and thresholds η on synthetic histograms. Nothing is timed.
 
 Run as ``python -m benchmarks.ahp_defaults [--runs 2]`` (half a minute). Histograms of eight shapes, in 1,024
-and 4,096 bins, with 0.1 to 1,000 people a bin and unit of noise (ε·N/n); no data of anybody have a say in it.
-A cell is the mean over histograms of ln(squared error / that of the histogram's best pair): 0.1 is 10 % over.
+and 4,096 bins, with 0.1 to 1,000 people per bin and unit of noise (ε·N/n); no real data are used. A cell is
+the mean over histograms of ln(squared error / that of the histogram's best pair): 0.1 is about 10 % above.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def shapes(rng: np.random.Generator, bins: int) -> Iterator[NDArray[np.float64]]
 
 
 def regrets(runs: int) -> dict[float, list[NDArray[np.float64]]]:
-    """By people a bin: ln of the squared error of each pair over the best, an array a histogram."""
+    """By people per bin: ln of the squared error of each pair over the best, one array per histogram."""
     rng = np.random.default_rng(1)
     found: dict[float, list[NDArray[np.float64]]] = {people: [] for people in PEOPLE}
     for bins in SIZES:

@@ -1,9 +1,9 @@
-"""How many runs `hierdp audit` needs to see that a mechanism has half the noise it says: docs/privacy.md.
+"""Number of runs that `hierdp audit` needs to detect half the noise of a mechanism; see docs/privacy.md.
 
     python -m benchmarks.audit [--most 16000] [--change "group of its own"] [MECHANISM …]
 
-Each case of the audit is run with noise of half its scale at the full price, 500 runs of each table, then
-1,000, 2,000, … until the bound on what is lost exceeds the claim.
+Each case of the audit is run with half the scale of noise and an unchanged claim: 500 runs of each table,
+then 1,000, 2,000, … until the bound on the loss exceeds the claim.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ FIRST = 500
 """Runs to begin with."""
 
 MISS = 1e-5
-"""What a case of a whole audit has of the 0.001 that is allowed for: there are some 90."""
+"""The part of each case in the 0.001 that a whole audit allows: there are some 90 cases."""
 
 
 class Half(SimulatedNoise):
-    """Half the noise, at the full price. (That of `stable` is `geometric`'s; its threshold stays.)"""
+    """Half the noise with the full claim. (`stable` uses `geometric`'s noise; its threshold is unchanged.)"""
 
     def geometric(self, counts: Ints, query: str, sensitivity: int, epsilon: float) -> NoisyCounts:
         """Of twice the ε."""
@@ -51,7 +51,7 @@ class Half(SimulatedNoise):
 
 
 def runs_of_one_draw(epsilon: float) -> int:
-    """How many bounding runs show half the noise of one count, if the hits are as expected."""
+    """Number of bounding runs that show half the noise of one count, if the hits are as expected."""
     p, q = 1 / (1 + np.exp(-2 * epsilon)), 1 / (1 + np.exp(2 * epsilon))
     for n in range(20, 100_000):
         low = at_least(np.floor(p * n), n, MISS / 2)

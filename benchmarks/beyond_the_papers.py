@@ -1,4 +1,4 @@
-"""What exact optimization says of the papers' rules of thumb. Seeded; nothing here is timed.
+"""Compare the papers' rules of thumb with exact optimization. Seeded; nothing here is timed.
 
 Run as ``python -m benchmarks.beyond_the_papers``. Each block states what it draws and how many times.
 """
@@ -56,7 +56,7 @@ def fewest_positives(rng: np.random.Generator) -> None:
 
 
 def level_by_level(tree: Tree, noisy: NDArray[np.int64], total: int, squares: bool) -> NDArray[np.int64]:
-    """Each family given its parent's count, from the root down: Chebyshev, or least squares."""
+    """Solve each family for its parent's count, from the root down: Chebyshev, or least squares."""
     x = np.zeros(tree.size, np.int64)
     x[0] = total
     start, child = tree.children
@@ -72,7 +72,7 @@ def level_by_level(tree: Tree, noisy: NDArray[np.int64], total: int, squares: bo
 
 
 def joint_top_down(rng: np.random.Generator) -> None:
-    """A whole tree at once against level by level."""
+    """Compare solving a whole tree at once with level by level."""
     print(f"\nJoint against level by level: 1 + 8 + 64 + 512 nodes, noise of scale 10; {RUNS} draws, means")
     print(f"{'':>24} {'objective':>12} {'largest error, by level':>34} {'L1 error at the leaves':>24}")
     tree = Tree([np.zeros(8, int), np.repeat(np.arange(8), 8), np.repeat(np.arange(64), 8)])
@@ -126,7 +126,7 @@ def solve_then_round(rng: np.random.Generator) -> None:
 
 
 def clusterings(rng: np.random.Generator) -> None:
-    """The optimum of Zhang et al.'s clustering problem, as a yardstick for their greedy and √n rules."""
+    """Compare Zhang et al.'s greedy and √n clustering rules with the optimum."""
     print(
         "\nClustering: sorted noisy bins (Pareto counts, Laplace noise), ε₁ = ε₂ = ε; costs over the optimum"
     )
@@ -147,7 +147,7 @@ def clusterings(rng: np.random.Generator) -> None:
 
 
 def matchings(rng: np.random.Generator) -> None:
-    """Kuo et al.'s matching family by family against that of all three levels at once."""
+    """Compare Kuo et al.'s matching, family by family, with matching all three levels at once."""
     print(f"\nMatching by family against all levels at once: 1 + 3 + 9 regions; {RUNS} draws each")
     heads = ("groups a leaf", "sizes", "noise", "a gap in", "mean excess", "largest")
     print("".join(f"{head:>15}" for head in heads))
@@ -185,7 +185,7 @@ def matchings(rng: np.random.Generator) -> None:
 
 
 def _inside(tree: Tree) -> list[NDArray[np.bool_]]:
-    """For each node, which leaves lie in it."""
+    """The leaves of each node."""
     inside = np.zeros((tree.size, tree.leaves.size), np.int64)
     for k in range(tree.leaves.size):
         inside[:, k] = tree.sum_up((np.arange(tree.leaves.size) == k).astype(np.int64))

@@ -1,11 +1,12 @@
-"""Clusterings of sorted noisy bins: the optimum against the paper's ways, in time and in cost, and its proof.
+"""Clusterings of sorted noisy bins: time and cost of the optimum and of the paper's rules, and its proof.
 
 Run as ``python -m benchmarks.clustering [--runs 5] [--most 1048576]`` (minutes). Pareto counts with noise of
 ε₁ = ε₂ = 0.1, sorted. First other programs for the same optimum: all pairs in O(n²), and, for few bins,
 the interval LP by HiGHS. Then seconds of the optimum, of its certificate, of the greedy and the empirical
 rule (that one once), in turns, medians over runs; and the rules' costs over the optimum. Then a given number
-of clusters: by prices, as `Clustering` does it, against a layer a cluster (the same divide and conquer, k
-times); and bins in their own order (`Segmentation`), against the v-optimal program without pruning.
+of clusters: by prices, as in `Clustering`, and by one layer per cluster (the same divide and conquer, k
+times). Finally bins in the data's order (`Segmentation`), compared with the v-optimal program without
+pruning.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def all_pairs(noise: float, sums: Any) -> Any:
 
 @kernel(**VECTORS)
 def layer_by_layer(clusters: int, noise: float, sums: Any) -> float:
-    """Least cost of so many clusters, a layer a cluster: O(k n log n)."""
+    """The least cost of k clusters, one layer per cluster: O(k n log n)."""
     n = sums[0].size - 1
     d, costs = np.full(n + 1, np.inf), np.empty(n)
     d[0] = 0.0
@@ -126,7 +127,7 @@ def numbers(rng: np.random.Generator, runs: int, most: int) -> None:
 
 @kernel(**VECTORS)
 def every_place(most: int, sums: Any) -> Any:
-    """The v-optimal program as Jagadish et al. (1998) state it: all last runs tried, O(n²k)."""
+    """The v-optimal program of Jagadish et al. (1998), which tries all last runs: O(n²k)."""
     n = sums[0].size - 1
     d = np.full((most + 1, n + 1), np.inf)
     d[0, 0] = 0.0
@@ -142,7 +143,7 @@ def every_place(most: int, sums: Any) -> Any:
 
 
 def unsorted(rng: np.random.Generator, runs: int) -> None:
-    """Runs of bins in their own order: all numbers at once by a price (NoiseFirst), or so many of them."""
+    """Runs of bins in the data's order: any number, by a price (NoiseFirst), or a given number."""
     bins = 4_096
     steps = np.repeat(rng.integers(0, 1_000, bins // 16), 16)
     data = {"Pareto": np.floor(rng.pareto(1, bins).clip(0, 1e4)), "steps": steps, "flat": np.zeros(bins)}

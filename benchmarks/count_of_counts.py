@@ -1,12 +1,12 @@
-"""Count-of-counts at the paper's scale, and what its steps cost as more sizes occur.
+"""Count-of-counts at the paper's scale, and the cost of its steps as more sizes occur.
 
 Run as ``python -m benchmarks.count_of_counts [--runs 3] [--homes FILE] [--case NAME ...]``.
 
 First the steps on random runs (size, groups), warm, each timed between two readings of its input (a sum over
-its arrays), median of seven: cost per run should not grow with the number of groups, and hardly with that
-of runs. Then whole releases of the partially synthetic housing (240,908,081 groups), each in a process of
-its own so that its peak memory is its own, with seeded noise. Last the rate of exact noise, and what the same
-releases would take with it.
+its arrays), median of seven: cost per run should not grow with the number of groups, and hardly with the
+number of runs. Then whole releases of the partially synthetic housing (240,908,081 groups) with seeded noise,
+each in a separate process, so that its peak memory can be measured. Finally the rate of exact noise, and the
+time of the same releases with it.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ from solvers import fast
 
 HOMES = Path("../shared/data/us-commuting-2009-2013.parquet")
 EPSILON = 0.1
-"""A level, as in the middle of the paper's figures."""
+"""ε of each level, as in the middle of the paper's figures."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """A release of the housing: its regions, and a method a level."""
+    """A release of the housing: its regions, and one method per level."""
 
     regions: str
     method: str
@@ -108,7 +108,7 @@ def whole(case: Case, homes: Path | None, groups: int) -> dict[str, Any]:
 
 
 def apart(case: Case, given: argparse.Namespace) -> dict[str, Any]:
-    """The figures of one release in a process of its own."""
+    """The figures of one release, in a separate process."""
     command = [sys.executable, "-m", "benchmarks.count_of_counts", "--only", case.name]
     command += ["--groups", str(given.groups)] + (["--homes", str(given.homes)] if given.homes else [])
     told = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout

@@ -1,10 +1,10 @@
-"""What more workers are good for: the same work here, by one process, by two; and what it costs to send it.
+"""The gain by more workers: the same work here, by one process, by two; and the cost of sending it.
 
     python -m benchmarks.execution [--quick]
 
-Seconds are medians of runs that take turns, on the machine as it is. CPU seconds, of this process and of all
-that it started, hardly depend on what else runs there; this process's own are what no number of workers takes
-away, so the time here over these is the most that any number of them can gain.
+Seconds are medians of runs in turns. CPU seconds, of this process and of all that it started, hardly depend
+on other programs on the machine. No number of workers reduces this process's own CPU seconds, so the elapsed
+time divided by these bounds the possible gain.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ TICK = os.sysconf("SC_CLK_TCK")
 
 
 def cpu_seconds(root: int) -> float:
-    """Of a process and all its living descendants."""
+    """CPU seconds of a process and all its living descendants."""
     used: dict[int, float] = {}
     parents: dict[int, int] = {}
     for entry in Path("/proc").iterdir():
@@ -59,7 +59,7 @@ def cpu_seconds(root: int) -> float:
 
 
 def jobs(quick: bool) -> dict[str, Callable[[], Any]]:
-    """Whatever is spread over workers, at a size at which that may pay."""
+    """Everything that is spread over workers, at a size at which this may pay."""
     data = census(0, leaves=152, max_size=100) if quick else census(0)
     noisy = np.concatenate([level.counts for level in measure(data, 1.0, SimulatedNoise(0))])
     places = data.hierarchy

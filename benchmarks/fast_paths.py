@@ -6,8 +6,8 @@ second (10⁷ elements at most). A row gives the seconds of the fast path and of
 both in units of summing all input once and of sorting it, measured in the same run, in turns; and whether the
 certificate takes no longer than the fast path. ``python -m benchmarks.peers`` compares with other programs.
 
-Every turn starts from a model that remembers nothing of the turns before. A model's own checks of its data,
-and what a tree knows of its shape, are not timed.
+Every turn starts from a model without cached results. A model's checks of its data, and a tree's properties
+of its shape, are not timed.
 """
 
 from __future__ import annotations

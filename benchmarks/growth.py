@@ -1,15 +1,15 @@
-"""How cost grows: every fast path from 10² to 10⁸ elements, beside the best exact backend until it times out.
+"""Growth of cost: every fast path from 10² to 10⁸ elements, and the best exact backend until it times out.
 
-Run as ``python -m benchmarks.growth [--out growth.parquet] [--minutes 15] [--most 100000000]``; stop it when
-you like, the same command goes on. ``--report FILE [--plot growth.png]`` prints a file's rows as Markdown and
-draws them. Each point is measured in a process of its own, with 20 GB of memory and 60 s (``--seconds``): an
-instance is made, the kernels are compiled on small ones, and what is timed is the fast path, its certificate
-(both on a model that remembers nothing), and summing all input once; medians of up to nine turns, one of what
-takes two seconds. Ten times as many elements are tried where that, in proportion, leaves time and memory.
+Run as ``python -m benchmarks.growth [--out growth.parquet] [--minutes 15] [--most 100000000]``; you can stop
+it at any time, and the same command continues. ``--report FILE [--plot growth.png]`` prints a file's rows as
+Markdown and draws them. Each point is measured in a separate process, with 20 GB of memory and 60 s
+(``--seconds``). After compiling the kernels on small instances, it times the fast path, its certificate (both
+without cached results), and summing all input once: medians of up to nine turns, or one turn if it takes two
+seconds. Ten times as many elements are tried if time and memory suffice in proportion.
 
-An exact backend has 20 s (``--limit``) for each size, stating included in its time. All of `EXACT` have a
-turn at the smallest size. A backend goes on to the next size if it solved this one to the proved optimum in
-time, and no other was five times as quick.
+An exact backend has 20 s (``--limit``) for each size, stating included in its time. All of `EXACT` are run at
+the smallest size. A backend continues with the next size if it reached the proved optimum in time, and no
+other was five times as fast.
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ TURNS = (9, 2.0)
 EXACT = ("highs", "cp-sat", "min-cost-flow", "glop", "clarabel", "scs")
 """The exact backends that do best on some model (`hierdp bench`); all have a turn at the smallest size."""
 FIVE_TIMES = 5
-"""An exact backend so much slower than another goes on to no larger instances."""
+"""An exact backend slower than another by this factor does not continue with larger instances."""
 LATER = 2_000
-"""Exact backends get their turn after fast paths of so many times their elements: a short run has both."""
+"""Exact backends run after fast paths with this many times as many elements, so that a short run has both."""
 MARGIN = 12
-"""Ten times as many elements are allowed for so many times the time and the memory."""
+"""Ten times as many elements are assumed to take this many times the time and the memory."""
 
 
 FAMILIES = i.families()
 
 
 def alone(family: i.Family, size: int, program: str, limit: float) -> dict[str, Any]:
-    """One point: what the process of its own prints."""
+    """One point, printed by a separate process."""
     from solvers import fast
 
     measuring.guarded(GIGABYTES)
@@ -91,7 +91,7 @@ def exact(model: Any, backend: str, limit: float) -> dict[str, Any]:
 
 
 def points(only: str, most: int, given: tuple[float, float], known: list[dict[str, Any]]) -> Iterator[Any]:
-    """Rows that are not known yet, from small to large, exact backends after larger fast paths."""
+    """Rows to measure, from small to large, with exact backends after larger fast paths."""
     seconds, limit = given
     rows = {tuple(row[name] for name in KEY): row for row in known}
     families = [family for family in FAMILIES if only.lower() in family.name.lower()]

@@ -16,31 +16,31 @@ COLUMNS = 4
 
 
 def best_exact(rows: DataFrame) -> DataFrame:
-    """Of each model and size, the quickest exact backend that solves it to the proved optimum."""
+    """For each model and size, the fastest exact backend that reaches the proved optimum."""
     exact = rows[(rows["program"] != "fast") & (rows["verdict"] == "solved")]
     return exact.sort_values("seconds").drop_duplicates(["model", "size"]).set_index(["model", "size"])
 
 
 def tried(rows: DataFrame) -> DataFrame:
-    """The points of exact backends, but for those that do not take the model at all."""
+    """The points of exact backends that accept the model."""
     refused = (rows["verdict"] == "unsupported") & (rows["size"] == rows["size"].min())
     return rows[(rows["program"] != "fast") & ~refused]
 
 
 def given_up(rows: DataFrame) -> DataFrame:
-    """Of each model and size that exact backends were given and none solved, the first of them to fail."""
+    """For each model and size that no exact backend solved, the first one to fail."""
     exact = tried(rows)
     solved = exact.groupby(["model", "size"])["verdict"].transform(lambda all_: (all_ == "solved").any())
     return exact[~solved].drop_duplicates(["model", "size"]).set_index(["model", "size"])
 
 
 def ours(rows: DataFrame) -> DataFrame:
-    """The fast path's points that came to an end."""
+    """The fast path's points that were completed."""
     return rows[(rows["program"] == "fast") & (rows["failed"] == "")]
 
 
 def table(rows: DataFrame) -> DataFrame:
-    """A row a model and size."""
+    """One row for each model and size."""
     import pandas as pd
 
     best, lost, made = best_exact(rows), given_up(rows), []
@@ -87,7 +87,7 @@ def markdown(rows: DataFrame, stops: dict[str, str]) -> str:
 
 
 def _end(rows: DataFrame) -> str:
-    """The last size of each exact backend of a model, and what became of it."""
+    """The last size of each exact backend of a model, and its outcome."""
     said = []
     for program, here in rows.groupby("program", sort=False):
         last = here.sort_values("size").iloc[-1]
@@ -96,13 +96,13 @@ def _end(rows: DataFrame) -> str:
 
 
 def _became(row: Any) -> str:
-    """What became of an exact backend's try."""
+    """The outcome of an exact backend's last attempt."""
     words = {"solved": f"solved in {seconds_in_words(row['seconds'])}", "stopped": "out of time"}
     return str(row["failed"] or words.get(row["verdict"], row["verdict"]))
 
 
 def draw(rows: DataFrame, path: Path, limit: float) -> None:
-    """Seconds an element against elements, a panel a model; exact backends had `limit` seconds."""
+    """Seconds per element against elements, one panel per model; exact backends had `limit` seconds."""
     import matplotlib
 
     models = list(dict.fromkeys(rows["model"]))

@@ -1,11 +1,10 @@
-"""The tables and pictures that are quoted elsewhere, from the committed results alone.
+"""The tables and pictures quoted elsewhere, made from the committed results only.
 
 Run as ``python -m benchmarks.headline [--into README.md] [--plots docs]``. Without options it prints the
-headline table. ``--into`` fills every place of a file that is marked ``<!-- benchmarks: NAME -->`` …
-``<!-- /benchmarks -->`` with what has that name: headline, five (its first columns, for five models), growth,
-peers, machine, bench-small, bench-medium.
-``--plots`` draws the pictures that go before some of them. A test holds what these files quote against what
-is made here.
+headline table. ``--into`` fills every place of a file marked ``<!-- benchmarks: NAME -->`` … ``<!--
+/benchmarks -->`` with the table of that name: headline, five (its first columns, for five models), growth,
+peers, machine, bench-small, bench-medium. ``--plots`` draws the pictures that go before some of them. A test
+compares the quotes with the tables made here.
 """
 
 from __future__ import annotations
@@ -83,7 +82,7 @@ def _side(row: Any) -> dict[str, str]:
 
 
 def machine(results: Path) -> str:
-    """Where, and with what, each file's rows were measured."""
+    """The machines and versions with which each file's rows were measured."""
     bench = runs.read(results / "bench.parquet")
     of = bench[bench["backend"] != "fast"].groupby("backend", sort=False)["version"].unique()
     solvers = ", ".join(f"{backend} {'/'.join(versions)}" for backend, versions in of.items())
@@ -107,7 +106,7 @@ def table(name: str, results: Path = RESULTS) -> str:
     Raises
     ------
     ValueError
-        If there is none of that name.
+        If there is no table of that name.
     """
     curves = store.read(results / "growth.parquet", growth.COLUMNS)
     if name in ("headline", "five"):

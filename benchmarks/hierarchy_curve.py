@@ -1,4 +1,4 @@
-"""How the hierarchy QIP's cost grows: time and memory a variable, to ten times the census and in odd shapes.
+"""Growth of the hierarchy QIP's cost: time and memory per variable, to ten times the census and in odd shapes.
 
 Run as ``python -m benchmarks.hierarchy_curve [--runs 3] [--most 76000000] [--plot curve.png]``. Linear growth
 is a flat column of nanoseconds a variable. Times are medians; the last columns are the processors' time for
@@ -55,12 +55,12 @@ def counts(tree: Tree, sizes: int, epsilon: float, seed: int = 0) -> HierarchyQI
 
 
 def of_nation(leaves: int, sizes: int, epsilon: float) -> HierarchyQIP:
-    """`counts` of a nation, whose tree is made only now."""
+    """`counts` of a nation, with a newly made tree."""
     return counts(nation(leaves), sizes, epsilon)
 
 
 def shapes(most: int) -> Iterator[tuple[str, str, Callable[[], HierarchyQIP]]]:
-    """``(family, name, instance)`` of every measurement of up to so many variables."""
+    """``(family, name, instance)`` of every measurement up to a number of variables."""
     for leaves, sizes in (
         (100, 100), (320, 320), (759, 100), (759, 1_000), (2_400, 1_000), (7_592, 1_000), (24_000, 1_000),
         (75_920, 1_000), (7_592, 3_200), (7_592, 10_000),

@@ -1,4 +1,4 @@
-"""What benchmarks measure: every model's typical instances by size, as the models themselves make them.
+"""The instances of benchmarks: every model's typical instances by size, as made by the models.
 
 ``family.make(rng, n)`` has about n elements: numbers that are read, for most models the noisy counts.
 """
@@ -37,7 +37,7 @@ def families() -> list[Family]:
 
 
 def inputs(model: Any) -> list[Any]:
-    """The arrays of numbers that the model is given."""
+    """The arrays of numbers in a model's data."""
     return [part for one in fields(model) for part in _arrays(getattr(model, one.name))]
 
 
@@ -50,11 +50,11 @@ def _arrays(given: Any) -> Iterator[Any]:
 
 
 def read(model: Any) -> float:
-    """Read the input once: the sums of all that is given."""
+    """Read the input once, by summing all of it."""
     return float(sum(part.sum() for part in inputs(model)))
 
 
 def elements(model: Any) -> int:
-    """How many numbers its first input holds; or its answer, if that holds more."""
+    """The number of entries of its first input, or of its answer if that is larger."""
     given = (sum(part.size for part in _arrays(getattr(model, one.name))) for one in fields(model))
     return int(getattr(model, "answer_size", next(filter(None, given))))

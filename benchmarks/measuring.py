@@ -1,4 +1,4 @@
-"""What the peers and the curves of cost share: a process a measurement, with its time and memory."""
+"""Shared by the peers and the curves of cost: measure time and memory in a separate process."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PACKAGES = ("hierdp", "numpy", "numba", "scipy", "scikit-learn", "opendp", "rupt
 
 
 def timed(job: Callable[[], Any], turns: int = 3, enough: float = 5.0) -> tuple[float, Any]:
-    """Median seconds of up to so many turns (fewer, once they took long enough), and what comes back."""
+    """Median seconds of at most a number of turns (fewer if they take long), and the result."""
     taken: list[float] = []
     while len(taken) < turns and sum(taken) < enough:
         done = None  # not two answers at once
@@ -42,7 +42,7 @@ def peak(reset: bool = False) -> float:
 
 
 def guarded(gigabytes: float) -> None:
-    """Let this process have so much memory and no more: beyond it is a `MemoryError`."""
+    """Limit the memory of this process; beyond the limit, it raises `MemoryError`."""
     most = int(gigabytes * 2**30)
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
 
@@ -63,7 +63,7 @@ def apart(module: str, arguments: Sequence[str], seconds: float) -> dict[str, An
 
 
 def place() -> dict[str, Any]:
-    """Where and with what a row was measured."""
+    """The machine and versions with which a row was measured."""
     return {
         "python": platform.python_version(),
         "versions": ", ".join(f"{name} {version}" for name, version in _versions()),
@@ -83,7 +83,7 @@ def _versions() -> list[tuple[str, str]]:
 
 
 class Clock:
-    """Says when the time one was given is over."""
+    """Says when the given time is over."""
 
     def __init__(self, minutes: float | None) -> None:
         self._until = None if minutes is None else time.monotonic() + 60 * minutes
@@ -105,7 +105,7 @@ def seconds_in_words(value: float) -> str:
 
 
 def ratio_in_words(value: float) -> str:
-    """A ratio with three digits, large ones written out; nothing where there is none."""
+    """A ratio with three digits, large ones in full; empty if there is none."""
     if value != value:
         return ""
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"

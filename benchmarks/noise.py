@@ -1,4 +1,4 @@
-"""What a draw of exact noise costs, from OpenDP and from tables, side by side; and whether the law is right.
+"""The cost of a draw of exact noise, from OpenDP and from tables, side by side; and tests of the law.
 
 Run as ``python -m benchmarks.noise [--draws 1e9] [--opendp 2e5] [--law gaussian] [--scale 1e5]``; with
 ``--releases``, it measures whole releases instead (`benchmarks.noisy_releases`).
@@ -41,7 +41,7 @@ FEWEST = 20
 """Draws expected in a bin of χ²."""
 
 BINS = 16
-"""In a scale's width, where it has so many whole numbers."""
+"""Number of bins within a scale's width, if it has that many whole numbers."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,9 +51,9 @@ class Bins:
     Attributes
     ----------
     low : int
-        Where the second range begins; the first is all below.
+        The start of the second range; the first contains everything below.
     width : int
-        Whole numbers in a range; the last is all above.
+        Number of whole numbers in a range; the last contains everything above.
     shares : float array, shape (ranges,)
     """
 
@@ -63,7 +63,7 @@ class Bins:
 
     @classmethod
     def of(cls, law: str, scale: float, draws: float) -> Bins:
-        """Ranges that get `FEWEST` of so many draws or more: by the tails' bounds, then by their masses."""
+        """Ranges with at least `FEWEST` expected draws: by the tails' bounds, then by their masses."""
         width = max(1, round(scale / BINS))
         far = scale * (
             math.log(draws / FEWEST) if law == "geometric" else math.sqrt(2 * math.log(draws / FEWEST))
@@ -80,14 +80,14 @@ class Bins:
             number -= 1
 
     def count(self, noise: Ints) -> Ints:
-        """How much noise is in each range."""
+        """The number of draws in each range."""
         last = len(self.shares) - 2
         at = np.clip((noise - self.low) // self.width, -1, last) + 1
         counts: Ints = np.bincount(at, minlength=last + 2)
         return counts
 
     def p_value(self, counts: Ints) -> float:
-        """Of χ²: how often a right sample is as far off, or farther."""
+        """The p-value of χ²: how often a correct sample deviates at least as much."""
         expected = self.shares * counts.sum()
         keep = expected > 0
         off = ((counts - expected)[keep] ** 2 / expected[keep]).sum()
@@ -125,7 +125,7 @@ def drawn(noise: Any, law: str, scale: float, counts: Ints) -> Any:
 
 @dataclass(frozen=True)
 class Sampled:
-    """What some draws cost, and where they lie."""
+    """The cost of some draws, and their ranges."""
 
     seconds: float
     cpu: float
@@ -148,7 +148,7 @@ def sampled(noise: Any, law: str, scale: float, draws: int, bins: Bins) -> Sampl
 
 
 def table_seconds(law: str, scale: float) -> float:
-    """To make the tables of a scale anew."""
+    """Seconds to make the tables of a scale again."""
     make = sampler.double_geometric if law == "geometric" else sampler.discrete_gaussian
     made = []
     for _ in range(3):

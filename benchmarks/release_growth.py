@@ -1,10 +1,10 @@
-"""How the cost of a whole release and of its check grows with the number of regions, and with their levels.
+"""Growth of the cost of a whole release and of its check with the numbers of regions and of levels.
 
 Run as ``python -m benchmarks.release_growth [--most 100000] [--levels 1 --levels 60]``. Each row is a table
 of regions with one person each, released by M_c^dp (``hierdp release group-size``) and checked (``hierdp
-check``), as commands of their own. Seconds are of the processor, user and system, which others on the machine
-disturb less than the clock; memory is the peak of each process. Linear growth is a flat column of
-microseconds a region. The kernels are compiled before, on a table of ten regions.
+check``), as separate commands. Seconds are CPU time, user and system, which other programs disturb less than
+elapsed time; memory is the peak of each process. Linear growth is a constant column of microseconds per
+region. The kernels are compiled beforehand, on a table of ten regions.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Spent:
 
 
 def table(regions: int, levels: int) -> pd.DataFrame:
-    """One person in a home of their own in each of the lowest regions; every level has as many regions."""
+    """One person in one home in each of the lowest regions; all levels have equally many regions."""
     width = regions // levels
     names = np.array([f"r{i}" for i in range(width)])
     people = pd.DataFrame({f"l{level}": names for level in range(levels)})
@@ -51,7 +51,7 @@ def run(*arguments: str, module: str = "hierdp") -> Spent:
     Raises
     ------
     RuntimeError
-        If it fails; with its last words.
+        If it fails; the message has the end of its output.
     """
     with tempfile.TemporaryFile() as said:
         command, started = [sys.executable, "-m", module, *arguments], time.perf_counter()
@@ -66,7 +66,7 @@ def run(*arguments: str, module: str = "hierdp") -> Spent:
 
 
 def measure(regions: int, levels: int) -> tuple[Spent, Spent]:
-    """Release a table of so many regions, and check the release."""
+    """Release a table with the given number of regions, and check the release."""
     with tempfile.TemporaryDirectory() as folder:
         source, out = Path(folder) / "people.parquet", Path(folder) / "released"
         table(regions, levels).to_parquet(source)

@@ -127,7 +127,7 @@ RELEASES = {"ours": ours, "tables": partial(ours, sampler="TabulatedNoise"), "th
 
 
 def apart(which: str, path: Path) -> dict[str, Any]:
-    """The figures of one release in a process of its own."""
+    """The figures of one release, in a separate process."""
     command = [sys.executable, "-m", "benchmarks.top_down", "--only", which, "--data", str(path)]
     told = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
     found: dict[str, Any] = json.loads(told.splitlines()[-1])

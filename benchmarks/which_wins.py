@@ -1,7 +1,7 @@
 """Which wins where? Count-of-counts methods of two papers by one metric and one budget. Seeded, untimed.
 
 Run as ``python -m benchmarks.which_wins --data ../shared/data --out docs``. All noise is independent. Budgets
-are those of the whole release; nobody knows that no group is empty; the metric is the earth mover's distance
+are those of the whole release; groups may be empty; the metric is the earth mover's distance
 of Kuo et al. 2018 a region. M_c^dp and M_H^dp are Fioretto & Van Hentenryck 2019's.
 """
 
@@ -193,7 +193,7 @@ def _skewed(rng: np.random.Generator, groups: int, largest: int) -> tuple[Any, A
 
 
 def _tree(leaves: list[tuple[Any, Any]], parts: tuple[int, ...]) -> SizeRuns:
-    """Regions cut into so many parts, level by level, with these leaves."""
+    """Regions divided into the given numbers of parts, level by level, with these leaves."""
     total = len(leaves)
     columns, count = {}, 1
     for level, part in enumerate(parts, start=1):

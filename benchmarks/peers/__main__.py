@@ -1,13 +1,13 @@
 """hierdp's fast paths against other programs: time, memory, and what each gets wrong.
 
 Run as ``python -m benchmarks.peers [--out peers.parquet] [--minutes 10] [--only isotonic]``, after ``pip
-install "hierdp[bench,all]"``; stop it when you like, the same command goes on; ``--report FILE`` prints its
-rows as Markdown. Every program solves the same instance, in a process of its own; imports and the making of
-the instance are not timed, stating the program is; hierdp's kernels are compiled before. A time is the median
-of three turns (one, of what takes over five seconds); memory is the peak over what was resident before.
-``gap`` is what an answer costs above the proved optimum, in parts of it; ``breaks`` is the first constraint
-that it breaks, by more than one part in a million or by not being whole. For InfTDA as a whole against the
-package inf-tda see ``python -m benchmarks.top_down``.
+install "hierdp[bench,all]"``; you can stop it at any time, and the same command continues; ``--report FILE``
+prints its rows as Markdown. Every program solves the same instance in a separate process. Stating the program
+is timed; imports and making the instance are not, and hierdp's kernels are compiled beforehand. A time is the
+median of three turns (one, of what takes over five seconds); memory is the peak over what was resident
+before. ``gap`` is what an answer costs above the proved optimum, in parts of it; ``breaks`` is the first
+constraint that it breaks, by more than one part in a million or by not being whole. For InfTDA as a whole
+against the package inf-tda see ``python -m benchmarks.top_down``.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ GIGABYTES = 20.0
 
 
 def alone(contest: Contest, size: int, entrant: str) -> dict[str, Any]:
-    """One program on one instance: what the process of its own prints."""
+    """One program on one instance, printed by a separate process."""
     measuring.guarded(GIGABYTES)
     model = contest.make(np.random.default_rng(1), size)
     job = contest.entrants(size)[entrant]
@@ -52,7 +52,7 @@ def alone(contest: Contest, size: int, entrant: str) -> dict[str, Any]:
 
 
 def judged(model: Any, x: Any) -> dict[str, Any]:
-    """What the answer costs above the optimum, and what it breaks."""
+    """The answer's excess cost over the optimum, and the first violated constraint."""
     from solvers import solve
 
     if x is None:
@@ -68,7 +68,7 @@ def judged(model: Any, x: Any) -> dict[str, Any]:
 
 
 def rows(only: str, done: set[tuple[Any, ...]], seconds: float) -> Iterator[dict[str, Any]]:
-    """What is not done yet, a row a program: the smallest instances of all models, then the next, …"""
+    """Rows to measure, one per program: the smallest instances of all models, then the next, …"""
     chosen = [contest for contest in CONTESTS if only.lower() in contest.name.lower()]
     for turn, contest in product(range(max(len(one.sizes) for one in CONTESTS)), chosen):
         if turn >= len(contest.sizes):
@@ -85,7 +85,7 @@ def rows(only: str, done: set[tuple[Any, ...]], seconds: float) -> Iterator[dict
 
 
 def table(frame: DataFrame) -> DataFrame:
-    """The rows for people, with the ratios to hierdp's time and to reading the input once."""
+    """The rows for readers, with the ratios to hierdp's time and to reading the input once."""
     import pandas as pd
 
     order = {contest.name: k for k, contest in enumerate(CONTESTS)}
@@ -119,7 +119,7 @@ def table(frame: DataFrame) -> DataFrame:
 
 
 def line(row: dict[str, Any]) -> str:
-    """A row as it comes."""
+    """Print a row at once."""
     head = f"{row['contest']:<30} {row['size']:>9,} {row['program']:<18}"
     if row["failed"]:
         return f"{head} {row['failed']}"

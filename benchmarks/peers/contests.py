@@ -1,4 +1,4 @@
-"""Who is held against whom, on what."""
+"""The programs to compare, by model and size."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ Job = Callable[[Any], Any]
 class Contest:
     """A model, its instances by size, and the programs that solve it.
 
-    `peers`: by name, where the program is (``cvxpy.isotonic`` is that function of `with_cvxpy`) and the size
-    up to which it is asked; or, in words, why there is none.
+    `peers`: by name, where the program is (``cvxpy.isotonic`` is that function of `with_cvxpy`) and the
+    largest size to run it on; or, in words, why there is no program.
     """
 
     name: str
@@ -54,13 +54,13 @@ class Contest:
     sizes: tuple[int, ...]
 
     def entrants(self, size: int) -> dict[str, Job]:
-        """Who takes part at a size."""
+        """The programs to run at a size."""
         at = {name: where for name, where in self.peers.items() if not isinstance(where, str)}
         return {**OURS, **{name: partial(_run, job) for name, (job, most) in at.items() if size <= most}}
 
     @property
     def cannot(self) -> dict[str, str]:
-        """Libraries that have no program of it, and why."""
+        """The libraries without a program, and why."""
         return {name: why for name, why in self.peers.items() if isinstance(why, str)}
 
 
@@ -87,12 +87,12 @@ HIGHS = "Pyomo, HiGHS"
 
 
 def both(name: str, most: int, pyomo: str = "pyomo") -> dict[str, tuple[str, int] | str]:
-    """A plain program by each library, up to a size that they manage."""
+    """A plain program in each library, up to a feasible size."""
     return {"cvxpy": (f"cvxpy.{name}", most), HIGHS: (f"{pyomo}.{name}", most)}
 
 
 def over_trees(name: str, most: int) -> dict[str, tuple[str, int] | str]:
-    """The same for the models over trees."""
+    """A plain program in each library, for models over trees."""
     return both(name, most, "pyomo_trees")
 
 

@@ -1,4 +1,4 @@
-"""What several peers need: hierdp's own entrants, families of a tree, arcs of a path."""
+"""Shared by several peers: hierdp's own programs, families of a tree, arcs of a path."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import numpy as np
 
 
 def fast_path(model: Any) -> Any:
-    """Ours; not even the certificate, which has a row of its own."""
+    """Our fast path, without the certificate, which has a separate row."""
     from solvers import fast
 
     return fast.answer(model)[0]
 
 
 def certified(model: Any) -> Any:
-    """Ours, with the certificate."""
+    """Our fast path, with the certificate."""
     from solvers import solve
 
     return solve(model).x
@@ -50,14 +50,14 @@ def run_costs(model: Any) -> tuple[Any, Any, Any]:
 
 
 def marks(starts: Any, n: int) -> Any:
-    """An answer from where runs begin."""
+    """An answer from the starts of runs."""
     x = np.zeros(n, np.int64)
     x[np.asarray(starts, dtype=int)] = 1
     return x
 
 
 def tables_of(model: Any) -> tuple[Any, Any, Any]:
-    """Of each cell of a model's cost tables: its child, its value and its cost."""
+    """For each cell of a model's cost tables: its child, its value and its cost."""
     tables = [np.asarray(table) for table in model.tables]
     child = np.repeat(np.arange(len(tables)), [table.size for table in tables])
     start = np.asarray(model.start)

@@ -1,8 +1,8 @@
 """The models' programs as a user of cvxpy would write them.
 
 Each takes a model's data and returns an answer in the model's shape. Nothing is tuned: the solvers that cvxpy
-chooses where no commercial one is installed, with their default tolerances. Where it is over the reals only,
-its user rounds.
+chooses where no commercial one is installed, with their default tolerances. If the program is over the reals
+only, its answer is rounded.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def isotonic(model: Any) -> Any:
 
 
 def path(model: Any) -> Any:
-    """Clustering and segmentation: a shortest path, a variable for each run that there could be."""
+    """Clustering and segmentation as a shortest path, with one variable for each possible run."""
     first, end, cost = run_costs(model)
     n = np.size(model.values)
     taken = cp.Variable(first.size, boolean=True)

@@ -1,4 +1,4 @@
-"""The models by well-kept programs that solve them, or seem to: SciPy, scikit-learn, OpenDP, ruptures, …"""
+"""The models in established programs that solve them, or seem to: SciPy, scikit-learn, OpenDP, ruptures, …"""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def kmeans1d(model: Any) -> Any:
 
 
 def scikit_kmeans(model: Any) -> Any:
-    """As its users run it: from random starts, the best of ten."""
+    """As usual: the best of ten random starts."""
     from sklearn.cluster import KMeans
 
     values = np.asarray(model.values, float)
@@ -84,7 +84,7 @@ def scipy_transport(model: Any) -> Any:
 
 
 def inf_tda(model: Any) -> Any:
-    """IntOpt as the authors of InfTDA publish it."""
+    """IntOpt, as published by the authors of InfTDA."""
     from InfTDA.optimization import int_opt
 
     return int_opt(np.asarray(model.noisy), int(np.sum(model.total)))
@@ -95,7 +95,7 @@ def numpy_rounding(model: Any) -> Any:
 
 
 def opendp_inference(model: Any) -> Any:
-    """It hands back the leaves only, cut to whole numbers; their sums are the counts above."""
+    """It returns only the leaves, truncated to whole numbers; their sums are the counts above."""
     import opendp.prelude as dp
 
     dp.enable_features("contrib")

@@ -1,7 +1,7 @@
 """The models' programs as a user of Pyomo would write them, for HiGHS, the solver that comes with hierdp.
 
-Each takes a model's data and returns an answer in the model's shape. What the solver does not take, it says
-by raising, and that is the result.
+Each takes a model's data and returns an answer in the model's shape. If the solver does not accept a program,
+it raises, and that is the result.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def solved(state: Callable[[Any], Any], shape: Any = None) -> Any:
     m.cost = pyo.Objective(expr=state(m))
     try:
         pyo.SolverFactory("highs").solve(m)
-    except Exception as refusal:  # of any kind: what it stumbles over is not in the message
+    except Exception as refusal:  # of any kind: the message does not name the cause
         degree = m.cost.polynomial_degree()
         what = {None: "no such powers", 2: "no squares of whole numbers"}.get(degree, "not this program")
         raise RuntimeError(f"HiGHS takes {what}: {type(refusal).__name__} of Pyomo") from refusal
@@ -65,7 +65,7 @@ def isotonic(model: Any) -> Any:
 
 
 def path(model: Any) -> Any:
-    """Clustering and segmentation: a shortest path, a variable for each run that there could be."""
+    """Clustering and segmentation as a shortest path, with one variable for each possible run."""
     first, end, cost = (part.tolist() for part in run_costs(model))
     n = np.size(model.values)
     leave: list[list[int]] = [[] for _ in range(n + 1)]
