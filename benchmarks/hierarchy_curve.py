@@ -1,4 +1,4 @@
-"""Growth of the hierarchy QIP's cost: time and memory per variable, to ten times the census and in odd shapes.
+"""Growth of the hierarchy QIP's cost: time and memory per variable, to ten times the census, in odd shapes.
 
 Run as ``python -m benchmarks.hierarchy_curve [--runs 3] [--most 76000000] [--plot curve.png]``. Linear growth
 is a flat column of nanoseconds a variable. Times are medians; the last columns are the processors' time for

@@ -30,7 +30,7 @@ LEVELS = (1, 60)
 
 @dataclass(frozen=True)
 class Spent:
-    """What a command took: seconds of the processor, MB at its peak, seconds by the clock."""
+    """The cost of a command: CPU seconds, peak memory in MB, and elapsed seconds."""
 
     seconds: float
     mb: float
@@ -46,7 +46,7 @@ def table(regions: int, levels: int) -> pd.DataFrame:
 
 
 def run(*arguments: str, module: str = "hierdp") -> Spent:
-    """Run the command line, or another module, in a process of its own.
+    """Run the command line, or another module, in a separate process.
 
     Raises
     ------

@@ -32,7 +32,7 @@ MANY = 200_000
 """From this number on, exact draws are announced: they may take seconds."""
 
 SAMPLE = 1_000
-"""OpenDP's draws by which their time is estimated."""
+"""Number of OpenDP's draws to estimate the time from."""
 
 LARGEST_SCALE = 1e12
 """The largest scale of noise: beyond it, sums could exceed 64 bits, and a release would be nothing but

@@ -22,8 +22,8 @@ from models import FixedSum, Isotonic, Model
 from models.arithmetic.arrays import Ints
 
 BLOCK = 1 << 22
-"""Groups whose sizes meet noise at once, with Hg: what is written out of the runs is never all of them. In a
-region with more groups, each block's noisy sizes are pooled before the next block is drawn."""
+"""Groups whose sizes get noise at once, with Hg, so that runs are expanded in parts only. In a region with
+more groups, each block's noisy sizes are pooled before the next block is drawn."""
 
 CELLS = 2_000_000
 """Noisy numbers to hold before post-processing, 16 MB; more only if a single region needs more."""
@@ -108,8 +108,7 @@ class NoisyRegion:
     Attributes
     ----------
     noisy : int64 array
-        In the form of the method; empty where there was nothing to measure, the region having no groups.
-        With `weights`, pooled.
+        In the form of the method; empty if the region has no groups. Pooled if there are `weights`.
     groups : int
         Its number of groups, which is public or was measured.
     method : Method
@@ -253,7 +252,7 @@ def repaired(measured: NoisyRegion, solving: Solving = Step.solve) -> Estimate:
 
 
 def sizes_of(measured: NoisyRegion, found: Ints) -> tuple[Ints, Ints]:
-    """The runs, sizes and counts, that a region's answer stands for."""
+    """The runs of a region's answer, as sizes and counts."""
     form, low = measured.method.form, measured.domain.smallest
     if form == "Hg":
         return runs_of_sorted(found, measured.weights)
