@@ -159,7 +159,7 @@ COMMANDS = {
     "no folder": (SIZES.replace("--out out", ""), "Missing option '--out'"),
     "no such command": ("relese", "No such command 'relese'"),
     "no such mechanism": ("release group-sizes", "No such command 'group-sizes'"),
-    "no such model": ("verify Isotone", "no model Isotone. Did you mean Isotonic? There are"),
+    "no such model": ("verify Isotone", "no model Isotone. Did you mean Isotonic? The models are"),
     "no such backend": ("verify --backends hihgs", "there is no backend 'hihgs'. Did you mean highs?"),
     "a backend that is not installed": (
         "verify Chebyshev --backends pyomo:no_such",
