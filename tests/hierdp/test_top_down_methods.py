@@ -320,7 +320,7 @@ def test_vanilla_gauss_refuses_too_many_cells(monkeypatch):
     wide = hierarchy([[0] * 5000], "w")
     data = Flows((wide, wide), ("a", "b"), np.zeros((1, 2), np.int64), np.ones(1, np.int64))
     noise = Double()
-    with pytest.raises(InputError, match=r"here 5000 × 5000 = 25,000,000; it takes 20,000,000"):
+    with pytest.raises(InputError, match=r"here 5000 × 5000 = 25,000,000; at most 20,000,000 are allowed"):
         top_down(data, 1.0, DELTA, noise, "VanillaGauss")
     assert not noise.spends
     monkeypatch.setattr(mechanism, "MOST_CELLS", 9)

@@ -73,8 +73,8 @@ def from_table(
         str,
         Option(
             "The measurement: Hc (best for dense sizes), Hg (better for few, large sizes; draws noise for "
-            "every group), Hc2, Hg1, naive; or one per level, from the root: 'Hg x Hc x Hc'. 'bottom-up' "
-            "measures only the finest level.",
+            "every group), Hc2, Hg1, naive; or one per level, from the root: 'Hg x Hc x Hc'; or, for the "
+            "finest level only, 'bottom-up'.",
             "NAMES",
         ),
     ] = "Hc",
