@@ -173,7 +173,7 @@ def test_the_divergence_of_a_rho_is_never_under_the_formula():
 
 @pytest.mark.parametrize("units", [(ROW, PERSON), (PERSON, ROW)])
 def test_losses_of_another_unit_are_refused(opened, units):
-    with pytest.raises(InputError, match=f"protects a {units[0]}, and this release a {units[1]}"):
+    with pytest.raises(InputError, match=f"protects a {units[0]}, but this release protects a {units[1]}"):
         opened(unit=units[0]).charge(Loss(0.1, unit=units[1]), "a", "homes")
 
 
