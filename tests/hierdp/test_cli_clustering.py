@@ -95,5 +95,10 @@ def test_mistakes_are_reported_and_nothing_is_written(more, message):
 
 def test_help_teaches():
     text = run("release clustering --help").output
-    for words in ("without looking at the", "--numbers age=0:120 --epsilon 1", "Default: 0.35", "Neighbouring tables differ"):
+    for words in (
+        "without looking at the",
+        "--numbers age=0:120 --epsilon 1",
+        "Default: 0.35",
+        "Neighbouring tables differ",
+    ):
         assert words in " ".join(text.split()), words
