@@ -67,10 +67,10 @@ def check(
     limit : int
         Limit on the memory for reading the release, in bytes; each gigabyte also allows 30 seconds.
     public_key : path, optional
-        The publisher's Ed25519 public key, in PEM format: then a release that it did not sign fails.
+        The publisher's Ed25519 public key, in PEM format. If given, a release not signed with it fails.
     account : path, optional
-        The data set's account: then a release fails that is not in it as written, with its fingerprint and
-        what it cost.
+        The data set's account. If given, a release fails unless the account records it as written, with its
+        fingerprint and cost.
 
     Returns
     -------

@@ -76,16 +76,15 @@ def release() -> None:
               help="Put an apostrophe before names in the CSVs that a spreadsheet would run as a formula "
                    "(=cmd|…, @SUM). The Parquet files have the unchanged names.")  # fmt: skip
 @click.option("--no-proofs", is_flag=True,
-              help="Leave out proofs.zip, the models and answers by which `hierdp check` makes the "
-                   "certificates again; it may be large.")  # fmt: skip
+              help="Leave out proofs.zip, which may be large. It has the models and answers from which "
+                  "`hierdp check` recomputes the certificates.")  # fmt: skip
 @click.option("--account", type=Input(path_type=Path), metavar="FILE",
-              help="What all releases of these data may cost together (see `hierdp account`): the release is "
-                   "charged to it before noise is drawn, and refused if too little is left.")  # fmt: skip
-@click.option("--data", metavar="NAME", help="With --account: the data set's name there, where it is not the "
-              "name of TABLE.")  # fmt: skip
+              help="The account of all releases of these data (see `hierdp account`). The release is "
+                  "charged to it before noise is drawn, and refused if too little is left.")  # fmt: skip
+@click.option("--data", metavar="NAME", help="With --account: the data set's name in the account, if it is "
+    "not the name of TABLE.")  # fmt: skip
 @click.option("--sign", type=Input(path_type=Path), metavar="KEY",
-              help="An Ed25519 private key (PEM) to sign the release with: `hierdp check --public-key` then "
-                   "tells who made it.")  # fmt: skip
+              help="Ed25519 private key (PEM) to sign with, for `hierdp check --public-key`.")  # fmt: skip
 @click.option("--simulate", type=click.IntRange(min=0), metavar="SEED",
               help="Seeded noise, NOT private: for experiments.")  # fmt: skip
 @with_sampler
