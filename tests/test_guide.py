@@ -1,4 +1,4 @@
-"""The user guide: each page's code runs from top to bottom in a folder of its own, and shows what it gives.
+"""The guide and the page on privacy: a page's code runs in a folder of its own, and shows what it gives.
 
 A block of `python` runs as it stands, with `>>>` as a doctest; with a title it is a file of that name. In a
 block of `console` each `$` is a command, and what is below it its output, where `...` stands for anything.
@@ -28,7 +28,7 @@ from hierdp.verification.matrix import kinds  # noqa: E402
 from tests.marks import but_for_compiling, quick  # noqa: E402
 
 ROOT = Path(__file__).parents[1]
-PAGES = sorted((ROOT / "docs").glob("guide/*.md"))
+PAGES = [*sorted((ROOT / "docs").glob("guide/*.md")), ROOT / "docs" / "privacy.md"]
 ALIKE = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 RUN = {"python", "console"}
 SHOWN = {"text"}
