@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from models.witnesses.program_certificate import lagrangian_certificate as lagrangian_certificate
     from models.workload import Workload as Workload
     from models.workload_least_squares import WorkloadLeastSquares as WorkloadLeastSquares
+    from models.workload_rounding import WorkloadRounding as WorkloadRounding
 
 # Twice: type checkers follow only imports, and an import here would load everything at run time.
 _WHERE = {
@@ -67,6 +68,7 @@ _WHERE = {
     "TreeMatching": "models.tree_matching",
     "Workload": "models.workload",
     "WorkloadLeastSquares": "models.workload_least_squares",
+    "WorkloadRounding": "models.workload_rounding",
     "lagrangian_bound": "models.witnesses.lagrangian",
     "lagrangian_certificate": "models.witnesses.program_certificate",
 }

@@ -201,9 +201,12 @@ def whole_answers(model: Any) -> Iterator[Any]:
     if not np.isfinite(lower).all() or not np.isfinite(upper).all():
         return
     low, high = np.ceil(lower).astype(np.int64), np.floor(upper).astype(np.int64)
-    if np.prod(np.maximum(high - low + 1, 0), dtype=float) > MOST_CANDIDATES:
+    if np.any(low > high) or np.prod(high - low + 1, dtype=float) > MOST_CANDIDATES:
         return
-    points = np.indices(tuple(high - low + 1)).reshape(block.size, -1 if block.size else 1).T + low
+    free = np.flatnonzero(high > low)  # NumPy counts no further than 64 axes
+    many = high[free] - low[free] + 1
+    points = np.tile(low, (int(np.prod(many)), 1))
+    points[:, free] += np.indices(tuple(many)).reshape(free.size, len(points)).T
     own = np.diff(program.matrix[:, block.size :].indptr) == 0  # rows of this block alone
     held = program.matrix[own][:, : block.size] @ points.T
     least, most = (side[own][:, None] for side in program.row_bounds)

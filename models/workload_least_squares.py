@@ -19,6 +19,7 @@ from models.arithmetic.exact import Number
 from models.certificate import FLOAT_TOLERANCE, Certificate, Witness, infeasible, judge
 from models.programs.program import Program
 from models.programs.terms import INFINITY, Block, Rows, Term
+from models.rules import bounds_of, for_each_child, rule_name
 from models.synthetic import heavy_tailed, noise
 from models.witnesses.arrays import exact_array, real_array
 from models.workload import Workload
@@ -90,7 +91,7 @@ class WorkloadLeastSquares:
                 "and at least one child"
             )
         weights = exact.as_data("weights", self.weights, np.ndim(self.weights))
-        weights = _spread("weights", weights, children, queries)
+        weights = for_each_child("weights", weights, children, queries)
         wrong = np.argwhere(weights < 0)
         if wrong.size:
             c, q = wrong[0]
@@ -104,7 +105,7 @@ class WorkloadLeastSquares:
         if zeros.dtype != bool:
             raise ValueError(f"zeros must be True or False for each cell, got dtype {zeros.dtype}")
         if self.zeros is not None:
-            object.__setattr__(self, "zeros", _spread("zeros", zeros, children, workload.cells))
+            object.__setattr__(self, "zeros", for_each_child("zeros", zeros, children, workload.cells))
         if self.parent is not None:
             self._check_parent()
         self._check_rules()
@@ -127,23 +128,11 @@ class WorkloadLeastSquares:
                 )
 
     def _check_rules(self) -> None:
-        if self.rules is None:
-            if self.lower is not None or self.upper is not None:
-                raise ValueError("lower and upper are bounds of rules; there are no rules")
-            return
-        if self.rules.shape != self.workload.shape:
-            raise ValueError(f"rules are over the shape {self.rules.shape}, not {self.workload.shape}")
-        for name, missing in (("lower", -INFINITY), ("upper", INFINITY)):
-            given = getattr(self, name)
-            side = np.array(missing if given is None else given)
-            if side.dtype != object:
-                if side.dtype.kind not in "iuf" or np.isnan(side).any():
-                    raise ValueError(f"{name} must be numbers, or infinite where there is no bound")
-                side = side.astype(float) if side.dtype.kind == "f" else side.astype(np.int64)
-            if side.ndim == 0:
-                side = np.broadcast_to(side, (self.rules.size,))
-            side = _spread(name, side, self.children, self.rules.size)
+        given = bounds_of(self.rules, self.workload, self.children, (self.lower, self.upper))
+        for name, side in zip(("lower", "upper"), given, strict=True):
             object.__setattr__(self, name, side)
+        if self.rules is None:
+            return
         lower, upper = self.sides
         room = self.rules.answers(np.where(self.fixed, 0, 1)) > 0
         for wrong, why in (
@@ -154,7 +143,9 @@ class WorkloadLeastSquares:
             places = np.argwhere(wrong)
             if places.size:
                 c, i = places[0]
-                raise ValueError(f"rules, child {c}, {self._rule(i)}: {why} ({lower[c, i]} … {upper[c, i]})")
+                raise ValueError(
+                    f"rules, child {c}, {rule_name(self.rules, i)}: {why} ({lower[c, i]} … {upper[c, i]})"
+                )
         if self.parent is None:
             return
         held = self.rules.answers(np.asarray(self.parent))
@@ -163,15 +154,9 @@ class WorkloadLeastSquares:
         slack = 0 if lower.dtype == upper.dtype == np.int64 else 1e-9 * np.maximum(1, held.astype(float))
         for i in np.flatnonzero((least > held + slack) | (most < held - slack)).tolist():
             raise ValueError(
-                f"rules, {self._rule(i)}: the children's bounds add up to {least[i]} … {most[i]}, and the "
-                f"parent has {held[i]}"
+                f"rules, {rule_name(self.rules, i)}: the children's bounds add up to {least[i]} … {most[i]}, "
+                f"and the parent has {held[i]}"
             )
-
-    def _rule(self, i: int) -> str:
-        """The position of a rule's row: its query, and which answer of it."""
-        rules: Any = self.rules
-        q = int(np.searchsorted(rules.start, i, "right")) - 1
-        return f"query {q}, answer {i - rules.start[q]}"
 
     @property
     def data(self) -> tuple[Array, Array]:
@@ -312,7 +297,8 @@ class WorkloadLeastSquares:
         if self.rules is not None:
             held, (lower, upper) = self.rules.answers(x), self.sides
             found += [
-                f"rules: child {c}, {self._rule(i)}: {held[c, i]}, not in {lower[c, i]} … {upper[c, i]}"
+                f"rules: child {c}, {rule_name(self.rules, i)}: {held[c, i]}, "
+                f"not in {lower[c, i]} … {upper[c, i]}"
                 for c, i in np.argwhere((held < lower - slack) | (held > upper + slack))
             ]
         return found
@@ -471,18 +457,6 @@ class WorkloadLeastSquares:
         totals = answers[:, :1]
         public = Workload.marginals(workload.shape, [()])
         return cls(workload, noisy, ones, parent, None, public, totals, totals)
-
-
-def _spread(name: str, values: Array, children: int, each: int) -> Array:
-    """One row for each child, read-only."""
-    if values.shape not in ((each,), (1, each), (children, each)):
-        raise ValueError(
-            f"{name} has shape {values.shape}; it needs {each} entries, or {each} for each of the "
-            f"{children} children"
-        )
-    found = np.array(np.broadcast_to(values, (children, each)))
-    found.flags.writeable = False
-    return found
 
 
 def _rows(name: str, sums: Any, more: int, lower: Array, upper: Array) -> Rows:

@@ -35,6 +35,7 @@ PATHS = {
     "TreeChebyshev": "solvers.fast.tree_chebyshev:solve_tree_chebyshev",
     "TreeMatching": "solvers.fast.tree_matching:solve_tree_matching",
     "WorkloadLeastSquares": "solvers.fast.workload_least_squares:solve_workload_least_squares",
+    "WorkloadRounding": "solvers.fast.workload_rounding:solve_workload_rounding",
 }
 """Each model's algorithm. Files are imported on use, as each compiles or loads its kernels."""
 

@@ -199,6 +199,28 @@ def workload_least_squares():
         yield models.WorkloadLeastSquares(four, noisy / 2 if seed % 2 else noisy, [0, 2], true.sum(axis=0))
 
 
+def workload_rounding():
+    two, four = (
+        models.Workload.marginals(shape, kept)
+        for shape, kept in (((2,), [(), (0,)]), ((2, 2), [(0,), (0, 1)]))
+    )
+    totals = models.Workload.marginals((2,), [()])
+    parts = np.array([Fraction(0), Fraction(1, 4), Fraction(1, 2), Fraction(2, 3), None])[:-1]
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        workload = four if seed % 3 == 0 else two
+        values = parts[rng.integers(0, 4, (2, workload.cells))] + 2 * (seed % 2)
+        up = (values % 1 != 0) & (rng.random(values.shape) < 0.5)
+        true = values // 1 + up
+        parent = None if seed % 4 == 3 else true.sum(axis=0).astype(np.int64)
+        weights = [None, [2, 1], [0, 1], [1, 0]][seed % 4]
+        if workload is four or seed % 2:
+            yield models.WorkloadRounding(workload, values, weights, parent)
+        else:
+            held = true.sum(axis=1, keepdims=True).astype(np.int64)
+            yield models.WorkloadRounding(two, values, weights, parent, totals, held - seed % 5 % 2, held)
+
+
 def children_answers(model):
     """Whole counts and halves of few cells, as floats."""
     return (x.astype(float) for x in children_fractions(model))
@@ -360,6 +382,7 @@ CONTRACTS = {
         workload_least_squares,
         {"answers": lambda model: islice(children_answers(model), 0, 60, 5), "exact_gap": False},
     ),
+    "WorkloadRounding": Contract(workload_rounding, BOUND_ONLY),
     "WorkloadLeastSquares, in fractions": Contract(
         workload_least_squares,
         {"answers": lambda model: islice(children_fractions(model), 0, 60, 8), **BOUND_ONLY},

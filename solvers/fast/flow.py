@@ -1,0 +1,163 @@
+"""Flows of least cost by cost scaling (Goldberg & Tarjan 1990), with the potentials that prove them.
+
+A flow is of least cost if and only if there are node potentials π with ``cost + π[tail] − π[head] ≥ 0`` on
+every residual arc. Cost scaling keeps this up to −ε, and divides ε by `SHRINK` until it is less than 1 over
+the number of nodes. Then no cycle of the residual network has a negative whole cost, and the labels of
+Bellman and Ford, begun at the rounded potentials, end at exact ones.
+
+(OR-tools' solver has no potentials to give, and its libraries cannot share a process with HiGHS.)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from scipy.sparse.csgraph import maximum_flow
+
+from models.arithmetic import exact
+from models.arithmetic.arrays import Ints
+from models.arithmetic.kernels import kernel
+from solvers.fast.no_path import NoFastPath
+
+SHRINK = 8
+"""What divides ε in each round."""
+
+LARGEST = 2**61
+"""Potentials stay below it."""
+
+
+def least_cost_flow(tail: Ints, head: Ints, room: Ints, cost: Ints, supply: Ints) -> tuple[Ints, Ints] | None:
+    """A flow of least cost and its potentials; None if the arcs cannot carry the supplies.
+
+    Parameters
+    ----------
+    tail, head : int64 arrays, shape (arcs,)
+        Nodes; several arcs may join the same two.
+    room : int64 array, shape (arcs,)
+        Capacities, at least 0, less than 2³¹ in total.
+    cost : int64 array, shape (arcs,)
+        Of a unit, of either sign.
+    supply : int64 array, shape (nodes,)
+        What leaves each node, less what enters; sums to 0.
+
+    Returns
+    -------
+    flow : int64 array, shape (arcs,)
+    potential : int64 array, shape (nodes,)
+
+    Raises
+    ------
+    NoFastPath
+        If the numbers are too large.
+    """
+    nodes, most = supply.size, 3 * exact.reach(cost) * (supply.size + 1) ** 2
+    if most >= LARGEST or int(room.sum()) + exact.reach(supply) * nodes >= 2**31:
+        raise NoFastPath(f"a flow over {nodes:,} nodes with such costs or counts passes 64 bits")
+    if not _carries(tail, head, room, supply):
+        return None
+    # Each arc twice, once for each direction, by the node from which it leads.
+    ends, other = np.concatenate([tail, head]), np.concatenate([head, tail])
+    order = np.argsort(ends, kind="stable")
+    place = np.empty_like(order)
+    place[order] = np.arange(order.size)
+    back = np.roll(place, tail.size)[order]
+    first = np.searchsorted(ends[order], np.arange(nodes + 1))
+    price = np.concatenate([cost, -cost])[order]
+    left = np.concatenate([room, 0 * room])[order]
+    potential = np.zeros(nodes, np.int64)
+    _scale(first, other[order], back, left, price * (nodes + 1), supply.copy(), potential, SHRINK)
+    flow = room - left[place[: tail.size]]
+    open_ = left > 0
+    potential = _lowered(ends[order][open_], other[order][open_], price[open_], potential // (nodes + 1))
+    return flow, potential
+
+
+def _carries(tail: Ints, head: Ints, room: Ints, supply: Ints) -> bool:
+    """Whether there is any flow: one of full value from a source of all supplies to a sink of all demands."""
+    source, sink = supply.size, supply.size + 1
+    gives, takes = np.flatnonzero(supply > 0), np.flatnonzero(supply < 0)
+    ends = (
+        np.concatenate([tail, np.full(gives.size, source), takes]),
+        np.concatenate([head, gives, np.full(takes.size, sink)]),
+    )
+    rooms = np.concatenate([room, supply[gives], -supply[takes]]).astype(np.int32)
+    graph = scipy.sparse.csr_matrix((rooms, ends), shape=(sink + 1, sink + 1), dtype=np.int32)
+    graph.setdiag(0)
+    graph.eliminate_zeros()
+    return int(maximum_flow(graph, source, sink).flow_value) == int(supply[gives].sum())
+
+
+def _lowered(tail: Ints, head: Ints, cost: Ints, label: Ints) -> Ints:
+    """Labels that no residual arc lowers further (Bellman & Ford)."""
+    order = np.argsort(head, kind="stable")
+    tail, head, cost = tail[order], head[order], cost[order]
+    first = np.flatnonzero(np.diff(head, prepend=-1))
+    for _ in range(label.size + 1):
+        lower = np.minimum.reduceat(label[tail] + cost, first) if first.size else label[:0]
+        if not np.any(lower < label[head[first]]):
+            return label
+        label[head[first]] = np.minimum(lower, label[head[first]])
+    raise AssertionError("the flow of least cost leaves a cycle of negative cost")
+
+
+@kernel()
+def _scale(
+    first: Any, other: Any, back: Any, left: Any, cost: Any, excess: Any, potential: Any, shrink: int
+) -> None:
+    """Move all excess to where it is missing, at least cost; in place."""
+    nodes = excess.size
+    queue = np.empty(nodes, np.int64)
+    queued = np.zeros(nodes, np.bool_)
+    current = np.empty(nodes, np.int64)
+    epsilon = np.int64(1)
+    for a in range(cost.size):
+        epsilon = max(epsilon, abs(cost[a]))
+    while True:
+        epsilon = max(np.int64(1), epsilon // shrink)
+        for u in range(nodes):
+            current[u] = first[u]
+            for a in range(first[u], first[u + 1]):
+                v = other[a]
+                if left[a] > 0 and cost[a] + potential[u] - potential[v] < 0:
+                    excess[u] -= left[a]
+                    excess[v] += left[a]
+                    left[back[a]] += left[a]
+                    left[a] = 0
+        begin, count = 0, 0
+        for u in range(nodes):
+            queued[u] = excess[u] > 0
+            if queued[u]:
+                queue[count] = u
+                count += 1
+        while count > 0:
+            u = queue[begin]
+            begin = (begin + 1) % nodes
+            count -= 1
+            queued[u] = False
+            while excess[u] > 0:
+                a = current[u]
+                if a == first[u + 1]:
+                    best = potential[u] - (np.int64(1) << 62)
+                    for b in range(first[u], first[u + 1]):
+                        if left[b] > 0:
+                            best = max(best, potential[other[b]] - cost[b])
+                    potential[u] = best - epsilon
+                    current[u] = first[u]
+                    continue
+                v = other[a]
+                if left[a] > 0 and cost[a] + potential[u] - potential[v] < 0:
+                    moved = min(excess[u], left[a])
+                    left[a] -= moved
+                    left[back[a]] += moved
+                    excess[u] -= moved
+                    excess[v] += moved
+                    if excess[v] > 0 and not queued[v]:
+                        queue[(begin + count) % nodes] = v
+                        queued[v] = True
+                        count += 1
+                else:
+                    current[u] += 1
+        if epsilon == 1:
+            return

@@ -1,0 +1,163 @@
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+import models
+from models import Workload, WorkloadRounding
+from solvers import fast, prove, solve
+from solvers.fast import NoFastPath
+from solvers.fast.flow import least_cost_flow
+
+NESTED = Workload.marginals((2, 2), [(), (0,), (0, 1)])
+CROSSED = Workload.marginals((2, 2), [(0,), (1,), (0, 1)])
+TOTALS = Workload.marginals((2, 2), [()])
+
+
+def instance(seed, children, workload=NESTED, rules=True, grain=1 << 20):
+    """Fractions whose sums over children and cells are whole, as least squares leave them."""
+    rng = np.random.default_rng(seed)
+    parts = rng.integers(0, grain, (children // 2, 2)) / grain
+    parts = np.stack([parts, 1 - parts]).transpose(1, 0, 2).reshape(children, 2)
+    values = rng.integers(0, 4, (children, 4)) + np.stack([parts, 1 - parts], axis=2).reshape(children, 4)
+    parent = np.rint(values.sum(axis=0)).astype(int)
+    totals = np.rint(values.sum(axis=1, keepdims=True)).astype(int) if rules else None
+    return WorkloadRounding(workload, values, None, parent, TOTALS if rules else None, totals, totals)
+
+
+@pytest.mark.parametrize("rules", [True, False])
+@pytest.mark.parametrize("seed", range(3))
+def test_backends_agree_with_the_fast_path(seed, rules):
+    model = instance(seed, 10, rules=rules)
+    ours = solve(model)
+    assert ours.certificate.optimal
+    for backend in ("highs", "ortools:scip"):
+        answer = solve(model, backend)
+        assert model.violations(answer.x) == []
+        assert model.objective(answer.x) == ours.objective
+        assert prove(model, answer.x).optimal
+
+
+@pytest.mark.parametrize("variant", ["", "rules"])
+def test_many_children_are_proved(variant):
+    model = WorkloadRounding.typical(np.random.default_rng(1), 16 * 300, **WorkloadRounding.variants[variant])
+    x, witness = fast.answer(model)
+    proof = model.certificate(x, witness)
+    assert proof.optimal
+    assert proof.gap == 0
+    worse = np.array(x)
+    c, d, j, k = next(exchanges(model, worse))
+    worse[[c, d], [j, k]] += 1
+    worse[[c, d], [k, j]] -= 1
+    assert model.violations(worse) == []
+    other = model.certificate(worse, witness)
+    assert other.gap == model.objective(worse) - proof.objective
+    assert not other.optimal or other.gap == 0
+
+
+def exchanges(model, x):
+    """Two children and two cells, between which two units can change places."""
+    floor, ceil = model.neighbours
+    for c in range(len(x)):
+        for d in range(c + 1, len(x)):
+            up, down = (x[c] < ceil[c]) & (x[d] > floor[d]), (x[c] > floor[c]) & (x[d] < ceil[d])
+            for j in np.flatnonzero(up):
+                for k in np.flatnonzero(down):
+                    yield c, d, j, k
+
+
+def test_sums_that_cross_have_no_fast_path_and_a_backend_solves_them():
+    model = instance(0, 6, CROSSED)
+    with pytest.raises(NoFastPath, match="do not nest"):
+        fast.answer(model)
+    highs, scip = (model.objective(solve(model, backend).x) for backend in ("highs", "ortools:scip"))
+    assert highs == scip
+
+
+def test_constraints_that_contradict_each_other_have_no_answer():
+    half = [[0.5, 0.5, 0, 0], [0.5, 0.5, 0, 0]]
+    rules = Workload.marginals((2, 2), [(0, 1)])
+    pinned = WorkloadRounding(NESTED, half, None, [1, 1, 0, 0], rules, [0, 1, 0, 0], [0, 1, 0, 0])
+    assert fast.answer(pinned) == (None, None)
+    assert solve(pinned, "highs").status == solve(pinned).status == "infeasible"
+
+
+def test_numbers_with_too_many_digits_are_for_other_backends():
+    values = np.array([[Fraction(1, 10**17), 0, 1, 2], [1 - Fraction(1, 10**17), 0, 1, 2]])
+    model = WorkloadRounding(NESTED, values, None, [1, 0, 2, 4])
+    with pytest.raises(NoFastPath, match="2\\^-20"):
+        fast.answer(model)
+    assert model.objective([[0, 0, 1, 2], [1, 0, 1, 2]]) == Fraction(6, 10**17)
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"values": [[0.5, 0.5]]}, "4 cells for each child"),
+        ({"values": np.zeros((0, 4))}, "at least one child"),
+        ({"values": [[0.5, 2.0**63, 0, 0]]}, r"values\[0, 1\] is beyond 62 bits"),
+        ({"weights": [1, 1]}, "there are 3 queries"),
+        ({"weights": [1, -1, 1]}, "the weight of query 1 is -1"),
+        ({"parent": [1, 1, 1]}, "parent must be 4 whole numbers"),
+        ({"parent": [0.5, 0, 0, 0]}, "parent must be 4 whole numbers"),
+        ({"parent": [3, 0, 0, 2]}, r"cell 0: the children round to sums of 0 … 1 only, and the parent has 3"),
+        ({"rules": TOTALS, "lower": [4]}, r"rules, child 0, query 0, answer 0: .* 2 … 3 only"),
+        ({"rules": TOTALS, "lower": [2.5]}, "lower must be whole numbers"),
+        ({"rules": TOTALS, "upper": [1]}, "query 0, answer 0"),
+        ({"lower": [1]}, "there are no rules"),
+    ],
+)
+def test_bad_data(change, why):
+    data = {"workload": NESTED, "values": [[0.5, 0, 0, 2]]} | change
+    with pytest.raises(ValueError, match=why):
+        WorkloadRounding(**data)
+
+
+def test_violations_name_the_place():
+    model = instance(0, 2)
+    x = np.array(fast.answer(model)[0])
+    x[1, 2] += 5
+    found = " ".join(model.violations(x))
+    assert "neighbours: z[1, 2]" in found
+    assert "parent: cell 2" in found
+    assert "rules: child 1, query 0, answer 0" in found
+    assert model.violations(x + 0.5)[0].startswith("integer")
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_flows_of_least_cost(seed):
+    rng = np.random.default_rng(seed)
+    nodes, arcs = int(rng.integers(2, 9)), int(rng.integers(1, 25))
+    tail, head = rng.integers(0, nodes, (2, arcs))
+    room, cost = rng.integers(0, 6, arcs), rng.integers(-9, 10, arcs)
+    supply = np.zeros(nodes, np.int64)
+    carried = rng.integers(0, room + 1) if seed % 3 else rng.integers(0, 6, arcs)
+    np.add.at(supply, tail, carried)
+    np.subtract.at(supply, head, carried)
+    rows = np.zeros((nodes, arcs))
+    np.add.at(rows, (tail, np.arange(arcs)), 1)
+    np.add.at(rows, (head, np.arange(arcs)), -1)
+    best = linprog(cost, A_eq=rows, b_eq=supply, bounds=np.c_[0 * room, room])
+    found = least_cost_flow(tail, head, room, cost, supply)
+    assert (found is None) == (best.status == 2)
+    if found is not None:
+        flow, potential = found
+        assert np.array_equal(rows @ flow, supply)
+        assert np.all((flow >= 0) & (flow <= room))
+        assert flow @ cost == round(best.fun)
+        paid = cost + potential[tail] - potential[head]
+        assert np.all((paid >= 0) | (flow == room))
+        assert np.all((paid <= 0) | (flow == 0))
+
+
+def test_a_flow_whose_numbers_are_too_large_is_refused():
+    one = np.array([1])
+    with pytest.raises(NoFastPath, match="passes 64 bits"):
+        least_cost_flow(one - 1, one, one, one << 60, np.array([1, -1]))
+    with pytest.raises(NoFastPath, match="passes 64 bits"):
+        least_cost_flow(one - 1, one, one << 31, one, np.array([1, -1]))
+
+
+def test_every_name_of_the_package_is_there():
+    assert models.WorkloadRounding is WorkloadRounding
