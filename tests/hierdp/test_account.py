@@ -940,7 +940,7 @@ def test_the_command_line_charges_and_signs(tmp_path):
             "others",
             "--overwrite",
         ): "'others' is to be released",
-        ("--epsilon", 0.1, "--data", "homes.csv", "--overwrite"): "give --account, too",
+        ("--epsilon", 0.1, "--data", "homes.csv", "--overwrite"): "give --account as well",
         ("--epsilon", 0.1, "--account", path, "--simulate", 1, "--overwrite"): "simulated noise protects "
         "nobody",
         ("--epsilon", 0.1, "--account", path, "--sign", path, "--overwrite"): "is not a private key",
