@@ -6,7 +6,7 @@ from hierdp.execution import progress
 
 
 def quick(values, *, first=1, every=None, slow=None):
-    """The first cases stay quick, or every so many-th; the others are marked slow.
+    """The first cases stay quick, or one in a given number; the others are marked slow.
 
     Parameters
     ----------
@@ -15,7 +15,7 @@ def quick(values, *, first=1, every=None, slow=None):
     first : int
         How many cases stay quick.
     every : int, optional
-        Of so many cases one stays quick, in place of the first.
+        One of this many cases stays quick, instead of only the first.
     slow : callable, optional
         Whether a value is slow, in place of its position.
     """
@@ -30,5 +30,5 @@ def quick(values, *, first=1, every=None, slow=None):
 
 
 def but_for_compiling(output):
-    """What a process of its own printed, the same on a machine where no kernel is compiled yet."""
+    """The output of a separate process, the same on a machine without compiled kernels."""
     return output.replace(f"{progress.COMPILING}\n", "")

@@ -32,7 +32,7 @@ PAGES = [*sorted((ROOT / "docs").glob("guide/*.md")), ROOT / "docs" / "privacy.m
 ALIKE = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 RUN = {"python", "console"}
 SHOWN = {"text"}
-"""Of what is no code: mathematics, a picture in letters."""
+"""Blocks that are not code: mathematics, a picture in letters."""
 
 
 class FileParser(AbstractCodeBlockParser):
@@ -90,7 +90,7 @@ def evaluate(page):
 
 @pytest.fixture
 def aside(tmp_path, monkeypatch):
-    """A folder of its own, from which files that a page makes can be imported; and forgotten again."""
+    """A separate folder, from which files that a page makes can be imported, until its end."""
     from hierdp.mechanisms import MECHANISMS
     from solvers import fast
 

@@ -1,6 +1,6 @@
 """Releases killed at chosen steps while others look: under the name is a whole release, old or new.
 
-A step is a call or a return of a function of hierdp's, counted in a first run that nobody kills. So the
+A step is a call or a return of a function of hierdp's, counted in a first run that is not killed. So the
 moments do not depend on the machine's speed: from before the folder is made to after the last line is
 printed, half of them around the exchange. HIERDP_ATTACK_KILLS=100 kills so many a mechanism;
 HIERDP_ATTACK_SEED=7 at other steps.

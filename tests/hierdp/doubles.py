@@ -103,7 +103,7 @@ def flows(draw, most_axes=3, largest=9):
 
 
 def everything_in(folder) -> str:
-    """All that stands in a folder's files, as one text: Parquet as its rows, the rest as it is."""
+    """The contents of a folder's files as one text: Parquet files as rows, others unchanged."""
     texts = []
     for file in sorted(p for p in folder.rglob("*") if p.is_file()):
         if file.suffix == ".parquet":

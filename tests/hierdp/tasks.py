@@ -1,4 +1,4 @@
-"""What tests have workers do: plain functions of a module, as `execution` wants them."""
+"""Tasks that tests give to workers: module-level functions, as `execution` requires."""
 
 import os
 import signal

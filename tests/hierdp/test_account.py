@@ -713,7 +713,7 @@ def killed_at(account, step, half, monkeypatch):
 
 @pytest.mark.parametrize("half", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_a_process_killed_at_any_step_leaves_a_true_account(opened, monkeypatch, half):
-    """What was said to be charged is; what was not may be; and the account goes on."""
+    """A confirmed charge is recorded; an unconfirmed one may be; and the account remains usable."""
     account = opened()
     steps = calls_of_a_charge(account, monkeypatch)
     assert steps.count("pwrite") == 2  # the line, and the head

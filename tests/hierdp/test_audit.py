@@ -362,7 +362,7 @@ def peeking(case, mend):
 
 
 def empty_where_empty(released, true):
-    """Bins that nobody is in are released as 0."""
+    """Release empty bins as 0."""
     released.loc[true.counts == 0, "count"] = 0
     return released
 
@@ -416,7 +416,7 @@ def test_no_bound_of_a_shipped_mechanism_exceeds_its_claim():
 
 
 class Answered(SimulatedNoise):
-    """Notes what is asked, and answers as it was answered another time, or else without noise."""
+    """Record the queries, and answer as on another occasion, or else without noise."""
 
     def __init__(self, answers=()):
         super().__init__(0)
@@ -439,7 +439,7 @@ class Answered(SimulatedNoise):
 
 
 def test_the_two_tables_are_those_of_the_relation():
-    """With the same answers, all that is asked is apart by its sensitivity at most."""
+    """With the same answers, all queries on two neighbours differ by at most their sensitivity."""
     for case in CASES:
         if case.method == "SH":  # asks of cells that one table may not have
             continue

@@ -1,4 +1,4 @@
-"""Findings are shown and kept as they come; a second run goes on, and mixes up nothing."""
+"""Findings are shown and saved at once; a second run continues without confusing them."""
 
 import json
 import math
@@ -53,7 +53,7 @@ def counted(cases, made):
 
 
 def facts(found):
-    """All but the case, which is told apart by its name."""
+    """Everything but the case, which is identified by its name."""
     return [replace(line, case=line.case.name) for line in found]
 
 

@@ -1,4 +1,4 @@
-"""Zeros get noise as other counts do: every mechanism asks for it, and an audit sees it where they do not."""
+"""Zeros get noise like other counts: every mechanism adds it, and an audit detects it if one does not."""
 
 import numpy as np
 import pytest

@@ -23,7 +23,7 @@ from tests.marks import quick
 @pytest.fixture(autouse=True)
 def place(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("HIERDP_DEBUG", "1")  # what nobody foresaw is a traceback here, and no message
+    monkeypatch.setenv("HIERDP_DEBUG", "1")  # unforeseen failures give a traceback here
     for name, text in FILES.items():
         Path(name).write_text(text)
     Path("latin.csv").write_bytes("state,county,home,n\nK\xf6ln,a,1,1\n".encode("latin-1"))

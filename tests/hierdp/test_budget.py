@@ -94,7 +94,7 @@ def test_ledger_refuses_to_exceed_its_budget(excess):
 
 
 ODD = [0.1, 0.3, 1 / 3, 1e-3, 7.7]
-"""Values of ε whose parts are no floats."""
+"""Values of ε whose parts are not floats."""
 
 
 @pytest.mark.parametrize("epsilon", ODD)

@@ -200,7 +200,7 @@ def change_finest_alone(folder):
 
 
 def swap_regions(folder):
-    """Two sisters' counts, in all files: all sums stay as they are."""
+    """Two siblings' counts, in all files: all sums are unchanged."""
     table = pd.read_parquet(folder / "released.parquet")
     last = table["level"] == table["level"].max()
     names = {"02a": "02b", "02b": "02a"}

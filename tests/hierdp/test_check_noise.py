@@ -36,7 +36,7 @@ def masses(law):
 
 
 def in_all(law, count, own=None):
-    """The law of a sum of so many, and of one more."""
+    """The law of a sum of several counts, and of one more."""
     _, mass = masses(law)
     found = np.ones(1)
     for _ in range(count):
@@ -161,7 +161,7 @@ ROUNDING = 1 + 1e-12
 
 
 def claim(manifest, factor):
-    """Noise so many times as large, and all that follows from that."""
+    """Noise multiplied by a factor, with everything that follows from it."""
     told = manifest["budget"]
     for line in told["spends"]:
         line["scale"] *= factor

@@ -31,7 +31,10 @@ from tests.marks import quick
 
 
 class Choosing(Double):
-    """Chooses as it is told (the first, if not), keeps scores and spends; counts get the double's noise."""
+    """Make the given choices (by default the first); record scores and spends.
+
+    Counts get the double's noise.
+    """
 
     def __init__(self, choices=(), **given):
         super().__init__(**given)
@@ -83,7 +86,7 @@ def printed(values, noise):
 
 
 def dpbench(values, noise):
-    """The greedy rule of DPBench's program, told again in fractions: a later end of the search for err*."""
+    """The greedy rule of DPBench's program, in fractions, with its later end of the search for err*."""
     n = len(values) + 1
     x = [Fraction(0), *map(Fraction, values)]
     sums, squares = [Fraction(0)] * n, [Fraction(0)] * n

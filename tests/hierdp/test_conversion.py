@@ -53,7 +53,7 @@ def best_log_delta(rho, epsilon):
 def test_the_papers_rho_is_the_formula(epsilon, delta):
     exact = exact_papers_rho(epsilon, delta)
     rho = papers_rho_of(epsilon, delta)
-    assert Decimal(rho) <= exact  # what it stands for is never more than ε
+    assert Decimal(rho) <= exact  # the ε that it gives is never more than ε
     assert Decimal(math.nextafter(rho, math.inf)) >= exact * (1 - Decimal("1e-45"))
 
 

@@ -89,7 +89,7 @@ any_case = st.sampled_from([0, 1]).flatmap(cases)
 
 
 def asked(sizes, leaves, plan, fixed):
-    """What the noise is asked to cover, by query: all draws of a query in one array.
+    """The true values that noise is added to, by query: all draws of a query in one array.
 
     The noisy numbers of groups, and the noisy largest size, are those of `fixed`: what is measured after
     them must be hidden whatever they came out as.

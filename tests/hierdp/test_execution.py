@@ -179,7 +179,7 @@ def test_the_cores_are_shared_out(monkeypatch, ours, number):
     assert set.union(*shares) == ours
     assert all(shares)
     if number <= len(ours):
-        assert sum(map(len, shares)) == len(ours)  # nobody's twice
+        assert sum(map(len, shares)) == len(ours)  # none of them twice
     else:
         assert {len(share) for share in shares} == {1}
         alike = [shares.count({core}) for core in ours]

@@ -333,7 +333,7 @@ IGNORING = ["sh", "-c", 'trap "" INT; exec "$@"', "sh"]
     ],
 )
 def test_stopped_in_a_callback_from_c(before, how, said):
-    """Python prints "Exception ignored" there, and goes on: Ctrl-C while Numba compiled was lost."""
+    """Python prints "Exception ignored" and continues there: an interrupt during compilation was lost."""
     command = [*before, sys.executable, "-c", LOST, str(int(how))]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert (done.returncode, done.stdout) == (128 + how, "not heard\n")
@@ -404,7 +404,7 @@ LONG = "SELECT 'a' AS town, hash(range) % 7 AS home FROM range(1000000000000)"
     ("how", "said"), quick([(signal.SIGINT, "interrupted"), (signal.SIGTERM, "terminated")])
 )
 def test_stopped_while_the_table_is_read(how, said):
-    """DuckDB by itself may look for Ctrl-C after minutes, or never."""
+    """DuckDB alone may check for Ctrl-C only after minutes, or never."""
     options = (
         "--levels town --group home --max-size 5 --epsilon 1 --out out --regions-from-data --groups-from-data"
     )
@@ -434,7 +434,7 @@ def test_an_interrupt_before_the_query_has_begun(monkeypatch):
 
 @pytest.mark.parametrize("workers", [None, 2])
 def test_interrupted_while_others_work(workers):
-    """Nobody goes on for a caller who has left."""
+    """Work stops when the caller has left."""
 
     def stopped():
         for _ in execution.each(tasks.slow, [(0, 0), (1,)], "sleeping"):
@@ -471,7 +471,7 @@ def test_interrupted_runs_continue(tmp_path):
     assert rows == [[{"x": x, "square": x * x}] for x in range(4)]
     assert not kept.exists()
     assert resume.runs(tasks.noted_row, cases[:1], "squaring") == rows[:1]
-    assert len(names(noted)) == 5  # nothing is kept where nobody asked for it
+    assert len(names(noted)) == 5  # nothing is saved unless requested
 
 
 @pytest.mark.parametrize("other", ["settings", "source", "machine", "torn", "other run"])

@@ -32,7 +32,7 @@ def place(tmp_path, monkeypatch):
 
 
 def made(path, text="from before"):
-    """A folder that hierdp wrote, as far as anybody can tell."""
+    """A folder that looks as if hierdp wrote it."""
     with folder.appearing(Path(path)) as aside:
         (aside / "manifest.json").write_text(text)
         (aside / "parts").mkdir()
@@ -193,7 +193,7 @@ def test_a_mount_point_is_refused(monkeypatch):
 
 
 def test_the_folder_of_another_user_is_refused(tmp_path, monkeypatch):
-    """In a folder where anybody may write but only owners may rename, as in /tmp."""
+    """In a folder where everyone may write but only owners may rename, as in /tmp."""
     made("out")
     tmp_path.chmod(0o1777)
     monkeypatch.setattr(os, "geteuid", lambda: os.stat(tmp_path).st_uid + 1)

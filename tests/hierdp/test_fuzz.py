@@ -147,11 +147,11 @@ USUAL = {
 ALWAYS = {"epsilon", "delta", "max_size", "levels", "group", "table", "out", "axes", "models", "backends",
           "instances", "sizes", "count", "release", "regions_from_data", "groups_from_data"}  # fmt: skip
 NEVER = {"workers", "scheduler", "everything", "help", "database", "query"}
-"""They would start processes, wait for somebody, or read what is none of ours."""
+"""They would start processes, wait for a connection, or read other files."""
 
 
 def line(rng):
-    """A command with most of what it needs, and now and then with what nobody would give it."""
+    """A command with most of what it needs, and occasionally with unlikely arguments."""
     path, command = rng.choice(COMMANDS)
     words, tame = list(path), rng.choice([0.99, 0.9, 0.6])
     for option in command.params:

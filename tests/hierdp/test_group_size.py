@@ -41,7 +41,7 @@ LARGEST = 2
 
 
 def asked(sizes, method):
-    """What the noise is asked to cover, by level, for groups of these sizes, and their public number."""
+    """The true values that get noise, by level, for groups of these sizes, and their public number."""
     rows = pd.DataFrame({"town": TOWNS, "home": range(len(TOWNS)), "people": sizes})
     towns = read_sizes(
         rows.merge(PLACES), levels=["county", "town"], group=["home"], entities="people", max_size=LARGEST

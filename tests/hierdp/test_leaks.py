@@ -141,7 +141,7 @@ def test_count_of_counts(leaks, method, private):
 
 @pytest.mark.parametrize("method", ["Hg", "Hg1"])
 def test_count_of_counts_by_sizes_in_order(leaks, method):
-    """Here what is asked is the size of each group, and its largest."""
+    """Here the measurements are the size of each group, and the largest size."""
     places = hierarchy([[0, 0]])
     sizes = [[7_654_321, 23_456_789], [34_567_891, 71_234_567]]
     rows = [(np.array(row), np.ones(2, np.int64)) for row in sizes]
@@ -262,7 +262,7 @@ def test_numbers_beyond_the_bins_are_not_quoted(tmp_path):
 
 @pytest.mark.slow
 def test_nothing_is_written_but_the_release(tmp_path):
-    """Seen from the system's calls: files are made in the folder that becomes the release, nowhere else."""
+    """By system calls: files are created only in the folder that becomes the release."""
     if shutil.which("strace") is None:
         pytest.skip("strace is not installed")
     mechanism, home = "clustering", tmp_path / "work"  # all of them write by the same few lines
@@ -272,7 +272,7 @@ def test_nothing_is_written_but_the_release(tmp_path):
     calls = tmp_path / "calls"
     watched = ["strace", "-f", "-qq", "-o", str(calls), "-s", "1000"]
     watched += ["-e", "trace=open,openat,openat2,creat,memfd_create,rename,renameat,renameat2,link,linkat"]
-    # Compiled code goes to caches: that is none of the data, and was written before.
+    # Compiled code goes to caches: it contains no data, and was written before.
     program = [sys.executable, "-m", "hierdp", "release", mechanism, str(tmp_path / "in.csv"), *arguments]
     done = subprocess.run([*watched, *program], capture_output=True, text=True, check=False, timeout=600)
     if "ptrace" in done.stderr:

@@ -62,7 +62,7 @@ def test_every_release_keeps_account_of_all_it_spends(case):
     assert all(loss > 0 for loss in losses)
     allowed = ledger.rho if ledger.zcdp else ledger.epsilon
     assert sum(losses) <= allowed * (1 + 1e-9)
-    if "groups and largest size secret" not in case.change:  # a level that has no groups is asked nothing
+    if "groups and largest size secret" not in case.change:  # a level without groups is not measured
         assert sum(losses) == pytest.approx(allowed)
     assert budget["spent"] == pytest.approx(sum(losses))
     kind = "zero-concentrated" if ledger.zcdp else "(ε, δ)" if ledger.delta else "pure"

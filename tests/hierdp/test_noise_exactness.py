@@ -39,7 +39,7 @@ class Die:
 
 
 class Remembered:
-    """A law whose edges are computed once each: the same are asked for in thousands of streams."""
+    """A law whose edges are computed only once each: thousands of streams need the same ones."""
 
     def __init__(self, law):
         self.edge, self.edges = cache(law.edge), law.edges
@@ -48,7 +48,7 @@ class Remembered:
 def decided(table):
     """In how many of all streams of three words each value is decided, and in how many none is.
 
-    A stream goes on only where its first words have not decided.
+    A stream continues only if its first words do not decide.
     """
     table, mass, left = replace(table, law=Remembered(table.law)), Counter(), [()]
     for depth in range(1, DEPTH + 1):
@@ -279,7 +279,7 @@ def test_large_noise_is_put_together_in_whole_numbers_of_any_size():
             assert sampler._together([top, *digits]) == want
 
 
-# --- what is left behind -----------------------------------------------------------------------------------
+# --- what remains ------------------------------------------------------------------------------------
 
 
 def test_words_and_noise_are_wiped():

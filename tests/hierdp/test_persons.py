@@ -1,4 +1,4 @@
-"""Of each person at most so many rows count, and which ones follows from that person's rows alone."""
+"""A bounded number of rows of each person count, selected by that person's rows alone."""
 
 from itertools import combinations_with_replacement, product
 

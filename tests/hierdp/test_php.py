@@ -15,7 +15,7 @@ from tests.hierdp.doubles import Double
 
 
 class Told(Double):
-    """Chooses as it is told (none: 0), keeps the scores that it was shown, and adds no noise."""
+    """Make the given choices (0 by default), record the scores, and add no noise."""
 
     def __init__(self, choices=()):
         super().__init__()

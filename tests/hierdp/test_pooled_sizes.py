@@ -1,4 +1,4 @@
-"""Noisy sizes of very many groups, pooled as they are drawn: the same answers, from far fewer numbers."""
+"""Noisy sizes of very many groups, pooled while they are drawn: the same answers from far fewer numbers."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""What a terminal is told while nothing moves."""
+"""Messages to a terminal during long work."""
 
 import io
 
@@ -28,7 +28,7 @@ def test_the_compiler_message_is_printed_once(monkeypatch, terminal):
 
 @pytest.fixture
 def lines(monkeypatch):
-    """What goes to a file while the clock goes on by so many seconds a step."""
+    """The output to a file while the clock advances by a number of seconds per step."""
     clock, screen = [0.0], Console(file=io.StringIO(), force_terminal=False)
     monkeypatch.setattr(progress.time, "monotonic", lambda: clock[0])
     monkeypatch.setattr(progress, "_console", screen)

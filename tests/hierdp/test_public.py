@@ -45,7 +45,7 @@ def made(rows, mechanism, options, epsilon=0.001):
 
 
 def exact(found):
-    """What a release publishes as it is: the regions or bins that it has, and its number of groups."""
+    """What a release publishes exactly: its regions or bins, and its number of groups."""
     regions = [list(one.names[-1]) for one in found.regions.values()]
     bins = [list(found.table[name]) for name in found.table if name.startswith("town")]
     return regions, bins, found.settings.get("groups"), found.settings.get("range_query")

@@ -176,7 +176,7 @@ def test_the_table_agrees_with_queries_for_each_row():
     for made in releases():
         axes = [axis.name for axis in made.answers.axes]
         low, high = (made.table[[f"{name}_{end}" for name in axes]].to_numpy() for end in ("first", "end"))
-        # A lone child is asked for by its parent's count; the two differ where nothing makes them agree.
+        # An only child is answered by its parent's count; the two differ unless they are made consistent.
         own = ~made.table.duplicated([f"{name}_{end}" for name in axes for end in ("first", "end")])
         asked, table = made.box(low[own], high[own]), made.table[own]
         np.testing.assert_allclose(asked.estimate, table["count"], rtol=1e-9, atol=1e-9)

@@ -1,4 +1,4 @@
-"""Range queries: sensitivity by exhaustive neighbours, what is asked with which budget, what is released."""
+"""Range queries: sensitivity by exhaustive neighbours, measurements and their budgets, releases."""
 
 import math
 

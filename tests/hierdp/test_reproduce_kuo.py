@@ -106,7 +106,9 @@ def test_with_one_seed_errors_add_up_and_without_it_they_do_not(data):
     rows = experiments.bottom_up_table({"taxi": (data, 4)}, TINY, seed=0)
     means = rows[(rows.method == "bottom-up") & (rows.fit == "lowest")].groupby(["noise", "level"]).emd.mean()
     for noise in ("one seed", "independent"):
-        assert means[noise, 0] <= 28 * means[noise, 2]  # a sum is no further off than its parts together
+        assert (
+            means[noise, 0] <= 28 * means[noise, 2]
+        )  # the error of a sum is at most the sum of the parts' errors
     assert means["one seed", 0] > 0.6 * 28 * means["one seed", 2]
     assert means["independent", 0] < 0.5 * 28 * means["independent", 2]
 
@@ -156,7 +158,7 @@ def test_one_seed_starts_over_with_every_measurement():
 
 
 def test_one_seed_gives_every_true_count_away(data):
-    """The root's true counts are its leaves' added up; so the noise is what is left, and can be taken off."""
+    """The root's true counts are the sums of its leaves, so the noise can be isolated and removed."""
     tree, runs = data.hierarchy.tree, data.runs
     true = np.array([cumulative_of(*runs.of(r), 50) for r in range(tree.size)])
     for noise, given_away in ((OneSeed(3), True), (SimulatedNoise(3), False)):

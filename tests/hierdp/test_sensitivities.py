@@ -1,6 +1,6 @@
 """Sensitivities by all neighbours of tiny tables, where the mechanisms' own tests leave some out.
 
-What is asked may depend on noisy answers to earlier questions. With the same answers, two neighbours must
+A query may depend on noisy answers to earlier queries. With the same answers, two neighbours must
 be asked questions of the same shape, apart by the sensitivity of their noise at most.
 """
 

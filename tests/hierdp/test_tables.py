@@ -29,7 +29,7 @@ PLACES = Hierarchy.from_columns({"s": list(COUNTY_OF.values()), "c": list(COUNTY
 
 
 def write(frame, path):
-    """A frame in the shape that a test asks for: in memory, or a file of either kind."""
+    """A frame in the form that a test needs: in memory, or as a file of either kind."""
     if path is None:
         return frame
     if path.suffix == ".csv":
@@ -347,7 +347,7 @@ COUNTS = [
 @pytest.mark.parametrize(("value", "message"), COUNTS)
 def test_bad_counts(target, call, value, message):
     if value == 1e300 and target is not None and target.suffix == ".csv":
-        message = "the count is not a number"  # a CSV says 1e+300: digits are asked for
+        message = "the count is not a number"  # a CSV has 1e+300, but digits are required
     refused(target, bad("n", 2, value), call, message)
 
 
@@ -451,7 +451,7 @@ def test_at_most_five_regions_are_listed():
         flows(rows, axes={"c": (AB, "c")})
 
 
-# --- tables that are still to be computed, and what is no table yet --------------------------------------
+# --- lazy tables, and objects that are not tables --------------------------------------------------------
 
 
 def test_a_relation_of_duckdb_is_a_table():

@@ -1,4 +1,4 @@
-"""Entities, a table of all groups, and regions in the forms that people have them (Kuo et al. 2018, §3)."""
+"""Entities, a table of all groups, and regions in common forms (Kuo et al. 2018, §3)."""
 
 import subprocess
 import sys

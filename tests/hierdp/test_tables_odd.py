@@ -1,4 +1,4 @@
-"""Files that are not what their name says, and counts at the ends of 64 bits: said as they are."""
+"""Files whose contents do not match their names, and counts at the limits of 64 bits: clear messages."""
 
 import gzip
 

@@ -67,7 +67,7 @@ def slow(monkeypatch):
 
 @pytest.mark.parametrize(("mechanism", "method"), LIMITED)
 def test_all_solves_of_a_step_share_its_time_limit(slow, mechanism, method):
-    """Each is given no more than what is left; a step that has none left ends, and names its limit."""
+    """Each solve gets the remaining time; a step without any ends, and its message names the limit."""
     made = released(mechanism, method, 100.0)
     assert made.manifest()["all_proved_optimal"] or method in ("M_H^r", "TDA_L2", "TDA")
     begun, solves = slow[0][0], list(slow)
@@ -83,7 +83,7 @@ def test_all_solves_of_a_step_share_its_time_limit(slow, mechanism, method):
     ) as late:
         released(mechanism, method, 1.5)
     assert late.value.status == "time_limit"
-    # Of one step: a solve at its beginning, one a second later with what is left, and no third one.
+    # One step: a solve at its beginning, one a second later with the remaining time, and no third one.
     last = [limit for _, limit in slow][-2:]
     assert last[0] <= 1.5
     assert last[1] <= 0.5

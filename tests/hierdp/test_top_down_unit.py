@@ -137,7 +137,7 @@ def read_trips(trips):
 
 
 def read_people(unit):
-    """The tables of all that one person's trips can be; of nobody's first, where that is a neighbour."""
+    """The tables for all possible trips of one person; first without the person, if that is a neighbour."""
     sizes = [unit.trips] if unit.bounded else range(unit.trips + 1)
     draw = itertools.combinations if unit.distinct else itertools.combinations_with_replacement
     return [read_trips(trips) for size in sizes for trips in draw(TRIPS, size)]
@@ -166,7 +166,7 @@ def test_sensitivity_through_the_reader_with_an_unknown_region(method, unit):
 
 @pytest.mark.parametrize("unit", WITH_UNKNOWN, ids=str)
 def test_changes_through_the_reader_with_an_unknown_region(unit):
-    """What the stability histogram is told: how many counts change, by how much, and what one table adds."""
+    """The changes given to the stability histogram: number of counts, sizes, and what one table adds."""
 
     class Stable(Double):
         def stable(self, counts, query, changes, epsilon, least):  # noqa: ARG002

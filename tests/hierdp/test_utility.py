@@ -120,7 +120,7 @@ def test_the_noise_is_bounded_as_often_as_the_theorem_needs():
     noisy = SimulatedNoise(5).gaussian(zero, "counts", math.sqrt(2), rho).counts
     failed = (np.abs(noisy).max(axis=1) > half).mean()
     assert 0.02 < failed <= beta
-    # One less would do as well with a normal law, two less would not: the bound is no idle one.
+    # With a normal law, a bound lower by one would hold, by two it would not: the bound is tight.
     assert (np.abs(noisy).max(axis=1) > half - 3).mean() > beta / 2
 
 

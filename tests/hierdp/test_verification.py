@@ -138,7 +138,7 @@ def test_a_backend_with_a_false_optimum_disagrees(monkeypatch, tmp_path, claims,
 
 
 def test_a_small_error_in_whole_numbers_is_a_disagreement(monkeypatch):
-    """Whole objectives are compared as they are, however large: no relative tolerance."""
+    """Whole objectives are compared exactly, however large, without a relative tolerance."""
     model = Chebyshev([10**12, 0], total=0)
     lying(monkeypatch, "highs", objective=solve(model).objective + 1)
     assert not verify(model, backends=["highs"]).agree

@@ -119,7 +119,7 @@ def test_broken_constraints_are_named():
     [([1, 2], [0]), ([1, 1], [0]), ([0, 1], [0]), ([2], []), ([2], [-1]), ([3], [0]), ([2], [1, 3])],
 )
 def test_sets_that_contradict_nothing_prove_nothing(lower, upper):
-    """All three counts of a chain are 10: it is no contradiction to name nodes twice, or none."""
+    """All three counts of a chain are 10: naming nodes twice, or none, is not a contradiction."""
     model = TreeChebyshev(Tree([[0], [0]]), [0, 10, 10], 10)
     witness = {"node": 0, "lower": np.array(lower), "upper": np.array(upper, np.int64)}
     assert model.certificate([10, 10, 10], witness).bound == 0

@@ -253,7 +253,7 @@ def test_families_in_many_blocks(branching):
     ours, theirs = model._at_once(x), general.certificate(x)
     assert ours.bound == pytest.approx(theirs.bound, rel=1e-9)
     np.testing.assert_allclose(ours.witness["prices"], theirs.witness["prices"], rtol=1e-7, atol=1e-7)
-    # A sum broken anywhere, or an answer that is not the best, is no proof.
+    # A violated sum, or a suboptimal answer, is not proved.
     for parent in (0, 1, int(tree.level_start[-2]) - 1):
         for by in (0.1, 10.0):
             broken = x.copy()
@@ -382,7 +382,7 @@ def test_malformed_data_are_named(noisy, variance, message):
 
 
 def deep(rng: np.random.Generator, leaves: int) -> Tree:
-    """A ragged tree of so many leaves at least, at every level below the first, families in any order."""
+    """A ragged tree with at least this many leaves, at every level below the first, families in any order."""
     levels, ending = [np.zeros(8, np.int64)], 0
     while levels[-1].size + ending < leaves:
         children = rng.choice([0, 1, 2, 3, 9], size=levels[-1].size, p=[0.1, 0.2, 0.3, 0.2, 0.2])

@@ -99,7 +99,7 @@ def test_a_fast_path_and_its_certificate_share_only_arithmetic(name, shared):
 
 @pytest.mark.parametrize("name", CONTRACTS)
 def test_a_fast_path_that_is_wrong_is_found_out(name, monkeypatch):
-    """Whatever it answers, and whichever witness it gives: the optimum's, none, or an empty one."""
+    """For any answer, and for any witness: the optimum's, none, or an empty one."""
     contract, tried = CONTRACTS[name], 0
     for path in fast.PATHS.values():  # first imported below, a module would keep what replaces another's
         importlib.import_module(path.partition(":")[0])

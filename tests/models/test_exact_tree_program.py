@@ -244,7 +244,7 @@ for path in sys.argv[1:]:
 
 @pytest.mark.slow
 def test_files_hold_the_same_optimum(tmp_path):
-    """In a process of its own: highspy and OR-tools do not share one."""
+    """In a separate process: highspy and OR-tools cannot share one."""
     from solvers import solve
 
     rng = np.random.default_rng(8)

@@ -79,7 +79,7 @@ def test_windows_are_kept_on_the_way(seed, window):
 
 @pytest.mark.parametrize("depth", [1, 8, 10, 20])
 def test_empty_subtrees_stay_empty_however_deep(depth):
-    """Refusals are passed up as they are: added up, eight levels of them would wrap in 64 bits."""
+    """Refusals are passed up unchanged: their sum over eight levels would overflow 64 bits."""
     rng = np.random.default_rng(7)
     tree = Tree([[0, 0], *([[0, 1]] * (depth - 1))])
     for window in (None, 2**20):

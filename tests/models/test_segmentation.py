@@ -188,7 +188,7 @@ def test_no_potentials_prove_too_much():
 
 @pytest.mark.usefixtures("in_floats")
 def test_all_that_potentials_are_over_is_found():
-    """One potential raised: what it is then over by is taken off, whichever it is."""
+    """If any one potential is raised, the excess is subtracted."""
     rng = np.random.default_rng(10)
     for t in range(60):
         n = int(rng.integers(2, 30))

@@ -30,7 +30,7 @@ class Honest(FixedSum):
         return judge(proof.objective, proof.objective - self.bound(price), True, {"price": price}, "")
 
     def bound(self, price):
-        """The least cost of each count on its own, with so much earned for each unit."""
+        """The least cost of each count separately, with a reward for each unit."""
         y, total = self.noisy.tolist(), int(self.data[1][0])
         return sum(min(abs(z - v) ** self.p - price * z for z in range(total + 1)) for v in y) + price * total
 

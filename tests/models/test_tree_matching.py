@@ -17,7 +17,7 @@ def of_groups(tree, sizes):
 
 
 def group_by_group(tree, sizes):
-    """The least Σ |s − t| over every way to give each group one size of each region that it lies in."""
+    """The least Σ |s − t| over all ways to give each group one size of each region that contains it."""
     homes = [leaf for leaf in tree.leaves.tolist() for _ in sizes[leaf]]
     paths = []
     for leaf in homes:

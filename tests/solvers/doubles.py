@@ -1,4 +1,4 @@
-"""A backend that does as it is told: the name of the program's first block is the order."""
+"""A backend that follows orders: the name of the program's first block is the order."""
 
 import os
 import signal

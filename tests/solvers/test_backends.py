@@ -40,7 +40,7 @@ def test_the_same_optimum_or_a_reason(name, what):
     backend, model = named(name), MODELS[what]
     fast, found = solve(model), solve(model, name, time_limit=300, threads=1)
     best = float(fast.certificate.objective) if fast.certificate else None
-    if best is None:  # tables that are not convex have no fast path: CP-SAT takes them as they are
+    if best is None:  # tables that are not convex have no fast path: CP-SAT accepts them directly
         best = solve(model, "cp-sat").objective
     assert found.status in allowed(backend, model), found
     if found.status == "optimal":

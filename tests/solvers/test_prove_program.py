@@ -1,4 +1,4 @@
-"""Answers to bare programs are proved by a backend's dual values, whichever backend, in exact arithmetic."""
+"""Answers to bare programs are proved by the dual values of any backend, in exact arithmetic."""
 
 from fractions import Fraction
 

@@ -59,7 +59,7 @@ def told(monkeypatch):
     monkeypatch.setattr(worker, "GRACE_SECONDS", 0.3)
 
     def ask(order, integer=False):
-        """Short limits only where these are to run out: a busy machine is no failure."""
+        """Short limits only if they are meant to run out: a busy machine is not a failure."""
         program = Program(order, [Block(order, (2,), 0, 1, integer)], [], [Term("linear", np.arange(2))])
         monkeypatch.setattr(worker, "STATING_SECONDS", 3 if order == "never_stated" else 300)
         return solve(program, "told", time_limit=0.2 if order in ("hang", "dawdle") else 300)
