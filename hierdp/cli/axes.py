@@ -28,8 +28,8 @@ def bin_flags() -> list[click.Option]:
                           "day=2013-01-01:2014-01-01. Default: one bin per day."),
         click.Option(["--names"], multiple=True, metavar="COLUMNS",
                      help="One bin per name, in the order of a hierarchy. With --regions, give the table's "
-                          "column of the finest region; with --regions-from-data, the columns from coarse "
-                          "to fine: state,county."),
+                          "column of the finest region (one list for all; Python takes one for each). With "
+                          "--regions-from-data, the columns from coarse to fine: state,county."),
         *region_flags(),
     ]  # fmt: skip
 
@@ -39,8 +39,9 @@ def axis_flags() -> list[click.Option]:
     return [
         click.Option(["--axis", "axes"], multiple=True, required=True, metavar="NAME=COLUMNS",
                      help="An axis and its columns. With --regions or --prefixes, its one column of the "
-                          "finest region: origin=o_county; with --regions-from-data, from coarse to fine: "
-                          "origin=o_state,o_county. Repeat it for each axis."),
+                          "finest region: origin=o_county (one list for all axes; Python takes one for "
+                          "each). With --regions-from-data, from coarse to fine: origin=o_state,o_county. "
+                          "Repeat it for each axis."),
         *region_flags(),
     ]  # fmt: skip
 

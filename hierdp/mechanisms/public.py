@@ -20,18 +20,17 @@ PROTECTED_GROUPS = "protected: the number of groups is noisy"
 SEEN_REGIONS = "as seen in the data, which makes them public"
 SEEN_GROUPS = "those with a row in the data, which makes them public"
 
-NO_REGIONS = (
-    "there is no public list of regions{of}. Give a table of all regions there are (regions, of an axis "
-    "(hierarchy, column); --regions); or publish which regions occur in the data, which can reveal that a "
-    "single person is in one (regions_from_data=True, --regions-from-data)"
+NO_LIST = (
+    "there is no public list of {what}: give a table of all {listed}; or, if that may be published, take "
+    "those that occur in the data ({flag}, in Python {name}=True), which reveals a person who is alone in one"
 )
-NO_GROUPS = (
-    "there is no public list of groups. Give a table of all groups there are (groups, --groups){hide}; or "
-    "publish how many groups occur in the data, which changes by one with the only person of a group "
-    "(groups_from_data=True, --groups-from-data)"
+OF_REGIONS = (
+    "regions (--regions, in Python regions=) or of all groups, with their regions (--groups, groups=)"
 )
-HIDE = ", or protect the number of groups (group_budget, --group-budget)"
-NOT_NEEDED = "{name} (--{flag}) does not apply: {why}. Leave it out"
+OF_AXES = "regions (--regions, in Python (hierarchy, column))"
+OF_GROUPS = "groups (--groups, in Python groups=){hide}"
+HIDE = ", or protect their number (--group-budget, group_budget=)"
+NOT_NEEDED = "{name} ({flag}) does not apply: {why}. Leave it out"
 
 R = TypeVar("R", bound=Release)
 
@@ -84,9 +83,10 @@ def public_groups(
     """
     faults = []
     if regions is None and groups is None and not regions_from_data:
-        faults.append(NO_REGIONS.format(of=""))
+        faults.append(_no_list("regions", OF_REGIONS, "regions_from_data"))
     if groups is None and not hidden and not groups_from_data:
-        faults.append(NO_GROUPS.format(hide=HIDE if can_hide else ""))
+        hide = HIDE if can_hide else ""
+        faults.append(_no_list("groups", OF_GROUPS.format(hide=hide), "groups_from_data"))
     if faults:
         raise InputError("; and ".join(faults))
     if regions_from_data and (regions is not None or groups is not None):
@@ -119,7 +119,7 @@ def public_axes(axes: Mapping[str, Hierarchy | None], regions_from_data: bool) -
     """
     seen = [name for name, hierarchy in axes.items() if hierarchy is None]
     if seen and not regions_from_data:
-        raise InputError(NO_REGIONS.format(of=f" of {listed(seen)}"))
+        raise InputError(_no_list(f"regions of {listed(seen)}", OF_AXES, "regions_from_data"))
     if regions_from_data and not seen:
         _refuse("regions_from_data", "the regions are listed" if axes else "no axis has regions")
     words = {"regions": SEEN_REGIONS if seen else TABLE_OF_REGIONS} if axes else {}
@@ -130,5 +130,13 @@ def _settings(**from_data: bool) -> dict[str, bool]:
     return {name: True for name, said in from_data.items() if said}
 
 
+def _no_list(what: str, listed: str, name: str) -> str:
+    return NO_LIST.format(what=what, listed=listed, flag=_flag(name), name=name)
+
+
 def _refuse(name: str, why: str) -> None:
-    raise InputError(NOT_NEEDED.format(name=name, flag=name.replace("_", "-"), why=why))
+    raise InputError(NOT_NEEDED.format(name=name, flag=_flag(name), why=why))
+
+
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"

@@ -151,7 +151,7 @@ def test_neither_list_nor_statement_is_refused(mechanism):
     said = str(refused.value)
     for name in ("regions", "--regions", "regions_from_data=True", "--regions-from-data"):
         assert name in said
-    assert ("groups_from_data=True, --groups-from-data" in said) == (
+    assert ("--groups-from-data, in Python groups_from_data=True" in said) == (
         mechanism in LISTED and "group" in str(NEITHER[mechanism])
     )
     assert ("--group-budget" in said) == (mechanism == "count-of-counts")
