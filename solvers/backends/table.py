@@ -7,6 +7,7 @@ import importlib
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
+from typing import Any
 
 from models.programs.program import Program
 from solvers.backends.session import Session
@@ -124,130 +125,42 @@ def _behind(backend: Backend) -> bool:
     return worker.available(backend)
 
 
-FAST = Backend(
-    "fast",
-    "hierdp",
-    "hierdp",
-    "Apache-2.0",
-    "solvers.fast",
-    integer=True,
-    quadratic=True,
-    integer_quadratic=True,
-    absolute=True,
-    table=True,
-    conic=True,
-    tolerant=False,
-)
+def _takes(
+    forms: str, name: str, library: str, package: str, licence: str, module: str, **more: Any
+) -> Backend:
+    """A row: by name the forms that it takes as they are, and then the backend."""
+    taken: Any = dict.fromkeys(forms.split(), True)
+    return Backend(name, library, package, licence, module, **taken, **more)
 
-_CVXPY = "solvers.backends.cvxpy_any"
-_MATH_OPT = "solvers.backends.math_opt"
+
+_CVXPY, _MATH_OPT = "solvers.backends.cvxpy_any", "solvers.backends.math_opt"
+_GOOGLE = "ortools", "Apache-2.0"
+
+FAST = _takes(
+    "integer quadratic integer_quadratic absolute table conic",
+    "fast", "hierdp", "hierdp", "Apache-2.0", "solvers.fast", tolerant=False,
+)  # fmt: skip
 
 EXACT = (
-    Backend(
-        "highs", "HiGHS (highspy)", "highspy", "MIT", "solvers.backends.highs", integer=True, quadratic=True
-    ),
-    Backend(
-        "cp-sat",
-        "CP-SAT (OR-tools)",
-        "ortools",
-        "Apache-2.0",
-        "solvers.backends.cp_sat",
-        integer=True,
-        absolute=True,
-        table=True,
-        integers_only=True,
-    ),
-    Backend(
-        "scip",
-        "SCIP (PySCIPOpt)",
-        "pyscipopt",
-        "Apache-2.0, MIT",
-        "solvers.backends.scip",
-        integer=True,
-        quadratic=True,
-        extra="scip",
-    ),
-    Backend(
-        "gurobi",
-        "Gurobi (gurobipy)",
-        "gurobipy",
-        "proprietary",
-        "solvers.backends.gurobi",
-        integer=True,
-        quadratic=True,
-        integer_quadratic=True,
-        extra="gurobi",
-    ),
-    Backend(
-        "min-cost-flow",
-        "min-cost flow (OR-tools)",
-        "ortools",
-        "Apache-2.0",
-        "solvers.backends.min_cost_flow",
-        integer=True,
-        integer_quadratic=True,
-        absolute=True,
-        table=True,
-        network_only=True,
-        tolerant=False,
-    ),
-    Backend("glop", "Glop (OR-tools)", "ortools", "Apache-2.0", _MATH_OPT, argument="glop"),
-    Backend("pdlp", "PDLP (OR-tools)", "ortools", "Apache-2.0", _MATH_OPT, quadratic=True, argument="pdlp"),
-    Backend(
-        "ortools:scip",
-        "SCIP (OR-tools)",
-        "ortools",
-        "Apache-2.0",
-        _MATH_OPT,
-        integer=True,
-        quadratic=True,
-        argument="scip",
-    ),
-    Backend(
-        "clarabel",
-        "Clarabel (cvxpy)",
-        "clarabel",
-        "Apache-2.0",
-        _CVXPY,
-        quadratic=True,
-        absolute=True,
-        conic=True,
-        argument="CLARABEL",
-    ),
-    Backend(
-        "osqp",
-        "OSQP (cvxpy)",
-        "osqp",
-        "Apache-2.0",
-        _CVXPY,
-        quadratic=True,
-        absolute=True,
-        argument="OSQP",
-    ),
-    Backend(
-        "scs",
-        "SCS (cvxpy)",
-        "scs",
-        "MIT",
-        _CVXPY,
-        quadratic=True,
-        absolute=True,
-        conic=True,
-        argument="SCS",
-    ),
-    Backend(
-        "glpk_mi",
-        "GLPK (cvxpy)",
-        "cvxopt",
-        "GPL-3.0",
-        _CVXPY,
-        integer=True,
-        absolute=True,
-        tolerant=False,
-        extra="glpk",
-        argument="GLPK_MI",
-    ),
-)
+    _takes("integer quadratic", "highs", "HiGHS (highspy)", "highspy", "MIT", "solvers.backends.highs"),
+    _takes("integer absolute table integers_only", "cp-sat", "CP-SAT (OR-tools)", *_GOOGLE,
+           "solvers.backends.cp_sat"),
+    _takes("integer quadratic", "scip", "SCIP (PySCIPOpt)", "pyscipopt", "Apache-2.0, MIT",
+           "solvers.backends.scip", extra="scip"),
+    _takes("integer quadratic integer_quadratic", "gurobi", "Gurobi (gurobipy)", "gurobipy", "proprietary",
+           "solvers.backends.gurobi", extra="gurobi"),
+    _takes("integer integer_quadratic absolute table network_only", "min-cost-flow",
+           "min-cost flow (OR-tools)", *_GOOGLE, "solvers.backends.min_cost_flow", tolerant=False),
+    _takes("", "glop", "Glop (OR-tools)", *_GOOGLE, _MATH_OPT, argument="glop"),
+    _takes("quadratic", "pdlp", "PDLP (OR-tools)", *_GOOGLE, _MATH_OPT, argument="pdlp"),
+    _takes("integer quadratic", "ortools:scip", "SCIP (OR-tools)", *_GOOGLE, _MATH_OPT, argument="scip"),
+    _takes("quadratic absolute conic", "clarabel", "Clarabel (cvxpy)", "clarabel", "Apache-2.0", _CVXPY,
+           argument="CLARABEL"),
+    _takes("quadratic absolute", "osqp", "OSQP (cvxpy)", "osqp", "Apache-2.0", _CVXPY, argument="OSQP"),
+    _takes("quadratic absolute conic", "scs", "SCS (cvxpy)", "scs", "MIT", _CVXPY, argument="SCS"),
+    _takes("integer absolute", "glpk_mi", "GLPK (cvxpy)", "cvxopt", "GPL-3.0", _CVXPY,
+           tolerant=False, extra="glpk", argument="GLPK_MI"),
+)  # fmt: skip
 
 _WHOLE_IN_CVXPY = {"HIGHS", "GLPK_MI", "CBC", "SCIP", "SCIPY", "GUROBI", "CPLEX", "XPRESS", "MOSEK", "COPT"}
 _LINEAR = {"glpk", "glpk_mi", "cbc", "scipy", "glop", "clp", "appsi_cbc"}
