@@ -120,18 +120,6 @@ def number(witness: Witness | None, name: str) -> Number | None:
     raise ValueError(f"the witness's {name!r} must be a finite number, got {value!r:.40}")
 
 
-def whole_number(witness: Witness | None, name: str) -> int | None:
-    """A whole number under `WHOLE`; or None if the witness has none of this name.
-
-    Raises
-    ------
-    ValueError
-        If it is anything else.
-    """
-    array = whole_array(witness, name, ())
-    return None if array is None else int(array)
-
-
 def is_finite(value: Any) -> bool:
     """Whether this is a number of up to `LARGEST`."""
     if isinstance(value, bool) or not isinstance(value, int | float | Fraction):
