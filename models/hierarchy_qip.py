@@ -22,7 +22,7 @@ from models.programs.trees import children_sums
 from models.synthetic import nation_counts, noise, random_noisy
 from models.tree import Tree
 from models.witnesses.arrays import exact_array, real_array, whole_array
-from models.witnesses.node_prices import NEVER, NodePrices, node_prices, rows_of_families
+from models.witnesses.node_prices import NEVER, NodePrices, node_prices, root_prices, rows_of_families
 from models.witnesses.tree_sums import adds_up
 
 
@@ -252,6 +252,39 @@ class HierarchyQIP:
         below[self.tree.internal] = prices.below
         reason = prices.clash or "the prices leave a gap"
         return judge(objective, gap, exactly, {"root_price": prices.root, "prices": below}, reason)
+
+    def root_prices(self, x: Any) -> tuple[int, int]:
+        """The root prices that prove whole counts optimal: from the costliest last unit to the cheapest next.
+
+        They say whether blocks of sizes fit together. Let each block of a problem's sizes be a problem of its
+        own, with a share of G as its total. Then the blocks' answers are optimal for the whole if and only
+        if each is for its share, and their ranges of root prices have a price in common. With that price and
+        the blocks' own prices for H3, the bounds of the blocks add up to the bound of the whole, and so do
+        the objectives. If there is none, a unit moved from one block to another would cost less.
+
+        Parameters
+        ----------
+        x : int64 array, shape (nodes, sizes)
+            Optimal, as `certificate` proves; otherwise the range means nothing.
+
+        Returns
+        -------
+        int, int
+            ``lowest, highest``; ∓2⁶⁰ where there is no end.
+
+        Raises
+        ------
+        ValueError
+            If the model is relaxed, or has fractions, weights or windows.
+        """
+        if (
+            not self.integer
+            or self.counts.dtype != np.int64
+            or self.weights is not None
+            or self.window is not None
+        ):
+            raise ValueError("root prices are for whole counts without weights and windows")
+        return root_prices(self.tree, answer_of(x, self.counts.shape, True).astype(np.int64), self.counts)
 
     def _given(self, witness: Witness | None, exactly: bool) -> NodePrices | None:
         """The prices of a witness; None if it has none."""

@@ -75,16 +75,12 @@ def node_prices(
     near : float
         Distance from an end of its domain up to which a count is taken to be there.
     """
-    kind = np.result_type(x, noisy)
-    never: Any = NEVER if kind == np.int64 else np.inf
-    if kind == np.dtype(object):
-        x, noisy, weights = (part.astype(object) for part in (x, noisy, weights))
-    own, home = rows_of_families(tree)
+    rows, never = _rows(tree, x, noisy, weights, domain, integer, near)
+    last, following = rows[-2:]
     families, sizes = tree.internal.size, x.shape[1]
-    last, following = np.empty((2, families + 1, sizes), kind)
-    price = np.zeros((families + 1, sizes), kind)
-    rows = (x, noisy, weights, *domain, 1 if integer else 0, near, own, home, last, following)
-    up, down = (_up, _down) if kind != np.dtype(object) else (_up.py_func, _down.py_func)
+    price = np.zeros((families + 1, sizes), last.dtype)
+    objects = last.dtype == np.dtype(object)
+    up, down = (_up.py_func, _down.py_func) if objects else (_up, _down)
     in_blocks(lambda a, b: up(*rows, never, a, b), sizes, x.size, ROWS)
     costliest, cheapest = last[-1].max(), following[-1].min()
     price[-1] = _nearest(0, costliest, cheapest)
@@ -95,6 +91,30 @@ def node_prices(
         clash = f"size {s}: a unit moved between the children of node {tree.internal[at]} would cost less"
     root = price[-1, 0]
     return NodePrices(not clash, root.item() if isinstance(root, np.generic) else root, price[:-1], clash)
+
+
+def root_prices(tree: Tree, x: Ints, noisy: Ints) -> tuple[int, int]:
+    """The costliest last and the cheapest next unit of whole counts at the root, without weights or domains.
+
+    ∓`NEVER` stands for no unit. The arguments are those of `node_prices`.
+    """
+    rows, never = _rows(tree, x, noisy, np.ones(tree.size, np.int64), (None, None), True, 0.0)
+    in_blocks(lambda a, b: _up(*rows, never, a, b), x.shape[1], x.size, ROWS)
+    last, following = rows[-2:]
+    return int(last[-1].max()), int(following[-1].min())
+
+
+def _rows(
+    tree: Tree, x: Array, noisy: Array, weights: Ints, domain: Any, integer: bool, near: float
+) -> tuple[tuple[Any, ...], Any]:
+    """The arguments of both passes, with room for their costs at the end; and what stands for no unit."""
+    kind = np.result_type(x, noisy)
+    never: Any = NEVER if kind == np.int64 else np.inf
+    if kind == np.dtype(object):
+        x, noisy, weights = (part.astype(object) for part in (x, noisy, weights))
+    costs = np.empty((2, tree.internal.size + 1, x.shape[1]), kind)
+    whole = 1 if integer else 0
+    return (x, noisy, weights, *domain, whole, near, *rows_of_families(tree), *costs), never
 
 
 def _nearest(wanted: Any, low: Any, high: Any) -> Any:

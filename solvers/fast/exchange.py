@@ -60,9 +60,17 @@ class State(NamedTuple):
     cheapest: Any
 
 
+class Settled(NamedTuple):
+    """Optimal counts, and the tournaments between their sizes."""
+
+    state: State
+    costliest: Ints
+    cheapest: Ints
+
+
 def exchange(
     layout: Layout, y: Ints, x: Ints, unit: int, lower: Ints | None, upper: Ints | None, weight: Ints
-) -> None:
+) -> Settled:
     """Make feasible counts optimal, in place.
 
     Parameters
@@ -90,10 +98,36 @@ def exchange(
         done = in_blocks(lambda a, b: bool(_settle(state, a, b, unit, step, patience)), sizes, x.size)
         return bool(_trade_sizes(state, ranks[0], ranks[1], unit, step, patience)) and all(done)
 
-    if settle(1, _PATIENCE):  # the usual case: x is near
-        return
-    for bits in range(int(x[:, 0].max()).bit_length() // 2 * 2, -1, -2):
-        settle(1 << bits, _ENDLESS)
+    if not settle(1, _PATIENCE):  # x is far, which is rare
+        for bits in range(int(x[:, 0].max()).bit_length() // 2 * 2, -1, -2):
+            settle(1 << bits, _ENDLESS)
+    return Settled(state, ranks[0], ranks[1])
+
+
+def units_near(settled: Settled, unit: int, many: int) -> tuple[Ints, Ints]:
+    """The unit costs of optimal counts around their total; the counts come back unchanged.
+
+    Parameters
+    ----------
+    settled : Settled
+    unit : int
+        As in `exchange`.
+    many : int
+        How many units to look at.
+
+    Returns
+    -------
+    last, following : int64 arrays, shape (many,)
+        The costs of the last units held, the costliest first, and of the next ones, the cheapest first;
+        ∓NEVER where there are no more.
+    """
+    last, following, back = np.full((3, many), NEVER)
+    added = _walk(*settled, _UP, unit, many, following)
+    _walk(*settled, _DOWN, unit, added, back)
+    removed = _walk(*settled, _DOWN, unit, many, last)
+    last[removed:] = -NEVER
+    _walk(*settled, _UP, unit, removed, back)
+    return last, following
 
 
 @kernel()
@@ -293,6 +327,23 @@ def _trade_sizes(t: State, costliest: Any, cheapest: Any, unit: int, step: int, 
     return _trade(
         t, costliest, cheapest, _FIRST, n, _FIRST, costliest.size, unit, step, patience * costliest.size, path
     )
+
+
+@kernel()
+def _walk(t: State, costliest: Any, cheapest: Any, up: bool, unit: int, many: int, costs: Any) -> int:
+    """Add the cheapest next units, or remove the costliest last ones; returns how many there were."""
+    n = t.first.size
+    path = np.empty(_levels(t.parent), np.int64)
+    for each in range(many):
+        j = _best(cheapest if up else costliest, 0, cheapest.size, _NEXT)
+        cost = t.following[j * n] if up else t.last[j * n]
+        if abs(cost) == NEVER:
+            return each
+        costs[each] = cost
+        _move(t, j * n, up, unit, 1, path)
+        _replay(t.last, costliest, _FIRST, n, _FIRST, costliest.size, j, _MOST)
+        _replay(t.following, cheapest, _FIRST, n, _FIRST, cheapest.size, j, _LEAST)
+    return many
 
 
 @kernel(nogil=True)

@@ -23,7 +23,7 @@ from models.arithmetic.kernels import kernel
 from models.certificate import Witness
 from models.programs.layout import Layout, by_node, by_size, in_blocks, layout_of
 from models.witnesses.node_prices import NEVER
-from solvers.fast.exchange import exchange
+from solvers.fast.exchange import Settled, exchange
 from solvers.fast.hierarchy_relaxed import Relaxation, inner_nodes, real_answer, relaxed, shares
 from solvers.fast.no_path import NoFastPath
 
@@ -42,14 +42,26 @@ def solve_hierarchy(model: HierarchyQIP) -> tuple[Array | None, None]:
         raise NoFastPath("HierarchyQIP: these counts, made whole, are beyond 64 bits")
     if model.why_infeasible():
         return None, None
-    noisy, unit = by_size(grid[0], layout.order), grid[1]
+    x = settled(model, layout, *grid)[0]
+    return by_node(x, layout.order), None
+
+
+def settled(model: HierarchyQIP, layout: Layout, y: Ints, unit: int) -> tuple[Ints, Settled]:
+    """The optimal whole counts, shape (sizes, nodes) in the order of the layout, as exchanges left them.
+
+    Parameters
+    ----------
+    y, unit
+        As `on_grid` returns them.
+    """
+    weight, noisy = model.node_weights[layout.order], by_size(y, layout.order)
     prices = relaxed(layout, weight, noisy, float(model.total * unit))
     windowed = model.window is not None
     reach = _turned(model.reach, layout) if windowed else (None, None)
     x = apportioned(layout, weight, noisy, prices, unit, model.total, *reach)
+    del prices  # as large as the counts, three times over
     lower, upper = _turned(model.domain, layout) if windowed else (None, None)
-    exchange(layout, noisy, x, unit, lower, upper, weight)
-    return by_node(x, layout.order), None
+    return x, exchange(layout, noisy, x, unit, lower, upper, weight)
 
 
 def search_prices(model: HierarchyQIP, x: Array) -> Witness | None:
@@ -139,7 +151,7 @@ def apportioned(
     """
     roots = np.empty(y.shape[0], np.int64)
     ends = (None, None) if lower is None or upper is None else (lower[:, 0].copy(), upper[:, 0].copy())
-    _apportion(np.maximum(prices.supply / unit, 0), total, *ends, roots)
+    apportion(np.maximum(prices.supply / unit, 0), total, *ends, roots)
     x = np.empty(y.shape, np.int64)
     inner, _ = inner_nodes(layout)
     rows = (layout.first, layout.degree, inner, 0.5 / weight, y, prices.price, unit, roots, lower, upper, x)
@@ -148,7 +160,7 @@ def apportioned(
 
 
 @kernel(nogil=True)
-def _apportion(shares: Any, total: int, lower: Any, upper: Any, out: Any) -> None:
+def apportion(shares: Any, total: int, lower: Any, upper: Any, out: Any) -> None:
     """Whole numbers within bounds (None: 0 and no bound) that sum to the total, near the shares.
 
     Shares are rounded down, and the rest is distributed in order. Siblings whose shares differ by whole
@@ -209,6 +221,6 @@ def _round_down(
             for k in range(a, b):
                 near[k] /= unit
             if lower is None or upper is None:
-                _apportion(near[a:b], x[s, i], None, None, x[s, a:b])
+                apportion(near[a:b], x[s, i], None, None, x[s, a:b])
             else:
-                _apportion(near[a:b], x[s, i], lower[s, a:b], upper[s, a:b], x[s, a:b])
+                apportion(near[a:b], x[s, i], lower[s, a:b], upper[s, a:b], x[s, a:b])

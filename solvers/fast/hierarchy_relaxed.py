@@ -59,6 +59,21 @@ def relaxed(layout: Layout, weight: Ints, y: Array, total: float) -> Relaxation:
     return Relaxation(root, price, held[:, 0] + growth[:, 0] * root)
 
 
+def held_at(layout: Layout, weight: Ints, y: Array, root: float) -> tuple[Floats, Floats]:
+    """Each size's count at the root where a unit has this price there, and how fast it grows with the price.
+
+    At an infinite price all leaves hold something; then the counts are those at a price of 0.
+    """
+    sizes, nodes = y.shape
+    price, held, growth = np.zeros((3, sizes, nodes))
+    rows = (*layout[1:], *inner_nodes(layout), 0.5 / weight, y, price, held, growth)
+    in_blocks(lambda a, b: bool(_round(*rows, np.inf, a, b)), sizes, y.size)
+    while root < np.inf and any(in_blocks(lambda a, b: bool(_round(*rows, root, a, b)), sizes, y.size)):
+        pass
+    at = root if root < np.inf else 0.0
+    return held[:, 0] + growth[:, 0] * at, growth[:, 0].copy()
+
+
 def inner_nodes(layout: Layout) -> tuple[Ints, Flags]:
     """``(inner, leafy)``: the nodes with children, in order; of each node, whether leaves alone are below."""
     leafy = np.ones(layout.degree.size, bool)

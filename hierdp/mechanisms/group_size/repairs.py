@@ -7,10 +7,10 @@ or cumulative ones), in the program, and in how it is solved; a user may choose 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,8 +19,17 @@ from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.histogram import differences
 from hierdp.mechanisms.deadline import Deadline
 from hierdp.mechanisms.solver_options import SolverOptions
-from hierdp.record.step import NotSolved, Problem, Solving, Step, require_proved, solve_each, solved
-from models import CostTable, CumulativeQIP, HierarchyQIP, Isotonic, Model
+from hierdp.record.step import (
+    NotProved,
+    NotSolved,
+    Problem,
+    Solving,
+    Step,
+    require_proved,
+    solve_each,
+    solved,
+)
+from models import CostTable, CumulativeQIP, HierarchyQIP, Isotonic, Model, Tree
 from models.arithmetic.arrays import Ints
 
 if TYPE_CHECKING:
@@ -38,6 +47,9 @@ CELLS_A_TASK = 200_000
 SIDE_BY_SIDE = 1_000
 """From this number of regions on, the regions of a task form one model, with one line in the manifest. With
 separate models, most of the time would go to handling tiny models."""
+
+CELLS_A_BLOCK = 20_000_000
+"""Cells of the sizes that are made consistent together. Solving them takes some 110 bytes each."""
 
 AT_ONCE = "monotone sizes"
 """How the name of a step of many regions begins."""
@@ -103,6 +115,15 @@ class Method:
         what = "monotone and consistent" if joint else "consistency of all regions"
         return what if self.consistent else f"relaxed{',' if joint else ''} {what}"
 
+    def block(self, sizes: slice) -> str:
+        """The name of the step over all regions, for some sizes."""
+        return f"{self.step}, sizes {sizes.start} to {sizes.stop - 1}"
+
+    def blocks(self, regions: int, sizes: int, window: int | None) -> list[slice]:
+        """The sizes that are made consistent together: all if they are few, or one program needs them."""
+        apart = self.solving is _fast and window is None
+        return execution.chunks(sizes, CELLS_A_BLOCK // regions if apart else sizes)
+
     def model(self, places: Hierarchy, noisy: Ints, groups: int, window: int | None) -> Model:
         """The program over all regions; `noisy` are cumulative sizes (Fig. 7) or counts by size (Fig. 3)."""
         if self.cumulative and not self.fitted:
@@ -118,6 +139,8 @@ def post_process(
     solver: SolverOptions | None = None,
     solving: Solving | None = None,
     side_by_side: bool | None = None,
+    blocks: Sequence[slice] | None = None,
+    shares: Shares | None = None,
 ) -> Repaired:
     """A method's post-processing: counts by size, from the measurement.
 
@@ -135,9 +158,15 @@ def post_process(
         Solves the problems. Default: the solver of the method and of `solver`.
     side_by_side : bool, optional
         Whether the fits of many regions are one step. Default: True from `SIDE_BY_SIDE` regions on.
+    blocks : sequence of slice, optional
+        Which sizes are made consistent together. Default: `Method.blocks`.
+    shares : callable, optional
+        What says how many groups each block holds. Default: a search.
 
     Raises
     ------
+    NotProved
+        If the answers of the blocks do not fit together.
     NotSolved
         If the chosen solver fails or runs out of time, or a window is too narrow.
     """
@@ -152,6 +181,10 @@ def post_process(
         fits = list(solve_each(make, tasks, solving, "monotone sizes"))
         fitted = np.concatenate([np.asarray(fit.solution.x) for fit in fits])
         noisy = differences(fitted.reshape(noisy.shape))
+    blocks = method.blocks(len(noisy), noisy.shape[1], solver.window) if blocks is None else blocks
+    if len(blocks) > 1:
+        steps = consistent_blocks(method, places, noisy, groups, solving, blocks, shares or share_out)
+        return Repaired(np.concatenate([step.solution.x for step in steps], axis=1), (*fits, *steps))
     model = method.model(places, noisy, groups, solver.window)
     try:
         step = solving(method.step, model)
@@ -165,6 +198,58 @@ def post_process(
         answer = np.rint(answer).astype(np.int64)
     counts = differences(answer) if isinstance(model, CumulativeQIP) else answer
     return Repaired(counts, (*fits, step))
+
+
+Shares = Callable[[Tree, Sequence[Ints], int], Iterable[int]]
+"""From a tree, the noisy counts of some blocks of sizes, and the number of groups, to that of each block."""
+
+
+def consistent_blocks(
+    method: Method,
+    places: Hierarchy,
+    noisy: Ints,
+    groups: int,
+    solving: Solving,
+    blocks: Sequence[slice],
+    shares: Shares,
+) -> list[Step]:
+    """The step over all regions in blocks of sizes, whose answers together are that of all sizes.
+
+    Each block is optimal for its share of the groups, by its certificate. The blocks are so together because
+    their root prices have one in common (`HierarchyQIP.root_prices`).
+
+    Raises
+    ------
+    NotProved
+        If they have none, or the shares do not add up.
+    """
+    parts = [noisy[:, cut] for cut in blocks]
+    names, held = [method.block(cut) for cut in blocks], []
+    tasks = []
+    for name, part, share in zip(names, parts, shares(places.tree, parts, groups), strict=True):
+        held.append(share)
+        tasks.append((name, part, share))
+    steps = list(solve_each(partial(block_of_sizes, places.tree), tasks, solving, method.step))
+    ends: list[Any] = [step.model.root_prices(step.solution.x) for step in steps]  # type: ignore[attr-defined]
+    if sum(held) != groups:
+        raise NotProved(f"{method.step}: the blocks of sizes hold {sum(held)} groups, not {groups}")
+    if max(low for low, _ in ends) > min(high for _, high in ends):
+        raise NotProved(f"{method.step}: a group moved from one block of sizes to another would cost less")
+    return steps
+
+
+def block_of_sizes(tree: Tree, name: str, noisy: Ints, groups: int) -> list[Problem]:
+    """Counts of some sizes over all regions, of so many groups."""
+    return [(name, HierarchyQIP(tree, noisy, groups), ())]
+
+
+def share_out(tree: Tree, parts: Sequence[Ints], groups: int) -> list[int]:
+    """How many groups each block of sizes holds in the optimum."""
+    from solvers.fast.hierarchy_blocks import block_totals
+
+    return block_totals(
+        parts, groups, lambda work, items: execution.each(work, items, "groups of each block", (tree,))
+    )
 
 
 def region_names(places: Hierarchy) -> list[str]:

@@ -1,0 +1,111 @@
+"""How many groups each block of sizes gets, where `HierarchyQIP` is solved for some sizes at a time.
+
+The public total is all that the sizes share. Given how much of it each block of sizes gets, the blocks are
+separate problems, and the right amounts are found in two steps. Over the reals one price of a unit decides
+them, by Newton's method: counts are convex in the price. Then single units move between blocks, as they do
+within (`solvers.fast.exchange`): each block names the costs of some of its last and next units, and of these
+the costliest one held moves to where the cheapest one is available, as long as that saves something. If a
+block runs out of named units, it names more.
+
+Ties: of equally cheap units the one of the earlier block is taken. Then the blocks' answers are that of the
+whole problem.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from models import HierarchyQIP, Tree
+from models.arithmetic.arrays import Ints
+from models.programs.layout import by_size, layout_of
+from models.witnesses.node_prices import NEVER
+from solvers.fast.exchange import units_near
+from solvers.fast.hierarchy import apportion, settled
+from solvers.fast.hierarchy_relaxed import held_at
+
+_UNITS = 64
+"""How many units a block names at first."""
+
+_ROUNDS = 100
+"""Newton's rounds; about ten are needed."""
+
+Run = Callable[[Callable[..., Any], Sequence[tuple[Any, ...]]], Iterable[Any]]
+"""``run(function, items)``: the results of ``function(tree, *item)``, in order."""
+
+
+def block_totals(blocks: Sequence[Ints], total: int, run: Run) -> list[int]:
+    """How many of all groups each block holds in the optimum of `HierarchyQIP`.
+
+    Parameters
+    ----------
+    blocks : sequence of int64 arrays, shape (nodes, sizes of the block)
+        The noisy counts.
+    total : int
+    run : callable
+        Runs the work on blocks, here or elsewhere, with the tree.
+    """
+    held = _relaxed_totals(blocks, total, run)
+    many = _UNITS
+    while True:
+        tasks = [(noisy, each, many) for noisy, each in zip(blocks, held, strict=True)]
+        last, following = (np.array(side) for side in zip(*run(_units, tasks), strict=True))
+        moved = _moved(last, following)
+        held = [each + more for each, more in zip(held, moved, strict=True)]
+        if max(map(abs, moved)) < many:
+            return held
+        many *= 2
+
+
+def _relaxed_totals(blocks: Sequence[Ints], total: int, run: Run) -> list[int]:
+    """Whole totals near those over the reals."""
+    root = np.inf
+    for _ in range(_ROUNDS):
+        lines = list(run(_held, [(noisy, root) for noisy in blocks]))
+        held, growth = (np.array(side) for side in zip(*lines, strict=True))
+        before, slope = root, growth.sum()
+        if slope == 0:
+            break
+        root = (total - held.sum()) / slope + (0 if before == np.inf else before)
+        if abs(total - held.sum()) < 1:
+            break
+    shares = np.empty(len(blocks), np.int64)
+    apportion(np.maximum(held, 0), total, None, None, shares)
+    return [int(each) for each in shares]
+
+
+def _held(tree: Tree, noisy: Ints, root: float) -> tuple[float, float]:
+    layout = layout_of(tree)
+    weight = np.ones(tree.size, np.int64)
+    held, growth = held_at(layout, weight, by_size(noisy, layout.order), root)
+    return float(held.sum()), float(growth.sum())
+
+
+def _units(tree: Tree, noisy: Ints, total: int, many: int) -> tuple[Ints, Ints]:
+    """The unit costs of a block around a total."""
+    layout = layout_of(tree)
+    model = HierarchyQIP(tree, noisy, total)
+    return units_near(settled(model, layout, model.counts, 1)[1], 1, many)
+
+
+def _moved(last: Ints, following: Ints) -> list[int]:
+    """How many units each block gains, from the unit costs, shape (blocks, units), around what it holds.
+
+    Ends early where a block has no more units named.
+    """
+    blocks, many = last.shape
+    moved = [0] * blocks
+    while max(map(abs, moved)) < many:
+        gives = [last[b, -n] if n <= 0 else following[b, n - 1] for b, n in enumerate(moved)]
+        takes = [following[b, n] if n >= 0 else last[b, -n - 1] for b, n in enumerate(moved)]
+        costliest = max(range(blocks), key=lambda b: (gives[b], b))
+        cheapest = min(range(blocks), key=lambda b: (takes[b], b))
+        more = gives[costliest], takes[cheapest]
+        saves = more[0] > more[1] or (more[0] == more[1] and costliest > cheapest)
+        if not saves or more[0] == -NEVER or more[1] == NEVER:
+            break
+        moved[costliest] -= 1
+        moved[cheapest] += 1
+    return moved
