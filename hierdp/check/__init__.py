@@ -21,6 +21,8 @@ from hierdp.check.proofs import check_proofs
 from hierdp.check.report import check_report
 from hierdp.check.result import FAILS, HOLDS, OPEN, UNCLAIMED, CheckResult
 from hierdp.check.shape import check_shape
+from hierdp.counts.hierarchy import Hierarchy
+from hierdp.counts.size_table import SizeTable
 from hierdp.errors import InputError
 from hierdp.execution import seal
 from hierdp.mechanisms.registry import released_by
@@ -37,8 +39,8 @@ if TYPE_CHECKING:
 
 __all__ = ["FAILS", "HOLDS", "OPEN", "UNCLAIMED", "CheckResult", "check"]
 
-_MOST_SUMS = 10_000
-"""The most characters to read of a list of digests: a release has nine files."""
+_MOST_SUMS, _MOST_OF_A_FILE = 10_000, 200
+"""The most characters to read of a list of digests: a release has nine files, a large one more."""
 
 WORDS = {
     "whole": "whole numbers",
@@ -120,7 +122,7 @@ def _checks(
     size = sum((folder / name).stat().st_size for name in names)
     if size > limit:
         raise written.TooLarge("its files", size, limit)
-    yield from _check_seal(folder, fingerprint)
+    yield from _check_seal(folder, fingerprint, names)
     yield from _check_signature(folder, key)
     try:
         release = written.read(folder, limit)
@@ -175,7 +177,7 @@ def _ours() -> str:
     return dict(versions())["hierdp"]
 
 
-def _check_seal(folder: Path, fingerprint: str | None) -> Iterator[CheckResult]:
+def _check_seal(folder: Path, fingerprint: str | None, names: list[str]) -> Iterator[CheckResult]:
     """Check the digests of the files, and the digest of the digests."""
     sums = folder / seal.SUMS
     if not sums.is_file():
@@ -184,17 +186,16 @@ def _check_seal(folder: Path, fingerprint: str | None) -> Iterator[CheckResult]:
     wrong = []
     known = {seal.SUMS, seal.SIGNATURE}
     with sums.open(encoding="utf-8", errors="replace") as text:
-        lines = text.read(_MOST_SUMS).splitlines()
+        lines = text.read(_MOST_SUMS + _MOST_OF_A_FILE * len(names)).splitlines()
     for line in lines:
         listed, _, name = line.partition("  ")
         known.add(name)
-        file = folder / Path(name).name
+        file = folder / (name if name in names else Path(name).name)
         if not file.is_file():
             wrong.append(f"{name} is missing")
         elif seal.digest(file) != listed:
             wrong.append(f"{name} is not the file that was released")
-    ours = known & {*written.NAMES}
-    wrong += [f"{file.name} was added" for file in sorted(folder.iterdir()) if file.name not in ours]
+    wrong += [f"{name} was added" for name in names if name not in known or not written.is_known(name)]
     yield CheckResult("files", FAILS if wrong else HOLDS, "; ".join(wrong) or f"{len(lines)} files as sealed")
     found = seal.digest(sums)
     if fingerprint is None:
@@ -240,6 +241,9 @@ def _check_tables(folder: Path, release: written.Written, limit: int) -> Iterato
     """Check that Parquet, CSV and the finest level agree."""
     wrong = []
     table, safe = release.table, bool(release.manifest.get("csv_safe"))
+    if isinstance(table, SizeTable):
+        yield from _check_large_tables(folder, table, release.regions, safe, limit)
+        return
     last = files.finest(table, release.regions)
     for name, frame in ((files.TABLE, table), (files.FINEST, last)):
         if frame is None:
@@ -251,6 +255,30 @@ def _check_tables(folder: Path, release: written.Written, limit: int) -> Iterato
     yield CheckResult(
         "tables", FAILS if wrong else HOLDS, "; ".join(wrong) or "Parquet, CSV and levels agree"
     )
+
+
+def _check_large_tables(
+    folder: Path, table: SizeTable, regions: Mapping[str, Hierarchy], safe: bool, limit: int
+) -> Iterator[CheckResult]:
+    """The same of tables in parts, of which there may be CSVs or not."""
+    wrong = []
+    finest = folder / f"{files.FINEST}.parquet"
+    if not finest.is_dir():
+        wrong.append(f"{finest.name} is no folder")
+    else:
+        there = written.read_parts(finest, len(table.cuts(table.finest)), limit)
+        again = files.finest_parts(table, regions)
+        if not all(one.equals(other) for one, other in zip(there, again, strict=True)):
+            wrong.append(f"{finest.name} is not the last level of {files.TABLE}.parquet")
+    texts: list[tuple[str, Callable[[], Iterator[DataFrame]]]] = [
+        (files.TABLE, table.parts),
+        (files.FINEST, lambda: files.finest_parts(table, regions)),
+    ]
+    for name, parts in texts:
+        path = folder / f"{name}.csv"
+        if path.is_file() and not files.is_csv_of_parts(parts(), path, safe):
+            wrong.append(f"{name}.csv differs from {files.TABLE}.parquet")
+    yield CheckResult("tables", FAILS if wrong else HOLDS, "; ".join(wrong) or "all parts and levels agree")
 
 
 def _check_counts(

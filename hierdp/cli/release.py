@@ -75,6 +75,9 @@ def release() -> None:
 @click.option("--csv-safe", is_flag=True,
               help="Put an apostrophe before names in the CSVs that a spreadsheet would run as a formula "
                    "(=cmd|…, @SUM). The Parquet files have the unchanged names.")  # fmt: skip
+@click.option("--large-csv", is_flag=True,
+              help="Write tables of more than 20 million rows as CSV, too. Without it, they are folders of "
+                   "Parquet files alone.")  # fmt: skip
 @click.option("--no-proofs", is_flag=True,
               help="Leave out proofs.zip, which may be large. It has the models and answers from which "
                   "`hierdp check` recomputes the certificates.")  # fmt: skip
@@ -102,6 +105,7 @@ def shared(
     title: str | None,
     note: str | None,
     csv_safe: bool,
+    large_csv: bool,
     no_proofs: bool,
     account: Path | None,
     data: str | None,
@@ -138,7 +142,13 @@ def shared(
         if made.charge is not None:  # covers every failure from here on, including the move of the folder
             outside.enter_context(made.charge.failing())
         fingerprint = made.fill(
-            aside, proofs=not no_proofs, csv_safe=csv_safe, title=title, note=note, key=key
+            aside,
+            proofs=not no_proofs,
+            csv_safe=csv_safe,
+            title=title,
+            note=note,
+            key=key,
+            large_csv=large_csv,
         )
     with complete(out):
         proved, solved = counted(line.line for line in made.proved)

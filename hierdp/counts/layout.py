@@ -20,18 +20,18 @@ SIZES = ["level", "level_name", "region", "parent", "size", "groups"]
 """Columns of a table of regions and sizes."""
 
 
-def is_sizes(table: DataFrame) -> bool:
+def is_sizes(table: Any) -> bool:
     """Whether the rows are regions and sizes."""
     return set(table.columns) >= set(SIZES)
 
 
-def is_cells(settings: Mapping[str, Any], table: DataFrame) -> bool:
+def is_cells(settings: Mapping[str, Any], table: Any) -> bool:
     """Whether the rows are cells along several axes."""
     axes = settings.get("axes")
     return isinstance(axes, Mapping) and all(f"{name}_level" in table for name in axes)
 
 
-def is_bins(settings: Mapping[str, Any], table: DataFrame) -> bool:
+def is_bins(settings: Mapping[str, Any], table: Any) -> bool:
     """Whether the rows are bins of a histogram, or boxes of bins."""
     return "range_query" in settings or {"cluster", "count"} <= set(table.columns)
 

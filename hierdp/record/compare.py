@@ -7,17 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hierdp.counts.size_table import SizeTable, Table
 from hierdp.record.cautions import FROM_DATA
 from hierdp.record.replay import Differs
 
 if TYPE_CHECKING:
-    from pandas import DataFrame, Series
+    from pandas import Series
 
 EXACT = 2**51
 """Up to this size, a sum is recovered exactly from its mean: times the number of bins, rounded."""
 
 
-def compare(table: DataFrame, again: DataFrame) -> None:
+def compare(table: Table, again: Table) -> None:
     """Check that two tables have the same columns, types and rows, in one order.
 
     Raises
@@ -25,6 +26,9 @@ def compare(table: DataFrame, again: DataFrame) -> None:
     Differs
         If they differ; the message names the first row and column.
     """
+    if isinstance(table, SizeTable) or isinstance(again, SizeTable):
+        _compare_large(table, again)
+        return
     if list(table.columns) != list(again.columns):
         raise Differs(f"the table's columns are {list(table.columns)}, not {list(again.columns)}")
     if len(table) != len(again):
@@ -35,6 +39,19 @@ def compare(table: DataFrame, again: DataFrame) -> None:
             raise Differs(
                 f"row {int(np.argmax(wrong)) + 1} of the table: {name!r} is not what the steps give"
             )
+
+
+def _compare_large(table: Table, again: Table) -> None:
+    if not isinstance(table, SizeTable) or not isinstance(again, SizeTable):
+        large = len(again) if isinstance(again, SizeTable) else len(table)
+        raise Differs(f"a table of {large:,} rows is in parts if and only if it is large")
+    if table.counts.shape != again.counts.shape:
+        raise Differs(f"the table has {len(table)} rows, its steps give {len(again)}")
+    for cut in again.cuts():
+        wrong = np.flatnonzero(table.counts[cut] != again.counts[cut])
+        if wrong.size:
+            row = cut.start * again.sizes + int(wrong[0]) + 1
+            raise Differs(f"row {row} of the table: 'groups' is not what the steps give")
 
 
 def _differ(column: Series[Any], again: Series[Any]) -> Any:

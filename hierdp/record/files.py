@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,10 @@ from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pandas import DataFrame, Series
+
+    from hierdp.counts.size_table import SizeTable
 
 TABLE, FINEST, REGIONS = "released", "finest", "regions.csv"
 MANIFEST, PROOFS, REPORT = "manifest.json", "proofs.zip", "report.html"
@@ -29,10 +33,49 @@ def write_frame(frame: DataFrame, into: Path, name: str, csv_safe: bool = False)
         file.writelines(_csv_parts(frame, csv_safe))
 
 
+def write_parts(
+    parts: Iterable[DataFrame], into: Path, name: str, csv_safe: bool = False, as_csv: bool = False
+) -> None:
+    """Write a large table as a folder of Parquet files, and, if wanted, as one CSV file."""
+    import pyarrow.parquet as pq
+
+    folder, texts = into / f"{name}.parquet", into / f"{name}.csv"
+    folder.mkdir()
+    with texts.open("wb") if as_csv else nullcontext() as file:
+        for at, frame in enumerate(parts):
+            pq.write_table(arrow_of(frame), folder / part_name(at))
+            if file is not None:
+                file.writelines(_csv_parts(frame, csv_safe, at == 0))
+
+
+def part_name(at: int) -> str:
+    """The name of a file of a large table."""
+    return f"part-{at:05d}.parquet"
+
+
+def arrow_of(frame: DataFrame) -> pa.Table:
+    """A part of a large table; a column of texts is one in every part, also where all are missing."""
+    import pyarrow as pa
+
+    kinds = [(str(name), pa.string() if name in _texts(frame) else pa.int64()) for name in frame]
+    return pa.Table.from_pandas(frame, pa.schema(kinds), preserve_index=False)
+
+
 def is_csv_of(frame: DataFrame, path: Path, csv_safe: bool = False) -> bool:
     """Whether a file has exactly the bytes that `write_frame` writes as CSV."""
+    return _holds(path, _csv_parts(frame, csv_safe))
+
+
+def is_csv_of_parts(parts: Iterable[DataFrame], path: Path, csv_safe: bool = False) -> bool:
+    """The same of `write_parts`."""
+    return _holds(
+        path, (text for at, frame in enumerate(parts) for text in _csv_parts(frame, csv_safe, at == 0))
+    )
+
+
+def _holds(path: Path, texts: Iterable[bytes]) -> bool:
     with path.open("rb") as file:
-        return all(file.read(len(part)) == part for part in _csv_parts(frame, csv_safe)) and not file.read(1)
+        return all(file.read(len(text)) == text for text in texts) and not file.read(1)
 
 
 _ROWS = 100_000
@@ -43,8 +86,10 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r", "'")
 """First characters of texts that a spreadsheet runs as a formula, and the apostrophe that prevents it."""
 
 
-def _csv_parts(frame: DataFrame, csv_safe: bool) -> Iterator[bytes]:
-    """A table as CSV. A field with a comma, a quote, a line feed or a carriage return is quoted.
+def _csv_parts(frame: DataFrame, csv_safe: bool, head: bool = True) -> Iterator[bytes]:
+    """A table as CSV, with a line of names if `head`.
+
+    A field with a comma, a quote, a line feed or a carriage return is quoted.
 
     With `csv_safe`, names that begin like a formula are prefixed with an apostrophe, as OWASP recommends
     ("CSV injection"). So are names that begin with an apostrophe, so that names remain distinct.
@@ -56,8 +101,9 @@ def _csv_parts(frame: DataFrame, csv_safe: bool) -> Iterator[bytes]:
     # Python's writer does not quote carriage returns unless it quotes all texts.
     returns = "\r" in "".join(map(str, frame)) or any(_has_returns(frame[name]) for name in _texts(frame))
     quoting: Any = csv.QUOTE_NONNUMERIC if returns else csv.QUOTE_MINIMAL
-    head: str = frame.iloc[:0].to_csv(None, index=False, quoting=quoting, lineterminator="\n")
-    yield head.encode()
+    if head:
+        names: str = frame.iloc[:0].to_csv(None, index=False, quoting=quoting, lineterminator="\n")
+        yield names.encode()
     for first in range(0, len(frame), _ROWS):
         part = frame.iloc[first : first + _ROWS]
         plain = None if returns else _unquoted(part)
@@ -154,7 +200,8 @@ def read_regions_of(path: Path, csv_safe: bool = False) -> dict[str, Hierarchy]:
 def finest(table: DataFrame, regions: Mapping[str, Hierarchy]) -> DataFrame | None:
     """The last level, with one column per level of regions, as in the data; None if there are no regions.
 
-    If two axes have levels of the same name, the name is prefixed with the axis's name.
+    The table may be a part of one, with any regions of the last level. If two axes have levels of the same
+    name, the name is prefixed with the axis's name.
     """
     if not regions:
         return None
@@ -172,3 +219,11 @@ def finest(table: DataFrame, regions: Mapping[str, Hierarchy]) -> DataFrame | No
             columns[level if alone else f"{axis}_{level}"] = spelt[at]
     made: DataFrame = last[values].reset_index(drop=True).assign(**columns)[[*columns, *values]]
     return made
+
+
+def finest_parts(table: SizeTable, regions: Mapping[str, Hierarchy]) -> Iterator[DataFrame]:
+    """`finest` of a large table, a part at a time."""
+    for part in table.parts(table.finest):
+        last = finest(part, regions)
+        assert last is not None
+        yield last

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from hierdp.counts.boxes import boxes_of
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.layout import cells_at, is_cells, is_sizes
+from hierdp.counts.size_table import SizeTable, Table
 from hierdp.errors import InputError
 from models.arithmetic.arrays import Ints
 
@@ -23,13 +24,15 @@ ROUNDING = 1e-6
 """Tolerance for sums of fractional counts, relative to the largest count."""
 
 
-def holds(table: DataFrame, settings: Mapping[str, Any], regions: Regions) -> dict[str, bool | None]:
+def holds(table: Table, settings: Mapping[str, Any], regions: Regions) -> dict[str, bool | None]:
     """For a manifest: whether each property holds; None if it does not apply."""
     return {name: None if why is None else not why for name, why in broken(table, settings, regions).items()}
 
 
-def broken(table: DataFrame, settings: Mapping[str, Any], regions: Regions) -> dict[str, str | None]:
+def broken(table: Table, settings: Mapping[str, Any], regions: Regions) -> dict[str, str | None]:
     """For each property, where it is violated; empty if it holds, None if it does not apply."""
+    if isinstance(table, SizeTable):
+        return _broken_sizes(table, settings)
     values = table["groups" if is_sizes(table) else "count"].to_numpy()
     whole = bool(np.issubdtype(values.dtype, np.integer))
     return {
@@ -38,6 +41,31 @@ def broken(table: DataFrame, settings: Mapping[str, Any], regions: Regions) -> d
         "consistent": _sums(table, settings, regions) if whole or "range_query" in settings else None,
         "total": _total(table, values, settings),
     }
+
+
+def _broken_sizes(table: SizeTable, settings: Mapping[str, Any]) -> dict[str, str | None]:
+    """The same of a large table, whose counts are whole."""
+    counts, told = table.counts, settings.get("groups")
+    least = int(counts.argmin())
+    found = int(counts[0].sum())
+    total = "" if found == told else f"the table's total is {found}, the manifest's {told}"
+    return {
+        "whole": "",
+        "non_negative": f"row {least + 1} is negative" if counts.flat[least] < 0 else "",
+        "consistent": _sums_by_size(table),
+        "total": None if told is None else total,
+    }
+
+
+def _sums_by_size(table: SizeTable) -> str:
+    tree = table.hierarchy.tree
+    for size in range(table.sizes):
+        column = np.ascontiguousarray(table.counts[:, size])
+        wrong = np.flatnonzero(tree.child_sums(column) != column[tree.internal])
+        if wrong.size:
+            region = np.concatenate(table.hierarchy.names)[tree.internal[wrong[0]]]
+            return f"region {region!r}, size {size}: the regions below do not add up to it"
+    return ""
 
 
 def _first(wrong: NDArray[np.bool_]) -> int:

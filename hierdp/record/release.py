@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from hierdp.counts.hierarchy import Hierarchy
+from hierdp.counts.size_table import SizeTable
 from hierdp.errors import InputError
 from hierdp.execution import folder, seal
 from hierdp.privacy.account import Entry
@@ -48,8 +49,9 @@ class Release:
     ----------
     mechanism : str
         Name of the method, as in the paper.
-    table : DataFrame
-        The released counts, in a column `count` or, for groups by region and size, `groups`.
+    table : DataFrame or SizeTable
+        The released counts, in a column `count` or, for groups by region and size, `groups`. Group sizes of
+        more than 20 million rows are a `hierdp.counts.size_table.SizeTable`.
     ledger : Ledger
         The budget, the neighbouring relation, every measurement.
     steps : tuple of Step
@@ -68,7 +70,7 @@ class Release:
     """
 
     mechanism: str
-    table: DataFrame
+    table: Any
     ledger: Ledger
     steps: tuple[Step, ...]
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -99,6 +101,10 @@ class Release:
 
         None if the release has no regions.
         """
+        if isinstance(self.table, SizeTable):
+            import pandas as pd
+
+            return pd.concat(files.finest_parts(self.table, self.regions), ignore_index=True)
         return files.finest(self.table, self.regions)
 
     @cached_property
@@ -153,13 +159,15 @@ class Release:
         note: str | None = None,
         csv_safe: bool = False,
         sign: Path | str | None = None,
+        large_csv: bool = False,
     ) -> Path:
         """Write the tables, the manifest, the report, and what `hierdp check` needs to check them.
 
         ``released`` and, of the last level alone, ``finest``, both as Parquet and CSV; ``regions.csv``,
-        ``manifest.json``, ``proofs.zip``, ``report.html`` and ``SHA256SUMS``. Everything is written to a
-        temporary folder beside the final one, which is then renamed. So a release is never half written under
-        its name.
+        ``manifest.json``, ``proofs.zip``, ``report.html`` and ``SHA256SUMS``. Tables of more than 20 million
+        rows (a `SizeTable`) are folders of Parquet files of these names, without CSV. Everything is
+        written to a temporary folder beside the final one, which is then renamed. So a release is never half
+        written under its name.
 
         Parameters
         ----------
@@ -178,6 +186,8 @@ class Release:
             ``=cmd|…`` or ``@SUM``. The Parquet files have the names as they are.
         sign : path, optional
             An Ed25519 private key, in PEM format, to sign it with; see `hierdp.record.signature`.
+        large_csv : bool
+            Write tables of more than 20 million rows as CSV, too; smaller ones always are.
 
         Raises
         ------
@@ -190,7 +200,7 @@ class Release:
         check_words(title=title, note=note)
         key = None if sign is None else private_key(sign)
         with self.failing(), folder.appearing(Path(path), overwrite) as aside:
-            self.fill(aside, report, proofs, title, note, csv_safe, key)
+            self.fill(aside, report, proofs, title, note, csv_safe, key, large_csv)
         return Path(path)
 
     def failing(self) -> AbstractContextManager[None]:
@@ -206,6 +216,7 @@ class Release:
         note: str | None = None,
         csv_safe: bool = False,
         key: Ed25519PrivateKey | None = None,
+        large_csv: bool = False,
     ) -> str:
         """Write the files of `write` into a folder that exists, seal and sign it, and return its fingerprint.
 
@@ -219,7 +230,7 @@ class Release:
             (into / files.REPORT).write_text(text, encoding="utf-8", newline="\n")
         if proofs:
             write_proofs(self, into)
-        fingerprint = write_tables(self, manifest, into)
+        fingerprint = write_tables(self, manifest, into, large_csv)
         if key is not None:
             sign_folder(into, key)
         if self.charge is not None:
@@ -259,7 +270,7 @@ def write_proofs(release: Release, into: Path) -> None:
         write(release.steps, into / files.PROOFS)
 
 
-def write_tables(release: Release, manifest: Mapping[str, Any], into: Path) -> str:
+def write_tables(release: Release, manifest: Mapping[str, Any], into: Path, large_csv: bool = False) -> str:
     """Write the tables and the manifest of a release into a folder that exists, and seal all its files.
 
     Returns
@@ -268,10 +279,14 @@ def write_tables(release: Release, manifest: Mapping[str, Any], into: Path) -> s
         The fingerprint.
     """
     safe = bool(manifest["csv_safe"])
-    files.write_frame(release.table, into, files.TABLE, safe)
-    last = release.finest()
-    if last is not None:
-        files.write_frame(last, into, files.FINEST, safe)
+    if isinstance(release.table, SizeTable):
+        last = files.finest_parts(release.table, release.regions)
+        files.write_parts(release.table.parts(), into, files.TABLE, safe, large_csv)
+        files.write_parts(last, into, files.FINEST, safe, large_csv)
+    else:
+        files.write_frame(release.table, into, files.TABLE, safe)
+        if (finest := release.finest()) is not None:
+            files.write_frame(finest, into, files.FINEST, safe)
     files.write_regions(release.regions, into, safe)
     if manifest["warning"]:
         (into / files.NOT_PRIVATE).write_text(f"{manifest['warning']}.\n", encoding="utf-8")

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from hierdp.counts.layout import SIZES
+from hierdp.counts.size_table import SizeTable, Table
 from hierdp.record.files import REGIONS
 from hierdp.record.properties import Regions
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 
-def shape_of_sizes(table: DataFrame, manifest: Mapping[str, Any], regions: Regions) -> str:
+def shape_of_sizes(table: Table, manifest: Mapping[str, Any], regions: Regions) -> str:
     """What is wrong with a table of regions and sizes, in words; empty if nothing is."""
     import pandas as pd
 
@@ -24,6 +25,8 @@ def shape_of_sizes(table: DataFrame, manifest: Mapping[str, Any], regions: Regio
     (hierarchy,) = regions.values()
     if list(manifest["settings"]["levels"]) != list(hierarchy.levels):
         return f"{REGIONS} has other levels than the manifest"
+    if isinstance(table, SizeTable):
+        return ""  # it was read as counts of these regions
     names = SIZES[:4]
     there = pd.MultiIndex.from_frame(hierarchy.frame()[names].fillna(""))
     rows = pd.MultiIndex.from_frame(table[names].fillna(""))

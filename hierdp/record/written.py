@@ -6,13 +6,15 @@ The folder may come from an untrusted source: a file of a few kilobytes may unpa
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hierdp.counts.hierarchy import Hierarchy
+from hierdp.counts.size_table import SizeTable
 from hierdp.errors import InputError, listed
 from hierdp.execution import seal
 from hierdp.record import files
@@ -35,6 +37,11 @@ NAMES = (
         seal.SIGNATURE,
     ),
 )
+
+FOLDERS = tuple(f"{name}.parquet" for name in (files.TABLE, files.FINEST))
+"""What is a folder of Parquet files if the table is large."""
+
+_MOST_PARTS = 10_000
 
 _JSON_ITEM = 100
 """Upper bound on the bytes of a parsed JSON value: an empty list takes 56, its reference 8."""
@@ -65,15 +72,15 @@ class TooLarge(InputError):
 
 @dataclass(frozen=True, eq=False)
 class Written:
-    """The contents of a release's folder."""
+    """The contents of a release's folder; `table` is a DataFrame or a `SizeTable`."""
 
     manifest: dict[str, Any]
-    table: DataFrame
+    table: Any
     regions: dict[str, Hierarchy]
 
 
 def names_in(folder: Path) -> list[str]:
-    """The files of a release's folder.
+    """The files of a release's folder, and those of its folders, which large tables are.
 
     Raises
     ------
@@ -87,13 +94,22 @@ def names_in(folder: Path) -> list[str]:
     if not (folder / files.MANIFEST).is_file():
         raise InputError(f"{folder} is not a release: it has no {files.MANIFEST}")
     found = list(islice(folder.iterdir(), 100))
+    large = [path for path in found if path.name in FOLDERS and path.is_dir() and not path.is_symlink()]
+    parts = [part for path in large for part in islice(path.iterdir(), _MOST_PARTS + 1)]
     # Reading a pipe or a device may never end.
-    strange = sorted(path.name for path in found if path.is_symlink() or not path.is_file())
+    inside = [path for path in found if path not in large] + parts
+    strange = sorted(path.name for path in inside if path.is_symlink() or not path.is_file())
     if strange:
         raise Unreadable(f"{listed(strange)}: a release contains regular files only")
-    if len(found) > len(NAMES):
+    if len(found) > len(NAMES) or len(parts) > len(large) * _MOST_PARTS:
         raise Unreadable(f"{folder} contains more files than any release")
-    return sorted(path.name for path in found)
+    return sorted(path.relative_to(folder).as_posix() for path in inside)
+
+
+def is_known(name: str) -> bool:
+    """Whether a release may have a file of this name."""
+    folder, _, part = name.rpartition("/")
+    return name in NAMES or (folder in FOLDERS and re.fullmatch(r"part-\d{5}\.parquet", part) is not None)
 
 
 def read(folder: Path, limit: int = LIMIT) -> Written:
@@ -116,9 +132,12 @@ def read(folder: Path, limit: int = LIMIT) -> Written:
     """
     names_in(folder)
     manifest = read_manifest(folder, limit)
-    table = read_table(folder / f"{files.TABLE}.parquet", limit)
     safe = bool(manifest.get("csv_safe"))
+    path = folder / f"{files.TABLE}.parquet"
+    table: Any = None if path.is_dir() else read_table(path, limit)
     regions = _read(folder / files.REGIONS, limit, lambda path, limit: _regions(path, limit, safe))
+    if table is None:
+        table = _large_table(path, manifest, regions, limit)
     return Written(manifest, table, regions)
 
 
@@ -223,6 +242,50 @@ def _table(path: Path, limit: int) -> DataFrame:
     if needed > limit:
         raise TooLarge(path.name, needed, limit)
     return pd.read_parquet(path)
+
+
+def read_parts(folder: Path, many: int, limit: int = LIMIT) -> Iterator[DataFrame]:
+    """The parts of a large table, in their order.
+
+    Raises
+    ------
+    Unreadable
+        If there are not as many, or one is broken; and as `read`.
+    """
+    names = [files.part_name(at) for at in range(many)]
+    if (there := sorted(path.name for path in folder.iterdir())) != names:
+        raise Unreadable(f"{folder.name} has {len(there)} files; its table has {many} parts")
+    for name in names:
+        yield read_table(folder / name, limit)
+
+
+def _large_table(
+    folder: Path, manifest: Mapping[str, Any], regions: Mapping[str, Hierarchy], limit: int
+) -> SizeTable:
+    """A large table of regions and sizes, from its parts: they must be those of its regions, in order."""
+    import numpy as np
+
+    if len(regions) != 1:
+        raise Unreadable(f"{folder.name} is a folder, and {files.REGIONS} lists {len(regions)} hierarchies")
+    (hierarchy,) = regions.values()
+    most = manifest["settings"].get("max_size")
+    if isinstance(most, bool) or not isinstance(most, int) or not 0 < most < 2**31:
+        raise Unreadable(f"{folder.name} is a folder, and the manifest has no max_size")
+    cells = hierarchy.size * (most + 1)
+    if (needed := _COPIES * 8 * cells) > limit:
+        raise TooLarge(folder.name, needed, limit)
+    empty = SizeTable(hierarchy, np.broadcast_to(np.int64(0), (hierarchy.size, most + 1)))
+    counts = np.empty(empty.counts.shape, np.int64)
+    cuts = empty.cuts()
+    parts = zip(cuts, empty.parts(), read_parts(folder, len(cuts), limit), strict=True)
+    for at, (cut, rows, part) in enumerate(parts):
+        same = list(part.columns) == list(rows.columns) and len(part) == len(rows)
+        if not same or part["groups"].dtype != np.int64 or not part.assign(groups=0).equals(rows):
+            raise Unreadable(
+                f"{folder.name}/{files.part_name(at)} has other rows than the regions of {files.REGIONS}"
+            )
+        counts[cut] = part["groups"].to_numpy().reshape(-1, most + 1)
+    return SizeTable(hierarchy, counts)
 
 
 def _footer(path: Path) -> int:

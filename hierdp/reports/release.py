@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hierdp.counts.layout import is_cells, is_sizes
+from hierdp.counts.size_table import SizeTable, Table
 from hierdp.privacy.budget import Ledger
 from hierdp.reports import figures
 from hierdp.reports.page import Section, budget_section, page, steps_section
@@ -29,7 +30,7 @@ PROPERTIES = {
 ANSWERS = {True: "yes", False: "not claimed", None: "does not apply"}
 
 
-def release_report(table: DataFrame, manifest: Mapping[str, Any]) -> str:
+def release_report(table: Table, manifest: Mapping[str, Any]) -> str:
     """A report that needs no true counts, with verdicts first and long tables last.
 
     Parameters
@@ -66,13 +67,13 @@ def _cautions(manifest: Mapping[str, Any]) -> list[str]:
     return [f"Warning: {text}." for text in manifest.get("cautions", [])]
 
 
-def about_section(table: DataFrame, manifest: Mapping[str, Any]) -> Section:
+def about_section(table: Table, manifest: Mapping[str, Any]) -> Section:
     """What was released and what is protected, in plain words."""
     ledger = Ledger.from_dict(manifest["budget"])
     what = _what(table, manifest["settings"])
     repaired = "; the noisy counts were then made to fit together" if manifest["solved"] else ""
     texts = [
-        f"{what}: {len(table):,} rows, in released.csv and released.parquet. {manifest['mechanism']} added "
+        f"{what}: {len(table):,} rows, in {_where(table)}. {manifest['mechanism']} added "
         f"random noise to the true counts{repaired}. No true count is in any of the files.",
         f"Protected: {_protected(ledger)}. Whatever somebody concludes from this release, and whatever else "
         f"they know, such a change makes it at most {_factor(ledger.epsilon)} times as likely"
@@ -84,6 +85,14 @@ def about_section(table: DataFrame, manifest: Mapping[str, Any]) -> Section:
         told = "; ".join(f"{name.replace('_', ' ')}: {words}" for name, words in public.items())
         texts.append(f"Taken as public, by the publisher's word: {told}.")
     return Section(what, texts)
+
+
+def _where(table: Table) -> str:
+    if isinstance(table, SizeTable):
+        return (
+            "the Parquet files of the folder released.parquet; this report shows the whole table's sums only"
+        )
+    return "released.csv and released.parquet"
 
 
 def _protected(ledger: Ledger) -> str:
@@ -113,7 +122,7 @@ def verdicts_section(manifest: Mapping[str, Any]) -> Section:
     return Section("Verdicts", [text], frames=[pd.DataFrame(rows, columns=["claim", "verdict"])])
 
 
-def counts_section(table: DataFrame, settings: Mapping[str, Any]) -> Section:
+def counts_section(table: Table, settings: Mapping[str, Any]) -> Section:
     """A figure of the released counts."""
     figure = _draw(table, settings)
     return Section("Counts", [] if figure else ["There is nothing to draw."], figure)
@@ -143,7 +152,7 @@ def _factor(epsilon: float) -> str:
     return f"{math.exp(epsilon):.3g}" if epsilon < 700 else f"e^{epsilon:g}"
 
 
-def _what(table: DataFrame, settings: Mapping[str, Any]) -> str:
+def _what(table: Table, settings: Mapping[str, Any]) -> str:
     """The default title."""
     if is_sizes(table):
         return (
@@ -180,9 +189,9 @@ def _plain(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-def _draw(table: DataFrame, settings: Mapping[str, Any]) -> str:
+def _draw(table: Any, settings: Mapping[str, Any]) -> str:
     """A figure that suits the table; empty if there is nothing to draw."""
-    if table.empty:
+    if not len(table):
         return ""
     if is_sizes(table):
         return _sizes(table, settings)
@@ -192,7 +201,9 @@ def _draw(table: DataFrame, settings: Mapping[str, Any]) -> str:
     return _bins(table, [axis["name"] for axis in axes]) if axes else ""
 
 
-def _sizes(table: DataFrame, settings: Mapping[str, Any]) -> str:
+def _sizes(table: Table, settings: Mapping[str, Any]) -> str:
+    if isinstance(table, SizeTable):  # the root's rows
+        table = next(table.parts())
     top = table[table["level"] == 0] if (table["level"] == 0).any() else table
     groups = top.groupby("size")["groups"].sum()
     groups = groups[groups > 0]

@@ -8,8 +8,10 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from hierdp.counts import size_table
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.histogram import cumulative
+from hierdp.counts.size_table import SizeTable
 from hierdp.mechanisms import shared_options as shared
 from hierdp.mechanisms.group_size.repairs import METHODS, Method, paper_window, post_process
 from hierdp.mechanisms.option import Option, documented
@@ -179,11 +181,7 @@ def _inconsistent(hierarchy: Hierarchy, counts: Any) -> dict[str, Any]:
     return {"constraint_violations": constraint_violations(hierarchy.tree, counts)}
 
 
-def table_of(hierarchy: Hierarchy, counts: Any) -> Any:
-    """One row for each region and size."""
-    frame = hierarchy.frame()
-    sizes = counts.shape[1]
-    table = frame.loc[frame.index.repeat(sizes)].reset_index(drop=True)
-    table["size"] = np.tile(np.arange(sizes), len(frame))
-    table["groups"] = counts.ravel()
-    return table
+def table_of(hierarchy: Hierarchy, counts: Ints) -> Any:
+    """One row for each region and size: a DataFrame, or a `SizeTable` if that would be too large."""
+    table = SizeTable(hierarchy, counts)
+    return table if len(table) > size_table.LARGE else table.frame()

@@ -1,0 +1,96 @@
+"""A table of regions and sizes that is too large for a DataFrame: its regions, and an array of counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Union
+
+from hierdp.counts.hierarchy import Hierarchy
+from hierdp.counts.layout import SIZES
+from models.arithmetic.arrays import Ints
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+LARGE = 20_000_000
+"""Rows beyond which a table of regions and sizes is no DataFrame, whose checks take some 200 bytes a row."""
+
+PART = 5_000_000
+"""The most rows of a part of a large table; of a single region, all."""
+
+
+@dataclass(frozen=True, eq=False)
+class SizeTable:
+    """Counts of groups by region and size, which are turned into rows a part at a time.
+
+    It stands where smaller releases have a DataFrame, whose columns it has: a row for each region and size,
+    the regions in level order.
+
+    Parameters
+    ----------
+    hierarchy : Hierarchy
+    counts : int64 array, shape (regions, sizes)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> places = Hierarchy.flat("zone", ["East", "West"])
+    >>> table = SizeTable(places, np.array([[0, 3], [0, 1], [0, 2]]))
+    >>> len(table), [len(part) for part in table.parts()], table.frame()["groups"].tolist()
+    (6, [6], [0, 3, 0, 1, 0, 2])
+    """
+
+    hierarchy: Hierarchy
+    counts: Ints
+
+    def __len__(self) -> int:
+        return int(self.counts.size)
+
+    def __contains__(self, column: object) -> bool:
+        return column in SIZES
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns."""
+        return list(SIZES)
+
+    @property
+    def sizes(self) -> int:
+        """How many sizes there are, 0 included."""
+        return int(self.counts.shape[1])
+
+    def frame(self) -> DataFrame:
+        """All rows, as a DataFrame."""
+        return _rows(self.hierarchy.frame(), self.counts)
+
+    def cuts(self, first: int = 0) -> list[slice]:
+        """The regions of each part, from a region on."""
+        each, end = max(1, PART // self.sizes), len(self.counts)
+        return [slice(start, min(start + each, end)) for start in range(first, end, each)]
+
+    def parts(self, first: int = 0) -> Iterator[DataFrame]:
+        """The rows from a region on, a part at a time."""
+        regions = self.hierarchy.frame()
+        for cut in self.cuts(first):
+            yield _rows(regions.iloc[cut], self.counts[cut])
+
+    @property
+    def finest(self) -> int:
+        """The first region of the last level."""
+        return int(self.hierarchy.tree.level_start[-2])
+
+
+Table = Union["DataFrame", SizeTable]
+"""A released table."""
+
+
+def _rows(regions: DataFrame, counts: Ints) -> DataFrame:
+    """A row for each of some regions and each size."""
+    import numpy as np
+
+    sizes = counts.shape[1]
+    table = regions.loc[regions.index.repeat(sizes)].reset_index(drop=True)
+    table["size"] = np.tile(np.arange(sizes), len(regions))
+    table["groups"] = counts.ravel()
+    return table
