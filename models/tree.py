@@ -147,10 +147,14 @@ class Tree:
         """
         out = np.zeros((self.size, *leaf_values.shape[1:]), dtype=leaf_values.dtype)
         out[self.leaves] = leaf_values
+        self.add_up(out)
+        return out
+
+    def add_up(self, values: NDArray[np.generic]) -> None:
+        """Add to each node's row, in place, those of its children, level by level; shape (size, ...)."""
         for level in range(self.depth, 0, -1):
             nodes = self.nodes_of(level)
-            np.add.at(out, self.parent[nodes], out[nodes])
-        return out
+            np.add.at(values, self.parent[nodes], values[nodes])
 
     def child_sums(self, values: NDArray[np.generic]) -> NDArray[np.generic]:
         """For each internal node, the sum of its children's rows; shape (internal, ...)."""

@@ -122,7 +122,7 @@ def _checks(
     size = sum((folder / name).stat().st_size for name in names)
     if size > limit:
         raise written.TooLarge("its files", size, limit)
-    yield from _check_seal(folder, fingerprint, names)
+    yield from _check_seal(folder, fingerprint)
     yield from _check_signature(folder, key)
     try:
         release = written.read(folder, limit)
@@ -177,7 +177,7 @@ def _ours() -> str:
     return dict(versions())["hierdp"]
 
 
-def _check_seal(folder: Path, fingerprint: str | None, names: list[str]) -> Iterator[CheckResult]:
+def _check_seal(folder: Path, fingerprint: str | None) -> Iterator[CheckResult]:
     """Check the digests of the files, and the digest of the digests."""
     sums = folder / seal.SUMS
     if not sums.is_file():
@@ -185,6 +185,7 @@ def _check_seal(folder: Path, fingerprint: str | None, names: list[str]) -> Iter
         return
     wrong = []
     known = {seal.SUMS, seal.SIGNATURE}
+    names = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir())
     with sums.open(encoding="utf-8", errors="replace") as text:
         lines = text.read(_MOST_SUMS + _MOST_OF_A_FILE * len(names)).splitlines()
     for line in lines:

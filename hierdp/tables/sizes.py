@@ -100,9 +100,11 @@ def group_sizes(
     )
     if hierarchy.size * (int(max_size) + 1) > MOST_CELLS:
         raise InputError(f"{hierarchy.size} regions × {max_size} sizes do not fit; choose a smaller max_size")
-    leaves = np.zeros((hierarchy.names[-1].size, int(max_size) + 1), dtype=np.int64)
-    np.add.at(leaves, (place, size), n)  # named and unnamed groups of one size are separate entries
-    return GroupSizes(hierarchy, np.asarray(hierarchy.tree.sum_up(leaves), dtype=np.int64))
+    counts = np.zeros((hierarchy.size, int(max_size) + 1), dtype=np.int64)
+    first = hierarchy.size - hierarchy.names[-1].size
+    np.add.at(counts[first:], (place, size), n)  # named and unnamed groups of one size are separate entries
+    hierarchy.tree.add_up(counts)
+    return GroupSizes(hierarchy, counts)
 
 
 def counted_groups(

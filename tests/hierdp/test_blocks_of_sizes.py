@@ -25,6 +25,7 @@ def made(method="M_c^dp", **options):
     home = np.arange(region.size)
     table = pd.DataFrame({"state": region // 4, "county": region, "home": home, "people": home % 7})
     where = {"levels": ["state", "county"], "group": ["home"], "entities": "people", "max_size": 6}
+    where |= {"regions_from_data": True, "groups_from_data": True}
     return release(table, "group-size", epsilon=1, noise=SimulatedNoise(1), method=method, **where, **options)
 
 

@@ -24,6 +24,7 @@ def made(method="M_c^dp"):
     region = np.repeat(np.arange(12), 1 + np.arange(12) % 5)
     table = pd.DataFrame({"state": region // 4, "county": region, "home": np.arange(region.size)})
     where = {"levels": ["state", "county"], "group": ["home"], "max_size": 4, "method": method}
+    where |= {"regions_from_data": True, "groups_from_data": True}
     return release(table, "group-size", epsilon=1, noise=SimulatedNoise(1), **where)
 
 
@@ -213,9 +214,9 @@ def test_the_option_of_the_command_line(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(size_table, "LARGE", 5)
     table = tmp_path / "homes.csv"
     table.write_text("state,home\n" + "".join(f"{n % 2},{n}\n" for n in range(8)))
-    where = ["--levels", "state", "--group", "home", "--max-size", "3", "--simulate", "1"]
+    where = "--levels state --group home --max-size 3 --simulate 1 --regions-from-data --groups-from-data"
     out = tmp_path / "out"
-    arguments = ["release", "group-size", str(table), "--epsilon", "1", "--out", str(out), *where]
+    arguments = ["release", "group-size", str(table), "--epsilon", "1", "--out", str(out), *where.split()]
     for more in ([], ["--large-csv", "--overwrite"]):
         with pytest.raises(SystemExit) as end:
             main([*arguments, *more])

@@ -132,10 +132,12 @@ def group_size(
     solver = solver or SolverOptions()
     chosen = checked(method, solver, METHODS)
     measured = measure(data, epsilon, noise or ExactNoise(), chosen)
+    spends, noisy = tuple(level.spend for level in measured), noisy_of(measured)
+    del measured  # as large as the noisy counts
     if chosen.name == "M_dp^OP" and solver.window is None:
-        solver = replace(solver, window=paper_window(measured[0].spend.scale))
-    repaired = post_process(noisy_of(measured), data.hierarchy, data.groups, chosen, solver)
-    ledger = Ledger(epsilon, 0.0, ENTITY, tuple(level.spend for level in measured))
+        solver = replace(solver, window=paper_window(spends[0].scale))
+    repaired = post_process(noisy, data.hierarchy, data.groups, chosen, solver)
+    ledger = Ledger(epsilon, 0.0, ENTITY, spends)
     settings = settings_of(data.hierarchy, repaired.counts, data.groups, chosen, solver.window)
     table, regions = table_of(data.hierarchy, repaired.counts), {ALONE: data.hierarchy}
     return Release(chosen.name, table, ledger, repaired.steps, settings, regions=regions)
@@ -151,11 +153,13 @@ def measure(
 ) -> list[NoisyCounts]:
     """Measure sizes, cumulative or not, one level at a time: the only results from the true counts."""
     tree, levels = data.hierarchy.tree, data.hierarchy.levels
-    true = cumulative(data.counts) if method.cumulative else data.counts
-    return [
-        noise.geometric(true[tree.nodes_of(level)], method.query(name), method.sensitivity, share)
-        for level, (name, share) in enumerate(zip(levels, split(epsilon, len(levels)), strict=True))
-    ]
+    shares = split(epsilon, len(levels))
+    measured = []
+    for level, (name, share) in enumerate(zip(levels, shares, strict=True)):
+        true = data.counts[tree.nodes_of(level)]
+        asked = cumulative(true) if method.cumulative else true
+        measured.append(noise.geometric(asked, method.query(name), method.sensitivity, share))
+    return measured
 
 
 def noisy_of(measured: Sequence[NoisyCounts]) -> Ints:
