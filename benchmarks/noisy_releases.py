@@ -67,6 +67,7 @@ def released(name: str) -> Spent:
     with tempfile.TemporaryDirectory() as folder:
         source, out = Path(folder) / "people.parquet", str(Path(folder) / "released")
         told = ["--group", "household", "--epsilon", "1", "--noise", "tables", "--out", out]
+        told += ["--regions-from-data", "--groups-from-data"]
         if name == "sizes":
             households().to_parquet(source)
             told += ["--levels", "state,part", "--max-size", "1000"]

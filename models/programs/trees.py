@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-import scipy.sparse
+import scipy
 
 from models.programs.terms import Rows
 from models.tree import Tree

@@ -92,7 +92,7 @@ def from_table(
             "Larger groups are counted in this size (top-coded). Choose it without looking at the data, and "
             "rather too large, which costs little accuracy. It costs time: Hc draws exact noise for every "
             "size up to it in every region, some 100,000 numbers per second on two cores. With the default, "
-            "200 regions take minutes.",
+            "200 regions take minutes; with noise from tables, seconds.",
             "NUMBER",
         ),
     ] = MAX_SIZE,
