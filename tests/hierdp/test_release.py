@@ -338,8 +338,8 @@ def test_a_failure_half_way_leaves_nothing(made, tmp_path, monkeypatch, failure,
         before = everything_in(path)
     write = record.write_tables
 
-    def half(release, manifest, into):
-        write(release, manifest, into)
+    def half(release, manifest, into, large_csv):
+        write(release, manifest, into, large_csv)
         (into / "manifest.json").unlink()
         raise failure
 
@@ -387,8 +387,8 @@ import hierdp.record.release as record
 import solvers
 from hierdp.cli import main
 write = record.write_tables
-def half(release, manifest, into):
-    write(release, manifest, into)
+def half(release, manifest, into, large_csv):
+    write(release, manifest, into, large_csv)
     print("half way", flush=True)
     time.sleep(3600)
 record.write_tables = half
