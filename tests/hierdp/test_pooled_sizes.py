@@ -106,6 +106,7 @@ def test_a_check_takes_what_was_pooled(tmp_path, monkeypatch):
     rows = pd.DataFrame({"state": np.where(homes < 30, "A", "B"), "home": homes})
     monkeypatch.setattr(estimates, "BLOCK", 12)
     options = {"levels": ["state"], "group": ["home"], "max_size": 9, "method": "Hg"}
+    options |= {"regions_from_data": True, "groups_from_data": True}
     made = release(rows, "count-of-counts", epsilon=1, noise=SimulatedNoise(1), **options)
     weights = {step.name: step.model.weights for step in made.steps if step.name.startswith("Hg")}
     assert weights["Hg: state A"].sum() == 30
