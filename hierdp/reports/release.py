@@ -238,5 +238,5 @@ def _bins(table: DataFrame, names: list[str]) -> str:
     errors = table["standard_error"].to_numpy(float) if "standard_error" in table else None
     if errors is not None and not np.isfinite(errors).all():
         errors = None
-    title = "Counts by bin" + ("" if errors is None else ", with a standard error to each side")
+    title = "Counts by bin" + ("" if errors is None else ", with one standard error on each side")
     return figures.steps(counts, errors, title, f"{names[0]}, bin from 0 on", "count")

@@ -27,12 +27,12 @@ from hierdp.check.budget import budget_of_one_row, check_budget
 from hierdp.check.entries import check_entries
 from hierdp.check.expected import check_expected
 from hierdp.check.noise import check_noise
-from hierdp.check.proofs import _differs, _misses, _same, _told, _wrong, check_proofs
+from hierdp.check.proofs import _differs, _misses, _same, _was_too_large, _wrong, check_proofs
 from hierdp.errors import InputError
 from hierdp.execution import seal
 from hierdp.mechanisms.registry import released_by
 from hierdp.privacy.noise import Changes, miss_of, threshold
-from hierdp.privacy.twice import Law, Twice
+from hierdp.privacy.twice import CountNoise, Twice
 from hierdp.record import files, proofs, written
 from hierdp.record.compare import compare, compare_settings
 from hierdp.record.properties import broken
@@ -128,7 +128,7 @@ def within(*path, **changes):
 def less_delta(manifest):
     """A little less than the threshold and the scale give."""
     (line,) = manifest["budget"]["spends"]
-    changes = Changes(2, 2, 1)
+    changes = Changes(2, 2, 1, added=1)
     line["delta"] = miss_of(changes, line["scale"], threshold(changes, 1, 1e-3)) * (1 - 1e-6)
     manifest["budget"]["spent_delta"] = line["delta"]
 
@@ -242,7 +242,7 @@ def test_a_changed_table_is_caught(made):
 def test_a_region_that_lies_in_none_of_the_level_above(made):
     read, _ = made("sizes")
     table = read.table.assign(parent=read.table.parent.replace("b", "x"))
-    assert "lies in none" in broken(table, read.manifest["settings"], read.regions)["consistent"]
+    assert "has no parent" in broken(table, read.manifest["settings"], read.regions)["consistent"]
 
 
 def test_tables_and_settings_made_again_must_be_the_same():
@@ -351,7 +351,7 @@ def test_the_summary_is_that_of_the_steps(made):
         manifest = copy.deepcopy(read.manifest)
         manifest["all_proved_optimal"], manifest["solved"][0]["proved_optimal"] = said, of_step
         why = [line.why for line in lines_of(replace(read, manifest=manifest), folder)]
-        assert "the manifest's summary is not that of its steps" in why
+        assert "the manifest's summary does not agree with its steps" in why
 
 
 def one(model, x, **line):
@@ -367,7 +367,7 @@ def one(model, x, **line):
 def test_a_gap_of_one_is_a_fault_of_whole_answers():
     kept, proof, line = one(Isotonic([0, 0], p=1, integer=True), [0, 1])
     assert (proof.gap, _misses(kept, proof)) == (1, True)
-    assert "may be improved by up to 1" in _wrong(kept, proof, line, optimal=True)
+    assert "may cost up to 1 more than the optimum" in _wrong(kept, proof, line, optimal=True)
     assert _wrong(kept, proof, line, optimal=False) == ""
     assert "proved_optimal is True" in _wrong(kept, proof, {**line, "proved_optimal": True}, optimal=False)
     kept, proof, line = one(Isotonic([0, 0], p=1, integer=True), [0, 0], proved_optimal=False)
@@ -403,7 +403,7 @@ def test_problems_side_by_side_are_counted():
 def test_only_a_step_too_large_to_be_kept_may_be_missing():
     missing = NotKept("monotone", most=100, found=None)
     for step, variables, may in (("monotone a", 100, True), ("monotone a", 101, False), ("other", 1, False)):
-        assert _told(missing, [{"step": step, "variables": variables}]) is may
+        assert _was_too_large(missing, [{"step": step, "variables": variables}]) is may
 
 
 def test_a_saved_answer_is_taken_for_its_own_problem_only():
@@ -445,7 +445,7 @@ def test_proofs_hold_the_steps_of_the_manifest_and_nothing_else(made, tmp_path):
     path.write_bytes((folder / files.PROOFS).read_bytes())
     with proofs.ZipFile(path, "a") as file:
         file.writestr("more.txt", "")
-    with pytest.raises(ValueError, match="other files than its steps"):
+    with pytest.raises(ValueError, match="contains files that are not steps"):
         list(proofs.read(path, told))
 
 
@@ -461,7 +461,7 @@ def test_noise_of_another_scale_than_claimed_is_noticed(gaussian, chosen_of):
     for factor in (0.5, 1.0, 2.0):
         noise = rng.normal if gaussian else rng.laplace
         off = np.rint(noise(0, 8 * factor, (400, 4))).sum(axis=1)
-        law = Law(gaussian, 8.0)
+        law = CountNoise(gaussian, 8.0)
         twice = Twice("counts", off, law, np.full(400, 3), law, chosen_of)
         (line,) = check_noise([twice])
         found[factor] = line.verdict, "smaller" in line.why, "larger" in line.why
@@ -469,7 +469,7 @@ def test_noise_of_another_scale_than_claimed_is_noticed(gaussian, chosen_of):
 
 
 def test_noise_that_is_there_in_few_of_many_levels_is_noticed():
-    law = Law(False, 8.0)
+    law = CountNoise(False, 8.0)
     honest = np.rint(np.random.default_rng(1).laplace(0, 8, (300, 4))).sum(axis=1)
     fine, none = (Twice("it", off, law, np.full(300, 3), law) for off in (honest, np.zeros(300)))
     assert [line.verdict for line in check_noise([fine, fine])] == [HOLDS]
@@ -479,7 +479,7 @@ def test_noise_that_is_there_in_few_of_many_levels_is_noticed():
 
 def test_hardly_any_noise_that_is_much_larger_than_claimed_is_noticed():
     """Where whole noise is nearly always 0, no moment of it may be taken where it is infinite."""
-    law = Law(False, 0.1)
+    law = CountNoise(False, 0.1)
     for off, verdict in ((0.0, HOLDS), (5.0, FAILS)):
         twice = Twice("it", np.full(50, off), law, np.full(50, 3), law)
         assert [line.verdict for line in check_noise([twice])] == [verdict]
@@ -488,7 +488,9 @@ def test_hardly_any_noise_that_is_much_larger_than_claimed_is_noticed():
 def test_parents_that_were_chosen_for_their_noise_are_no_evidence():
     """As if all whose noise is not 0 had been left out: the children's alone is left."""
     below = np.rint(np.random.default_rng(2).laplace(0, 8, (400, 3))).sum(axis=1)
-    twice = Twice("it", below, Law(False, 8.0), np.full(400, 3), Law(False, 50.0), chosen_of=4000)
+    twice = Twice(
+        "it", below, CountNoise(False, 8.0), np.full(400, 3), CountNoise(False, 50.0), chosen_of=4000
+    )
     assert [line.verdict for line in check_noise([twice])] == [HOLDS]
     (line,) = check_noise([twice._replace(chosen_of=None)])
     assert (line.verdict, "smaller" in line.why) == (FAILS, True)

@@ -137,7 +137,7 @@ def test_the_command_line_verifies(signed, tmp_path):
     assert "made by the owner of that key" in done.output
     done = CliRunner().invoke(main, ["check", str(folder), "--public-key", str(other)])
     assert done.exit_code == 1
-    assert "not of that key" in done.output
+    assert "not made with that key" in done.output
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="OpenSSL is not installed")
