@@ -9,6 +9,7 @@ from cvxpy.error import SolverError
 
 from benchmarks import (
     fast_paths,
+    group_size_memory,
     growth,
     growth_report,
     headline,
@@ -20,7 +21,9 @@ from benchmarks import (
 from benchmarks.peers import __main__ as peers
 from benchmarks.peers.contests import CONTESTS, OURS
 from hierdp.bench import runs
+from hierdp.counts import size_table
 from hierdp.execution import store
+from hierdp.mechanisms.group_size import repairs
 from hierdp.verification.matrix import kinds
 from models import Chebyshev
 from solvers import solve
@@ -145,6 +148,25 @@ def test_a_release_is_measured_by_regions_and_levels(monkeypatch):
     regions, levels, *figures = line.split()
     assert (regions, levels, len(figures)) == ("12", "3", 5)
     assert all(float(figure.replace(",", "")) > 0 for figure in figures)
+
+
+@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="Linux counts a stage's peak")
+def test_memory_is_measured_by_stage(monkeypatch, capsys):
+    for module, name in ((size_table, "LARGE"), (size_table, "PART"), (repairs, "CELLS_A_BLOCK")):
+        monkeypatch.setattr(module, name, getattr(module, name))  # put back what the benchmark sets
+    monkeypatch.setattr("sys.argv", ["group_size_memory", "--regions", "400"])
+    group_size_memory.main()
+    lines = capsys.readouterr().out.splitlines()
+    assert [line[:28].strip() for line in lines[1:-1]] == [
+        "libraries",
+        "read and count",
+        "draw noise",
+        "post-process and prove",
+        "make the table",
+        "write",
+        "check",
+    ]
+    assert "MB of proofs" in lines[-1]
 
 
 def test_a_command_that_fails_says_why():
