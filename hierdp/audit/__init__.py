@@ -28,7 +28,7 @@ from hierdp.privacy.noise import ExactNoise, Noise, SimulatedNoise
 from hierdp.record.case import Case as Case
 from hierdp.record.case import Seen
 
-Source = Callable[[int], Noise]
+NoiseSource = Callable[[int], Noise]
 """Noise from a seed."""
 
 A_TASK = 50
@@ -54,7 +54,7 @@ def audit(
     cases: Sequence[Case],
     runs: int = 1000,
     confidence: float = 0.999,
-    source: Source = SimulatedNoise,
+    source: NoiseSource = SimulatedNoise,
     seed: int = 0,
     results: str | Path | None = None,
 ) -> Generator[Finding, None, None]:
@@ -111,7 +111,7 @@ def _runs_of(case: Case, runs: int) -> int:
     return max(FEWEST, runs // case.fewer)
 
 
-def _finding(case: Case, runs: int, miss: float, source: Source, seed: int) -> Finding:
+def _finding(case: Case, runs: int, miss: float, source: NoiseSource, seed: int) -> Finding:
     runs = _runs_of(case, runs)
     parts = execution.chunks(runs, A_TASK)
     tasks = [
@@ -148,6 +148,6 @@ def _seed(case: Case, side: int, part: int, seed: int) -> int:
     return int(np.random.SeedSequence(words).generate_state(1, np.uint64)[0])
 
 
-def _runs(case: Case, side: int, number: int, source: Source, seed: int) -> list[Seen]:
+def _runs(case: Case, side: int, number: int, source: NoiseSource, seed: int) -> list[Seen]:
     noise = source(seed)
     return [case.seen(case.release(side, noise)) for _ in range(number)]

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from hierdp.bench.problems import Problem, program_of
-from hierdp.bench.verdicts import Truth
+from hierdp.bench.verdicts import KnownOptimum
 from hierdp.execution import folder as folders
 from models.arithmetic.exact import Number
 from models.instances import save
@@ -52,7 +52,7 @@ def write(chosen: Iterable[Problem], folder: Path) -> list[Path]:
             written += [
                 write_program(program, folder / f"{problem.name}.{suffix}") for suffix in ("mps", "lp")
             ]
-        truth = Truth.of(problem.model, ["highs"], SECONDS)
+        truth = KnownOptimum.of(problem.model, ["highs"], SECONDS)
         rows.append((problem.name, truth.form, _plain(truth.optimum), str(truth.proved).lower()))
     with folders.file_appearing(folder / OPTIMA) as aside, aside.open("w", newline="") as table:
         csv.writer(table).writerows([COLUMNS, *rows])

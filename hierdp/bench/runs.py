@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hierdp.bench.problems import Problem, fresh
-from hierdp.bench.verdicts import Truth, verdict
+from hierdp.bench.verdicts import KnownOptimum, verdict
 from hierdp.errors import InputError
 from hierdp.execution import progress, store
 from models.programs.layout import processors
@@ -91,7 +91,7 @@ def run(
     named = _named(chosen)
     with store.growing(results, COLUMNS, KEY) as kept:
         todo = [task for task in _tasks(problems, settings, named) if task.key not in kept.done]
-        truth = _Truths([one.name for one in named if one.name != "fast"], settings.time_limit)
+        truth = _KnownOptima([one.name for one in named if one.name != "fast"], settings.time_limit)
         for task in progress.steps(todo, f"{which} problems", len(todo)):
             if until is not None and time.monotonic() > until:
                 break
@@ -149,7 +149,7 @@ def _tasks(problems: Iterable[Problem], settings: Settings, chosen: Sequence[Bac
                 yield _Task(problem, backend, tolerance, settings)
 
 
-class _Truths:
+class _KnownOptima:
     """The proved optimum of the current problem, computed once for each problem.
 
     If the fast path proves nothing, the chosen backends solve the problem once before their runs, so that all
@@ -159,16 +159,16 @@ class _Truths:
     def __init__(self, others: Sequence[str], limit: float) -> None:
         self._others, self._limit = others, limit
         self._problem: Problem | None = None
-        self._truth: Truth | None = None
+        self._truth: KnownOptimum | None = None
 
-    def of(self, problem: Problem) -> Truth:
+    def of(self, problem: Problem) -> KnownOptimum:
         if self._problem is not problem or self._truth is None:
             self._problem = problem
-            self._truth = Truth.of(problem.model, self._others, self._limit)
+            self._truth = KnownOptimum.of(problem.model, self._others, self._limit)
         return self._truth
 
 
-def _row(task: _Task, which: str, truth: Truth) -> dict[str, Any]:
+def _row(task: _Task, which: str, truth: KnownOptimum) -> dict[str, Any]:
     asked, problem, ours = task.settings, task.problem, task.backend.name == "fast"
     tolerance = TOLERANCES[task.tolerance]
     found = solve(fresh(problem.model), task.backend.name, asked.time_limit, asked.threads, tolerance)

@@ -54,7 +54,7 @@ VERDICTS: dict[Status, Verdict] = {
 
 
 @dataclass(frozen=True, eq=False)
-class Truth:
+class KnownOptimum:
     """What is known of a model: its optimum if a certificate proves it, else the best answer found."""
 
     optimum: Number | None
@@ -70,7 +70,7 @@ class Truth:
         return judge.Truth(self.optimum if self.proved else None, self.optimum, self.infeasible)
 
     @classmethod
-    def of(cls, model: Any, others: Sequence[str] = (), limit: float | None = None) -> Truth:
+    def of(cls, model: Any, others: Sequence[str] = (), limit: float | None = None) -> KnownOptimum:
         """Solve by the fast path; if it proves nothing, by the first other backend with a proved answer.
 
         Parameters
@@ -129,13 +129,15 @@ class Judged:
     proved: bool
 
 
-def verdict(found: Solution, truth: Truth, tolerance: float | None, limit: float | None = None) -> Judged:
+def verdict(
+    found: Solution, truth: KnownOptimum, tolerance: float | None, limit: float | None = None
+) -> Judged:
     """Judge a backend's answer.
 
     Parameters
     ----------
     found : Solution
-    truth : Truth
+    truth : KnownOptimum
         If nothing is proved, only a better feasible answer refutes one that is called optimal.
     tolerance : float, optional
         The tolerance requested from the backend.

@@ -162,18 +162,21 @@ def _of_one_row(release: written.Written) -> written.Written:
 
 
 def _same_version(manifest: dict[str, Any]) -> bool:
-    return bool(manifest["versions"]["hierdp"] == _ours())
+    return bool(manifest["versions"]["hierdp"] == _our_version())
 
 
 def _check_version(manifest: Any) -> Iterator[CheckResult]:
     """Report that another version made the release, which may explain differences."""
-    made, ours = manifest.get("versions", {}).get("hierdp") if isinstance(manifest, dict) else None, _ours()
+    made, ours = (
+        manifest.get("versions", {}).get("hierdp") if isinstance(manifest, dict) else None,
+        _our_version(),
+    )
     if made != ours:
         why = f"made by hierdp {made}, checked by {ours}: this may explain differences"
         yield CheckResult("version", OPEN, why)
 
 
-def _ours() -> str:
+def _our_version() -> str:
     return dict(versions())["hierdp"]
 
 

@@ -21,7 +21,7 @@ HOLDS_OF = ("whole", "non_negative", "consistent", "total")
 
 def check_entries(manifest: Mapping[str, Any]) -> Iterator[CheckResult]:
     """Report entries that a manifest of this version lacks, and entries that no release has."""
-    later = any(name in part for part in _dated(manifest) for name in LATER)
+    later = any(name in part for part in _dated_parts(manifest) for name in LATER)
     for where, told, ours in _parts(manifest):
         if not isinstance(told, Mapping):
             yield CheckResult("manifest", FAILS, f"{where} is not a list of entries by name")
@@ -34,7 +34,7 @@ def check_entries(manifest: Mapping[str, Any]) -> Iterator[CheckResult]:
             return
 
 
-def _dated(manifest: Mapping[str, Any]) -> list[Any]:
+def _dated_parts(manifest: Mapping[str, Any]) -> list[Any]:
     """Add the entries of `LATER` to the parts that have them."""
     return [manifest["versions"], manifest["budget"], *manifest["budget"]["spends"]]
 

@@ -81,7 +81,7 @@ def _check_each(
         return
     left = lines[proofs.seen :]
     wrong = ([proofs.foreign] if proofs.foreign else []) + proofs.wrong
-    wrong += [] if proofs.broken or proofs.foreign else _lost(lines, proofs.seen)
+    wrong += [] if proofs.broken or proofs.foreign else _missing_steps(lines, proofs.seen)
     if wrong:
         more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
         yield CheckResult("certificates", FAILS, wrong[0] + more)
@@ -158,7 +158,7 @@ class _Proofs:
                     return
                 line = self.lines[self.seen]
                 self.seen += 1
-                self._look(kept, line)
+                self._check_step(kept, line)
                 yield kept
         except UnknownModel as unknown:  # a model of the release's author
             if self.lines[self.seen]["model"] == unknown.name:
@@ -172,7 +172,7 @@ class _Proofs:
             self.wrong.insert(0, str(broken))
             self.broken = True
 
-    def _look(self, kept: SavedStep, line: Mapping[str, Any]) -> None:
+    def _check_step(self, kept: SavedStep, line: Mapping[str, Any]) -> None:
         """Check a step; add what is wrong to `wrong`."""
         why = _differs(kept, line)
         if not why:
@@ -187,7 +187,7 @@ class _Proofs:
         self.proved += problems_of(line) * line["proved_optimal"]
 
 
-def _lost(lines: list[Mapping[str, Any]], kept: int) -> list[str]:
+def _missing_steps(lines: list[Mapping[str, Any]], kept: int) -> list[str]:
     """Steps that are in the manifest only, although they were not too large to save."""
     room = Steps.MOST - sum(int(line["variables"]) for line in lines[:kept])
     small = [line["step"] for line in lines[kept:] if int(line["variables"]) <= room]
@@ -218,12 +218,12 @@ def _wrong(kept: SavedStep, proof: Certificate, line: Mapping[str, Any], optimal
         return f"{where}: its objective is {proof.objective}, the manifest says {line['objective']}"
     if proof and not _same(str(proof.bound), line["bound"], BOUND):
         return f"{where}: its bound is {proof.bound}, the manifest says {line['bound']}"
-    if optimal and not proof and _misses(kept, proof):
+    if optimal and not proof and _gap_too_large(kept, proof):
         return f"{where}: its answer may cost up to {proof.gap} more than the optimum"
     return ""
 
 
-def _misses(kept: SavedStep, proof: Certificate) -> bool:
+def _gap_too_large(kept: SavedStep, proof: Certificate) -> bool:
     """Whether the gap of an unproved answer exceeds what solvers' floating-point tolerances explain.
 
     Bounds of `CumulativeQIP` over whole numbers need not reach the optimum, so a gap is allowed there.

@@ -20,7 +20,7 @@ from hierdp.mechanisms.option import keywords_of
 from hierdp.reports.solved import counted
 
 
-class Release(click.Command):
+class MechanismCommand(click.Command):
     """The command of a mechanism. Its code is loaded when its options are first needed."""
 
     def __init__(self, mechanism: Mechanism) -> None:
@@ -34,7 +34,7 @@ class Release(click.Command):
         return [*shared.params, *flags_of(keywords_of(self.mechanism.from_table))]
 
 
-class Releases(Mapping[str, click.Command]):
+class MechanismCommands(Mapping[str, click.Command]):
     """The commands, by the names of their mechanisms."""
 
     def __getitem__(self, name: str) -> click.Command:
@@ -48,8 +48,8 @@ class Releases(Mapping[str, click.Command]):
 
 
 @cache
-def _command_of(mechanism: Mechanism) -> Release:
-    return Release(mechanism)
+def _command_of(mechanism: Mechanism) -> MechanismCommand:
+    return MechanismCommand(mechanism)
 
 
 def _help(text: str) -> str:
@@ -58,7 +58,7 @@ def _help(text: str) -> str:
     return "\n\n".join(f"\b\n{one}" if "\n  " in one else one for one in paragraphs)
 
 
-@click.group(commands=Releases())
+@click.group(commands=MechanismCommands())
 def release() -> None:
     """Release your own table, by one of the mechanisms below."""
 
@@ -124,7 +124,7 @@ def shared(
     from hierdp.record.signature import private_key
     from hierdp.reports.page import budget_frame, budget_in_words
 
-    assert isinstance(context.command, Release)
+    assert isinstance(context.command, MechanismCommand)
     mechanism, screen = context.command.mechanism, console()
     check_words(title=title, note=note)
     drawn = noise(simulate, sampler)

@@ -263,7 +263,7 @@ class Account:
             If it does not fit, or the account is for other data or another unit, or cannot be written to.
         """
         with chain.appending(self.path) as (entries, _):
-            self._fits(entries, loss, data)
+            self._checked_loss(entries, loss, data)
 
     def charge(self, loss: Loss, what: str, data: str | None = None, **about: Any) -> Entry:
         """Charge a release; the charge is on the disk when this returns. Call it before noise is drawn.
@@ -285,16 +285,16 @@ class Account:
             See `check`; then nothing is charged.
         """
         with chain.appending(self.path) as (entries, append):
-            charged = self._fits(entries, loss, data)
+            charged = self._checked_loss(entries, loss, data)
             line = append({"kind": CHARGED, "what": what, "loss": charged.as_dict(), **about})
         return Entry(self, line, entries[0]["data"])
 
-    def _fits(self, entries: Sequence[chain.Entry], loss: Loss, data: str | None) -> Loss:
+    def _checked_loss(self, entries: Sequence[chain.Entry], loss: Loss, data: str | None) -> Loss:
         """The loss, converted to the account's neighbouring relation."""
         now = _statement(self.path, entries)
-        charged = _of(now.terms, loss, self.data or data, self.path)
+        charged = _loss_by_terms(now.terms, loss, self.data or data, self.path)
         if not now.with_charge(charged).holds():
-            raise InputError(f"{self.path} has {_left(now, charged)}: nothing is released")
+            raise InputError(f"{self.path} has {_left_in_words(now, charged)}: nothing is released")
         return charged
 
     def add(self, kind: str, entry: int, **about: Any) -> None:
@@ -379,7 +379,7 @@ def _statement(path: Path, entries: Sequence[chain.Entry]) -> Statement:
                 about = line["entry"], line["at"], line["what"], Loss(**line["loss"])
                 charges[line["entry"]] = Charge(*about, NOT_FINISHED, (), line["digest"])
             elif line["kind"] in (WRITTEN, FAILED):
-                charges[line["charge"]] = _after(charges[line["charge"]], line)
+                charges[line["charge"]] = _with_outcome(charges[line["charge"]], line)
             else:
                 raise ValueError
         order = Decimal(first["order"])
@@ -388,12 +388,12 @@ def _statement(path: Path, entries: Sequence[chain.Entry]) -> Statement:
     return Statement(terms, order, tuple(charges.values()), entries[-1]["digest"])
 
 
-def _after(charge: Charge, line: chain.Entry) -> Charge:
+def _with_outcome(charge: Charge, line: chain.Entry) -> Charge:
     written = (line["fingerprint"],) if line["kind"] == WRITTEN else ()
     return replace(charge, state=line["kind"], fingerprints=(*charge.fingerprints, *written))
 
 
-def _of(terms: Terms, loss: Loss, data: str | None, path: Path) -> Loss:
+def _loss_by_terms(terms: Terms, loss: Loss, data: str | None, path: Path) -> Loss:
     """The loss of a release by the account's terms; refuses other data or another unit."""
     if data is None:
         raise InputError(
@@ -419,7 +419,7 @@ def _of(terms: Terms, loss: Loss, data: str | None, path: Path) -> Loss:
     return loss
 
 
-def _left(now: Statement, loss: Loss) -> str:
+def _left_in_words(now: Statement, loss: Loss) -> str:
     if Fraction(loss.delta) > Fraction(now.left_delta):
         return (
             f"δ = {now.left_delta:g} left of the part set aside, and this release spends "

@@ -41,7 +41,7 @@ class NotKept(Differs):
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
+class SavedAnswer:
     """A saved answer, in place of a solver's solution. Its certificate is checked elsewhere."""
 
     x: NDArray[Any]
@@ -123,7 +123,7 @@ class Replay:
         if saved.problems != tuple(problems):
             raise Differs(f"step {name!r} has regions other than those that the steps before it give")
         self._ahead.popleft()
-        return Step(name, model, Answer(saved.x, model.objective(saved.x)), saved.problems)
+        return Step(name, model, SavedAnswer(saved.x, model.objective(saved.x)), saved.problems)
 
     def end(self) -> None:
         """Check that no step is left.

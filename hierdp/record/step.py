@@ -164,13 +164,13 @@ def require_proved(
         witness = None if proof.bound == alone.bound else proof.witness
     if not proof:
         better = (fast or solve)(model)
-        if better.x is not None and _under(better.objective, proof.objective):
+        if better.x is not None and _costs_less(better.objective, proof.objective):
             wrong = f"{claimed.backend} calls its answer optimal, but there are better ones"
             raise NotSolved("error", f"{name}: {wrong} ({proof.reason}); choose another solver")
     return Step(name, model, replace(claimed, certificate=proof, witness=witness))
 
 
-def _under(better: Number | None, claimed: Number) -> bool:
+def _costs_less(better: Number | None, claimed: Number) -> bool:
     """Whether the first cost is lower: compared exactly if whole, otherwise beyond solvers' tolerances."""
     if isinstance(better, int) and isinstance(claimed, int):
         return better < claimed

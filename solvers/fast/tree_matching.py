@@ -9,7 +9,7 @@ from models.arithmetic.arrays import Ints
 from models.certificate import Witness
 from solvers.fast.matching import solve_group_matching
 from solvers.fast.no_path import NoFastPath
-from solvers.fast.tree_matching_flow import Chains, improve
+from solvers.fast.tree_matching_flow import SizeChains, improve
 
 
 def solve_tree_matching(model: TreeMatching) -> tuple[Ints, Witness | None]:
@@ -65,7 +65,7 @@ def matched(model: TreeMatching, above: Ints, nodes: Ints) -> Ints:
     return np.cumsum(dealt, axis=1)
 
 
-def block(model: TreeMatching, node: int, levels: int) -> tuple[Ints, Chains]:
+def block(model: TreeMatching, node: int, levels: int) -> tuple[Ints, SizeChains]:
     """A node's children, and the flow of the node, its children and (on three levels) their children."""
     start, child = model.tree.children
     family = child[start[node] : start[node + 1]]
@@ -75,7 +75,7 @@ def block(model: TreeMatching, node: int, levels: int) -> tuple[Ints, Chains]:
         has_below = np.zeros(family.size, np.bool_)
     for i in np.flatnonzero(has_below):
         below[i] = model.estimates[child[start[family[i]] : start[family[i] + 1]]].sum(axis=0)
-    return family, Chains(model.estimates[node], own, below, has_below, model.steps)
+    return family, SizeChains(model.estimates[node], own, below, has_below, model.steps)
 
 
 def bounding_prices(model: TreeMatching, x: Ints) -> Witness:

@@ -27,7 +27,7 @@ NONE, BELOW, ABOVE, ACROSS = 0, 1, 2, 3
 """The origin of a place's label: none, the chain's place before it, the one after it, the other chain."""
 
 
-class Chains(NamedTuple):
+class SizeChains(NamedTuple):
     """The data of the flow: estimates as cumulative counts at the distinct sizes, and the steps between.
 
     Attributes
@@ -47,12 +47,12 @@ class Chains(NamedTuple):
     steps: Ints
 
 
-def improve(data: Chains, x: Ints) -> tuple[Ints, Ints]:
+def improve(data: SizeChains, x: Ints) -> tuple[Ints, Ints]:
     """Make x optimal, in place; returns the prices that prove it.
 
     Parameters
     ----------
-    data : Chains
+    data : SizeChains
     x : int64 array, shape (children, sizes)
         Any cumulative counts, non-decreasing along a row; the last column, the groups, does not change.
 

@@ -15,7 +15,7 @@ from hierdp.bench import metrics, runs, verdicts
 from hierdp.bench.files import write
 from hierdp.bench.problems import Problem, problems
 from hierdp.bench.report import study
-from hierdp.bench.verdicts import Truth, verdict
+from hierdp.bench.verdicts import KnownOptimum, verdict
 from hierdp.cli import main
 from hierdp.errors import InputError
 from hierdp.execution import store
@@ -31,7 +31,7 @@ REAL = Isotonic([3.0, 1.0, 4.0, 1.5], integer=False)
 
 def judged(model, status, objective=None, bound=None, tolerance=None, backend="highs"):
     found = Solution(backend, "1", status, None, objective, bound)
-    return verdict(found, Truth.of(model), tolerance).verdict
+    return verdict(found, KnownOptimum.of(model), tolerance).verdict
 
 
 def test_what_answers_are_worth():
@@ -43,8 +43,8 @@ def test_what_answers_are_worth():
     assert judged(WHOLE, "relaxed", None, best + 0.5) == "wrong"
     assert judged(WHOLE, "feasible", best + 1, float(best)) == "inaccurate"
     late = Solution("highs", "1", "feasible", None, best + 1, float(best), solve_seconds=9.9)
-    assert verdict(late, Truth.of(WHOLE), None, 10.0).verdict == "stopped"
-    assert verdict(late, Truth.of(WHOLE), None, 20.0).verdict == "inaccurate"
+    assert verdict(late, KnownOptimum.of(WHOLE), None, 10.0).verdict == "stopped"
+    assert verdict(late, KnownOptimum.of(WHOLE), None, 20.0).verdict == "inaccurate"
     assert judged(WHOLE, "numerical") == "inaccurate"
     assert judged(WHOLE, "infeasible") == "wrong"
     assert judged(WHOLE, "unbounded") == "wrong"
@@ -81,13 +81,13 @@ def test_whole_answers_are_given_none():
 
 
 def test_problems_are_called_what_solver_people_call_them():
-    assert Truth.of(WHOLE).form == "MILP"
-    assert Truth.of(REAL).form == "QP"
-    assert Truth.of(Isotonic([3.0, 1.0], p=1)).form == "LP"
-    assert Truth.of(Isotonic([3, 1], integer=True)).form == "MIQP"
-    assert Truth.of(CostTable([[0, 1], [2, 1]], 1)).form == "tables"
-    assert Truth.of(BudgetSplit([1.0, 2.0], 1.0)).form == "conic"
-    dented = Truth.of(CostTable([[0, 5, 1], [0, 3, 4], [0, 0, 9]], 3))  # not convex: no fast path
+    assert KnownOptimum.of(WHOLE).form == "MILP"
+    assert KnownOptimum.of(REAL).form == "QP"
+    assert KnownOptimum.of(Isotonic([3.0, 1.0], p=1)).form == "LP"
+    assert KnownOptimum.of(Isotonic([3, 1], integer=True)).form == "MIQP"
+    assert KnownOptimum.of(CostTable([[0, 1], [2, 1]], 1)).form == "tables"
+    assert KnownOptimum.of(BudgetSplit([1.0, 2.0], 1.0)).form == "conic"
+    dented = KnownOptimum.of(CostTable([[0, 5, 1], [0, 3, 4], [0, 0, 9]], 3))  # not convex: no fast path
     assert (dented.proved, dented.variables, dented.form) == (False, 3, "tables")
 
 
@@ -103,15 +103,15 @@ def stops(monkeypatch):
 
 @pytest.mark.usefixtures("stops")
 def test_the_truth_is_the_best_answer_that_a_certificate_proves():
-    alone = Truth.of(STUCK)
+    alone = KnownOptimum.of(STUCK)
     assert (alone.optimum, alone.proved) == (62, False)
-    truth = Truth.of(STUCK, ["clarabel", "highs"], 20)  # the first gives a bound alone
+    truth = KnownOptimum.of(STUCK, ["clarabel", "highs"], 20)  # the first gives a bound alone
     assert (truth.optimum, truth.proved) == (61, True)
     late = verdict(solve(STUCK), truth, None)
     assert (late.verdict, late.optimum, late.proved) == ("inaccurate", 61, True)
     assert late.relative_gap == pytest.approx(1 / 61)
     table = CostTable([[0, 50, 80], [0, 50, 80], [0, 50, 40]], 3)  # no fast path, and prices leave a gap
-    best = Truth.of(table, ["highs"], 20)
+    best = KnownOptimum.of(table, ["highs"], 20)
     assert (best.optimum, best.proved) == (solve(table, "highs").objective, False)
 
 
@@ -120,7 +120,7 @@ def test_a_backends_claim_is_not_a_proof(monkeypatch):
     lie = Solution("highs", "1", "optimal", solve(STUCK).x, 62, 62)
     real = solve
     monkeypatch.setattr(verdicts, "solve", lambda m, b="fast", *a: lie if b == "highs" else real(m, b, *a))
-    assert not Truth.of(STUCK, ["highs"]).proved
+    assert not KnownOptimum.of(STUCK, ["highs"]).proved
 
 
 @pytest.mark.usefixtures("stops")
@@ -398,8 +398,8 @@ def test_problems_are_the_same_everywhere_and_others_can_read_them(tmp_path):
     assert len(set(kinds[: len(set(kinds))])) == len(set(kinds))  # a run that is cut short has seen them all
     assert {one.origin for one in found.values()} == {"random", "real"}
     relaxed = [one.model for one in found.values() if one.name.endswith("-relaxed")]
-    assert {Truth.of(model).form for model in relaxed} == {"LP", "QP"}
-    assert all(Truth.of(model).proved for model in relaxed)
+    assert {KnownOptimum.of(model).form for model in relaxed} == {"LP", "QP"}
+    assert all(KnownOptimum.of(model).proved for model in relaxed)
     chosen = [one for one in found.values() if one.kind in ("Chebyshev", "CostTable")][:6]
     paths = write(chosen, tmp_path / "set")
     assert len(paths) == 19

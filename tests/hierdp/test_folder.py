@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from hierdp.cli import main
-from hierdp.cli.release import Releases
+from hierdp.cli.release import MechanismCommands
 from hierdp.cli.sources import Input
 from hierdp.errors import InputError
 from hierdp.execution import exchange, folder, progress, seal
@@ -146,7 +146,7 @@ def test_every_input_is_spared(option):
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_a_command_declares_what_it_reads(mechanism):
-    options = Releases()[mechanism].params
+    options = MechanismCommands()[mechanism].params
     inputs = {one.name for one in options if isinstance(one.type, Input)}
     named = {one.name for one in options if one.metavar in ("TABLE", "FILE", "KEY", "URL")}
     assert inputs == {"table", *named}

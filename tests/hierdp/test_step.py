@@ -67,4 +67,4 @@ def test_the_witness_of_a_proof_is_kept_where_the_answer_alone_proves_nothing():
 )
 def test_one_objective_is_under_another(better, claimed, under):
     """Exactly for whole numbers, else by more than a ten-thousandth."""
-    assert step._under(better, claimed) is under
+    assert step._costs_less(better, claimed) is under

@@ -8,7 +8,7 @@ import pytest
 from models import GroupMatching, Tree, TreeMatching
 from solvers import fast, prove, solve
 from solvers.fast.tree_matching import block, top_down
-from solvers.fast.tree_matching_flow import Chains, _room, improve
+from solvers.fast.tree_matching_flow import SizeChains, _room, improve
 
 
 def of_groups(tree, sizes):
@@ -235,7 +235,7 @@ def test_improving_starts_anywhere():
         def cumulative(groups=groups, sizes=sizes):
             return np.stack([rng.multinomial(n, np.full(sizes, 1 / sizes)) for n in groups]).cumsum(axis=1)
 
-        data = Chains(
+        data = SizeChains(
             cumulative().sum(axis=0), cumulative(), cumulative(), rng.random(chains) < 0.7,
             rng.integers(1, 9, sizes - 1),
         )  # fmt: skip

@@ -38,7 +38,7 @@ class Answers(NamedTuple):
     standard_error: Floats
 
 
-class Source(Protocol):
+class AnswerSource(Protocol):
     """The interface of what computes answers; queries are boxes ``low … high − 1``, shape (queries, axes)."""
 
     def estimates(self, low: Ints, high: Ints) -> NDArray[Any]:
@@ -57,11 +57,11 @@ class Covering:
     variance: Floats
 
     def estimates(self, low: Ints, high: Ints) -> NDArray[Any]:
-        """See `Source`."""
+        """See `AnswerSource`."""
         return self._sums(self.noisy, low, high)
 
     def variances(self, low: Ints, high: Ints) -> Floats:
-        """See `Source`."""
+        """See `AnswerSource`."""
         return self._sums(np.where(np.isfinite(self.variance), self.variance, 0.0), low, high)
 
     def _sums(self, values: NDArray[Any], low: Ints, high: Ints) -> NDArray[Any]:
@@ -103,11 +103,11 @@ class Consistent:
         return prefix_sums(self.counts[self.boxes.tree.leaves].reshape(self.boxes.shape))
 
     def estimates(self, low: Ints, high: Ints) -> NDArray[Any]:
-        """See `Source`."""
+        """See `AnswerSource`."""
         return box_sums(self._prefixes, low, high)
 
     def variances(self, low: Ints, high: Ints) -> Floats:
-        """See `Source`."""
+        """See `AnswerSource`."""
         if not self.linear:
             return np.full(len(low), np.nan)
         if len(self.boxes.shape) == 1:
@@ -124,7 +124,7 @@ class RangeAnswers:
     """
 
     axes: tuple[Axis, ...]
-    source: Source
+    source: AnswerSource
 
     def range(self, low: ArrayLike, high: ArrayLike) -> Answers:
         """Counts of the bins ``low … high − 1`` of a histogram of one dimension.

@@ -104,7 +104,7 @@ class Wavelet:
         return [unit_noise(n) for n in self.counts.shape]
 
     def estimates(self, low: Ints, high: Ints) -> NDArray[Any]:
-        """See `hierdp.mechanisms.range_query.answers.Source`."""
+        """See `hierdp.mechanisms.range_query.answers.AnswerSource`."""
         return box_sums(self._prefixes, low, high)
 
     def variances(self, low: Ints, high: Ints) -> Floats:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from hierdp.privacy.tables.laws import Law
-from hierdp.privacy.tables.random_words import Source, Words
+from hierdp.privacy.tables.random_words import Words, WordSource
 from models.arithmetic.arrays import Array, Ints, read_only
 from models.arithmetic.kernels import kernel
 
@@ -23,7 +23,7 @@ GUIDE = 20
 """The largest number of leading bits that look up where a word's search begins."""
 
 
-def decide(law: Law, word: int, source: Source, near: int = 0, bits: int = WORD) -> int:
+def decide(law: Law, word: int, source: WordSource, near: int = 0, bits: int = WORD) -> int:
     """The value that a word decides, together with as many further words as are needed.
 
     Parameters
@@ -31,7 +31,7 @@ def decide(law: Law, word: int, source: Source, near: int = 0, bits: int = WORD)
     law : Law
     word : int
         The first word.
-    source : Source
+    source : WordSource
         Source of the further words.
     near : int
         The value at which the search begins.
@@ -110,7 +110,7 @@ class Table:
         guide = np.searchsorted(array, starts).astype(np.int32)
         return cls(law, bits, first, read_only(array), read_only(guide), shift)
 
-    def draw(self, size: int, source: Source) -> tuple[Ints, dict[int, int]]:
+    def draw(self, size: int, source: WordSource) -> tuple[Ints, dict[int, int]]:
         """Draw `size` values.
 
         Those that took more than one word are given by position, since they may exceed 64 bits; the array has

@@ -19,7 +19,7 @@ Words = NDArray[np.uint64]
 KEY_BYTES, NONCE_BYTES = 32, 16
 
 
-class Source(Protocol):
+class WordSource(Protocol):
     """Where random words come from."""
 
     def __call__(self, into: Words, /) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 
 from hierdp.privacy.tables.inversion import WORD, Table
 from hierdp.privacy.tables.laws import Digit, DiscreteGaussian, Quotient
-from hierdp.privacy.tables.random_words import Source
+from hierdp.privacy.tables.random_words import WordSource
 from models.arithmetic.arrays import Ints
 
 BASE = 4096
@@ -53,7 +53,7 @@ class Sampler:
     digits: tuple[Table, ...] = ()
     base: int = BASE
 
-    def draw(self, size: int, source: Source) -> tuple[Ints, dict[int, int]]:
+    def draw(self, size: int, source: WordSource) -> tuple[Ints, dict[int, int]]:
         """Draw noise for `size` counts.
 
         Values that took more words are given by position, since they may exceed 64 bits.
@@ -80,7 +80,7 @@ class Sampler:
         return unit * top + low + (top < 0) * (unit - 1 - 2 * low)
 
 
-def add(sampler: Sampler, counts: Ints, source: Source) -> Ints:
+def add(sampler: Sampler, counts: Ints, source: WordSource) -> Ints:
     """Add noise to counts.
 
     All noise is drawn before any count is read. Sums outside int64 become the nearest int64.
