@@ -80,11 +80,11 @@ def alone(family: i.Family, size: int, program: str, limit: float) -> dict[str, 
 
 def exact(model: Any, backend: str, limit: float) -> dict[str, Any]:
     """An exact backend's time, and its verdict against the fast path's proved optimum."""
-    from hierdp.bench.verdicts import Truth, verdict
+    from hierdp.bench.verdicts import KnownOptimum, verdict
     from solvers import solve
 
     ours = solve(model)
-    truth = Truth(ours.objective, ours.status == "optimal", i.elements(model), rows=None, form="")
+    truth = KnownOptimum(ours.objective, ours.status == "optimal", i.elements(model), rows=None, form="")
     found = solve(fresh(model), backend, limit)
     judged = verdict(found, truth, None, limit)
     return {"seconds": found.build_seconds + found.solve_seconds, "verdict": judged.verdict}

@@ -65,7 +65,7 @@ def test_what_cannot_be_true_is_refuted(found, truth, why):
     assert why in refuted(found, truth)
     assert verify._verdict(found, truth) == "DISAGREES"
     if not truth.infeasible and truth.proved:
-        told = bench.Truth(truth.high, True, 1, 1, "MIQP")
+        told = bench.KnownOptimum(truth.high, True, 1, 1, "MIQP")
         assert bench.verdict(found, told, None).verdict == "wrong"
 
 
@@ -117,7 +117,7 @@ def test_every_status_has_a_verdict():
 
 
 def test_without_a_proof_a_better_answer_refutes_and_nothing_else():
-    told = bench.Truth(62, False, 1, 1, "MIQP")
+    told = bench.KnownOptimum(62, False, 1, 1, "MIQP")
     assert bench.verdict(said("optimal", 63), told, None).verdict == "wrong"
     assert bench.verdict(said("optimal", 61), told, None).verdict == "solved"
     assert bench.verdict(said("infeasible"), told, None).verdict == "wrong"

@@ -245,7 +245,7 @@ def test_invalid_queries_are_refused(low, high, message):
 
 def test_dimensions_must_fit():
     plane = range_query(Histogram.of(np.ones((2, 3), int)), 1.0, SimulatedNoise(0))
-    with pytest.raises(InputError, match=r"has 2 axes: ask box\(low, high\), .* box\(\[0, 0\], \[1, 1\]\)"):
+    with pytest.raises(InputError, match=r"has 2 axes: use box\(low, high\), .* box\(\[0, 0\], \[1, 1\]\)"):
         plane.range(0, 1)
     assert plane.box([0, 0], [1, 1]).estimate == plane.table[plane.table.level > 0]["count"].iloc[0]
     with pytest.raises(InputError, match=r"a box needs 2 number\(s\), one per axis"):
