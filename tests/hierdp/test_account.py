@@ -514,6 +514,14 @@ def test_a_line_is_written_as_hierdp_writes_it(opened):
     assert account.statement().charges == ()
 
 
+def test_what_a_killed_writer_left_of_a_line_is_removed(opened):
+    account = opened()
+    account.path.write_bytes(account.path.read_bytes() + b'{"entry": 1, "at"')
+    account.charge(Loss(0.5), "a", "homes")
+    assert account.statement().left_epsilon == 0.5
+    assert len(chain.read(account.path)) == 2
+
+
 def test_lines_are_numbered(opened):
     path = opened().path
     (first,) = chain.read(path)
