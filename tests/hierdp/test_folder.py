@@ -19,8 +19,8 @@ from hierdp.mechanisms import MECHANISMS
 from tests.marks import but_for_compiling
 
 TABLE = "town,home\na,1\na,1\nb,2\n"
-OPTIONS = ["--levels", "town", "--group", "home", "--max-size", "3", "--epsilon", "1", "--simulate", "1"]
-OPTIONS += ["--regions-from-data", "--groups-from-data"]
+OPTIONS = ["--levels", "town", "--regions-from-data", "--group", "home", "--groups-from-data"]
+OPTIONS += ["--max-size", "3", "--epsilon", "1", "--simulate", "1"]
 RELEASE = ["release", "group-size", "in.csv", *OPTIONS]
 
 
