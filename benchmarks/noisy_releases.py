@@ -41,8 +41,8 @@ def households() -> pd.DataFrame:
     codes = np.repeat(part, size), np.asarray(tree.levels[1])[np.repeat(part, size)]
     return pd.DataFrame(
         {
-            "state": pd.Categorical.from_codes(codes[1], [str(name) for name in names[1]]),
-            "part": pd.Categorical.from_codes(codes[0], [str(name) for name in names[2]]),
+            "state": pd.Categorical.from_codes(codes[1], pd.Index(names[1].astype(str))),
+            "part": pd.Categorical.from_codes(codes[0], pd.Index(names[2].astype(str))),
             "household": np.repeat(np.arange(part.size), size),
         }
     )
