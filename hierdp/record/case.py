@@ -12,6 +12,7 @@ from pandas import NA
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.privacy.noise import Noise
 from hierdp.record.release import Release
+from hierdp.tables.persons import Persons
 
 Seen = dict[str, float]
 """Released numbers of one run, by name. Numbers that are missing are 0."""
@@ -25,6 +26,9 @@ LARGE = 3.0
 hides the change."""
 
 FIRST_OF_SIZE_1 = "an entity joins a group of A, the first of size 1"
+
+TWO_ROWS = Persons("who", rows=2, key="of an audit")
+"""At most two rows of a person count; under one key, as the guarantee holds for each."""
 
 VALUES = ("groups", "count", "noisy", "cluster")
 """Columns of a release that depend on its noise."""

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
+from hierdp.counts.axes import Numbers
 from hierdp.mechanisms.clustering.mechanism import clustering
+from hierdp.mechanisms.persons import for_persons
 from hierdp.privacy.noise import Noise
-from hierdp.record.case import EPSILON, LARGE, Case
+from hierdp.record.case import EPSILON, LARGE, TWO_ROWS, Case
 from hierdp.record.release import Release
-from hierdp.tables.binning import Histogram
+from hierdp.tables.binning import Histogram, histogram
 
 
 def _run(data: Histogram, noise: Noise, method: str, epsilon: float, **more: Any) -> Release:
@@ -41,4 +43,32 @@ def _cases() -> Iterator[Case]:
         yield Case("clustering", method, told_of, tables, ("bin",), run)
 
 
-CASES = tuple(_cases())
+# --- through the reader of tables ----------------------------------------------------------------------
+# A table is read once a process; all runs on it share what was read, as reading has no chance in it.
+
+Rows = tuple[tuple[Any, ...], ...]
+
+
+@cache
+def _visits(rows: Rows) -> Histogram:
+    """By day, of persons with several visits."""
+    import pandas as pd
+
+    table = pd.DataFrame(list(rows), columns=["day", TWO_ROWS.column])
+    return histogram(table, [Numbers("day", 0, 2)], persons=TWO_ROWS)
+
+
+def _run_visits(rows: Rows, noise: Noise, method: str, epsilon: float) -> Release:
+    return for_persons(lambda of_row: clustering(_visits(rows), of_row, noise, method), epsilon, TWO_ROWS)
+
+
+def _read_cases() -> Iterator[Case]:
+    others = tuple((0, f"other {i}") for i in range(20))
+    for method, day, epsilon in (("Laplace", "first", EPSILON), ("AHP", "empty", LARGE)):
+        joins = others + tuple((0 if day == "first" else 1, "somebody") for _ in range(6))
+        change = f"a person with six visits joins the {day} bin; two count"
+        run = partial(_run_visits, method=method, epsilon=epsilon)
+        yield Case("clustering", method, change, (others, joins), ("day",), run)
+
+
+CASES = (*_cases(), *_read_cases())

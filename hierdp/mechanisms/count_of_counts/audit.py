@@ -9,8 +9,9 @@ from typing import Any
 
 from hierdp.counts.size_runs import Runs, SizeRuns
 from hierdp.mechanisms.count_of_counts.mechanism import count_of_counts
+from hierdp.mechanisms.persons import for_persons
 from hierdp.privacy.noise import Noise
-from hierdp.record.case import EPSILON, FIRST_OF_SIZE_1, LARGE, Case, regions
+from hierdp.record.case import EPSILON, FIRST_OF_SIZE_1, LARGE, TWO_ROWS, Case, regions
 from hierdp.record.release import Release
 from hierdp.tables.runs import group_runs
 
@@ -55,6 +56,8 @@ def _cases() -> Iterator[Case]:
 
 Rows = tuple[tuple[Any, ...], ...]
 
+HOUSES = [f"h{i}" for i in range(8)]
+
 
 @cache
 def _homes(rows: Rows) -> SizeRuns:
@@ -70,10 +73,30 @@ def _run_homes(rows: Rows, noise: Noise) -> Release:
     return count_of_counts(_homes(rows), EPSILON, noise, "Hc", max_size=2)
 
 
+@cache
+def _visits(rows: Rows) -> SizeRuns:
+    """Visits to eight houses, of persons with several."""
+    import pandas as pd
+
+    houses = pd.DataFrame({"house": HOUSES, "town": "A"})
+    visits = pd.DataFrame(list(rows), columns=["house", TWO_ROWS.column])
+    return group_runs(visits, max_size=1, group=["house"], groups=houses, levels=["town"], persons=TWO_ROWS)
+
+
+def _run_visits(rows: Rows, noise: Noise) -> Release:
+    return for_persons(
+        lambda of_row: count_of_counts(_visits(rows), of_row, noise, "Hc", max_size=1), EPSILON, TWO_ROWS
+    )
+
+
 def _read_cases() -> Iterator[Case]:
     joins = "an entity joins a group of the given ones that was empty"
     homes: tuple[Rows, Rows] = (("h1",),), (("h1",), ("h2",))
     yield Case("count-of-counts", "Hc", joins, homes, ("region", "size"), _run_homes)
+    other: Rows = ((HOUSES[-1], "other"),)
+    change = "a person visits six empty houses; two count"
+    tables = other, other + tuple((house, "somebody") for house in HOUSES[:6])
+    yield Case("count-of-counts", "Hc", change, tables, ("region", "size"), _run_visits)
 
 
 CASES = (*_cases(), *_read_cases())

@@ -10,11 +10,12 @@ import numpy as np
 
 from hierdp.counts.axes import Names
 from hierdp.counts.hierarchy import Hierarchy
+from hierdp.mechanisms.persons import for_persons
 from hierdp.mechanisms.range_query.mechanism import range_query
 from hierdp.mechanisms.range_query.plan import METHODS
 from hierdp.mechanisms.range_query.wavelet import coefficients
 from hierdp.privacy.noise import Noise
-from hierdp.record.case import EPSILON, Case, Seen, regions
+from hierdp.record.case import EPSILON, TWO_ROWS, Case, Seen, regions
 from hierdp.record.release import Release
 from hierdp.tables.binning import Histogram, histogram
 
@@ -83,13 +84,32 @@ def _run_people(rows: Rows, noise: Noise, method: str) -> Release:
     return _run(_people(rows), noise, method)
 
 
+@cache
+def _visits(rows: Rows) -> Histogram:
+    """To two towns, of persons with several visits."""
+    import pandas as pd
+
+    table = pd.DataFrame(list(rows), columns=["town", TWO_ROWS.column])
+    return histogram(table, [("town", (TOWNS, "town"))], persons=TWO_ROWS)
+
+
+def _run_visits(rows: Rows, noise: Noise, method: str) -> Release:
+    return for_persons(lambda of_row: range_query(_visits(rows), of_row, noise, method), EPSILON, TWO_ROWS)
+
+
 def _read_cases() -> Iterator[Case]:
-    """Places without a region, which are counted in the unknown one."""
+    """Places without a region, which are counted in the unknown one; persons with several rows."""
     people: tuple[Rows, Rows] = (("A", 20), ("B", 20)), (("A", 20), ("B", 20), ("x", 1))
     for method in ("Flat", "H_tree^c"):
         run = partial(_run_people, method=method)
         words = "a person joins the unknown region, which is empty"
         yield Case("range-query", method, words, people, ("level", "town_first"), run)
+    others = tuple(("A", f"other {i}") for i in range(20))
+    for method, town in (("Flat", "B"), ("H_tree^c", "A")):
+        visits = others, others + ((town, "somebody"),) * 6
+        change = f"a person with six visits to {town} joins; two count"
+        run = partial(_run_visits, method=method)
+        yield Case("range-query", method, change, visits, ("level", "town_first"), run)
 
 
 CASES = (*_cases(), *_read_cases())

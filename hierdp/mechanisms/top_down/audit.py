@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from hierdp.counts.hierarchy import Hierarchy
-from hierdp.mechanisms.top_down.mechanism import top_down
+from hierdp.mechanisms.persons import already_for_persons
+from hierdp.mechanisms.top_down.mechanism import top_down, unit_of
 from hierdp.mechanisms.top_down.repairs import METHODS
 from hierdp.mechanisms.top_down.unit import Unit
 from hierdp.privacy.noise import Noise
-from hierdp.record.case import EPSILON, Case, regions
+from hierdp.record.case import EPSILON, TWO_ROWS, Case, regions
 from hierdp.record.release import Release
 from hierdp.tables import Flows, flows
 
@@ -84,8 +85,23 @@ def _run_trips(rows: Rows, noise: Noise, method: str, unit: Unit) -> Release:
     return _run(_trips(rows), noise, method, unit)
 
 
+@cache
+def _visits(rows: Rows, distinct: bool) -> Flows:
+    """From two towns to two, of persons with several trips."""
+    import pandas as pd
+
+    table = pd.DataFrame(list(rows), columns=["from", "to", TWO_ROWS.column])
+    axes = {"from": (TOWNS, "from"), "to": (TOWNS, "to")}
+    return flows(table, axes=axes, persons=TWO_ROWS, distinct=distinct)
+
+
+def _run_visits(rows: Rows, noise: Noise, method: str, distinct: bool) -> Release:
+    unit = unit_of(TWO_ROWS, 1, distinct, bounded=False)
+    return already_for_persons(_run(_visits(rows, distinct), noise, method, unit), TWO_ROWS)
+
+
 def _read_cases() -> Iterator[Case]:
-    """Places without a region, which are counted in the unknown one."""
+    """Places without a region, which are counted in the unknown one; persons with several rows."""
     usual = tuple((a, b, 20) for a in ("A", "B", "x") for b in ("A", "B", "x"))
     two = tuple((town, "A", 1) for town in ("x", "y"))  # which share the unknown region
     there = tuple((town, "B", 1) for town in ("x", "y"))
@@ -98,6 +114,14 @@ def _read_cases() -> Iterator[Case]:
         )
         words = "two trips from unknown places to A become two to B"
         yield trips(method, words, (usual + two, usual + there), run=goes)
+    others = tuple(("A", "B", f"other {i}") for i in range(20))
+    for method in ("InfTDA", "VanillaGauss", "SH"):
+        for distinct in (False, True):
+            joins = others + (("A", "B", "somebody"),) * 6 + (("B", "B", "somebody"),) * distinct
+            words = "a person with six trips A-B joins; two count"
+            words += "; also one B-B; different cells" if distinct else ""
+            run = partial(_run_visits, method=method, distinct=distinct)
+            yield trips(method, words, (others, joins), run=run)
 
 
 CASES = (*_cases(), *_read_cases())
