@@ -27,7 +27,7 @@ from hierdp.check.budget import budget_of_one_row, check_budget
 from hierdp.check.entries import check_entries
 from hierdp.check.expected import check_expected
 from hierdp.check.noise import check_noise
-from hierdp.check.proofs import _differs, _misses, _same, _was_too_large, _wrong, check_proofs
+from hierdp.check.proofs import _differs, _gap_too_large, _same, _was_too_large, _wrong, check_proofs
 from hierdp.errors import InputError
 from hierdp.execution import seal
 from hierdp.mechanisms.registry import released_by
@@ -366,7 +366,7 @@ def one(model, x, **line):
 
 def test_a_gap_of_one_is_a_fault_of_whole_answers():
     kept, proof, line = one(Isotonic([0, 0], p=1, integer=True), [0, 1])
-    assert (proof.gap, _misses(kept, proof)) == (1, True)
+    assert (proof.gap, _gap_too_large(kept, proof)) == (1, True)
     assert "may cost up to 1 more than the optimum" in _wrong(kept, proof, line, optimal=True)
     assert _wrong(kept, proof, line, optimal=False) == ""
     assert "proved_optimal is True" in _wrong(kept, proof, {**line, "proved_optimal": True}, optimal=False)
