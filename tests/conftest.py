@@ -8,6 +8,16 @@ import pytest
 
 from hierdp.execution import progress
 
+
+def pytest_ignore_collect(collection_path, config):
+    """A file whose tests all have a mark is not read where tests with this mark are left out."""
+    if collection_path.suffix != ".py" or not collection_path.name.startswith("test_"):
+        return None
+    marks = [m for m in ("slow", "attack", "spark") if f"not {m}" in config.option.markexpr]
+    text = collection_path.read_text(encoding="utf-8") if marks else ""
+    return any(f"\npytestmark = pytest.mark.{m}\n" in text for m in marks) or None
+
+
 SIGNALS = {
     signal.SIGINT: signal.default_int_handler,
     signal.SIGTERM: signal.SIG_DFL,

@@ -32,3 +32,12 @@ def quick(values, *, first=1, every=None, slow=None):
 def but_for_compiling(output):
     """The output of a separate process, the same on a machine without compiled kernels."""
     return output.replace(f"{progress.COMPILING}\n", "")
+
+
+def shares(number):
+    """Run a test on every `number`-th of its cases, once from each start; only the first start stays quick.
+
+    The test takes ``share``, the slice of its cases. The number has no factor in common with the length of an
+    inner loop over the cases, so that each share has all values of each loop.
+    """
+    return pytest.mark.parametrize("share", quick(slice(start, None, number) for start in range(number)))

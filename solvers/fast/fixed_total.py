@@ -107,16 +107,20 @@ def solve_controlled_rounding(model: ControlledRounding) -> tuple[Ints, None]:
         x[np.argsort(x - values, kind="stable")[: model.ups]] += 1
         return x, None
     x = np.empty(values.size, np.int64)
-    _largest_up(values, model.ups, x)
+    left, among = _least_up(values, model.ups)
+    threshold = 2.0
+    if left > 0:
+        threshold = float(np.partition(among, among.size - left)[among.size - left])
+        left -= int(np.count_nonzero(among > threshold))
+    _round(values, threshold, left, x)
     return x, None
 
 
 @kernel()
-def _largest_up(values: Any, ups: int, x: Any) -> None:
-    """Round up the values with the largest fractional parts, the rest down.
+def _least_up(values: Any, ups: int) -> Any:
+    """The fractional parts among which the smallest one that goes up is; and how many of them go up.
 
-    Counts of the parts by their leading bits locate the smallest part that goes up among a few, and only
-    these are partitioned.
+    Counts of the parts by their leading bits locate it.
     """
     bins = 1 << 12
     counts = np.zeros(bins + 1, np.int64)
@@ -132,18 +136,19 @@ def _largest_up(values: Any, ups: int, x: Any) -> None:
         if int(part * bins) == last:
             among[k] = part
             k += 1
-    threshold = 2.0
-    if left > 0:
-        threshold = np.partition(among, k - left)[k - left]
-        for i in range(k):
-            left -= among[i] > threshold
+    return left, among
+
+
+@kernel()
+def _round(values: Any, threshold: float, ties: int, x: Any) -> None:
+    """Round up the values whose parts exceed the threshold, and the first `ties` that equal it."""
     for i in range(values.size):
         floor = math.floor(values[i])
         part = values[i] - floor
         up = part > threshold
-        if part == threshold and left > 0:
+        if part == threshold and ties > 0:
             up = True
-            left -= 1
+            ties -= 1
         x[i] = floor + up
 
 

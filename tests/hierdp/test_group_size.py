@@ -19,7 +19,7 @@ from hierdp.tables import GroupSizes
 from hierdp.tables import group_sizes as read_sizes
 from tests.marks import quick
 
-quiet = settings(deadline=None, suppress_health_check=list(HealthCheck))
+quiet = settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=30)
 
 
 def released(release, data):

@@ -75,6 +75,7 @@ def test_positions_of_missing_and_unknown():
     assert places.positions(np.array(["b", "a"])).dtype == np.int64
 
 
+@pytest.mark.slow
 def test_ten_million_positions():
     places = Hierarchy.flat("id", [f"{i:04d}" for i in range(3_000)])
     at = np.arange(10_000_000) % 3_000

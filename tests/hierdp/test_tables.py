@@ -89,7 +89,7 @@ def group_rows(draw, missing):
 @pytest.mark.parametrize("target", quick([None, "t.csv", "t.parquet"]), indirect=True)
 @pytest.mark.parametrize("unknown", [None, "?"])
 @given(data=st.data(), max_size=st.integers(1, 6))
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=6, deadline=None)
 def test_group_sizes_match_plain_python(target, unknown, data, max_size):
     rows = data.draw(group_rows(missing=unknown is not None))
     frame = pd.DataFrame(rows, columns=["c", "g", "n"]).astype({"c": object, "g": object})
@@ -110,7 +110,7 @@ def test_group_sizes_match_plain_python(target, unknown, data, max_size):
 @pytest.mark.parametrize("target", quick([None, "t.csv", "t.parquet"]), indirect=True)
 @pytest.mark.parametrize("unknown", [None, "?"])
 @given(data=st.data())
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=6, deadline=None)
 def test_flows_match_plain_python(target, unknown, data):
     place = some(COUNTY, unknown is not None)
     rows = data.draw(st.lists(st.tuples(place, place, st.integers(0, 2**40)), min_size=1, max_size=20))
@@ -130,7 +130,7 @@ def test_flows_match_plain_python(target, unknown, data):
 
 @pytest.mark.parametrize("target", quick([None, "t.csv", "t.parquet"]), indirect=True)
 @given(rows=st.lists(st.tuples(COUNTY, COUNTY), min_size=1, max_size=20))
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=6, deadline=None)
 def test_regions_from_the_data(target, rows):
     frame = pd.DataFrame([(COUNTY_OF[o], o, d) for o, d in rows], columns=["s", "o", "d"])
     source = write(frame, target)

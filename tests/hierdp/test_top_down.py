@@ -17,7 +17,7 @@ from hierdp.privacy.conversion import rho_of
 from hierdp.privacy.noise import SimulatedNoise
 from hierdp.tables import Flows
 
-quiet = settings(deadline=None, suppress_health_check=list(HealthCheck))
+quiet = settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=30)
 DELTA = 1e-6
 
 

@@ -30,7 +30,7 @@ from hierdp.tables import Flows
 from models import Chebyshev, FixedSum
 from tests.marks import quick
 
-quiet = settings(deadline=None, suppress_health_check=list(HealthCheck))
+quiet = settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=30)
 DELTA = 1e-6
 
 
@@ -92,7 +92,7 @@ def test_releases_are_consistent(data, method, seed, draw):
 
 @pytest.mark.parametrize("method", [*BY_LEVELS, "VanillaGauss"])
 @given(flows(), st.booleans())
-@settings(deadline=None, max_examples=15)
+@settings(deadline=None, max_examples=8)
 def test_no_noise_gives_the_truth(method, data, bounded):
     release = top_down(data, 1.0, DELTA, Double(), method, Unit(bounded=bounded))
     truth = true_table(data)
@@ -217,7 +217,7 @@ def level(parts):
 
 @pytest.mark.parametrize(("repair", "plain"), quick([(rounded, simple), (two_phases, controlled)]))
 @given(segments)
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=120)
 def test_least_squares_rounded(repair, plain, parts):
     step = repair("q", *level(parts), SolverOptions())
     assert step.solution.x.tolist() == [v for y, c in parts for v in plain(y, c)]

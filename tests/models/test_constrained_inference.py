@@ -140,6 +140,7 @@ def test_other_solvers_agree(backend):
         assert model.certificate(theirs.x).gap <= 1e-5 * max(1, ours.objective)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("b", [2, 32])
 def test_a_million_leaves(b):
     rng = np.random.default_rng(b)

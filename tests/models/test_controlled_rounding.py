@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from models import ControlledRounding, Program
 from models.programs.terms import Term
 from solvers import fast, prove, solve
-from tests.marks import quick
+from tests.marks import quick, shares
 
 
 def roundings(values, total):
@@ -31,12 +31,13 @@ def largest_parts_up(values, total):
     return down
 
 
+@shares(3)
 @pytest.mark.parametrize("kind", ["fractions", "floats"])
 @pytest.mark.parametrize("n", quick([1, 2, 3, 4], first=3))
-def test_every_tiny_instance(n, kind):
+def test_every_tiny_instance(n, kind, share):
     grains = [Fraction(v, 4) for v in (-6, -3, 0, 1, 2, 3, 4, 9)]
     some = list(combinations_with_replacement(grains, n))
-    for values in [v for one in some for v in ({one} if n > 3 else set(permutations(one)))]:
+    for values in [v for one in some for v in ({one} if n > 3 else set(permutations(one)))][share]:
         given_ = np.array(values, dtype=object) if kind == "fractions" else np.array(values, dtype=float)
         for total in range(sum(v // 1 for v in values), 1 + sum(-(-v // 1) for v in values)):
             model = ControlledRounding(given_, total)
@@ -54,7 +55,7 @@ def test_every_tiny_instance(n, kind):
 
 
 @given(st.integers(0, 10**6))
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=100, deadline=None, derandomize=True)
 def test_random_instances_are_proved(seed):
     rng = np.random.default_rng(seed)
     model = ControlledRounding.random(rng, int(rng.integers(1, 40)))
@@ -78,7 +79,7 @@ def test_random_instances_are_proved(seed):
 
 
 @given(st.lists(st.floats(-1e15, 1e15) | st.floats(-1, 1), max_size=20), st.floats(0, 1))
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=150, deadline=None, derandomize=True)
 def test_ugly_floats_are_proved(values, where):
     floor = sum(int(np.floor(v)) for v in values)
     ceil = sum(int(np.ceil(v)) for v in values)
@@ -108,6 +109,7 @@ def test_backends_agree():
         assert model.objective(other.x) == best.objective
 
 
+@pytest.mark.slow
 def test_two_million_values_proved():
     rng = np.random.default_rng(1)
     for values in (rng.normal(0, 1000, 2 * 10**6), rng.integers(-40, 400, 2 * 10**6) / 8):
@@ -172,7 +174,7 @@ tight = st.sampled_from(
 
 
 @given(st.lists(tight, max_size=12), st.floats(0, 1))
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=150, deadline=None, derandomize=True)
 def test_parts_that_nearly_agree_are_told_apart(values, where):
     # Parts as floats have them: just under 0 lies a whole 1 over its floor.
     part = [v - np.floor(v) for v in values]

@@ -24,7 +24,7 @@ pairs = st.lists(st.tuples(int64, int64), max_size=40)
 
 
 @given(pairs)
-@settings(max_examples=400, deadline=None, derandomize=True)
+@settings(max_examples=150, deadline=None, derandomize=True)
 def test_dot_total_and_squares_are_those_of_python(rows):
     a = np.array([r[0] for r in rows], dtype=np.int64)
     b = np.array([r[1] for r in rows], dtype=np.int64)
@@ -308,7 +308,7 @@ def test_failed_writes_leave_nothing(tmp_path):
         max_size=6,
     )
 )
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=30, deadline=None, derandomize=True)
 def test_lines_equal_the_quadratic_at_integers_and_stay_under_it(cells):
     center, weight, low, width = (np.array(c) for c in zip(*cells, strict=True))
     n = len(cells)

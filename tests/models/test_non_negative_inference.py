@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from models import ConstrainedInference, HierarchyQIP, NonNegativeInference, Tree
 from solvers import fast, prove, solve
 from tests.brute import tiny_trees
+from tests.marks import shares
 
 
 def whole_answers(tree: Tree, most: int):
@@ -25,9 +26,10 @@ def instances(tree, rng, number):
         yield rng.integers(-3, 5, tree.size), np.ones(tree.size, np.int64) if case == 0 else weights
 
 
-def test_every_tiny_tree_over_whole_numbers():
+@shares(2)
+def test_every_tiny_tree_over_whole_numbers(share):
     rng = np.random.default_rng(0)
-    for tree in tiny_trees(5):
+    for tree in tiny_trees(5)[share]:
         for noisy, weights in instances(tree, rng, 3):
             model = NonNegativeInference(tree, noisy, weights, integer=True)
             costs = [sum(weights * (x - noisy) ** 2) for x in whole_answers(tree, 7)]
@@ -148,7 +150,7 @@ def test_it_is_the_hierarchy_qip_of_its_own_total(integer):
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 80))
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=80, deadline=None, derandomize=True)
 def test_ugly_instances(seed, size):
     rng = np.random.default_rng(seed)
     model = NonNegativeInference.random(rng, size)

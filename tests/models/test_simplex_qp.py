@@ -12,7 +12,7 @@ from models import SimplexQP
 from solvers import fast, prove, solve
 from solvers.fast.fixed_total import _held, _units
 from tests.brute import compositions
-from tests.marks import quick
+from tests.marks import quick, shares
 
 
 def cost(x, y, w):
@@ -84,8 +84,10 @@ def test_every_tiny_instance(n, kind):
 
 
 @pytest.mark.parametrize("n", quick([1, 2, 3], first=2))
-def test_every_tiny_instance_over_the_reals(n):
-    for y, w, total in product(product(range(-1, 3), repeat=n), product([1, 3], repeat=n), [0, 4]):
+@shares(3)
+def test_every_tiny_instance_over_the_reals(n, share):
+    cases = list(product(product(range(-1, 3), repeat=n), product([1, 3], repeat=n), [0, 4]))
+    for y, w, total in cases[share]:
         model = SimplexQP(y, total, None if set(w) == {1} else w, integer=False)
         best = over_the_reals(y, w, total)
         least = cost(best, y, w)
@@ -132,8 +134,10 @@ def test_rounding_the_largest_fractional_parts_is_optimal_for_equal_weights_only
     assert worse
 
 
-def test_the_price_proves_the_bound_whoever_adds_it_up():
-    for y, w, total in product(product(range(-2, 4), repeat=2), product([1, 3], repeat=2), range(4)):
+@shares(5)
+def test_the_price_proves_the_bound_whoever_adds_it_up(share):
+    cases = list(product(product(range(-2, 4), repeat=2), product([1, 3], repeat=2), range(4)))
+    for y, w, total in cases[share]:
         for integer in (True, False):
             model = SimplexQP(y, total, w, integer)
             for x in compositions(total, 2):

@@ -63,7 +63,7 @@ def test_all_matchings_of_tiny_trees():
     rng = np.random.default_rng(1)
     checked = 0
     for tree in TINY:
-        for _ in range(25):
+        for _ in range(9):
             groups = tree.sum_up(rng.integers(0, 3 if tree.leaves.size > 1 else 4, tree.leaves.size))
             sizes = [rng.integers(0, 5, n).tolist() for n in groups]
             model = of_groups(tree, sizes)
@@ -79,7 +79,7 @@ def test_all_matchings_of_tiny_trees():
                 assert max(model.bound(proof.witness["prices"]), 0) == proof.bound
                 assert model.certificate(x).bound <= best
                 checked += 1
-    assert checked > 2000
+    assert checked > 700
 
 
 def test_four_levels_by_backends_and_group_by_group():
