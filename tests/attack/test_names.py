@@ -47,10 +47,10 @@ def table():
     return "in.parquet"
 
 
-SEEN = ["--regions-from-data", "--groups-from-data"]
+FROM_DATA = ["--regions-from-data", "--groups-from-data"]
 RELEASES = {
-    "group-size": ["--levels", EVIL, "--group", "home", "--max-size", "3", *SEEN],
-    "count-of-counts": ["--levels", EVIL, "--group", "home", "--max-size", "3", *SEEN],
+    "group-size": ["--levels", EVIL, "--group", "home", "--max-size", "3", *FROM_DATA],
+    "count-of-counts": ["--levels", EVIL, "--group", "home", "--max-size", "3", *FROM_DATA],
     "top-down": ["--axis", f"{EVIL}={EVIL}", "--count", "n", "--delta", "1e-8", "--regions-from-data"],
     "range-query": ["--names", EVIL, "--regions-from-data"],
     "clustering": ["--names", EVIL, "--regions-from-data"],
