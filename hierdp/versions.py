@@ -32,10 +32,16 @@ LIBRARIES = (
 def versions() -> Iterator[tuple[str, str]]:
     """The libraries that can affect a release, with their versions."""
     for library in LIBRARIES:
-        try:
-            yield library, metadata.version(library)
-        except metadata.PackageNotFoundError:
-            yield library, "not installed"
+        yield library, version_of(library)
+
+
+@cache
+def version_of(library: str) -> str:
+    """Its version; reading it takes some milliseconds, once in a process."""
+    try:
+        return metadata.version(library)
+    except metadata.PackageNotFoundError:
+        return "not installed"
 
 
 @cache

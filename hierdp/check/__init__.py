@@ -31,7 +31,7 @@ from hierdp.record import files, signature, written
 from hierdp.record.cautions import cautions
 from hierdp.record.properties import broken
 from hierdp.record.written import LIMIT, Unreadable
-from hierdp.versions import versions
+from hierdp.versions import version_of
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -177,7 +177,7 @@ def _check_version(manifest: Any) -> Iterator[CheckResult]:
 
 
 def _our_version() -> str:
-    return dict(versions())["hierdp"]
+    return version_of("hierdp")
 
 
 def _check_seal(folder: Path, fingerprint: str | None) -> Iterator[CheckResult]:

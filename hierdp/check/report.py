@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from hierdp.check.result import FAILS, HOLDS, OPEN, CheckResult
 from hierdp.record.files import REPORT
 from hierdp.record.release import check_words
-from hierdp.versions import versions
+from hierdp.versions import version_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -25,7 +25,7 @@ def check_report(folder: Path, table: DataFrame, manifest: Mapping[str, Any]) ->
 
     if (folder / REPORT).read_bytes() == release_report(table, manifest).encode():
         yield CheckResult("report", HOLDS, "it is what the table and the manifest give")
-    elif manifest["versions"]["hierdp"] != dict(versions())["hierdp"]:
+    elif manifest["versions"]["hierdp"] != version_of("hierdp"):
         yield CheckResult("report", OPEN, "another version of hierdp drew it, perhaps in other words")
     else:
         yield CheckResult("report", FAILS, f"{REPORT} is not what the table and the manifest give")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
@@ -37,11 +38,16 @@ class Section:
 
 def page(title: str, sections: Sequence[Section], warnings: Sequence[str] = (), note: str = "") -> str:
     """A complete page; line breaks of the note are kept."""
+    return str(_template().render(title=title, sections=sections, warnings=warnings, note=note))
+
+
+@cache
+def _template() -> Any:
+    """Compiled once in a process, which takes longer than to fill it."""
     import jinja2
 
     source = resources.files("hierdp.reports").joinpath("report.html").read_text(encoding="utf-8")
-    template = jinja2.Environment(autoescape=True, trim_blocks=True).from_string(source)
-    return template.render(title=title, sections=sections, warnings=warnings, note=note)
+    return jinja2.Environment(autoescape=True, trim_blocks=True).from_string(source)
 
 
 def budget_section(manifest: Mapping[str, Any]) -> Section:

@@ -373,7 +373,7 @@ def test_all_methods_release_any_histogram_within_their_budget(method):
     rng = np.random.default_rng(6)
     for shape in [(1,), (2,), (3,), (40,), (5, 6), (2, 3, 4)]:
         for counts in (np.zeros(shape, int), rng.integers(0, 5, shape), rng.integers(0, 10**9, shape)):
-            for epsilon in (0.01, 1.0, 9.0):
+            for epsilon in (0.01, 9.0):
                 data = Histogram.of(counts)
                 release = clustering(data, epsilon, SimulatedNoise(1), method)
                 assert release.ledger.spent == pytest.approx(epsilon, rel=1e-9)

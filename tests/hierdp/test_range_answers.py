@@ -120,7 +120,7 @@ def test_standard_errors_are_those_of_simulated_releases(method):
             counts[tuple(slice(a, b) for a, b in zip(*box, strict=True))].sum()
             for box in zip(low, high, strict=True)
         ]
-        runs = 120
+        runs = 60
         errors = []
         for seed in range(runs):
             made = range_query(Histogram.of(counts), 0.7, SimulatedNoise(seed), method)

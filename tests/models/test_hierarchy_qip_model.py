@@ -64,7 +64,7 @@ def judge_all(tree: Tree, sizes: int, total: int, noisy_values, window=None, cer
 )
 def test_every_tiny_instance_of_one_size(tree):
     for total in range(4):
-        judge_all(tree, 1, total, values_for(tree.size), certify=1 if tree.size < 5 else 4)
+        judge_all(tree, 1, total, values_for(tree.size), certify=1 if tree.size < 3 else 5)
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_every_tiny_instance_of_two_sizes(tree):
     cells = 2 * tree.size
     values = {2: range(-2, 4), 4: [-1, 0, 1, 2], 6: [-1, 0, 1], 8: [0, 1]}[cells]
     for total in range(4):
-        judge_all(tree, 2, total, values, certify=1 if cells < 6 else 9)
+        judge_all(tree, 2, total, values, certify=1 if cells < 4 else 7)
 
 
 @pytest.mark.parametrize(
