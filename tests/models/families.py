@@ -1,4 +1,4 @@
-"""Families of tiny instances of each model, and what each promises; answers, where bounds are infinite."""
+"""Tiny instances of each model, what their certificates promise, and answers where bounds are infinite."""
 
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -101,14 +101,14 @@ def isotonic_side_by_side():
 
 
 def answers_side_by_side(model):
-    """All that is within the bounds and does not fall, problem by problem."""
+    """Every non-decreasing answer within the bounds, for each problem separately."""
     parts = [list(isotonic_answers(model.part(k)[0])) for k in range(model.problems)]
     for chosen in product(*parts):
         yield np.concatenate(chosen)
 
 
 def isotonic_answers(model):
-    """Halves too, over the reals, of up to two entries; the bounds are finite."""
+    """Non-decreasing answers on a grid: halves for up to two real entries, whole numbers otherwise."""
     step = Fraction(1) if model.integer or len(model.noisy) > 2 else Fraction(1, 2)
     grid = [model.lower + k * step for k in range(int((model.upper - model.lower) / step) + 1)]
     for x in combinations_with_replacement(grid, len(model.noisy)):
@@ -227,7 +227,7 @@ def children_answers(model):
 
 
 def children_fractions(model):
-    """The same as fractions, which prices in floats prove up to their rounding only."""
+    """The same as fractions; prices in floats prove them up to rounding only."""
     step = Fraction(1, 2) if np.prod(model.shape) <= 4 else Fraction(1)
     most = 3 if np.prod(model.shape) <= 4 else 1
     kinds = [k * step for k in range(int(most / step) + 1)]
@@ -238,7 +238,7 @@ def children_fractions(model):
 
 
 def histogram_answers(model):
-    """Whole counts of the leaves' cells, from few kinds, added up."""
+    """Consistent answers, added up from a few values of the leaves' cells."""
     tree, cells = model.tree, model.workload.cells
     number = tree.leaves.size * cells
     kinds = {1: range(-3, 6), 2: range(-3, 6), 3: (-1, 0, 1, 2), 4: (0, 1, 2)}.get(number, (0, 1))
@@ -258,7 +258,7 @@ def non_negative_inference():
 
 
 def leaf_answers(model):
-    """Whole counts of the leaves, added up: from −3 to 5, or of fewer kinds where there are many leaves."""
+    """Consistent answers from whole leaf counts: −3 to 5, or fewer values if there are many leaves."""
     tree = model.tree
     kinds = {1: range(-3, 6), 2: range(-3, 6), 3: (-1, 0, 1, 2), 4: (0, 1, 2)}.get(tree.leaves.size, (0, 1))
     for held in product(kinds, repeat=tree.leaves.size):
@@ -347,7 +347,7 @@ def strategy_answers(model):
 
 @dataclass
 class Contract:
-    """A family of tiny instances, and what is promised of it."""
+    """Tiny instances of a model, and the promises of its certificates."""
 
     tiny: object
     promises: dict = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""What holds for every model alike: its program is the model, and its files are the program."""
+"""Properties of all models: the program states the model, and the files state the program."""
 
 import subprocess
 import sys
@@ -122,7 +122,7 @@ def test_whole_fractions_go_to_cp_sat():
 
 def test_gaps_come_from_the_better_proof(monkeypatch):
     model = Isotonic([9, 0, 0, 0], integer=True)
-    assert prove(model, [3, 2, 1, 0]) == model.certificate([3, 2, 1, 0])  # not feasible: nothing to prove
+    assert prove(model, [3, 2, 1, 0]) == model.certificate([3, 2, 1, 0])  # infeasible: nothing to prove
 
     given = [4, 4, 4, 4]
     monkeypatch.setattr("solvers.fast.search", lambda *_: None)
@@ -134,8 +134,8 @@ def test_gaps_come_from_the_better_proof(monkeypatch):
     own = Certificate(False, 3.0, 2.0, 1.0)
     assert gap(own, Certificate(True, 2.5, 2.5, 0.0)) == 0.5
     assert gap(own, Certificate(True, 3.0, 3.0 + 1e-12, 0.0)) == 0
-    assert gap(own, Certificate(True, 1.5, 1.5, 0.0)) == 1.0  # a bound under its own: floats at their worst
-    assert gap(own, Certificate(False, 2.6, 2.5, 0.1)) == 0.5  # no optimum, but a bound all the same
+    assert gap(own, Certificate(True, 1.5, 1.5, 0.0)) == 1.0  # a bound below the own one, by rounding
+    assert gap(own, Certificate(False, 2.6, 2.5, 0.1)) == 0.5  # not optimal, but still a bound
     assert gap(own, Certificate(False, 2.6, None, None)) == 1.0
 
 

@@ -1,4 +1,4 @@
-"""Answers as models read them: their dtype, and how far floats may miss."""
+"""How models read answers: their dtype, and the tolerance for floats."""
 
 from fractions import Fraction
 

@@ -1,4 +1,4 @@
-"""The models beyond the papers: fewest positives, and a whole tree's Chebyshev problem at once."""
+"""Models that are not in the papers: fewest positive counts, and the Chebyshev problem of a whole tree."""
 
 import itertools
 
@@ -63,7 +63,7 @@ def test_whole_tree_on_all_tiny_instances():
 @pytest.mark.parametrize(
     ("levels", "noisy", "total", "expected"),
     [
-        ([[0, 0, 0], [0]], [1, 0, 3, 2, -3], 6, [6, 0, 4, 2, 0]),  # the first child is full already
+        ([[0, 0, 0], [0]], [1, 0, 3, 2, -3], 6, [6, 0, 4, 2, 0]),  # the first child is already full
         ([[0, 0], [1]], [-2, -4, 4, -2], 7, [7, 2, 5, 5]),  # the second has less room than the first
     ],
 )
@@ -73,10 +73,10 @@ def test_families_whose_children_have_unlike_room(levels, noisy, total, expected
 
 
 def test_ties_of_the_sparsest_are_broken_in_order():
-    assert solve(SparsestChebyshev([3, 5], 9)).x.tolist() == [4, 5]  # the earlier moves, not the larger
+    assert solve(SparsestChebyshev([3, 5], 9)).x.tolist() == [4, 5]  # the earlier changes, not the larger
     assert solve(SparsestChebyshev([3, 5], 7)).x.tolist() == [2, 5]
     many = solve(SparsestChebyshev([1, 3] * 100, 498))
-    assert many.x.tolist() == [2, 4] * 49 + [0, 4] * 51  # the earlier are kept
+    assert many.x.tolist() == [2, 4] * 49 + [0, 4] * 51  # the earlier counts are kept
 
 
 @pytest.mark.parametrize("kind", [SparsestChebyshev, TreeChebyshev])
@@ -98,7 +98,7 @@ def test_large_by_certificate():
     assert answer.certificate.gap == 0
     sparse = SparsestChebyshev(rng.integers(-30, 31, 10**6), 10**6)
     assert solve(sparse).certificate.gap == 0
-    # IntOpt's answer is one of those that the model chooses from.
+    # IntOpt's answer is feasible for the model.
     rule = solve(Chebyshev(sparse.counts, sparse.total)).x
     assert sparse.certificate(rule).gap >= 0
 
@@ -119,7 +119,7 @@ def test_broken_constraints_are_named():
     [([1, 2], [0]), ([1, 1], [0]), ([0, 1], [0]), ([2], []), ([2], [-1]), ([3], [0]), ([2], [1, 3])],
 )
 def test_sets_that_contradict_nothing_prove_nothing(lower, upper):
-    """All three counts of a chain are 10: naming nodes twice, or none, is not a contradiction."""
+    """All three counts of a chain are 10; no set of nodes contradicts that, not even with repeated nodes."""
     model = TreeChebyshev(Tree([[0], [0]]), [0, 10, 10], 10)
     witness = {"node": 0, "lower": np.array(lower), "upper": np.array(upper, np.int64)}
     assert model.certificate([10, 10, 10], witness).bound == 0
@@ -134,7 +134,7 @@ def test_a_contradiction_below_the_root_counts_both_nodes():
 def test_counts_that_are_just_the_distance_may_become_zero():
     for model, x in ((SparsestChebyshev([2, 2], 0), [0, 0]), (SparsestChebyshev([2, 3, 9], 8), [0, 1, 7])):
         assert model.certificate(x).optimal
-        for threshold in range(-9, 10):  # any is allowed, that of no upper bound too
+        for threshold in range(-9, 10):  # any threshold is allowed, even one without an upper bound
             assert model.certificate(x, {"threshold": threshold}).bound <= model.objective(x)
 
 

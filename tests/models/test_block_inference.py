@@ -1,4 +1,4 @@
-"""Least squares over a tree of histograms: dense algebra, exact fractions, variances, and broken passes."""
+"""Least squares over a tree of histograms: dense algebra, exact fractions, variances, broken passes."""
 
 from fractions import Fraction
 
@@ -13,7 +13,7 @@ RAGGED = Tree([[0, 0, 0], [0, 0, 2], [1, 0]])
 
 
 def dense(model):
-    """``(S, W)``: leaves' cells to all measured answers, and the weights of these."""
+    """``(S, W)``: the matrix from leaves' cells to all measured answers, and the weights of the answers."""
     tree, workload = model.tree, model.workload
     leaves = tree.leaves.size
     ups = np.asarray(tree.sum_up(np.eye(leaves)))
@@ -88,7 +88,7 @@ def test_exact_data_give_an_exact_optimum():
     assert np.allclose(floats.x, found.x.astype(float))
     off = found.x.copy()
     leaf = model.tree.leaves[-1]
-    while leaf >= 0:  # up to the root, so that all stays consistent
+    while leaf >= 0:  # up to the root, so that the counts stay consistent
         off[leaf, 0] += Fraction(1, 10**9)
         leaf = model.tree.parent[leaf]
     refused = model.certificate(off)

@@ -1,4 +1,4 @@
-"""BudgetSplit: cubes exactly, every split of a fine grid, weights far apart, and conic solvers."""
+"""BudgetSplit: cubes exactly, all splits on a fine grid, weights of very different sizes, conic solvers."""
 
 import sys
 from fractions import Fraction
@@ -113,7 +113,7 @@ def test_infeasible_answers_are_refused_by_name():
     proof = model.certificate([1, 0])
     assert not proof
     assert proof.bound is None
-    # A tolerance of a small budget is small too.
+    # The tolerance is relative to the budget.
     assert BudgetSplit([1, 2], 1e-6).violations([4e-7, 5e-7])
 
 
@@ -148,7 +148,7 @@ def test_malformed_data_are_named(weights, epsilon, message):
     ],
 )
 def test_how_cvxpy_ends(monkeypatch, ended, status, bound):
-    """By a stand-in for cvxpy: how it ends becomes a status, and it is asked for accuracy, and in time."""
+    """With a stand-in for cvxpy: its endings become statuses, and it receives accuracy and time limits."""
     asked = {}
 
     class Failure(Exception):

@@ -1,4 +1,4 @@
-"""Chebyshev: every tiny vector and total against enumeration and IntOpt's loop; then ugly and large ones."""
+"""Chebyshev: all tiny vectors and totals against enumeration and IntOpt's loop; difficult and large ones."""
 
 from itertools import pairwise, product
 
@@ -23,7 +23,7 @@ def all_vectors(n: int, values: range) -> np.ndarray:
 def test_every_tiny_vector_as_segments_of_one_model(n, total):
     vectors = all_vectors(n, range(-3, 5))
     count = len(vectors)
-    # An empty segment after each: they must change nothing.
+    # An empty segment after each vector: these must not change anything.
     offsets = np.repeat(n * np.arange(count + 1), 2)[1:]
     totals = np.tile([total, 0], count)
     model = Chebyshev(vectors.ravel(), np.append(totals, [])[: offsets.size - 1].astype(int), offsets)
@@ -40,7 +40,7 @@ def test_every_tiny_vector_as_segments_of_one_model(n, total):
 
     for k, answer in enumerate(answers):
         proof = model.certificate(np.tile(answer, count), solution.certificate.witness)
-        assert proof.gap == (distance[:, k] - least).sum()  # the exact miss
+        assert proof.gap == (distance[:, k] - least).sum()  # the exact distance from the optimum
         assert proof.bound == least.sum()
         assert proof.optimal == np.array_equal(distance[:, k], least)
         assert np.array_equal(proof.witness["least_distance"][::2], least)
@@ -239,7 +239,7 @@ def test_sums_and_changes_of_any_answer_are_exact(parts, data):
     offsets = np.cumsum([0, *map(len, parts)])
     x = np.array([v for part in parts for v in part], dtype=np.int64)
     y = np.array(data.draw(st.lists(st.integers(-9, 9), min_size=x.size, max_size=x.size)), dtype=np.int64)
-    # Totals that are right where they can be, also those that are right in 64 bits only.
+    # Correct totals where possible, including totals that are correct only modulo 2^64.
     sums = [sum(part) % 2**64 for part in parts]
     totals = np.array(
         [v if part and v < 2**61 else 0 for v, part in zip(sums, parts, strict=True)], dtype=np.int64
@@ -270,7 +270,7 @@ def test_small_answers_need_no_second_look():
     wraps = np.full(8, 2**61)
     assert not adds_up(wraps, np.array([0]), np.array([0, 8]))
     assert Chebyshev([0] * 8, 0).violations(wraps) == [f"total: segment 0 adds up to {2**64}, not 0"]
-    # A single large count is right all the same.
+    # A single large count is still correct.
     assert Chebyshev([0] * 8, 2**61).violations([0] * 7 + [2**61]) == []
 
 
@@ -293,6 +293,6 @@ def test_distances_near_62_bits_are_exact():
         heaped = [total] + [0] * (len(y) - 1)
         assert prove(model, heaped).gap == total - y[0] - least
     assert Chebyshev([-(2**58), 2**58], 0).certificate([0, 0]).optimal
-    # One that must fall as far as it can, beside one that could rise.
+    # A count that must fall as far as it can, beside one that could rise.
     model = Chebyshev([2**58, 0], 5)
     assert prove(model, [0, 5]).gap == model.objective([0, 5]) - solve(model).objective == 5

@@ -1,4 +1,4 @@
-"""The search is broken on purpose: no certificate may call what it then finds optimal."""
+"""Deliberately broken searches: no certificate may call their answers optimal."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ from solvers import fast, solve
 
 
 def refused(model, best):
-    """Whether the broken fast path gives a worse answer, and its certificate claims no more than is true."""
+    """Check that the broken fast path gives a worse answer, and its certificate a correct bound."""
     found = solve(model)
     assert found.objective > best
     assert found.status == "feasible"
@@ -28,7 +28,7 @@ def refused(model, best):
 
 
 def one_run(monkeypatch):
-    """Least costs claim that a single run is best, and that it costs what it does."""
+    """Make the least costs claim that a single run is best, at its true cost."""
     from solvers.fast import exact_paths
 
     honest = exact_paths.least_costs

@@ -1,4 +1,4 @@
-"""Clustering: against every partition and the plain O(n²) program, with ties, outliers and other solvers."""
+"""Clustering against all partitions, the plain O(n²) program and other solvers; ties and outliers."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -24,7 +24,7 @@ def run_cost(values, scale) -> Fraction:
 
 
 def plain(values, scale) -> list[Fraction]:
-    """Least cost of the first j values, by trying all last runs."""
+    """The least cost of the first j values for each j, by trying all last runs."""
     values = [Fraction(v) for v in values]
     best = [Fraction(0)]
     noise = 2 * Fraction(scale) ** 2
@@ -214,7 +214,7 @@ def test_the_costs_are_monge():
 def test_other_solvers_agree(backend):
     rng = np.random.default_rng(7)
     for n in (1, 2, 9, 25):
-        # Scale 0 and values whose costs are whole, for CP-SAT: pairs of equal values, far apart.
+        # For CP-SAT, costs must be whole: scale 0, and pairs of equal values, far apart.
         values = np.sort(np.floor(rng.pareto(1, n).clip(0, 500) * 10).astype(np.int64))
         model = Clustering(values, 5.0)
         theirs = solve(model, backend, time_limit=300)

@@ -1,4 +1,4 @@
-"""Clustering into a given number of runs: against every partition, layer by layer, and other solvers."""
+"""Clustering into a given number of runs, against all partitions, layer by layer, and other solvers."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -28,7 +28,7 @@ def arithmetic(request, monkeypatch):
 
 
 def layered(values, scale) -> list[Fraction]:
-    """Least cost of 1, 2, … n runs, by trying all last runs for each."""
+    """The least costs of 1, 2, … n runs, by trying all last runs for each."""
     n = len(values)
     cost = {(i, j): run_cost(values[i:j], scale) for i in range(n) for j in range(i + 1, n + 1)}
     best = [Fraction(0), *[None] * n]
@@ -135,7 +135,7 @@ def test_wrong_potentials_and_prices_prove_less_and_never_too_much(monkeypatch):
 
 
 def test_an_optimal_answer_needs_no_search(monkeypatch):
-    """What one run more saves is found beside the answer, and is the price that proves it."""
+    """The saving of one more run is found near the answer, and is the price that proves the answer."""
     monkeypatch.setattr(clustering, "EXACT_UP_TO", 0)
     rng = np.random.default_rng(4)
     for t in range(300):
@@ -203,7 +203,7 @@ def test_large_ones_are_proved(n):
 
 
 def test_few_prices_are_tried(monkeypatch):
-    """5 to 20 shortest paths, where layers take k; a few dozen for costs that halve 400 times."""
+    """5 to 20 shortest paths, whereas layers take k; a few dozen for costs that halve 400 times."""
     tried = []
     walk = runs.walk
     monkeypatch.setattr(runs, "walk", lambda begins: tried.append(1) or walk(begins))

@@ -1,4 +1,4 @@
-"""ConstrainedInference: against exact least squares, the paper's figure, OpenDP and other solvers."""
+"""ConstrainedInference against exact least squares, the paper's figure, OpenDP and other solvers."""
 
 from fractions import Fraction
 
@@ -19,7 +19,7 @@ def exactly(values) -> np.ndarray:
 
 
 def least_squares(tree: Tree, noisy, variance) -> Fraction:
-    """The least Σ (x − n)²/V over all leaf counts, by Gaussian elimination of the normal equations."""
+    """The minimum of Σ (x − n)²/V over all leaf counts, by Gaussian elimination of the normal equations."""
     m = tree.leaves.size
     holds = [[int(v) for v in tree.sum_up(np.eye(m, dtype=np.int64))[r]] for r in range(tree.size)]
     weight = [Fraction(0) if v == INF else 1 / Fraction(v) for v in variance]
@@ -49,7 +49,7 @@ def least_squares(tree: Tree, noisy, variance) -> Fraction:
 
 
 def moved(tree: Tree, x: np.ndarray, leaf: int, by) -> np.ndarray:
-    """The same answer with one leaf, and all above it, changed."""
+    """The same answer with one leaf and all its ancestors changed."""
     x = x.copy()
     node = int(tree.leaves[leaf])
     while node >= 0:
@@ -91,7 +91,7 @@ def test_every_tiny_tree_is_solved_and_judged_exactly():
 def test_unmeasured_counts_share_evenly_what_their_parent_leaves_over():
     tree = Tree([[0, 0, 0], [2, 2]])
     model = ConstrainedInference(tree, [10, 99, 4, 99, 1, 99], [1, INF, 1, INF, 1, INF])
-    # Node 2 keeps its 4; nodes 1 and 3 are open, and known to hold 0 and at least leaf 4's 1.
+    # Node 2 keeps its 4. Nodes 1 and 3 are not measured; their measured leaves add up to 0 and to 1 (leaf 4).
     assert fast.answer(model)[0].tolist() == [10, 2.5, 4, 3.5, 1, 2.5]
     nothing = ConstrainedInference(tree, [5] * 6, INF)
     assert fast.answer(nothing)[0].tolist() == [0] * 6
@@ -99,7 +99,7 @@ def test_unmeasured_counts_share_evenly_what_their_parent_leaves_over():
 
 
 def test_figure_1_of_the_paper():
-    # Nodes 1, 2 under a root that is not asked; 3 … 6 under these; 7 … 14 the leaves.
+    # Nodes 1 and 2 are below a root that is not measured, 3 … 6 below these; 7 … 14 are the leaves.
     tree = Tree([[0, 0], [0, 0, 1, 1], [0, 0, 1, 1, 2, 2, 3, 3]])
     weights = {7: (13, 21), 3: (5, 21), 1: (1, 7), 4: (-2, 21), 9: (-1, 21), 10: (-1, 21), 8: (-8, 21)}
     range_query = {1: (3, 7), 3: (8, 21), 4: (1, 21), 7: (4, 21), 8: (4, 21), 9: (11, 21), 10: (-10, 21)}
@@ -245,7 +245,7 @@ def test_families_in_many_blocks(branching):
     x = fast.answer(model)[0]
     shuffled = Tree([rng.permutation(level) for level in tree.levels])
     assert shuffled.branching is None
-    # The same through the general passes: one node's variance hardly another.
+    # The general passes give the same: the leaves' variance changes by 1e-12 of itself.
     variance = levels[tree.level]
     variance[-1] *= 1 + 1e-12
     general = ConstrainedInference(tree, noisy, variance)
@@ -264,12 +264,12 @@ def test_families_in_many_blocks(branching):
             assert by < 1 or model.certificate(broken).reason.startswith(named)
     for leaf in (0, tree.leaves.size - 1):
         assert model._at_once(moved(tree, x, leaf, 300.0)) is None
-        sibling = leaf + (1 if leaf == 0 else -1)  # nothing else is moved
+        sibling = leaf + (1 if leaf == 0 else -1)  # no other node changes
         swapped = moved(tree, moved(tree, x, leaf, 300.0), sibling, -300.0)
         assert model._at_once(swapped) is None
         slightly = moved(tree, moved(tree, x, leaf, 0.5), sibling, -0.5)
-        # Each addition to a family's sum may be off by a rounding, and the gap holds what that is worth at
-        # the family's price: 1e-6 to 1e-5 here, another amount on every kind of processor.
+        # Each addition to a family's sum may be off by a rounding. The gap includes these errors at the
+        # family's price: 1e-6 to 1e-5 here, depending on the processor.
         inner, size = tree.internal, np.diff(tree.children[0])[tree.internal]
         rounding = (size * np.spacing(np.abs(slightly[inner]))) @ np.abs(ours.witness["prices"][inner])
         assert rounding < 1e-4
@@ -383,7 +383,7 @@ def test_malformed_data_are_named(noisy, variance, message):
 
 
 def deep(rng: np.random.Generator, leaves: int) -> Tree:
-    """A ragged tree with at least this many leaves, at every level below the first, families in any order."""
+    """A ragged tree with at least this many leaves, on all levels below the first, families in any order."""
     levels, ending = [np.zeros(8, np.int64)], 0
     while levels[-1].size + ending < leaves:
         children = rng.choice([0, 1, 2, 3, 9], size=levels[-1].size, p=[0.1, 0.2, 0.3, 0.2, 0.2])
@@ -394,7 +394,7 @@ def deep(rng: np.random.Generator, leaves: int) -> Tree:
 
 
 def normal_equations_hold(tree: Tree, noisy, variance, x) -> None:
-    """Σ (x − n)/V over the nodes that hold a leaf is 0, for every leaf, and x adds up: it is the optimum."""
+    """Check that x is optimal: it is consistent, and Σ (x − n)/V over each leaf and its ancestors is 0."""
     pull = np.where(np.isfinite(variance), (x - noisy) / variance, 0.0)
     size = np.where(np.isfinite(variance), np.abs(x - noisy) / variance, 0.0)
     for level in range(1, tree.depth + 1):

@@ -1,4 +1,4 @@
-"""Every model keeps the contract of certificates, and the suite that says so cannot be fooled."""
+"""Every model keeps the contract of certificates, and the contract suite detects violations."""
 
 import importlib
 import itertools
@@ -66,7 +66,7 @@ def test_the_contract_on_many_instances(name):
 
 
 def all_shared(names, number):
-    """What fast paths and certificates share, model by model; kernels too, where Numba does not compile."""
+    """Functions shared by fast path and certificate, for each model; includes kernels if Numba is off."""
     return {
         name: sorted(
             set().union(*(shared_functions(m, found, SUMS.get(name, ())) for m in some(name, number, 2)))
@@ -99,9 +99,9 @@ def test_a_fast_path_and_its_certificate_share_only_arithmetic(name, shared):
 
 @pytest.mark.parametrize("name", CONTRACTS)
 def test_a_fast_path_that_is_wrong_is_found_out(name, monkeypatch):
-    """For any answer, and for any witness: the optimum's, none, or an empty one."""
+    """A worse answer is refused with any witness: the optimum's, none, or an empty one."""
     contract, tried = CONTRACTS[name], 0
-    for path in fast.PATHS.values():  # first imported below, a module would keep what replaces another's
+    for path in fast.PATHS.values():  # a first import under the patches would keep them
         importlib.import_module(path.partition(":")[0])
     answers = contract.promises.get("answers", whole_answers)
     for model in some(name, 3, seed=3):

@@ -1,4 +1,4 @@
-"""ControlledRounding: every tiny instance by enumeration; backends; ugly and large ones."""
+"""ControlledRounding: all tiny instances by enumeration; backends; difficult and large instances."""
 
 from fractions import Fraction
 from itertools import combinations_with_replacement, permutations, product
@@ -44,7 +44,7 @@ def test_every_tiny_instance(n, kind, share):
             answers = roundings(values, total)
             costs = [cost(x, values) for x in answers]
             x = fast.answer(model)[0].tolist()
-            assert x == largest_parts_up(values, total)  # and so ties go to the first
+            assert x == largest_parts_up(values, total)  # so ties go to the first
             assert cost(x, values) == min(costs)
             assert model.certificate(x).optimal
             for x, c in zip(answers, costs, strict=True):
@@ -98,7 +98,7 @@ def test_backends_agree():
         assert other.status == "optimal", other
         assert other.objective == best.objective
         assert model.certificate(other.x).optimal
-        # CP-SAT takes whole numbers only: the same program with costs 64 times as large.
+        # CP-SAT takes whole numbers only, so it gets the same program with costs times 64.
         program = model.program()
         part = over % 64
         scaled = Program(
@@ -176,7 +176,7 @@ tight = st.sampled_from(
 @given(st.lists(tight, max_size=12), st.floats(0, 1))
 @settings(max_examples=150, deadline=None, derandomize=True)
 def test_parts_that_nearly_agree_are_told_apart(values, where):
-    # Parts as floats have them: just under 0 lies a whole 1 over its floor.
+    # Fractional parts as floats compute them: a number just below 0 is 1 above its floor.
     part = [v - np.floor(v) for v in values]
     floor = [int(np.floor(v)) for v in values]
     open_ = sum(v != np.floor(v) for v in values)
@@ -221,6 +221,6 @@ def test_whole_data_and_whole_moves():
         f"neighbours: x[2] = {2**61 + 1}, not in {2**61} … {2**61}"
     ]
     assert halves.violations([2**63 - 1, 2, -(2**63)])[0] == f"neighbours: x[0] = {2**63 - 1}, not in 0 … 1"
-    # Up by one where a value is whole and down by one elsewhere: the count of ups is right, the answer not.
+    # A whole value goes up by one, another down by one: the number of ups is right, the answer is not.
     assert ControlledRounding([0.5, 1.0], 2).violations([0, 2]) != []
     assert ControlledRounding([0.5, 0.5], 1).violations([2, -1]) != []

@@ -1,4 +1,4 @@
-"""CostTable: all divisions enumerated, the whole table against min-plus convolution, exact backends."""
+"""CostTable against enumeration of all divisions, min-plus convolution, and exact backends."""
 
 import itertools
 
@@ -35,7 +35,7 @@ def test_every_division_of_all_tiny_convex_tables():
                 best = min(costs.values())
                 answer = solve(model)
                 assert answer.objective == best
-                # Ties: of equally cheap units the earlier child's, so the largest optimal x, read in order.
+                # Ties: the earlier child's unit is taken, so x is the lexicographically largest optimum.
                 assert tuple(answer.x) == max(x for x, cost in costs.items() if cost == best)
                 for x, cost in costs.items():
                     assert model.certificate(x).bound <= best
@@ -61,7 +61,7 @@ def test_tables_that_are_not_convex_keep_a_true_bound():
             gaps += not proof.optimal and model.objective(x) == best
         if not model.convex:
             assert solve(model).status == "unsupported"
-    assert gaps  # duality gaps do occur, and are reported
+    assert gaps  # duality gaps occur, and are reported
 
 
 def test_whole_table_is_the_min_plus_convolution():

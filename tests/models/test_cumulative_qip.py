@@ -1,4 +1,4 @@
-"""CumulativeQIP: bounds that hold for every witness, and answers that they prove."""
+"""CumulativeQIP: bounds that hold for every witness, and the answers that they prove."""
 
 import itertools
 from dataclasses import replace
@@ -30,7 +30,7 @@ def data_of(model):
 
 
 def drawn(seed, size=60):
-    """Instances of all kinds: whole counts and floats, large and negative ones, totals far off."""
+    """Instances of all kinds: whole and float counts, large and negative ones, totals far from the counts."""
     rng = np.random.default_rng(seed)
     model = CumulativeQIP.random(rng, int(rng.integers(1, size)))
     changes = [
@@ -46,14 +46,14 @@ def drawn(seed, size=60):
 
 
 def row_prices(model, y, falls):
-    """A witness as prices of the program's rows: (C4), then (C3), twice each."""
+    """A witness as prices of the program's rows, (C4) and then (C3), each times two."""
     first = model.program().rows[0].matrix[:1].toarray()
     sign = -1 if first.size and first[0, 0] < 0 else 1
     return np.concatenate([2 * sign * np.ravel(y), 2 * np.ravel(falls)])
 
 
 def level(model, y, rises):
-    """The prices of (C3) that rises stand for, in fractions, cell by cell."""
+    """The prices of (C3) that the rises stand for, in fractions, cell by cell."""
     tree, counts = model.tree, model.counts
     number = {int(r): k for k, r in enumerate(tree.internal)}
     falls = np.zeros((counts.shape[0], counts.shape[1] - 1))
@@ -129,7 +129,7 @@ def test_relaxed_answers_are_proved(seed):
 
 @pytest.mark.parametrize("total", [0, 5, 20])
 def test_prices_read_off_a_relaxed_optimum_prove_it(total):
-    """On three levels: only the root's price of the total is free, and those below follow from it."""
+    """On three levels, only the root's price of the total is free; the prices below follow from it."""
     tree = Tree([[0, 0], [0, 0, 1, 1]])
     model = CumulativeQIP(tree, np.arange(28).reshape(7, 4) * 3 % 11, total, integer=False)
     x, _ = fast.answer(model)
@@ -173,20 +173,20 @@ def branched(branches, sets=1):
 
 
 BRANCHED = [
-    branched([[0, 0, 1, 1], [-1, 0, 0, 0]]),  # one case named twice
+    branched([[0, 0, 1, 1], [-1, 0, 0, 0]]),  # a case listed twice
     branched([[0, 0, 0, 1], [-1, 0, 0, 0]]),  # a case within itself
-    branched([[0, 0, 1, 2], [-1, 0, 0, 0]]),  # a case that is not there
-    branched([[0, 0, 1, 2], [-1, 0, 0, 0], [-1, 0, 0, 0], [-1, 0, 0, 0]]),  # one that nothing leads to
-    branched([[0, 0, 2, 1], [-1, 1, 0, 0], [-1, 0, 0, 0]]),  # prices that are not there
+    branched([[0, 0, 1, 2], [-1, 0, 0, 0]]),  # a case that does not exist
+    branched([[0, 0, 1, 2], [-1, 0, 0, 0], [-1, 0, 0, 0], [-1, 0, 0, 0]]),  # a case that cannot be reached
+    branched([[0, 0, 2, 1], [-1, 1, 0, 0], [-1, 0, 0, 0]]),  # prices that do not exist
     branched([[-1, -1, 0, 0]]),
-    branched([[99, 0, 1, 2], [-1, 0, 0, 0], [-1, 0, 0, 0]]),  # a cell that is not there
+    branched([[99, 0, 1, 2], [-1, 0, 0, 0], [-1, 0, 0, 0]]),  # a cell that does not exist
     branched([[0, 2**62, 1, 2], [-1, 0, 0, 0], [-1, 0, 0, 0]]),
     branched([[0.5, 0, 1, 2]]),
     branched(np.zeros((0, 4), int)),
     branched([-1, 0, 0, 0]),
     {**branched([[-1, 0, 0, 0]]), "falls": None},
     {**branched([[-1, 0, 0, 0]]), "prices": np.float64(3)},
-    branched([[0, -7, 1, 2], [-1, 0, 0, 0], [-1, 0, 0, 0]]),  # an empty case is fine
+    branched([[0, -7, 1, 2], [-1, 0, 0, 0], [-1, 0, 0, 0]]),  # an empty case is allowed
     branched([[5, 1, 2, 1], [-1, 1, 0, 0], [-1, 0, 0, 0]], 2),
 ]
 
@@ -221,7 +221,7 @@ def test_cases_that_are_no_tree_are_refused(branches):
 
 
 def test_the_least_bound_of_the_cases_counts():
-    """The first child holds at most 2, and misses by 1, or at least 3, and the second misses by 1."""
+    """Either the first child holds at most 2 and misses by 1, or at least 3 and the second misses by 1."""
     model = CumulativeQIP(Tree([[0, 0]]), [[4], [3], [0]], total=4)
     x, falls = [[4], [3], [1]], np.zeros((2, 3, 0))
     cases = [[1, 2, 1, 2], [-1, 0, 0, 0], [-1, 1, 0, 0]]
@@ -241,7 +241,7 @@ def test_the_bound_of_counts_that_are_not_whole_is_not_rounded_up():
 
 
 def test_a_negative_price_of_a_rise_proves_nothing():
-    """Counts may rise at no cost: the price -1 would prove 9, the cost of a bad answer, in place of 0."""
+    """Rises cost nothing, so the bound is 0; the price -1 would raise it to 9, the cost of a bad answer."""
     model, price = CumulativeQIP(Tree([]), [[0, 5]], total=5), {"prices": np.zeros((0, 2)), "falls": [[-1.0]]}
     assert model.certificate([[0, 5]], price).optimal
     assert (model.certificate([[3, 5]], price).objective, model.certificate([[3, 5]], price).bound) == (9, 0)
@@ -278,7 +278,7 @@ def test_a_larger_relaxation_is_proved_to_its_stated_gap():
 
 
 def test_a_broken_search_proves_nothing(monkeypatch):
-    """Whatever the fast path does wrong, its witness does not prove a worse answer."""
+    """The witness of a broken fast path does not prove a worse answer."""
     from solvers.fast import cumulative_newton
 
     model = replace(drawn(14, 200), integer=False)
@@ -295,13 +295,13 @@ def test_a_broken_search_proves_nothing(monkeypatch):
 @pytest.mark.parametrize(
     ("leaves", "total", "expected"),
     [
-        ([[1.4], [1.3], [0.3]], 3, [[2], [1], [0]]),  # a unit is missing: to the one rounded down furthest
-        ([[1.6], [1.7], [0.7]], 4, [[1], [2], [1]]),  # one too many: from the one rounded up furthest
+        ([[1.4], [1.3], [0.3]], 3, [[2], [1], [0]]),  # one unit short: to the value rounded down most
+        ([[1.6], [1.7], [0.7]], 4, [[1], [2], [1]]),  # one unit over: from the value rounded up most
         ([[0, 1.6], [1.7, 1.7], [0, 0.7]], 4, [[0, 1], [2, 2], [0, 1]]),
     ],
 )
 def test_rounding_to_the_total(leaves, total, expected):
-    """The noisy counts are consistent: they are the relaxation's answer, and only rounding is left."""
+    """The noisy counts are consistent, so they solve the relaxation, and only rounding remains."""
     tree = Tree([[0] * len(leaves)])
     given = solve(CumulativeQIP(tree, tree.sum_up(np.array(leaves, float)), total))
     assert given.x[1:].tolist() == expected

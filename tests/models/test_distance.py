@@ -1,4 +1,4 @@
-"""Distances, sums and products against plain Python: whole numbers of any size, Fractions, floats."""
+"""Distances, sums and products against plain Python, for integers of any size, Fractions and floats."""
 
 from fractions import Fraction
 
@@ -25,14 +25,14 @@ rows = st.lists(st.tuples(numbers, numbers, numbers), max_size=30)
 
 
 def plain(x, y, p, weights=None):
-    """Σ w·|x − y|^p in Python's own numbers."""
+    """Σ w·|x − y|^p in Python numbers."""
     x, y = np.ravel(x).tolist(), np.ravel(y).tolist()
     weights = [1] * len(x) if weights is None else np.ravel(weights).tolist()
     return sum(w * abs(a - b) ** p for a, b, w in zip(x, y, weights, strict=True))
 
 
 def check(x, y, weights):
-    """Both powers, with weights and without; whole numbers are `int`s, and equal."""
+    """Check both powers, with and without weights; results for integers are `int` and exact."""
     for p in (1, 2):
         for w in (None, weights):
             found = distance(x, y, p, w)
@@ -52,7 +52,7 @@ def test_whole_numbers_of_any_size(given_rows):
     "bits", quick([5, 15, 16, 23, 24, 25, 31, 47, 48, 49, 61, 62], slow=lambda bits: bits not in (15, 24, 48))
 )
 def test_full_blocks_at_every_width(bits, size):
-    """A block's sum is largest where all its products are: the widths at which it no longer fits 64 bits."""
+    """All products of a block are as large as possible: at some of these widths its sum exceeds 64 bits."""
     most = np.full(size, 2**bits - 1)
     for weight in (1, 2**10, 2**33):
         check(most, np.zeros_like(most), np.full(size, weight))
@@ -60,7 +60,7 @@ def test_full_blocks_at_every_width(bits, size):
 
 
 def test_products_of_one_bit_more_than_a_block_may_have():
-    """Without the zeros of powers of two, products of 50 bits already pass 64 bits in a full block."""
+    """The factors are not powers of two, so products of 50 bits already exceed 64 bits in a full block."""
     nothing = np.zeros(BLOCK, np.int64)
     for bits in (48, 49, 50, 51):
         x, w, v = (np.full(BLOCK, 2**width - 1) for width in (23, bits - 23, bits - 46))
@@ -146,11 +146,11 @@ def test_totals_of_many_and_of_halves():
 
 
 def test_a_kernel_is_compiled_once_for_data_and_answers(monkeypatch):
-    """Models' data cannot be written to, and answers can: Numba takes these for two types."""
+    """Models' data are read-only and answers are writable, which are two types for Numba."""
     kernels = (_integers, exact._dot, exact._total, isotonic_prices.scan_prices)
     for kernel in kernels:
         monkeypatch.setattr(kernel, "_small", -1)
-    before = {kernel: set(kernel.signatures) for kernel in kernels}  # of tests that call kernels themselves
+    before = {kernel: set(kernel.signatures) for kernel in kernels}  # from tests that call kernels directly
     data, answer = np.arange(3), np.arange(3)
     data.flags.writeable = False
     for x, y in ((data, answer), (answer, data), (answer, answer)):
@@ -160,5 +160,5 @@ def test_a_kernel_is_compiled_once_for_data_and_answers(monkeypatch):
     new = [(kernel, signature) for kernel in kernels for signature in {*kernel.signatures} - before[kernel]]
     for kernel, signature in new:
         arrays = [kind for kind in signature if hasattr(kind, "mutable")]
-        read = arrays[:-1] if kernel is isotonic_prices.scan_prices else arrays  # it writes its last
+        read = arrays[:-1] if kernel is isotonic_prices.scan_prices else arrays  # it writes to its last
         assert not any(kind.mutable for kind in read)

@@ -1,4 +1,4 @@
-"""Exact least costs of few values: against the plain program in Fractions, on what floats cannot settle."""
+"""Exact least costs of few values against the plain program in Fractions, where floats do not suffice."""
 
 from fractions import Fraction
 from itertools import pairwise
@@ -20,7 +20,7 @@ PRICES = [Fraction(0), Fraction(7, 3), Fraction(-5), Fraction(0.1), Fraction(400
 
 
 def kinds(rng, n):
-    """Ties, huge and negative counts, and costs whose differences are far below their roundings."""
+    """Ties, huge and negative counts, and costs whose differences are far below rounding errors."""
     small = rng.integers(0, 5, n)
     ends = np.where(np.arange(n) % max(n - 1, 1), 0, 1)
     return [
@@ -39,7 +39,7 @@ def kinds(rng, n):
 
 
 def costs_of_runs(values, noise):
-    """w[j][i] of all runs of values i … j − 1."""
+    """The costs w[j][i] of all runs of values i … j − 1."""
     w = [[]]
     for j in range(1, len(values) + 1):
         total = squares = Fraction(0)
@@ -51,7 +51,7 @@ def costs_of_runs(values, noise):
 
 
 def plain(w, price, most):
-    """Least costs by trying all pairs, the price not paid in layers; the cut, of equals with early begins."""
+    """Least costs by trying all pairs (no price in layers), and their cut; ties go to early starts."""
     n = len(w) - 1
     best, begins = {(0, 0): Fraction(0)}, {}
     for r in range(1, most + 1) if most else (0,):
@@ -77,7 +77,7 @@ def instances(count, most):
 
 
 def test_least_costs_cuts_and_potentials_are_exact():
-    """The bound to the last digit, the same cut among equals, and potentials that prove it as they stand."""
+    """The bound is exact, ties give the same cut, and the potentials prove it without changes."""
     for rng, values, noise, price in instances(330, 22):
         n = values.size
         w = costs_of_runs(values.tolist(), noise)
@@ -108,7 +108,7 @@ def test_costs_in_floats_are_off_by_less_than_is_claimed(largest):
     for t in range(30):
         n = int(rng.integers(1, 60))
         values = [int(largest * part) for part in rng.uniform(-1, 1, n)]
-        if t % 2:  # far from the middle value and close together: all digits cancel
+        if t % 2:  # far from the middle value and close together, so all digits cancel
             values = [v // 10**6 + (largest if k > n // 2 + 1 else 0) for k, v in enumerate(values)]
         given = whole_sums(np.array(values, dtype=object))
         w = costs_of_runs(values, Fraction(0))
@@ -166,7 +166,7 @@ def test_costs_of_cuts_are_those_of_their_runs():
 
 
 def test_what_floats_settle_takes_no_whole_numbers(monkeypatch):
-    """Of plain counts a handful of runs is added up exactly, whatever their number; see the module."""
+    """For plain counts only a few runs are added up exactly, for any number of counts; see the module."""
     asked = []
     whole = exact_paths._whole_costs
 

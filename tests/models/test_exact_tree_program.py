@@ -293,7 +293,7 @@ def test_failed_writes_leave_nothing(tmp_path):
         with pytest.raises(OSError):  # noqa: PT011
             program.write(tmp_path / "nowhere" / name)
         target = tmp_path / name
-        target.mkdir()  # a folder in the way: the rename fails, and the file beside it goes again
+        target.mkdir()  # a folder is in the way: the rename fails, and the temporary file is removed
         with pytest.raises(OSError):  # noqa: PT011
             program.write(target)
         assert list(target.iterdir()) == []
@@ -322,7 +322,7 @@ def test_lines_equal_the_quadratic_at_integers_and_stay_under_it(cells):
         true = weight * (at - center) ** 2
         assert np.array_equal(lines.value(at.astype(float)), true)
         assert np.allclose(lines.value(at + 0.5), (true + weight * (at + 1 - center) ** 2) / 2)
-        # The least cost that all rows allow at these x.
+        # The least cost that the rows allow at these x.
         need = rows.lower - rows.matrix[:, :n] @ at
         owner = (
             rows.matrix[:, n:].argmax(axis=1).A1

@@ -1,4 +1,4 @@
-"""Exchanges from any start end at the one optimum that the order of ties allows; layouts and blocks."""
+"""Exchanges from any start reach the one optimum that the tie rule selects; layouts and blocks."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from solvers.fast.exchange import exchange
 
 
 def exchanged(model: HierarchyQIP, x: np.ndarray) -> np.ndarray:
-    """Where exchanges lead from x."""
+    """The answer that exchanges reach from x."""
     order = layout_of(model.tree)
     sides = (None, None) if model.window is None else (by_size(side, order.order) for side in model.domain)
     held = by_size(x, order.order)
@@ -45,7 +45,7 @@ def test_every_start_leads_to_the_same_answer(seed, scale):
 
 @pytest.mark.parametrize("offset", range(-2, 3))
 def test_counts_near_the_end_of_60_bits(offset):
-    """Costs of up to half of NEVER: nothing wraps, nothing is taken for a refusal."""
+    """Costs of up to half of NEVER neither overflow nor count as a refusal."""
     tree = Tree([[0, 0, 0], [0, 0, 2]])
     rng = np.random.default_rng(9)
     for _ in range(20):
@@ -79,7 +79,7 @@ def test_windows_are_kept_on_the_way(seed, window):
 
 @pytest.mark.parametrize("depth", [1, 8, 10, 20])
 def test_empty_subtrees_stay_empty_however_deep(depth):
-    """Refusals are passed up unchanged: their sum over eight levels would overflow 64 bits."""
+    """Refusals are passed up unchanged; their sum over eight levels would overflow 64 bits."""
     rng = np.random.default_rng(7)
     tree = Tree([[0, 0], *([[0, 1]] * (depth - 1))])
     for window in (None, 2**20):
@@ -97,7 +97,7 @@ def test_empty_subtrees_stay_empty_however_deep(depth):
 
 
 def test_wide_families_of_leaves_and_of_regions():
-    """Far starts in families of thousands, whose tournaments no power of two fits."""
+    """Distant starts in families of thousands of children, whose numbers are not powers of two."""
     rng = np.random.default_rng(2)
     wide = 3_001
     for tree in (

@@ -1,4 +1,4 @@
-"""FixedSum: every tiny vector and total by enumeration; backends; ugly and large ones."""
+"""FixedSum: all tiny vectors and totals by enumeration; backends; difficult and large instances."""
 
 from itertools import pairwise, product
 
@@ -18,7 +18,7 @@ from tests.marks import shares
 def test_every_tiny_vector_as_segments_of_one_model(n, p):
     vectors = np.array(list(product(range(-2, 4), repeat=n)), dtype=np.int64)
     count = len(vectors)
-    # An empty segment after each: they must change nothing.
+    # An empty segment after each vector: these must not change anything.
     offsets = np.repeat(n * np.arange(count + 1), 2)[1:]
     for total in range(6):
         model = FixedSum(vectors.ravel(), np.tile([total, 0], count), p, offsets)
@@ -31,7 +31,7 @@ def test_every_tiny_vector_as_segments_of_one_model(n, p):
         assert np.array_equal((np.abs(x - vectors) ** p).sum(axis=1), least)
         for k, answer in enumerate(answers):
             proof = prove(model, np.tile(answer, count))
-            assert proof.gap == (cost[:, k] - least).sum()  # the exact miss
+            assert proof.gap == (cost[:, k] - least).sum()  # the exact distance from the optimum
             assert proof.bound == least.sum()
             assert type(proof.gap) is type(proof.objective) is int
 
@@ -49,7 +49,7 @@ def test_the_certificate_accepts_exactly_the_optimal_answers(n, p, share):
                 proof = prove(model, x)
                 assert proof.optimal == (c == min(costs))
                 assert (proof.objective, proof.bound, proof.gap) == (c, min(costs), c - min(costs))
-            # Of the answers nearest in absolute changes, the fast path's is the nearest in squares.
+            # Of the optimal answers, the fast path's is the nearest in squares.
             x = fast.answer(model)[0].tolist()
             squares = [sum((a - b) ** 2 for a, b in zip(z, y, strict=True)) for z in answers]
             nearest = [s for s, c in zip(squares, costs, strict=True) if c == min(costs)]
@@ -166,7 +166,7 @@ def test_a_heap_of_all_units_is_judged_exactly(n):
     heap = [total] + [0] * (n - 1)
     even = [total // n + (i < total % n) for i in range(n)]
     squares = FixedSum([0] * n, total, 2)
-    proof = prove(squares, heap)  # trial shifts of all entries at once would leave 64 bits
+    proof = prove(squares, heap)  # trial shifts of all entries at once would exceed 64 bits
     assert proof.bound == sum(v * v for v in even)
     assert proof.gap == total**2 - proof.bound
     assert squares.certificate(even).gap == 0
@@ -244,7 +244,7 @@ def test_segments_with_weights_and_over_the_reals_are_problems_side_by_side(inte
             whole, parts = getattr(proof, what), sum(getattr(one, what) for one in proofs)
             assert whole == (parts if kind == "whole" else pytest.approx(parts, abs=1e-9))
         assert proof.optimal == all(one.optimal for one in proofs)
-        again = model.certificate(other, proof.witness)  # the prices of all segments, in the shape of totals
+        again = model.certificate(other, proof.witness)  # the prices of all segments, shaped like the totals
         assert again.witness["price"].shape == totals.shape
         assert again.gap == (proof.gap if kind == "whole" else pytest.approx(proof.gap, rel=1e-12))
         broken_sum = other + (np.arange(other.size) == 0)
@@ -261,14 +261,14 @@ def test_weights_and_reals_need_squares(options):
 
 
 def test_data_of_either_kind_may_come_close_to_64_bits():
-    # Without weights, whole counts that add up within 62 bits; with them, unit costs within 62 bits.
+    # Without weights, whole counts must add up within 62 bits; with weights, unit costs must fit 62 bits.
     assert solve(FixedSum([2**58, 0], 1)).gap == 0
     assert solve(FixedSum([2**56] * 300, 2**56, weights=[1] * 300)).gap == 0
     with pytest.raises(ValueError, match="pass 62 bits"):
         FixedSum([2**58, 0], 1, weights=[1, 1])
     with pytest.raises(ValueError, match="add up beyond 62 bits"):
         FixedSum([2**56] * 300, 2**56)
-    # Halves of the largest sums, in all directions.
+    # Halves and quarters of the largest sums, in random places.
     rng = np.random.default_rng(2)
     for n, y, total in [(1, 2**60, 2**61 - 9), (2, -(2**58), 2**61), (3, 2**58, 1), (40, -(2**54), 2**60)]:
         model = FixedSum(rng.choice([y, y // 2, 0], n), total)

@@ -1,4 +1,4 @@
-"""GroupMatching: Alg. 2 group by group, all matchings of tiny tables, backends, ugly and large ones."""
+"""GroupMatching: Alg. 2 group by group, all matchings of tiny tables, backends, difficult and large ones."""
 
 from fractions import Fraction
 from functools import cache
@@ -15,7 +15,7 @@ from solvers import fast, solve
 
 
 def kuo(parent, children):
-    """Alg. 2, single group by single group, as printed: {(parent size, child, child's size): groups}."""
+    """Alg. 2 as printed, one group at a time: {(parent size, child, child's size): groups}."""
     top = sorted(s for s, count in zip(*parent, strict=True) for _ in range(count))
     bottom = sorted(
         (s, c) for c, table in enumerate(children) for s, n in zip(*table, strict=True) for _ in range(n)
@@ -42,7 +42,7 @@ def kuo(parent, children):
 
 
 def by_size(model, x):
-    """The same form, from an answer."""
+    """An answer in the same form."""
     (sizes, _), (child_sizes, _, child) = model.parent, model.children
     matched = {}
     for i, j, count in zip(*(part.tolist() for part in model.pairs(x)), strict=True):
@@ -52,7 +52,7 @@ def by_size(model, x):
 
 
 def all_matchings(rows, columns):
-    """Every matrix of whole numbers ≥ 0 with these sums."""
+    """Every matrix of whole numbers ≥ 0 with these row and column sums."""
 
     @cache
     def rest(row, left):
@@ -111,13 +111,13 @@ def test_the_papers_own_example():
     assert solve(model).x.tolist() == [
         (0, 0, 150), (0, 1, 75), (0, 2, 75), (1, 0, 50), (1, 1, 25), (1, 2, 25)
     ]  # fmt: skip
-    # And 300 above, 200 below: all of the 200, then the 100 left with size 2.
+    # With 300 above and 200 below: all of the 200, then the remaining 100 with size 2.
     model = GroupMatching(([1], [300]), ([1, 2], [200, 100]))
     assert solve(model).x.tolist() == [(0, 0, 200), (0, 1, 100)]
 
 
 def test_ties_are_as_stated():
-    # One group for three children with one each: equal parts, so the first child.
+    # One group for three children with one group each: equal parts, so the first child gets it.
     model = GroupMatching(([1, 2], [1, 2]), [([3], [1]), ([3], [1]), ([3], [1])])
     assert solve(model).x.tolist() == [(0, 0, 1), (1, 1, 1), (1, 2, 1)]
     # Groups of one size are used in the order of their runs, on both sides.
@@ -144,7 +144,7 @@ def test_random_tables_are_matched_as_alg_2_does(seed):
     assert (solution.x["count"] > 0).all()
     assert np.unique(solution.x[["parent", "child"]]).size == solution.x.size  # each pair of runs once
     assert by_size(model, solution.x) == kuo(model.parent, model.child_sizes)
-    # The potentials are what they say: no further apart than sizes are, and worth the bound.
+    # The potentials are valid: they differ by no more than the sizes do, and their value is the bound.
     u, v = (solution.certificate.witness[f"{side}_potential"] for side in ("parent", "child"))
     (sizes, counts), (child_sizes, child_counts, _) = model.parent, model.children
     assert np.all(np.subtract.outer(u, v) <= np.abs(np.subtract.outer(sizes, child_sizes)))
@@ -174,7 +174,7 @@ def test_backends_agree():
 
 
 def test_many_groups_are_exact():
-    # Past 2³¹ groups products of counts leave 64 bits; the answer stays proportional.
+    # Beyond 2³¹ groups, products of counts exceed 64 bits; the answer stays proportional.
     third = 2**60 // 3
     children = [([5], [third]), ([5], [third]), ([5], [2**60 - 2 * third])]
     model = GroupMatching(([2**59, 0], [2**60 - 7, 7]), children)
@@ -183,12 +183,12 @@ def test_many_groups_are_exact():
     assert solution.objective == 7 * 5 + (2**60 - 7) * (2**59 - 5)
     assert solution.x[:3].tolist() == [(1, 0, 2), (1, 1, 2), (1, 2, 3)]
     assert solution.x["count"].sum() == 2**60
-    # Both ways agree where both can go.
+    # Both methods agree where both apply.
     small = GroupMatching(([1, 2, 2, 9], [5, 1, 3, 8]), [([4, 7], [3, 6]), ([4, 4, 7], [2, 3, 3])])
     big = GroupMatching(([1, 2, 2, 9, 100], [5, 1, 3, 8, 2**40]),
                         [([4, 7], [3, 6]), ([4, 4, 7, 100], [2, 3, 3, 2**40])])  # fmt: skip
     assert fast.answer(big)[0][:-1].tolist() == fast.answer(small)[0].tolist()
-    for half in (2**30 - 1, 2**30, 2**32, 2**33):  # on both sides of 2³¹, and where half² just leaves 64 bits
+    for half in (2**30 - 1, 2**30, 2**32, 2**33):  # around 2³¹, and where half² just exceeds 64 bits
         twins = GroupMatching(([0, 9], [half, half]), [([3], [half]), ([3], [half])])
         first = half // 2
         assert fast.answer(twins)[0].tolist() == [
@@ -283,7 +283,7 @@ def test_nothing_at_all():
 
 @pytest.mark.parametrize("sign", [1, -1])
 def test_potentials_that_fall_too_fast_prove_nothing(sign):
-    """Nor those that rise too fast: each would prove 2, the cost of matching the sizes crosswise."""
+    """Potentials that rise too fast do not either: each would prove 2, the cost of matching crosswise."""
     model = GroupMatching(([0, 1], [1, 1]), [([0, 1], [1, 1])])
     for parent, child in (([1, 1], [0, 0]), ([5, 9], [4, 8]), ([9, 5], [8, 4])):
         given = {"parent_potential": [sign * v for v in parent], "child_potential": [sign * v for v in child]}

@@ -1,4 +1,4 @@
-"""HierarchyQIP: every tiny tree with every answer it has; then ugly, windowed, relaxed and large ones."""
+"""HierarchyQIP: all answers of all tiny trees; difficult, windowed, relaxed and large instances."""
 
 from fractions import Fraction
 from itertools import product
@@ -18,12 +18,12 @@ TREES = tiny_trees(5)
 
 
 def values_for(cells: int) -> list[int]:
-    """Few cells, many values: a few hundred instances a tree, all of them."""
+    """More values for fewer cells, so that all instances of a tree are a few hundred."""
     return {1: range(-3, 5), 2: range(-2, 4), 3: range(-1, 3), 4: [-1, 0, 2]}.get(cells, [0, 1])
 
 
 def judge_all(tree: Tree, sizes: int, total: int, noisy_values, window=None, certify: int = 1) -> None:
-    """All noisy counts over these values: the fast answer, its ties, and the certificate of every answer."""
+    """Check the fast answer, its ties and all certificates, for all noisy counts over these values."""
     answers = all_answers(tree, sizes, total)
     stack = np.array(answers)
     keys = [top_down_key(tree, x) for x in answers]
@@ -96,7 +96,7 @@ def exact_cost(model: HierarchyQIP, x) -> int:
 
 
 def feasible_move(rng: np.random.Generator, tree: Tree, x: np.ndarray) -> np.ndarray:
-    """The answer after one unit went from one leaf and size to another."""
+    """The answer after one unit moved from one leaf and size to another."""
     moved = x[tree.leaves]
     held = np.argwhere(moved > 0)
     moved[tuple(held[rng.integers(len(held))])] -= 1
@@ -172,7 +172,7 @@ def test_relaxations_and_float_data_are_proved_within_tolerance(seed, integer):
 
 
 def test_a_float_tie_of_whole_counts():
-    """Float counts over whole answers against every answer: unit costs must not be cut to integers."""
+    """Float counts and whole answers, against every answer: unit costs must not be truncated to integers."""
     tree = Tree([[0, 0, 0]])
     answers = [tree.sum_up(np.array(held).reshape(3, 1)) for held in compositions(3, 3)]
     for cells in product([0.4, 0.6, 1.9], repeat=4):
@@ -188,7 +188,7 @@ def test_a_float_tie_of_whole_counts():
 
 @pytest.mark.parametrize("window", [None, 1])
 def test_fractions_are_solved_and_judged_exactly(window):
-    """A common denominator makes them whole numbers; against every answer."""
+    """A common denominator makes them whole numbers. The result is compared with every answer."""
     rng = np.random.default_rng(5)
     for tree in tiny_trees(4):
         answers = all_answers(tree, 1, 3)
@@ -231,7 +231,7 @@ def test_numbers_beyond_64_bits_have_a_bound_but_no_fast_path():
 @given(st.integers(0, 10**6))
 @settings(max_examples=80, deadline=None, derandomize=True)
 def test_gaps_of_floats_are_tight(seed):
-    """Far answers over the reals, and whole ones of float counts: the gap is the distance to the optimum."""
+    """For distant real answers, and whole answers to float counts, the gap is the excess cost."""
     rng = np.random.default_rng(seed)
     shape = HierarchyQIP.random(rng, 30)
     scale = float(rng.choice([1, 1e3, 1e6]))
@@ -254,7 +254,7 @@ def test_gaps_of_floats_are_tight(seed):
 
 
 def test_whole_answers_of_large_float_counts_are_not_taken_for_zeros():
-    """A count of 1 is not near 0, however large the others are."""
+    """A count of 1 is not close to 0, however large the other counts are."""
     model = HierarchyQIP(Tree([[0, 0]]), [[1e9], [1e9], [-40.25]], 10**9)
     assert not model.certificate([[10**9], [10**9 - 1], [1]]).optimal
     assert model.certificate([[10**9], [10**9], [0]]).optimal
@@ -265,7 +265,7 @@ def test_whole_answers_of_large_float_counts_are_not_taken_for_zeros():
 
 
 def test_bounds_are_for_the_true_total_not_for_the_answers():
-    """An answer in floats may miss the total by its tolerance; its bound may not."""
+    """An answer in floats may miss the total by its tolerance, but its bound is for the exact total."""
     model = HierarchyQIP(Tree([[0, 0]]), [[1e6, 1e6], [5e5, 5e5], [5e5, 5e5]], 2 * 10**6, integer=False)
     proof = prove(model, [[1e6 + 0.9] * 2, [5e5 + 0.45] * 2, [5e5 + 0.45] * 2])
     assert proof.bound == pytest.approx(0, abs=1e-6)
@@ -273,7 +273,7 @@ def test_bounds_are_for_the_true_total_not_for_the_answers():
 
 
 def test_totals_dwarfed_by_the_counts_are_met():
-    """Prices of 10^10 miss the sixth digit of a total of 1."""
+    """Prices of 10^10 do not have the precision for the sixth digit of a total of 1."""
     rng = np.random.default_rng(0)
     for _ in range(60):
         model = HierarchyQIP(Tree([[0]]), rng.normal(0, 1e10, (2, 30)), 1, integer=False)
@@ -327,7 +327,7 @@ def test_infeasible_answers_are_refused_by_name():
 @pytest.mark.parametrize("window", [None, 0, 2])
 @pytest.mark.parametrize("kind", ["right", "consistent", "off by one", "wild"])
 def test_the_quick_look_sees_what_the_slow_one_does(window, kind):
-    """Right counts; others that add up; some off by one, or by as much as 64 bits hold."""
+    """Correct counts, other consistent counts, and counts off by one or by up to 2^63."""
     rng = np.random.default_rng(6)
     for _ in range(120):
         tree = Tree.random(rng, int(rng.integers(0, 4)), 3, ragged=bool(rng.random() < 0.4))
@@ -407,14 +407,14 @@ def test_objectives_beyond_64_bits_are_exact():
     solution = solve(model)
     assert solution.status == "optimal"
     assert solution.objective == exact_cost(model, solution.x) > 2**95
-    # Where floats are only a start, the exchanges go the rest of the way.
+    # If floats give only a start, exchanges find the optimum.
     huge = HierarchyQIP(tree, noisy * 2**6, 2**40)
     assert solve(huge).status == "optimal"
     assert huge.certificate([[2**40], [0], [2**40], [0]]).objective > 2**107
 
 
 def test_ties_go_to_the_earlier_size_and_child_in_wide_trees_too():
-    """No unit can move, at no cost, to an earlier brother or an earlier size."""
+    """No unit can move to an earlier sibling or an earlier size at no cost."""
     rng = np.random.default_rng(12)
     for _ in range(600):
         first = int(rng.integers(1, 8))
@@ -423,7 +423,7 @@ def test_ties_go_to_the_earlier_size_and_child_in_wide_trees_too():
         noisy = rng.integers(rng.choice([-12, -1]), rng.choice([2, 3, 9]), (tree.size, rng.integers(1, 6)))
         model = HierarchyQIP(tree, noisy, int(rng.integers(1, 40)))
         x = fast.answer(model)[0]
-        # Dearest last and cheapest next unit of each subtree, from the leaves up.
+        # The costliest unit held and the cheapest next unit of each subtree, from the leaves up.
         last, following = np.zeros(x.shape, object), np.zeros(x.shape, object)
         start, child = tree.children
         for r in range(tree.size - 1, -1, -1):

@@ -1,4 +1,4 @@
-"""Instances survive the way to a file and back, to the last bit."""
+"""Instances are written to a file and read back without any change."""
 
 from dataclasses import fields
 from fractions import Fraction

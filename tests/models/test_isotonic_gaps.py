@@ -1,4 +1,4 @@
-"""Isotonic: the gap of answers that are not optimal, exact; and the second way to the optimum behind it."""
+"""Isotonic: exact gaps of suboptimal answers, and the second algorithm for the optimum that gives them."""
 
 from fractions import Fraction
 from itertools import product
@@ -27,7 +27,7 @@ def halves(n: int, bounds: dict, step: int = 2) -> list[list[Fraction]]:
 
 
 def proves(model: Isotonic, prices) -> Fraction:
-    """The bound that a witness proves: its Lagrangian, minimized entry by entry in the box."""
+    """The bound that a witness proves: the minimum of its Lagrangian, entry by entry in the box."""
     y, w = model.data
     upper = model.upper if model.last is None else model.last
     if model.last is not None:

@@ -1,4 +1,4 @@
-"""Isotonic: fast answers and certificates against every answer there is; ugly, large, perturbed ones."""
+"""Isotonic: fast answers and certificates against all answers; difficult, large and perturbed instances."""
 
 from fractions import Fraction
 from itertools import product
@@ -30,7 +30,7 @@ def vectors(longest: int, values: range):
 
 
 def answers(n: int, bounds: dict) -> np.ndarray:
-    """Every feasible answer over −2 … 3: a box around the data −1 … 2 and one more."""
+    """Every feasible answer over −2 … 3, one more than the data −1 … 2 on each side."""
     low, high = bounds.get("lower", -2), bounds.get("upper", 3)
     return np.array(monotone(n, low, high, bounds.get("last")), dtype=np.int64).reshape(-1, n)
 
@@ -55,7 +55,7 @@ def test_every_tiny_whole_instance_is_solved_with_the_stated_ties(p, kind):
             assert x.dtype == np.int64
             assert costs(x[None], y, w, p)[0] == cost.min(), model
             assert (best == x).all(axis=1).any(), model
-            # p = 1: least, entry by entry; p = 2: a mean half-way goes up, so the greatest.
+            # p = 1: the least optimum, entry by entry; p = 2: means half-way go up, so the greatest.
             tie = best.min(axis=0) if p == 1 else best.max(axis=0)
             assert np.array_equal(x, tie), model
 
@@ -81,7 +81,7 @@ def test_the_certificate_accepts_the_optimal_answers_and_no_other(p, kind, share
                 assert proof.bound == least, (model, x)
                 assert proof.gap == own - proof.bound
                 assert proof.gap >= 0
-                assert "x[-1]" not in proof.reason  # where it is not optimal, it says where the chain breaks
+                assert "x[-1]" not in proof.reason  # if not optimal, it names where the chain breaks
 
 
 @pytest.mark.parametrize("p", [1, 2])
@@ -385,7 +385,7 @@ def test_random_makes_instances_of_every_kind():
 
 
 def test_means_of_huge_sums_do_not_swap_by_rounding():
-    # Sums 127403434263521688 of 4 and 95552575697641270 of 3: as floats their means come out in wrong order.
+    # Sums 127403434263521688 of 4 and 95552575697641270 of 3: floats order their means wrongly.
     y = np.array([31850858565880424, 31850858565880422, 31850858565880421, 31850858565880421])
     z = np.array([31850858565880425, 31850858565880423, 31850858565880422])
     x = fast.answer(Isotonic(np.append(y, z)))[0]
@@ -456,7 +456,7 @@ def test_without_weights_l1_is_the_same_as_with_weights_of_one():
 
 
 def test_means_beyond_53_bits_stay_whole():
-    """Sums that fit 64 bits, whose mean a float does not hold."""
+    """The sums fit 64 bits, but a float cannot represent their mean."""
     y = [126100789566373888, 108086391056891904, -36028797018963968, 72057594037927936]
     x = fast.answer(Isotonic(y, lower=0, upper=2**60, integer=True))[0]
     assert x.tolist() == [(2 * sum(y[:3]) + 3) // 6] * 3 + y[3:]

@@ -1,4 +1,4 @@
-"""Kernels give the same results in Python and in machine code, and are compiled only where that pays."""
+"""Kernels give the same results in Python and in machine code, and are compiled only if that saves time."""
 
 import pickle
 import subprocess
@@ -91,7 +91,7 @@ def test_a_compiled_kernel_is_compiled_for_other_types_only_where_that_pays(monk
         return start
 
     made, few = kernel()(total), np.arange(3)
-    assert made.compiled()(few, 0) == 3  # the first types at once
+    assert made.compiled()(few, 0) == 3  # the first types are compiled at once
     first = made.signatures
     assert len(first) == 1
     for other in (few / 2, few[::-1], few.astype(np.int32)):
@@ -101,10 +101,10 @@ def test_a_compiled_kernel_is_compiled_for_other_types_only_where_that_pays(monk
     large = np.ones(kernels.SMALL + 1)
     assert made(large, 0) == large.size
     assert len(made.signatures) == 2
-    monkeypatch.setattr(kernels, "PATIENCE_SECONDS", 0.0)  # all that has been run is now too long
+    monkeypatch.setattr(kernels, "PATIENCE_SECONDS", 0.0)  # any time in Python is now too long
     assert made(few[::-1], 0) == 3
     assert len(made.signatures) == 3
-    assert made(few.astype(np.int16), 0) == 3  # not yet run by Python
+    assert made(few.astype(np.int16), 0) == 3  # these types have not run in Python yet
     assert len(made.signatures) == 3
 
 

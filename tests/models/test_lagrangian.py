@@ -1,4 +1,4 @@
-"""Any prices bound a program's optimum, and the bound is the Lagrangian's least value, exactly."""
+"""Any prices bound a program's optimum; the bound is exactly the minimum of the Lagrangian."""
 
 import re
 from fractions import Fraction
@@ -16,7 +16,7 @@ INF = float("inf")
 
 
 def number(rng, kind):
-    """A number of some size: whole, a fraction, a float, or huge."""
+    """A random number: an integer, a fraction, a float, or huge."""
     whole = int(rng.integers(-4, 5))
     if kind == "fraction":
         return Fraction(whole, int(rng.integers(1, 5)))
@@ -32,7 +32,7 @@ def column(values):
 
 
 def random_program(rng, tabled=True):
-    """Up to three variables with terms of every kind, repeated ones among them, and up to two rows."""
+    """Up to three variables with terms of every kind, including repeated ones, and up to two rows."""
     n, kind = int(rng.integers(1, 4)), str(rng.choice(["whole", "whole", "fraction", "float", "huge"]))
     blocks = []
     for j in range(n):
@@ -80,7 +80,7 @@ def cost_of(terms, j, value):
 
 
 def places(program, j, slope):
-    """Where one variable's cost less slope · v can be least: all whole values, or ends, bends and bottoms."""
+    """Where a variable's cost minus slope · v may be least: at whole values, or at ends, kinks and minima."""
     low, high = (Fraction(side[j]) for side in program.bounds)
     if program.integer[j]:
         return [Fraction(k) for k in range(-(-low.numerator // low.denominator), int(high // 1) + 1)]
@@ -321,7 +321,7 @@ def test_no_sum_of_many_overflows():
 
 def test_two_tables_of_a_variable_have_a_domain_in_common():
     at = np.array([0, 0])
-    tables = (np.array([9, 8, 5, 0]), np.array([0, 4]))  # of 1 … 4, and of 2 and 3
+    tables = (np.array([9, 8, 5, 0]), np.array([0, 4]))  # costs of 1 … 4, and of 2 and 3
     both = one([Term("table", at, 1, [1, 2], tables)], integer=True)
     assert lagrangian_bound(both, []) == 8
 
@@ -345,7 +345,7 @@ def test_the_lowest_point_of_a_parabola_may_be_anywhere_between_the_ends():
     assert lagrangian_bound(one(square, 0, 1), []) == 0
     assert lagrangian_bound(one(square, 0, 1, integer=True), []) == Fraction(1, 4)
     assert lagrangian_bound(one([Term("quadratic", np.array([0]), 1, Fraction(1, 10**9))], 0, 1), []) == 0
-    for center in (Fraction(k, 4) for k in range(-20, 21)):  # over whole numbers, the nearest one
+    for center in (Fraction(k, 4) for k in range(-20, 21)):  # over the integers, the nearest one
         square, nearest = [Term("quadratic", np.array([0]), 3, center)], Fraction(round(center))
         for ends in ((-INF, INF), (-9, 9), (-9, INF), (-INF, 9)):
             assert lagrangian_bound(one(square, *ends, integer=True), []) == 3 * (nearest - center) ** 2

@@ -1,4 +1,4 @@
-"""HierarchyQIP with weights by level: brute force, backends, cost tables, and what weights may be."""
+"""HierarchyQIP with a weight per level: brute force, backends, cost tables, and valid weights."""
 
 import itertools
 import re

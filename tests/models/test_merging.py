@@ -1,4 +1,4 @@
-"""Merging of estimates: every tiny instance by brute force, exact gaps, ties, large and awkward data."""
+"""Merging of estimates: all tiny instances by brute force, exact gaps, ties, large and difficult data."""
 
 from fractions import Fraction
 from itertools import product
@@ -138,11 +138,11 @@ def test_the_reason_names_no_entry_that_is_optimal():
     model = Merging([[0, 5], [1, 5]], [[1, 1], [1, 1]], integer=True)
     assert (
         model.certificate([1, 6]).reason == "the weighted residuals of x[1] do not balance"
-    )  # 1 is as near as 0
+    )  # 1 is as close as 0
 
 
 def test_no_gap_in_floats_is_negative():
-    """At a half, rounding makes the other neighbour look better by 1e-11; no bound is above an objective."""
+    """At a half, rounding makes the other neighbour look better by 1e-11; bounds never exceed objectives."""
     model = Merging(
         [[1001.9656580211335], [995.6428571428571]], [[49.57142857142857], [14.958333333333334]], integer=True
     )

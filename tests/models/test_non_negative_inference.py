@@ -1,4 +1,4 @@
-"""NonNegativeInference: against every whole answer, every face of the cone, other solvers, its own proofs."""
+"""NonNegativeInference against all whole answers, all faces of the cone, other solvers and its own proofs."""
 
 from fractions import Fraction
 from itertools import combinations, product
@@ -45,7 +45,7 @@ def test_every_tiny_tree_over_whole_numbers(share):
 
 
 def on_faces(tree: Tree, noisy, weights) -> Fraction:
-    """The real optimum: the least over all sets of leaves kept at 0 whose least squares are not negative."""
+    """The real optimum: the minimum over all sets of leaves fixed at 0 with non-negative least squares."""
     best = None
     m = tree.leaves.size
     holds = np.asarray(tree.sum_up(np.eye(m, dtype=np.int64)))
@@ -168,7 +168,7 @@ def test_ugly_instances(seed, size):
         assert proof.gap == miss
     if miss > 1e-3 * max(1, solution.objective):
         assert not proof.optimal
-    # A single step from the optimum in either direction costs.
+    # No single step from the optimum lowers the cost.
     for leaf in range(min(6, leaves.size)):
         for step in (-1, 1):
             near = np.asarray(solution.x)[model.tree.leaves].copy()
@@ -259,7 +259,7 @@ def test_malformed_data_are_named(noisy, weights, integer, message):
 
 @pytest.mark.parametrize("integer", [True, False])
 def test_a_node_without_a_cost_has_no_negative_charge(integer):
-    """A charge of -1 for its units, unbounded below, would prove 9, the cost of a bad answer, and not 0."""
+    """A charge of -1 for its units would prove 9, the cost of a bad answer; the true bound is 0."""
     model = NonNegativeInference(Tree([[0]]), [0, 9], weights=[0, 1], integer=integer)
     assert model.certificate([9, 9]).optimal
     proof = model.certificate([6, 6], {"prices": [-1, 0]})

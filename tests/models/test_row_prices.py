@@ -1,4 +1,4 @@
-"""A model's own fast bound is the one theorem's: its witness, read as row prices, proves the same."""
+"""A model's own fast bound equals the Lagrangian bound of its witness, read as row prices."""
 
 import math
 from fractions import Fraction
@@ -14,7 +14,7 @@ from tests.models.families import CONTRACTS
 from tests.models.test_contract import found, some
 
 ROUNDED_UP = {"Chebyshev", "TreeChebyshev"}
-"""Distances are whole: the certificate rounds up what the prices prove."""
+"""Distances are whole, so the certificate rounds up the bound that the prices prove."""
 
 NAMES = [name for name in CONTRACTS if hasattr(getattr(models, name.partition(",")[0]), "row_prices")]
 
@@ -32,13 +32,13 @@ def test_every_other_model_says_why_not():
 
 
 def proved(model):
-    """The fast path's answer and witness; or any answer, of a model that it does not take."""
+    """The fast path's answer and witness, or any answer if the model has no fast path."""
     x, witness = found(model)
     return (x, witness) if x is not None else (next(whole_answers(model), None), None)
 
 
 def agrees(model, x, witness):
-    """Compare the two bounds; False if the model's witness is not one of row prices."""
+    """Compare the two bounds; False if the witness does not give row prices, or nothing can be compared."""
     if x is None:
         return False
     proof = model.certificate(x, witness)

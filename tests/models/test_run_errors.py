@@ -1,4 +1,4 @@
-"""Costs of runs in floats are off by no more than their bounds say: squares far larger than costs."""
+"""The errors of run costs in floats stay within their bounds, even if squares far exceed costs."""
 
 from fractions import Fraction
 
@@ -11,7 +11,7 @@ FAR = 2**56
 
 
 def two_crowds():
-    """Counts close to each other in two crowds, so far apart that floats round them."""
+    """Two groups of close counts, so far apart that floats round them."""
     apart = np.random.default_rng(0).integers(0, 2**20, (2, 4))
     apart[0] -= FAR
     apart[1] += FAR
@@ -38,4 +38,4 @@ def test_whole_sums_that_floats_round():
             off = abs(Fraction(found) - exactly) - Fraction(NEAR) * exactly
             assert off <= Fraction(given.lost)
             most = max(most, off)
-    assert most > Fraction(given.lost) / 2**16  # so that a far smaller bound would not hold
+    assert most > Fraction(given.lost) / 2**16  # a far smaller bound would not hold

@@ -1,4 +1,4 @@
-"""Segmentation: against every partition, other solvers, and potentials that are wrong."""
+"""Segmentation against all partitions, other solvers and wrong potentials."""
 
 from fractions import Fraction
 from itertools import pairwise, product
@@ -158,7 +158,7 @@ def test_wrong_potentials_prove_less_and_never_too_much():
 
 @pytest.mark.slow
 def test_no_potentials_prove_too_much():
-    """Whatever they are, and whatever answer they are checked along: thousands of small instances."""
+    """Random potentials, checked along random answers of thousands of small instances."""
     rng = np.random.default_rng(12)
     for t in range(1_500):
         n = int(rng.integers(2, 9))
@@ -221,7 +221,7 @@ def test_sorted_values_are_those_of_a_clustering_without_noise():
 
 
 def test_the_least_cost_need_not_be_convex_in_the_number_of_runs():
-    """Why no price will do: 3 runs take 1 0 … apart where 2 cannot."""
+    """So no price per run finds the best cut into a given number of runs."""
     costs = [solve(Segmentation([0, 0, 9, 9, 0, 0, 9, 9, 0, 0], k)).objective for k in range(1, 6)]
     drops = [a - b for a, b in pairwise(costs)]
     assert drops != sorted(drops, reverse=True)
@@ -303,7 +303,7 @@ def test_a_program_is_stated_for_few_values_only():
 @pytest.mark.parametrize("wrong", [lambda a, _: a.size, lambda *_: 0, lambda a, _: a.size // 2])
 @pytest.mark.parametrize("which", ["first_below", "end_below"])
 def test_a_bisection_that_is_wrong_hides_no_excess(which, wrong, monkeypatch):
-    """The search uses the same one: the check leaves out only what it has seen itself."""
+    """The search uses the same bisection; the check omits only what it has verified itself."""
     rng = np.random.default_rng(3)
     for n, k in ((12, 3), (30, 5)):
         sums = Segmentation(rng.integers(0, 60, n)).sums()

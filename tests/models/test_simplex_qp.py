@@ -1,4 +1,4 @@
-"""SimplexQP: everything tiny by enumeration; weights against rounding; backends; ugly and large ones."""
+"""SimplexQP: all tiny instances by enumeration; weights against rounding; backends; difficult, large ones."""
 
 from fractions import Fraction
 from itertools import combinations, product
@@ -20,7 +20,7 @@ def cost(x, y, w):
 
 
 def over_the_reals(y, w, total):
-    """The real optimum: the best, over all sets of positive entries, of those that cost the same."""
+    """The real optimum: the best over all sets of positive entries with equal marginal costs."""
     best = None
     for size in range(len(y) + 1):
         for inside in combinations(range(len(y)), size):
@@ -36,7 +36,7 @@ def over_the_reals(y, w, total):
 
 
 def rounded_as_kuo(x, total):
-    """§4.1: the r largest fractional parts up, the rest down; ties to the first."""
+    """§4.1: the r largest fractional parts are rounded up, the rest down; ties go to the first."""
     down = [v // 1 for v in x]
     order = sorted(range(len(x)), key=lambda i: (down[i] - x[i], i))
     for i in order[: total - sum(down)]:
@@ -45,7 +45,7 @@ def rounded_as_kuo(x, total):
 
 
 def cheapest_units(y, w, total):
-    """Unit by unit, the cheapest next one, of equal ones the first entry's: slow, and easy to believe."""
+    """Take the cheapest next unit each time; ties go to the first entry. Slow, but easy to verify."""
     x = [0] * len(y)
     for _ in range(total):
         i = min(range(len(y)), key=lambda i: (Fraction(w[i]) * (2 * (x[i] + 1 - Fraction(y[i])) - 1), i))
@@ -71,7 +71,7 @@ def test_every_tiny_instance(n, kind):
         solution = solve(model)
         assert solution.status == "optimal"
         assert solution.x.dtype == np.int64
-        assert solution.x.tolist() == cheapest_units(y, ones, total)  # and so ties are as stated
+        assert solution.x.tolist() == cheapest_units(y, ones, total)  # so ties are as documented
         assert cost(solution.x.tolist(), y, ones) == least
         for x, c in zip(answers, costs, strict=True):
             proof = prove(model, x)
@@ -94,7 +94,7 @@ def test_every_tiny_instance_over_the_reals(n, share):
         solution = solve(model)
         assert solution.status == "optimal"
         assert solution.x == pytest.approx([float(v) for v in best], abs=1e-12)
-        # Exact answers get exact gaps, whether Fractions or whole numbers.
+        # Exact answers, Fractions or integers, get exact gaps.
         assert model.certificate(np.array(best, dtype=object)).gap == 0
         for x in compositions(total, n):
             proof = prove(model, x)
@@ -110,16 +110,16 @@ def test_rounding_the_largest_fractional_parts_is_optimal_for_equal_weights_only
             model = SimplexQP(y, total)
             rounded = rounded_as_kuo(over_the_reals(y, [1] * 3, total), total)
             assert model.certificate(rounded).optimal
-    # A light entry stands in for three heavy ones.
+    # An entry of small weight changes in place of three of large weight.
     y, w, total = [0.4, 0.4, 0.4, 0.0], [100, 100, 100, 1], 2
     real = over_the_reals([Fraction(v) for v in y], w, total)
     model = SimplexQP(y, total, w)
     assert [round(float(v), 3) for v in real] == [0.408, 0.408, 0.408, 0.777]
     rounded = rounded_as_kuo(real, total)
     assert rounded == [1, 0, 0, 1]
-    assert solve(model).x.tolist() == [0, 0, 0, 2]  # more than a unit away from the real answer
+    assert solve(model).x.tolist() == [0, 0, 0, 2]  # more than one unit from the real answer
     assert prove(model, rounded).gap == pytest.approx(17)
-    # Whole data too.
+    # The same for whole data.
     whole = SimplexQP([0, 1], 3, [5, 2])
     rounded = rounded_as_kuo(over_the_reals([0, 1], [5, 2], 3), 3)
     assert rounded == [1, 2]
@@ -327,7 +327,7 @@ def test_units_are_counted_exactly_in_floats_too(y, m, price, total):
     exactly = min(max((price + m * (2 * y + 1)) // (2 * m), 0), total)
     assert _units(y, m, total, price, None) == exactly
     assert _units(y, m, total, price, 1.0) == exactly
-    edge = 2 * m * 7 - m * (2 * y + 1)  # here the seventh unit costs the price itself
+    edge = 2 * m * 7 - m * (2 * y + 1)  # here the seventh unit costs exactly the price
     for off in (-1, 0, 1):
         assert _units(y, m, total, edge + off, 1.0) == min(7 if off >= 0 else 6, total)
 
@@ -387,7 +387,7 @@ def test_real_answers_may_miss_by_a_small_part_of_the_largest():
     small = SimplexQP([1, 2, 3], 4, integer=False)
     assert small.violations([-5e-7, 1 + 5e-7, 3]) == []
     assert small.violations([-5e-6, 1 + 5e-6, 3]) == ["x >= 0: x[0] = -5e-06"]
-    assert small.violations([-3e-6, -3e-6, 4 + 6e-6]) == []  # their sum is further than one may be
+    assert small.violations([-3e-6, -3e-6, 4 + 6e-6]) == []  # one entry may not miss by their sum
     assert small.violations([1, 1, 2 + 5e-6]) == []
     assert "total" in small.violations([1, 1, 2 + 3e-5])[0]
     large = SimplexQP([1, 2, 3], 10**6, integer=False)
@@ -396,7 +396,7 @@ def test_real_answers_may_miss_by_a_small_part_of_the_largest():
 
 
 def test_an_optimum_of_zeros_first_is_proved():
-    # The entries that give a first price away are all 0.
+    # The entries that determine the first price are all 0.
     y = np.concatenate([np.full(20_000, -50.0), [10.0, 20.0]])
     for integer in (True, False):
         model = SimplexQP(y, 20, integer=integer)

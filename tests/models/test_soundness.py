@@ -1,4 +1,4 @@
-"""A certificate alone is sound: no worse answer, broken search or hostile witness makes it say optimal."""
+"""Certificates alone are sound: they call no worse answer optimal, whatever the search or the witness."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -24,7 +24,7 @@ NAMES = (
     "StrategySDP",
 )
 CLOSE = 1e-9
-"""Relative, of objectives in floats: what rounding may lift a bound by."""
+"""Rounding may raise a bound in floats by this fraction of the objective."""
 
 
 def random(name, seed, size):
@@ -32,7 +32,7 @@ def random(name, seed, size):
 
 
 def another_answer(model, rng):
-    """Feasible, and mostly not optimal."""
+    """A feasible answer, usually not optimal."""
     name = type(model).__name__
     if name == "BudgetSplit":
         shares = rng.random(np.shape(model.weights)) + 0.1
@@ -48,7 +48,7 @@ def another_answer(model, rng):
 
 
 def hostile(witness, rng):
-    """A witness changed in many ways; each is one that somebody may hand over."""
+    """Change a witness in many ways, as an attacker might."""
     yield {}
     yield 7
     for name, value in witness.items():
@@ -86,7 +86,7 @@ def hostile(witness, rng):
 @pytest.mark.parametrize("name", NAMES)
 def test_no_witness_proves_a_worse_answer_or_lifts_a_bound(name):
     worse = 0
-    for seed in range(12 if name != "StrategySDP" else 5):  # whose objective is costly
+    for seed in range(12 if name != "StrategySDP" else 5):  # its objective is slow
         rng = np.random.default_rng(seed)
         model = random(name, seed, int(rng.integers(4, 20)))
         x, witness = fast.answer(model)
@@ -145,7 +145,7 @@ def test_a_fast_path_that_gives_worse_answers_proves_none(name, monkeypatch):
 
 
 def test_whole_inference_whose_exchanges_do_nothing_is_not_proved(monkeypatch):
-    """The search in the fast path broken: a cost of 2,144 in place of 2,141 was called optimal."""
+    """With its search broken, the fast path once called a cost of 2,144 optimal, in place of 2,141."""
     broken = 0
     for seed in range(60):
         model = NonNegativeInference.random(np.random.default_rng(seed), 14)

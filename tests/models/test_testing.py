@@ -1,4 +1,4 @@
-"""`check_model` finds out every way to break the contract that we could think of."""
+"""`check_model` detects every way to break the contract that we could think of."""
 
 import numpy as np
 import pytest
@@ -12,11 +12,11 @@ TINY = [([3, -1, 0], 3), ([2, 2], 1), ([0, 1, 1], 4)]
 
 
 BOUND = f"{__name__}:Honest.bound"
-"""What the certificate and the fast path share here: the formula of the bound, not the search for a price."""
+"""Certificate and fast path share the formula of the bound here, but not the search for a price."""
 
 
 class Honest(FixedSum):
-    """A model whose certificate does check its witness, a price a segment."""
+    """A model whose certificate checks its witness, a price per segment."""
 
     def certificate(self, x, witness=None):
         proof = super().certificate(x)
@@ -36,7 +36,7 @@ class Honest(FixedSum):
 
 
 def prices(model):
-    """A fast path for it, and a price that proves its answer."""
+    """A fast path for it: the answer, and a price that proves it."""
     x, _ = fast.answer(FixedSum(model.noisy, int(model.total[0]), model.p))
     return x, {"price": max(range(-20, 20), key=model.bound)}
 
@@ -62,14 +62,14 @@ class Stamp(Honest):
 
 
 class StampsWitnesses(Honest):
-    """Tells the truth until it is given a witness."""
+    """Is correct without a witness, and calls every answer optimal with one."""
 
     def certificate(self, x, witness=None):
         return super().certificate(x) if witness is None else Stamp.certificate(self, x)
 
 
 class StampsForeignWitnesses(Honest):
-    """Believes any price that it cannot read."""
+    """Accepts any witness that it cannot read."""
 
     def certificate(self, x, witness=None):
         try:
@@ -79,7 +79,7 @@ class StampsForeignWitnesses(Honest):
 
 
 class StampsFeasibleOnes(Honest):
-    """Calls optimal what is nearly so."""
+    """Calls nearly optimal answers optimal."""
 
     def certificate(self, x, witness=None):
         proof = super().certificate(x, witness)
@@ -87,21 +87,21 @@ class StampsFeasibleOnes(Honest):
 
 
 class OneTooHigh(Honest):
-    """Its bound is a unit over the optimum."""
+    """Gives a bound that is one too high."""
 
     def bound(self, price):
         return super().bound(price) + 1
 
 
 class OneTooHighForSomePrices(Honest):
-    """Its bound is wrong for prices that no fast path gives."""
+    """Gives wrong bounds for prices that no fast path returns."""
 
     def bound(self, price):
         return super().bound(price) + (10 * price if price > 4 and self.p == 1 else 0)
 
 
 class BelievesTheBound(Honest):
-    """Takes the witness's word for the bound."""
+    """Accepts the bound that the witness claims."""
 
     def certificate(self, x, witness=None):
         proof = super().certificate(x, witness)
@@ -116,7 +116,7 @@ class BelievesTheBound(Honest):
 
 
 class RaisesTypeError(Honest):
-    """Adds up whatever it is given."""
+    """Computes with a witness without checking its type."""
 
     def certificate(self, x, witness=None):
         return super().certificate(x, None if witness is None else {"price": witness["price"] + 0})
@@ -134,7 +134,7 @@ class NeverProves(Honest):
 
 
 class LooseGap(Honest):
-    """Proves optima, and says too much of what others miss by."""
+    """Proves optima, but reports too large gaps for other answers."""
 
     def certificate(self, x, witness=None):
         proof = super().certificate(x, witness)
@@ -148,7 +148,7 @@ class WrongCost(Honest):
 
 
 class ForgetsItsWitness(Honest):
-    """What it hands out does not prove anything when it comes back."""
+    """Returns a witness that does not prove the answer when it is checked."""
 
     def certificate(self, x, witness=None):
         proof = super().certificate(x, witness)
@@ -196,7 +196,7 @@ def test_a_fast_path_whose_answer_is_not_feasible_is_found_out():
 
 
 class OnlyByWitness(Honest):
-    """Proves nothing of its own accord."""
+    """Proves nothing without a witness."""
 
     def certificate(self, x, witness=None):
         proof = super().certificate(x, witness)

@@ -1,4 +1,4 @@
-"""TreeMatching: all matchings of tiny trees group by group, exact backends, GroupMatching, ugly and large."""
+"""TreeMatching: all matchings of tiny trees, exact backends, GroupMatching, difficult and large instances."""
 
 import itertools
 
@@ -12,12 +12,12 @@ from solvers.fast.tree_matching_flow import SizeChains, _room, improve
 
 
 def of_groups(tree, sizes):
-    """A model of plain lists of sizes, one a node."""
+    """A model from lists of sizes, one per node."""
     return TreeMatching(tree, [np.unique(np.array(s, dtype=int), return_counts=True) for s in sizes])
 
 
 def group_by_group(tree, sizes):
-    """The least Σ |s − t| over all ways to give each group one size of each region that contains it."""
+    """The minimum of Σ |s − t| over all ways to give each group one size of each region that contains it."""
     homes = [leaf for leaf in tree.leaves.tolist() for _ in sizes[leaf]]
     paths = []
     for leaf in homes:
@@ -59,7 +59,7 @@ TINY = [
 
 
 def test_all_matchings_of_tiny_trees():
-    """The two forms in the docstring are one, and the certificate knows every answer's gap."""
+    """The docstring's two forms are equivalent, and the certificate gives every answer's exact gap."""
     rng = np.random.default_rng(1)
     checked = 0
     for tree in TINY:
@@ -100,7 +100,7 @@ def test_four_levels_by_backends_and_group_by_group():
 def test_the_bound_of_deep_trees_takes_the_best_blocks():
     tree = Tree([[0, 0], [0, 1], [0, 1]])
     near, far = [0, 3], [[0], [3]]
-    # Only the two last levels clash, and only the first and the third: one of them is always in a block.
+    # The conflict lies between the last two levels, around the third level, or below the root.
     for sizes, bound in (
         ([near, *far, *far, [3], [0]], 6),
         ([near, *far, [3], [0], *far], 6),
@@ -148,7 +148,7 @@ def test_two_levels_are_group_matching():
 
 
 def test_the_smallest_counterexample_to_family_by_family():
-    """Two groups, sizes up to 2: none is smaller, and the docstring's example is it."""
+    """Two groups with sizes up to 2: nothing smaller fails, and the docstring's example is among them."""
     tree = Tree([[0, 0], [0, 1]])
 
     def gap(root, first, second, below):
@@ -161,7 +161,7 @@ def test_the_smallest_counterexample_to_family_by_family():
         for root in itertools.combinations_with_replacement(range(far + 1), 2):
             for first, second, *below in itertools.product(range(far + 1), repeat=4):
                 if first >= second:
-                    continue  # of equal sizes either may be matched first
+                    continue  # for equal sizes, either may be matched first
                 t, u = sorted([root[0], first, below[0]])[1], sorted([root[1], second, below[1]])[1]
                 costs = [
                     sum(abs(s - t) for s in (root[0], first, below[0]))
@@ -177,7 +177,7 @@ def test_family_by_family_costs_at_most_twice_the_optimum():
     rng = np.random.default_rng(5)
     worst = 1.0
     for n in range(1, 40):
-        # Almost no difference in the middle level: it deals the root's sizes out the wrong way round.
+        # The middle level's sizes hardly differ, and assign the root's sizes in the wrong order.
         sizes = [[0, 2 * n], [n - 1], [n], [2 * n], [0]]
         model = of_groups(Tree([[0, 0], [0, 1]]), sizes)
         worst = max(worst, cost_of_top_down(model) / solve(model).objective)
@@ -197,9 +197,9 @@ def cost_of_top_down(model):
 
 
 def test_three_families_of_sums_are_not_totally_unimodular():
-    """Rows of the program of root, region c and its leaf 2, at sizes y > r1 > x > r2; leaf 3 elsewhere."""
+    """Rows of the program for root, region c and its leaf 2, at sizes y > r1 > x > r2; leaf 3 elsewhere."""
     tree = Tree([[0, 0], [0, 0, 1]])  # c holds leaves 1 and 2; the other region leaf 3
-    up_to = {"r1": (0, 2), "x": (1, 1), "y": (4, 3), "r2": (0, 0)}  # node, and the last size that counts
+    up_to = {"r1": (0, 2), "x": (1, 1), "y": (4, 3), "r2": (0, 0)}  # node, and the last size counted
     groups = [(3, 1), (4, 2), (4, 0), (5, 0)]  # leaf, size
     inside = np.zeros((tree.size, tree.size), bool)
     for r in range(tree.size):
@@ -252,7 +252,7 @@ def test_improving_starts_anywhere():
 
 
 def test_no_step_goes_past_a_kink_of_the_cost():
-    """Past it the cost rises again: the cycle would be cancelled back and forth."""
+    """Beyond a kink the cost rises again, so cycles would be cancelled back and forth."""
     for own, below, sign, room in (
         (2, 5, 1, 2),
         (5, 2, 1, 2),
@@ -282,7 +282,7 @@ def test_far_sizes_and_many_groups():
 
 
 def test_labels_that_fall_far_start_again():
-    """Data at the edge of what is taken, many cancellations: the labels must not wrap."""
+    """Data at the limit and many cancellations: the labels must not overflow."""
     rng = np.random.default_rng(8)
     tree = Tree([[0, 0, 0], [0, 1, 2]])
     scale = (2**62 - 1) // (8 * (tree.size + 1) * 40)
@@ -354,7 +354,7 @@ def test_nothing_to_match():
 
 @pytest.mark.parametrize("side", [1, -1])
 def test_prices_beyond_a_step_count_as_the_step(side):
-    """The price -3 of a step of 2 would prove 6, the cost of one group of each size, in place of 4."""
+    """The price -3 for a step of 2 would prove 6, the cost of one group of each size, instead of 4."""
     all_small, all_large = ([0], [2]), ([2], [2])
     one, other = (all_small, all_large) if side == 1 else (all_large, all_small)
     model = TreeMatching(Tree([[0], [0]]), [one, other, other])

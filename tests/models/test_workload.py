@@ -1,4 +1,4 @@
-"""Workloads: array code against the Kronecker product of aggregations, and their effects."""
+"""Workloads: array code against the Kronecker product of aggregations; their effects."""
 
 from fractions import Fraction
 

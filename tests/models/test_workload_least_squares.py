@@ -1,4 +1,4 @@
-"""Non-negative least squares of a parent's children: by hand, by other solvers, contradicting, broken."""
+"""Non-negative least squares for a parent's children: by hand, other solvers, contradictions, broken code."""
 
 from fractions import Fraction
 
@@ -14,7 +14,7 @@ TOTAL = Workload.marginals((2,), [()])
 
 
 def test_a_small_one_by_hand():
-    """Without signs, child 0 would be (4, −1) and child 1 (2, 2); see the docstring of the certificate."""
+    """Without x ≥ 0, child 0 would be (4, −1) and child 1 (2, 2); see the certificate's docstring."""
     model = WorkloadLeastSquares(TWO, [[3, 4, -1], [4, 2, 2]], [0, 1], parent=[6, 1])
     assert np.allclose(solve(model).x, [[4, 0], [2, 1]])
     proof = model.certificate([[4, 0], [2, 1]])
@@ -61,7 +61,7 @@ def test_random_instances_are_solved():
         found = solve(model)
         assert found.status in ("optimal", "unsupported")
         unsolved += found.status == "unsupported"
-    assert unsolved <= 1  # constraints without interior
+    assert unsolved <= 1  # for constraints without an interior
 
 
 def test_an_answer_is_proved_by_the_witness_of_another():
@@ -133,7 +133,7 @@ def test_malformed_and_contradicting_data_are_refused(changed, message):
 
 
 def test_constraints_that_contradict_each_other_are_not_answered():
-    """Ages and regions whose bounds cannot both hold: no single sum shows it."""
+    """Bounds by age and by region contradict each other; no single sum shows it."""
     cross = Workload.marginals((2, 2), [(0, 1)])
     rules = Workload.marginals((2, 2), [(0,), (1,)])
     model = WorkloadLeastSquares(

@@ -16,7 +16,7 @@ TOTALS = Workload.marginals((2, 2), [()])
 
 
 def instance(seed, children, workload=NESTED, rules=True, grain=1 << 20):
-    """Fractions whose sums over children and cells are whole, as least squares leave them."""
+    """Fractions whose sums over children and over cells are whole, as after least squares."""
     rng = np.random.default_rng(seed)
     parts = rng.integers(0, grain, (children // 2, 2)) / grain
     parts = np.stack([parts, 1 - parts]).transpose(1, 0, 2).reshape(children, 2)
@@ -57,7 +57,7 @@ def test_many_children_are_proved(variant):
 
 
 def exchanges(model, x):
-    """Two children and two cells, between which two units can change places."""
+    """Exchanges of two units between two children and two cells."""
     floor, ceil = model.neighbours
     for c in range(len(x)):
         for d in range(c + 1, len(x)):

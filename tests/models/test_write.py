@@ -1,4 +1,4 @@
-"""Files of programs cost the same in every reader, the constant of the objective included."""
+"""Answers to written programs cost the same in every reader, including the objective's constant."""
 
 import json
 import subprocess
@@ -79,7 +79,7 @@ def test_an_answer_costs_the_same_in_every_reader(kind, reader, tmp_path):
     assert program.variable_names()[0].startswith("x_")
     paths = [str(program.write(tmp_path / f"model{suffix}")) for suffix in (".mps", ".lp")]
     fixed = dict(zip(program.variable_names(), x.ravel().tolist(), strict=False))
-    done = subprocess.run(  # in a separate process: these libraries cannot all share one
+    done = subprocess.run(  # in a separate process: these libraries cannot all share a process
         [sys.executable, "-c", ASK.format(COSTS[reader]), json.dumps(paths), json.dumps(fixed)],
         capture_output=True,
         text=True,
