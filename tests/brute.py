@@ -1,4 +1,4 @@
-"""Plain references: everything enumerated, or written as the papers write it. Slow, and easy to believe."""
+"""Reference implementations: by enumeration, or as the papers write it. Slow, but easy to verify."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ def isotonic_cost(x, y, w, p):
 
 
 def blocks(n: int) -> Iterator[list[slice]]:
-    """Every way to cut n entries in order into runs."""
+    """Every way to cut n ordered entries into runs."""
     for cuts in product([False, True], repeat=n - 1):
         ends = [i + 1 for i in range(n - 1) if cuts[i]] + [n]
         yield [slice(a, b) for a, b in zip([0, *ends[:-1]], ends, strict=True)]
 
 
 def isotonic_real(y, w, p, lower=None, upper=None, last=None) -> Fraction:
-    """The real optimum: the best, over all cuts into runs, of each run's own best value in the bounds.
+    """The real optimum: over all cuts into runs, the best with each run at its own best value in the bounds.
 
-    Some optimal answer is constant on runs, each at its run's (clipped) mean or median or the pinned end.
+    Some optimal answer is constant on runs: at a run's (clipped) mean or median, or at the pinned end.
     """
     n, best = len(y), None
     if last is not None:
@@ -57,7 +57,7 @@ def isotonic_real(y, w, p, lower=None, upper=None, last=None) -> Fraction:
 
 
 def compositions(total: int, parts: int) -> Iterator[tuple[int, ...]]:
-    """Every vector of `parts` whole numbers ≥ 0 with this sum, the lexicographically largest first."""
+    """Every vector of `parts` whole numbers ≥ 0 with this sum, in decreasing lexicographic order."""
     if parts == 0:
         if total == 0:
             yield ()
@@ -71,7 +71,7 @@ def compositions(total: int, parts: int) -> Iterator[tuple[int, ...]]:
 
 
 def intopt(y: list[int], c: int) -> list[int]:
-    """The loop of IntOpt (InfTDA), as mechanisms.md §D writes it down."""
+    """The loop of IntOpt (InfTDA), as in mechanisms.md §D."""
     g = len(y)
     if g == 0:
         return []
@@ -91,7 +91,7 @@ def intopt(y: list[int], c: int) -> list[int]:
 
 
 def tiny_trees(nodes: int) -> list[Tree]:
-    """Every tree of depth 0 to 2 with up to this many nodes, however its parents are ordered."""
+    """Every tree of depth 0 to 2 with up to this many nodes, with parents in any order."""
     found = [Tree([])]
     for first in range(1, nodes):
         found.append(Tree([[0] * first]))
@@ -111,7 +111,7 @@ def all_answers(tree: Tree, sizes: int, total: int) -> list[np.ndarray]:
 
 
 def top_down_key(tree: Tree, x: np.ndarray) -> tuple[int, ...]:
-    """What the tie rule compares, larger first: the root's sizes, then each size's families, in order."""
+    """The key of the tie rule, larger first: the root's sizes, then each size's families, in order."""
     start, child = tree.children
     return (*x[0].tolist(), *(int(x[c, s]) for s in range(x.shape[1]) for r in range(tree.size)
                               for c in child[start[r] : start[r + 1]]))  # fmt: skip

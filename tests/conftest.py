@@ -1,4 +1,4 @@
-"""What every test may rely on, wherever the tests are started from."""
+"""The environment that every test may rely on, wherever the tests are started from."""
 
 import os
 import signal
@@ -10,7 +10,7 @@ from hierdp.execution import progress
 
 
 def pytest_ignore_collect(collection_path, config):
-    """A file whose tests all have a mark is not read where tests with this mark are left out."""
+    """Skip files whose tests all have a mark that is deselected."""
     if collection_path.suffix != ".py" or not collection_path.name.startswith("test_"):
         return None
     marks = [m for m in ("slow", "attack", "spark") if f"not {m}" in config.option.markexpr]
@@ -23,7 +23,7 @@ SIGNALS = {
     signal.SIGTERM: signal.SIG_DFL,
     signal.SIGHUP: signal.SIG_DFL,
 }
-"""As in a terminal. A job in the background, `nohup` and some CI runners start programs with them ignored,
+"""These act as in a terminal. Background jobs, `nohup` and some CI runners start programs with them ignored,
 and every program that a test starts would inherit that."""
 
 
@@ -31,7 +31,7 @@ and every program that a test starts would inherit that."""
 def usual_signals():
     """Signals act as they do in a terminal."""
     if threading.current_thread() is not threading.main_thread():
-        yield  # where a plugin runs the tests in another thread, signals cannot be set
+        yield  # if a plugin runs the tests in another thread, signals cannot be set
         return
     before = {number: signal.signal(number, usual) for number, usual in SIGNALS.items()}
     yield
@@ -40,12 +40,12 @@ def usual_signals():
 
 
 TOLD_TO_TERMINALS = ("COLUMNS", "LINES", "FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
-"""Variables that change how tables are printed, and so the output that tests read."""
+"""Variables that change the printed tables that tests read."""
 
 
 @pytest.fixture(autouse=True, scope="session")
 def usual_output():
-    """What is printed has the width and the lack of colours of a pipe."""
+    """Output has the width of a pipe and no colours."""
     with pytest.MonkeyPatch.context() as patch:
         for name in TOLD_TO_TERMINALS:
             patch.delenv(name, raising=False)
@@ -54,7 +54,7 @@ def usual_output():
 
 @pytest.fixture(autouse=True, scope="session")
 def compiled_before():
-    """Command lines run in this process do not say that kernels are compiled, compiled or not."""
+    """Commands run in this process do not mention compiling, whether or not kernels are compiled."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(progress, "_watched", True)
         yield

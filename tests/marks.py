@@ -1,4 +1,4 @@
-"""Which cases of a test `make test` leaves out; and what a first run says more than others."""
+"""Choose the cases of a test that `make test` leaves out; remove the extra output of a first run."""
 
 import pytest
 
@@ -6,18 +6,18 @@ from hierdp.execution import progress
 
 
 def quick(values, *, first=1, every=None, slow=None):
-    """The first cases stay quick, or one in a given number; the others are marked slow.
+    """Keep the first cases quick, or one in a given number, and mark the others slow.
 
     Parameters
     ----------
     values : iterable
-        What `pytest.mark.parametrize` takes; a tuple holds an argument each.
+        Values for `pytest.mark.parametrize`; a tuple contains one value per argument.
     first : int
-        How many cases stay quick.
+        The number of cases that stay quick.
     every : int, optional
-        One of this many cases stays quick, instead of only the first.
+        One in this many cases stays quick, instead of the first ones.
     slow : callable, optional
-        Whether a value is slow, in place of its position.
+        Whether a value is slow, instead of by its position.
     """
     cases = []
     for place, value in enumerate(values):
@@ -30,14 +30,14 @@ def quick(values, *, first=1, every=None, slow=None):
 
 
 def but_for_compiling(output):
-    """The output of a separate process, the same on a machine without compiled kernels."""
+    """The output of a separate process without the message about compiling."""
     return output.replace(f"{progress.COMPILING}\n", "")
 
 
 def shares(number):
-    """Run a test on every `number`-th of its cases, once from each start; only the first start stays quick.
+    """Run a test on every `number`-th case, once for each start; only the first start stays quick.
 
-    The test takes ``share``, the slice of its cases. The number has no factor in common with the length of an
-    inner loop over the cases, so that each share has all values of each loop.
+    The test takes ``share``, the slice of its cases. The number and the length of an inner loop over the
+    cases have no common factor, so that each share has all values of each loop.
     """
     return pytest.mark.parametrize("share", quick(slice(start, None, number) for start in range(number)))

@@ -1,4 +1,4 @@
-"""How the packages use each other: hierdp → solvers → models, never back; no circles of modules or rooms."""
+"""Dependencies between packages: hierdp → solvers → models only; no cycles of modules or rooms."""
 
 import ast
 from pathlib import Path
@@ -38,7 +38,7 @@ def test_the_walk_sees_every_kind_of_import(tmp_path):
 
 
 def modules(*packages):
-    """The files of these packages, by the dotted names of their modules."""
+    """The files of these packages by their modules' dotted names."""
     found = {}
     for path in sorted(path for package in packages for path in (ROOT / package).rglob("*.py")):
         name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
@@ -47,11 +47,11 @@ def modules(*packages):
 
 
 def used(code, known):
-    """Which of the known modules a module uses.
+    """The known modules that a module uses.
 
-    Counted are imports anywhere in it, also inside functions and for type checking only, and strings with a
-    dot that name a module to be loaded later, such as ``"solvers.fast.budget:solve_budget"``.
-    ``from package import module`` uses the module; it uses the package itself only if it takes something
+    This counts imports anywhere, also inside functions and for type checking only, and dotted strings
+    that name a module to be loaded later, such as ``"solvers.fast.budget:solve_budget"``.
+    ``from package import module`` uses the module; it uses the package itself only if it imports something
     else from it.
     """
     for node in ast.walk(ast.parse(code)):
@@ -67,7 +67,7 @@ def used(code, known):
 
 
 def graph_of(*packages):
-    """Which module uses which others of these packages."""
+    """The modules of these packages that each of them uses."""
     known = modules(*packages)
     return {name: set(used(path.read_text(encoding="utf-8"), known)) - {name} for name, path in known.items()}
 
@@ -95,8 +95,8 @@ def test_no_modules_import_each_other_in_a_circle(package):
 
 
 def by_room(graph):
-    """Which room uses which others: a room is a package or a module right below `models`, `solvers` or
-    `hierdp`, such as `models.arithmetic` and each model's file.
+    """The rooms that each room uses. A room is a package or a module directly below `models`, `solvers` or
+    `hierdp`, such as `models.arithmetic` or a model's file.
     """
     found = {}
     for name, uses in graph.items():

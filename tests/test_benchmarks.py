@@ -1,4 +1,4 @@
-"""Peers state what the models do; curves stop where they should; what is quoted is what was measured."""
+"""Peers solve the models' problems, curves stop where they should, and quoted numbers are measured ones."""
 
 from pathlib import Path
 
@@ -54,16 +54,16 @@ def test_peers_solve_the_same_problem(contest):
             continue
         try:
             found = peers.judged(model, job(model))
-        except (ModuleNotFoundError, SolverError):  # not all of them are installed for the tests
+        except (ModuleNotFoundError, SolverError):  # not all are installed for the tests
             continue
         if contest.name == "BudgetSplit" and name not in OURS:
-            continue  # badly scaled: they break the total, or give up
-        if (contest.name, name) == ("SparsestChebyshev", "inf-tda"):  # it is near, by a rule of thumb
+            continue  # badly scaled: they violate the total, or give up
+        if (contest.name, name) == ("SparsestChebyshev", "inf-tda"):  # it is a heuristic, and only close
             assert found["gap"] >= 0
             assert not found["breaks"]
         elif not any(word in name for word in ROUNDS):
             assert abs(found["gap"]) < 1e-5, name
-            allowed = ("integer", "sensitivity")  # an interior optimum of ties; the accuracy of SCS
+            allowed = ("integer", "sensitivity")  # an interior optimum among ties; the accuracy of SCS
             assert not found["breaks"] or found["breaks"].startswith(allowed), name
 
 
@@ -94,13 +94,13 @@ def test_the_peers_table_by_hand():
     assert table.iloc[1].tolist() == ["Chebyshev", "90", "cvxpy", "1 ms", "500", "1,000", "2", "-5.0e-01",
                                       r"\|x\| is broken"]  # fmt: skip
     assert table.iloc[2].tolist() == ["Chebyshev", "100", "Pyomo, HiGHS", "", "", "", "", "", "no"]
-    alone = peers.table(frame.iloc[1:2])  # hierdp's own row is not there
+    alone = peers.table(frame.iloc[1:2])  # without hierdp's own row
     assert alone["× hierdp"].tolist() == [""]
 
 
 @pytest.mark.parametrize("family", quick(growth.FAMILIES, every=4), ids=lambda family: family.name)
 def test_families_have_as_many_elements_as_asked_and_are_proved(family):
-    smallest = 10_000 if family.name == "CumulativeQIP, census" else 1_000  # its tree alone has hundreds
+    smallest = 10_000 if family.name == "CumulativeQIP, census" else 1_000  # the tree has hundreds
     for size in (100,) if family.name == "StrategySDP" else (smallest, 10 * smallest):
         model = family.make(np.random.default_rng(0), size)
         assert 0.5 * size <= instances.elements(model) <= 1.5 * size
@@ -153,7 +153,7 @@ def test_a_release_is_measured_by_regions_and_levels(monkeypatch):
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="Linux counts a stage's peak")
 def test_memory_is_measured_by_stage(monkeypatch, capsys):
     for module, name in ((size_table, "LARGE"), (size_table, "PART"), (repairs, "CELLS_A_BLOCK")):
-        monkeypatch.setattr(module, name, getattr(module, name))  # put back what the benchmark sets
+        monkeypatch.setattr(module, name, getattr(module, name))  # restore what the benchmark sets
     monkeypatch.setattr("sys.argv", ["group_size_memory", "--regions", "400"])
     group_size_memory.main()
     lines = capsys.readouterr().out.splitlines()
@@ -197,7 +197,7 @@ def test_curves_go_on_while_there_is_time_and_memory(monkeypatch):
     monkeypatch.setattr(growth, "FAMILIES", [one for one in growth.FAMILIES if one.name == "Isotonic, L2"])
     rows = list(growth.points("Isotonic, L2", 10**8, (60.0, 20.0), []))
     of = {program: max(size for size, one in asked if one == program) for program in taken}
-    # 12 × (10 + 10) s is over 60 s; 50 s is over 20 s; and the other is five times as quick.
+    # 12 × (10 + 10) s is over 60 s; 50 s is over 20 s; the other is five times as fast.
     assert of == {"fast": 10**6, "highs": 10**6, "clarabel": 100}
     frame = pd.DataFrame(rows)
     assert growth.stops(frame, 60.0) == {

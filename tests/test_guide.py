@@ -1,7 +1,7 @@
-"""The guide and the page on privacy: a page's code runs in a folder of its own, and shows what it gives.
+"""The guide and the page on privacy: each page's code runs in a separate folder and gives the outputs shown.
 
-A block of `python` runs as it stands, with `>>>` as a doctest; with a title it is a file of that name. In a
-block of `console` each `$` is a command, and what is below it its output, where `...` stands for anything.
+A block of `python` is run, with `>>>` as a doctest; a block with a title is a file of that name. In a block
+of `console`, each `$` starts a command, followed by its output, in which `...` stands for any text.
 """
 
 import doctest
@@ -32,11 +32,11 @@ PAGES = [*sorted((ROOT / "docs").glob("guide/*.md")), ROOT / "docs" / "privacy.m
 ALIKE = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 RUN = {"python", "console"}
 SHOWN = {"text"}
-"""Blocks that are not code: mathematics, a picture in letters."""
+"""Blocks that are not code: mathematics, a picture made of characters."""
 
 
 class FileParser(AbstractCodeBlockParser):
-    """A block with a title is a file."""
+    """Writes a block with a title to a file of that name."""
 
     language = "python"
 
@@ -49,14 +49,14 @@ class FileParser(AbstractCodeBlockParser):
 
 
 def commands(text):
-    """Each command of a block, and what is shown below it."""
+    """Each command of a block, with the output shown below it."""
     for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
         command, _, shown = part.replace("\\\n", " ").partition("\n")
         yield command, shown
 
 
 def ran(command):
-    """Output and exit status; hierdp in this process, which saves the time to import it."""
+    """Output and exit status of a command; hierdp runs in this process, to save the time of its import."""
     program, *arguments = shlex.split(command)
     if program == "hierdp" and not re.search(r"[|>]", command):
         done = CliRunner().invoke(main, arguments)
@@ -67,7 +67,7 @@ def ran(command):
 
 
 def console(example):
-    """All commands of a block; one that shows an error has to fail."""
+    """Run all commands of a block; a command that shows an error must fail."""
     for command, shown in commands(example.parsed):
         output, status = ran(command)
         alike = doctest.OutputChecker().check_output(shown or "...", output, ALIKE)
@@ -90,7 +90,7 @@ def evaluate(page):
 
 @pytest.fixture
 def aside(tmp_path, monkeypatch):
-    """A separate folder, from which files that a page makes can be imported, until its end."""
+    """A separate folder for a page, whose Python files can be imported during the test."""
     from hierdp.mechanisms import MECHANISMS
     from solvers import fast
 
@@ -131,7 +131,7 @@ def test_all_code_of_a_page_is_run(page):
 
 
 def rows(page, *columns):
-    """Of the first table that has these columns, a mapping from data, ε and level to their cells."""
+    """The cells of the first table with these columns, as a mapping from data, ε and level."""
     lines = (ROOT / "docs" / page).read_text().splitlines()
     tables = (n for n, line in enumerate(lines) if set(columns) <= set(line.strip("| ").split(" | ")))
     start = next(tables)

@@ -1,4 +1,4 @@
-"""The notebooks: each runs from top to bottom, and was committed as it ran."""
+"""Each notebook runs from top to bottom, and was committed with the outputs of such a run."""
 
 import json
 import os
@@ -17,7 +17,7 @@ each = pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 
 
 def code(path):
-    """The cells of code."""
+    """The code cells."""
     return [cell for cell in json.loads(path.read_text())["cells"] if cell["cell_type"] == "code"]
 
 
@@ -55,7 +55,7 @@ def test_kernel_is_any_python_3(path):
 
 @each
 def test_committed_with_data(path):
-    """What is missing is said first; see the notebooks of the papers."""
+    """The notebooks of the papers print "no …" if data are missing."""
     printed = ["".join(output["text"]) for output in outputs(path) if "text" in output]
     assert [text for text in printed if text.startswith("no ")] == []
 

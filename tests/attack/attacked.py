@@ -1,4 +1,4 @@
-"""What the attacks share: releases of every mechanism to attack, the command line, and the figures."""
+"""Shared by the attacks: releases of every mechanism to attack, the command line, and the figures."""
 
 import sys
 
@@ -16,7 +16,7 @@ MECHANISMS = {
 GIGABYTE = 1_000_000_000
 
 FIGURES: dict[str, int] = {}
-"""What the suite did, for `docs/reliability.md`: printed at its end."""
+"""Figures of what the suite did, printed at its end, for `docs/reliability.md`."""
 
 
 def counted(what, more=1):
@@ -36,12 +36,12 @@ def releasing(mechanism, out, seed, table="in.csv", more=()):
 
 
 def hierdp(*arguments):
-    """The command line of a process of its own."""
+    """The command that runs `hierdp` in a process of its own."""
     return [sys.executable, "-m", "hierdp", *map(str, arguments)]
 
 
 def assert_no_traceback(said):
-    """A message of hierdp's, and not of a bug's."""
+    """Check that the output contains hierdp's own messages, and no sign of a bug."""
     assert "Traceback" not in said, said
     assert "unforeseen" not in said, said
     counted("commands whose output was searched for tracebacks")

@@ -7,7 +7,7 @@ from zygote import Zygote
 
 @pytest.fixture(autouse=True)
 def place(tmp_path, monkeypatch):
-    """A folder of its own with a small table in it."""
+    """A separate working folder that contains a small table."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "in.csv").write_text(TABLE)
     return tmp_path
@@ -15,13 +15,13 @@ def place(tmp_path, monkeypatch):
 
 @pytest.fixture(scope="session")
 def zygote():
-    """What forks command lines, with everything loaded."""
+    """The process that forks command lines, with everything loaded."""
     with Zygote() as process:
         yield process
 
 
 def pytest_terminal_summary(terminalreporter):
-    """One line a figure."""
+    """Print one line per figure."""
     if FIGURES:
         terminalreporter.section("attacks")
         for what, value in FIGURES.items():

@@ -1,4 +1,4 @@
-"""Some hundred odd tables: names, counts and files of every kind that a table may come with."""
+"""About a hundred unusual tables: names, counts and files of every kind that a table may have."""
 
 import datetime
 import decimal
@@ -56,7 +56,7 @@ FILES = {
 
 
 def named(name):
-    """Write a table in which a region has this name; once in its first row, and once in its last."""
+    """Write a table in which a region has this name, in the first row and in the last."""
 
     def write(path):
         frame = pd.DataFrame({"town": [name, "b", "b", name], "home": [1, 2, 3, 4], "n": [1, 2, 3, 4]})

@@ -1,4 +1,4 @@
-"""Changes of a release by somebody who knows its files; each is sealed anew, so that SHA256SUMS fits."""
+"""Changes of a release by somebody who knows its files; SHA256SUMS is written anew after each."""
 
 import io
 import json
@@ -36,7 +36,7 @@ def edit_text(name, old, new):
 
 
 def edit_table(change):
-    """In Parquet, CSV, the finest table alike."""
+    """Change the table in Parquet, CSV and the finest level's files alike."""
 
     def changed(folder):
         table = change(pd.read_parquet(folder / "released.parquet"))
@@ -49,7 +49,7 @@ def edit_table(change):
 
 
 def edit_proofs(change):
-    """Change the members of proofs.zip, bytes by name."""
+    """Change the members of proofs.zip, given as bytes by name."""
 
     def changed(folder):
         with ZipFile(folder / files.PROOFS) as old:
@@ -63,7 +63,7 @@ def edit_proofs(change):
 
 
 def one_cell(row, by=1, column=None):
-    """A count of the table changed, everywhere it is written."""
+    """Change a count of the table in all files that contain it."""
 
     def change(table):
         name = column or ("groups" if "groups" in table else "count")
@@ -74,7 +74,7 @@ def one_cell(row, by=1, column=None):
 
 
 def two_rows_in_turn(table):
-    """Two rows of one level with other counts in each other's place."""
+    """Exchange two different counts of one level."""
     name = "groups" if "groups" in table else "count"
     level = table["level"] if "level" in table else pd.Series(0, table.index)
     rows = table.index[level == level.max()]
@@ -85,7 +85,7 @@ def two_rows_in_turn(table):
 
 
 def one_array(part, by=1):
-    """An entry of the first array whose name holds `part`, of the last step that has one."""
+    """Change an entry of the first array whose name contains `part`, in the last step that has one."""
 
     def change(members):
         for name in sorted(members, reverse=True):
@@ -108,7 +108,7 @@ def one_array(part, by=1):
 
 
 def steps_in_turn(members):
-    """The first two steps in each other's place."""
+    """Exchange the first two steps."""
     one, other = "000000.npz", "000001.npz"
     members[one], members[other] = members[other], members[one]
 
@@ -120,7 +120,7 @@ def names_in_turn(members):
 
 
 def of_the_other(*names):
-    """Files of another release of the same table, by the same mechanism, in place of its own."""
+    """Replace files by those of another release of the same table by the same mechanism."""
 
     def changed(folder):
         for name in names:
@@ -130,7 +130,7 @@ def of_the_other(*names):
 
 
 def swapped(one, other):
-    """Two files under each other's name."""
+    """Exchange the names of two files."""
 
     def changed(folder):
         (folder / one).rename(folder / "aside")
@@ -149,7 +149,7 @@ def added(name):
 
 
 def flipped(name, part):
-    """A bit of a file changed."""
+    """Change a bit of a file."""
 
     def changed(folder):
         content = bytearray((folder / name).read_bytes())
@@ -160,12 +160,12 @@ def flipped(name, part):
 
 
 def a_bit_of_the_proofs(folder):
-    """In the contents of a step: others of the file's bits, such as a time, say nothing."""
+    """Change a bit in the contents of a step; other bits of the file, such as times, have no meaning."""
     path = folder / files.PROOFS
     with ZipFile(path) as zipped:
         step = max(zipped.infolist(), key=lambda entry: entry.compress_size)
     content = bytearray(path.read_bytes())
-    start = step.header_offset + 30 + len(step.filename)  # a local header, and the name
+    start = step.header_offset + 30 + len(step.filename)  # after the local header and the name
     content[start + step.compress_size // 2] ^= 1
     path.write_bytes(content)
 
@@ -242,11 +242,11 @@ CHANGES = {
     "another kind of list": edit_manifest(lambda m: m.update(solved={})),
     "the settings of nothing": edit_manifest(lambda m: m.update(settings={})),
 }  # fmt: skip
-"""Of every mechanism."""
+"""Changes for every mechanism."""
 
 
 def with_report(change):
-    """And the report that goes with the changed manifest."""
+    """Change the manifest, and write the report that belongs to it."""
 
     def changed(folder):
         edit_manifest(change)(folder)
@@ -270,7 +270,7 @@ BY_FINGERPRINT = {
     "proofs left out": removed(files.PROOFS),
     "report left out": removed(files.REPORT),
 }
-"""What fits together again: only the fingerprint shows that it is not what was published."""
+"""Consistent changes: only the fingerprint shows that the release is not the published one."""
 
 PROVED = {
     "steps in another order": edit_proofs(steps_in_turn),
@@ -282,7 +282,7 @@ PROVED = {
     "a step of the manifest less": edit_manifest(lambda m: m["solved"].pop()),
     "a witness": one_array("witness of the answer", 10**6),
 }
-"""Of mechanisms that solve, where they have such a part."""
+"""Changes for mechanisms that solve problems, if they have the part."""
 
 WITH_REGIONS = {
     "a region of another name": edit_text(files.REGIONS, "town1", "town9"),

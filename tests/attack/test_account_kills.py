@@ -1,6 +1,6 @@
-"""Releases with an account, killed at chosen steps: the account is true each time.
+"""Releases with an account, killed at chosen steps: the account is correct each time.
 
-As in `test_kills`: HIERDP_ATTACK_KILLS=200 kills so many.
+As in `test_kills`, HIERDP_ATTACK_KILLS=200 sets the number of kills.
 """
 
 import os

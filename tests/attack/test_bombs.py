@@ -1,7 +1,7 @@
-"""Releases and tables made to fill the memory of whoever reads them: refused within a gigabyte.
+"""Releases and tables made to exhaust their readers' memory are refused within a gigabyte.
 
-Each release goes through `hierdp check` and `hierdp query`, each table through `hierdp release`. Memory is
-counted beyond that of the same command on an honest release: the interpreter and its libraries.
+Each release goes through `hierdp check` and `hierdp query`, each table through `hierdp release`. The memory
+of the same command on an honest release (the interpreter and its libraries) is not counted.
 """
 
 import io
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.attack
 ASKED = {"check": ["check", "bomb"], "query": ["query", "bomb", "--range", "1:2"]}
 
 CPU_SECONDS = 300
-"""Ends what hangs; no refusal comes near it on any machine."""
+"""Ends processes that hang; refusals take far less time on any machine."""
 
 LIMITED = f"import resource; resource.setrlimit(resource.RLIMIT_CPU, ({CPU_SECONDS}, {CPU_SECONDS}))"
 
@@ -67,7 +67,7 @@ def manifest_that_is_deep(folder):
 
 
 def manifest_of_a_hundred_megabytes(folder):
-    """One text; as JSON it is well formed."""
+    """A single text in well-formed JSON."""
     manifest = json.loads((folder / files.MANIFEST).read_text())
     manifest["note"] = "x" * 100_000_000
     (folder / files.MANIFEST).write_text(json.dumps(manifest))
@@ -100,7 +100,7 @@ def wide_table(folder):
 
 
 def rows_that_are_claimed(folder):
-    """Metadata that says 2^40 rows; there are thirty."""
+    """Metadata that claim 2^40 rows where there are thirty."""
     path = folder / "released.parquet"
     content = bytearray(path.read_bytes())
     size = int.from_bytes(content[-8:-4], "little")
@@ -121,25 +121,25 @@ def regions_of_commas(folder):
 
 
 def steps_of_many_items(folder):
-    """As found: 30 million empty lists."""
+    """30 million empty lists, as once found."""
     zipped(folder / files.PROOFS, [(proofs.NAMES, b"[" + b"[]," * 30_000_000 + b"[]]")])
 
 
 def one_line_of_regions(folder):
-    """Five hundred million bytes without a line's end."""
+    """Five hundred million bytes without an end of line."""
     with (folder / files.REGIONS).open("ab") as file:
         for _ in range(500):
             file.write(b"x" * 1_000_000)
 
 
 def npy(shape, kind="<i8"):
-    """The header of an array of that shape, with a few bytes in place of its entries."""
+    """The header of an array of this shape, followed by a few bytes instead of its entries."""
     text = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}".ljust(117) + "\n"
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text.encode() + bytes(64)
 
 
 def inner(changed):
-    """The first step with arrays replaced, stored as NumPy stores them."""
+    """Replace arrays of the first step, stored as NumPy stores them."""
 
     def bomb(folder):
         with zipfile.ZipFile(folder / files.PROOFS) as file:
@@ -166,7 +166,7 @@ def arrays_of_huge_shapes(folder):
 
 
 def arrays_of_huge_texts(folder):
-    """An array of one text of 2^31 characters, by its header."""
+    """An array whose header claims one text of 2^31 characters."""
     inner(lambda arrays: {**arrays, "about.json.npy": npy("()", "<U2000000000")})(folder)
 
 
@@ -189,7 +189,7 @@ def member_of_zeros(folder):
 
 
 def edit_directory(folder, at, code, value):
-    """A field of the first entry of the directory of proofs.zip."""
+    """Change a field of the first entry in the directory of proofs.zip."""
     path = folder / files.PROOFS
     content = bytearray(path.read_bytes())
     start = content.index(b"PK\x01\x02")
@@ -207,7 +207,7 @@ def size_that_is_less(folder):
 
 
 def members_that_overlap(folder):
-    """Each entry of the directory points to the one large member, as in Fifield's bomb."""
+    """All entries of the directory point to the same large member, as in Fifield's bomb."""
     path = folder / files.PROOFS
     zipped(path, [("000000.npz", bytes(90_000_000)), *((f"{i:06d}.npz", b"") for i in range(1, 30))])
     content = bytearray(path.read_bytes())
@@ -220,7 +220,7 @@ def members_that_overlap(folder):
 
 
 def directory_of_zip64(folder):
-    """Its last records say that there are 2^60 files in 2^60 bytes."""
+    """Final records that claim 2^60 files in 2^60 bytes."""
     path = folder / files.PROOFS
     content = path.read_bytes()
     at = content.rindex(b"PK\x05\x06")
@@ -231,7 +231,7 @@ def directory_of_zip64(folder):
 
 
 def many_settings(folder):
-    """A histogram of 10^12 bins, by its manifest."""
+    """A manifest that claims a histogram of 10^12 bins."""
     text = (folder / files.MANIFEST).read_text().replace('"bins": 8', '"bins": 1000000000000')
     (folder / files.MANIFEST).write_text(text)
 
@@ -268,7 +268,7 @@ def test_a_release_that_is_a_bomb(zygote, honest, place, bomb):
     many_settings,
 ], ids=lambda bomb: bomb.__name__)  # fmt: skip
 def test_a_histogram_that_is_a_bomb(zygote, honest, place, bomb):
-    """`query` reads the manifest and the table alone."""
+    """`query` reads only the manifest and the table."""
     folder, usual = honest
     shutil.copytree(folder / "range-query", place / "bomb")
     bomb(place / "bomb")

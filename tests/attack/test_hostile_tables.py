@@ -1,4 +1,4 @@
-"""Odd tables on the command line: a whole release that holds its own check, or one message and nothing."""
+"""Unusual tables on the command line give a release that passes its check, or one message and no files."""
 
 import os
 from pathlib import Path

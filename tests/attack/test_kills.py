@@ -1,9 +1,9 @@
-"""Releases killed at chosen steps while others look: under the name is a whole release, old or new.
+"""Releases killed at chosen steps while others read: the name always refers to a whole release, old or new.
 
-A step is a call or a return of a function of hierdp's, counted in a first run that is not killed. So the
-moments do not depend on the machine's speed: from before the folder is made to after the last line is
-printed, half of them around the exchange. HIERDP_ATTACK_KILLS=100 kills so many a mechanism;
-HIERDP_ATTACK_SEED=7 at other steps.
+A step is a call or a return of one of hierdp's functions, counted in a first run that is not killed. So the
+steps do not depend on the machine's speed. They range from before the folder is made to after the last line
+is printed; half of them are near the exchange of the folders. HIERDP_ATTACK_KILLS=100 sets the number of
+kills per mechanism; HIERDP_ATTACK_SEED=7 chooses other steps.
 """
 
 import contextlib
@@ -28,7 +28,7 @@ SEED = int(os.environ.get("HIERDP_ATTACK_SEED", "17"))
 
 
 class Watcher(threading.Thread):
-    """Looks at a folder as fast as it can, until it is stopped."""
+    """Reads a folder over and over until it is stopped."""
 
     def __init__(self, path):
         super().__init__()
@@ -47,7 +47,7 @@ class Watcher(threading.Thread):
             return
         try:
             why = self.why_not_whole(folder)
-            # A folder that was replaced meanwhile is being removed: what was read of it says nothing.
+            # If the folder was replaced meanwhile, it is being removed: ignore what was read.
             if why and os.fstat(folder).st_ino != os.stat(self.path).st_ino:
                 return
             self.looks += 1
@@ -91,13 +91,13 @@ def watching(path):
 
 
 def moments(names, number, chance):
-    """Steps to be killed before: half of them near the giving of the name, the others from first to last."""
+    """The steps to kill before: half of them near the folder's renaming, the others from first to last."""
     start = next(i for i, name in enumerate(names) if name == "folder.appearing call")
     given = next(i for i, name in enumerate(names) if name == "folder._put call")
     near = [max(start, given - 60), min(len(names), given + 120)]
     wide = [start, len(names)]
     for low, high, share in ((*near, (number + 1) // 2), (*wide, number // 2)):
-        for part in range(share):  # one in each of as many stretches
+        for part in range(share):  # one in each of `share` intervals
             yield chance.randrange(
                 low + (high - low) * part // share, low + (high - low) * (part + 1) // share
             )
@@ -118,7 +118,7 @@ def steps(zygote, mechanism, seed):
 
 
 def assert_killed(status, said):
-    """Where it has fewer steps this time, it has ended."""
+    """The process was killed, or ended because it had fewer steps this time."""
     assert status in (-signal.SIGKILL, 0), said
     counted("kills" if status else "releases that ended before their kill")
 
@@ -126,7 +126,7 @@ def assert_killed(status, said):
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_killed_while_it_replaces_a_release(zygote, mechanism):
     chance = random.Random(f"{SEED} {mechanism}")
-    steps(zygote, mechanism, 0)  # to a free name
+    steps(zygote, mechanism, 0)  # to a name not yet in use
     names = steps(zygote, mechanism, 1)
     counted("steps of releases to choose from", len(names))
     for kill, moment in enumerate(moments(names, KILLS * 2 // 3, chance), 2):
@@ -137,7 +137,7 @@ def test_killed_while_it_replaces_a_release(zygote, mechanism):
         counted("looks at a folder while its release was killed", watcher.looks)
         counted("looks that found no whole release", len(watcher.lost))
         assert watcher.lost == []
-        assert len(watcher.whole) in (1, 2)  # the old one, and perhaps the new one
+        assert len(watcher.whole) in (1, 2)  # the old one and perhaps the new one
         assert seal.why_not_ours(Path("out")) == ""
     status, said = release(zygote, mechanism, 99)
     assert status == 0, said

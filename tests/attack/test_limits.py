@@ -1,4 +1,4 @@
-"""Memory, file sizes, open files and disks that end: one message each, and nothing half written."""
+"""Limits of memory, file sizes, open files and disks: one message each, and no partial files."""
 
 import os
 import subprocess
@@ -20,7 +20,7 @@ resource.setrlimit(which, (value, resource.getrlimit(which)[1]))
 from hierdp.__main__ import run
 run()
 """
-"""As under `ulimit`: the imports count too."""
+"""The limit also applies to the imports, as under `ulimit`."""
 
 MEGABYTE = 1 << 20
 
@@ -61,7 +61,7 @@ def test_few_open_files(number):
 def test_little_memory(megabytes):
     done = limited("RLIMIT_AS", megabytes * MEGABYTE)
     assert_whole_or_nothing(done)
-    if megabytes <= 1000:  # loading OpenBLAS would not end
+    if megabytes <= 1000:  # loading OpenBLAS would hang
         assert done.returncode == 1
         assert done.stderr.splitlines() == [
             f"Error: the limit on this process's memory (ulimit -v {megabytes * 1024}) is too low: "
@@ -72,7 +72,7 @@ def test_little_memory(megabytes):
 
 
 EXACT = ["release", "range-query", "in.csv", *MECHANISMS["range-query"].split(), "--out", "out"]
-"""Without --simulate: its warning would be printed before the noise is drawn."""
+"""Without --simulate, whose warning would be printed before the noise is drawn."""
 
 needs_a_full_device = pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device is always full")
 
@@ -97,7 +97,7 @@ def test_output_to_a_full_device():
 
 
 def test_output_to_a_file_that_may_not_grow():
-    """The release's files are within the limit; the one that its summary goes to is there, and as large."""
+    """The release's files are within the limit; the file for its summary already has that size."""
     limit = 2_000_000
     Path("summary.txt").write_bytes(bytes(limit))
     with Path("summary.txt").open("a") as summary:

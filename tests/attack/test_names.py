@@ -1,4 +1,4 @@
-"""Terminal escapes and markup in every text from outside, through every command, also on a terminal."""
+"""Terminal escapes and markup in all texts from outside, through all commands, also on a terminal."""
 
 import json
 import os
@@ -19,7 +19,7 @@ from hierdp.record import files
 pytestmark = pytest.mark.attack
 
 EVIL = "\x1b[2J\x1b]0;pwned\x07[bold]x[/bold][/a\u202e\x9b31m\ry"
-"""Clears the screen, names the window, is Rich's markup (open and broken), turns the writing direction."""
+"""Clears the screen, names the window, is Rich markup (open and broken), reverses the text direction."""
 
 SEEN = "\\x1b[2J"
 
@@ -64,7 +64,7 @@ def test_in_every_place(table, mechanism):
     done = run("release", mechanism, table, *chosen, "--title", "T" + "[b]", "--note", "N[/]")
     assert done.exit_code == 0, done.output
     assert run("check", out).exit_code == 0
-    # Refusals quote what they were given.
+    # Refusals quote their input.
     assert run("release", mechanism, table, *chosen).exit_code == 2
     assert run("release", mechanism, EVIL.replace("/", "") + ".csv", *chosen[:-1], "o").exit_code == 2
     assert run("query", out, "--range", EVIL).exit_code == 2
@@ -92,7 +92,7 @@ def test_in_arguments(command):
 
 
 def test_on_a_terminal(table):
-    """Where Rich draws colours of its own, and nothing else."""
+    """On a terminal, Rich adds colours of its own and nothing else."""
     out = f"out{EVIL}".replace("/", "")
     chosen = ["--names", EVIL, "--regions-from-data", "--epsilon", "1", "--simulate", "1", "--out", out]
     for command in (
@@ -107,7 +107,7 @@ def test_on_a_terminal(table):
         while True:
             try:
                 part = os.read(ours, 65536)
-            except OSError:  # as Linux says that it is closed
+            except OSError:  # Linux reports this when the terminal is closed
                 break
             if not part:
                 break

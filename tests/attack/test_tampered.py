@@ -1,4 +1,4 @@
-"""Releases changed and sealed anew: `check` fails each; what only the fingerprint shows, it shows."""
+"""`check` fails all releases that were changed and sealed anew; some only the fingerprint reveals."""
 
 import os
 import shutil
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.attack
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """Two releases by each mechanism, of one table and other noise."""
+    """Two releases by each mechanism, of the same table with different noise."""
     place = tmp_path_factory.mktemp("made")
     where = os.getcwd()
     os.chdir(place)
@@ -45,7 +45,7 @@ def failing(folder, fingerprint=None):
 
 
 def kept(made, mechanism):
-    """How many steps are kept, and whether they have witnesses."""
+    """The number of saved steps, and whether they have witnesses."""
     with ZipFile(made / f"{mechanism}-out" / files.PROOFS) as proofs:
         names = [name for name in proofs.namelist() if name.endswith(".npz")]
         witnessed = any(
@@ -55,7 +55,7 @@ def kept(made, mechanism):
 
 
 def changes(made, mechanism):
-    """Those that apply to a release by a mechanism."""
+    """The changes that apply to a release by a mechanism."""
     steps, witnessed = kept(made, mechanism)
     found = dict(CHANGES)
     if not steps:

@@ -1,4 +1,4 @@
-"""Folders that cannot be made or replaced: refused before any noise is drawn, and nothing is left behind."""
+"""Folders that cannot be made or replaced are refused before any noise is drawn; nothing is left behind."""
 
 import os
 from pathlib import Path
@@ -23,7 +23,7 @@ os.setgroups([])
 os.setgid(65534)
 os.setuid(65534)
 """
-"""As the user of that number; hierdp is loaded by then."""
+"""Become the user with this number; hierdp is already loaded."""
 
 
 def refused(zygote, target, before=""):
@@ -87,7 +87,7 @@ def test_a_name_that_is_not_utf_8(zygote):
 
 @pytest.mark.skipif(not os.path.ismount("/dev/shm"), reason="no mount point that is known to be there")
 def test_a_mount_point(zygote):
-    """Empty or not, it is kept."""
+    """It is kept, empty or not."""
     said = refused(zygote, "/dev/shm")
     assert "is a mount point" in said or "is not an unchanged release" in said
 

@@ -1,4 +1,4 @@
-"""Two releases to one folder at once: one is refused, or each tells its own fingerprint."""
+"""Two releases to one folder at the same time: one is refused, or each prints its own fingerprint."""
 
 import os
 import re

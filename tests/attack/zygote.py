@@ -1,6 +1,6 @@
-"""A process that has loaded everything and forks: command lines at once, that may die at a chosen step.
+"""A process that loads everything and forks: commands start at once, and may be killed at a chosen step.
 
-Run as a program it takes a job a line, and answers with a line: wait status and peak memory.
+Run as a program, it reads one job per line, and answers with a line: wait status and peak memory.
 """
 
 import json
@@ -17,7 +17,7 @@ ROOMS = str(HERE.parents[2] / "hierdp") + os.sep
 
 
 class Zygote:
-    """Forks `hierdp` with arguments, one at a time, in the working directory of the caller."""
+    """Runs `hierdp` in forked processes, one at a time, in the working directory of the caller."""
 
     def __enter__(self):
         self.process = subprocess.Popen(
@@ -32,9 +32,9 @@ class Zygote:
         self.process.wait()
 
     def run(self, arguments, **job):
-        """Exit status (negative: the signal that killed it), what it said, and its peak memory in bytes.
+        """Exit status (negative: the signal that killed it), output, and peak memory in bytes of a process.
 
-        ``die_at``: the step before which it is killed. ``steps``: a file for the names of all steps.
+        ``die_at``: the step before which to kill it. ``steps``: a file for the names of all steps.
         ``before``: Python code to run first.
         """
         job = {"arguments": list(map(str, arguments)), "folder": os.getcwd(), **job}
@@ -47,7 +47,7 @@ class Zygote:
 
 
 def serve():
-    """Load and compile what releases take by making some, then fork a child a line."""
+    """Load and compile everything by making some releases, then fork a child for each line."""
     from attacked import MECHANISMS, TABLE, releasing
     from click.testing import CliRunner
 
@@ -71,7 +71,7 @@ def serve():
 
 
 def work(job):
-    """One command line; it never returns."""
+    """Run one command line, then end the process."""
     os.chdir(job["folder"])
     said = os.open("said.txt", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     for stream in (1, 2):
@@ -104,7 +104,7 @@ def work(job):
 
 
 def counting(names, die_at):
-    """A profile function that keeps the name of each step, and kills the process before one."""
+    """A profile function that records the name of each step, and kills the process before step `die_at`."""
 
     def look(frame, event, what):
         code = frame.f_code

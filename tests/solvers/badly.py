@@ -1,4 +1,4 @@
-"""A backend that behaves as badly as its argument says."""
+"""A backend that misbehaves in the way that its argument names."""
 
 import os
 import signal
@@ -16,14 +16,14 @@ class Session(session.Session):
         from solvers.backends.highs import Session as Highs
 
         self.how, self.size = how, program.size
-        self.any = Highs(replace(program, objective=[]), effort)  # an answer that keeps the rows, no more
+        self.any = Highs(replace(program, objective=[]), effort)  # its answers only satisfy the rows
 
     def run(self, seconds):
         if self.how == "lie":
             return Answer("optimal", self.any.run(seconds).variables)
         if self.how == "lie well":
             found = self.any.run(seconds).variables
-            return Answer("optimal", found, 1e9)  # and a bound that bears it out
+            return Answer("optimal", found, 1e9)  # with a bound that supports the claim
         if self.how == "break":
             return Answer("optimal", np.zeros(self.size))
         if self.how == "die":
@@ -35,6 +35,6 @@ class Session(session.Session):
 
 
 def told(how):
-    """Its row of the table of backends."""
+    """The backend's row in the table of backends."""
     takes = {"integer": True, "quadratic": True, "integer_quadratic": True, "absolute": True, "table": True}
     return table.Backend(f"told to {how}", "x", "numpy", "x", __name__, argument=how, **takes)

@@ -1,4 +1,4 @@
-"""A backend that follows orders: the name of the program's first block is the order."""
+"""A backend whose behaviour is chosen by the name of the program's first block."""
 
 import os
 import signal

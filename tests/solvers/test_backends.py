@@ -1,4 +1,4 @@
-"""Every backend of the table on every kind of program: it agrees with the fast path, or says why not."""
+"""Every backend on every kind of program agrees with the fast path, or gives a reason why it cannot."""
 
 from dataclasses import replace
 
@@ -40,7 +40,7 @@ def test_the_same_optimum_or_a_reason(name, what):
     backend, model = named(name), MODELS[what]
     fast, found = solve(model), solve(model, name, time_limit=300, threads=1)
     best = float(fast.certificate.objective) if fast.certificate else None
-    if best is None:  # tables that are not convex have no fast path: CP-SAT accepts them directly
+    if best is None:  # non-convex tables have no fast path, but CP-SAT accepts them directly
         best = solve(model, "cp-sat").objective
     assert found.status in allowed(backend, model), found
     if found.status == "optimal":
@@ -55,7 +55,7 @@ def test_the_same_optimum_or_a_reason(name, what):
 
 
 def allowed(backend: Backend, model: object) -> set[str]:
-    """What the table of capabilities promises of a backend and a program."""
+    """The statuses that the table of capabilities allows for a backend and a program."""
     program = model.program()
     if backend.integers_only and not program.integer.all():
         return {"unsupported"}
@@ -83,7 +83,7 @@ def test_random_instances(name, kind):
 
 @pytest.mark.parametrize("name", ["min-cost-flow", "glop"])
 def test_whole_without_asking(name):
-    """Where the rows are a network, the relaxation by lines is whole: an LP proves the integer optimum."""
+    """If the rows are a network, the relaxation by lines is integral, so an LP proves the integer optimum."""
     for seed in range(6):
         model = HierarchyQIP.random(np.random.default_rng(seed), 60)
         found = solve(model, name)
@@ -93,19 +93,19 @@ def test_whole_without_asking(name):
 
 
 def test_far_from_the_first_lines():
-    """The lines near the noisy counts are stated first; the optimum here is far from all of them."""
+    """Lines near the noisy counts are stated first; here the optimum is far from all of them."""
     model = HierarchyQIP(Tree([[0, 0]]), [[10**6], [10**6], [10**6 + 1001]], total=10**6)
     for name in ("highs", "cp-sat", "glop", "scip", "glpk_mi"):
         if find_or_none(name):
             found = solve(model, name, time_limit=300, threads=1)
             if name in ("glop", "scip") and found.status in ("numerical", "feasible"):
-                assert found.message  # squares of millions are beyond their tolerances, and they say so
+                assert found.message  # squares of millions exceed their tolerances, which they report
                 continue
             assert (found.status, found.objective) == ("optimal", solve(model).objective), name
 
 
 def test_the_last_unit_counts():
-    """A cover of 16,322, found soon; by relative gaps of a thousandth, many others would do."""
+    """The optimal cover of 16,322 is found soon; a relative gap of a thousandth would accept many others."""
     rng = np.random.default_rng(4)
     weight = rng.integers(20, 100, (3, 25))
     cost = weight.sum(axis=0) * 10 + rng.integers(0, 40, 25)
@@ -148,7 +148,7 @@ def test_matrices_with_twins_and_zeros():
 
 
 def test_highs_adds_nothing_to_squares():
-    """By its default it adds 10⁻⁷·x², which moves millions by tenths."""
+    """By default, HiGHS adds 10⁻⁷·x², which changes answers in the millions by tenths."""
     for name in ("highs", "pyomo:highs", "cvxpy:highs"):
         found = solve(Isotonic([1e6, 2e6, 3e6]), name)
         assert (name, found.status in ("optimal", "feasible")) == (name, True)
@@ -156,7 +156,7 @@ def test_highs_adds_nothing_to_squares():
 
 
 def test_lines_found_over_the_reals_go_to_the_whole_problem():
-    """The optimum is far from the first lines, and over the reals it is not whole."""
+    """The optimum is far from the first lines, and the real optimum is not whole."""
     rows = rows_of("r", (1, 2), ([0, 0], [0, 1], [2, 3]), 2002, 2002)
     squares = Term("quadratic", np.arange(2), np.array([2, 1]), np.array([2, 1]))
     program = Program("p", [Block("v", (2,), 0, 1001, True)], [rows], [squares])
@@ -183,7 +183,7 @@ def test_whole_numbers_may_cost_fractions():
             found = solve(model, name)
             assert (name, found.status) == (name, "optimal")
             assert found.objective == pytest.approx(solve(model).objective)
-    # The lines' optimum over the reals is not whole here; in whole costs [2, 3] would be the cheaper one.
+    # The lines' real optimum is not whole here; with costs rounded to integers, [2, 3] would be cheaper.
     rows = rows_of("r", (1, 2), ([0, 0], [0, 1], [2, 3]), 13, 13)
     squares = Term("quadratic", np.arange(2), np.array([0.05, 0.2]), np.array([2, 1.1]))
     program = Program("p", [Block("v", (2,), 0, 9, True)], [rows], [squares])
@@ -198,7 +198,7 @@ def find_or_none(name):
         return None
 
 
-# Minimum cost flow: what fits, what does not, and that it says so.
+# Minimum cost flow: programs that fit, programs that do not, and the reasons given.
 
 
 def flow(rows, lower, upper, costs, blocks=None, kind="linear", center=0):

@@ -1,4 +1,4 @@
-"""The paper's dynamic program: its tables by constraint programs and by merged slopes, cell by cell."""
+"""The paper's dynamic program: tables by constraint programs equal those by merged slopes, cell by cell."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def test_constraint_programs_and_merged_slopes_agree_cell_by_cell(seed):
 
 
 def test_a_cell_has_one_thread(monkeypatch):
-    """Several cost a small program as much time again; and which of equal answers they find is chance."""
+    """Several threads double a small program's time, and make the choice between ties random."""
     asked = []
 
     def noted(model, *_, threads=None, **__):
@@ -58,7 +58,7 @@ def test_the_running_example_of_the_paper():
     _, tables = solve_by_tables(model, by_slopes)
     assert tables[1, 0].costs.tolist() == [9, 4, 1, 0]
     assert tables[2, 0].costs.tolist() == [0, 1, 4, 9]
-    # φ(0 … 3) = 9, 4, 1, 0 below the root, whose own noisy count is 3.
+    # φ(0 … 3) = 9, 4, 1, 0 below the root, which has a noisy count of 3.
     assert tables[0, 0].costs.tolist() == [9 + 9, 4 + 4, 1 + 1, 0]
 
 

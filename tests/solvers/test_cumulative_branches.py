@@ -1,4 +1,4 @@
-"""Whole cumulative counts: by enumeration, by exact backends, and with searches cut short or broken."""
+"""Whole cumulative counts against enumeration and exact backends, and with searches cut short or broken."""
 
 import itertools
 from dataclasses import replace
@@ -72,11 +72,11 @@ GAP = CumulativeQIP(
     np.array([[0, 2, -1], [1, 4, 0], [3, 5, 1], [4, 5, 0], [0, 0, 4], [5, 2, 5], [1, 4, 3]]) / 2,
     total=2,
 )
-"""Its linear program's optimum is 36, at halves; the best whole answer costs 36.5 (docs/cumulative.md)."""
+"""The linear program's optimum is 36, at halves; the best whole answer costs 36.5 (docs/cumulative.md)."""
 
 
 def doubled(model):
-    """The same in whole numbers: each node becomes two, one under the other, rounded down and up."""
+    """The same with whole counts: each node becomes a parent and a child, rounded down and up."""
     tree, counts = model.tree, model.counts
     levels, rows = [], [np.floor(counts[:1]), np.ceil(counts[:1])]
     for level in range(tree.depth + 1):
@@ -104,7 +104,7 @@ def test_where_the_linear_program_is_not_whole_branches_prove_the_optimum(model,
 
 @pytest.fixture
 def doubtful(monkeypatch):
-    """Linear programs that report a lower bound than theirs, and a half where the domain leaves a choice."""
+    """Linear programs that report bounds too low, and halves where the domain leaves a choice."""
     real = cumulative_branches._Lines.solve
 
     def halved(self, near, low, high, steep):
@@ -152,7 +152,7 @@ def test_the_work_limit_is_kept_and_the_gap_reported(monkeypatch):
 
 
 def worst(model):
-    """All in the last leaf, at the first size."""
+    """All groups in the last leaf, at the first size."""
     leaves = np.zeros((model.tree.leaves.size, model.counts.shape[1]), int)
     leaves[-1] = model.total
     return model.tree.sum_up(leaves)

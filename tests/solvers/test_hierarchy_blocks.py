@@ -1,4 +1,4 @@
-"""Blocks of sizes: their totals give the same answer as all sizes at once, and root prices say so."""
+"""Blocks of sizes: with the right totals they give the answer of all sizes at once; root prices prove it."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ from solvers.fast.hierarchy_blocks import block_totals
 
 
 def example(seed):
-    """A problem with two sizes or more, and a cut of them into blocks."""
+    """A problem with two or more sizes, and a partition of them into blocks."""
     rng = np.random.default_rng(seed)
     model = HierarchyQIP.random(rng, 60)
     sizes = model.counts.shape[1] + 1
@@ -34,7 +34,7 @@ def in_turn(tree):
 @given(st.integers(0, 10**6), st.sampled_from([1, 3, 64]))
 @settings(max_examples=25, deadline=None, derandomize=True)
 def test_blocks_have_the_answer_of_the_whole(seed, units):
-    """However few units are named at first."""
+    """Blocks have the answer of the whole for any number of units listed at first."""
     model, cuts = example(seed)
     best = fast.answer(model)[0]
     parts = [model.counts[:, cut] for cut in cuts]

@@ -1,4 +1,4 @@
-"""Answers to bare programs are proved by the dual values of any backend, in exact arithmetic."""
+"""Dual values of any backend prove answers to bare programs, in exact arithmetic."""
 
 from fractions import Fraction
 
@@ -36,7 +36,7 @@ def test_auxiliary_variables_are_part_of_the_answer():
 
 
 def started(*names):
-    """Backends whose processes take some seconds to start."""
+    """Mark backends as slow, because their processes take some seconds to start."""
     return [pytest.param(name, marks=pytest.mark.slow) for name in names]
 
 
@@ -60,7 +60,7 @@ def test_squares_of_real_variables_are_proved_up_to_the_tolerance_of_floats(back
 
 
 def free(cost, lower=0.0):
-    """x + 2y ≥ 7, 3x + y ≥ 6 with unbounded variables; the optimal prices are fifths."""
+    """x + 2y ≥ 7 and 3x + y ≥ 6, with unbounded variables; the optimal prices are fifths."""
     rows = rows_of("needs", (2, 2), ([0, 0, 1, 1], [0, 1, 0, 1], [1, 2, 3, 1]), [7, 6], INFINITY)
     return Program("diet", [Block("v", (2,), lower, INFINITY)], [rows], [Term("linear", np.arange(2), cost)])
 
@@ -83,7 +83,7 @@ def test_what_has_no_duals_gets_no_better_bound_than_none():
 
 
 def test_a_gap_that_no_price_closes_is_reported():
-    """Two coins of 2 make no 3: the relaxation pays half a coin."""
+    """Coins of 2 and 3 must make 4: the relaxation pays for 4/3 of a coin."""
     rows = rows_of("sum", (1, 2), ([0, 0], [0, 1], [2, 3]), 4, INFINITY)
     program = Program("coins", [Block("v", (2,), 0, 5, True)], [rows], [Term("linear", np.arange(2), [3, 4])])
     proof = prove(program, [2, 0])

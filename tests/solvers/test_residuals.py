@@ -1,4 +1,4 @@
-"""Primal and dual residuals: zero at an optimum with its prices, and as large as what is wrong otherwise."""
+"""Primal and dual residuals: zero at an optimum with its prices, otherwise the size of the violation."""
 
 import numpy as np
 import pytest
@@ -37,7 +37,7 @@ def test_prices_prove_optima_whatever_the_backends_signs(name, what):
 
 
 def small():
-    """Minimize 2(x − 3)² + |y − 1| + z for 0 ≤ x, y, z ≤ 10 and x + y + z = 6, x − z ≥ 1."""
+    """Minimize 2(x − 3)² + |y − 1| + z subject to 0 ≤ x, y, z ≤ 10, x + y + z = 6 and x − z ≥ 1."""
     entries = [0, 0, 0, 1, 1], [0, 1, 2, 0, 2], [1, 1, 1, 1, -1]
     rows = rows_of("r", (2, 3), entries, np.array([6.0, 1]), np.array([6.0, np.inf]))
     objective = [
@@ -50,16 +50,16 @@ def small():
 
 def test_by_hand():
     program = small()
-    # x = 3.25, y = 2.75, z = 0: the price of the sum is 1, what z saves is its own price, 1 − 1 = 0.
+    # x = 3.25, y = 2.75, z = 0: the price of the sum is 1, and the reduced cost of z is 1 − 1 = 0.
     best, prices = np.array([3.25, 2.75, 0.0]), np.array([1.0, 0.0])
     assert primal(program, best) == 0
     assert dual(program, best, prices) == 0
-    assert dual(program, best, np.array([1.5, 0.0])) == 0.5  # y's slope is 1, and not at a bend
-    assert dual(program, best, np.array([1.0, 0.25])) == 0.25  # a price where the row has room
+    assert dual(program, best, np.array([1.5, 0.0])) == 0.5  # y has slope 1, and is not at a kink
+    assert dual(program, best, np.array([1.0, 0.25])) == 0.25  # a price for a row that is not tight
     assert (
         dual(program, np.array([3.0, 1.0, 2.0]), np.array([0.5, 0.0])) == 0.5
-    )  # y may bend; x and z may not
-    assert primal(program, np.array([-2.0, 8, 0])) == 3.0  # x − z misses by 3, more than x by 2
+    )  # y is at a kink; x and z are not
+    assert primal(program, np.array([-2.0, 8, 0])) == 3.0  # x − z violates by 3, more than x by 2
     assert primal(program, np.array([1.0, 11, 0])) == 6.0
 
 
@@ -69,7 +69,7 @@ def test_wholeness_counts():
 
 
 def test_prices_of_lines_are_not_the_programs():
-    """Integer squares go as lines, whose prices are not those of the rows (once an error)."""
+    """Integer squares are stated as lines, whose prices are not those of the rows (once a bug)."""
     model = SimplexQP(np.random.default_rng(0).normal(size=30) * 10, total=50)
     found = solve(model, "highs", time_limit=20)
     assert found.status == "optimal"

@@ -1,4 +1,4 @@
-"""Exact backends against the fast paths; statuses, limits, crashes and bad requests."""
+"""Exact backends against the fast paths; statuses, limits, crashes and invalid requests."""
 
 import os
 import signal
@@ -267,11 +267,11 @@ def test_a_killed_process_has_crashed_and_the_next_solve_works():
     process = ours._process
 
     def kill() -> None:
-        while not ours._turn.locked():  # until it is asked
+        while not ours._turn.locked():  # until it has work
             time.sleep(0.05)
         os.kill(process.pid, signal.SIGKILL)
 
-    process.send_signal(signal.SIGSTOP)  # it hangs on the question, and is killed there
+    process.send_signal(signal.SIGSTOP)  # it hangs on that work, and is killed there
     killer = threading.Thread(target=kill)
     killer.start()
     solution = solve(Isotonic([2, 1], integer=True), "highs")
@@ -337,7 +337,7 @@ def test_tolerances_must_be_positive_and_are_not_for_all():
 
 @pytest.mark.parametrize("name", ["pdlp", "clarabel", "scs"])
 def test_a_loose_tolerance_is_looser(name):
-    """First-order and interior-point solvers show what they were asked: that is how it is seen to arrive."""
+    """First-order and interior-point answers show the tolerance, and so that it reaches the solver."""
     model = Isotonic(np.random.default_rng(0).integers(0, 100, 30), integer=False)
     truth = solve(model).objective
     away = [abs(float(solve(model, name, tolerance=t).objective) - float(truth)) for t in (1e-3, 1e-9)]
@@ -346,7 +346,7 @@ def test_a_loose_tolerance_is_looser(name):
 
 @pytest.mark.parametrize("name", sorted(OPTIONS))
 def test_every_solver_takes_its_tolerances(name):
-    """All options exist: a solver that does not know one fails, and says so."""
+    """All options exist: a solver that does not know an option fails with a message."""
     model = Isotonic([5, 3, 4], integer=False)
     asked = name.lower()
     if asked not in {one.name for one in backends() if one.installed}:
@@ -359,7 +359,7 @@ def test_every_solver_takes_its_tolerances(name):
 
 @pytest.mark.slow
 def test_compiling_is_not_counted(monkeypatch):
-    """Numba compiles a kernel at its first use on a machine: seconds that are not the solve's."""
+    """Numba compiles a kernel at its first use on a machine; these seconds are not part of the solve."""
     compiling = []
 
     def answer(model):
@@ -369,7 +369,7 @@ def test_compiling_is_not_counted(monkeypatch):
         return before(model)
 
     before = fast.answer
-    solve(FixedSum([3, 1], 5))  # compiles all that is not yet there
+    solve(FixedSum([3, 1], 5))  # compiles the kernels that are not yet cached
     monkeypatch.setattr(fast, "answer", answer)
     started = time.perf_counter()
     found = solve(FixedSum([3, 1], 5))
@@ -379,7 +379,7 @@ def test_compiling_is_not_counted(monkeypatch):
 
 
 def test_a_bound_in_floats_allows_for_squares_that_cancel():
-    """HiGHS sums expanded squares of large counts, so that its bound may exceed a small optimum."""
+    """HiGHS sums expanded squares of large counts, so its bound may exceed a small optimum."""
     rng = np.random.default_rng(0)
     for _ in range(12):
         counts = np.sort(rng.integers(0, 400_000, 100))

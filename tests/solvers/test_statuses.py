@@ -1,4 +1,4 @@
-"""Each way to end has its status, on every backend; hanging, dying and short-breathed ones included."""
+"""Each outcome has its status, on every backend, including those that hang, die or stop early."""
 
 import subprocess
 import sys
@@ -43,7 +43,7 @@ def test_unbounded(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_neither_answer_nor_bound_is_infeasible(name):
-    """A ray alone does not make a program unbounded: this one has a ray, and no answer."""
+    """A ray alone does not make a program unbounded: this program has a ray, but no feasible answer."""
     rows = rows_of("r", (2, 3), ([0, 0, 1], [0, 1, 2], [1, -1, 1]), [0, -np.inf], [0, -1])
     cost = [Term("linear", np.arange(3), np.array([-1, 0, 0]))]
     found = solve(Program("p", [Block("v", (3,))], [rows], cost), name)
@@ -59,7 +59,7 @@ def told(monkeypatch):
     monkeypatch.setattr(worker, "GRACE_SECONDS", 0.3)
 
     def ask(order, integer=False):
-        """Short limits only if they are meant to run out: a busy machine is not a failure."""
+        """Set short limits only if they are meant to be reached, so that a busy machine causes no failure."""
         program = Program(order, [Block(order, (2,), 0, 1, integer)], [], [Term("linear", np.arange(2))])
         monkeypatch.setattr(worker, "STATING_SECONDS", 3 if order == "never_stated" else 300)
         return solve(program, "told", time_limit=0.2 if order in ("hang", "dawdle") else 300)
@@ -87,7 +87,7 @@ def test_unusual_statuses_are_mapped(told, order, status, words):
     found = told(order)
     assert (found.status, words in found.message) == (status, True), found
     assert (found.x is None) == (status != "feasible")
-    assert told("stop_short").status == "feasible"  # whatever happened, the next solve works
+    assert told("stop_short").status == "feasible"  # the next solve works in any case
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_a_backend_that_is_slightly_late_is_awaited(told, monkeypatch):
 
 @pytest.fixture(scope="module")
 def market_split():
-    """Has answers at once and no proof for hours: split each row's weight in halves, as nearly as may be."""
+    """Split each row's weight as evenly as possible: answers come at once, a proof takes hours."""
     weight = np.random.default_rng(0).integers(1, 100, (4, 40))
     matrix = np.hstack([weight, np.eye(4), -np.eye(4)])
     half = weight.sum(axis=1) // 2
@@ -124,7 +124,7 @@ KEEP_TIME = ["highs", "cp-sat", "scip", "gurobi", "ortools:scip", "cvxpy:highs",
 def test_backends_keep_their_limits_and_hand_on_what_they_have(market_split, name):
     if name not in NAMES:
         pytest.skip("not installed")
-    for seconds in (1, 10, 100):  # on a busy machine, the first answer may take long
+    for seconds in (1, 10, 100):  # on a busy machine, the first answer may be late
         found = solve(market_split, name, time_limit=seconds, threads=1)
         if found.status == "feasible":
             break
@@ -180,7 +180,7 @@ def test_how_solvers_behind_cvxpy_end():
 
 
 class Told:
-    """A backend whose sessions give these answers, one a run."""
+    """A backend whose sessions give these answers, one per run."""
 
     name, integers_only = "told", False
 
@@ -230,8 +230,8 @@ WHOLE, REAL = Isotonic([3, 1, 4], integer=True), Isotonic([3.0, 1.0, 4.0])  # bo
         (HUGE, "highs", "optimal", [2**28] * 2, 2.0**57 - 48, "optimal"),  # three floats away
         (REAL, "highs", "optimal", [2, 2, 4], 2 - 1e-4, "feasible"),
         (REAL, "highs", "optimal", [2, 2, 4], 2 - 1e-7, "optimal"),
-        (REAL, "highs", "optimal", [3, 1, 4], 2.0, "numerical"),  # falls: a solver over floats lost its way
-        (WHOLE, "highs", "optimal", [3, 1, 4], 2.0, "error"),  # falls: whole numbers cannot by rounding
+        (REAL, "highs", "optimal", [3, 1, 4], 2.0, "numerical"),  # decreasing: numerical error over the reals
+        (WHOLE, "highs", "optimal", [3, 1, 4], 2.0, "error"),  # decreasing: not explained by rounding
         (WHOLE, "highs", "optimal", [2, 2.001, 4], 2.0, "numerical"),
         (WHOLE, "clarabel", "optimal", [1.5, 1.5, 4], 1.5, "relaxed"),
         (WHOLE, "clarabel", "feasible", [1.5, 1.5, 4], None, "numerical"),
@@ -270,7 +270,7 @@ def test_halves_for_whole_numbers_are_numerical_trouble(told):
 
 
 def test_first_order_methods_own_up_to_stopping_short():
-    """Counts of sizes far apart are more than they can do: never a wrong optimum."""
+    """Counts of very different sizes are too hard for them, but they must not report a wrong optimum."""
     model = Isotonic([10**9, 3, 10**6, -7, 10**9, 0, 5], p=1)
     best = float(solve(model).objective)
     for name in ("osqp", "scs", "pdlp"):
@@ -380,7 +380,7 @@ def test_a_solver_that_pyomo_fails_to_look_for_is_not_here(monkeypatch):
 @pytest.mark.parametrize("quadratic", [False, True])
 @pytest.mark.parametrize("both", [False, True])
 def test_what_becomes_of_squares(integer, quadratic, both):
-    """The table says of squares, whole and real, what `plan` does with them."""
+    """The table of capabilities agrees with what `plan` does with whole and real squares."""
     backend = capability.Backend(
         "told", "x", "x", "x", "x", integer=integer, quadratic=quadratic, integer_quadratic=both
     )

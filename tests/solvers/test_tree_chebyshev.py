@@ -1,4 +1,4 @@
-"""The fast path of `TreeChebyshev`: Newton's steps to the least distance."""
+"""The fast path of `TreeChebyshev`: Newton steps to the least distance."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from solvers.fast.tree_chebyshev import least_distance, solve_tree_chebyshev, sp
 
 
 def intervals(model, distance):
-    """The intervals of all subtrees' counts at a distance, by their definition."""
+    """The intervals of all subtrees' counts at a given distance, by definition."""
     start, child = model.tree.children
     ends = [None] * model.tree.size
     for r in reversed(range(model.tree.size)):
@@ -43,7 +43,7 @@ def test_steps_stay_at_or_under_the_least_distance_and_end_there():
     ("noisy", "total", "expected"),
     [
         ([0, 5, 1], 12, [12, 8, 4]),  # both change by the mean
-        ([0, 5, 1], 13, [13, 9, 4]),  # the unit left goes to the earlier
+        ([0, 5, 1], 13, [13, 9, 4]),  # the remaining unit goes to the earlier child
         ([0, 9, -3, 1], 5, [5, 5, 0, 0]),  # counts that are cut off at 0
     ],
 )
