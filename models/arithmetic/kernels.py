@@ -13,7 +13,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable
-from functools import partial, update_wrapper
+from functools import update_wrapper
 from typing import Any, Generic, ParamSpec, TypeVar
 
 import numpy as np
@@ -26,7 +26,7 @@ SMALL = 1_000
 """Python runs a call only if none of its arrays has more elements. Some kernels take quadratic time."""
 
 PATIENCE_SECONDS = 0.1
-"""A kernel that Python has run for so long in this process is compiled, for each kind of arguments."""
+"""A kernel that Python has run for so long in this process is compiled."""
 
 SAID = "HIERDP_SAID_CODE_IS_NOT_KEPT"
 """Environment variable that is set once this process, or one that started it, has warned."""
@@ -57,7 +57,7 @@ class Kernel(Generic[Out]):
         self.py_func = function
         self._options = options
         self._small = SMALL if approximate or "reassoc" not in options.get("fastmath", ()) else -1
-        self._spent: dict[Any, float] = {}  # seconds, by types of arguments; () before any is compiled
+        self._spent = 0.0
         self._compiled: Callable[..., Out] | None = None
         update_wrapper(self, function)
 
@@ -66,27 +66,13 @@ class Kernel(Generic[Out]):
         compiled = self._compiled
         if compiled is not None:
             return compiled(*args)
-        if self._pays((), args):
+        if self._spent > PATIENCE_SECONDS or _largest(args) > self._small:
             return self.compiled()(*args)
-        return self._interpret((), *args)
-
-    def _pays(self, types: Any, args: Any) -> bool:
-        """Whether to compile for these types."""
-        return self._spent.get(types, 0.0) > PATIENCE_SECONDS or _largest(args) > self._small
-
-    def _interpret(self, types: Any, *args: Any) -> Out:
         began = time.thread_time()
         with np.errstate(all="ignore"):  # as in machine code
             result: Out = _plain(self.py_func(*args))
-        self._spent[types] = self._spent.get(types, 0.0) + time.thread_time() - began
+        self._spent += time.thread_time() - began
         return result
-
-    def _for_new_types(self, compile_for: Callable[..., Any], *args: Any) -> Any:
-        """The function that Numba calls for types of arguments that it has not compiled this one for."""
-        types = _types(args)
-        if not self.signatures or self._pays(types, args):
-            return compile_for(*args)
-        return partial(self._interpret, types)
 
     def __reduce__(self) -> str:
         """Pickled by name, like a function."""
@@ -109,7 +95,6 @@ class Kernel(Generic[Out]):
                         raise
                     _warn()
                     made = numba.njit(**self._options)(self.py_func)
-                made._compile_for_args = partial(self._for_new_types, made._compile_for_args)
                 self._compiled = made
             return self._compiled
 
@@ -135,15 +120,6 @@ def helper(function: Callable[P, R]) -> Callable[P, R]:
     with _building:
         _helpers.append(function)
     return function
-
-
-def _types(args: Any) -> Any:
-    """What machine code is compiled for: kinds of numbers, and how arrays lie in memory."""
-    if isinstance(args, tuple):
-        return tuple(map(_types, args))
-    if isinstance(args, np.ndarray):
-        return args.dtype, args.ndim, args.flags.c_contiguous, args.flags.f_contiguous, args.flags.writeable
-    return type(args)
 
 
 def _largest(args: Any) -> int:

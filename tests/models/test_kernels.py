@@ -84,28 +84,14 @@ def test_a_kernel_that_has_taken_long_is_compiled(monkeypatch):
     assert (made(), made(), made(), called) == (7, 7, None, [1])
 
 
-def test_a_compiled_kernel_is_compiled_for_other_types_only_where_that_pays(monkeypatch):
-    def total(a, start):
-        for i in range(a.size):
-            start += a[i]
-        return start
+def test_an_argument_left_out_has_its_default_in_machine_code_of_any_type():
+    def total(a, doubled=False):
+        return 2 * a.sum() if doubled else a.sum()
 
-    made, few = kernel()(total), np.arange(3)
-    assert made.compiled()(few, 0) == 3  # the first types are compiled at once
-    first = made.signatures
-    assert len(first) == 1
-    for other in (few / 2, few[::-1], few.astype(np.int32)):
-        assert made(other, 0) == sum(other.tolist())
-    assert type(made(few / 2, 0)) is float
-    assert made.signatures == first
-    large = np.ones(kernels.SMALL + 1)
-    assert made(large, 0) == large.size
-    assert len(made.signatures) == 2
-    monkeypatch.setattr(kernels, "PATIENCE_SECONDS", 0.0)  # any time in Python is now too long
-    assert made(few[::-1], 0) == 3
-    assert len(made.signatures) == 3
-    assert made(few.astype(np.int16), 0) == 3  # these types have not run in Python yet
-    assert len(made.signatures) == 3
+    made = kernel()(total)
+    assert made.compiled()(np.arange(3), True) == 6
+    for values in (np.arange(3), np.arange(3) / 2, np.arange(6)[::2]):
+        assert made(values) == values.sum()
 
 
 def test_sums_that_machine_code_reorders_are_always_its_own(monkeypatch):
