@@ -25,7 +25,7 @@ EPSILON = 0.1
 
 
 def shapes(rng: np.random.Generator, bins: int) -> Iterator[NDArray[np.float64]]:
-    """Zipf laws in any order, a bell, a few bins out of all, steps, lognormal, all alike."""
+    """Zipf laws in random order, a bell, a few non-empty bins, steps, a lognormal, equal bins."""
     ranks = np.arange(1, bins + 1)
     for power in (0.5, 1.0, 1.5):
         yield rng.permutation(ranks**-power)
@@ -57,7 +57,7 @@ def _error(counts: NDArray[np.int64], share: float, eta: float, runs: int) -> fl
 
 
 def main() -> None:
-    """Print them."""
+    """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--runs", type=int, default=2)
     found = regrets(parser.parse_args().runs)

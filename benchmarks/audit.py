@@ -23,35 +23,35 @@ from hierdp.privacy.noise import NoisyCounts, SimulatedNoise
 from models.arithmetic.arrays import Ints
 
 FIRST = 500
-"""Runs to begin with."""
+"""The number of runs at first."""
 
 MISS = 1e-5
-"""The part of each case in the 0.001 that a whole audit allows: there are some 90 cases."""
+"""Each case's part of the error probability of 0.001 of a whole audit, which has about 90 cases."""
 
 
 class Half(SimulatedNoise):
     """Half the noise with the full claim. (`stable` uses `geometric`'s noise; its threshold is unchanged.)"""
 
     def geometric(self, counts: Ints, query: str, sensitivity: int, epsilon: float) -> NoisyCounts:
-        """Of twice the ε."""
+        """Draw with twice the ε."""
         made = super().geometric(counts, query, sensitivity, 2 * epsilon)
         return replace(made, spend=replace(made.spend, epsilon=epsilon))
 
     def gaussian(self, counts: Ints, query: str, sensitivity: float, rho: float) -> NoisyCounts:
-        """Of four times the ρ."""
+        """Draw with four times the ρ."""
         made = super().gaussian(counts, query, sensitivity, 4 * rho)
         return replace(made, spend=replace(made.spend, rho=rho))
 
     def choose(
         self, scores: Sequence[Ints], query: str, sensitivity: int, epsilon: float
     ) -> tuple[Ints, Spend]:
-        """Of twice the ε."""
+        """Choose with twice the ε."""
         picked, spend = super().choose(scores, query, sensitivity, 2 * epsilon)
         return picked, replace(spend, epsilon=epsilon)
 
 
 def runs_of_one_draw(epsilon: float) -> int:
-    """Number of bounding runs that show half the noise of one count, if the hits are as expected."""
+    """Number of bounding runs that detect half the noise of one count, if hits are as often as expected."""
     p, q = 1 / (1 + np.exp(-2 * epsilon)), 1 / (1 + np.exp(2 * epsilon))
     for n in range(20, 100_000):
         low = at_least(np.floor(p * n), n, MISS / 2)
@@ -62,7 +62,7 @@ def runs_of_one_draw(epsilon: float) -> int:
 
 
 def main() -> None:
-    """Print a line a case."""
+    """Print one line per case."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("mechanisms", nargs="*")
     parser.add_argument("--first", type=int, default=FIRST)

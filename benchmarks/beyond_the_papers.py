@@ -31,7 +31,7 @@ RUNS = 200
 
 
 def fewest_positives(rng: np.random.Generator) -> None:
-    """IntOpt's positives against the fewest that any Chebyshev-optimal answer has."""
+    """Compare IntOpt's number of positive entries with the fewest of any Chebyshev-optimal answer."""
     print(f"Fewest positives: 200 cells, a share of them 5 … 500, noise of scale 5; {RUNS} draws")
     heads = ("IntOpt", "fewest", "IntOpt is fewest", "L1, IntOpt", "L1, fewest")
     print(f"{'share':>8}" + "".join(f"{head:>18}" for head in heads))
@@ -100,7 +100,7 @@ def joint_top_down(rng: np.random.Generator) -> None:
 
 
 def solve_then_round(rng: np.random.Generator) -> None:
-    """Integer answers against the relaxation's, rounded."""
+    """Compare integer answers with the relaxation's, rounded."""
     print(f"\nSolve relaxed, then round: {RUNS} random instances of about 60 cells each")
     print(f"{'':>16} {'breaks a constraint':>20} {'feasible, not optimal':>22} {'mean miss of those':>20}")
     for kind in (Isotonic, SimplexQP, HierarchyQIP, CumulativeQIP):
@@ -185,7 +185,7 @@ def matchings(rng: np.random.Generator) -> None:
 
 
 def _inside(tree: Tree) -> list[NDArray[np.bool_]]:
-    """The leaves of each node."""
+    """For each node, which leaves are under it."""
     inside = np.zeros((tree.size, tree.leaves.size), np.int64)
     for k in range(tree.leaves.size):
         inside[:, k] = tree.sum_up((np.arange(tree.leaves.size) == k).astype(np.int64))
@@ -193,8 +193,8 @@ def _inside(tree: Tree) -> list[NDArray[np.bool_]]:
 
 
 def main() -> None:
-    """All of them."""
-    argparse.ArgumentParser(description=__doc__).parse_args()  # there is nothing to choose
+    """Run all comparisons."""
+    argparse.ArgumentParser(description=__doc__).parse_args()  # there are no options
     fewest_positives(np.random.default_rng(1))
     joint_top_down(np.random.default_rng(2))
     solve_then_round(np.random.default_rng(3))

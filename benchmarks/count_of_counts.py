@@ -117,7 +117,7 @@ def apart(case: Case, given: argparse.Namespace) -> dict[str, Any]:
 
 
 def pair(rng: np.random.Generator, runs: int, groups: int) -> tuple[Any, list[Any]]:
-    """A parent's runs, and those of ten children, of equal numbers of groups."""
+    """A parent's runs, and those of its ten children, which have as many groups in total."""
     children = []
     for _ in range(10):
         sizes = np.sort(rng.choice(40 * runs, runs // 10, replace=False))
@@ -179,7 +179,7 @@ def print_steps(most: int) -> None:
 
 
 def exact_rate(epsilon: float, draws: int = 100_000) -> float:
-    """Exact draws a second, on all cores."""
+    """Exact draws per second, on all cores."""
     noise, counts = ExactNoise(), np.zeros(draws, np.int64)
     noise.geometric(counts[:2_000], "warm-up", 1, epsilon)
     return draws / timed(lambda: noise.geometric(counts, "rate", 1, epsilon))

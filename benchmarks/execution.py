@@ -59,7 +59,7 @@ def cpu_seconds(root: int) -> float:
 
 
 def jobs(quick: bool) -> dict[str, Callable[[], Any]]:
-    """Everything that is spread over workers, at a size at which this may pay."""
+    """All work that is spread over workers, at sizes at which this may pay off."""
     data = census(0, leaves=152, max_size=100) if quick else census(0)
     noisy = np.concatenate([level.counts for level in measure(data, 1.0, SimulatedNoise(0))])
     places = data.hierarchy
@@ -119,7 +119,7 @@ def curve(
 
 
 def per_unit(quick: bool) -> None:
-    """Seconds a draw and a variable, the numbers of docs/scale.md."""
+    """Seconds per draw and per variable: the numbers in docs/scale.md."""
     draws = 20_000 if quick else 200_000
     zeros = np.zeros(draws, dtype=np.int64)
     for name, draw in (

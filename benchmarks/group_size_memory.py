@@ -27,7 +27,7 @@ REGIONS = 8_330_000
 
 
 def write_homes(regions: int, path: Path) -> int:
-    """Write homes in so many regions; returns the exact number of regions."""
+    """Write homes in this number of regions, counting those of all levels; returns the number."""
     rng = np.random.default_rng(1)
     above = [max(2, int(size * regions / REGIONS)) for size in CENSUS.values()]
     blocks = regions - 1 - sum(above)
@@ -56,7 +56,7 @@ class Stages:
         self._began = time.process_time()
 
     def end(self, name: str) -> None:
-        """Print what the stage that ends here took."""
+        """Print the cost of the stage that ends here."""
         status = Path("/proc/self/status").read_text()
         peak, now = (int(re.findall(rf"{key}:\s+(\d+)", status)[0]) * 1024 for key in ("VmHWM", "VmRSS"))
         self.libraries = self.libraries or now

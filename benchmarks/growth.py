@@ -39,7 +39,7 @@ SECONDS, LIMIT = 60.0, 20.0
 GIGABYTES = 20.0
 TURNS = (9, 2.0)
 EXACT = ("highs", "cp-sat", "min-cost-flow", "glop", "clarabel", "scs")
-"""The exact backends that do best on some model (`hierdp bench`); all have a turn at the smallest size."""
+"""The exact backends that do best on some model (`hierdp bench`); all are run at the smallest size."""
 FIVE_TIMES = 5
 """An exact backend slower than another by this factor does not continue with larger instances."""
 LATER = 2_000
@@ -127,7 +127,7 @@ def _goes_on(program: str, before: dict[str, Any], size: int, given: tuple[float
 
 
 def _no_room(row: dict[str, Any], seconds: float) -> str:
-    """Why ten times as many elements are not tried, if so."""
+    """Why ten times as many elements are not tried; empty if they are."""
     if MARGIN * row["mb"] > 1024 * GIGABYTES:
         return f"ten times as many would take about {10 * row['mb'] / 1024:,.0f} GB"
     taken = row["seconds"] + row["certificate_seconds"]

@@ -39,9 +39,10 @@ MARKED = re.compile(r"(<!-- benchmarks: ([a-z-]+) -->\n).*?(<!-- /benchmarks -->
 def headline(curves: DataFrame, bench: DataFrame) -> DataFrame:
     """What is proved and how fast: a row for each model.
 
-    First the most elements that an exact backend solved to the proved optimum in its time; “×” is that over
-    the fast path's and its certificate's. Then the most that the fast path was run on, whether all answers of
-    it are proved, and how many claims of optimality by exact backends agree with the proof, in the benchmark.
+    First the most elements that an exact backend solved to the proved optimum in time; “×” is its time over
+    that of the fast path and its certificate. Then the most elements that the fast path was run on, whether
+    all its answers are proved, and how many of the exact backends' claims of optimality in the benchmark
+    agree with the proof.
     """
     import pandas as pd
 
@@ -141,7 +142,7 @@ def filled(text: str, results: Path = RESULTS) -> str:
 
 
 def draw(folder: Path, results: Path = RESULTS) -> list[Path]:
-    """The pictures."""
+    """Draw the pictures; returns their files."""
     made = [folder / "growth.png"]
     growth_report.draw(store.read(results / "growth.parquet", growth.COLUMNS), made[0], growth.LIMIT)
     for part in study(results / "bench.parquet").parts:
@@ -153,7 +154,7 @@ def draw(folder: Path, results: Path = RESULTS) -> list[Path]:
 
 
 def main() -> None:
-    """Print, fill, draw."""
+    """Print, fill or draw."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--into", type=Path, action="append", default=[], help="a file to fill; repeat it")
     parser.add_argument("--plots", type=Path, help="a folder for the pictures")

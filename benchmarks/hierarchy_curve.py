@@ -39,7 +39,7 @@ def binary(levels: int) -> Tree:
 
 
 def counts(tree: Tree, sizes: int, epsilon: float, seed: int = 0) -> HierarchyQIP:
-    """Counts that fall off with size, and the paper's geometric noise of scale 2L/ε; row by row."""
+    """Counts that fall off with size, plus the paper's geometric noise of scale 2L/ε, drawn row by row."""
     rng = np.random.default_rng(seed)
     true = np.zeros((tree.size, sizes), np.int64)
     fall = 1e4 * np.exp(-np.arange(sizes) / 8)

@@ -1,4 +1,4 @@
-"""Shared by the peers and the curves of cost: measure time and memory in a separate process."""
+"""Measure time and memory in a separate process; shared by the peers and the curves of cost."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def timed(job: Callable[[], Any], turns: int = 3, enough: float = 5.0) -> tuple[
     """Median seconds of at most a number of turns (fewer if they take long), and the result."""
     taken: list[float] = []
     while len(taken) < turns and sum(taken) < enough:
-        done = None  # not two answers at once
+        done = None  # only one answer in memory at a time
         started = time.perf_counter()
         done = job()
         taken.append(time.perf_counter() - started)
@@ -83,19 +83,19 @@ def _versions() -> list[tuple[str, str]]:
 
 
 class Clock:
-    """Says when the given time is over."""
+    """A limit on elapsed time."""
 
     def __init__(self, minutes: float | None) -> None:
         self._until = None if minutes is None else time.monotonic() + 60 * minutes
 
     @property
     def over(self) -> bool:
-        """Whether to begin nothing more."""
+        """Whether the time is up."""
         return self._until is not None and time.monotonic() > self._until
 
 
 def seconds_in_words(value: float) -> str:
-    """Seconds with the unit that suits them: 12 µs, 3.4 ms, 5.6 s."""
+    """Seconds in a suitable unit: 12 µs, 3.4 ms, 5.6 s."""
     if value != value:
         return ""
     for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):

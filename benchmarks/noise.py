@@ -38,7 +38,7 @@ AT_ONCE = 1 << 23
 """Counts that are given noise in one call: 64 MB."""
 
 FEWEST = 20
-"""Draws expected in a bin of χ²."""
+"""The fewest expected draws in a bin of the χ² test."""
 
 BINS = 16
 """Number of bins within a scale's width, if it has that many whole numbers."""
@@ -73,7 +73,7 @@ class Bins:
             low = -number * width
             cuts = low + width * np.arange(2 * number + 1)
             below = at_most(cuts - 1)
-            above = at_most(-cuts)  # of what is at or over a cut, by symmetry
+            above = at_most(-cuts)  # P(X ≥ cut), by symmetry
             shares = np.concatenate([[below[0]], _between(below, above), [above[-1]]])
             if number == 1 or (shares * draws).min() >= FEWEST:
                 return cls(low, width, shares)
@@ -95,12 +95,12 @@ class Bins:
 
 
 def _between(below: Floats, above: Floats) -> Floats:
-    """P(cut ≤ X < next cut), each from the tail that is the smaller one."""
+    """P(cut ≤ X < next cut), each computed from the smaller tail."""
     return np.where(below[1:] < 0.5, np.diff(below), -np.diff(above))
 
 
 def distribution(law: str, scale: float) -> Callable[[Any], Floats]:
-    """P(X ≤ k) in floats, for k of a wide range."""
+    """P(X ≤ k) in floats, for a wide range of k."""
     if law == "geometric":
         q = math.exp(-1 / scale)
 

@@ -1,8 +1,8 @@
 """Large releases with noise from tables, from the table to the files.
 
 Run as ``python -m benchmarks.noise --releases [sizes cumulative nation]``.
-Each release is a command of its own: seconds of the processor (user and system) and by the clock, and the
-peak of its memory. Its table is made before, which is not timed. `benchmarks.top_down` has the commuters.
+Each release runs as a separate command, measured in CPU seconds (user and system), elapsed seconds and peak
+memory. Its table is made before, which is not timed. `benchmarks.top_down` measures the commuters.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from benchmarks.release_growth import Spent, run
 from hierdp.data.census import census
 
 HOUSEHOLDS = 1_000_000
-"""Of the table of group sizes."""
+"""The number of households in the table of group sizes."""
 
 LIMITS = {"sizes": 20, "cumulative": 60, "nation": 300}
-"""Seconds that the releases should not take."""
+"""Seconds that the releases should stay under."""
 
 RELEASES = {
     "sizes": "M_c^dp of 7,592 leaves × 1,001 sizes, 1 million households",
@@ -32,7 +32,7 @@ RELEASES = {
 
 
 def households() -> pd.DataFrame:
-    """A row a person, in 7,592 parts of 52 states."""
+    """One row per person, in 7,592 parts of 52 states."""
     data = census(0, groups=HOUSEHOLDS)
     tree, names = data.hierarchy.tree, data.hierarchy.names
     part, size = np.nonzero(data.counts[tree.leaves])
@@ -49,7 +49,7 @@ def households() -> pd.DataFrame:
 
 
 def counties() -> pd.DataFrame:
-    """A row a person, in 200 counties of 20 states; a few groups are large."""
+    """One row per person, in 200 counties of 20 states; a few groups are large."""
     rng = np.random.default_rng(0)
     homes = 50_000
     large = (rng.random(homes) < 1e-4) * rng.integers(1, 20_000, homes)
@@ -61,7 +61,7 @@ def counties() -> pd.DataFrame:
 
 
 def released(name: str) -> Spent:
-    """What a release takes."""
+    """The cost of a release."""
     if name == "nation":
         return run("--nation", module="benchmarks.noisy_releases")
     with tempfile.TemporaryDirectory() as folder:

@@ -92,7 +92,7 @@ def theirs(path: Path) -> dict[str, Any]:
     make = program.make_gaussian_noise
 
     def of_lists(**asked: Any) -> Any:
-        """Their noise, which in OpenDP 0.16 takes lists, but not the arrays they give it."""
+        """Their noise, which in OpenDP 0.16 takes lists, but not the arrays that they pass."""
         measure = make(**asked)
         return lambda counts: measure(counts.tolist())
 

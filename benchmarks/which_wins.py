@@ -1,8 +1,8 @@
-"""Which wins where? Count-of-counts methods of two papers by one metric and one budget. Seeded, untimed.
+"""Which method wins where? The count-of-counts methods of two papers, by one metric. Seeded, not timed.
 
 Run as ``python -m benchmarks.which_wins --data ../shared/data --out docs``. All noise is independent. Budgets
-are those of the whole release; groups may be empty; the metric is the earth mover's distance
-of Kuo et al. 2018 a region. M_c^dp and M_H^dp are Fioretto & Van Hentenryck 2019's.
+are those of the whole release; groups may be empty; the metric is the earth mover's distance of Kuo et al.
+2018 per region. M_c^dp and M_H^dp are Fioretto & Van Hentenryck 2019's.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ WAYS: dict[str, tuple[str, ...]] = {
     "M_H^dp": (),
 }
 """Method and merge of `count_of_counts`; none for the methods of `group_size`. "At once" is `TreeMatching` of
-the levels' estimates, beyond both papers, on trees of up to three levels and with up to 5,000 true sizes."""
+the levels' estimates, which is in neither paper, for up to three levels and up to 5,000 true sizes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,14 +60,14 @@ class Case:
 
 
 def by_epsilon(sets: dict[str, tuple[SizeRuns, int]], epsilons: tuple[float, ...]) -> Iterator[Case]:
-    """Every data set at every budget, K the largest size there is."""
+    """Every data set at every budget; K is the largest size that it is released to."""
     for name, (data, largest) in sets.items():
         for epsilon in epsilons:
             yield Case("epsilon", name, epsilon, data, largest, epsilon)
 
 
 def by_bound(taxis: SizeRuns) -> Iterator[Case]:
-    """The taxi data at bounds K that are ever less well informed."""
+    """The taxi data at increasingly loose bounds K."""
     for largest in (5_000, 20_000, 100_000):
         yield Case("bound", "taxi", largest, taxis, largest)
 
@@ -90,7 +90,7 @@ def by_density(seed: int) -> Iterator[Case]:
 
 
 def errors(case: Case, runs: int, seed: int) -> Iterator[dict[str, Any]]:
-    """A row a method, run and level."""
+    """One row per method, run and level."""
     places = case.counts.hierarchy
     true = case.counts.runs.capped(case.max_size)
     dense = GroupSizes(places, true.dense(case.max_size))
@@ -98,7 +98,7 @@ def errors(case: Case, runs: int, seed: int) -> Iterator[dict[str, Any]]:
         if "at once" in asked and (len(places.levels) > 3 or int(true.distinct[0]) > 5_000):
             continue
         for run in range(runs):
-            query = asked[0] if asked else way  # those of one query share their noise
+            query = asked[0] if asked else way  # methods with one query share their noise
             noise = noise_for(seed, case.figure, case.data, case.at, query, run)
             if asked:
                 plan = plan_of(asked[0], places.levels, merge=asked[1], max_size=case.max_size)
@@ -136,7 +136,7 @@ def winners(rows: DataFrame) -> DataFrame:
 
 
 def drawn(rows: DataFrame, figure: str, x: str) -> Any:
-    """Panels by data set and level, a line a method; of trees of many depths root and leaves."""
+    """Panels by data set and level, one line per method; for trees of many depths, only root and leaves."""
     here = rows[rows.figure == figure]
     if figure == "depth":
         last = here.level == here["at"] - 1
@@ -204,7 +204,7 @@ def _tree(leaves: list[tuple[Any, Any]], parts: tuple[int, ...]) -> SizeRuns:
 
 
 def data_sets(data: Path, seed: int) -> dict[str, tuple[SizeRuns, int]]:
-    """With the largest size that each is released to."""
+    """The data sets, each with the largest size that it is released to."""
     sets: dict[str, tuple[SizeRuns, int]] = {}
     if (data / "taxi").is_dir():
         sets["taxi"] = SizeRuns.of(taxi(data / "taxi")), 5_000
@@ -221,7 +221,7 @@ def data_sets(data: Path, seed: int) -> dict[str, tuple[SizeRuns, int]]:
 
 
 def main() -> None:
-    """All of it."""
+    """Run all comparisons, and write, print and draw them."""
     import pandas as pd
 
     asked = argparse.ArgumentParser()

@@ -1,4 +1,4 @@
-"""How a model is made optimal: exact backends side by side with fast specialised algorithms.
+"""Solve a model: with fast specialised algorithms, or with exact backends.
 
 >>> from models import Chebyshev
 >>> solve(Chebyshev([5, 3, -2], total=4)).x

@@ -26,7 +26,7 @@ from solvers.solve import solve
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """τ at ``start, start + 1, …``, and for each of these values its division among the children."""
+    """τ at ``start, start + 1, …``, and the best division of each of these values among the children."""
 
     start: int
     costs: Ints
@@ -38,13 +38,13 @@ Divide = Callable[[CostTable, range], list[tuple[int, Ints]]]
 
 
 def by_slopes(row: CostTable, values: range) -> list[tuple[int, Ints]]:
-    """By Eq. 4: the slopes of the children's tables, merged."""
+    """Merge the slopes of the children's tables (Eq. 4)."""
     least, costs = merged_table(row)
     return [(int(costs[v - least]), solve_cost_table(CostTable(row.tables, v, row.start))[0]) for v in values]
 
 
 def by_program(backend: str = "cp-sat", time_limit: float | None = None) -> Divide:
-    """By a constraint program for each value, within a time limit for all together."""
+    """Solve one constraint program for each value; the time limit covers all of them together."""
     end = None if time_limit is None else time.perf_counter() + time_limit
 
     def divide(row: CostTable, values: range) -> list[tuple[int, Ints]]:
@@ -70,7 +70,7 @@ def solve_by_tables(model: HierarchyQIP, divide: Divide) -> tuple[Solution, dict
     Parameters
     ----------
     model : HierarchyQIP
-        Over whole numbers; give it a window, as the tables span the domains.
+        An integer model. Give it a window, since the tables span the domains.
     divide : callable
         `by_slopes`, or the result of `by_program`.
 

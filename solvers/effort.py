@@ -14,8 +14,8 @@ class Effort:
     threads : int, optional
         Default: the backend's own choice.
     tolerance : float, optional
-        By how much rows may be broken and the optimum missed, absolute and relative, as far as the backend
-        has such options. Default: no gap for whole programs, the backend's highest accuracy for others.
+        How far rows may be violated and the optimum missed, absolutely and relatively, if the backend has
+        such options. Default: no gap for integer programs, the backend's highest accuracy for others.
     """
 
     threads: int | None = None
@@ -49,7 +49,7 @@ OPTIONS: dict[str, dict[str, tuple[float, float]]] = {
     "OSQP": {"eps_abs": _ANY, "eps_rel": _ANY},
     "SCS": {"eps_abs": _ANY, "eps_rel": _ANY},
 }
-"""The names of each solver's tolerances, and the range of values that it takes."""
+"""The names of each solver's tolerances, and the range of values that each of them accepts."""
 
 
 def tolerances(solver: str, tolerance: float) -> dict[str, float]:

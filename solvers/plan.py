@@ -37,7 +37,7 @@ class Plan:
     piecewise: bool = False
 
     def open(self, backend: Backend, effort: Effort) -> Callable[[float | None], Answer]:
-        """State the program in the backend's form; returns what solves it within a time limit."""
+        """Build the program in the backend's form; returns a function that solves it within a time limit."""
         run = (self._lines if self.piecewise else self._whole)(backend, effort)
 
         def settled(seconds: float | None) -> Answer:
@@ -73,7 +73,7 @@ class Plan:
                 for batch in rows:
                     whole.add_rows(batch)
                 answer = refine(lines, whole, rows, until)
-            return replace(answer, prices=None)  # of the lines, not of the squares
+            return replace(answer, prices=None)  # its prices are for the lines, not for the squares
 
         return run
 
@@ -90,7 +90,7 @@ def plan(program: Program, backend: Backend) -> Plan | str:
     if program.has("quadratic", integer=False) and not backend.quadratic:
         return f"{backend.name} takes no squares of continuous variables"
     relaxed = whole and not backend.integer
-    # Lines also help a backend over the reals: its bound is tighter, and its answer often whole.
+    # Lines also help a continuous backend: its bound is tighter, and its answer is often whole.
     lines = not backend.integer_quadratic if backend.integer else not backend.quadratic
     piecewise = program.has("quadratic", integer=True) and lines
     if piecewise and program.has("quadratic", integer=False):
@@ -113,15 +113,15 @@ def refine(lines: Piecewise[Any], session: Session, rows: list[Rows], until: flo
         left = None if until is None else until - time.perf_counter()
         answer = session.run(left) if left is None or left > 0 else Answer("time_limit")
         if answer.status != "optimal" or answer.variables is None:
-            # Lines were still missing: the last relaxation's optimum is a bound, its answer useless.
+            # Lines were still missing: the last relaxation's optimum is a bound, but its answer is useless.
             status = "time_limit" if answer.status == "feasible" else answer.status
             return Answer(status, None, bound if answer.bound is None else answer.bound, answer.message)
         bound = answer.bound
         at, cost = answer.variables[lines.index], answer.variables[lines.cost]
         true = lines.value(at)
-        # An absolute tolerance: the costs of large counts are large, and what missing lines change is small
-        # beside them. If the two differ by the backend's tolerance only, all lines nearby are known, and none
-        # is added.
+        # The tolerance is absolute: large counts have large costs, and missing lines change them relatively
+        # little. If the two differ by the backend's tolerance only, all lines nearby are known already, and
+        # none is added.
         missing = np.flatnonzero(cost < true - 1e-6)
         more = lines.lines_near(at, reach=4, only=missing)
         if more.matrix.shape[0] == 0:

@@ -32,17 +32,17 @@ and no later limit changes that. On systems that forbid it, there is no limit.""
 
 
 def started(serve: str, cores: Iterable[int] = ()) -> tuple[subprocess.Popen[bytes], Connection]:
-    """Start a new interpreter that runs a function with its end of a connection; returns it and our end.
+    """Start an interpreter that runs a function on one end of a connection; returns it and the other end.
 
-    It is neither forked (threads do not survive that) nor spawned by `multiprocessing` (which runs the
-    caller's script again). It is in a process group of its own, so that Ctrl-C reaches the caller only.
+    The process is neither forked (threads do not survive that) nor spawned by `multiprocessing` (which runs
+    the caller's script again). It is in a process group of its own, so that Ctrl-C reaches the caller only.
 
     Parameters
     ----------
     serve : str
         ``module:function``, which takes a `Connection`.
     cores : ints, optional
-        The cores for it and its children; default: those that this process may use.
+        The cores for the process and its children; default: those that this process may use.
     """
     ours, theirs = socket.socketpair()
     path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
@@ -60,7 +60,7 @@ def started(serve: str, cores: Iterable[int] = ()) -> tuple[subprocess.Popen[byt
 
 
 def ended(process: subprocess.Popen[bytes]) -> str:
-    """Wait for its end; returns the signal or the exit status."""
+    """Wait until the process ends; returns its signal or its exit status."""
     code = process.wait()
     return signal.Signals(-code).name if code < 0 else f"exit status {code}"
 

@@ -1,4 +1,4 @@
-"""The best provable bound for any answer: search a witness, and let the model check it."""
+"""The best provable bound for any answer: search for a witness, and let the model check it."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from solvers import fast
 def prove(model: Model | Program, x: Any) -> Certificate:
     """Certify any answer, by whatever means it was found.
 
-    The certificate alone reads its witness off the answer, which may prove too little: if the answer is not
-    optimal, or if a proof needs more numbers than it holds. As long as a gap remains, a witness is searched
-    (`solvers.fast.search`), or the fast path finds an optimum, whose witness bounds every answer.
+    The certificate alone reads its witness off the answer. That may prove too little: if the answer is not
+    optimal, or if a proof needs more numbers than the answer holds. If a gap remains, `solvers.fast.search`
+    looks for a witness, or the fast path finds an optimum, whose witness bounds every answer.
 
     For a bare `Program`, HiGHS finds prices of its rows; `solvers.prove_program.prove_program` takes other
     backends, too.
@@ -29,7 +29,7 @@ def prove(model: Model | Program, x: Any) -> Certificate:
     Returns
     -------
     Certificate
-        The better of the two: that of the answer alone, and that with the fast path's witness. The witness
+        The better of two: the certificate of the answer alone, and that with the witness found. The witness
         of either can be checked again by ``model.certificate(x, witness)``.
 
     Examples

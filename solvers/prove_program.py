@@ -24,10 +24,10 @@ from solvers.plan import refine
 from solvers.solution import Answer
 
 UNITS = (1, 2, 12, 2**20)
-"""Prices are rounded to multiples of one over each of these, as optimal ones are often simple fractions."""
+"""Denominators to which prices are rounded, since optimal prices are often simple fractions."""
 
 SIMPLEST_UP_TO = 20_000
-"""Rows up to which each price is also rounded to the simplest fraction near it, in a Python loop."""
+"""The number of rows up to which prices are also rounded to simple fractions, in a Python loop."""
 
 
 def prove_program(
@@ -99,7 +99,7 @@ class DualPlan:
     program: Program
 
     def open(self, backend: Backend, effort: Effort) -> Callable[[float | None], Answer]:
-        """State the relaxation in the backend's form; returns what solves it within a time limit."""
+        """Build the relaxation in the backend's form; returns a function that solves it in a time limit."""
         program = without_absolutes(_bent_at_whole_numbers(without_tables(self.program)))
         rows = self.program.matrix.shape[0]
         if program.has("quadratic", integer=True) and not program.has("quadratic", integer=False):
@@ -168,7 +168,7 @@ def _objects(values: list[Any]) -> Array:
 
 
 def _share(program: Program, prices: Floats) -> float:
-    """The largest factor for the prices that bounds all variables' costs which only rounding unbounds."""
+    """A factor for the prices, at most 1, with which no unbounded variable's cost falls without end."""
     slope, bend = np.zeros(program.size), np.zeros(program.size)
     curved = np.zeros(program.size, bool)
     for term in program.objective:

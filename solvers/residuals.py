@@ -21,7 +21,7 @@ NEAR = 1e-6
 
 
 def measured(program: Program, answer: Answer) -> Answer:
-    """The answer with its residuals; that of the prices only if the backend reports prices."""
+    """Add the residuals to an answer; the dual residual only if the backend reports prices."""
     if answer.variables is None:
         return answer
     variables = np.asarray(answer.variables[: program.size], float)
@@ -32,7 +32,7 @@ def measured(program: Program, answer: Answer) -> Answer:
 
 
 def primal(program: Program, variables: Floats) -> float:
-    """The most by which a bound or a row is broken, or a whole variable is not whole."""
+    """The largest violation of a bound, a row or integrality."""
     sides = [(variables, *program.bounds), (program.matrix @ variables, *program.row_bounds)]
     broken = [np.maximum(lower - at, at - upper).max(initial=0.0) for at, lower, upper in sides]
     whole = variables[program.integer]
@@ -40,9 +40,9 @@ def primal(program: Program, variables: Floats) -> float:
 
 
 def rounding(program: Program, variables: Floats) -> float:
-    """By how much a cost in floats may be off if its squares were expanded: w(x − c)² = wx² − 2wcx + wc².
+    """The possible error of a cost in floats whose squares were expanded: w(x − c)² = wx² − 2wcx + wc².
 
-    Backends compute it so, and the terms cancel where counts are large and the cost is small.
+    Backends compute costs this way; the terms cancel if counts are large and the cost is small.
     """
     size = 0.0
     for term in program.objective:
@@ -54,7 +54,7 @@ def rounding(program: Program, variables: Floats) -> float:
 
 
 def dual(program: Program, variables: Floats, prices: Floats) -> float:
-    """The most by which prices fail to prove an answer of a program without tables."""
+    """The dual residual of an answer and its row prices, for a program without tables."""
     low, high = _slopes(program, variables)
     paid = program.matrix.T @ prices
     left = np.clip(0.0, low - paid, high - paid)  # absolute terms have an interval of slopes at their kink

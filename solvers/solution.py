@@ -26,7 +26,7 @@ Status = Literal[
 """
 - ``optimal``: the backend claims it, within its tolerance (`fast`: its certificate proves it);
 - ``feasible``: stopped with an answer that is not known to be optimal;
-- ``relaxed``: a continuous backend solved an integer model without its integrality: a bound, no answer;
+- ``relaxed``: a continuous backend solved an integer model without integrality: a bound, not an answer;
 - ``infeasible``, ``unbounded``: reported by the backend;
 - ``time_limit``: stopped without an answer;
 - ``unsupported``: the backend does not take the model; the message gives the reason;
@@ -46,7 +46,7 @@ class NoAnswer(Exception):
         self.status = status
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """It may come from another process."""
+        """Support pickling: the exception may come from another process."""
         return type(self), (self.status, str(self))
 
 
@@ -67,13 +67,13 @@ class Solution:
         Time to state the program in the backend's form, and to solve it.
     backend, version : str
     primal_residual : float or None
-        The most by which the backend's own answer, before any rounding, breaks a bound, a row or wholeness.
+        The largest violation of a bound, a row or integrality by the backend's own answer, before rounding.
     dual_residual : float or None
-        The most by which its prices fail to prove it; for continuous programs, if the backend reports prices.
+        How far the backend's prices are from proving its answer (`solvers.residuals`), if it reports prices.
     certificate : Certificate or None
         The proof, if the backend is `fast`; for others call ``prove(model, solution.x)``.
     witness : mapping or None
-        The certificate's second argument; None if it reads its numbers off the answer.
+        The certificate's second argument; None if the certificate reads its numbers off the answer.
     """
 
     backend: str

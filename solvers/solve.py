@@ -19,7 +19,7 @@ from solvers.residuals import rounding
 from solvers.solution import Answer, Solution
 
 TOLERANCE = 1e-6
-"""Relative difference of two costs in floats that still count as equal."""
+"""The relative difference up to which two costs in floats count as equal."""
 
 
 def solve(
@@ -97,7 +97,7 @@ def solve(
 
 
 def _conic(model: Any, chosen: Backend, effort: Effort, time_limit: float | None) -> Solution:
-    """Solve one of the two models that are not a `Program`, by a backend that takes powers and matrices."""
+    """Solve one of the two models that are not a `Program`, with a backend for powers and matrices."""
     if not chosen.conic:
         conic = " and ".join(backend.name for backend in EXACT if backend.conic)
         message = f"{type(model).__name__} is for {conic}: it has powers, or a matrix variable"
@@ -208,11 +208,11 @@ def _checked(
 
 
 def _meets(objective: Number, bound: float | None, off: float, claimed: bool) -> bool:
-    """Whether a backend's bound, with the given gap, proves an answer; without one, its status is trusted."""
+    """Whether a backend's bound, up to rounding, proves an answer; without one, its status is trusted."""
     if bound is None:
         return claimed
     if isinstance(
         objective, int
-    ):  # no whole objective is strictly between the two; floats miss units at 2**53
+    ):  # no whole number is strictly between the two; floats cannot resolve units beyond 2**53
         return float(objective) - bound <= max(0.5, 4 * float(np.spacing(abs(bound))))
     return float(objective) - bound <= TOLERANCE * max(1.0, abs(bound)) + off

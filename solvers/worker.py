@@ -50,8 +50,8 @@ class Worker:
         Raises
         ------
         TimeoutError
-            If the solve outlasts its limit and the grace, or stating the program never ends; the process has
-            been killed.
+            If the solve exceeds its limit and the grace, or building the program takes longer than `stating`;
+            the process has been killed.
         ChildProcessError
             If the process dies; the message gives the cause.
         """
@@ -130,7 +130,7 @@ def available(backend: Any) -> bool:
 
 
 def serve(line: Connection) -> None:
-    """The worker's end: answer questions until the parent hangs up."""
+    """The worker's end: answer questions until the parent closes the connection."""
     with suppress(EOFError, ConnectionError):
         _serve(line)
 

@@ -30,7 +30,7 @@ _STATUS: dict[Any, Status] = {
 
 
 class Session(session.Session):
-    """A CP-SAT model; programs with fractions or beyond 64 bits are refused."""
+    """A CP-SAT model; programs with fractions, or with numbers beyond 64 bits, are refused."""
 
     def __init__(self, program: Program, effort: Effort) -> None:
         self._effort = effort

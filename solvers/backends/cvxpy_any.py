@@ -81,7 +81,7 @@ class Session(session.Session):
         self._size += rows.matrix.shape[0]
 
     def run(self, seconds: float | None) -> Answer:
-        """Solve; cvxpy reports no causes of failures, so its own words become the message."""
+        """Solve; cvxpy does not report the cause of a failure, so its error text becomes the message."""
         options = dict(self._options)
         if seconds is not None and self._solver in _SECONDS:
             options[_SECONDS[self._solver]] = max(seconds, 0.01)

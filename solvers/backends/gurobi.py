@@ -1,7 +1,7 @@
-"""Gurobi: LP, MIP, QP and squares of integers as such.
+"""Gurobi: LP, MIP and QP; it takes squares of integer variables natively.
 
-Its package comes with a licence for programs of up to 2,000 variables and 2,000 rows, of 200 variables where
-there are squares; larger ones end in the status `size_limit`, unless the user has another licence.
+Its package comes with a licence for programs of up to 2,000 variables and 2,000 rows (200 variables if there
+are squares). Larger ones end with the status `size_limit`, unless the user has another licence.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def check(model: Any) -> None:
     Raises
     ------
     NoAnswer
-        If Gurobi refuses it, for example for its size; with Gurobi's reason.
+        If Gurobi refuses it, for example because of its size; the message gives Gurobi's reason.
     """
     try:
         model.setParam("TimeLimit", 0.0)

@@ -1,4 +1,4 @@
-"""HiGHS through highspy: LP, MIP and continuous convex QP, warm-started where rows are added."""
+"""HiGHS through highspy: LP, MIP and continuous convex QP, warm-started when rows are added."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Session(session.Session):
 
     def run(self, seconds: float | None) -> Answer:
         """Solve within the remaining time."""
-        # HiGHS counts the time of all runs of a model, not of this one.
+        # HiGHS counts the time of all runs of a model, not only of this one.
         limit = highspy.kHighsInf if seconds is None else self._highs.getRunTime() + max(seconds, 0.0)
         self._highs.setOptionValue("time_limit", limit)
         ran = self._highs.run()

@@ -3,8 +3,8 @@
 Each row is a node and each variable an arc: after some rows have changed sign, every column has at most one
 +1 and one −1. If one of the two is missing, the arc runs from or to the ground. The sum of a row is a
 variable, too, between the row's bounds. Such a program has a whole optimum even without integrality, and a
-flow finds it. A convex cost is a bundle of arcs, one for each linear piece, of which the cheapest fill first.
-Squares take an arc for each unit.
+flow finds it. A convex cost becomes parallel arcs, one for each linear piece; the cheapest fill first.
+Squares need one arc for each unit.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from solvers.solution import Answer, NoAnswer, Status
 MOST_ARCS = 2_000_000
 
 _LARGEST = 2**53
-"""Larger whole numbers are not all exact in floats, in which programs hold their bounds."""
+"""Programs hold their bounds as floats, in which not all larger whole numbers are exact."""
 
 _Flow = min_cost_flow.SimpleMinCostFlow
 
@@ -57,7 +57,7 @@ class Session(session.Session):
         self._constant = int(_cost(program, np.arange(low.size), low).sum())
 
     def run(self, seconds: float | None) -> Answer:  # noqa: ARG002
-        """Solve; the optimum is exact, and its own bound."""
+        """Solve; the optimum is exact, so it is also the bound."""
         flow = _Flow()
         arcs = flow.add_arcs_with_capacity_and_unit_cost(self._tail, self._head, self._room, self._cost)
         flow.set_nodes_supplies(np.arange(self._supply.size), self._supply)

@@ -100,7 +100,7 @@ class Session(session.Session):
 
 
 def _value(variable: Any) -> float:
-    """A variable's value; Pyomo gives none to variables in no row and no cost, so any is right."""
+    """A variable's value. Pyomo gives none to a variable in no row and no cost, for which any is right."""
     if variable.value is None and variable.stale:
         return float(np.clip(0.0, -np.inf if variable.lb is None else variable.lb, variable.ub))
     return float(pyo.value(variable))

@@ -34,7 +34,7 @@ class Backend:
     integers_only : bool
         Whether it takes no continuous variables.
     network_only : bool
-        Whether it takes no rows but those of a network, with whole data and convex costs.
+        Whether it takes only programs whose rows are a network, with whole data and convex costs.
     tolerant : bool
         Whether its accuracy can be set.
     extra : str
@@ -42,9 +42,10 @@ class Backend:
     argument : str
         The solver, for a library that reaches several.
     asked : bool
-        Whether the library has to be asked if that solver is installed.
+        Whether that solver may be missing although the library is installed.
     needs : str
-        Package of that solver. If it is known, it is looked for instead, without asking the library.
+        The package of that solver, if known: installed means that this package is, without a call of the
+        library.
     """
 
     name: str
@@ -100,13 +101,13 @@ class Backend:
         }
 
     def open(self, program: Program, effort: Effort) -> Session:
-        """State the program in the backend's form."""
+        """Build the program in the backend's form."""
         behind = (self.argument,) if self.argument else ()
         session: Session = importlib.import_module(self.module).Session(program, effort, *behind)
         return session
 
     def finds_solver(self) -> bool:
-        """Whether the library finds the solver. Imports it: only for the backend's own process."""
+        """Whether the library finds the solver. Imports the library, so only for the backend's process."""
         return bool(importlib.import_module(self.module).available(self.argument))
 
 
@@ -128,7 +129,7 @@ def _behind(backend: Backend) -> bool:
 def _takes(
     forms: str, name: str, library: str, package: str, licence: str, module: str, **more: Any
 ) -> Backend:
-    """A row: by name the forms that it takes as they are, and then the backend."""
+    """A row of the table; `forms` lists the names of what the backend takes natively."""
     taken: Any = dict.fromkeys(forms.split(), True)
     return Backend(name, library, package, licence, module, **taken, **more)
 
@@ -168,7 +169,7 @@ _LINEAR = {"glpk", "glpk_mi", "cbc", "scipy", "glop", "clp", "appsi_cbc"}
 
 
 _PACKAGES = {"highs": "highspy"}
-"""Of solvers that both libraries find if and only if the package is installed."""
+"""Packages of the solvers that both libraries find if and only if the package is installed."""
 
 
 def _through_cvxpy(solver: str) -> Backend:

@@ -47,7 +47,7 @@ SEARCHES = {
     "SimplexQP": "solvers.fast.fixed_total:search_fixed_sum_prices",
     "TreeMatching": "solvers.fast.tree_matching:bounding_prices",
 }
-"""Searches of a witness for a given answer, for models whose fast path does not take all instances, or finds
+"""Searches for a witness of a given answer: for models whose fast path does not take all instances, or finds
 an optimum in floats, whose witness may prove too little."""
 
 
@@ -69,7 +69,7 @@ def answer(model: Model) -> tuple[Any, Witness | None]:
 
 
 def search(model: Model, x: Any) -> Witness | None:
-    """A witness for a feasible answer; None if the fast path's own is as good, or there is no search."""
+    """A witness for a feasible answer; None if the fast path's own is as good, or the model has no search."""
     name = type(model).__name__
     return _function(SEARCHES[name])(model, x) if name in SEARCHES else None
 
@@ -80,5 +80,5 @@ def _function(place: str) -> Any:
 
 
 def exact(model: Model) -> bool:
-    """Whether the fast path proves every answer to this model; its search may also end at a limit."""
+    """Whether the fast path proves all its answers to this model, rather than stopping at a limit."""
     return bool(getattr(model, "always_proved", True))

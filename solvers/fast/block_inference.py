@@ -1,9 +1,9 @@
 """Least squares over a tree of histograms: a transform of each node, then two passes for each coefficient.
 
-Marginals scale each effect of a histogram (`models.arithmetic.effects`). So in coordinates that keep the
-effects apart (along each attribute, the mean and the deviations of all categories but the first), the problem
-falls apart into one `ConstrainedInference` for each coordinate, whose variances depend on level and effect
-alone. Weighted averaging goes up the tree, mean consistency down (Hay et al. 2010; Qardaji, Yang & Li 2013,
+Marginals scale each effect of a histogram (`models.arithmetic.effects`). So in coordinates that separate the
+effects (along each attribute, the mean and the deviations of all categories but the first), the problem
+splits into one `ConstrainedInference` for each coordinate, whose variances depend only on level and effect.
+Weighted averaging goes up the tree, mean consistency down (Hay et al. 2010; Qardaji, Yang & Li 2013,
 §3.3; as blocks: Cumings-Menon & Zhuravlev 2024, Ghazi et al. 2026). The time is linear in nodes and cells.
 """
 
@@ -68,7 +68,7 @@ def _effect_of(shape: tuple[int, ...]) -> Ints:
 
 
 def _transformed(x: Array, shape: tuple[int, ...]) -> Array:
-    """Along each attribute, the mean in place of the first entry, deviations from it in place of others."""
+    """Along each attribute, replace the first entry by the mean, and the others by deviations from it."""
     held = x.reshape(-1, *shape).copy()
     for a, n in enumerate(shape, start=1):
         along = np.moveaxis(held, a, 0)

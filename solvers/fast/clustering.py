@@ -41,7 +41,7 @@ def solve_clustering(model: Clustering) -> Found:
 def solve_segmentation(model: Segmentation) -> Found:
     """An optimal partition of values in their own order, marked by the first of each run; its potentials.
 
-    Ties: some optimum, the same each time.
+    Ties: one of the optima, always the same.
     """
     starts, least = segmented(model)
     return marks_of(starts, model.data[0].size), {"potentials": least}

@@ -11,7 +11,7 @@ from solvers.fast.no_path import NoFastPath
 
 
 def solve_cost_table(model: CostTable) -> tuple[Ints, Witness | None]:
-    """The best division of v units: the v cheapest in the merged slopes, ties to the earlier child.
+    """The best division of v units: the v cheapest in the merged slopes; ties go to the earlier child.
 
     The price that proves it is the cost of the costliest of these units.
     """
@@ -25,7 +25,7 @@ def solve_cost_table(model: CostTable) -> tuple[Ints, Witness | None]:
 
 
 def merged_table(model: CostTable) -> tuple[int, Array]:
-    """φ at every value that the children can add up to, whatever the total: ``(least value, costs)``."""
+    """φ at every value that the children can add up to, for any total: ``(least value, costs)``."""
     _need_convex(model)
     cheapest = sum(np.asarray(table)[0].item() for table in model.tables)
     costs = cheapest + np.concatenate([[0], np.cumsum(np.sort(model.slopes[0]))])

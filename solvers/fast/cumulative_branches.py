@@ -3,8 +3,8 @@
 Each square is replaced by lines between its values at whole numbers, which leaves the program over whole
 numbers unchanged. Over the reals its optimum is the best bound that row prices can prove over whole numbers
 (Geoffrion 1974). On trees of one level, and for one or two sizes, it is whole (docs/cumulative.md); otherwise
-branching closes the gap. Lines are stated for a few whole numbers near the relaxation's answer. The outermost
-are extended, which only lowers costs, and all are stated again if an answer leaves their range.
+branching closes the gap. Lines are built for a few whole numbers near the relaxation's answer. The outermost
+are extended, which only lowers costs, and all are built again if an answer leaves their range.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ MOST_CELLS = 50_000
 """Larger instances are not branched on."""
 
 MOST_WORK = 1_000_000
-"""Most cells of all linear programs together: a limit that does not depend on the machine's speed."""
+"""The most cells of all linear programs together: a limit that does not depend on the machine's speed."""
 
 _REACH = 2
-"""Whole numbers stated on either side."""
+"""For how many whole numbers lines are built on either side."""
 
 _TURNS = 10
-"""Most times that the lines are stated again."""
+"""How many times the lines are built at most."""
 
 
 class _Case(NamedTuple):

@@ -24,7 +24,7 @@ from models.tree import Tree
 _STEPS = 200
 _PRODUCTS = 400
 _TRIALS = 60
-"""Most Newton steps; products with the Hessian and step lengths tried in each. They are rarely reached."""
+"""The most Newton steps, and in each the most products with the Hessian and step lengths; rarely reached."""
 
 _DAMPING = 1e-9
 """Added to the Hessian, which may be singular; its other eigenvalues are about 1 / nodes or more."""
@@ -66,8 +66,8 @@ def relaxed(tree: Tree, noisy: Array, total: int, relative: float, absolute: flo
     tree, noisy, total
         Of the model.
     relative, absolute : float
-        The method ends when the gap is less than both, the first times the larger of the objective and 1; or
-        when rounding prevents a smaller gap.
+        The method ends when the gap is at most `absolute`, and at most `relative` times the larger of the
+        objective and 1; or when rounding prevents a smaller gap.
     """
     noisy = noisy.astype(np.float64) if noisy.dtype == object else noisy
     number = np.full(tree.size, -1)
@@ -177,7 +177,7 @@ def _pool(row: Any, start: Any, sums: Any) -> int:
         begin, held, count = i, row[i], 1.0
         i += 1
         while True:
-            while i < n and row[i] * count <= held:  # take in what does not rise
+            while i < n and row[i] * count <= held:  # absorb entries that do not rise
                 held += row[i]
                 count += 1.0
                 i += 1
@@ -283,7 +283,7 @@ def _rows(
 
 @kernel()
 def _mark(start: Any, first: Any, many: Any, rises: Any) -> None:
-    """Mark where runs begin; those at 0 are one."""
+    """Mark where positive runs begin; all before them is one run, at 0."""
     for k in range(many.size):
         for b in range(first[k], many[k]):
             rises[k, start[k, b]] = 1
@@ -291,7 +291,7 @@ def _mark(start: Any, first: Any, many: Any, rises: Any) -> None:
 
 @kernel()
 def _sum_up(values: Any, parent: Any, number: Any) -> None:
-    """Add to each internal node's row those of the internal nodes under it."""
+    """Add to each internal node's row the rows of the internal nodes under it."""
     for r in range(parent.size - 1, 0, -1):
         if number[r] >= 0:
             above, own = number[parent[r]], number[r]

@@ -1,4 +1,4 @@
-"""Cuts of sorted values into a given number of runs, by a price for each; the costs of runs must be Monge."""
+"""Cuts of sorted values into a given number of runs, by a price per run; the costs of runs must be Monge."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from models.arithmetic.whole_sums import WholeSums
 from solvers.fast import exact_paths, monge
 
 Pair = tuple[Ints, Ints]
-"""The starts of a cut into at most as many runs as wanted, and of one into more."""
+"""The starts of two cuts: one into at most as many runs as required, one into more."""
 
 Edge = tuple[Pair, Number, Array]
 """Two cuts that are cheapest at one price for each run, the price, and the potentials that prove it."""
@@ -38,7 +38,7 @@ def in_floats(clusters: int, noise: float, sums: Sums) -> Edge:
 
 
 def in_wholes(clusters: int, noise: Number, wholes: WholeSums) -> Edge:
-    """The same exactly, starting from the edge that floats have found, which is nearly always right."""
+    """The same in exact arithmetic, starting from the edge found in floats, which is nearly always right."""
 
     def best(price: Number) -> tuple[Ints, Number, Array]:
         potentials, begins = exact_paths.least_costs(wholes, noise, price)
@@ -59,8 +59,8 @@ def cut_into(
 ) -> Edge:
     """Two cuts that are cheapest at one price for each run.
 
-    The least cost of k runs is convex in k (Aggarwal, Schieber & Tokuyama 1994): at a price λ some k, or
-    several, are the cheapest. The search keeps two cuts, one into at most k runs and one into more. The line
+    The least cost of k runs is convex in k (Aggarwal, Schieber & Tokuyama 1994), so each k is cheapest at
+    some price λ. The search keeps two cuts, one into at most `clusters` runs and one into more. The line
     through their costs has slope −λ. Either no cut lies below that line, or the lowest replaces one of the
     two.
 
@@ -93,7 +93,7 @@ def cut_into(
 
 
 def spliced(pair: Pair, clusters: int, values: int) -> Ints:
-    """A cut into `clusters` runs from two that are cheapest at one price, with no more and with more runs.
+    """A cut into `clusters` runs, from two that are cheapest at one price: one with more runs, one without.
 
     Its first runs are those of `many`, up to one that lies within a run of `few`; its other runs are those of
     `few`. With the remaining runs as a second cut, the two new cuts cost at most as much as the two old ones

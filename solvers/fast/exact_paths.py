@@ -1,4 +1,4 @@
-"""Exact least-cost paths through few values: floats decide what they provably can, whole numbers the rest.
+"""Exact least-cost paths through few values: compared in floats where provably right, else in integers.
 
 The cost w(i, j) of the run of values i … j − 1 is Σ (v − mean)² + noise/(j − i) + price. Bin by bin, floats
 enclose the least cost d[j] of the first j values. ``lowest[j]`` is a lower bound on ``min_i lowest[i] + w(i,
@@ -107,7 +107,7 @@ def _first_least(d: Any, costs: Any) -> Any:
 def _enclosed(sums: Any, noise: float, price: float, lost: float, most: int) -> Any:
     """Lower bounds on least costs, and starts of last runs: ``begins[places[r, j, 0]:places[r, j, 1]]``.
 
-    One row, 0, for any number of runs; or with `most` one row for each number.
+    There is one row, for any number of runs; with `most`, one row for each number of runs.
     """
     n = sums[0].size - 1
     lowest = np.full((most + 1, n + 1), np.inf)
@@ -120,7 +120,7 @@ def _enclosed(sums: Any, noise: float, price: float, lost: float, most: int) -> 
     for j in range(1, n + 1):
         _costs(sums, noise, price, lost, j, low[:j], high[:j])
         for r in range(1 if most > 0 else 0, min(most, j) + 1):
-            above = max(r - 1, 0)  # no row below this column has that many runs of it
+            above = max(r - 1, 0)  # fewer values cannot be cut into r - 1 runs
             before = lower[above, above:j]
             at, least = _first_least(before, low[above:j])
             bound = higher[above, above + at] + high[above + at]
@@ -137,7 +137,7 @@ def _enclosed(sums: Any, noise: float, price: float, lost: float, most: int) -> 
 
 @kernel()
 def _passed(places: Any, begins: Any) -> Any:
-    """Flags of the places [r, j] (not of the first) that a best cut may pass, and of its runs' lengths."""
+    """Flags of the places [r, j] (except the first) that a best cut may pass, and of its runs' lengths."""
     passed = np.zeros(places.shape[:2], np.bool_)
     lengths = np.zeros(places.shape[1], np.bool_)
     passed[-1, -1] = True

@@ -8,7 +8,7 @@ same way.
 
 The same holds for steps of δ units on the grid x + δℤ, so a distant answer is approached in large steps; by
 the proximity theorem each finer grid then needs few exchanges. Siblings are ranked by knock-out tournaments:
-an exchange takes the logarithm of the size of each family that it passes.
+an exchange takes time logarithmic in the size of each family that it passes.
 
 Ties: of equally cheap units the one of the earlier size, and then of the earlier child, is taken.
 """
@@ -105,7 +105,7 @@ def exchange(
 
 
 def units_near(settled: Settled, unit: int, many: int) -> tuple[Ints, Ints]:
-    """The unit costs of optimal counts around their total; the counts come back unchanged.
+    """The unit costs of optimal counts around their total; afterwards the counts are as before.
 
     Parameters
     ----------
@@ -132,13 +132,13 @@ def units_near(settled: Settled, unit: int, many: int) -> tuple[Ints, Ints]:
 
 @kernel()
 def _room_below(x: int, lower: Any, at: int) -> int:
-    """By how much a count may fall."""
+    """How far a count may fall."""
     return x if lower is None else x - lower[at]
 
 
 @kernel()
 def _room_above(x: int, upper: Any, at: int) -> int:
-    """By how much a count may rise."""
+    """How far a count may rise."""
     return NEVER if upper is None else upper[at] - x
 
 
@@ -178,7 +178,7 @@ def _best(winners: Any, place: int, members: int, k: int) -> int:
 
 @kernel(nogil=True)
 def _ahead(values: Any, begin: int, stride: int, j: int, k: int, sign: int) -> int:
-    """Of two members the cheaper, at ties the earlier; with sign −1 the costlier, at ties the later."""
+    """The cheaper of two members, the earlier at ties; with sign −1 the costlier, the later at ties."""
     less = sign * (values[begin + k * stride] - values[begin + j * stride])
     return j if less > 0 or (less == 0 and sign * (k - j) > 0) else k
 
@@ -195,7 +195,7 @@ def _rank(values: Any, winners: Any, begin: int, stride: int, place: int, member
 def _replay(
     values: Any, winners: Any, begin: int, stride: int, place: int, members: int, j: int, sign: int
 ) -> None:
-    """Play again the games of member j, whose cost has changed, until a winner is unchanged and not j."""
+    """Replay the games of member j, whose cost has changed, until a winner is unchanged and not j."""
     k = (members + j) >> 1
     while k >= 1:
         left, right = _best(winners, place, members, 2 * k), _best(winners, place, members, 2 * k + 1)
@@ -258,8 +258,8 @@ def _trade(
 ) -> Any:  # fmt: skip
     """Exchange between ranked siblings (every `stride`-th from `begin`) until no exchange saves anything.
 
-    For single units, exchanges that save nothing are also made until ties are in order. False: `limit`
-    exchanges were not enough.
+    For single units, exchanges that save nothing are also made until ties are in order. Returns False if
+    `limit` exchanges were not enough.
     """
     for _ in range(limit):
         j, k = _best(costliest, place, members, _NEXT), _best(cheapest, place, members, _NEXT)

@@ -2,9 +2,9 @@
 
 In squares, the k-th unit of entry i costs w(2(k − y) − 1), more than the one before it. So the best answer
 takes the cheapest units of all: all that cost less than some price, and some of those that cost exactly the
-price. Over the reals the price solves Σ max(0, y + λ/2w) = total, by repeatedly dropping the entries that it
-leaves at 0. Over the integers the price is near that one: a few passes over the entries bracket it and a few
-more find it, exactly and without a sort.
+price. Over the reals the price solves Σ max(0, y + λ/2w) = total; it is found by repeatedly dropping the
+entries that it leaves at 0. Over the integers the price is near that one: a few passes over the entries
+bracket it, and a few more find it, exactly and without a sort.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def solve_fixed_sum(model: FixedSum) -> tuple[Array, None]:
     """The answer nearest in squares, which for p = 1 is also nearest in absolute changes.
 
     In unweighted squares all entries move in the same direction, and no further than the total requires,
-    which is optimal in absolute changes as well. Over the integers, of units of equal cost those of the
+    which is optimal in absolute changes as well. Over the integers, among units of equal cost, those of the
     first entries are taken.
     """
     y, totals, offsets = _segments(model)
@@ -53,7 +53,7 @@ def _nearest_whole(y: Array, w: Array | None, total: int, x: Ints) -> None:
         return
     price = _guessed_price(y, w, total)
     # Prices are whole multiples of a power of two. Sums with them are exact if the data are as coarse, so
-    # that equal costs remain equal. The price is within w of that over the reals.
+    # that equal costs remain equal. The price is within w of the one over the reals.
     largest = abs(price) + 2 * (1 if w is None else float(w.max())) * (exact.reach(y) + 2)
     unit = 2.0 ** (math.frexp(largest)[1] - 52)
     if exact.is_exact(y) and (w is None or exact.is_exact(w)):
@@ -118,9 +118,9 @@ def solve_controlled_rounding(model: ControlledRounding) -> tuple[Ints, None]:
 
 @kernel()
 def _least_up(values: Any, ups: int) -> Any:
-    """The fractional parts among which the smallest one that goes up is; and how many of them go up.
+    """The fractional parts that share a bin with the smallest one to go up; and how many of them go up.
 
-    Counts of the parts by their leading bits locate it.
+    Counts of the parts by their leading bits give the bin.
     """
     bins = 1 << 12
     counts = np.zeros(bins + 1, np.int64)
@@ -165,7 +165,7 @@ def _nearest(noisy: Any, totals: Any, offsets: Any, x: Any) -> None:
 
 @helper
 def _guessed_price(y: Any, w: Any, total: int) -> float:
-    """`_price`, from the price of a sample of the entries."""
+    """`_price`, with the price of a sample of the entries as the guess."""
     each, guess = y.size // 10_000, np.inf
     if each > 1:
         few = None if w is None else w[::each].copy()
@@ -184,12 +184,12 @@ def _price(y: Any, w: Any, total: int, price: float) -> float:
         held, spread, inside = 0.0, 0.0, 0
         for i in range(y.size):
             half = 0.5 if w is None else 0.5 / w[i]
-            taken = 1.0 if y[i] + price * half > 0 else 0.0  # as a factor: such loops run on vectors
+            taken = 1.0 if y[i] + price * half > 0 else 0.0  # a factor, so that the loop is vectorized
             held += y[i] * taken
             spread += half * taken
             inside += int(taken)
         if inside == 0 and before < 0 and y.size > 0:
-            price = np.inf  # started too low to see any entry
+            price = np.inf  # at the guess, all entries are 0
         elif inside == 0 or inside == before:
             return price
         else:
@@ -200,7 +200,7 @@ def _price(y: Any, w: Any, total: int, price: float) -> float:
 def _real(y: Any, w: Any, price: float, total: int, x: Any) -> None:
     mean = total // max(1, y.size)
     excess, spread = float(y.size * mean - total), 0.0
-    for start in range(0, y.size, 4096):  # sums of differences from the mean, in parts, round little off
+    for start in range(0, y.size, 4096):  # sums of differences from the mean, in parts: small errors
         part = 0.0
         for i in range(start, min(start + 4096, y.size)):
             half = 0.5 if w is None else 0.5 / w[i]
@@ -255,7 +255,7 @@ def _whole(y: Any, w: Any, total: int, start: int, unit: Any, step: int, x: Any)
 
 @kernel()
 def _held(y: Any, w: Any, total: int, price: int, unit: Any) -> int:
-    """How many units cost at most the price; if that might overflow, possibly just over the total."""
+    """How many units cost at most the price; if that might overflow, counting stops beyond the total."""
     held = 0
     if float(total) * y.size < 2.0**62:
         for i in range(y.size):

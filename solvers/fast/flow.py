@@ -1,11 +1,11 @@
 """Flows of least cost by cost scaling (Goldberg & Tarjan 1990), with the potentials that prove them.
 
 A flow is of least cost if and only if there are node potentials π with ``cost + π[tail] − π[head] ≥ 0`` on
-every residual arc. Cost scaling keeps this up to −ε, and divides ε by `SHRINK` until it is less than 1 over
-the number of nodes. Then no cycle of the residual network has a negative whole cost, and the labels of
-Bellman and Ford, begun at the rounded potentials, end at exact ones.
+every residual arc. Cost scaling keeps this sum at −ε or more, and divides ε by `SHRINK` until it is less than
+1 over the number of nodes. Then no cycle of the residual network has a negative whole cost, and the labels of
+Bellman and Ford, started from the rounded potentials, end at exact ones.
 
-(OR-tools' solver has no potentials to give, and its libraries cannot share a process with HiGHS.)
+(OR-tools' solver does not report potentials, and its libraries cannot share a process with HiGHS.)
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from models.arithmetic.kernels import kernel
 from solvers.fast.no_path import NoFastPath
 
 SHRINK = 8
-"""What divides ε in each round."""
+"""The factor by which ε shrinks in each round."""
 
 LARGEST = 2**61
-"""Potentials stay below it."""
+"""All potentials are below this."""
 
 
 def least_cost_flow(tail: Ints, head: Ints, room: Ints, cost: Ints, supply: Ints) -> tuple[Ints, Ints] | None:
@@ -38,7 +38,7 @@ def least_cost_flow(tail: Ints, head: Ints, room: Ints, cost: Ints, supply: Ints
     room : int64 array, shape (arcs,)
         Capacities, at least 0, less than 2³¹ in total.
     cost : int64 array, shape (arcs,)
-        Of a unit, of either sign.
+        The cost of a unit, of either sign.
     supply : int64 array, shape (nodes,)
         What leaves each node, less what enters; sums to 0.
 
@@ -57,7 +57,7 @@ def least_cost_flow(tail: Ints, head: Ints, room: Ints, cost: Ints, supply: Ints
         raise NoFastPath(f"a flow over {nodes:,} nodes with such costs or counts passes 64 bits")
     if not _carries(tail, head, room, supply):
         return None
-    # Each arc twice, once for each direction, by the node from which it leads.
+    # Each arc twice, once for each direction, sorted by the node that it leaves.
     ends, other = np.concatenate([tail, head]), np.concatenate([head, tail])
     order = np.argsort(ends, kind="stable")
     place = np.empty_like(order)
@@ -75,7 +75,7 @@ def least_cost_flow(tail: Ints, head: Ints, room: Ints, cost: Ints, supply: Ints
 
 
 def _carries(tail: Ints, head: Ints, room: Ints, supply: Ints) -> bool:
-    """Whether there is any flow: one of full value from a source of all supplies to a sink of all demands."""
+    """Whether any flow exists: whether a source of all supplies can fill a sink of all demands."""
     source, sink = supply.size, supply.size + 1
     gives, takes = np.flatnonzero(supply > 0), np.flatnonzero(supply < 0)
     ends = (

@@ -47,7 +47,7 @@ def solve_hierarchy(model: HierarchyQIP) -> tuple[Array | None, None]:
 
 
 def settled(model: HierarchyQIP, layout: Layout, y: Ints, unit: int) -> tuple[Ints, Settled]:
-    """The optimal whole counts, shape (sizes, nodes) in the order of the layout, as exchanges left them.
+    """The optimal whole counts, shape (sizes, nodes) in the order of the layout; the exchanges' last state.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def settled(model: HierarchyQIP, layout: Layout, y: Ints, unit: int) -> tuple[In
     windowed = model.window is not None
     reach = _turned(model.reach, layout) if windowed else (None, None)
     x = apportioned(layout, weight, noisy, prices, unit, model.total, *reach)
-    del prices  # as large as the counts, three times over
+    del prices  # they take three times the memory of the counts
     lower, upper = _turned(model.domain, layout) if windowed else (None, None)
     return x, exchange(layout, noisy, x, unit, lower, upper, weight)
 
@@ -71,10 +71,10 @@ def search_prices(model: HierarchyQIP, x: Array) -> Witness | None:
 
 
 def exchanged(model: HierarchyQIP, x: Array) -> Array | None:
-    """The optimum, by exchanges from feasible counts; over the reals on a fine grid. None: beyond 64 bits.
+    """The optimum, by exchanges from feasible counts; over the reals on a fine grid.
 
     Over the reals windows are possible, too. The answer differs from the optimum by at most the width of the
-    grid.
+    grid. None if the numbers do not fit 64 bits.
     """
     grid = on_grid(model)
     if grid is None:
@@ -105,7 +105,7 @@ def on_grid(model: HierarchyQIP) -> tuple[Ints, int] | None:
 
     For fractions `unit` is a common denominator. For floats it is a power of two, and the products are
     rounded; over the reals it is at most 2³⁰, which is enough, as the gap is quadratic in the prices' errors.
-    None: they do not fit.
+    None if they do not fit.
     """
     noisy, window = model.counts, model.window or 0
     if noisy.dtype == np.int64 and model.integer:

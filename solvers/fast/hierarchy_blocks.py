@@ -1,14 +1,14 @@
-"""How many groups each block of sizes gets, where `HierarchyQIP` is solved for some sizes at a time.
+"""How many groups each block of sizes gets, if `HierarchyQIP` is solved for some sizes at a time.
 
-The public total is all that the sizes share. Given how much of it each block of sizes gets, the blocks are
-separate problems, and the right amounts are found in two steps. Over the reals one price of a unit decides
-them, by Newton's method: counts are convex in the price. Then single units move between blocks, as they do
-within (`solvers.fast.exchange`): each block names the costs of some of its last and next units, and of these
-the costliest one held moves to where the cheapest one is available, as long as that saves something. If a
-block runs out of named units, it names more.
+The sizes share only the public total. Given how much of it each block of sizes gets, the blocks are separate
+problems. The right amounts are found in two steps. Over the reals one price of a unit determines them; it is
+found by Newton's method, as counts are convex in the price. Then single units move between blocks, as they do
+within a block (`solvers.fast.exchange`): each block lists the costs of some of its last and next units, and
+the costliest unit held moves to the block with the cheapest unit available, as long as that saves something.
+If a block's list runs out, all lists are made longer.
 
-Ties: of equally cheap units the one of the earlier block is taken. Then the blocks' answers are that of the
-whole problem.
+Ties: of equally cheap units the one of the earlier block is taken. So the blocks' answers together are the
+answer of the whole problem.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from solvers.fast.hierarchy import apportion, settled
 from solvers.fast.hierarchy_relaxed import held_at
 
 _UNITS = 64
-"""How many units a block names at first."""
+"""How many units a block lists at first."""
 
 _ROUNDS = 100
-"""Newton's rounds; about ten are needed."""
+"""The most Newton rounds; about ten are needed."""
 
 Run = Callable[[Callable[..., Any], Sequence[tuple[Any, ...]]], Iterable[Any]]
 """``run(function, items)``: the results of ``function(tree, *item)``, in order."""
@@ -45,7 +45,7 @@ def block_totals(blocks: Sequence[Ints], total: int, run: Run) -> list[int]:
         The noisy counts.
     total : int
     run : callable
-        Runs the work on blocks, here or elsewhere, with the tree.
+        Runs the work on blocks, in this process or in others, with the tree.
     """
     held = _relaxed_totals(blocks, total, run)
     many = _UNITS
@@ -93,7 +93,7 @@ def _units(tree: Tree, noisy: Ints, total: int, many: int) -> tuple[Ints, Ints]:
 def _moved(last: Ints, following: Ints) -> list[int]:
     """How many units each block gains, from the unit costs, shape (blocks, units), around what it holds.
 
-    Ends early where a block has no more units named.
+    Ends early if a block's list of units runs out.
     """
     blocks, many = last.shape
     moved = [0] * blocks

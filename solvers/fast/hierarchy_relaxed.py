@@ -1,4 +1,4 @@
-"""The relaxed hierarchy QP by prices: Newton's method on which leaves hold anything.
+"""The relaxed hierarchy QP by prices: Newton's method on the set of leaves with positive counts.
 
 At a price q a leaf of weight w has the count max(0, ỹ + q/2w), and a region with count x and children's price
 q has the price q + 2w(x − ỹ). Given the set of leaves with positive counts, all this is linear: one pass up
@@ -20,7 +20,7 @@ from models.arithmetic.kernels import kernel
 from models.programs.layout import Layout, in_blocks
 
 _ROUNDS = 200
-"""Never needed: the number of rounds grows with the logarithm of the spread."""
+"""The most rounds; never reached, as their number grows with the logarithm of the spread."""
 
 
 class Relaxation(NamedTuple):
@@ -60,7 +60,7 @@ def relaxed(layout: Layout, weight: Ints, y: Array, total: float) -> Relaxation:
 
 
 def held_at(layout: Layout, weight: Ints, y: Array, root: float) -> tuple[Floats, Floats]:
-    """Each size's count at the root where a unit has this price there, and how fast it grows with the price.
+    """Each size's count at the root if a unit has this price there, and how fast it grows with the price.
 
     At an infinite price all leaves hold something; then the counts are those at a price of 0.
     """
@@ -75,7 +75,7 @@ def held_at(layout: Layout, weight: Ints, y: Array, root: float) -> tuple[Floats
 
 
 def inner_nodes(layout: Layout) -> tuple[Ints, Flags]:
-    """``(inner, leafy)``: the nodes with children, in order; of each node, whether leaves alone are below."""
+    """``(inner, leafy)``: the nodes with children, in order; whether all of a node's children are leaves."""
     leafy = np.ones(layout.degree.size, bool)
     leafy[layout.parent[1:][layout.degree[1:] > 0]] = False
     return np.flatnonzero(layout.degree), leafy
@@ -85,7 +85,7 @@ def real_answer(layout: Layout, weight: Ints, y: Floats, total: float) -> Floats
     """The answer over the reals, shape (sizes, nodes)."""
     prices = relaxed(layout, weight, y, total)
     x = np.empty(y.shape)
-    x[:, 0] = prices.supply  # stands where the root is a leaf
+    x[:, 0] = prices.supply  # remains if the root is a leaf
     inner, _ = inner_nodes(layout)
     rows = (layout.first, layout.degree, inner, 0.5 / weight, y, prices.price, x)
     in_blocks(lambda a, b: _fill(*rows, a, b), y.shape[0], y.size)
@@ -109,7 +109,7 @@ def _round(
     first: Any, degree: Any, parent: Any, inner: Any, leafy: Any, half: Any, y: Any, price: Any, held: Any,
     growth: Any, root: float, begin: int, end: int,
 ) -> bool:  # fmt: skip
-    """Prices down from the root's, then lines ``held + growth · price`` up; whether a leaf was dropped."""
+    """Prices from the root down, then lines ``held + growth · price`` up; returns if a leaf was dropped."""
     moved = root == np.inf
     for s in range(begin, end):
         for i in inner:
@@ -146,7 +146,7 @@ def _round(
 def shares(y: Any, degree: Any, half: Any, price: Any, i: int, begin: int, end: int, out: Any) -> None:
     """The real counts of the children ``begin … end - 1`` of node i, by one size's prices.
 
-    They are on one level, and so have one weight; `half` is 1/2w.
+    They are on one level, so they have one weight; `half` is 1/2w.
     """
     u, v = y[begin:end], out[begin:end]
     for j in range(u.size):

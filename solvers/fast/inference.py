@@ -91,8 +91,8 @@ def _two_passes(
 def _regular(model: ConstrainedInference) -> Floats:
     """The same for trees whose levels are uniform: one weight per level, and siblings adjacent.
 
-    On the way up x becomes each subtree's own best estimate, of variance ``error``: ``share`` of a node's
-    own count and the rest of its children's sum.
+    On the way up x becomes each subtree's own best estimate, of variance ``error``: the average of a node's
+    own count, with weight ``share``, and its children's sum.
     """
     tree, noisy, variance = model.tree, np.asarray(model.noisy), np.asarray(model.level_variance, float)
     branching = np.asarray(tree.branching).tolist()

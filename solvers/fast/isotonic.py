@@ -77,7 +77,7 @@ def _all_unit_slopes(y: Any, offsets: Any, out: Any) -> None:
 
 
 def pools(y: Array) -> Array:
-    """Where the blocks begin that pooling makes of int64 data; four times their sum must fit 62 bits."""
+    """The starts of the blocks that pooling makes of int64 data; four times their sum must fit 62 bits."""
     starts, out = np.empty(y.size, np.int64), np.empty(y.size, np.int64)
     many = _pool(y, None, starts, out, None, out, 2**62 // max(1, exact.reach(y)), True)
     return starts[:many]
@@ -115,7 +115,7 @@ def _large(y: Array, w: Array | None) -> bool:
 
 @helper
 def _below(s: Any, m: Any, t: Any, k: Any, fits: Any) -> Any:
-    """Whether s/m < t/k: by cross-multiplication where that fits, else by quotients, then remainders."""
+    """Whether s/m < t/k: by cross-multiplication if that fits, else by quotients, then remainders."""
     if m * k <= fits:
         return s * k < t * m
     q, r = s // m, t // k
@@ -126,7 +126,7 @@ def _below(s: Any, m: Any, t: Any, k: Any, fits: Any) -> Any:
 def _pool(y: Any, w: Any, start: Any, sums: Any, mass: Any, out: Any, fits: Any, integer: bool) -> int:
     """Pool adjacent violators; returns how many blocks there are.
 
-    Block means are compared exactly, whole data being whole sums.
+    Block means are compared exactly: sums of whole data are whole.
 
     `start`, `sums` and `mass` hold the blocks' starts, sums and weights. Without weights (None), a block's
     weight is its length. `sums` may share the memory of `out`: block b starts at b or later, so the blocks
@@ -139,7 +139,7 @@ def _pool(y: Any, w: Any, start: Any, sums: Any, mass: Any, out: Any, fits: Any,
         s = y[i] * m
         i += 1
         while True:
-            while i < y.size and y[i] * m <= s:  # take in what does not rise
+            while i < y.size and y[i] * m <= s:  # absorb entries that do not rise
                 k = 1 if w is None else w[i]
                 s += y[i] * k
                 m += k
@@ -200,7 +200,7 @@ def _l1(y: Array, w: Array | None, integer: bool, room: int) -> Array:
 
 @kernel()
 def _unit_slopes(y: Any, best: Any) -> None:
-    """`_slopes` without weights: every kink is 1, so y is pushed twice and the largest point popped once."""
+    """`_slopes` without weights: every bend is 1, so y is pushed twice and the largest point popped once."""
     point = np.empty_like(y)
     for last in range(y.size):
         at, j = y[last], last

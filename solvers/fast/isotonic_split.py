@@ -46,7 +46,7 @@ def search(model: Isotonic, x: Array) -> Witness:
 
 
 def optimum(y: Array, w: Array | None, p: int, integer: bool, exactly: bool = True) -> Array:
-    """A non-decreasing x, without bounds, that minimizes Σ w|x − y|^p; of equal costs the least.
+    """A non-decreasing x, without bounds, that minimizes Σ w|x − y|^p; the least of several.
 
     O(n log range) time. For real x and p = 2 it is in Fractions if `exactly`, otherwise in floats (up to
     rounding); all others are as exact as y and w.
@@ -62,7 +62,7 @@ def optimum(y: Array, w: Array | None, p: int, integer: bool, exactly: bool = Tr
         w = None if w is None else w.astype(object)
     out = np.empty(y.size, object if slow else np.float64)
     (_split_reals.py_func if slow else _split_reals)(y, w, *(np.empty_like(out) for _ in range(2)), out)
-    # The means of blocks that only rounding has separated may decrease by as little.
+    # The means of blocks that were separated only by rounding may decrease by a rounding error.
     return out if slow else np.asarray(np.maximum.accumulate(out))
 
 
@@ -120,7 +120,7 @@ def _split_integers(y: Any, w: Any, p: int, lows: Any, highs: Any, out: Any) -> 
 
 @kernel()
 def _split_reals(y: Any, w: Any, lows: Any, highs: Any, out: Any) -> None:
-    """Squares over the reals: split each block at its mean until that saves nothing; then that is its value.
+    """Squares over the reals: split each block at its mean until that saves nothing; its value is its mean.
 
     Every second split is at the middle of the block's range, so that the range halves even for skewed data.
     """

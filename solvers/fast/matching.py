@@ -57,7 +57,7 @@ def _by_size(sizes: Ints, counts: Ints) -> Ints:
 def _round_up(give: Any, below: Any, start: int, end: int, short: int, least: int) -> None:
     """Add one to the `short` children with the smallest `below`, at ties the earlier ones first.
 
-    All of `below` is more than `least` and at most 0. The largest value that is rounded up is found by
+    All values of `below` are above `least` and at most 0. The largest value that is rounded up is found by
     bisection, because Numba takes seconds to compile a sort.
     """
     low, high = least, 0
@@ -87,7 +87,7 @@ def _match(top_size: Any, top_count: Any, size: Any, count: Any, child: Any, pai
     if top_count.size:
         free = top_count[0]
     rest = count.copy()
-    # Of each child with groups of one size: how many are left, how many it gives now, and from which run.
+    # For each child with groups of one size: how many are left, how many it gives now, and from which run.
     left, give, below, at = count.copy(), count.copy(), count.copy(), np.arange(count.size)
     start = 0
     while start < size.size:

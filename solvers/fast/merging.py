@@ -26,7 +26,7 @@ def solve_merging(model: Merging) -> tuple[Array, None]:
 
 
 def nearest(sums: Array, mass: Array) -> Array:
-    """The whole number nearest to each sums/mass, exact for exact data; half-way the even one."""
+    """The whole number nearest to each sums/mass, exact for exact data; the even one if half-way."""
     if not (exact.is_exact(sums) and exact.is_exact(mass)):
         return np.asarray(np.rint(sums / mass).astype(np.int64))
     up = (2 * sums + mass) // (2 * mass)

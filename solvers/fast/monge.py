@@ -34,8 +34,7 @@ def least_costs(noise: float, price: float, sums: Any) -> tuple[Floats, Ints]:
             head += 1
         begin[j] = queue[head]
         d[j] = _through(d, noise, price, sums, begin[j], j)
-        # Once bin j is a better place to begin than an earlier one, it stays so; so it must be better at bin
-        # n.
+        # Once a run is better begun at bin j than at an earlier one, it stays so. So j must be better at n.
         if j == n or _through(d, noise, price, sums, j, n) >= _through(d, noise, price, sums, queue[tail], n):
             continue
         high = n

@@ -1,4 +1,4 @@
-"""Non-negative constrained inference: Newton's method on which leaves hold anything, then whole exchanges.
+"""Non-negative constrained inference: Newton's method on the set of positive leaves, then exchanges of units.
 
 At a price q a leaf has the count max(0, n + q/2w), and a node with count x and children's price p has the
 price q = p + 2w(x − n). Given the set of leaves with positive counts, all this is linear: one pass up the
@@ -8,7 +8,7 @@ raises its subtree's count at a price, so prices only fall, and no leaf returns.
 optimum, as Newton's iteration for a convex function does (cf. `solvers.fast.hierarchy_relaxed`), after about
 ten.
 
-Over whole numbers, the relaxed counts are rounded, and units exchanged until none saves
+Over whole numbers, the relaxed counts are rounded, and units are exchanged as long as that saves something
 (`solvers.fast.exchange`).
 """
 

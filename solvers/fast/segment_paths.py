@@ -1,4 +1,4 @@
-"""Least-cost paths through values in any order (v-optimal): O(n²) at worst a layer, pruned.
+"""Least-cost paths through values in any order (v-optimal), with pruning: at worst O(n²) for each layer.
 
 The cost of the run of values i … j − 1 is w(i, j) = Σ (v − mean)². Without an order it is not Monge. Two
 facts are used for pruning: a longer run costs more, w(i, j) ≥ w(i′, j) for i < i′; and two runs cost less
@@ -93,7 +93,7 @@ def layers(most: int, sums: Any, whole: bool = False) -> Any:
             above = d[r - 1]
             for j in range(max(start, r), end):
                 w = costs[j - start, :j]
-                at = max(begin[r], r - 1)  # where the last run begins for one value less: not far off
+                at = max(begin[r], r - 1)  # near the last run's start for one value fewer
                 bound = above[at] + w[at]
                 low = max(r - 1, first_below(w, bound))
                 high = r - 1 + end_below(above[r - 1 : j], bound)
@@ -109,7 +109,7 @@ def layers(most: int, sums: Any, whole: bool = False) -> Any:
 
 @kernel(**VECTORS)
 def layered_starts(d: Any, sums: Any) -> Any:
-    """Where the runs of a best cut into as many runs as there are layers begin; at ties, late."""
+    """Where the runs of a best cut into as many runs as there are layers begin; at ties, the latest."""
     most, j = d.shape[0] - 1, d.shape[1] - 1
     starts, costs = np.zeros(most, np.int64), np.empty(j)
     for r in range(most, 0, -1):

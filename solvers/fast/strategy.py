@@ -1,4 +1,4 @@
-"""The matrix mechanism's strategy SDP by ascent of its dual, one eigenvalue problem a step.
+"""The matrix mechanism's strategy SDP by ascent of its dual, with one eigenvalue problem per step.
 
 The dual is to maximize 2‖W D^½‖_* − Σμ over the diagonals D = diag(μ) > 0. With s = √μ, the nuclear norm is
 convex in s, so its tangent at the present s is a lower bound. With the tangent in place of the norm, the
@@ -19,7 +19,7 @@ ENOUGH = 1e-9
 """Relative duality gap at which the ascent ends."""
 
 STEPS = 2_000
-"""Most steps. The ascent then ends with a larger gap, which the certificate reports."""
+"""The most steps. After them the ascent ends with a larger gap, which the certificate reports."""
 
 
 def solve_strategy(model: StrategySDP) -> tuple[Floats, None]:

@@ -1,8 +1,8 @@
 """The Chebyshev problem of a whole tree: the least distance, then counts distributed from the root down.
 
 At distance d, the feasible counts of a subtree are an interval: its lower end is a maximum of linear
-functions of d, its upper end a minimum. Where an interval is empty, the functions that make its ends say how
-much larger d must be at the least. Going on from there is Newton's method for the largest of many linear
+functions of d, its upper end a minimum. If an interval is empty, the functions that determine its ends give a
+larger lower bound on d, and the search continues from there: Newton's method for the largest of many linear
 bounds. It ends, after a few passes over the tree, at the least distance that leaves no interval empty (Radzik
 1998, "Fractional combinatorial optimization").
 """
@@ -46,7 +46,7 @@ def least_distance(model: TreeChebyshev) -> int:
 
 
 def spans(model: TreeChebyshev, distance: int, largest: int = FAR) -> tuple[Ints, Ints, int]:
-    """The interval of each subtree's count at a distance, and a distance that the least one is not under.
+    """The interval of each subtree's count at a distance, and a lower bound on the least distance.
 
     Parameters
     ----------
@@ -72,10 +72,10 @@ def _narrow(
     y: Any, total: int, largest: int, parent: Any, start: Any, distance: int, least: Any, most: Any,
     falls: Any, rises: Any,
 ) -> int:  # fmt: skip
-    """Fill in the intervals from the leaves up, as sums over children; all four arrays hold zeros before.
+    """Fill in the intervals from the leaves up, as sums over children; all four arrays hold zeros at first.
 
-    A lower end falls by `falls` if the distance grows by one, or by less; an upper end rises by `rises`, or
-    by less.
+    If the distance grows by one, a lower end falls by at most `falls`, and an upper end rises by at most
+    `rises`.
     """
     needed = distance
     for r in range(y.size - 1, -1, -1):
@@ -116,7 +116,7 @@ def clash(model: TreeChebyshev, distance: int) -> Witness:
 
 @kernel()
 def _makers(parent: Any, node: int, ends: Any, own: Any) -> Flags:
-    """The topmost nodes, from a node down, whose own bound is their subtree's; the node's is their sum."""
+    """The topmost nodes, from a node down, whose own bound is their subtree's; the sum bounds the node."""
     above = np.zeros(ends.size, np.bool_)
     made = np.zeros(ends.size, np.bool_)
     for r in range(node, ends.size):
@@ -137,8 +137,8 @@ def _share_out(y: Any, total: int, least: Any, most: Any, start: Any, child: Any
         low, high = least[family[0]] - y[family[0]], most[family[0]] - y[family[0]]
         for c in family:
             low, high = min(low, least[c] - y[c]), max(high, most[c] - y[c])
-        # The largest common change that does not hold too much; at `low` every child holds its least. It is
-        # the mean change where no interval cuts it off.
+        # The largest common change with which the children do not hold too much; at `low` each holds its
+        # least. If no interval clips it, it is the mean change.
         mean = x[r]
         for c in family:
             mean -= y[c]

@@ -1,4 +1,4 @@
-"""All matchings of a tree of up to three levels at once: the top-down answer, improved by cycles."""
+"""All matchings of a tree of up to three levels at once: the top-down answer, improved along cycles."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from solvers.fast.tree_matching_flow import SizeChains, improve
 
 
 def solve_tree_matching(model: TreeMatching) -> tuple[Ints, Witness | None]:
-    """Top-down matching's sizes, improved by `tree_matching_flow` and distributed by sorting; the prices.
+    """The sizes of top-down matching, improved by `tree_matching_flow`, distributed by sorting; the prices.
 
     Raises
     ------

@@ -95,13 +95,13 @@ def _improve(
     chains, sizes = x.shape
     from_top = np.zeros(sizes, np.int8)
     from_chain = np.zeros((chains, sizes), np.int8)
-    giver = np.zeros(sizes, np.int64)  # the chain from which a place of the root's has its label
+    giver = np.zeros(sizes, np.int64)  # from which chain each place of the root's has its label
     seen = np.zeros((chains + 1, sizes), np.int64)
     while _sweep(root, own, below, has, steps, x, total, top, label, from_top, from_chain, giver):
         if _cancel(root, own, below, has, x, total, from_top, from_chain, giver, seen):
             from_top[:] = NONE
             from_chain[:] = NONE
-            if min(top.min(), label.min()) < -FAR:  # any labels are a valid start; these might wrap around
+            if min(top.min(), label.min()) < -FAR:  # any labels are a valid start; these might overflow
                 top[:] = 0
                 label[:] = 0
 
@@ -144,7 +144,7 @@ def _sweep(
 
 @kernel()
 def _before(c: int, k: int, from_top: Any, from_chain: Any, giver: Any) -> tuple[int, int]:
-    """The place from which this one has its label; chain −1 is the root's, (−2, 0) means none."""
+    """The place that gave this one its label; chain −1 is the root's, (−2, 0) means none."""
     came = from_top[k] if c < 0 else from_chain[c, k]
     if came == NONE:
         return -2, 0

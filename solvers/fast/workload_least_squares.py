@@ -1,12 +1,12 @@
-"""Non-negative least squares of a parent's children: an interior-point method, then its active set alone.
+"""Non-negative least squares of a parent's children: an interior-point method, then an active-set method.
 
 At given prices of the parent's cells the children are independent of each other. So each Newton step of the
 interior-point method (Mehrotra 1992) factors a small system for each child, all at once, and then solves one
 system for the steps of the prices, whose matrix is the sum of the children's inverses.
 
-The last iterate tells which cells are 0 and which rules bind. With these as equations, the optimum solves one
-linear system. Where its counts or prices have the wrong sign, the set is corrected and the system solved
-again: a semismooth Newton method, which ends at the exact set of the optimum after a few rounds.
+The last iterate shows which cells are 0 and which rules bind. With these as equations, the optimum solves one
+linear system. If its counts or prices have the wrong sign, the set is corrected and the system solved again:
+a semismooth Newton method, which ends at the exact set of the optimum after a few rounds.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ MOST_WORK = 1e11
 """Children times cells cubed beyond which the dense systems would take minutes."""
 
 ROUNDS = 100
-"""Most iterations of the interior-point method; some 10 to 30 are needed."""
+"""The most iterations of the interior-point method; about 10 to 30 are needed."""
 
 PATIENCE = 12
-"""Iterations without any gain after which the best one is taken: constraints may leave no interior."""
+"""Iterations without a gain after which the best one is taken, as constraints may leave no interior."""
 
 SMALL = 1e-10
 """Relative residual at which the interior-point method stops, and relative regularization of systems."""
 
 RIGHT = 1e-9
-"""By how much a sign may be wrong, in the units of the systems."""
+"""The largest error in signs and equations that is accepted, in the units of the systems."""
 
 SIGN = np.array([1.0, -1.0])[:, None, None]
-"""Of lower and of upper bounds."""
+"""The signs of lower and of upper bounds."""
 
 TINY = 1e-30
-"""Nothing that should be positive is smaller."""
+"""The least value of numbers that must stay positive."""
 
 HUGE = 1e14
-"""No ratio of a price to a count is larger in the Newton systems."""
+"""The largest ratio of a price to a count in the Newton systems."""
 
 
 def solve_workload_least_squares(model: WorkloadLeastSquares) -> tuple[Array, Witness]:
@@ -64,7 +64,7 @@ def solve_workload_least_squares(model: WorkloadLeastSquares) -> tuple[Array, Wi
 
 
 def _forced(model: WorkloadLeastSquares, x: Floats, price: Floats, charge: Floats) -> Floats:
-    """Rules with the upper bound 0, which left the systems, pay for all their cells."""
+    """Rules with the upper bound 0 are not in the systems; their prices are set to cover all their cells."""
     rules, forced = model.rules, np.argwhere(model.sides[1] <= 0)
     if rules is None or not forced.size:
         return charge
@@ -206,7 +206,7 @@ class _Problem:
             [np.where(free, right, 0.0), np.where(part.any(axis=2), missing[:, rows], 0.0)], axis=1
         )
         price, found = np.zeros(cells), np.zeros((children, size))
-        for _ in range(3):  # the second and third time for what rounding and regularity left
+        for _ in range(3):  # the last two rounds correct for rounding and regularization
             left = asked - np.matmul(system, found[..., None])[..., 0]
             left[:, cells:] -= np.where(part.any(axis=2), SMALL * found[:, cells:], 0.0)
             left[:, :cells] += np.where(free, price, 0.0)
@@ -285,7 +285,7 @@ class _Problem:
     def direction(self, system: _System, aim: Floats, aims: Floats) -> tuple[Floats, ...]:
         """Steps of x, the parent's prices, the rules' prices, the prices of cells, slacks and their prices.
 
-        `aim` and `aims` are by how much the products of cells and of slacks with their prices should grow.
+        `aim` and `aims` are the wanted increases of the products of cells, and of slacks, with their prices.
         """
         now, rules = system, self.rules
         pull = np.where(now.on, aims / now.room - now.ratio * now.off, 0.0)
@@ -343,10 +343,10 @@ class _Problem:
         return kept
 
     def charged_to_sides(self, price: Floats, charge: Floats) -> tuple[Floats, Floats]:
-        """Multipliers of equations that follow from bounds, as prices of these bounds.
+        """Turn multipliers of equations that follow from bounds into prices of these bounds.
 
-        Where the children's lower bounds add up to the parent's sum, all are equations. Their multipliers
-        move to one sign, against the parent's prices, at no cost. The same for upper bounds.
+        If the children's lower bounds add up to the parent's sum, all are equations. Their multipliers are
+        shifted to one sign, and the parent's prices against them, at no cost. The same for upper bounds.
         """
         rules, charge, price = self.rules, charge.copy(), price.copy()
         for rows, sign in ((self.at_lower, 1.0), (self.at_upper, -1.0)):

@@ -1,4 +1,4 @@
-"""Rounding of a parent's children where queries and rules nest: a flow of least cost, and its potentials.
+"""Rounding of a parent's children if queries and rules nest: a flow of least cost, and its potentials.
 
 Units flow from one source through each child's tree of sums (the total, then coarse categories, then cells)
 to the parent's cells. An arc carries a sum, between its bounds, at a convex cost of three pieces: below the
@@ -25,7 +25,7 @@ from solvers.fast.flow import least_cost_flow
 from solvers.fast.no_path import NoFastPath
 
 LARGEST = 2**53
-"""Costs of a unit are less."""
+"""The cost of a unit must be less."""
 
 
 def solve_workload_rounding(model: WorkloadRounding) -> tuple[Ints, Witness] | tuple[None, None]:
@@ -159,7 +159,7 @@ def _network(model: WorkloadRounding, levels: list[_Level]) -> _Network:
 def _pieces(model: WorkloadRounding, level: _Level, finest: bool) -> tuple[Ints, Ints]:
     """Cuts and slopes of a level's arcs; shapes (4, arcs) and (3, arcs)."""
     low, high = (level.sums(side) for side in model.neighbours)
-    if not (finest or level.queries):  # the cells' own bounds suffice: no cost is there to take their price
+    if not (finest or level.queries):  # the cells' own bounds suffice: there is no cost to take their price
         low, high = low - 1, high + 1
     for _, lower, upper in _bounds(model, level):
         low = np.maximum(low, np.where(np.isfinite(lower), lower, low).astype(np.int64))
@@ -177,7 +177,7 @@ def _pieces(model: WorkloadRounding, level: _Level, finest: bool) -> tuple[Ints,
 
 
 def _target(model: WorkloadRounding, level: _Level) -> tuple[Ints, Ints]:
-    """The sums of the values, rounded down, and what is left, over the values' unit; shapes (arcs,)."""
+    """The sums of the values, rounded down, and their remainders over the values' unit; shapes (arcs,)."""
     number, unit = level.sums(model.exact_values.number), model.exact_values.unit
     below = number // unit
     return below.astype(np.int64), (number - below * unit).astype(np.int64)
@@ -196,10 +196,10 @@ def _bounds(model: WorkloadRounding, level: _Level) -> list[tuple[Ints, Floats, 
 
 
 def _witness(model: WorkloadRounding, levels: list[_Level], label: Ints, flow: Ints) -> Witness:
-    """Prices from potentials. Each sum must be paid what the tail of its arc is above the head.
+    """Prices from potentials. The price of a sum is the potential of its arc's tail less that of its head.
 
-    Of this a query's answer takes as much as the slopes of its cost allow, and the rule that binds takes the
-    rest. What bounds of the cells take needs no price.
+    A query's answer takes as much of this as the slopes of its cost allow, and a binding rule takes the rest.
+    What the bounds of the cells take needs no price.
     """
     children, cells = model.shape
     unit = model.exact_values.unit * model.costs.unit
@@ -233,7 +233,7 @@ def _witness(model: WorkloadRounding, levels: list[_Level], label: Ints, flow: I
 
 
 def _allowed(model: WorkloadRounding, level: _Level, held: Ints, paid: Ints, finest: bool) -> Floats:
-    """As much of a sum's price as leaves the cost of the sum, within its cells' bounds, least where it is."""
+    """As much of a sum's price as keeps its present value cheapest, within its cells' bounds."""
     if not (finest or level.queries):
         return np.zeros(held.shape)
     floor, ceil = (level.sums(side).reshape(held.shape) for side in model.neighbours)
