@@ -92,7 +92,10 @@ def steps_section(manifest: Mapping[str, Any]) -> Section:
 
     rows = manifest["solved"]
     if not rows:
-        return Section("Solved and proved", ["Nothing was to be solved: noise, and sums of it."])
+        return Section(
+            "Solved and proved",
+            ["No problem had to be solved: the release consists of noisy counts and their sums."],
+        )
     proved, problems = counted(rows)
     text = f"{proved} of {problems} post-processing problems are proved optimal by their certificates."
     more = (

@@ -151,8 +151,8 @@ def test_without_proofs(tmp_path):
 @pytest.mark.parametrize("merge", MERGES)
 def test_steps_too_large_to_keep(tmp_path, monkeypatch, merge, most):
     monkeypatch.setattr(Steps, "MOST", most)
-    made = release(PEOPLE, "count-of-counts", epsilon=1, **SIZES, max_size=9,
-        groups_from_data=False, group_budget=0.3, merge=merge)  # fmt: skip
+    options = {**SIZES, "groups_from_data": False, "group_budget": 0.3}
+    made = release(PEOPLE, "count-of-counts", epsilon=1, **options, max_size=9, merge=merge)
     found = [(line.check, line.verdict) for line in check(made.write(tmp_path / "out", report=False))]
     assert FAILS not in dict(found).values()
     assert ("certificates", OPEN) in found
@@ -587,7 +587,9 @@ def test_the_command(sizes, tmp_path):
     assert "All checks hold." in good.output
     bad = run("check", sizes, "--fingerprint", fingerprint)
     assert bad.exit_code == 1
-    assert "1 of 16 checks fail. Do not rely on this release." in bad.output  # another fingerprint
+    assert re.search(
+        r"\n1 of \d+ checks fail. Do not rely on this release.", bad.output
+    )  # another fingerprint
     change_cells(tmp_path / "out")
     bad = run("check", tmp_path / "out")
     assert bad.exit_code == 1

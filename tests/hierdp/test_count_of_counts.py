@@ -404,7 +404,7 @@ def test_a_table_is_released():
         ("Hx", {}, "no method 'Hx'"),
         ("Hc x Hc", {}, "2 methods for 3 levels"),
         ("bottom-up Hc x Hg", {}, "name one method, not 2"),
-        ("bottom-up", {"shares": [1, 1, 1]}, "takes no shares"),
+        ("bottom-up", {"shares": [1, 1, 1]}, "has no option shares"),
         ("Hc", {"shares": [1, 1]}, "2 shares for 3 levels"),
         ("Hc", {"shares": [1, 0, 1]}, "share 1 is 0"),
         ("Hc", {"merge": "mean"}, "no merge 'mean'"),
@@ -429,7 +429,10 @@ def test_invalid_options_are_refused_before_any_noise(method, options, says):
 
 def test_bad_options_are_refused_before_the_table_is_read():
     with pytest.raises(InputError, match="2 methods for 3 levels"):
-        release("nowhere.csv", "count-of-counts", epsilon=1, levels=["a", "b"], group=["g"], method="Hc x Hc")
+        release(
+            "nowhere.csv", "count-of-counts", epsilon=1, levels=["a", "b"], regions_from_data=True,
+            group=["g"], groups_from_data=True, method="Hc x Hc",
+        )  # fmt: skip
 
 
 # --- the paper's data ------------------------------------------------------------------------------------

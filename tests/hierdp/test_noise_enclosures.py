@@ -110,7 +110,7 @@ def test_more_digits_are_taken_where_a_ball_is_too_wide(monkeypatch):
     monkeypatch.setattr(laws, "GUARDS", (-60, -40, 0, 64))
     assert law.edges(64) == plain
     monkeypatch.setattr(laws, "GUARDS", (-60, -40))
-    with pytest.raises(ArithmeticError, match="too near"):
+    with pytest.raises(ArithmeticError, match="too close"):
         law.edges(64)
 
 

@@ -366,7 +366,7 @@ def test_a_report_of_a_release_without_steps(tmp_path):
     for method in ("SH", "VanillaGauss"):
         made = top_down(small(), 5.0, DELTA, None, method)
         page = (made.write(tmp_path / method) / "report.html").read_text()
-        assert "Nothing was to be solved" in page
+        assert "No problem had to be solved" in page
         assert ("zCDP" in page) == (method == "VanillaGauss")
 
 

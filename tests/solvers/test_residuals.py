@@ -66,6 +66,17 @@ def test_by_hand():
 def test_wholeness_counts():
     program = Program("whole", [Block("v", (2,), 0, 10, integer=True)], [], [Term("linear", np.arange(2))])
     assert primal(program, np.array([0.25, 1.0])) == 0.25
+    assert primal(program, np.array([0.75, 1.0])) == 0.25
+
+
+def test_each_residual_counts_alone():
+    """A bound that no row knows of, and a price of a row with room that its variable's cost makes up for."""
+    row = rows_of("r", (1, 1), ([0], [0], [1]), np.array([-5.0]), np.array([np.inf]))
+    program = Program("one", [Block("v", (1,), 0, 10)], [row], [Term("linear", np.array([0]))])
+    assert primal(program, np.array([0.0])) == 0
+    assert primal(program, np.array([-3.0])) == primal(program, np.array([13.0])) == 3
+    assert dual(program, np.array([0.0]), np.array([0.0])) == 0
+    assert dual(program, np.array([0.0]), np.array([1.0])) == 1
 
 
 def test_prices_of_lines_are_not_the_programs():
