@@ -24,7 +24,7 @@ from solvers.plan import refine
 from solvers.solution import Answer
 
 UNITS = (1, 2, 12, 2**20)
-"""Denominators to which prices are rounded, since optimal prices are often simple fractions."""
+"""Denominators of the fractions to which prices are rounded, as optimal ones are often simple."""
 
 SIMPLEST_UP_TO = 20_000
 """The number of rows up to which prices are also rounded to simple fractions, in a Python loop."""

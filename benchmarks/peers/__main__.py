@@ -38,7 +38,7 @@ GIGABYTES = 20.0
 
 
 def alone(contest: Contest, size: int, entrant: str) -> dict[str, Any]:
-    """One program on one instance, printed by a separate process."""
+    """Measure one program on one instance, in a separate process."""
     measuring.guarded(GIGABYTES)
     model = contest.make(np.random.default_rng(1), size)
     job = contest.entrants(size)[entrant]
@@ -85,7 +85,7 @@ def rows(only: str, done: set[tuple[Any, ...]], seconds: float) -> Iterator[dict
 
 
 def table(frame: DataFrame) -> DataFrame:
-    """The rows for readers, with the ratios to hierdp's time and to reading the input once."""
+    """The rows as a table, with the ratios to hierdp's time and to reading the input once."""
     import pandas as pd
 
     order = {contest.name: k for k, contest in enumerate(CONTESTS)}
@@ -119,7 +119,7 @@ def table(frame: DataFrame) -> DataFrame:
 
 
 def line(row: dict[str, Any]) -> str:
-    """Print a row at once."""
+    """A row as a line of text."""
     head = f"{row['contest']:<30} {row['size']:>9,} {row['program']:<18}"
     if row["failed"]:
         return f"{head} {row['failed']}"

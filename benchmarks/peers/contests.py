@@ -72,8 +72,8 @@ def _run(where: str, model: Any) -> Any:
 def _hierarchy(rng: Any, cells: int) -> HierarchyQIP:
     """A nation, states of ten counties, ten sizes.
 
-    Not `HierarchyQIP.typical`, which has more sizes the larger it is: plain programs have to manage the small
-    ones, and the large ones are to differ from them in regions only.
+    Not `HierarchyQIP.typical`, whose larger instances have more sizes: plain programs must be able to solve
+    the small instances, and the large ones should differ from these only in the number of regions.
     """
     counties = max(10, cells // 11)
     states = max(1, counties // 10)

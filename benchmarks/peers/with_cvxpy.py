@@ -1,8 +1,8 @@
 """The models' programs as a user of cvxpy would write them.
 
-Each takes a model's data and returns an answer in the model's shape. Nothing is tuned: the solvers that cvxpy
-chooses where no commercial one is installed, with their default tolerances. If the program is over the reals
-only, its answer is rounded.
+Each takes a model's data and returns an answer in the model's shape. Nothing is tuned: the solvers are those
+that cvxpy chooses if no commercial one is installed, with their default tolerances. If the program is over
+the reals only, its answer is rounded.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def rounding(model: Any) -> Any:
 
 
 def cost_table(model: Any) -> Any:
-    """A binary for each cell of the tables, one of each child."""
+    """A binary for each cell of the tables; exactly one is chosen for each child."""
     child, value, cost = tables_of(model)
     taken = cp.Variable(child.size, boolean=True)
     rows = [cp.sum(taken[child == c]) == 1 for c in range(len(model.tables))]

@@ -22,7 +22,7 @@ def scipy_isotonic(model: Any) -> Any:
 
 
 def kmeans1d(model: Any) -> Any:
-    """Runs of sorted values at the least squared error: k-means on a line."""
+    """Runs of sorted values with the least squared error: k-means on a line."""
     from kmeans1d import cluster
 
     labels = np.asarray(cluster(np.asarray(model.values, float), model.clusters).clusters)
@@ -30,7 +30,7 @@ def kmeans1d(model: Any) -> Any:
 
 
 def scikit_kmeans(model: Any) -> Any:
-    """As usual: the best of ten random starts."""
+    """The best of ten random starts, as usual."""
     from sklearn.cluster import KMeans
 
     values = np.asarray(model.values, float)
@@ -95,7 +95,7 @@ def numpy_rounding(model: Any) -> Any:
 
 
 def opendp_inference(model: Any) -> Any:
-    """It returns only the leaves, truncated to whole numbers; their sums are the counts above."""
+    """OpenDP returns only the leaves, truncated to whole numbers; the counts above are their sums."""
     import opendp.prelude as dp
 
     dp.enable_features("contrib")

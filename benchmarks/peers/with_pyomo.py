@@ -169,7 +169,7 @@ def rounding(model: Any) -> Any:
 
 
 def cost_table(model: Any) -> Any:
-    """A binary for each cell of the tables, one of each child."""
+    """A binary for each cell of the tables; exactly one is chosen for each child."""
     child, value, cost = (part.tolist() for part in tables_of(model))
     cells: list[list[int]] = [[] for _ in model.tables]
     for k, c in enumerate(child):

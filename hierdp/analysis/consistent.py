@@ -13,7 +13,7 @@ q̄ over the children. Then
 
     Var = qᵀCq = e[root] q̄[root]² + Σ_v Σ_{u child of v} e[u] (q̄[u] − q̄[v])²,
 
-a sum of squares, so no cancellation. For one range, only families cut by one of its ends contribute:
+a sum of squares, so nothing cancels. For one range, only families cut by one of its ends contribute:
 O(depth). For the mean over all ranges, draw a leaf of v at random, by the shares. With m its mean position
 and D the mean distance of two draws, the sum of the squares over all N(N+1)/2 ranges is
 
@@ -44,8 +44,7 @@ class ConsistentVariance:
     tree : Tree
     variance : number, or array of shape (nodes,)
         Variance of each node's own noise, as in `models.ConstrainedInference`; infinite for a node that was
-        not measured.
-        Leaves must be finite.
+        not measured. Leaves must be measured.
 
     Raises
     ------
@@ -138,7 +137,7 @@ class ConsistentVariance:
 
 @kernel()
 def _up(parent: Any, error: Any, spread: Any, before: Any) -> None:
-    """Overwrites the nodes' own variances with e; fills S and the sum of e over earlier siblings."""
+    """Overwrite the nodes' own variances with e; fill S and the sum of e over earlier siblings."""
     for i in range(parent.size - 1, 0, -1):
         if spread[i] > 0:
             error[i] = spread[i] if error[i] == np.inf else error[i] * (spread[i] / (error[i] + spread[i]))

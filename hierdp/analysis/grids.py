@@ -112,7 +112,7 @@ def _uniform(axis: Axis, bins: int, first: Any, within: Any) -> Any:
     return axis.root(bins, first + (within - 1) / 2, (within * within - 1) / (3 * within))
 
 
-@lru_cache(maxsize=100_000)  # of one tree they are needed again for other variances of its levels
+@lru_cache(maxsize=100_000)  # a tree needs the same ones again for other variances of its levels
 def _sum_uniform(axis: Axis, bins: int, within: int, nodes: int) -> float:
     """The sum of `_uniform` over consecutive nodes from bin 1; exact, because large terms cancel later."""
     off, apart = Fraction(within - 1, 2), Fraction(within * within - 1, 3 * within)
@@ -153,7 +153,7 @@ def _ragged(sizes: Sequence[int], branching: int, precision: NDArray[Any], axes:
     for i in range(1, precision.size):
         full = (
             sizes[i - 1] - branching * (sizes[i] - 1) - 1
-        )  # full children of the last node, beside its last
+        )  # full children of the last node, without its last child
         mass = [
             [branching ** (d - a) * full ** (a - j) * error[j] for j in range(a + 1)] for a in range(d + 1)
         ]
@@ -202,6 +202,6 @@ def _between(axis: Axis, bins: int, runs: Sequence[tuple[int, int]]) -> Floats:
 def _form(shares: Any, grams: Sequence[Floats]) -> Any:
     """πᵀ(K ⊗ … ⊗ K)π."""
     done = shares
-    for gram in grams:  # symmetric; each product moves its dimension to the end, all of them back into place
+    for gram in grams:  # symmetric; each product moves a dimension to the end, so all end up in place
         done = done.reshape(len(gram), -1).T @ gram
     return np.sum(shares * done.reshape(shares.shape))

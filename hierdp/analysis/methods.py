@@ -20,7 +20,7 @@ MOST_BRANCHING = 1024
 """The largest branching factor tried, as in the paper; the flat method has no such limit."""
 
 FEW = 32
-"""Number of branching factors, the best by either rule, that get an optimized budget; an eighth if slow."""
+"""How many of the best branching factors by either rule get an optimized budget; an eighth if slow."""
 
 STRUCTURE_FIRST = "not defined without data: it merges bins by their counts (hierdp.analysis.structure_first)"
 """Why StructureFirst has no expected variance."""
@@ -210,7 +210,7 @@ def flat_is_best(
     at: Callable[[int], Queries],
     hierarchy: Callable[[Queries, int], float] = consistent_equal,
 ) -> int:
-    """The largest n such that no hierarchy beats the flat method on 1 … n bins; b as in `branchings`.
+    """The largest n such that no hierarchy beats the flat method on 1 … n bins; b is from `branchings`.
 
     Parameters
     ----------

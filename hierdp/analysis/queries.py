@@ -75,7 +75,7 @@ class Regular:
     def marginals(cls, bins: int, dimensions: int, ways: int) -> Regular:
         """All prefixes of all k-way marginals: [0, j₁] × … × [0, j_k] in any k dimensions, the others whole.
 
-        The dimensions are alike, so one choice of k dimensions has the mean over all choices.
+        The dimensions are alike, so the mean for one choice of k dimensions is the mean over all choices.
 
         Raises
         ------

@@ -96,7 +96,7 @@ def shares_text(row: Row) -> str:
 def by_branching(queries: Queries, epsilon: float, tried: Sequence[int] | None = None) -> DataFrame:
     """Mean variance by branching factor, one row per factor and method (Figures 2 and 4).
 
-    By default: of the branching factors that `analyse` tries, all up to 32, then in steps of 10 %.
+    Default: the branching factors that `analyse` tries, all up to 32, then in steps of 10 %.
     """
     import pandas as pd
 

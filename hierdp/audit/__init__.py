@@ -39,7 +39,7 @@ FEWEST = 10
 
 
 def by_tables(_: int) -> Noise:
-    """Exact noise from tables; it has no seed either."""
+    """Exact noise from tables; it has no seed, so the argument is ignored."""
     from hierdp.privacy.tabulated import TabulatedNoise
 
     return TabulatedNoise()

@@ -147,10 +147,10 @@ def whole(weights: Floats) -> Ints:
 
 
 def _weights(first: Floats, second: Floats) -> Iterator[Ints]:
-    """Weights: each released number alone, sums and differences of two, their sum, Fisher's discriminant.
+    """Weights: each released number alone, the sum of all, pairs, and Fisher's discriminant.
 
-    Fisher's discriminant detects noise that cancels: a combination without noise has no variance and gets all
-    the weight.
+    Pairs are sums and differences of two numbers. Fisher's discriminant detects noise that cancels: a
+    combination without noise has no variance and gets all the weight.
     """
     alone = np.eye(first.shape[1], dtype=np.int64)
     yield from alone

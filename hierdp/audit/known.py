@@ -58,7 +58,7 @@ def moves(truths: tuple[Seen, Seen]) -> dict[str, tuple[float, float]]:
 
 
 def all_over(moved: dict[str, tuple[float, float]]) -> Iterator[Event]:
-    """The events that all differing numbers reach one table's values from the other's; also per column."""
+    """The events that all differing numbers reach their values in one of the tables; also per column."""
     columns = {name.partition("[")[0] for name in moved}
     parts = [moved, *({n: moved[n] for n in moved if n.startswith(f"{c}[")} for c in sorted(columns))]
     for part in parts if len(columns) > 1 else parts[:1]:

@@ -1,4 +1,4 @@
-"""The command line, a file a command."""
+"""The command line, one file per command."""
 
 from hierdp.cli.account import account
 from hierdp.cli.analyze import analyze

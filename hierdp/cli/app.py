@@ -96,7 +96,7 @@ def plain_warnings() -> Iterator[None]:
 
 @contextmanager
 def complete(folder: Path) -> Iterator[None]:
-    """Report a failure after the release was written as such: the release exists, and its budget is spent."""
+    """Report a failure that follows the writing of a release: it exists, and its budget is spent."""
     try:
         yield
         sys.stdout.flush()

@@ -20,7 +20,7 @@ SECONDS = click.FloatRange(min=0, min_open=True, max=1e9)
 
 
 def with_sampler(command: Callable[..., Any]) -> Callable[..., Any]:
-    """--noise: what draws exact noise."""
+    """Add --noise, the sampler of exact noise."""
     words = (
         "Sampler of exact noise: OpenDP's (default), or tables, as exact and hundreds of times faster, which "
         "need hierdp[noise]. The manifest names it."

@@ -132,7 +132,7 @@ def shared(
         raise InputError("--data names the data set of an account; give --account as well")
     key = None if sign is None else private_key(sign)
     charged = None if account is None else Account(account, data)
-    # The folder is made before any noise is drawn: whatever is wrong with it is found before that.
+    # The folder is made before any noise is drawn, so that any problem with it is found first.
     with ExitStack() as outside, folder.appearing(out, overwrite, files_read(context)) as aside:
         budget = check_epsilon(number(epsilon))
         options = arguments_of(keywords_of(mechanism.from_table), given, context.get_parameter_source)

@@ -15,7 +15,7 @@ FILES = (".parquet", ".csv")
 
 
 class Input(click.Path):
-    """The type of an option that names what a command reads: mostly a file, which --overwrite must spare."""
+    """The type of an option that names what a command reads: usually a file, kept even with --overwrite."""
 
 
 TABLE = Input(readable=False)
@@ -23,7 +23,7 @@ TABLE = Input(readable=False)
 
 
 def from_tables(command: Callable[..., Any]) -> Callable[..., Any]:
-    """TABLE, --database and --query; the command gets sources for `table` and all options of type `TABLE`."""
+    """Add TABLE, --database and --query; `table` and all options of type `TABLE` are passed on as sources."""
 
     @click.argument("table", required=False, type=TABLE)
     @click.option("--database", type=Input(readable=False), metavar="URL",
@@ -72,7 +72,7 @@ def _named(name: str, database: str | None) -> Any:
 
 
 def region_flags() -> list[click.Option]:
-    """Add options for a table of all regions, in one of several forms."""
+    """The options for a table of all regions, in one of several forms."""
     from hierdp.mechanisms.shared_options import ALL_REGIONS
 
     return [

@@ -52,14 +52,14 @@ class Numbers:
     name: str
     low: float
     high: float
-    bins: int = None  # type: ignore[assignment]  # a number as soon as it is made
+    bins: int = None  # type: ignore[assignment]  # always a number after __post_init__
 
     def __post_init__(self) -> None:
         _check_name(self.name)
         where = f"the bins of {self.name!r}"
         for field in ("low", "high", "bins"):
             value = getattr(self, field)
-            if isinstance(value, np.generic):  # a manifest is JSON, and holds Python's own numbers
+            if isinstance(value, np.generic):  # a manifest is JSON, which takes only Python's own numbers
                 object.__setattr__(self, field, value := value.item())
             kinds = (int, float) if field != "bins" else (int, type(None))
             if isinstance(value, bool) or not isinstance(value, kinds):
@@ -142,7 +142,7 @@ class Dates:
     name: str
     low: str
     high: str
-    bins: int = None  # type: ignore[assignment]  # a number as soon as it is made
+    bins: int = None  # type: ignore[assignment]  # always a number after __post_init__
 
     def __post_init__(self) -> None:
         _check_name(self.name)

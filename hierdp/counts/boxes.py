@@ -1,4 +1,4 @@
-"""Trees whose nodes are boxes of bins, and how they are read from a released table."""
+"""Trees whose nodes are boxes of bins, and reading them from a released table."""
 
 from __future__ import annotations
 

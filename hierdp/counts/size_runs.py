@@ -244,7 +244,7 @@ def unattributed(sizes: Ints, counts: Ints, start: int, stop: int) -> Ints:
 
 
 def runs_of_sorted(ordered: Ints, weights: Ints | None = None) -> tuple[Ints, Ints]:
-    """The runs of Hg, the sorted sizes of all groups; with weights, each entry is of so many groups.
+    """The runs of Hg, the sorted sizes of all groups; with weights, an entry counts as that many groups.
 
     Examples
     --------

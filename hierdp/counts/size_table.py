@@ -14,18 +14,18 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 LARGE = 20_000_000
-"""Rows beyond which a table of regions and sizes is no DataFrame, whose checks take some 200 bytes a row."""
+"""Rows beyond which a table of sizes is not a DataFrame, whose checks take about 200 bytes per row."""
 
 PART = 5_000_000
-"""The most rows of a part of a large table; of a single region, all."""
+"""The most rows of a part of a large table; but a region is never divided."""
 
 
 @dataclass(frozen=True, eq=False)
 class SizeTable:
-    """Counts of groups by region and size, which are turned into rows a part at a time.
+    """Counts of groups by region and size, which are turned into rows one part at a time.
 
-    It stands where smaller releases have a DataFrame, whose columns it has: a row for each region and size,
-    the regions in level order.
+    It replaces the DataFrame of smaller releases and has the same columns: one row for each region and size,
+    with the regions in level order.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class SizeTable:
         return [slice(start, min(start + each, end)) for start in range(first, end, each)]
 
     def parts(self, first: int = 0) -> Iterator[DataFrame]:
-        """The rows from a region on, a part at a time."""
+        """The rows from a region on, one part at a time."""
         regions = self.hierarchy.frame()
         for cut in self.cuts(first):
             yield _rows(regions.iloc[cut], self.counts[cut])
@@ -86,7 +86,7 @@ Table = Union["DataFrame", SizeTable]
 
 
 def _rows(regions: DataFrame, counts: Ints) -> DataFrame:
-    """A row for each of some regions and each size."""
+    """One row for each of these regions and each size."""
     import numpy as np
 
     sizes = counts.shape[1]

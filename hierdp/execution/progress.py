@@ -59,8 +59,8 @@ def tell(line: str) -> None:
 def steps(items: Iterable[T], what: str, total: int) -> Iterator[T]:
     """Iterate, and show progress after a second.
 
-    On a terminal this is a bar. In a file or pipe it is lines with the remaining time, if that is some
-    seconds. Only the outermost of nested loops is shown.
+    On a terminal this is a bar. In a file or pipe it is lines with the remaining time, if that is at least a
+    few seconds. Only the outermost of nested loops is shown.
     """
     by_lines = _console is not None and not _console.is_terminal
     return _lines(items, what, total) if by_lines else _bar(items, what, total)

@@ -22,9 +22,9 @@ def l1(true: NDArray[Any], released: NDArray[Any]) -> int:
 
 
 def earth_movers(true: NDArray[Any], released: NDArray[Any]) -> int:
-    """Number of entities to add or remove to turn one table of sizes into the other (Kuo et al.
+    """Number of entities to add or remove to turn one table of sizes into the other.
 
-    2018, Lemma 1).
+    Kuo et al. 2018, Lemma 1.
     """
     return l1(cumulative(true), cumulative(released))
 

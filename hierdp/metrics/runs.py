@@ -23,12 +23,12 @@ def earth_movers_runs(true: Runs, released: Runs) -> NDArray[Any]:
     """Number of entities to add or remove to turn each row of one table into that of the other.
 
     It is Σ_k |true groups larger than k − released groups larger than k|. If both rows have equally many
-    groups, this is Lemma 1. Otherwise the missing groups are taken to be empty.
+    groups, this is Lemma 1. Otherwise the missing groups count as empty.
 
     Returns
     -------
     int array, shape (rows,)
-        Exact; of Python integers if 64 bits might overflow.
+        Exact; Python integers if 64 bits might overflow.
 
     Examples
     --------

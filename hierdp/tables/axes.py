@@ -74,7 +74,7 @@ class Prefixes(Sequence[str]):
 
 @dataclass(frozen=True)
 class Axis:
-    """Where a table says in which region a row lies.
+    """The columns of a table that give the region of a row.
 
     Parameters
     ----------

@@ -91,7 +91,7 @@ def checked_axes(axes: Sequence[AxisOf]) -> tuple[Numbers | Dates | tuple[str, A
 
 
 def named_regions(axes: Sequence[AxisOf]) -> dict[str, Hierarchy | None]:
-    """The axes of names among those that `checked_axes` gives; of each its regions, None if not given."""
+    """The regions of each axis of names, among axes from `checked_axes`; None if they are not given."""
     return {axis[0]: Regions.of(axis[1]).hierarchy for axis in axes if isinstance(axis, tuple)}
 
 

@@ -157,7 +157,7 @@ def _rows_of(connection: Any, query: str) -> Any:
         connection.con.execute(view)
     elif connection.name == "postgres":
         with connection.con.cursor() as cursor, connection.con.transaction():
-            cursor.execute(view, binary=True)  # which allows one statement only
+            cursor.execute(view, binary=True)  # binary mode allows only one statement
     else:
         return connection.sql(query)
     return connection.table(name)

@@ -64,7 +64,7 @@ def count_groups(source: Any, asked: Asked) -> Counted:
     if asked.persons is not None:
         rows = bounded(rows, asked.persons, "size")
     by = list(keys)
-    if unknown is not None:  # one unnamed group per region; for named groups, compare `at0`
+    if unknown is not None:  # one unnamed group per region; named groups in two regions are found by `at0`
         rows = rows.mutate(home=rows.lost.ifelse(rows.at0, -1))
         by += ["lost", "home"]
 
@@ -139,7 +139,7 @@ def _keys(table: Table, asked: Asked, where: str = "the data") -> dict[str, Colu
 
 
 def _persons(table: Table, asked: Asked) -> tuple[dict[str, Column], list[Fault]]:
-    """The column of persons, if there is one, and the rows that name none."""
+    """The column of persons, if there is one, and the fault of a missing person."""
     if asked.persons is None:
         return {}, []
     person, missing = person_of(table, asked.persons)
@@ -187,7 +187,7 @@ def _counted(groups: Table, asked: Asked, **also: Column) -> Table:
 
 
 def _in_parts(rows: Table, keys: Sequence[str], sized: Callable[[Table], Table]) -> Any:
-    """`sized` of the rows, for a part of the groups at a time if they do not fit into memory together."""
+    """Apply `sized` to the rows, one part of the groups at a time if not all fit into memory together."""
     import pyarrow as pa
 
     parts = 1

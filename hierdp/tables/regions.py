@@ -112,7 +112,7 @@ def _tree(
             what = f"parents, {listed(ends)}" if ends[0] != ends[1] else "levels"
             advice = "each region has one row, and unique names"
             ups = [up for up in parent if up is not None]
-            if ends[0] != ends[1] and len(set(ups)) == len(ups):  # the other way round each has one
+            if ends[0] != ends[1] and len(set(ups)) == len(ups):  # swapped, each has one parent
                 advice += "; or are the columns of the region and of its parent swapped?"
             raise InputError(f"region {name!r} has two {what}: {advice}")
     codes, names = factor([*child, *(p or child[0] for p in parent)])

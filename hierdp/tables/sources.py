@@ -293,7 +293,7 @@ def quietly(action: Callable[[], Any], path: Path | None = None) -> Any:
             )
     except MemoryError:
         raise
-    except Exception as error:  # of a database's own library, or Ibis, which cannot say all in every SQL
+    except Exception as error:  # of a database's library, or of Ibis, which cannot write all in every SQL
         library = type(error).__module__.partition(".")[0]
         if library == "builtins":
             raise

@@ -44,8 +44,7 @@ class Backend:
     asked : bool
         Whether that solver may be missing although the library is installed.
     needs : str
-        The package of that solver, if known: installed means that this package is, without a call of the
-        library.
+        The package of that solver, if known: then its presence is checked without loading the library.
     """
 
     name: str

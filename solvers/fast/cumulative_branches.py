@@ -30,7 +30,7 @@ MOST_WORK = 1_000_000
 """The most cells of all linear programs together: a limit that does not depend on the machine's speed."""
 
 _REACH = 2
-"""For how many whole numbers lines are built on either side."""
+"""How many whole numbers on either side have lines."""
 
 _TURNS = 10
 """How many times the lines are built at most."""

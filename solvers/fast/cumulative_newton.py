@@ -283,7 +283,7 @@ def _rows(
 
 @kernel()
 def _mark(start: Any, first: Any, many: Any, rises: Any) -> None:
-    """Mark where positive runs begin; all before them is one run, at 0."""
+    """Mark where positive runs begin; everything before the first is one run, at 0."""
     for k in range(many.size):
         for b in range(first[k], many[k]):
             rises[k, start[k, b]] = 1

@@ -93,7 +93,7 @@ def cut_into(
 
 
 def spliced(pair: Pair, clusters: int, values: int) -> Ints:
-    """A cut into `clusters` runs, from two that are cheapest at one price: one with more runs, one without.
+    """A cut into `clusters` runs, from a `Pair` of cuts that are both cheapest at one price.
 
     Its first runs are those of `many`, up to one that lies within a run of `few`; its other runs are those of
     `few`. With the remaining runs as a second cut, the two new cuts cost at most as much as the two old ones

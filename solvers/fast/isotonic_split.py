@@ -46,7 +46,7 @@ def search(model: Isotonic, x: Array) -> Witness:
 
 
 def optimum(y: Array, w: Array | None, p: int, integer: bool, exactly: bool = True) -> Array:
-    """A non-decreasing x, without bounds, that minimizes Σ w|x − y|^p; the least of several.
+    """A non-decreasing x, without bounds, that minimizes Σ w|x − y|^p; if there are several, the least.
 
     O(n log range) time. For real x and p = 2 it is in Fractions if `exactly`, otherwise in floats (up to
     rounding); all others are as exact as y and w.

@@ -116,7 +116,7 @@ def clash(model: TreeChebyshev, distance: int) -> Witness:
 
 @kernel()
 def _makers(parent: Any, node: int, ends: Any, own: Any) -> Flags:
-    """The topmost nodes, from a node down, whose own bound is their subtree's; the sum bounds the node."""
+    """The topmost nodes, from a node down, whose own bound is their subtree's; these add up to the node's."""
     above = np.zeros(ends.size, np.bool_)
     made = np.zeros(ends.size, np.bool_)
     for r in range(node, ends.size):
