@@ -1,7 +1,7 @@
-"""What is to be optimal: each post-processing step of the papers as an explicit model.
+"""Each post-processing step of the papers as an explicit optimization model.
 
-Every model holds its data, and gives its `program()`, its exact `objective(x)`, the `violations(x)` of an
-answer, and a `certificate(x)` that proves an answer optimal or bounds how far it is from the optimum.
+Every model holds its data and has a `program()`, an exact `objective(x)`, the `violations(x)` of an answer,
+and a `certificate(x)` that proves an answer optimal or bounds how far it is from the optimum.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from models.workload_least_squares import WorkloadLeastSquares as WorkloadLeastSquares
     from models.workload_rounding import WorkloadRounding as WorkloadRounding
 
-# Twice: type checkers follow only imports, and an import here would load everything at run time.
+# The names are repeated here: type checkers follow only imports, and real imports would load every module.
 _WHERE = {
     "BlockInference": "models.block_inference",
     "BudgetSplit": "models.budget_split",

@@ -115,7 +115,7 @@ class BlockInference:
 
     @cached_property
     def information(self) -> Array:
-        """Each level's scale of each effect, in Fractions; shape (depth + 1, 2^attributes)."""
+        """The eigenvalue of each effect on each level, in Fractions; shape (depth + 1, 2^attributes)."""
         return effects.eigenvalues(self.workload.shape, self.workload.summed, exact.fractions(self.data[1]))
 
     @cached_property
@@ -156,9 +156,10 @@ class BlockInference:
         return np.flatnonzero(self._weight[self.tree.level].ravel() > 0)
 
     def row_prices(self, witness: Witness) -> Array:
-        """The witness as prices of the program's rows: those of inner nodes, negative; then of the answers.
+        """The witness as prices of the program's rows: inner nodes' prices, negated, then the answers'.
 
-        An answer's price is the slope of its square at the histogram that is best at the nodes' prices.
+        An answer's price is 2w(y − a), where a is the answer at the histogram that minimizes the
+        Lagrangian at the nodes' prices.
         """
         price = exact_array(witness, "prices", self.shape)
         if price is None:
@@ -178,7 +179,7 @@ class BlockInference:
         return np.concatenate([-price[tree.internal].ravel(), answers])
 
     def objective(self, x: Any) -> Number:
-        """Σ w ‖Q x − y‖²; a `Fraction` where noisy answers and x are exact (float weights are, too)."""
+        """Σ w ‖Q x − y‖²; a `Fraction` where noisy answers and x are exact (even if weights are floats)."""
         noisy, weights = self.data
         x = answer_of(x, self.shape, integer=False)
         kind: Any = Fraction if exact.is_exact(x) and exact.is_exact(noisy) else float
@@ -193,7 +194,7 @@ class BlockInference:
         return cost
 
     def violations(self, x: Any) -> list[str]:
-        """Cells of nodes to which the children's do not sum."""
+        """Cells of inner nodes that differ from the sum over the children."""
         x = answer_of(x, self.shape, integer=False)
         slack, inner = tolerance_for(x), self.tree.internal
         if not inner.size:
@@ -215,8 +216,8 @@ class BlockInference:
                    =  objective  −  Σ_v ¼ (g_v + s_v)ᵀ A_v⁻¹ (g_v + s_v)
 
         for any prices (Lagrangian duality). A_v scales each effect (`models.arithmetic.effects`), so the gap
-        is a sum of squares of effects. Where a level's queries say nothing of an effect, s_v must not have
-        it: such prices are replaced by the parent's. If all squares are 0 (the normal equations), the bound
+        is a sum of squares of effects. If a level's queries do not measure an effect, s_v must be 0 in it:
+        such prices are replaced by the parent's. If all squares are 0 (the normal equations), the bound
         is the optimum.
 
         Without a witness, a node's prices are read off x: the mean over its children c of g_c + λ[c]. They
@@ -227,7 +228,7 @@ class BlockInference:
         x : array, shape (nodes, cells)
             Whole or `Fraction` answers to exact data are judged in Fractions, floats with rounding.
         witness : mapping, optional
-            ``prices``, shape (nodes, cells): λ; what it holds for leaves is not read.
+            ``prices``, shape (nodes, cells): λ; entries for leaves are ignored.
         """
         noisy, _ = self.data
         x = answer_of(x, self.shape, integer=False)
@@ -249,7 +250,7 @@ class BlockInference:
             gap += (price[inner] * (self.tree.child_sums(values) - values[inner])).sum()
         if not exactly:
             gap = float(gap)
-            # Next to large counts the tolerance for sums is wide: noisy counts themselves may keep it.
+            # For large counts the tolerance for sums is wide: even the noisy counts may be within it.
             if gap < -FLOAT_TOLERANCE * max(1.0, float(objective)):
                 return infeasible(objective, [f"consistency: it costs {-gap:.6g} less than any true sums"])
             gap = max(gap, 0.0) if math.isfinite(gap) else INFINITY
@@ -269,7 +270,7 @@ class BlockInference:
         return np.concatenate(slopes)
 
     def _read(self, slope: Array) -> Array:
-        """For each inner node, the mean over its children of their slopes and prices; 0 for leaves."""
+        """For each inner node, the mean over its children of slope plus price; 0 for leaves."""
         tree, (start, child) = self.tree, self.tree.children
         price = np.zeros_like(slope)
         for k in range(tree.depth - 1, -1, -1):
@@ -287,7 +288,7 @@ class BlockInference:
         return above
 
     def _valid(self, price: Array) -> Array:
-        """Set prices to 0 at leaves, and to the parent's where a level's queries say nothing of an effect."""
+        """Set prices to 0 at leaves, and to the parent's in effects that a level does not measure."""
         tree, shape = self.tree, self.workload.shape
         price[tree.leaves] = 0
         for k in range(tree.depth):
@@ -301,7 +302,7 @@ class BlockInference:
         return price
 
     def _missed(self, left: Array, exactly: bool) -> Any:
-        """Σ_v ¼ leftᵀ A_v⁻¹ left; what A_v says nothing of is 0 for valid prices."""
+        """Σ_v ¼ leftᵀ A_v⁻¹ left; effects that A_v does not measure are 0 for valid prices."""
         kind: Any = Fraction if exactly else float
         gap = kind(0)
         for k in range(self.tree.depth + 1):
@@ -337,7 +338,7 @@ class BlockInference:
     def effect_variance(self) -> Floats:
         """The variance of each effect of each node's estimate; shape (nodes, 2^attributes).
 
-        On the way up, each node's estimate from its own subtree; on the way down, from all data.
+        The pass up finds the variance of each node's estimate from its subtree; the pass down, from all data.
         """
         tree, (start, child) = self.tree, self.tree.children
         information = np.where(effects.exists(self.workload.shape), self.information.astype(float), 1.0)
@@ -361,7 +362,7 @@ class BlockInference:
 
     @classmethod
     def random(cls, rng: np.random.Generator, size: int) -> Self:
-        """Trees and marginals of any shape; queries that inner levels did not measure."""
+        """Trees and marginals of any shape; levels without leaves may lack some queries."""
         workload = Workload.random(rng, int(rng.choice([1, 4, 16])))
         nodes = max(1, size // workload.cells)
         depth = int(rng.integers(0, 4))

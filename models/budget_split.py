@@ -89,9 +89,9 @@ class BudgetSplit:
     def cvxpy(self) -> tuple[Any, Any]:
         """The model as a ``cvxpy.Problem``, and the expression that holds the answer.
 
-        In variables y with ε_i in proportion to y_i·a_i^{1/3}, and costs to match: the same problem, with
-        numbers near 1. (In the printed form, Clarabel loses all digits if weights differ by orders of
-        magnitude.)
+        It uses variables y, where ε_i is proportional to y_i·a_i^{1/3}, and scales the costs: the same
+        problem, with numbers near 1. (In the printed form, Clarabel loses all digits if weights differ by
+        orders of magnitude.)
         """
         import cvxpy as cp
 
@@ -151,7 +151,7 @@ class BudgetSplit:
         slope = 2 * weights / x.astype(float) ** 3
         worst = int(np.argmax(np.abs(slope - price)))
         reason = f"level {worst} would pay {slope[worst]:.6g} for more budget, the price is {price:.6g}"
-        # No allowance beyond the relative one, which `judge` would make for objectives under 1.
+        # Only the relative tolerance; for objectives below 1, `judge` would allow an absolute one.
         beyond = gap > FLOAT_TOLERANCE * float(objective)
         return judge(objective, gap, beyond, {"price": price}, reason)
 

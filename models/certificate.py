@@ -38,8 +38,8 @@ class Certificate:
     reason : str
         Why the answer is optimal, or why it is not proved to be.
     unproved : int or None
-        Of a model of several problems side by side, the first that is not proved; None if all are, or if the
-        model does not say.
+        For a model of several problems side by side, the first that is not proved; None if all are, or if the
+        model does not report it.
     """
 
     optimal: bool
@@ -57,7 +57,7 @@ class Certificate:
 def judge(objective: Number, gap: Number, exact: bool, witness: Witness, reason: str) -> Certificate:
     """A certificate from a feasible answer's objective and its proved gap."""
     allowed = 0 if exact else FLOAT_TOLERANCE * max(1.0, abs(float(objective)))
-    # Any gap would be within tolerance of an objective that overflows.
+    # If the objective overflows, every gap would be within the tolerance.
     optimal = bool(gap <= allowed) and (exact or math.isfinite(objective))
     why = "the prices prove it: no feasible answer is better" if optimal else reason
     return Certificate(optimal, objective, objective - gap, gap, witness, why)

@@ -80,12 +80,12 @@ class Chebyshev:
         return np.asarray(self.noisy), np.asarray(self.total), np.asarray(self.offsets)
 
     def program(self) -> Program:
-        """Eq. 12, a segment a distance variable."""
+        """Eq. 12, with one distance variable per segment."""
         noisy, totals, offsets = self.data
         n, m = noisy.size, totals.size
         segment = np.repeat(np.arange(m), np.diff(offsets))
         each = np.arange(n)
-        # Every answer keeps these upper bounds; some solvers require finite domains.
+        # No answer is further away than these bounds; some solvers require finite domains.
         furthest = by_segment(
             np.maximum, np.maximum(np.abs(noisy), totals[segment] - noisy), offsets, empty=0
         )
@@ -139,7 +139,7 @@ class Chebyshev:
 
         At distance e, entry i lies from max(0, y_i − e) to y_i + e. So there is an answer at e ≥ 0 if and
         only if every y + e ≥ 0 and Σ max(0, y − e) ≤ c ≤ Σ (y + e) (Boninsegna & Silvestri 2025, Eq. 12).
-        If a segment's d − 1 is negative or breaks one of these, no answer of it is nearer than d.
+        If a segment's d − 1 is negative or breaks one of these, it has no answer nearer than d.
 
         Without a witness, d is x's own distance, which proves every optimal x. If d − 1 breaks no condition,
         the bound is the largest of those that need no witness: d ≥ −y_i, n·d ≥ c − Σ y, and k·d ≥ Σ max(0, y)
@@ -195,7 +195,7 @@ class Chebyshev:
 
     @classmethod
     def typical(cls, rng: np.random.Generator, size: int, each: int | None = None, **options: Any) -> Self:
-        """Noisy counts whose total is nine tenths of what is positive; `each`: entries of a segment."""
+        """Noisy counts; the total is nine tenths of their positive part. `each`: entries per segment."""
         noisy = noisy_counts(rng, size)
         if each is None:
             return cls(noisy, most_of(noisy), **options)

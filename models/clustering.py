@@ -60,7 +60,7 @@ class Clustering:
     run's smallest bin lowers m and raises C̄, so it adds less (H_j ≥ C̄). And the LE is convex in |C|.
 
     Therefore the least cost of k runs is convex in k, and for some price added to the cost of each run, k
-    runs are the cheapest: one shortest path for each price tried, instead of one for each run.
+    runs are the cheapest. So one shortest path per price tried suffices, instead of one per run.
 
     Examples
     --------
@@ -119,8 +119,8 @@ class Clustering:
     def program(self) -> Program:
         """The shortest path through the bins; see `models.programs.paths.path_program`.
 
-        With `clusters`, its relaxation may mix cuts into more and fewer runs, of the same cost: the least
-        cost is convex in the number of runs.
+        With `clusters`, its relaxation may mix partitions into more and fewer runs, at the same cost: the
+        least cost is convex in the number of runs.
 
         Raises
         ------
@@ -134,13 +134,13 @@ class Clustering:
         return run_cost(self.data[0][first:end], self.noise)
 
     def row_prices(self, witness: Witness) -> Array:
-        """The witness as prices of the program's rows, where the number of runs is free: the potentials."""
+        """The witness as prices of the program's rows, if the number of runs is free: the potentials."""
         return paths.path_prices(witness["potentials"])
 
     def objective(self, x: Any) -> Number:
-        """AE and LE of all runs; a `Fraction` for exact values (a float scale is one, too).
+        """AE and LE of all runs; a `Fraction` for exact values (even if the scale is a float).
 
-        The first bin begins a run whatever x[0], and so does any bin whose mark is not 0.
+        The first bin begins a run whatever x[0] is, as does every bin whose mark is not 0.
         """
         values, _ = self.data
         return cost_of(values, runs.starts_of(x, values.size), self.noise)
@@ -155,14 +155,14 @@ class Clustering:
         If d[j] − d[i] ≤ w(i, j) + λ for all i < j, a partition into k runs costs at least d[n] − d[0] − k·λ:
         add up the inequalities of its runs. That is weak duality of the shortest path (Ahuja, Magnanti &
         Orlin 1993, §4.5); by the Monge property some λ leaves no gap (Aggarwal, Schieber & Tokuyama 1994).
-        Any d and any λ may be given: what they are over by is taken off the bound.
+        Any d and λ may be given: the amount by which they violate the inequalities is subtracted.
 
         Up to `EXACT_UP_TO` exact values, all pairs are compared exactly; see `models.witnesses.few_runs`.
         Otherwise the worst pairs are found in floats, in O(n log n), and a bound on the rounding errors is
         subtracted, too; see `models.witnesses.sorted_runs`.
 
         Without a witness one is read off x: the least costs of partitions near x, each of whose runs begins
-        at most one run of x earlier. With `clusters`, λ is what one run more would save, near x. If x is
+        at most one run of x earlier. With `clusters`, λ is what one more run would save, near x. If x is
         optimal, these are the least costs, up to rounding.
 
         Parameters
@@ -185,7 +185,7 @@ class Clustering:
         bound = check(objective, price or 0, witness)
         names = ["potentials"] if self.clusters is None else ["potentials", "price"]
         proof = {name: entry(witness, name) for name in names}
-        gap = max(objective - bound, 0 * bound)  # of floats, rounded, it might be less
+        gap = max(objective - bound, 0 * bound)  # rounding may make it negative
         return judge(objective, gap, self.in_fractions, proof, "another partition may cost less")
 
     def _exact_bound(self, _: Number, price: Number, witness: Witness | None) -> Number:
@@ -233,7 +233,7 @@ class Clustering:
 
     @classmethod
     def random(cls, rng: np.random.Generator, size: int) -> Self:
-        """Sorted counts of all kinds, noise from none to very large, often with a number of runs."""
+        """Sorted counts of all kinds, noise from none to very large, often with a given number of runs."""
         values = np.sort(random_noisy(rng, (max(size, 1),)))
         if rng.random() < 0.3:
             values = np.sort(values + rng.laplace(size=values.size))

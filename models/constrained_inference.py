@@ -85,7 +85,7 @@ class ConstrainedInference:
 
     @cached_property
     def level_variance(self) -> Array | None:
-        """V of each level, shape (depth + 1,); None where the nodes of some level differ in theirs."""
+        """V of each level, shape (depth + 1,); None if nodes of one level differ."""
         variance, start = np.asarray(self.variance), self.tree.level_start
         each = variance[start[:-1]]
         one = variance.strides == (0,)  # one number, broadcast
@@ -106,11 +106,11 @@ class ConstrainedInference:
         )
 
     def row_prices(self, witness: Witness) -> Array:
-        """The witness as prices of the program's rows: those of inner nodes, negative."""
+        """The witness as prices of the program's rows: the prices of inner nodes, negated."""
         return np.asarray(-np.asarray(witness["prices"])[self.tree.internal])
 
     def objective(self, x: Any) -> Number:
-        """Σ (x − n)²/V; a `Fraction` where noisy counts and answer are exact (float variances are, too)."""
+        """Σ (x − n)²/V; a `Fraction` if noisy counts and answer are exact (even if variances are floats)."""
         noisy, levels = np.asarray(self.noisy), self.level_variance
         x = answer_of(x, noisy.shape, integer=False)
         exactly = exact.is_exact(x) and exact.is_exact(noisy)
@@ -161,8 +161,9 @@ class ConstrainedInference:
         normal equations), the bound is the optimum.
 
         The normal equations are linear, and two passes over the data solve them. So no witness is needed, a
-        given one is not read, and the gap is exact. Answers in floats keep sums only to rounding; the gap
-        includes what that saves at these prices, and an answer that saves more than rounding is not feasible.
+        given one is not read, and the gap is exact. Float answers satisfy the sums only up to rounding; the
+        gap includes what this saves at these prices. An answer that saves more than rounding is infeasible.
+
         Whole or `Fraction` answers to exact counts are judged in Fractions: slow for a million nodes. For
         floats on a regular tree, prices read off x are tried first; they prove an optimal x.
         """
@@ -189,12 +190,12 @@ class ConstrainedInference:
         found = prove(self.tree.parent, x, noisy, variance, price, below, spread, held, zero)
         objective, gap, gained, wrong, worst, most = found
         if not exactly:
-            loose = wrong > FEASIBILITY_TOLERANCE * max(1.0, abs(x[0]))  # perhaps; violations looks closely
+            loose = wrong > FEASIBILITY_TOLERANCE * max(1.0, abs(x[0]))  # rough; `violations` is precise
             broken = self.violations(x) if loose else []
             if not objective < INFINITY:
                 broken.append("x: squares pass what floats hold")
             gap += gained
-            # Next to large counts the tolerance for sums is wide: noisy counts themselves may keep it.
+            # For large counts the tolerance for sums is wide: even the noisy counts may be within it.
             if gap < -FLOAT_TOLERANCE * max(1.0, objective):
                 broken.append(f"consistency: it costs {-gap:.6g} less than any true sums")
             if broken:
@@ -240,9 +241,9 @@ class ConstrainedInference:
 
     @classmethod
     def random(cls, rng: np.random.Generator, size: int) -> Self:
-        """Trees of any shape; one variance, one a level, or one a node, some of them infinite."""
+        """Trees of any shape; one variance, one per level, or one per node; some are infinite."""
         depth = int(rng.integers(0, 5))
-        branching = max(1, round(2 * size ** (1 / max(1, depth))) - 1)  # half of that, on average
+        branching = max(1, round(2 * size ** (1 / max(1, depth))) - 1)  # on average, half as many children
         tree = Tree.random(rng, depth, branching, ragged=bool(rng.random() < 0.5))
         kinds: list[Any] = [
             rng.integers(1, 9),

@@ -115,7 +115,7 @@ class ControlledRounding:
         return self._broken(x) if self._ends(x) is None else []
 
     def _ends(self, x: Array) -> tuple[float, float] | None:
-        """The smallest part rounded up, and the largest rounded down; None if a closer look is needed."""
+        """The smallest fractional part rounded up and the largest rounded down; None to check further."""
         if x.dtype != np.int64 or self.data.dtype == object:
             return None
         ups, least_up, most_down = _ups_and_downs(x, self.data)
@@ -188,14 +188,14 @@ class ControlledRounding:
 
     @classmethod
     def typical(cls, rng: np.random.Generator, size: int, **options: Any) -> Self:
-        """Heavy-tailed values, and the nearest total."""
+        """Heavy-tailed values; the total is their sum, rounded."""
         values = 1 / (rng.random(size) + 1e-4)
         return cls(values, round(float(values.sum())), **options)
 
 
 @kernel()
 def _ups_and_downs(x: Any, values: Any) -> Any:
-    """How many are rounded up (−1 if an x is not a neighbour), their least part, the greatest other."""
+    """How many are rounded up (−1 if an x is not a neighbour), their least part, the largest other part."""
     ups, least_up, most_down, wrong = 0, 1.0, 0.0, False
     for i in range(x.size):
         floor = math.floor(values[i])

@@ -136,7 +136,7 @@ class CostTable:
         return found
 
     def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:
-        """One price λ: Σ_c min_k (τ^c(k) − λ·k) + λ·v bounds every answer; linear time.
+        """One price λ: Σ_c min_k (τ^c(k) − λ·k) + λ·v bounds every answer from below; linear time.
 
         Any answer costs Σ_c (τ^c(x_c) − λ·x_c) + λ·v, and each term is at least its minimum: the Lagrangian
         dual (Everett 1963). If the tables are convex and x is optimal, there is a λ such that every unit of x
@@ -162,7 +162,7 @@ class CostTable:
         if price is None:
             price = self._costliest(x)
         cuts = np.concatenate([[0], np.cumsum(self.lengths)[:-1]])
-        # Units are counted from x on, so that the minima add up to the bound without a further term.
+        # Units are counted from x, so that the minima add up to the bound without a further term.
         steps = np.arange(values.size) - np.repeat(cuts + (x - self.least), self.lengths)
         if not exactly:
             price = float(price)
@@ -176,10 +176,10 @@ class CostTable:
         return judge(objective, max(objective - bound, 0 * objective), exactly, {"price": price}, reason)
 
     def _costliest(self, x: Ints) -> Any:
-        """The cost of an answer's costliest unit; if it has none, of the cheapest next one.
+        """The cost of an answer's costliest unit; if it has no units, of the cheapest next one.
 
-        In a table that is not convex it is the steepest slope down to a lower value, rounded up to whole
-        numbers.
+        In a table that is not convex, this cost is the steepest slope from a lower value, rounded up to
+        whole numbers.
         """
         down, up = [], []
         for given, k in zip(self.tables, (x - self.least).tolist(), strict=True):
@@ -199,7 +199,7 @@ class CostTable:
 
     @classmethod
     def random(cls, rng: np.random.Generator, size: int) -> Self:
-        """Convex tables, some flat, with ties or of one value; rarely one that is not convex."""
+        """Convex tables, some flat, some with ties, some of one value; rarely one that is not convex."""
         tables, start = [], []
         for _ in range(int(rng.integers(1, 2 + max(1, size // 5)))):
             steps = np.sort(rng.integers(-6, 7, size=rng.integers(0, 8)))

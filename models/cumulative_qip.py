@@ -43,7 +43,7 @@ class CumulativeQIP:
     tree : Tree
         The regions; one without children is a leaf.
     noisy : array, shape (nodes, sizes)
-        Noisy cumulative counts c̃, a row a region in level order.
+        Noisy cumulative counts c̃, one row per region in level order.
     total : int
         The public number of groups G ≥ 0.
     integer : bool
@@ -83,7 +83,7 @@ class CumulativeQIP:
 
     @property
     def always_proved(self) -> bool:
-        """Whether the fast path proves every answer: over whole numbers its search may end at a limit."""
+        """Whether the fast path proves every answer: over whole numbers its search may stop at a limit."""
         return not self.integer
 
     def program(self) -> Program:
@@ -111,7 +111,7 @@ class CumulativeQIP:
         return exact.dot(away, away)
 
     def violations(self, x: Any) -> list[str]:
-        """Broken totals, sums of children, falls, negative counts and fractions, by the paper's names."""
+        """Broken totals and sums of children, falls, negative counts and fractions, named as in the paper."""
         x = answer_of(x, self.counts.shape, self.integer)
         slack = 0 if self.integer else tolerance_for(x)
         found = [f"C5 {text}" for text in fractional(x)] if self.integer else []
@@ -131,11 +131,11 @@ class CumulativeQIP:
         """Compute the bound that a witness proves, and compare the answer with it.
 
         The witness is a mapping of arrays. `prices`, shape (internal nodes, sizes), are prices y of (C4).
-        Beside them is one of two:
+        A second array is one of two:
 
         - `rises`, integers, shape (leaves, sizes): 1 where the leaves' rows may rise. The prices of (C3)
-          follow from them in one pass. These are for the relaxation.
-        - `falls`, shape (nodes, sizes − 1): the prices μ ≥ 0 of (C3). These are for whole numbers.
+          follow from it in one pass. It is for the relaxation.
+        - `falls`, shape (nodes, sizes − 1): the prices μ ≥ 0 of (C3). It is for whole numbers.
 
         With `branches`, a tree of cases (`models.witnesses.branches`), `prices` and `falls` have one more
         axis in front, one set of prices for each case that is not split further.
@@ -143,7 +143,7 @@ class CumulativeQIP:
         For feasible x, Σ y·(children − parent) is 0 and Σ μ·(x_i − x_i+1) is at most 0. Adding twice their
         sum to (C1) therefore does not increase it, and the minimum, cell by cell, is at most the optimum
         (`models.witnesses.cumulative`, in whole numbers). Over whole numbers the minimum is over whole
-        values, and the bound of whole data is rounded up.
+        values, and for whole data the bound is rounded up.
 
         Without a witness, prices and rises are read off the answer; for an optimal answer of the relaxation
         they leave no gap.
@@ -173,7 +173,7 @@ class CumulativeQIP:
 
     @classmethod
     def random(cls, rng: np.random.Generator, size: int) -> Self:
-        """Trees of any shape with cumulated counts from `random_noisy`, and noise."""
+        """Trees of any shape with cumulative counts from `random_noisy`, plus noise."""
         tree = Tree.random(rng, int(rng.integers(0, 3)), branching=3, ragged=bool(rng.random() < 0.3))
         sizes = max(1, size // tree.size)
         true = np.cumsum(np.maximum(random_noisy(rng, (tree.leaves.size, sizes)), 0), axis=1)

@@ -108,19 +108,19 @@ class FixedSum:
 
     @property
     def _given(self) -> Array | None:
-        """The weights, or None where all are 1: kernels need not read those."""
+        """The weights, or None if none were given: then kernels use 1."""
         return None if self.weights is None else np.asarray(self.weights)
 
     @property
     def _weights(self) -> Array:
-        """The weights; int64 ones (one, seen n times) where none were given."""
+        """The weights; int64 ones (a broadcast view) if none were given."""
         one = np.ones(1, np.int64)
         return (
             np.broadcast_to(one, np.shape(self.noisy)) if self.weights is None else np.asarray(self.weights)
         )
 
     def program(self) -> Program:
-        """The program above; its total bounds every count."""
+        """The program above; each segment's total is an upper bound on its counts."""
         noisy, totals, offsets = self._segments
         n, m = noisy.size, totals.size
         segment = np.repeat(np.arange(m), np.diff(offsets))
@@ -151,26 +151,25 @@ class FixedSum:
         return broken(x, self.total, np.asarray(self.offsets), self.integer)
 
     def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:
-        """A price λ for each segment's units, at which no entry wants more or fewer; linear time.
+        """A price λ for each segment's units; linear time.
 
             bound  =  Σ over segments of  Σ_i min over z ≥ 0 of ( w_i |z − y_i|^p − λ z )  +  λ c,
 
-        z whole if `integer`. It holds whatever the prices are (Lagrangian duality), and some reach the
-        optimum, for the costs are convex (Ibaraki & Katoh 1988, *Resource Allocation Problems*, ch. 4). For
+        z whole if `integer`. It holds for any prices (Lagrangian duality), and some prices reach the optimum,
+        because the costs are convex (Ibaraki & Katoh 1988, *Resource Allocation Problems*, ch. 4). For
         p = 1 a unit costs 1 or −1: the better of these two prices needs no witness. For p = 2 the k-th whole
         unit costs w(2(k − y) − 1), more than the one before: the best answer takes the c cheapest units, and
         the cost of the last is such a λ. Over the reals, λ is the slope of every positive entry.
 
         Without a witness, λ is read off x: between its costliest last unit and its cheapest next one, or the
-        slope of its largest entry. Optimal whole answers prove themselves; otherwise the gap is an upper
-        bound.
+        slope of a large entry. Optimal whole answers are always proved; otherwise the gap is an upper bound.
 
         Parameters
         ----------
         x : array, shape (n,)
         witness : mapping, optional
-            ``price``: the λ of each total, in the shape of `total`; whole over whole numbers. Not read for
-            p = 1.
+            ``price``: the λ of each total, in the shape of `total`; whole for whole answers to exact data.
+            Not read for p = 1.
         """
         noisy, totals, offsets = self._segments
         x = answer_of(x, noisy.shape, self.integer)
@@ -200,7 +199,7 @@ class FixedSum:
                 gap = objective - lagrangian_bound(self.program(), exact.fractions(price))
             else:
                 gap = _real_gap(x, noisy, self._given, price.astype(float, copy=False), totals, offsets)
-        if not exactly:  # rounding of a sum of terms none of them negative
+        if not exactly:  # no term is negative, but their rounded sum may be
             gap = max(float(gap), 0.0) if math.isfinite(gap) else math.inf
         shown = {"price": price.reshape(np.shape(self.total))[()]}
         return judge(objective, gap, exactly, shown, "a unit moved within a segment would cost less")
@@ -212,7 +211,7 @@ class FixedSum:
         return None if given is None else np.atleast_1d(given)
 
     def _named(self, x: Ints, exactly: bool) -> tuple[Array, bool]:
-        """Prices between the last units of x and the next ones, or near; whether they prove x optimal."""
+        """Prices read off x, at or between its last and its next units; whether they prove x optimal."""
         noisy, totals, offsets = self._segments
         cheapest, costliest = np.zeros((2, totals.size), np.int64 if exactly else float)
         none = -(2**62) if exactly else -np.inf
@@ -235,7 +234,7 @@ class FixedSum:
             return exact.dot(x - z, w * (x + z - 2 * noisy) - each)
 
     def _slopes(self, x: Array) -> Array:
-        """For each segment, the cost of a little more of a positive entry of x."""
+        """For each segment, the slope of the cost at a positive entry of x."""
         noisy, totals, offsets = self._segments
         w, slopes = self._weights, np.zeros(totals.size, object)
         for j, (a, b) in enumerate(pairwise(offsets.tolist())):
@@ -251,7 +250,7 @@ class FixedSum:
 
     @classmethod
     def typical(cls, rng: np.random.Generator, size: int, each: int | None = None, **options: Any) -> Self:
-        """Noisy counts whose total is nine tenths of what is positive; `each`: entries of a segment."""
+        """Noisy counts; the total is nine tenths of their positive part. `each`: entries per segment."""
         noisy, totals, offsets = Chebyshev.typical(rng, size, each).data
         if each is None:
             return cls(noisy, int(totals[0]), **options)
@@ -276,7 +275,7 @@ def _checked_weights(values: ArrayLike, noisy: Array) -> Array:
 
 
 def _require_small_costs(noisy: Array, weights: Array | None, totals: Ints) -> None:
-    """Refuse data whose units might cost more than 64 bits hold, with room for the search of a price."""
+    """Refuse data whose unit costs might pass 64 bits, with room for the search for a price."""
     largest_weight: Any = 1 if weights is None or not weights.size else weights.max().item()
     largest, total = exact.reach(noisy), exact.reach(totals)
     if 16 * largest_weight * (largest + total + 2) >= 2**62:
@@ -287,7 +286,7 @@ def _require_small_costs(noisy: Array, weights: Array | None, totals: Ints) -> N
 
 
 def _slope(x: Array, y: Array, w: Array) -> Any:
-    """The cost of a little more of the first large entry; where all are 0, the least cost of any."""
+    """The slope at a large entry; if all entries are 0, the least slope."""
     most = int(np.argmax(x[:10_000]))
     most = most if x[most] > 0 else int(np.argmax(x))
     if not x[most] > 0:
@@ -333,13 +332,13 @@ def _end_units(x: Any, noisy: Any, w: Any, offsets: Any, none: Any, cheapest: An
 
 @kernel(error_model="numpy", fastmath={"reassoc"})
 def _real_gap(x: Any, noisy: Any, weights: Any, prices: Any, totals: Any, offsets: Any) -> float:
-    """Σ w(x − y)², less the bound at these prices."""
+    """Σ w(x − y)² minus the bound at these prices."""
     gap = 0.0
     for j in range(totals.size):
         begin, end, price = offsets[j], offsets[j + 1], prices[j]
         mean = totals[j] // max(1, end - begin)
         over = float((end - begin) * mean - totals[j])
-        for start in range(begin, end, 1024):  # sums of differences from the mean, in parts, round little off
+        for start in range(begin, end, 1024):  # partial sums around the mean: little rounding
             part = 0.0
             for i in range(start, min(start + 1024, end)):
                 m = 1 if weights is None else weights[i]

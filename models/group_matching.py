@@ -48,7 +48,7 @@ class GroupMatching:
         A pair ``(sizes, counts)`` of int arrays, or one NumPy array of shape (runs, 2). Sizes may repeat
         and come in any order; counts may be 0.
     child_sizes : table of runs, or sequence of such tables
-        One table a child; a single table stands for a single child. (Two plain lists are one pair of sizes
+        One table per child; a single table stands for a single child. (Two plain lists are one pair of sizes
         and counts, never two runs.)
 
     Raises
@@ -130,7 +130,7 @@ class GroupMatching:
         )
 
     def row_prices(self, witness: Witness) -> Array:
-        """The witness as prices of the program's rows: the potentials, the children's negative."""
+        """The witness as prices of the program's rows: the potentials, the children's negated."""
         return np.concatenate([witness["parent_potential"], -np.asarray(witness["child_potential"])])
 
     def pairs(self, x: Any) -> tuple[Ints, Ints, Array]:
@@ -139,7 +139,7 @@ class GroupMatching:
         Raises
         ------
         ValueError
-            If a dense answer has the wrong shape, or a sparse one names a run that there is not.
+            If a dense answer has the wrong shape, or a sparse one names a run that does not exist.
         """
         array = np.asarray(x)
         if array.dtype != PAIR:
@@ -179,11 +179,11 @@ class GroupMatching:
         """A potential for each run, checked in order of size; O(runs log runs).
 
         Let potentials differ by no more than the sizes do, |π(s) − π(s′)| ≤ |s − s′|. Then a matched pair
-        costs at least π(s) − π(s′), so a matching costs at least Σ π over the parent's groups less Σ π over
-        the children's (Kantorovich & Rubinstein 1958). Only neighbours in order of size need be compared.
+        costs at least π(s) − π(s′), so a matching costs at least Σ π over the parent's groups minus Σ π over
+        the children's (Kantorovich & Rubinstein 1958). Only neighbours in order of size have to be compared.
 
         Without a witness, potentials are read off the sizes. Let D(s) be the number of the parent's groups of
-        size at most s, less that of the children's. A matching carries at least |D(s)| groups across the step
+        size at most s, minus the children's number. A matching carries at least |D(s)| groups over the step
         from s to s + 1. The potential that rises by 1 where D < 0 and falls by 1 where D > 0 proves Σ |D|,
         which is the cost of matching in order of size.
 
@@ -191,8 +191,8 @@ class GroupMatching:
         ----------
         x : int array, shape (parent runs, child runs), or of the dtype `PAIR`
         witness : mapping, optional
-            ``parent_potential`` and ``child_potential``, whole numbers, one for each run. If two neighbours
-            are further apart than their sizes, they prove nothing.
+            ``parent_potential`` and ``child_potential``, whole numbers, one for each run. If the potentials
+            of two neighbours are further apart than their sizes, they prove nothing.
         """
         i, j, count = self.pairs(x)
         objective = exact.dot(np.abs(self.parent[0][i] - self.children[0][j]), count)
@@ -238,7 +238,7 @@ class GroupMatching:
 
     @classmethod
     def typical(cls, rng: np.random.Generator, size: int, **options: Any) -> Self:
-        """So many runs in all, of a parent and ten children."""
+        """`size` runs in all: half of them the parent's, the others those of ten children."""
         sizes = rng.permutation(2 * size)[: size // 2]
         groups = rng.integers(1, 20, sizes.size)
         moved = np.maximum(sizes + rng.integers(-50, 51, sizes.size), 0)
@@ -261,7 +261,7 @@ def _is_flat(side: Any) -> bool:
 
 
 def as_runs(name: str, given: Any) -> tuple[Ints, Ints]:
-    """Check a table of runs: its sizes and counts, or a ValueError that names what is wrong."""
+    """The sizes and counts of a table of runs; a ValueError says what is wrong with it."""
     if not _is_table(given) or (isinstance(given, np.ndarray) and given.shape[1] != 2):
         raise ValueError(f"{name} must be a pair (sizes, counts) or an array of shape (runs, 2)")
     sides = given.T if isinstance(given, np.ndarray) else given

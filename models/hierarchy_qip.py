@@ -37,15 +37,16 @@ class HierarchyQIP:
                     Σ_{c child of r} n̂^c_s = n̂^r_s    for all r, s          (H3)
                     n̂^r_s ∈ D^r_s: whole numbers ≥ 0                         (H4)
 
-    The paper prints (H2) for every region; that would contradict (H3), and means the root. It has no weights:
-    w_r is 1 unless `weights` says otherwise. ``integer=False`` is the relaxation M_H^r before rounding.
+    The paper prints (H2) for every region; that would contradict (H3), so here it holds at the root.
+    The paper has no weights: w_r is 1 unless `weights` is given. ``integer=False`` is the relaxation M_H^r
+    before rounding.
 
     Parameters
     ----------
     tree : Tree
         The regions; a region without children is a leaf, at any level.
     noisy : array, shape (nodes, sizes)
-        Noisy counts ñ, a row a region in level order (the root first); int64 is exact throughout.
+        Noisy counts ñ, one row per region in level order (the root first); int64 is exact throughout.
     total : int
         The public number of groups G ≥ 0.
     integer : bool
@@ -53,7 +54,8 @@ class HierarchyQIP:
         The paper's truncated domains: D^r_s = {ñ − window … ñ + window} ∩ ℤ₊. Default: all of ℤ₊.
     weights : int array, shape (levels,), optional
         Positive whole weights of the levels, the root's first; only their ratios matter. Default: all 1.
-        Where levels differ in noise, weights like 1/variance give the most likely counts under normal noise.
+        If levels differ in noise, weights proportional to 1/variance give the likeliest counts under normal
+        noise.
 
     Raises
     ------
@@ -114,7 +116,7 @@ class HierarchyQIP:
 
     @property
     def heaviest(self) -> int:
-        """The weights of a path from the root, added up."""
+        """The sum of the weights on a path from the root to the deepest level."""
         return self.tree.depth + 1 if self.weights is None else sum(np.asarray(self.weights).tolist())
 
     @property
@@ -138,7 +140,7 @@ class HierarchyQIP:
         return least, most
 
     def why_infeasible(self) -> str:
-        """A domain that no counts can keep; empty if there is an answer (always, without a window)."""
+        """A constraint that no counts can satisfy; empty if there is an answer (always, without a window)."""
         if self.window is None:
             return ""
         least, most = self.reach
@@ -173,11 +175,11 @@ class HierarchyQIP:
         )
 
     def relaxed(self) -> Self | None:
-        """M_H^r, the model over the reals; None if this is it, or its domains are windows."""
+        """M_H^r, the model over the reals; None if it is over the reals already, or has a window."""
         return replace(self, integer=False) if self.integer and self.window is None else None
 
     def row_prices(self, witness: Witness) -> Array:
-        """The witness as prices of the program's rows: the root's of H2, then those of H3, negative."""
+        """The witness as prices of the program's rows: the root's of H2, then those of H3, negated."""
         below = np.asarray(witness["prices"])[self.tree.internal]
         return np.concatenate([[witness["root_price"]], -below.ravel()])
 
@@ -193,7 +195,7 @@ class HierarchyQIP:
         return cost
 
     def violations(self, x: Any) -> list[str]:
-        """Broken totals, sums of children, domains and integrality, by the paper's names."""
+        """Broken totals, sums of children, domains and integrality, named as in the paper."""
         noisy, tree = self.counts, self.tree
         x = answer_of(x, noisy.shape, self.integer)
         whole = self.integer and x.dtype == noisy.dtype == np.int64
@@ -217,14 +219,15 @@ class HierarchyQIP:
     def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:
         """A price λ[r, s] for the children of every region, and one for the root's counts; linear time.
 
-        With the prices as multipliers of H2 and H3, and s the children's price of a cell less its own,
+        The prices are multipliers of H2 and H3. With s = λ[r] − λ[parent of r], where λ is 0 for leaves and
+        the root price stands above the root,
 
             bound  =  Σ min over z in D of ( w (z − ñ)² + s z )  +  root price · G.
 
         It holds for any prices (Lagrangian duality; `models.lagrangian_bound` computes the same, more
-        slowly). Some prices reach the optimum: sums along a tree are a laminar family, so the program with
-        its squares as lines between whole numbers is a network flow, and these prices are its duals (Ahuja,
-        Magnanti & Orlin 1993, §14.4).
+        slowly). Some prices reach the optimum: sums along a tree are a laminar family, so the program, with
+        its squares made linear between whole numbers, is a network flow, and these prices are its duals
+        (Ahuja, Magnanti & Orlin 1993, §14.4).
 
         Without a witness, prices are read off the counts: a region's price lies between the cost of its last
         unit and of its next one. Such prices exist if and only if the counts are optimal. Otherwise the gap
@@ -234,7 +237,7 @@ class HierarchyQIP:
         ----------
         x : array, shape (nodes, sizes)
         witness : mapping, optional
-            ``prices``, shape (nodes, sizes), of which rows of leaves are not read, and ``root_price``.
+            ``prices``, shape (nodes, sizes), where rows of leaves are ignored, and ``root_price``.
         """
         noisy = self.counts
         x = answer_of(x, noisy.shape, self.integer)
@@ -256,11 +259,12 @@ class HierarchyQIP:
     def root_prices(self, x: Any) -> tuple[int, int]:
         """The root prices that prove whole counts optimal: from the costliest last unit to the cheapest next.
 
-        They say whether blocks of sizes fit together. Let each block of a problem's sizes be a problem of its
-        own, with a share of G as its total. Then the blocks' answers are optimal for the whole if and only
-        if each is for its share, and their ranges of root prices have a price in common. With that price and
-        the blocks' own prices for H3, the bounds of the blocks add up to the bound of the whole, and so do
-        the objectives. If there is none, a unit moved from one block to another would cost less.
+        They show whether blocks of sizes that were solved apart are optimal together. Let each block of a
+        problem's sizes be a problem of its own, with a share of G as its total. Then the blocks' answers are
+        optimal for the whole if and only if each is optimal for its share, and their ranges of root prices
+        have a price in common. With that price and the blocks' own prices for H3, the bounds of the blocks
+        add up to the bound of the whole, and so do the objectives. If there is no common price, a unit moved
+        from one block to another would cost less.
 
         Parameters
         ----------
@@ -270,7 +274,7 @@ class HierarchyQIP:
         Returns
         -------
         int, int
-            ``lowest, highest``; ∓2⁶⁰ where there is no end.
+            ``lowest, highest``; ∓2⁶⁰ if there is no limit.
 
         Raises
         ------
@@ -298,7 +302,7 @@ class HierarchyQIP:
 
     @property
     def _own_domain(self) -> tuple[Array, Array] | tuple[None, None]:
-        """`domain`, or Nones without a window: then H4 only requires counts ≥ 0.
+        """`domain`; a pair of None without a window, when H4 only requires counts ≥ 0.
 
         The upper bound G follows from H2, so it needs no separate price.
         """
@@ -310,12 +314,12 @@ class HierarchyQIP:
         return node_prices(self.tree, x, self.counts, weights, self._own_domain, self.integer, near)
 
     def _dual_gap(self, x: Array, prices: NodePrices, exactly: bool) -> Number:
-        """The objective less the Lagrangian dual at any prices."""
+        """The objective minus the Lagrangian dual at any prices."""
         noisy, inner = self.counts, self.tree.internal
         slope = np.empty(noisy.shape, prices.below.dtype)
         slope[0], slope[1:] = -prices.root, -prices.below[rows_of_families(self.tree)[1][1:]]
         slope[inner] += prices.below
-        # f(x) + slope·x less its minimum over the domain, cell by cell.
+        # f(x) + slope·x minus its minimum over the domain, cell by cell.
         lower, upper = self.domain
         w = self.node_weights[:, None]
         z = (2 * w * noisy - slope + w) // (2 * w) if self.integer and exactly else noisy - slope / (2 * w)

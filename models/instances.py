@@ -32,7 +32,7 @@ class Instance(NamedTuple):
     witness : mapping or None
         None if the answer needs none.
     witnessed : bool
-        Whether the file says which witness the answer has. Releases before 0.2.0 stored none.
+        Whether the file records the answer's witness, or that it needs none. Releases before 0.2.0 did not.
     """
 
     model: Model
@@ -55,7 +55,7 @@ def save(model: Model, path: str | Path) -> Path:
     Raises
     ------
     ValueError
-        If the suffix is another, or the model holds something that is not data.
+        If the suffix is not `.npz`, or the model holds something that is not data.
     """
     path = Path(path)
     if path.suffix != ".npz":
@@ -114,7 +114,7 @@ def load(path: str | Path) -> Model:
     Raises
     ------
     ValueError
-        If the file is not one of `save`'s.
+        If `save` did not write the file.
     """
     try:
         with np.load(path, allow_pickle=False) as arrays:
@@ -129,7 +129,7 @@ def unpacked(arrays: Any) -> Instance:
     Raises
     ------
     ValueError
-        If these are not such arrays.
+        If `packed` did not make these arrays.
     """
     import models
 

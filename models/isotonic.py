@@ -51,7 +51,7 @@ class Isotonic:
     integer : bool
         Whether x must be whole.
     offsets : int array, shape (problems + 1,), optional
-        Problem k is ``noisy[offsets[k]:offsets[k + 1]]``, with an entry at least. Default: one problem.
+        Problem k is ``noisy[offsets[k]:offsets[k + 1]]``, with at least one entry. Default: one problem.
 
     Raises
     ------
@@ -111,7 +111,7 @@ class Isotonic:
             raise ValueError(f"last is {last}, outside lower … upper ({low} … {high}): no answer fits")
 
     def _check_chains(self, noisy: Array) -> None:
-        """What `offsets` needs of the rest."""
+        """Check a model with `offsets`: its other fields are restricted."""
         whole = self.integer and noisy.dtype == np.int64
         if not whole or self.weights is not None or self.last is not None:
             raise ValueError(
@@ -143,7 +143,7 @@ class Isotonic:
         return 1 if self.offsets is None else int(np.size(self.offsets)) - 1
 
     def part(self, problem: int) -> tuple[Isotonic, slice]:
-        """One of the problems side by side, alone, and which entries are its."""
+        """One of the problems side by side as a model of its own, and the slice of its entries."""
         if self.offsets is None:
             return self, slice(None)
         cuts = np.asarray(self.offsets)
@@ -162,14 +162,14 @@ class Isotonic:
 
     @property
     def data(self) -> tuple[Array, Array]:
-        """``(noisy, weights)``; weights are int64 ones where none were given."""
+        """``(noisy, weights)``; weights are int64 ones if none were given."""
         noisy = np.asarray(self.noisy)
         weights = np.ones(noisy.size, np.int64) if self.weights is None else np.asarray(self.weights)
         return noisy, weights
 
     @property
     def box(self) -> tuple[Number, Number]:
-        """Bounds that some optimal answer keeps: the given ones, otherwise the range of the data."""
+        """Bounds that some optimal answer satisfies: the given ones, otherwise the range of the data."""
         noisy, _ = self.data
         smallest, largest = (v.item() if isinstance(v, np.generic) else v for v in (noisy.min(), noisy.max()))
         if self.integer:
@@ -182,7 +182,7 @@ class Isotonic:
     def program(self) -> Program:
         """The program above; a pinned last entry is a pair of equal bounds.
 
-        Whole answers are kept in `box`: solvers over the integers need finite domains.
+        Whole answers are bounded by `box`: solvers over the integers need finite domains.
         """
         noisy, weights = self.data
         n = noisy.size
@@ -207,7 +207,7 @@ class Isotonic:
         )
 
     def relaxed(self) -> Self | None:
-        """The model over the reals; None if this is it, or problems side by side."""
+        """The model over the reals; None if it is over the reals already, or has `offsets`."""
         return replace(self, integer=False) if self.integer and self.offsets is None else None
 
     def _program_of(self, chains: Chains) -> Program:
@@ -245,13 +245,13 @@ class Isotonic:
 
             bound  =  Σ_i min over z of ( w_i |z − y_i|^p + (λ_{i+1} − λ_i) z )  +  λ_0 lower − λ_n upper,
 
-        z between the bounds (or the least and the largest of y, which some optimal answer keeps).
+        with z between the bounds (if none are given, the least and largest y: some optimal answer is within).
 
         It holds for any prices (Lagrangian duality); a negative one counts as 0. Some prices reach the
         optimum, because the costs are convex; over whole numbers, too, because the chain's matrix is totally
         unimodular (Ahuja & Orlin 2001). Without a witness, prices are read off x: they fall from step to step
         by the cost of its next and last units, and are 0 wherever x rises. These prove an optimal answer (in
-        floats: to rounding); for others the gap is an upper bound.
+        floats, up to rounding); for others the gap is an upper bound.
 
         Parameters
         ----------
@@ -259,8 +259,8 @@ class Isotonic:
         witness : mapping, optional
             ``prices``, shape (n + 1,): first that of the lower bound, then that of the step to entry i at
             place i, last that of the upper bound. With `last`, shape (n,): the pinned entry is left out, and
-            its step is the last price. With `offsets`, the prices of
-            one problem after the other, whole, shape (n + problems,).
+            its step is the last price. With `offsets`, shape (n + problems,): whole prices, one problem after
+            the other.
         """
         x = answer_of(x, np.shape(self.noisy), self.integer)
         objective = distance(x, *self._terms)
@@ -296,7 +296,7 @@ class Isotonic:
         inside = (low is None or x[0] >= low) and (high is None or x[-1] <= high)
         inside = inside and (last is None or x[-1] == last) and (not self.integer or x.dtype == np.int64)
         if inside and not np.any(x[1:] < x[:-1]):
-            return []  # an answer without falls is between its ends
+            return []  # without falls, all entries lie between the first and the last
         slack = 0 if self.integer else tolerance_for(x)
         found = list(fractional(x)) if self.integer else []
         for i in np.flatnonzero(x[1:] < x[:-1] - slack):
@@ -332,7 +332,7 @@ class Isotonic:
 
     @classmethod
     def typical(cls, rng: np.random.Generator, size: int, **options: Any) -> Self:
-        """Cumulative counts and noise."""
+        """Cumulative counts plus noise."""
         noisy = np.cumsum(rng.integers(0, 3, size, dtype=np.int8), dtype=np.int64)
         noisy += noise(rng, size, 100.0)
         return cls(noisy, **options)
@@ -371,7 +371,7 @@ def _broken_chains(chains: Chains, x: Array) -> list[str]:
 def _of_chains(
     chains: Chains, x: Array, objective: Number, broken: list[str], witness: Witness | None
 ) -> Certificate:
-    """The certificate of problems side by side: each has a gap, none of them negative."""
+    """The certificate of problems side by side: the gap is the sum of their gaps, each at least 0."""
     whole = _whole(x)
     if whole is None:
         return infeasible(objective, broken)
@@ -394,7 +394,7 @@ def _plain(array: Array) -> Array:
 def _exactly(
     chain: Chain, x: Array, objective: Number, box: tuple[Number, Number], given: Array | None
 ) -> Certificate:
-    """In whole numbers and Fractions."""
+    """The certificate in whole numbers and Fractions."""
     if given is not None:
         return judge(objective, chain.exact_gap(x, given, box), True, {"prices": given}, LEFT)
     prices, broke = chain.prices(x)
@@ -405,7 +405,7 @@ def _exactly(
 def _nearly(
     chain: Chain, x: Array, objective: Number, box: tuple[Number, Number], given: Array | None
 ) -> Certificate:
-    """In floats: the given prices, or the better of those read off x exactly and with a tolerance."""
+    """The certificate in floats, at given prices, or the better of those read with and without tolerance."""
 
     def judged(prices: Array, broke: int | None) -> Certificate:
         reason = LEFT if broke is None else f"the chain of costs breaks at x[{max(broke, 0)}]"
@@ -417,8 +417,8 @@ def _nearly(
     own = judged(prices, broke)
     if own.optimal:
         return own
-    # Entries of a float solver's answer lie near the costs' kinks and bounds. Read as lying on them, they may
-    # prove more.
+    # Entries of a float solver's answer lie near the costs' kinks and bounds. If they are read as lying on
+    # them, the prices may prove more.
     near, broke_near = chain.prices(x, tolerance_for(np.asarray(x, float), np.asarray(chain.y, float)))
     read = judged(near, broke_near if broke_near >= 0 else broke)
     return min((read, own), key=lambda proof: proof.gap or 0)

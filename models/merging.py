@@ -33,7 +33,7 @@ class Merging:
     Parameters
     ----------
     estimates : array, shape (sources, n)
-        The estimates y, a row a source; int64 (exact throughout), float64, or exact objects.
+        The estimates y, one row per source; int64 (exact throughout), float64, or exact objects.
     weights : array, shape (sources, n)
         Their positive weights w; only the ratios within an entry matter to the answer.
     integer : bool
@@ -80,7 +80,7 @@ class Merging:
     def sums(self) -> tuple[Array, Array]:
         """``(Σ_k w·y, Σ_k w)`` of each entry, shape (n,); Python integers if 64 bits might not suffice.
 
-        This includes room for the certificate's products: the mass times a few values of the estimates' size.
+        64 bits must also hold the certificate's products: the mass times a few values of the estimates' size.
         """
         y, w = self.data
         whole = y.dtype == w.dtype == np.int64
@@ -89,7 +89,7 @@ class Merging:
         return (w * y).sum(axis=0), w.sum(axis=0)
 
     def program(self) -> Program:
-        """The program above; whole answers are kept among the estimates, as solvers over integers need."""
+        """The program above; whole answers are bounded by the estimates: integer solvers need it."""
         y, w = self.data
         n = y.shape[1]
         lower: ArrayLike = -INFINITY
@@ -121,8 +121,8 @@ class Merging:
         x, the excess is 0; if it holds at z = x − round(R/W), the excess is what z saves; otherwise it is at
         most R²/W.
 
-        No witness is needed: all is read off x in one pass. The certificate's own has ``residual`` (R) and
-        ``mass`` (W), shape (n,).
+        No witness is needed: everything is read off x in one pass. The certificate returns ``residual`` (R)
+        and ``mass`` (W), shape (n,), as its witness.
         """
         del witness
         x = self._answer(x)
@@ -148,7 +148,7 @@ class Merging:
             after = residual + mass * step
             best = np.abs(2 * after) <= mass
             # W·t² + 2R·t = t·(R(x) + R(z))
-            saved = max(-exact.dot(step[best], (residual + after)[best]), 0)  # floats may round to below 0
+            saved = max(-exact.dot(step[best], (residual + after)[best]), 0)  # rounding may make it negative
             residual, mass = residual[~best], mass[~best]
         if not exactly:
             return saved + float(np.sum(residual.astype(float) ** 2 / mass.astype(float)))
@@ -161,7 +161,7 @@ class Merging:
 
     @classmethod
     def random(cls, rng: np.random.Generator, size: int) -> Self:
-        """Two estimates mostly, whole or over the reals; equal and unequal weights, many ties."""
+        """Mostly two estimates, whole or over the reals; equal and unequal weights, many ties."""
         shape = int(rng.integers(1, 4)) if rng.random() < 0.3 else 2, max(1, size)
         weights = rng.integers(1, rng.choice([2, 5, 50]), size=shape)
         return cls(random_noisy(rng, shape), weights, integer=bool(rng.random() < 0.7))

@@ -1,4 +1,4 @@
-"""What every model offers: the contract between models, backends and certificates."""
+"""The interface of every model: the contract between models, backends and certificates."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from models.programs.program import Program
 class Model(Protocol):
     """A post-processing step as an optimization problem; a frozen dataclass of arrays.
 
-    Optional, ``row_prices(witness) -> array``: the witness as prices of the rows of `program`, one for each.
+    Optional: ``row_prices(witness) -> array``, the witness as one price for each row of `program`.
     `models.lagrangian_bound` at these prices is at least the certificate's bound.
 
-    What is special about a model, its class says, too; no other file needs to know the model's name:
+    The class also declares what is special about a model, so that no other file needs to know its name:
 
-    - ``typical(rng, size, **options) -> model``: an instance as hard as those of releases, of about `size`
-      numbers, with the model's own options. Benchmarks measure it; default: `random`.
+    - ``typical(rng, size, **options) -> model``: an instance as hard as those of releases, with about `size`
+      numbers and the model's own options. Benchmarks measure it; default: `random`.
     - ``variants``, dict of dicts: by name, the options of each variant that benchmarks measure. Default: one
       variant, without options.
     - ``random_up_to``, int: size beyond which instances of `random` cost too much. Default: no limit.
@@ -40,7 +40,7 @@ class Model(Protocol):
         """Every constraint that the answer breaks, by name; empty for a feasible answer."""
 
     def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:
-        """Check a witness: proof that the answer is optimal, or a bound on how much it misses.
+        """Check a witness: prove that the answer is optimal, or bound how far it is from the optimum.
 
         It never searches. Without a witness it may read one off the answer, in one pass. The bound is at most
         the optimum for any witness: an unusable one proves nothing, or raises a ValueError.

@@ -33,9 +33,9 @@ class NonNegativeInference:
         subject to  Σ_{u child of v} x[u] = x[v]         for every v with children
                     x ≥ 0, and whole if `integer`
 
-    `ConstrainedInference` without the last line has a closed form; with it, it is a quadratic program, or an
-    integer one. `HierarchyQIP` is the same problem where the root's count is public and levels have one
-    weight each.
+    Without the last line this is `ConstrainedInference`, which has a closed form; with it, it is a
+    quadratic program, or an integer one. `HierarchyQIP` is the same problem if the root's count is public
+    and levels have one weight each.
 
     Parameters
     ----------
@@ -51,8 +51,8 @@ class NonNegativeInference:
     Raises
     ------
     ValueError
-        If a shape does not fit the tree, a weight is negative or a leaf's 0, or, with `integer`, something is
-        no whole number or costs pass 60 bits.
+        If a shape does not fit the tree, a weight is negative, or 0 at a leaf; with `integer`, also if
+        a noisy count or a weight is not whole, or costs pass 60 bits.
 
     Examples
     --------
@@ -93,7 +93,7 @@ class NonNegativeInference:
         if self.integer:
             if noisy.dtype != np.int64 or weights.dtype != np.int64:
                 raise ValueError("over whole numbers, noisy counts and weights must be whole: scale weights")
-            # Every count of an optimal answer is at most the sum of what is positive.
+            # Every count of an optimal answer is at most the sum of the positive noisy counts.
             largest = int(exact.total(np.abs(noisy))) + exact.reach(noisy)
             if 4 * largest * _heaviest(self.tree, weights) >= NEVER:
                 raise ValueError(f"counts of up to {largest}: their unit costs along the tree pass 60 bits")
@@ -119,11 +119,11 @@ class NonNegativeInference:
         )
 
     def row_prices(self, witness: Witness) -> Array:
-        """The witness as prices of the program's rows: those of inner nodes, negative."""
+        """The witness as prices of the program's rows: the prices of inner nodes, negated."""
         return np.asarray(-np.asarray(witness["prices"])[self.tree.internal])
 
     def objective(self, x: Any) -> Number:
-        """Σ w·(x − n)²; an `int` where all of it is whole."""
+        """Σ w·(x − n)²; an `int` if data and answer are whole."""
         noisy, weights = self.data
         return distance(answer_of(x, noisy.shape, self.integer), noisy, 2, weights)
 
@@ -152,7 +152,7 @@ class NonNegativeInference:
         It holds for any prices (Lagrangian duality) if nodes of weight 0 have s ≥ 0; prices that break this
         are raised. Over the reals some prices reach the optimum, as for any convex program. Over whole
         numbers, too: sums along a tree are a laminar family, so the matrix is totally unimodular. With the
-        squares as lines between whole numbers, the linear program has whole optima, and its duals are such
+        squares made linear between whole numbers, the linear program has whole optima, and its duals are such
         prices (Schrijver 1986, §19.3; Murota 2003, ch. 6).
 
         Without a witness, prices are read off x: a node's lies between the cost of its children's last units
@@ -162,7 +162,7 @@ class NonNegativeInference:
         ----------
         x : array, shape (nodes,)
         witness : mapping, optional
-            ``prices``, shape (nodes,): λ; what it holds for leaves is not read.
+            ``prices``, shape (nodes,): λ; entries for leaves are ignored.
         """
         noisy, weights = self.data
         x = answer_of(x, noisy.shape, self.integer)
@@ -193,7 +193,7 @@ class NonNegativeInference:
         return judge(objective, gap, False, {"prices": price}, reason)
 
     def _gap(self, x: Array, price: Array) -> Number:
-        """Objective less the bound at these prices, made valid in place: 0 at leaves, s ≥ 0 at weight 0."""
+        """Objective minus bound at these prices, made valid in place: 0 at leaves, s ≥ 0 at weight 0."""
         weights: Any
         noisy, weights = self.data
         noisy = noisy if self.integer else noisy.astype(float)
@@ -206,7 +206,7 @@ class NonNegativeInference:
         return exact.dot(x - z, weights * (x + z - 2 * noisy) + charge)
 
     def _broken_sums(self, x: Floats, price: Floats) -> float:
-        """What x saves at these prices because sums in floats are off; 0 for counts that add up."""
+        """What x saves at these prices because its float sums are inexact; 0 for counts that add up."""
         inner = self.tree.internal
         if not inner.size:
             return 0.0
@@ -217,7 +217,7 @@ class NonNegativeInference:
     def random(cls, rng: np.random.Generator, size: int) -> Self:
         """Trees of any shape; one weight, one per level, or one per node; some inner nodes not measured."""
         depth = int(rng.integers(0, 5))
-        branching = max(1, round(2 * size ** (1 / max(1, depth))) - 1)  # half of that, on average
+        branching = max(1, round(2 * size ** (1 / max(1, depth))) - 1)  # on average, half as many children
         tree = Tree.random(rng, depth, branching, ragged=bool(rng.random() < 0.5))
         integer = bool(rng.random() < 0.5)
         kinds: list[Any] = [

@@ -1,4 +1,4 @@
-"""Bounds on sums of cells of several histograms: what models of a parent's children share."""
+"""Bounds on sums of cells, which the models of a parent's children share."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def bounds_of(
     rules : Workload or None
         The sums; None if there are none.
     workload : Workload
-        Of the model, over the same attributes.
+        The model's, over the same attributes.
     children : int
     given : pair of arrays or None
         Lower and upper bounds, shape (), (rules.size,) or (children, rules.size).
@@ -69,7 +69,7 @@ def bounds_of(
 
 
 def rule_name(rules: Workload | None, i: int) -> str:
-    """The position of a rule's row: its query, and which answer of it."""
+    """The name of rule i: its query, and its place among that query's answers."""
     assert rules is not None
     q = int(np.searchsorted(rules.start, i, "right")) - 1
     return f"query {q}, answer {i - rules.start[q]}"

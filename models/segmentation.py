@@ -27,7 +27,7 @@ EXACT_UP_TO = 100
 
 @dataclass(frozen=True, eq=False)
 class Segmentation:
-    """A partition of values, in the order they come in, into runs of least squared error.
+    """A partition of values, in their given order, into runs of least squared error.
 
         minimize    Σ_C [ Σ_{v ∈ C} (v − C̄)² + price ]         Xu et al. 2012; Jagadish et al. 1998
         subject to  the runs C cover each of the n values once
@@ -42,7 +42,7 @@ class Segmentation:
         The number k of runs, 1 to n. By default it is free.
     price : number
         What each run costs, 0 or more. NoiseFirst estimates the error of k runs of noisy counts as
-        SSE + 4k/ε² − 2n/ε²: its cut, over all k at once, is the one at a price of 4/ε².
+        SSE + 4k/ε² − 2n/ε²: its partition, over all k at once, is the optimum at a price of 4/ε².
 
     Raises
     ------
@@ -54,7 +54,7 @@ class Segmentation:
     -----
     Without an order the costs are not Monge, and the least cost of k runs is not convex in k: there may be no
     price at which k runs are the cheapest. With a free number, the fast path takes O(n²) at worst and often
-    O(n), as places where no optimal run begins are dropped. With a given number it takes O(n² + n·k·p), where
+    O(n), as it drops places where no optimal run begins. With a given number it takes O(n² + n·k·p), where
     p is the number of places that two binary searches leave: n at worst, and far fewer if the best runs are
     short. The certificate takes about twice as long.
 
@@ -116,11 +116,11 @@ class Segmentation:
         return paths.path_program("Segmentation", values.size, cost, self.clusters)
 
     def row_prices(self, witness: Witness) -> Array:
-        """The witness as prices of the program's rows, where the number of runs is free: the potentials."""
+        """The witness as prices of the program's rows, if the number of runs is free: the potentials."""
         return paths.path_prices(witness["potentials"])
 
     def objective(self, x: Any) -> Number:
-        """Squared error and price of all runs; a `Fraction` for exact values (a float price is one, too)."""
+        """Squared error and price of all runs; a `Fraction` for exact values (even if `price` is a float)."""
         values, price = self.data
         starts = runs.starts_of(x, values.size)
         return cost_of(values, starts, 0) + price * starts.size
@@ -135,15 +135,15 @@ class Segmentation:
         If d[j] − d[i] ≤ w(i, j) + price for all i < j, every partition costs at least d[n] − d[0]: add up the
         inequalities of its runs. Likewise, if d[r, j] − d[r − 1, i] ≤ w(i, j), every partition into k runs
         costs at least d[k, n] − d[0, 0] and k prices. This is weak duality of the shortest path (Ahuja,
-        Magnanti & Orlin 1993, §4.5), through values, or through values and numbers of runs. It holds for any
-        d: by what it breaks the inequalities is subtracted from the bound. Entries [r, j] with j < r, and [0,
-        j] with j > 0, are not read.
+        Magnanti & Orlin 1993, §4.5), through values, or through values and numbers of runs. Any d
+        may be given: the amount by which it violates the inequalities is subtracted. Entries [r, j] with
+        j < r, and [0, j] with j > 0, are not read.
 
         Up to `EXACT_UP_TO` exact values, all runs are compared exactly; see `models.witnesses.few_runs`.
         Otherwise the worst runs are found in floats, and a bound on the rounding errors is subtracted, too;
         see `models.witnesses.ordered_runs`.
 
-        Without a witness, the bound is only that squares are not negative; `solvers.prove` finds potentials.
+        Without a witness, the bound uses only that squares are ≥ 0; `solvers.prove` finds potentials.
 
         Parameters
         ----------
@@ -162,7 +162,7 @@ class Segmentation:
             check = self._exact_bound if self.in_fractions else self._float_bound
             bound = max(check(objective - paid, witness, runs.starts_of(x, values.size)) + paid, bound)
         proof = {} if given is None else {"potentials": given}
-        gap = max(objective - bound, 0 * bound)  # of floats, rounded, it might be less
+        gap = max(objective - bound, 0 * bound)  # rounding may make it negative
         return judge(objective, gap, self.in_fractions, proof, "another partition may cost less")
 
     @property
@@ -199,7 +199,7 @@ class Segmentation:
 
     @classmethod
     def random(cls, rng: np.random.Generator, size: int) -> Self:
-        """Counts of all kinds, often in steps; prices from 0 to very large; often a number of runs."""
+        """Counts of all kinds, often in steps; prices from 0 to very large; often a given number of runs."""
         values: Array = random_noisy(rng, (max(size, 1),))
         if rng.random() < 0.5:
             values = values + np.repeat(rng.integers(0, 500, values.size), rng.integers(1, 9))[: values.size]
@@ -212,7 +212,7 @@ class Segmentation:
 
     @classmethod
     def typical(cls, rng: np.random.Generator, size: int, **options: Any) -> Self:
-        """Steps of sixteen or so equal counts, with noise."""
+        """Steps of 16 equal counts, with noise."""
         steps = np.repeat(rng.integers(0, 1_000, size // 16 + 1), 16)[:size]
         steps += noise(rng, size)
         return cls(steps, **(options or {"price": 400.0}))

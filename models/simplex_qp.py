@@ -21,12 +21,12 @@ class SimplexQP(FixedSum):
         subject to  Ĥ[i] ≥ 0 for all i, Σ_i Ĥ[i] = G   stage 1 of the TopDown algorithm
                     Ĥ[i] integer   (if `integer`)
 
-    This is `FixedSum` in squares with one total, which is a number here, as is its price in a witness; and
+    This is `FixedSum` with p = 2 and one total. The total and its price in a witness are numbers here, and
     noisy counts may be floats.
 
     §4.1 solves the problem over the reals and rounds up the r largest fractional parts. That is optimal
-    over the integers where all weights are equal; where they are not, it may miss the optimum, and the
-    optimum may be more than a unit away from the real answer.
+    over the integers if all weights are equal. Otherwise it may miss the optimum, which may be more than a
+    unit away from the real answer.
 
     Parameters
     ----------
@@ -67,12 +67,12 @@ class SimplexQP(FixedSum):
 
     @property
     def data(self) -> tuple[Array, Array]:  # type: ignore[override]
-        """``(noisy, weights)``; weights are int64 ones (one, seen n times) where none were given."""
+        """``(noisy, weights)``; weights are int64 ones (a broadcast view) if none were given."""
         return np.asarray(self.noisy), self._weights
 
     @classmethod
     def random(cls, rng: np.random.Generator, size: int) -> Self:
-        """Any mix of weights and integrality; totals near the counts' own, 0, and far off."""
+        """Any mix of weights and integrality; totals near the sum of the counts, 0, and far off."""
         noisy = random_noisy(rng, (max(size, 1),))
         near = int(np.maximum(noisy, 0).sum())
         totals = [0, near, max(0, near + int(rng.integers(-10, 11))), near // 3, 2 * near + size]

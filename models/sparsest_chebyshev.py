@@ -37,7 +37,7 @@ class SparsestChebyshev:
     Raises
     ------
     ValueError
-        As `Chebyshev`, whose answers it chooses from.
+        As for `Chebyshev`, from whose answers it chooses.
 
     Examples
     --------
@@ -76,7 +76,7 @@ class SparsestChebyshev:
 
     @property
     def price(self) -> int:
-        """M: what a positive entry costs, more than all changes together can."""
+        """M, the cost of a positive entry: more than all changes together can cost."""
         return int(self.counts.size) * self.distance + 1
 
     def program(self) -> Program:
@@ -116,7 +116,7 @@ class SparsestChebyshev:
         ]
 
     def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:
-        """A threshold σ of the noisy counts: with it, two sums bound the number and the change; linear time.
+        """A threshold σ of the noisy counts: two sums then bound the number and the change; linear time.
 
         The certificate of `Chebyshev` proves that d is the least distance. At d, let S be the set of positive
         entries: all those with y > d, and some others. For any τ > 0, the upper bounds u of these others add
@@ -125,7 +125,7 @@ class SparsestChebyshev:
         Σ_{i ∉ S} |y_i| + Σ_{i ∈ S} max(0, −y_i) + |h − c| with h = Σ_{i ∈ S} max(0, y_i), which does not rise
         with h; if S has k entries, h ≤ k·σ + Σ max(0, y − σ) for any σ ≥ 0. With more entries, the objective
         is at least M·(k + 1). Both sums are the linear programming dual of choosing the k largest numbers
-        (Ogryczak & Tamir 2003); if σ is the k-th largest noisy count and τ = σ + d, they are equalities.
+        (Ogryczak & Tamir 2003); if σ is the k-th largest noisy count and τ = σ + d, both hold with equality.
 
         Without a witness, σ is the least noisy count of a positive entry of x.
 
@@ -170,6 +170,6 @@ class SparsestChebyshev:
 
     @classmethod
     def typical(cls, rng: np.random.Generator, size: int, **options: Any) -> Self:
-        """Noisy counts whose total is half of what is positive."""
+        """Noisy counts; the total is half the sum of the positive ones."""
         noisy = noisy_counts(rng, size)
         return cls(noisy, int(np.maximum(noisy, 0).sum()) // 2, **options)

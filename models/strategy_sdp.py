@@ -72,7 +72,7 @@ class StrategySDP:
 
     @cached_property
     def root(self) -> Floats:
-        """R with RᵀR = WᵀW, on which alone the problem depends; shape (bins, bins)."""
+        """R with RᵀR = WᵀW; the problem depends on W only through it. Shape (bins, bins)."""
         return np.asarray(np.linalg.qr(np.asarray(self.workload).astype(float), mode="r"))
 
     @property
@@ -117,7 +117,7 @@ class StrategySDP:
         return float(np.sum(half * half))
 
     def violations(self, x: Any) -> list[str]:
-        """Diagonal entries above 1, asymmetry, an X that is not positive definite; up to 1e-6."""
+        """Diagonal entries above 1 and asymmetry, beyond 1e-6; an X that is not positive definite."""
         lower = self._factor(x)
         x = answer_of(x, (self.bins, self.bins), integer=False).astype(float)
         slack = FEASIBILITY_TOLERANCE
@@ -138,8 +138,8 @@ class StrategySDP:
         where the nuclear norm is the sum of the singular values. It holds for any prices, and is largest for
         prices scaled to ``Σμ = ‖W D^½‖_*``; the bound is then ``‖W D^½‖_*² / Σμ`` of the unscaled prices. The
         diagonal of X⁻¹WᵀWX⁻¹ for an optimal X reaches the optimum (strong duality holds, as X = I/2 is
-        strictly feasible: Boyd & Vandenberghe 2004, §5.9). Without a witness the prices are computed so from
-        x; if x is not optimal, the gap is an upper bound.
+        strictly feasible: Boyd & Vandenberghe 2004, §5.9). Without a witness, this diagonal is computed
+        from x; if x is not optimal, the gap is an upper bound.
 
         Parameters
         ----------
@@ -162,7 +162,7 @@ class StrategySDP:
         bound = norm * norm / (float(price.sum()) or 1.0)
         price = price * (norm / (float(price.sum()) or 1.0)) ** 2
         gap = max(0.0, objective - bound)
-        # No allowance beyond the relative one, which `judge` would make for objectives under 1.
+        # Only the relative tolerance; for objectives below 1, `judge` would allow an absolute one.
         beyond = gap > FLOAT_TOLERANCE * objective
         return judge(objective, gap, beyond, {"prices": price}, f"the duality gap is {gap:.6g}")
 

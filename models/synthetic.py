@@ -1,4 +1,4 @@
-"""Made-up data that models draw their instances from: ugly counts, and counts like those of releases."""
+"""Synthetic data for instances of models: counts that break algorithms, and counts like those of releases."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ def heavy_tailed(rng: np.random.Generator, shape: Any) -> Ints:
 
 
 def noisy_counts(rng: np.random.Generator, n: int) -> Ints:
-    """Heavy-tailed counts and noise."""
+    """Heavy-tailed counts plus noise."""
     y = heavy_tailed(rng, n)
     y += noise(rng, n)
     return y
 
 
 def most_of(noisy: Ints, *offsets: Any) -> Any:
-    """A total: nine tenths of what is positive; with offsets, one for each segment."""
+    """Nine tenths of the sum of the positive counts; with offsets, one total per segment."""
     positive = np.maximum(noisy, 0)
     if offsets:
         return np.add.reduceat(positive, np.asarray(offsets[0])[:-1]) * 9 // 10
@@ -60,7 +60,7 @@ def segments_of(n: int, each: int) -> Ints:
 
 
 def binary_tree(n: int) -> Tree:
-    """About n nodes, two below each."""
+    """A tree of about n nodes; inner ones have two children each."""
     levels = max(1, (n + 1).bit_length() - 1)
     return Tree([np.repeat(np.arange(2**level), 2) for level in range(levels - 1)])
 

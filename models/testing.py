@@ -1,6 +1,6 @@
 """The contract of a model as a test, which can be run on any model.
 
-Nothing here trusts a certificate: the least cost is found by looking at every feasible answer of tiny
+Nothing here trusts a certificate: the least cost is found by trying every feasible answer of tiny
 instances.
 """
 
@@ -24,10 +24,10 @@ Found = tuple[Any, Witness | None]
 """An answer, and the witness that proves it; None if the certificate reads it off the answer."""
 
 MOST_CANDIDATES = 100_000
-"""Points of a tiny instance's box that are looked at to find its feasible answers."""
+"""Most points of a tiny instance's box that are tried to find its feasible answers."""
 
 MOST_ANSWERS = 200
-"""Feasible answers of a tiny instance; instances with more are left out."""
+"""Most feasible answers of a tiny instance; instances with more are left out."""
 
 
 def check_model(
@@ -45,15 +45,15 @@ def check_model(
 ) -> int:
     """Check a model's certificate against every feasible answer of tiny instances, and against bad witnesses.
 
-    1. For every feasible answer of every tiny instance: the objective is what `objective` says; an answer
-       that the certificate calls optimal has the least cost; the gap is at least what the answer misses.
-       With the witness that `fast` finds (or, without it, the one that the certificate reads off the best
-       answer), every answer of least cost is called optimal and, if `exact_gap`, every gap is what the answer
-       misses. If `fast` finds no witness, an answer of least cost is called optimal without one, too.
+    1. For every feasible answer of every tiny instance: the certificate's objective is that of `objective`;
+       an answer that it calls optimal has the least cost; the gap is at least the answer's distance from the
+       least cost. With the witness that `fast` finds (or, without it, the one that the certificate reads off
+       the best answer), every answer of least cost is called optimal and, if `exact_gap`, every gap equals
+       that distance. If `fast` finds no witness, an answer of least cost is called optimal without one, too.
     2. For any witness (random, off by one, of another instance, of a wrong shape or type, not finite, huge,
        with entries missing or too many) the bound is at most the least cost, no worse answer is called
-       optimal, and no exception is raised but ValueError.
-    3. What a certificate gives as its witness proves the same again.
+       optimal, and no exception other than ValueError is raised.
+    3. The witness that a certificate returns proves the same again.
     4. `fast` and the certificate run no function in common; see `shared_functions`.
 
     Parameters
@@ -98,7 +98,7 @@ def check_model(
     >>> check_model(FixedSum, tiny=[FixedSum([3, -1, 0], total=3)]) > 100
     True
 
-    A certificate that calls everything optimal is found out:
+    A certificate that calls everything optimal fails the test:
 
     >>> class Stamp(FixedSum):
     ...     def certificate(self, x, witness=None):
@@ -149,12 +149,12 @@ class _Case:
         return AssertionError(f"{self.model!r}: {how}")
 
     def slack(self, *seen: Number | None) -> Any:
-        """By how much floats may be off; whole numbers and fractions may not."""
+        """The tolerance: relative for floats, 0 for whole numbers and fractions."""
         in_floats = any(isinstance(number, float) for number in (self.least, *seen))
         return FLOAT_TOLERANCE * max(1.0, abs(float(self.least))) if in_floats else 0
 
     def genuine(self) -> dict[str, Any]:
-        """The entries of the witness that proves the best answer, as given and as handed out again."""
+        """The entries of the witness that proves the best answer, as given and as returned."""
         best = self.answers[min(range(len(self.costs)), key=self.costs.__getitem__)]
         given = self.found[1] or {}
         try:
@@ -174,7 +174,7 @@ def _case(
 
 
 def _few(make: Any, rng: Any, answers: Callable[[Any], Iterable[Any]]) -> list[Any]:
-    """Random instances with some answers, but not many."""
+    """Random instances with at least one and at most `MOST_ANSWERS` answers."""
     found: list[Any] = []
     for turn in range(400):
         model = make(rng, 1 + turn % 4)
@@ -190,7 +190,7 @@ def whole_answers(model: Any) -> Iterator[Any]:
     """All feasible answers in whole numbers within the bounds of the program's first block.
 
     None at all if a bound is infinite, if there are more than `MOST_CANDIDATES` points, or if the model
-    is no `Program`.
+    has no `Program`.
     """
     try:
         program: Program = model.program()
@@ -203,7 +203,7 @@ def whole_answers(model: Any) -> Iterator[Any]:
     low, high = np.ceil(lower).astype(np.int64), np.floor(upper).astype(np.int64)
     if np.any(low > high) or np.prod(high - low + 1, dtype=float) > MOST_CANDIDATES:
         return
-    free = np.flatnonzero(high > low)  # NumPy counts no further than 64 axes
+    free = np.flatnonzero(high > low)  # NumPy allows at most 64 axes
     many = high[free] - low[free] + 1
     points = np.tile(low, (int(np.prod(many)), 1))
     points[:, free] += np.indices(tuple(many)).reshape(free.size, len(points)).T
@@ -222,7 +222,7 @@ def _short(value: Any) -> str:
 
 
 def _check_answers(case: _Case, exact_gap: bool, complete: bool) -> int:
-    """What is promised of each answer, with the witness found and without one."""
+    """Check each answer's certificate, with the witness found and without one."""
     x, good = case.found
     if x is not None:
         broken = case.model.violations(x)
@@ -257,7 +257,7 @@ def _check_answers(case: _Case, exact_gap: bool, complete: bool) -> int:
 
 
 def _sound(case: _Case, x: Any, cost: Number, witness: Any, read: bool = False) -> Certificate | None:
-    """The certificate, once it is shown to claim no more than is true; None if it refuses the witness."""
+    """The certificate, after a check that its claims are true; None if it refuses the witness."""
 
     def broken(how: str) -> AssertionError:
         return case.broken(f"answer {_short(x)}{'' if read else f', witness {_short(witness)}'}: {how}")
@@ -293,7 +293,7 @@ def _sound(case: _Case, x: Any, cost: Number, witness: Any, read: bool = False) 
 
 
 def _check_witnesses(case: _Case, rng: Any, foreign: Iterable[Witness], most: int | None) -> int:
-    """No witness makes a certificate lie, at the best answer, at the worst, and at one between."""
+    """Check that no witness leads to a false claim for the best answer, the worst, and one between."""
     order = sorted(range(len(case.answers)), key=case.costs.__getitem__)
     done = 0
     genuine = case.genuine()
@@ -308,7 +308,7 @@ def _check_witnesses(case: _Case, rng: Any, foreign: Iterable[Witness], most: in
 
 
 def bad_witnesses(witness: Witness, rng: np.random.Generator, foreign: Iterable[Any] = ()) -> Iterator[Any]:
-    """What may come in place of a witness: damaged entries of it, other instances' witnesses, and nonsense.
+    """Bad witnesses: this one with damaged entries, those of other instances, and nonsense.
 
     Parameters
     ----------
@@ -331,7 +331,7 @@ def bad_witnesses(witness: Witness, rng: np.random.Generator, foreign: Iterable[
 
 
 def _damaged(value: Any, rng: np.random.Generator) -> Iterator[Any]:
-    """Everything that one entry of a witness might be instead."""
+    """Wrong values for one entry of a witness."""
     huge: list[Any] = [2**62, -(2**63), 2**70, 10**400, 1e308, -1e308, Fraction(10**30, 7)]
     yield from (None, "text", b"bytes", True, float("nan"), float("inf"), -float("inf"), 1j, 0, -1, *huge)
     yield from (
@@ -358,7 +358,7 @@ def _damaged(value: Any, rng: np.random.Generator) -> Iterator[Any]:
     if array.dtype.kind not in "biufO":
         return
     if array.dtype.kind in "bui":
-        array = array.astype(np.int64)  # narrower ones do not hold what is tried below
+        array = array.astype(np.int64)  # narrower types cannot hold the values tried below
     shape = array.shape
     reach = 1 + max((abs(float(v)) for v in array.ravel()[:1000].tolist() if v is not None), default=0.0)
     for number in (0, 1, -1, float("nan"), float("inf"), -float("inf"), *huge, None, "a", Fraction(1, 3), 1j):
@@ -389,7 +389,7 @@ def _damaged(value: Any, rng: np.random.Generator) -> Iterator[Any]:
 
 
 ARITHMETIC = (
-    "models.arithmetic.kernels",  # what runs kernels; the kernels themselves are counted by their own modules
+    "models.arithmetic.kernels",  # runs kernels; each kernel counts as its own module's
     "models.arithmetic.exact",
     "models.arithmetic.distance",
     "models.arithmetic.segments",
@@ -406,14 +406,14 @@ ARITHMETIC = (
     "models.workload",
     "models.arithmetic.effects",
 )
-"""Modules whose functions a fast path and a certificate may share: they add up, reorder and read, and decide
-nothing."""
+"""Modules whose functions a fast path and a certificate may share: they add, reorder and read, and make no
+decisions."""
 
 
 def shared_functions(model: Any, fast: Callable[[Any], Found], arithmetic: Iterable[str] = ()) -> set[str]:
-    """Functions that both the fast path and the certificate of its answer run, but for plain arithmetic.
+    """Functions that both the fast path and the certificate of its answer run, except for plain arithmetic.
 
-    A certificate that shares a search with the fast path proves nothing: where the search is wrong, both are.
+    A certificate that shares a search with the fast path proves nothing: if the search is wrong, both are.
     Counted are functions of the packages `models` and `solvers`, and of those that define `model` and `fast`.
     Not counted are those of the modules in `ARITHMETIC`, the model's properties, its `objective` and
     `violations` with all that these run, and what Python calls by itself (``__init__`` and the like).
@@ -422,7 +422,7 @@ def shared_functions(model: Any, fast: Callable[[Any], Found], arithmetic: Itera
     Parameters
     ----------
     model : Model
-        Should be new: what it has cached it will not run again.
+        Should be new: what it has cached is not run again.
     fast : function of a model
         Returns an answer and its witness.
     arithmetic : iterable of str

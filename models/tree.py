@@ -1,4 +1,4 @@
-"""The tree of regions, flat: one array of parent positions a level."""
+"""The tree of regions, as one array of parent positions per level."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class Tree:
     """A rooted tree in level order.
 
     Nodes are numbered level by level: the root is 0, then come the nodes of level 1 in their order, then
-    those of level 2, and so on. A node without children is a leaf, at whatever level it stands, so a
-    tree may be ragged.
+    those of level 2, and so on. A node without children is a leaf, at any level, so a tree may be
+    ragged.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ class Tree:
         Parameters
         ----------
         leaf_values : array, shape (leaves, ...)
-            A row a leaf, in the order of `leaves`.
+            One row per leaf, in the order of `leaves`.
 
         Returns
         -------
@@ -151,7 +151,7 @@ class Tree:
         return out
 
     def add_up(self, values: NDArray[np.generic]) -> None:
-        """Add to each node's row, in place, those of its children, level by level; shape (size, ...)."""
+        """Add the children's rows to each node's row, in place, level by level; shape (size, ...)."""
         for level in range(self.depth, 0, -1):
             nodes = self.nodes_of(level)
             np.add.at(values, self.parent[nodes], values[nodes])
@@ -163,7 +163,7 @@ class Tree:
 
     @classmethod
     def random(cls, rng: np.random.Generator, depth: int, branching: int, ragged: bool = False) -> Tree:
-        """A tree of the given depth whose nodes have 1 … `branching` children (or none, where ragged)."""
+        """A tree of the given depth whose nodes have 1 … `branching` children (or none, if ragged)."""
         levels, above = [], 1
         for _ in range(depth):
             counts = rng.integers(1, branching + 1, size=above)

@@ -29,7 +29,7 @@ class TreeChebyshev:
         subject to  x_root = c,  Σ_{s child of r} x_s = x_r,  x ≥ 0,  x integer
 
     InfTDA (Boninsegna & Silvestri 2025) solves a Chebyshev problem for each family in turn, from the root
-    down, each taking its parent's count as given; this is all of them in one.
+    down, with the parent's count given. This model solves all of them at once.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class TreeChebyshev:
     Raises
     ------
     ValueError
-        If the counts are not one whole number a node, c is negative, or sums would not fit 62 bits.
+        If the counts are not one whole number per node, c is negative, or sums would not fit 62 bits.
 
     Examples
     --------
@@ -102,7 +102,7 @@ class TreeChebyshev:
         below[np.asarray(witness.get("upper", []), np.int64)] = 1
         moving, least = int((above + below)[1:].sum()), int(np.argmin(y))
         if int(((above - below) * y).sum()) < -int(y[least]) * moving or not moving:
-            above[:] = below[:] = 0  # that no count is negative proves more
+            above[:] = below[:] = 0  # x ≥ 0 proves more
             below[least], moving = int(y[least] < 0), 1
         else:
             along = below - above
@@ -133,13 +133,13 @@ class TreeChebyshev:
     def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:
         """Two sets of nodes whose counts contradict each other at a smaller distance; linear time.
 
-        Let r be a node, A a set of nodes of its subtree none of which is below another, and B a set of nodes
+        Let r be a node, A a set of nodes of its subtree, none of them below another, and B a set of nodes
         such that each leaf of the subtree is, or is below, exactly one of them. Then Σ_A x ≤ x_r = Σ_B x. At
         distance d, x_a ≥ y_a − d and x_b ≤ y_b + d, except that the root's count is c. So (|A| + |B|)·d ≥ Σ_A
         y − Σ_B y, where y_root = c, and the root is not counted in |A| and |B|. Some such sets leave no gap:
         this is Hoffman's circulation theorem (1960) on a tree.
 
-        Without a witness, the bound is that of d ≥ −y_r, as no count is negative; `solvers.prove` finds the
+        Without a witness, the bound is the largest −y_r, as no count is negative; `solvers.prove` finds the
         sets.
 
         Parameters
@@ -192,7 +192,7 @@ class TreeChebyshev:
     def random(cls, rng: np.random.Generator, size: int) -> Self:
         """A tree of about `size` nodes with counts from `random_noisy`."""
         depth = int(rng.integers(0, 4))
-        branching = max(1, round(2 * size ** (1 / max(depth, 1))) - 1)  # half of that, on average
+        branching = max(1, round(2 * size ** (1 / max(depth, 1))) - 1)  # on average, half as many children
         tree = Tree.random(rng, depth, branching, ragged=bool(rng.random() < 0.3))
         noisy = random_noisy(rng, (tree.size,))
         return cls(tree, noisy, max(0, int(noisy[0]) + int(rng.integers(-3, 4))))

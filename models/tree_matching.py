@@ -65,13 +65,13 @@ class TreeMatching:
     ----------
     tree : Tree
     sizes : sequence of tables of runs
-        One a node in level order, as `GroupMatching` takes them: a pair ``(sizes, counts)`` of int arrays, or
-        an array of shape (runs, 2).
+        One per node in level order, as `GroupMatching` takes them: a pair ``(sizes, counts)`` of int arrays,
+        or an array of shape (runs, 2).
 
     Raises
     ------
     ValueError
-        If a table is malformed, there is not one a node, a node and its children differ in their number of
+        If a table is malformed, there is not one per node, a node and its children differ in their number of
         groups, or costs would not fit 62 bits.
 
     Examples
@@ -128,12 +128,12 @@ class TreeMatching:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Of an answer: nodes, and points."""
+        """Shape of an answer: nodes by points."""
         return self.tree.size, self.points.size
 
     @property
     def answer_size(self) -> int:
-        """How many numbers an answer holds: one for each node and point, which the data need not."""
+        """How many numbers an answer holds: one for each node and point; the data may have fewer."""
         return self.tree.size * self.points.size
 
     @property
@@ -257,7 +257,7 @@ class TreeMatching:
 
     @classmethod
     def typical(cls, rng: np.random.Generator, size: int, **options: Any) -> Self:
-        """Regions with as many estimated sizes, up to a few hundred, on three levels."""
+        """A nation, its states and their counties, with up to 300 sizes; estimates are off by up to 2."""
         tree, true = nation_counts(rng, size, most=300)
         tables = []
         for row in true:

@@ -224,7 +224,7 @@ class Workload:
         return held
 
     def by_answer(self, by_query: Array) -> Array:
-        """Numbers of the queries repeated for each of their answers; shape (..., queries) → (..., size)."""
+        """Each query's number, repeated for each of its answers; shape (..., queries) → (..., size)."""
         return np.repeat(by_query, self.sizes, axis=-1)
 
     @classmethod

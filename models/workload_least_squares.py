@@ -34,8 +34,8 @@ class WorkloadLeastSquares:
                     lower_c ≤ R x_c ≤ upper_c,
                     x[c, j] = 0 for structural zeros;  x real
 
-    x_c is the histogram of child c, Q_q a query of it, y_{c,q} the noisy answer, R further sums whose values
-    are public (where lower = upper) or bounded.
+    x_c is the histogram of child c, Q_q a query of it, and y_{c,q} the noisy answer. R holds further sums,
+    whose values are public (where lower = upper) or bounded.
 
     Parameters
     ----------
@@ -44,12 +44,12 @@ class WorkloadLeastSquares:
     noisy : array, shape (children, workload.size)
         Noisy answers y; at least one child.
     weights : array, shape (queries,) or (children, queries)
-        w ≥ 0; 0 for queries that were not measured. In each child, a query of every cell has a positive
-        weight, so that the answer is unique.
+        w ≥ 0; 0 for queries that were not measured. In each child, some query of every cell must have
+        a positive weight, so that the answer is unique.
     parent : array, shape (cells,), optional
         The sum of the children's histograms, non-negative.
     zeros : array of bool, shape (cells,) or (children, cells), optional
-        Structural zeros: combinations that cannot be.
+        Structural zeros: combinations that cannot occur.
     rules : Workload, optional
         The sums R, over the same attributes.
     lower, upper : arrays, shape (rules.size,) or (children, rules.size), optional
@@ -58,8 +58,8 @@ class WorkloadLeastSquares:
     Raises
     ------
     ValueError
-        If a shape does not fit, or if the constraints contradict each other in a way that adding up shows:
-        the message names the cell, or the sum, and the child. Other contradictions are for the backends.
+        If a shape does not fit, or if sums show that the constraints contradict each other; the message names
+        the cell, or the sum, and the child. Other contradictions are left to the backends.
 
     Examples
     --------
@@ -209,7 +209,7 @@ class WorkloadLeastSquares:
 
     @cached_property
     def _measured(self) -> Ints:
-        """The positions in ``noisy.ravel()`` of the answers that count."""
+        """The positions in ``noisy.ravel()`` of the answers with a positive weight."""
         return np.flatnonzero(self._weight.ravel() > 0)
 
     def program(self) -> Program:
@@ -247,10 +247,9 @@ class WorkloadLeastSquares:
         )
 
     def row_prices(self, witness: Witness) -> Array:
-        """The witness as prices of the program's rows: parent, rules, and the slopes of the answers' squares.
+        """The witness as prices of the program's rows: parent, rules, then the answers' slopes, negated.
 
-        The slopes are those at the witness's point; of queries of every cell, those where the bound's minimum
-        is.
+        The slopes are taken at the witness's point; for queries of every cell, at the minimizer in the bound.
         """
         point, price, charge = self._witness(witness, None, True)
         noisy, weight = exact.fractions(self.data[0]), exact.fractions(self._weight)
@@ -264,7 +263,7 @@ class WorkloadLeastSquares:
         return np.concatenate([*([] if self.parent is None else [price]), charge.ravel(), slopes])
 
     def objective(self, x: Any) -> Number:
-        """Σ w ‖Q x − y‖²; a `Fraction` where noisy answers and x are exact (float weights are, too)."""
+        """Σ w ‖Q x − y‖²; a `Fraction` if noisy answers and x are exact (even if weights are floats)."""
         x = answer_of(x, self.shape, integer=False)
         cost: Number = self._cost(x, exact.is_exact(x) and exact.is_exact(self.data[0]))
         return cost
@@ -282,7 +281,7 @@ class WorkloadLeastSquares:
         return cost
 
     def violations(self, x: Any) -> list[str]:
-        """Negative counts, structural zeros, sums over the children, and rules that are not kept."""
+        """Negative counts, broken structural zeros, wrong sums over the children, and broken rules."""
         x = answer_of(x, self.shape, integer=False)
         slack = tolerance_for(x)
         found = [f"domain: x[{c}, {j}] = {x[c, j]}, under 0" for c, j in np.argwhere(x < -slack)]
@@ -307,17 +306,17 @@ class WorkloadLeastSquares:
         """Prices of the parent's cells and of the rules, and a point where slopes are taken; linear time.
 
         Let p be the point, g the slope 2 Σ_q w_q Q_qᵀ(Q_q p − y), λ the prices of the parent's cells, ν those
-        of the rules, s the side that a rule's price is paid for (lower where ν > 0, upper where ν < 0), and
+        of the rules, s the bound that a rule's price belongs to (lower where ν > 0, upper where ν < 0), and
         d = g − λ − Rᵀν. The objective f is convex, and its queries of every cell alone have the weight κ. So
         f(z) ≥ f(p) + g·(z − p) + κ ‖z − p‖², and
 
             bound  =  f(p) − g·p + λ·parent + ν·s + Σ min over 0 ≤ z ≤ most of ( d z + κ (z − p)² )
 
         for any p, λ and ν (Lagrangian duality). It reaches the optimum if p is optimal and λ and ν its
-        multipliers. Prices paid for an infinite side count as 0.
+        multipliers. Prices of infinite bounds count as 0.
 
-        Without a witness, p is x, λ the mean of the children's slopes, weighted by x, and ν is 0: these prove
-        an optimal x without rules that bind, up to what floats hold.
+        Without a witness, p is x, λ the mean of the children's slopes, weighted by x, and ν is 0. These prove
+        an optimal x if no rule binds (in floats, up to rounding).
 
         Parameters
         ----------
@@ -363,7 +362,7 @@ class WorkloadLeastSquares:
         return judge(objective, gap, exactly, kept, "the prices leave a gap")
 
     def _rounding(self, point: Array, moved: Array, price: Array, charge: Array) -> float:
-        """What rounding may take off the gap, if the point is far from any answer."""
+        """How much rounding may lower the gap if the point is far from any answer."""
         weight, size = self._weight.astype(float), np.abs(point)
         reach = self.workload.answers(size) + np.abs(self.data[0])
         slope = 2 * self.workload.spread(weight * reach) + np.abs(price) + self._charged(np.abs(charge))

@@ -51,13 +51,13 @@ class WorkloadRounding:
     rules : Workload, optional
         The sums R, over the same attributes.
     lower, upper : arrays, shape (rules.size,) or (children, rules.size), optional
-        Their bounds, whole, or infinite where there is none. Default: none.
+        Their bounds: whole, or infinite if there is none. Default: no bounds.
 
     Raises
     ------
     ValueError
-        If a shape does not fit, or if no rounding can add up to the parent or keep a rule: the message names
-        the cell, or the sum and the child. Other contradictions are for the backends.
+        If a shape does not fit, or if no rounding can add up to the parent or satisfy a rule; the message
+        names the cell, or the sum and the child. Other contradictions are left to the backends.
 
     Examples
     --------
@@ -188,11 +188,11 @@ class WorkloadRounding:
 
     @cached_property
     def _measured(self) -> Ints:
-        """The positions among all children's answers of those that cost something."""
+        """The positions, among all children's answers, of those with a positive weight."""
         return np.flatnonzero(np.tile(self.costs.number > 0, self.children))
 
     def program(self) -> Program:
-        """The program above, with a whole variable for each answer that costs something."""
+        """The program above, with a whole variable for each answer with a positive weight."""
         children, cells = self.shape
         size, measured = children * cells, self._measured
         each, kron, stacked = scipy.sparse.identity, scipy.sparse.kron, scipy.sparse.hstack
@@ -226,7 +226,7 @@ class WorkloadRounding:
         )
 
     def row_prices(self, witness: Witness) -> Array:
-        """The witness as prices of the program's rows: parent, rules, and the answers that cost something."""
+        """The witness as prices of the program's rows: parent, rules, then weighted answers."""
         price, charge, slope = self._witness(witness)
         parts = [] if self.parent is None else [price]
         return np.concatenate([*parts, charge.ravel(), slope.ravel()[self._measured]])
@@ -241,7 +241,7 @@ class WorkloadRounding:
         return Fraction(int(exact.total(times(self.costs.number, away))), common * self.costs.unit)
 
     def violations(self, x: Any) -> list[str]:
-        """Fractions, cells that are not a neighbour, sums over the children, and rules that are not kept."""
+        """Fractions, cells that are not a neighbour, wrong sums over the children, and broken rules."""
         x = answer_of(x, self.shape, integer=True)
         found = list(fractional(x))
         if found:
@@ -264,17 +264,17 @@ class WorkloadRounding:
     def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:
         """Prices of the parent's cells, of the rules and of the answers; exact, in linear time.
 
-        Let λ be the prices of the parent's cells, ν those of the rules, s the side that a rule's price is
-        paid for (lower where ν > 0, upper where ν < 0), and y those of the answers a = Q z. Then
+        Let λ be the prices of the parent's cells, ν those of the rules, and y those of the answers
+        a = Q z. Let s be the bound that a rule's price belongs to: lower where ν > 0, upper where ν < 0. Then
 
             bound  =  Σ min over ⌊x⌋ ≤ z ≤ ⌈x⌉ of −(λ + Rᵀν + Qᵀy)·z
                       +  Σ min over whole a, Q⌊x⌋ ≤ a ≤ Q⌈x⌉, of ( w |a − Qx| + y·a )
                       +  λ·parent + ν·s
 
         for any prices (Lagrangian duality). If the queries and rules nest, the problem is a flow, and some
-        prices reach the optimum; otherwise a gap may remain. Prices paid for an infinite side count as 0.
+        prices reach the optimum; otherwise a gap may remain. Prices of infinite bounds count as 0.
 
-        Without a witness, y is the slope at z of what the answers cost, and the other prices are 0; they
+        Without a witness, y is the negated slope of the answers' cost at z, and the other prices are 0; they
         prove little.
 
         Parameters
@@ -374,7 +374,7 @@ class WorkloadRounding:
 
     @classmethod
     def typical(cls, rng: np.random.Generator, size: int, rules: bool = False) -> Self:
-        """Children with 8 groups by 2 ages, totals and groups before cells; with rules, totals are public."""
+        """8 groups by 2 ages per child, queries of totals, groups and cells; with rules, public totals."""
         workload = Workload.marginals((8, 2), [(), (0,), (0, 1)])
         true = heavy_tailed(rng, (max(1, size // workload.cells), workload.cells))
         # Exchanges between pairs of children and of cells leave all sums of rows and columns whole.

@@ -16,8 +16,8 @@ FEASIBILITY_TOLERANCE = 1e-6
 def answer_of(x: Any, shape: tuple[int, ...], integer: bool) -> Array:
     """An answer as an array of the model's shape, in int64, float64 or objects.
 
-    Whole floats become int64 for an integer model, where 64 bits hold them. It may be the caller's own
-    array: read it, never write to it.
+    Whole floats become int64 for an integer model, if 64 bits hold them. The result may be the caller's own
+    array: do not write to it.
 
     Raises
     ------
@@ -41,7 +41,7 @@ def answer_of(x: Any, shape: tuple[int, ...], integer: bool) -> Array:
 
 
 def tolerance_for(x: Array, *others: Array) -> float:
-    """How far from equal two floats of this size still count as equal; 0 for exact answers."""
+    """The difference up to which floats of this size count as equal; 0 for exact answers."""
     if not np.issubdtype(x.dtype, np.floating):
         return 0
     largest = max((max(float(a.max()), -float(a.min())) for a in (x, *others) if a.size), default=0.0)

@@ -1,4 +1,4 @@
-"""The types of arrays that all packages use, and arrays as kernels should get them."""
+"""The array types that all packages use, and read-only views for kernels."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ Flags = NDArray[np.bool_]
 def read_only(array: Array) -> Array:
     """A view that cannot be written to, for the arguments that a kernel only reads.
 
-    Numba compiles a kernel for arrays that can be written to, and once more for those that cannot: data of
-    models are of the second kind, answers of either. With such views one compilation does for both.
+    Numba compiles a kernel once for writable arrays and once more for read-only ones. Data of models are
+    read-only, answers may be either. With such views, one compilation serves both.
     """
     view = array.view()
     view.flags.writeable = False

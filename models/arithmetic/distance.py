@@ -50,7 +50,7 @@ def distance(x: Array, y: Array, p: int, weights: Array | None = None) -> Number
 
 @kernel()
 def _bits(magnitude: int) -> int:
-    """Bits of a number ≥ 0 (of the one whose absolute value is negative: all)."""
+    """Bits of an absolute value; 64 for that of the least int64, which is negative."""
     bits = 0 if magnitude >= 0 else 64
     while magnitude > 0:
         magnitude >>= 1
@@ -60,9 +60,9 @@ def _bits(magnitude: int) -> int:
 
 @kernel()
 def _integers(x: Any, y: Any, w: Any, p: int) -> Any:
-    """``(high, low, True)`` with the sum ``high · 2³² + low``; False where some product is too large.
+    """``(high, low, True)`` with the sum ``high · 2³² + low``; False if some product is too large.
 
-    The blocks are slices and the flags are or-ed: so the inner loops run on vectors.
+    Blocks are slices, and flags are combined by bitwise or, so that the inner loops vectorize.
     """
     high, low = 0, 0
     for start in range(0, x.size, _BLOCK):
@@ -91,7 +91,7 @@ def _integers(x: Any, y: Any, w: Any, p: int) -> Any:
 
 @kernel(fastmath={"reassoc"})
 def _floats(x: Any, y: Any, w: Any, p: int) -> float:
-    """The sum in floats, block by block, so that rounding grows with the blocks only."""
+    """The sum in floats, block by block, to keep rounding errors small."""
     held = 0.0
     for start in range(0, x.size, _BLOCK):
         a, b = x[start : start + _BLOCK], y[start : start + _BLOCK]

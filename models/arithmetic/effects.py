@@ -2,9 +2,8 @@
 
 Along one attribute, a histogram is its mean plus the deviation from it. Along all d attributes, it is a sum
 of 2^d parts, orthogonal to each other: the overall mean, the main effect of each attribute, their
-interactions. A marginal scales each part by a number of its own: by the product of the sizes of the
-attributes it sums out, or by 0 if the part deviates along one of these. So any weighted sum of squared
-marginals is diagonal here.
+interactions. A marginal scales each part: by the product of the sizes of the attributes that it sums out, or
+by 0 if the part deviates along one of these. So any weighted sum of squared marginals is diagonal here.
 
 Effects are numbered by their bits: effect ``t`` deviates along attribute ``a`` if bit ``a`` of t is set.
 """
@@ -20,14 +19,14 @@ from models.arithmetic.arrays import Array, Flags
 
 
 def exists(shape: tuple[int, ...]) -> Flags:
-    """Which effects are not zero for every histogram: attributes of one category have no deviation."""
+    """Which effects can be non-zero: attributes of one category have no deviation."""
     effects = np.arange(1 << len(shape))
     single = sum(1 << a for a, n in enumerate(shape) if n == 1)
     return np.asarray(effects & single == 0)
 
 
 def eigenvalues(shape: tuple[int, ...], summed: Flags, weights: Array) -> Array:
-    """By what Σ_q w_q Q_qᵀQ_q scales each effect, for marginals Q_q.
+    """The factor by which Σ_q w_q Q_qᵀQ_q scales each effect, for marginals Q_q.
 
     Parameters
     ----------
@@ -72,7 +71,7 @@ def parts(x: Array, shape: tuple[int, ...]) -> Iterator[tuple[int, Array, int]]:
 
 
 def scaled(x: Array, shape: tuple[int, ...], factor: Any) -> Array:
-    """Histograms whose effects are multiplied by a factor each; shape (nodes, cells).
+    """Histograms with each effect multiplied by its factor; shape (nodes, cells).
 
     Parameters
     ----------

@@ -72,7 +72,7 @@ def dot(a: Array, b: Array) -> Number:
 
 @kernel()
 def _dot(a: Any, b: Any) -> Any:
-    """Σ a·b as ``(high, low)`` (``high · 2³² + low``); each block's sum must fit. Slices run on vectors."""
+    """Σ a·b as ``(high, low)`` (``high · 2³² + low``); each block's sum must fit. Slices vectorize."""
     high, low = 0, 0
     for start in range(0, a.size, 1 << _BLOCK_BITS):
         u, v = a[start : start + (1 << _BLOCK_BITS)], b[start : start + (1 << _BLOCK_BITS)]
@@ -106,7 +106,7 @@ def widened(a: Array, times: int = 1) -> Array:
 
 
 def difference(a: Array, b: Array) -> Array:
-    """``a - b``, in Python integers where 64 bits might not hold it."""
+    """``a - b``, in Python integers if 64 bits might not hold it."""
     return np.asarray(widened(a) - widened(b))
 
 
@@ -142,7 +142,7 @@ def as_data(name: str, values: Any, ndim: int = 1) -> Array:
     Raises
     ------
     ValueError
-        With the name and the first position that is not a finite number, or the wrong number of axes.
+        If an entry is not a finite number, or the number of axes is wrong; the message says where.
     """
     array = np.array(values)
     if array.ndim != ndim:

@@ -1,4 +1,4 @@
-"""Kernels: loops that Python runs while there is little to do, and that Numba compiles otherwise.
+"""Kernels: loops that Python runs on small inputs, and that Numba compiles for large ones.
 
 Numba takes most of a second to load, and up to a second to compile a function for the first time on a
 machine. A small release needs neither.
@@ -26,10 +26,10 @@ SMALL = 1_000
 """Python runs a call only if none of its arrays has more elements. Some kernels take quadratic time."""
 
 PATIENCE_SECONDS = 0.1
-"""A kernel that Python has run for so long in this process is compiled."""
+"""Once Python has run a kernel for this long in this process, it is compiled."""
 
 SAID = "HIERDP_SAID_CODE_IS_NOT_KEPT"
-"""Environment variable that is set once this process, or one that started it, has warned."""
+"""Environment variable that is set after this process, or one that started it, has warned."""
 
 _building = threading.RLock()
 _helpers: list[Callable[..., Any]] = []
@@ -37,7 +37,7 @@ _waiting: dict[str, Any] = {"seconds": 0.0, "say": None, "lean": False, "listeni
 
 
 class CodeNotKept(UserWarning):
-    """There is no folder for compiled code, so that each process compiles it again."""
+    """There is no folder for compiled code, so each process compiles it again."""
 
 
 class Kernel(Generic[Out]):
@@ -45,7 +45,7 @@ class Kernel(Generic[Out]):
 
     Python and machine code give the same result, to the last bit. A kernel whose sums machine code may
     reorder (``fastmath={"reassoc"}``) is always compiled, so that its result does not depend on what this
-    process has run before; unless its last digits affect no answer.
+    process has run before, unless it is `approximate`: then its last digits affect no answer.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class Kernel(Generic[Out]):
         update_wrapper(self, function)
 
     def __call__(self, *args: Any) -> Out:
-        """Run it."""
+        """Run the function, interpreted or compiled."""
         compiled = self._compiled
         if compiled is not None:
             return compiled(*args)
@@ -100,7 +100,7 @@ class Kernel(Generic[Out]):
 
 
 def kernel(*, approximate: bool = False, **options: Any) -> Callable[[Callable[..., R]], Kernel[R]]:
-    """Make a function a kernel: run by Python for small arrays until that has taken a while, then compiled.
+    """Make a function a kernel: run by Python for small arrays until that has taken long, then compiled.
 
     Machine code is stored beside the function's module or in the user's cache. If neither can be written to
     (a read-only installation under a user without a home), each process compiles it again, with one warning.
@@ -108,9 +108,9 @@ def kernel(*, approximate: bool = False, **options: Any) -> Callable[[Callable[.
     Parameters
     ----------
     approximate : bool
-        Whether the last digits of its result are without consequence.
+        Whether the last digits of its result affect no answer.
     **options
-        Those of `numba.njit`, but for ``cache``.
+        Those of `numba.njit`, except ``cache``.
     """
     return lambda function: Kernel(function, approximate, options)
 
@@ -123,7 +123,7 @@ def helper(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def _largest(args: Any) -> int:
-    """Elements of the largest array, also of those in tuples."""
+    """Number of elements of the largest array, including arrays in tuples."""
     most = 0
     for a in args:
         size = a.size if isinstance(a, np.ndarray) else _largest(a) if isinstance(a, tuple) else 0
@@ -132,7 +132,7 @@ def _largest(args: Any) -> int:
 
 
 def _plain(value: Any) -> Any:
-    """Scalars of NumPy as Python's, as compiled code returns them."""
+    """NumPy scalars as Python's, as compiled code returns them."""
     if isinstance(value, np.generic):
         return value.item()
     return tuple(map(_plain, value)) if type(value) is tuple else value
@@ -144,14 +144,14 @@ def seconds_compiling() -> float:
 
 
 def for_command_line(say: Callable[[], None]) -> None:
-    """Call `say` once, when Numba first compiles; and load Numba without what our kernels do not use."""
+    """Call `say` once, when Numba first compiles; load Numba without parts that our kernels do not use."""
     _waiting.update(say=say, lean=True)
     if "numba" in sys.modules:
         _numba()
 
 
 def _numba() -> Any:
-    """Numba, which knows the helpers and takes a kernel inside another one."""
+    """Import Numba, register the helpers, and let kernels call kernels."""
     began = time.perf_counter()
     if _waiting["lean"]:
         without_linear_algebra()
@@ -169,11 +169,11 @@ def _numba() -> Any:
 
 
 def _listen() -> None:
-    """Measure how long Numba compiles, and say when it begins. It compiles one function at a time."""
+    """Measure how long Numba compiles, and call `say` when it begins. It compiles one function at a time."""
     from numba.core.event import Listener, register
 
     class Compiler(Listener):  # type: ignore[misc]
-        began: list[float] = []  # noqa: RUF012  # one entry for each of the functions inside each other
+        began: list[float] = []  # noqa: RUF012  # one entry per nested compilation
 
         def on_start(self, event: Any) -> None:  # noqa: ARG002
             self.began.append(time.perf_counter())
@@ -192,16 +192,15 @@ def _listen() -> None:
 def without_linear_algebra() -> None:
     """Load Numba without SciPy's linear algebra, which takes longer to import than Numba itself.
 
-    Numba, of which SciPy is an optional dependency, imports it with its own functions of arrays, for the
-    matrix products of kernels. No kernel of ours has one, and in this process none can have one from now on:
-    this is for a command line's process, which runs nobody else's kernels. It has no effect if either is
-    already loaded.
+    Numba imports it, as an optional dependency, for the matrix products of kernels. Our kernels have none,
+    and in this process no kernel can have one from now on. So this is for the command line's process, which
+    runs no other kernels. It has no effect if either is already loaded.
     """
     functions, algebra = "numba.np.arraymath", "scipy.linalg"
     loaded: dict[str, Any] = sys.modules
     if functions in loaded or algebra in loaded:
         return
-    loaded[algebra] = None  # to Python: there is no such module
+    loaded[algebra] = None  # Python then reports that there is no such module
     try:
         importlib.import_module(functions)
     finally:

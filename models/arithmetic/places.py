@@ -1,7 +1,7 @@
-"""Sums over places where runs may begin: bisections, minima, and costs of runs from a chosen few places.
+"""Arithmetic on places where runs may begin: bisections, minima, and costs of runs from chosen places.
 
-Nothing here decides anything. The search of paths (`solvers.fast.segment_paths`) and the check of potentials
-(`models.witnesses.ordered_runs`) choose the places to look at, each by an argument of its own.
+Nothing here makes a decision. The search of paths (`solvers.fast.segment_paths`) and the check of potentials
+(`models.witnesses.ordered_runs`) choose the places, each by its own argument.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from models.arithmetic.run_costs import VECTORS, spread
 
 @kernel()
 def first_below(costs: Any, bound: float) -> int:
-    """The first place from which costs, which do not rise, are below the bound."""
+    """The first place at which the costs, which never rise, are below the bound."""
     low, high = 0, costs.size
     while low < high:
         middle = (low + high) // 2
@@ -29,7 +29,7 @@ def first_below(costs: Any, bound: float) -> int:
 
 @kernel()
 def end_below(d: Any, bound: float) -> int:
-    """One past the last place up to which d, which does not fall, is below the bound."""
+    """One past the last place at which d, which never falls, is below the bound."""
     low, high = 0, d.size
     while low < high:
         middle = (low + high) // 2
@@ -60,7 +60,7 @@ def minimum_sum(d: Any, costs: Any) -> float:
 
 @kernel()
 def append(kept: Any, held: int, sums: Any, d: Any, i: int) -> None:
-    """Put place i, its sums and d[i] behind the `held` places kept, in columns of shape (6,)."""
+    """Append place i, its sums and d[i] to the `held` places kept, as a column of shape (6,)."""
     for row in range(4):
         kept[row, held] = sums[row][i]
     kept[4, held], kept[5, held] = i, d[i]

@@ -30,13 +30,13 @@ def run_cost(values: Array, noise: Number) -> Number:
 
 
 def cost_of(values: Array, starts: Ints, noise: Number) -> Number:
-    """`run_cost` of all runs together, by where they start; a `Fraction` for exact values."""
+    """The sum of `run_cost` over all runs, given their starts; a `Fraction` for exact values."""
     ends = np.append(starts[1:], values.size)
     if not exact.is_exact(values):
         return cost_in_floats(starts, float(noise), sums_of(values))
     away = exact.difference(values, np.full_like(values, values[values.size // 2]))
     totals = np.add.reduceat(exact.widened(away, values.size), starts)
-    # Runs of one length together: few divisions.
+    # Runs are grouped by length: few divisions.
     order = np.argsort(ends - starts, kind="stable")
     lengths, at, sizes = np.unique((ends - starts)[order], return_index=True, return_counts=True)
     totals = totals[order]
@@ -118,9 +118,9 @@ def _sums(v: Any) -> Sums:
 
 @kernel(**VECTORS)
 def spread(p: float, p_rest: float, q: float, q_rest: float, to: Any, count: float) -> Any:
-    """Σ (v − mean)² over `count` bins: Σ v² less (Σ v)²/count, to twice the precision of a float.
+    """Σ (v − mean)² over `count` bins: Σ v² minus (Σ v)²/count, to twice the precision of a float.
 
-    From the running sums before the first bin and, as a tuple, after the last.
+    The arguments are the running sums before the first bin and, as the tuple `to`, after the last.
     """
     total = to[0] - p
     part = to[0] - total

@@ -1,4 +1,4 @@
-"""Values in order, cut into runs: answers as marks of first bins, and cuts of fixed number."""
+"""Values in order, cut into runs: answers mark each run's first bin."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from models.arithmetic.kernels import kernel
 
 
 def checked_clusters(clusters: Any, values: int) -> int | None:
-    """Check the number of runs that the values are to be cut into; None if it is free.
+    """Check the number of runs to cut the values into; None if it is free.
 
     Raises
     ------
@@ -29,12 +29,12 @@ def checked_clusters(clusters: Any, values: int) -> int | None:
 
 
 def starts_of(x: Any, values: int) -> Ints:
-    """Where runs begin: at the first bin for any mark, and at every other bin whose mark is not 0."""
+    """Where runs begin: at the first bin, whatever its mark, and at every other bin whose mark is not 0."""
     return np.union1d([0], np.flatnonzero(answer_of(x, (values,), integer=True))).astype(np.int64)
 
 
 def marks_of(starts: Ints, values: int) -> Ints:
-    """The answer whose runs begin there."""
+    """The answer whose runs begin at `starts`."""
     x = np.zeros(values, np.int64)
     x[starts] = 1
     return x

@@ -55,7 +55,7 @@ def by_segment(reduce: np.ufunc, values: Array, offsets: Ints, empty: int) -> Ar
 
 
 def broken(x: Array, total: ArrayLike, offsets: Ints, integer: bool = True) -> list[str]:
-    """The violations of an answer that must be non-negative and of the right sum in every segment.
+    """The violations of an answer that must be non-negative and have the right sum in every segment.
 
     It must also be whole if `integer`; otherwise floats may miss by `FEASIBILITY_TOLERANCE`.
     """
@@ -100,7 +100,7 @@ def _nearly_adds_up(x: Any, totals: Any, offsets: Any, tolerance: float) -> bool
         begin, end = offsets[j], offsets[j + 1]
         mean = totals[j] // max(1, end - begin)
         below, over = 0.0, float((end - begin) * mean - totals[j])
-        for start in range(begin, end, 1024):  # sums of differences from the mean, in parts, round little off
+        for start in range(begin, end, 1024):  # partial sums around the mean: little rounding
             part = 0.0
             for i in range(start, min(start + 1024, end)):
                 below += x[i] * (1.0 if x[i] < 0 else 0.0)

@@ -17,14 +17,15 @@ NEAR = 2.0**-48
 
 @dataclass(frozen=True)
 class WholeSums:
-    """Running sums of values and of squares, less the middle value, in parts of `finest` and of its square.
+    """Running sums of values minus the middle one, and of their squares, in units of 1/finest and 1/finest².
 
-    ``floats`` are the same as floats and what these lack, both rounded. From them
-    `models.arithmetic.run_costs.spread` is off by two roundings of its result and by less than `lost`. By
-    Cauchy no sum, nor a difference of two, is over 2s, s = √(n·q), where q is the last sum of squares. In
-    units of 2^-106·s, a difference is off by 8, what it lacks at first is up to 4·2^53; in units of
-    2^-106·s², that is 32 and 16 in its square, 72 in what is left of the division, and the sums of squares
-    and the last sum are off by 7 and 54. These 181 are less than half of the 512 of `lost`.
+    ``floats`` are the same sums as floats, and their remainders, both rounded. From them,
+    `models.arithmetic.run_costs.spread` has an error of two roundings of its result plus less than `lost`.
+    By the Cauchy–Schwarz inequality, no sum and no difference of two exceeds 2s with s = √(n·q), where q is
+    the last sum of squares. In units of 2^-106·s, a difference has an error of 8, and its first remainder is
+    up to 4·2^53. In units of 2^-106·s², this gives 32 and 16 in its square, 72 in the remainder of the
+    division, and 7 and 54 in the sums of squares and in the last sum. The total, 181, is less than half of
+    the 512 of `lost`.
     """
 
     finest: int
@@ -48,7 +49,7 @@ def whole_sums(values: Array) -> WholeSums:
         sums.append(sums[-1] + away)
         squares.append(squares[-1] + away * away)
     floats = (*_in_floats(sums, finest), *_in_floats(squares, finest**2))
-    lost = 2.0**-97 * len(sums) * float(floats[2][-1]) + 2.0**-1000  # the last for what underflows
+    lost = 2.0**-97 * len(sums) * float(floats[2][-1]) + 2.0**-1000  # the second term covers underflow
     return WholeSums(finest, sums, squares, floats, lost)
 
 

@@ -14,7 +14,7 @@ SHOWN = 8
 
 
 def number(value: Any) -> str:
-    """A coefficient without a needless point: 3, not 3.0."""
+    """A coefficient without a needless decimal point: 3, not 3.0."""
     value = float(value)
     return str(int(value)) if value.is_integer() and abs(value) < 1e16 else f"{value:g}"
 
@@ -70,7 +70,7 @@ def _domain(block: Block) -> str:
 
 
 def algebra(program: Formulation) -> str:
-    """The program as text; of long sums and row blocks only the first, with their number."""
+    """The program as text; long sums and row blocks are cut after `SHOWN` entries, with their number."""
     names = program.variable_names()
     lines = [repr(program), "minimize"]
     for position, term in enumerate(program.objective):

@@ -15,7 +15,7 @@ from models.arithmetic.kernels import kernel
 from models.tree import Tree
 
 ROWS = (128, 1024)
-"""Least and most sizes that a block of work holds: enough to outweigh its start, few enough for the cache."""
+"""Least and most sizes that a block of work holds: enough to be worth starting, few enough for cache."""
 
 _TILE = 32
 _WORTHWHILE = 1 << 18

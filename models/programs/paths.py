@@ -20,9 +20,9 @@ PROGRAM_UP_TO = 400
 def path_program(name: str, values: int, cost: Callable[[int, int], Number], clusters: int | None) -> Program:
     """The shortest path through the bins: ``run[k]`` is 1 if the k-th of all runs is chosen.
 
-    Runs are numbered by their first bin, then by their length; ``cost(i, j)`` is that of bins i … j − 1. A
-    run begins where `x` marks a bin, and another ends just before it. The rows are those of a path, so if the
-    number of runs is free, the LP relaxation has whole optima.
+    Runs are numbered by their first bin, then by their length; ``cost(i, j)`` is the cost of bins i … j − 1.
+    A run begins where `x` marks a bin, and another ends just before it. The rows are those of a path, so if
+    the number of runs is free, the LP relaxation has whole optima.
 
     Raises
     ------
@@ -42,7 +42,7 @@ def path_program(name: str, values: int, cost: Callable[[int, int], Number], clu
     shape = (n, n + first.size)
     marked = scipy.sparse.csr_matrix((-np.ones(n), (marks, marks)), shape=shape)
     begins = marked + scipy.sparse.csr_matrix((ones, (first, each)), shape=shape)
-    # Row i is about what ends just before bin i; row 0 is given to the last bin instead.
+    # Row i is for runs that end just before bin i; row 0, for runs that end with the last bin.
     after = (last + 1) % n
     ends = scipy.sparse.csr_matrix((ones, (after, each)), shape=shape) + marked
     costs = [float(cost(i, j + 1)) for i, j in zip(first.tolist(), last.tolist(), strict=True)]

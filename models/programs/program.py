@@ -1,4 +1,4 @@
-"""A neutral mathematical program: what every model here turns into, and every backend reads."""
+"""A solver-neutral mathematical program, in which models are stated and which backends read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from models.programs.write import write
 class Program(Formulation):
     """Minimize a separable objective over bounded variables, some of them integer, and sparse rows.
 
-    Printing it gives its algebra (the first rows of each block, where there are many); `write` saves it
+    Printing it gives its algebra (the first rows of each block, if there are many); `write` saves it
     as `.mps`, `.lp` or `.nl`.
 
     Parameters

@@ -1,4 +1,4 @@
-"""Exact reformulations: the same optimum, in a form that more solvers take."""
+"""Exact reformulations: the same optimum, in a form that more solvers accept."""
 
 from __future__ import annotations
 
@@ -93,8 +93,8 @@ class Piecewise(Generic[P]):
         self.center = np.concatenate([np.asarray(t.data[1], float) for t in terms])
         lower, upper = program.bounds
         self.lower, self.upper = np.ceil(lower[self.index]), np.floor(upper[self.index])
-        # Whole data have whole costs. Integer variables with bounds make the program fit for integer-only
-        # solvers.
+        # Whole data have whole costs. If these are bounded integer variables, integer-only solvers accept the
+        # program.
         data = np.concatenate([self.weight, self.center])
         most = np.maximum(self._quadratic(self.lower), self._quadratic(self.upper))
         whole = bool(np.all(data == np.rint(data)) and np.isfinite(most).all())

@@ -1,4 +1,4 @@
-"""What a program is made of: blocks of variables, rows, terms of its objective, and the three together."""
+"""The parts of a program: blocks of variables, rows, and terms of its objective; and all three together."""
 
 from __future__ import annotations
 

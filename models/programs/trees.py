@@ -12,7 +12,7 @@ from models.tree import Tree
 def children_sums(name: str, tree: Tree, columns: int = 1, others: int = 0) -> Rows:
     """Rows that make each inner node the sum of its children, column by column.
 
-    The variables are ``x[node, column]``, flat, and then `others` that these rows do not have.
+    The variables are ``x[node, column]``, flat, followed by `others` variables that these rows do not have.
     """
     start, child = tree.children
     inner = tree.internal

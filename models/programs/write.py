@@ -144,7 +144,7 @@ def _write_highs(program: Formulation, path: Path) -> None:
 
 
 def _name_constant(highs: Any) -> None:
-    """The objective's constant as the cost of a variable that is 1."""
+    """Make the objective's constant the cost of a variable fixed at 1."""
     cost = highs.getLp().offset_
     if cost:
         highs.addCol(cost, 1.0, 1.0, 0, [], [])

@@ -13,14 +13,14 @@ from models.arithmetic.exact import Number
 from models.certificate import Witness
 
 LARGEST = 1e290
-"""Floats beyond it are refused: sums of them might not be finite."""
+"""Larger floats are refused: sums of them might not be finite."""
 
 WHOLE = 2**61
 """Whole numbers of this size or more are refused: their differences might not fit 64 bits."""
 
 
 def entry(witness: Witness | None, name: str) -> Any:
-    """The entry of a witness with a name; None if it is missing, or there is no witness.
+    """The entry of this name in a witness; None if it is missing, or there is no witness.
 
     Raises
     ------
@@ -61,7 +61,7 @@ def whole_array(witness: Witness | None, name: str, shape: tuple[int, ...]) -> I
 
 
 def real_array(witness: Witness | None, name: str, shape: tuple[int, ...]) -> Floats | None:
-    """An array of floats, as `whole_array`; what is infinite or not a number is refused.
+    """An array of floats, otherwise as `whole_array`; infinities and NaN are refused.
 
     Raises
     ------
@@ -82,7 +82,7 @@ def real_array(witness: Witness | None, name: str, shape: tuple[int, ...]) -> Fl
 
 
 def exact_array(witness: Witness | None, name: str, shape: tuple[int, ...]) -> Array | None:
-    """An array of Python ints and Fractions, as `whole_array`; a float becomes an exact fraction.
+    """An array of Python ints and Fractions, otherwise as `whole_array`; a float becomes an exact fraction.
 
     Raises
     ------
@@ -124,7 +124,7 @@ def is_finite(value: Any) -> bool:
     """Whether this is a number of up to `LARGEST`."""
     if isinstance(value, bool) or not isinstance(value, int | float | Fraction):
         return False
-    return bool(-LARGEST <= value <= LARGEST)  # false of what is not a number
+    return bool(-LARGEST <= value <= LARGEST)  # False for NaN
 
 
 def _shaped(value: Any, name: str, shape: tuple[int, ...]) -> Array:

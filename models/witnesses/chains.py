@@ -32,7 +32,7 @@ class Chains(NamedTuple):
 
     @property
     def number(self) -> int:
-        """How many there are."""
+        """The number of chains."""
         return int(self.lower.size)
 
     @property
@@ -47,13 +47,14 @@ class Chains(NamedTuple):
         return found
 
     def gaps(self, x: Ints, given: Ints | None) -> tuple[Array, Ints]:
-        """How far each chain of a feasible answer costs above what its prices prove, exactly; and the prices.
+        """The exact gap between each chain's cost and the bound that its prices prove; and the prices.
 
         Parameters
         ----------
         x : int array, shape (n,)
+            A feasible answer.
         given : int array, shape (n + chains,), optional
-            Prices. By default, those that x implies.
+            Prices. By default, they are read off x.
         """
         prices = np.zeros(x.size + self.number, np.int64) if given is None else np.maximum(given, 0)
         if not self._fits(x, given):
@@ -66,12 +67,12 @@ class Chains(NamedTuple):
         """Whether all sums of a chain surely fit 64 bits."""
         reach = 2.0 + max(exact.reach(part) for part in (x, self.y, self.lower, self.upper))
         longest = float(np.diff(self.offsets).max(initial=0))
-        own = 4.0 * reach * longest  # no price that x asks for is larger
+        own = 4.0 * reach * longest  # no price read off x is larger
         charge = 2 * (own if given is None else float(exact.reach(given)))
         return longest * 8 * (reach * reach + (charge + reach) * (charge + reach)) < _FITS
 
     def _one_by_one(self, x: Ints, given: Ints | None) -> tuple[Array, Ints]:
-        """The same in Python's whole numbers."""
+        """`gaps` in Python integers, one chain after the other."""
         gaps, prices = np.zeros(self.number, object), []
         for k, part, own in self._parts():
             chain = Chain(self.y[part], None, self.p, True, int(self.lower[k]), int(self.upper[k]))
@@ -106,8 +107,7 @@ def _gaps(
 ) -> None:  # fmt: skip
     """Each chain's gap, written to `out`; with `own`, at prices that are read off x into `prices`.
 
-    The bounds hold all that is feasible, so their own prices are not needed: each entry's least cost is that
-    between them.
+    The prices of the bounds are not needed, as each entry's minimum is taken between the bounds.
     """
     for k in range(out.size):
         start, stop, low, high = offsets[k], offsets[k + 1], lower[k], upper[k]

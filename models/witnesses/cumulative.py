@@ -9,8 +9,8 @@ y·(children − parent) + 2 Σ μ·(x_i − x_i+1)`` to the objective, which is
 sum of the cells' minima, each over its own domain, is at most the optimum (Rockafellar 1970, *Convex
 Analysis*, §28; over whole numbers: Geoffrion 1974, "Lagrangean relaxation for integer programming").
 
-Prices are first rounded to multiples of 2⁻ᵏ. These are other prices, which prove a bound as well. After that
-all numbers are whole multiples of 4⁻ᵏ, and nothing else is rounded. If the counts c̃ have to be rounded, to
+Prices are first rounded to multiples of 2⁻ᵏ. The rounded prices prove a bound as well. After that, all
+numbers are whole multiples of 4⁻ᵏ, and nothing else is rounded. If the counts c̃ have to be rounded, to
 c′, the triangle inequality accounts for it: ‖x − c̃‖ ≥ ‖x − c′‖ − ‖c̃ − c′‖, and the last norm is at most
 √cells · 2⁻ᵏ⁻¹.
 """
@@ -36,7 +36,7 @@ _CELLS = 1 << 16
 
 
 class Data(NamedTuple):
-    """The data of a model on which the bound depends; `whole`: over whole numbers."""
+    """The data of a model on which the bound depends; `whole`: whether answers must be whole."""
 
     tree: Tree
     counts: Array
@@ -54,7 +54,7 @@ class Domain(NamedTuple):
 def bound(
     data: Data, prices: Array, rises: Array | None, falls: Array | None, domain: Domain | None = None
 ) -> Fraction:
-    """The bound of the module's docstring.
+    """The bound that prices prove; see the module's docstring.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def bound(
     falls : float array, shape (nodes, sizes - 1), or None
         μ itself, in place of `rises`; negative ones count as 0.
     domain : Domain, optional
-        Narrower than ``0 … total``.
+        A domain within ``0 … total``; by default, all of it.
 
     Raises
     ------
@@ -127,7 +127,7 @@ def _whole(counts: Array) -> bool:
 def _digits(data: Data, prices: Array, falls: Array | None, most: int) -> int | None:
     """The most binary digits after the point for which all sums fit 64 bits; None if no number does."""
     largest = [float(np.abs(part).max(initial=0)) for part in (prices, *([] if falls is None else [falls]))]
-    if not all(value < 2.0**62 for value in largest):  # NaN is not, either
+    if not all(value < 2.0**62 for value in largest):  # NaN fails, too
         raise ValueError("prices must be finite, and under 2**62")
     biggest = max(float(exact.reach(data.counts)), data.total)
     # A partial sum over a run: each cell adds its count, and twice the largest price of each kind.
@@ -151,7 +151,7 @@ def _fixed(values: Array, digits: int, kind: Any) -> Array:
 
 
 def _less(least: int, cells: int, digits: int) -> Fraction:
-    """``least / 4ᵏ``; if the counts were rounded, the square of its root less √cells · 2⁻ᵏ⁻¹."""
+    """``least / 4ᵏ``; if the counts were rounded, the square of (its root − √cells · 2⁻ᵏ⁻¹)."""
     if not cells:
         return Fraction(least, 1 << 2 * digits)
     more = 32  # digits of the roots
@@ -161,11 +161,11 @@ def _less(least: int, cells: int, digits: int) -> Fraction:
 
 @kernel()
 def _level(at: Any, price: Any, rises: Any, is_leaf: Any, most: Any, with_root: bool) -> None:
-    """Add to the prices of leaves those of monotonicity, which give all cells of a run the same minimum.
+    """Add the prices of monotonicity to the leaves' prices, so that all cells of a run have the same minimum.
 
     A run's minimum is the mean of its cells' own minima, within the domain; that of the last run of a root
-    without children is the total. A price is the sum of the cells' own minima so far less the run's, if it is
-    not negative. All arithmetic is on whole numbers.
+    without children is the total. A price is the running sum of the cells' own minima minus the run's, or 0
+    where that is negative. All arithmetic is on whole numbers.
     """
     sizes, k = at.shape[1], 0
     for r in range(is_leaf.size):
@@ -192,11 +192,11 @@ def _level(at: Any, price: Any, rises: Any, is_leaf: Any, most: Any, with_root: 
 
 
 def read_off(data: Data, x: Array) -> dict[str, Array]:
-    """The witness read off an answer, in one pass; it is that of an optimal answer of the relaxation.
+    """The witness read off an answer, in one pass; it proves an optimal answer of the relaxation.
 
-    At an optimum a region's count differs from the noisy one by its price less its parent's, which determines
-    the prices down the tree, except that of the total. Each leaf whose last run is positive determines that
-    one; for an optimal answer all agree. Here it is their mean.
+    At an optimum, a region's count differs from the noisy one by its price minus its parent's. This
+    determines the prices down the tree, except the price of the total. Each leaf whose last run is positive
+    determines that price, and for an optimal answer all agree; here it is their mean.
     """
     tree, counts = data.tree, np.asarray(data.counts, np.float64)
     x = np.asarray(x, np.float64)

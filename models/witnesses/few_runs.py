@@ -24,18 +24,18 @@ _NEAR = 2.0**-49
 """Bound on the relative error of a cost in floats: 16 roundings; fewer than 9 occur."""
 
 Exact = list[Any]
-"""Potentials as Python numbers: `int`, `Fraction`, or a float, which is an exact fraction, too."""
+"""Potentials as Python numbers: `int`, `Fraction`, or float, which is an exact fraction as well."""
 
 
 def exact_rows(witness: Witness | None, name: str, shape: tuple[int, int]) -> list[Exact] | None:
     """Potentials as rows of Python numbers; None if the witness has none.
 
-    Entries that no cut passes, ``[r, j]`` with j < r, are never read, and become 0; they may be infinite.
+    Entries that no cut uses, ``[r, j]`` with j < r, are never read, and become 0; they may be infinite.
 
     Raises
     ------
     ValueError
-        If the shape is another, or an entry that is read is not a finite number.
+        If the shape is wrong, or an entry that is read is not a finite number.
     """
     value = entry(witness, name)
     if value is None:
@@ -115,7 +115,7 @@ def _doubtful(lows: Any, above: Any, here: Any, low: int, stop: int, pairs: Any)
 def _over(
     given: WholeSums, noise: Fraction, price: Fraction, above: Exact, here: Exact, pairs: Ints
 ) -> dict[int, Fraction]:
-    """For each end j of an exceeded run (i, j), the most by which one is exceeded; in whole numbers.
+    """The most by which the cost of a run (i, j) is exceeded, by end j, if one is; in whole numbers.
 
     All numbers are multiples of 1/unit. With m = j − i, Q and S the run's sums of squares and of values,
     ``m·(here[j] − above[i] − price) − (m·Q − S² + noise)`` is over 0 if and only if the run is exceeded.

@@ -22,7 +22,7 @@ from models.arithmetic.kernels import helper, kernel
 from models.programs.terms import INFINITY
 
 FREE = 1 << 61
-"""Stands for an unbounded price in int64 arithmetic; beyond `_overflows` Python integers are used."""
+"""Stands for an unbounded price in int64 arithmetic; Python integers are used if `_overflows`."""
 _BLOCK = 1 << 14
 
 
@@ -44,8 +44,9 @@ class Chain:
     def prices(self, x: Array, near: Any = 0) -> tuple[Array, int]:
         """Prices, shape (n + 1,), that prove an optimal x; and the first entry without a valid price, or -1.
 
-        Entry i costs ``[a_i, b_i]`` for its last and its next unit (its derivative, where x is real); the
-        price falls by that much from step to step, and is 0 wherever x rises by more than `near`.
+        Entry i costs ``[a_i, b_i]`` for its last and its next unit (its derivative, where x is real). From
+        step to step, the price falls by a value in this interval; it is 0 wherever x rises by more than
+        `near`.
         """
         y, w = self.y, self.w
         scan: Callable[..., int] = scan_prices
@@ -65,7 +66,7 @@ class Chain:
     def gap(self, x: Array, prices: Array, box: tuple[Any, Any]) -> float:
         """By how much the cost of x exceeds the bound that the prices prove, in floats.
 
-        `box` holds bounds that some optimal answer keeps; one that is not of the chain has no price.
+        `box` holds bounds that some optimal answer satisfies: the chain's own, or others where it has none.
         """
         low, high = (float(end) for end in box)
         prices = read_only(prices.astype(np.float64, copy=False))
@@ -110,7 +111,7 @@ def _costs(x: Any, y: Any, w: Any, p: int, integer: bool, near: Any) -> Any:
         slope = 2 * w * (x - y)
         return (slope - w, slope + w) if integer else (slope, slope)
     if integer:
-        twice = 2 * (x - y)  # |x + 1 − y| − |x − y| is 2(x − y) + 1, but no more than 1 and no less than −1
+        twice = 2 * (x - y)  # |x + 1 − y| − |x − y| is 2(x − y) + 1, clipped to −1 … 1
         return w * min(max(twice - 1, -1), 1), w * min(max(twice + 1, -1), 1)
     return (w if x > y + near else -w), (-w if x < y - near else w)
 
@@ -122,8 +123,8 @@ def scan_prices(
 ) -> int:  # fmt: skip
     """Write the prices of the steps to `prices`; returns the first entry without a valid price, or -1.
 
-    The price is 0 wherever x rises, so each run of equal entries is separate. ``low … high`` is, step by
-    step, the interval of prices that all entries before admit. If it is empty, x is not optimal, and the run
+    The price is 0 wherever x rises, so each run of equal entries is separate. At each step, ``low … high``
+    is the interval of prices that all entries before allow. If it is empty, x is not optimal, and the run
     is cut there, at price 0 (any prices ≥ 0 give a bound). `prices` holds each ``low`` until the end of the
     run, where the prices are chosen backwards. They stay under ``high``, which falls by exactly `cheap` from
     step to step.
@@ -157,7 +158,7 @@ def scan_prices(
                 prices[j] = price
         start = i + 1
         low = high = 0
-        unique = p == 2 and not integer  # one price fits: no need to look back
+        unique = p == 2 and not integer  # only one price fits: no backward pass
     return broke
 
 

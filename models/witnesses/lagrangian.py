@@ -1,4 +1,4 @@
-"""The one theorem: any prices of a program's rows give a lower bound on its optimum.
+"""The theorem behind the certificates: any prices of a program's rows give a lower bound on its optimum.
 
 For ``minimize f(v) subject to l ≤ Av ≤ u, v in a box`` and any price ``y_i`` of each row, let ``s_i`` be the
 row's lower side where ``y_i > 0`` and its upper side where ``y_i < 0``. Then
@@ -8,7 +8,7 @@ row's lower side where ``y_i > 0`` and its upper side where ``y_i < 0``. Then
 Proof. A feasible v has ``y_i·(s_i − (Av)_i) ≤ 0`` for each row, by the choice of the side. So ``f(v)`` is at
 least ``f(v) + yᵀ(s − Av)``, which is at least ``bound(y)``.
 
-Where f is separable, the minimum is one problem for each variable, solved here in closed form.
+If f is separable, the minimum is one problem for each variable, solved here in closed form.
 
 References
 ----------
@@ -63,8 +63,8 @@ def lagrangian_bound(program: Program, prices: ArrayLike) -> Number:
         whole or not. The variables of a table must be whole; outside its domain the cost is infinite.
     prices : array, shape (number of rows,)
         A real number for each row of ``program.matrix``: int, float or Fraction. A positive price is paid for
-        the row's lower side, a negative one for its upper side. (So do HiGHS and most solvers sign the dual
-        values of a minimization.)
+        the row's lower side, a negative one for its upper side. (HiGHS and most solvers sign the dual
+        values of a minimization in this way.)
 
     Returns
     -------
@@ -116,7 +116,7 @@ def lagrangian_bound(program: Program, prices: ArrayLike) -> Number:
 
 
 def _added(a: Fraction | float, b: Fraction | float) -> Fraction | float:
-    """The sum; with infinities the positive one, as then no answer is feasible."""
+    """The sum; if one is +inf, +inf, as then no answer is feasible."""
     infinite = [part for part in (a, b) if isinstance(part, float)]
     return max(infinite) if infinite else a + b
 
@@ -183,7 +183,7 @@ class _Pieces(NamedTuple):
     unit: int
 
     def of(self, chosen: Flags) -> _Pieces:
-        """Those chosen."""
+        """The chosen pieces."""
         parts = {name: part[chosen] for name, part in self._asdict().items() if name != "unit"}
         return self._replace(**parts)
 
@@ -199,7 +199,7 @@ def _pieces(program: Program, costs: _Costs, box: tuple[Side, Side]) -> _Pieces:
     order = kept[np.argsort(bend.number[kept], kind="stable")]
     order = order[np.argsort(bent[order], kind="stable")]
     bent, at = bent[order], bend.number[order]
-    rise = times(weight.number[order], costs.unit // weight.unit)  # of slopes, half of it
+    rise = times(weight.number[order], costs.unit // weight.unit)  # half the rise of the slope
     drop = times(times(weight.number[order], at), costs.unit // (weight.unit * bend.unit))
     # One piece for each variable, and one more for each bend, which begins there.
     count = np.bincount(bent, minlength=program.size)[plain] + 1
@@ -209,7 +209,7 @@ def _pieces(program: Program, costs: _Costs, box: tuple[Side, Side]) -> _Pieces:
     after[first] = False
 
     def stepped(step: Array, sign: int) -> Array:
-        """The first piece has all steps of the variable with a minus; each kink turns one into a plus."""
+        """The first piece has all steps of its variable with a minus sign; each kink turns one positive."""
         turned = np.zeros(variable.size, step.dtype)
         turned[after] = step
         sums = running(turned)
@@ -328,7 +328,7 @@ def _least_tables(program: Program, costs: _Costs, box: tuple[Side, Side]) -> Fr
 
 
 def _absolutes_at(program: Program, unit: int, variable: Array, at: Array) -> Array:
-    """What absolute terms cost at whole values of variables (sorted), over `unit`."""
+    """The cost of absolute terms at whole values of variables (sorted), over `unit`."""
     bent, weight, bend = terms(program, "absolute")
     height = times(weight.number, unit // (weight.unit * bend.unit))
     start, stop = np.searchsorted(variable, bent), np.searchsorted(variable, bent, "right")

@@ -22,11 +22,11 @@ class NodePrices(NamedTuple):
     Attributes
     ----------
     agree : bool
-        Whether there are prices that fit all last and next units: if and only if the counts are optimal.
+        Whether some prices fit all last and next units. They do if and only if the counts are optimal.
     root : number
         The price of a unit at the root.
     below : array, shape (families, sizes)
-        The price for each internal node's children, in the order of `Tree.internal`. If none fits, one near.
+        The price for each internal node's children, in the order of `Tree.internal`; if none fits, one near.
     clash : str
         The first family without a fitting price; empty if they agree.
     """
@@ -73,7 +73,7 @@ def node_prices(
     integer : bool
         Whether units are whole; otherwise they are infinitesimal, and cost the derivative.
     near : float
-        Distance from an end of its domain up to which a count is taken to be there.
+        A count within this distance of an end of its domain is taken to be there.
     """
     rows, never = _rows(tree, x, noisy, weights, domain, integer, near)
     last, following = rows[-2:]
@@ -107,7 +107,7 @@ def root_prices(tree: Tree, x: Ints, noisy: Ints) -> tuple[int, int]:
 def _rows(
     tree: Tree, x: Array, noisy: Array, weights: Ints, domain: Any, integer: bool, near: float
 ) -> tuple[tuple[Any, ...], Any]:
-    """The arguments of both passes, with room for their costs at the end; and what stands for no unit."""
+    """The arguments of both passes, with room for their costs at the end; and the cost of no unit."""
     kind = np.result_type(x, noisy)
     never: Any = NEVER if kind == np.int64 else np.inf
     if kind == np.dtype(object):
@@ -118,7 +118,7 @@ def _rows(
 
 
 def _nearest(wanted: Any, low: Any, high: Any) -> Any:
-    """The price in [low, high] nearest to the wanted one; in an empty interval the middle."""
+    """The price in [low, high] nearest to the wanted one; the middle of an empty interval."""
     if low <= high:
         return min(max(wanted, low), high)
     return low + (high - low) // 2 if isinstance(low, int | np.integer) else (low + high) / 2

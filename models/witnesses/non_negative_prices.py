@@ -44,7 +44,7 @@ def named_prices(parent: Any, x: Any, noisy: Any, weight: Any, near: float, pric
             else:
                 below = min(max(wanted, low), high)
             price[i] = below
-        # f(x) + s·x less its minimum over z ≥ 0, with f(z) = w (z − n)² and the charge s for each unit.
+        # f(x) + s·x minus its minimum over z ≥ 0, with f(z) = w (z − n)² and the charge s for each unit.
         s = below - above
         if weight[i] == 0:
             miss = s * x[i]
@@ -66,7 +66,7 @@ def named_whole_prices(parent: Any, x: Any, noisy: Any, weight: Any, never: int,
 
     Up the tree: the cost of each subtree's last unit and of its next one, the costliest and the cheapest
     among siblings. Down the tree: a price between these two that also fits the node's own last and next unit;
-    if there is none, one near. True costs are below `never`, which represents infinity.
+    if there is none, a near one. True costs are below `never`, which represents infinity.
     """
     n = parent.size
     last, following = np.full(n, -never), np.full(n, never)
@@ -91,7 +91,7 @@ def named_whole_prices(parent: Any, x: Any, noisy: Any, weight: Any, never: int,
 
 @kernel()
 def charges(parent: Any, weight: Any, price: Any, charge: Any) -> None:
-    """Write each node's charge per unit to `charge`: the price of its children less that of its siblings.
+    """Write each node's charge per unit to `charge`: the price of its children minus that of its siblings.
 
     The charge of a node without its own cost must not be negative, so the price of its children is raised.
     """

@@ -1,4 +1,4 @@
-"""Potentials of values in any order cut into runs, checked in floats: O(n²) at worst a layer, pruned.
+"""Potentials of values in any order cut into runs, checked in floats: at worst O(n²) per layer, with pruning.
 
 The cost of the run of values i … j − 1 is w(i, j) = Σ (v − mean)². For any potentials d, the check finds the
 most by which ``d[j] − d[i]`` exceeds w(i, j). Two facts limit where to look: a longer run costs more, w(i, j)
@@ -23,10 +23,10 @@ _BLOCK = 16
 def most_over(d: Floats, price: float, sums: Sums, starts: Ints, cost: float, lost: float) -> float:
     """A bound on the excess of ``d[n] − d[0]`` over the cost of any cut, rounding errors included.
 
-    Considered are cuts that cost at most `cost`, prices included. The excess is the sum over the ends j of
-    the most by which ``d[j] − d[i]`` exceeds w(i, j) + price, as a cut has each end at most once. Where a run
-    of the answer begins, at s, the places i with d[i] + w(i, s) ≥ d[s] can be dropped: for j > s, d[i] + w(i,
-    j) ≥ d[i] + w(i, s) + w(s, j) ≥ d[s] + w(s, j), so that the excess at i is at most that at s.
+    Only cuts that cost at most `cost`, prices included, are considered. The excess is the sum over the ends j
+    of the most by which ``d[j] − d[i]`` exceeds w(i, j) + price, as a cut has each end at most once. Where a
+    run of the answer begins, at s, the places i with d[i] + w(i, s) ≥ d[s] can be dropped: for j > s,
+    d[i] + w(i, j) ≥ d[i] + w(i, s) + w(s, j) ≥ d[s] + w(s, j), so the excess at i is at most that at s.
 
     With u = 2^-53, the error of each computed sum is at most 4u times the size of its terms. Along a cut
     these terms, and those of the places s within its runs, add up to the variation of d and to the cut's
@@ -52,21 +52,21 @@ def most_over_layers(d: Floats, sums: Sums, cost: float, lost: float) -> float:
         d[r, :r] = 0.0
     np.minimum(d, max(float(d[-1, -1]), float(d[0, 0]) + cost), out=d)
     largest = float(np.abs(d).max())
-    d[0, 1:] = np.inf  # no values are left in no runs
+    d[0, 1:] = np.inf  # zero runs cover zero values
     rounded: float = 2.0**-49 * runs * (largest + cost) + 2 * lost
     return float(_layers_excess(d, sums)) + rounded
 
 
 @kernel(**VECTORS)
 def _excess(d: Any, price: float, sums: Any, starts: Any) -> float:
-    """Σ_j of the most by which d[j] exceeds a d[i] + w(i, j) + price."""
+    """Σ_j of the most by which d[j] exceeds some d[i] + w(i, j) + price."""
     n = d.size - 1
     kept, costs, held = np.empty((6, n)), np.empty(n), 0
     over = 0.0
     for k in range(starts.size):
         first, last = starts[k], starts[k + 1] if k + 1 < starts.size else n
         staying = 0
-        for at in range(held):  # the slacks are those of j = first, the last looked at
+        for at in range(held):  # `costs` has the slacks of the last column, j = first
             if costs[at] < 0.0:
                 if staying < at:
                     for row in range(6):
@@ -83,7 +83,7 @@ def _excess(d: Any, price: float, sums: Any, starts: Any) -> float:
 
 @kernel(**VECTORS)
 def _layers_excess(d: Any, sums: Any) -> float:
-    """Σ_r of the most by which d[r, j] exceeds a d[r − 1, i] + w(i, j).
+    """Σ_r of the most by which d[r, j] exceeds some d[r − 1, i] + w(i, j).
 
     Places left out do not add to it: before `low`, w(i, j) is at least the most by which d[r, j] can exceed
     a d[r − 1, i], as w does not rise with i; from `high` on, d[r − 1, i] is at least d[r, j], as it does not
@@ -114,6 +114,6 @@ def _layers_excess(d: Any, sums: Any) -> float:
                     high = j
                 over[r] = max(over[r], d[r, j] - minimum_sum(above[low:high], w[low:high]))
     total = 0.0
-    for r in range(most + 1):  # one after the other, in Python and in machine code
+    for r in range(most + 1):  # in the same order in Python and in machine code
         total += over[r]
     return total

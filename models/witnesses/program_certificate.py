@@ -23,7 +23,7 @@ from models.witnesses.scaled import Scaled, divided, finite, gathered, minus, nu
 def lagrangian_certificate(program: Program, variables: ArrayLike, prices: ArrayLike) -> Certificate:
     """Prove an answer to a program by prices of its rows, or bound how far it is from the optimum.
 
-    Nothing is searched and nothing rounded: feasibility, objective and bound are computed in whole numbers
+    Nothing is searched or rounded: feasibility, objective and bound are computed in whole numbers
     and fractions. `solvers.prove` finds prices; a solver's dual values can be used as well.
 
     Parameters
@@ -39,7 +39,7 @@ def lagrangian_certificate(program: Program, variables: ArrayLike, prices: Array
     -------
     Certificate
         Its bound is that of `lagrangian_bound`. Optimal means a gap of 0; for a program with real variables
-        and an answer in floats, one of `FLOAT_TOLERANCE` of the objective at most.
+        and an answer in floats, a gap of at most `FLOAT_TOLERANCE` times the objective (or 1, if larger).
 
     Raises
     ------
@@ -87,7 +87,7 @@ def _shown(gap: Number) -> str:
 
 
 def _broken(program: Program, at: Scaled, slack: Fraction) -> Iterator[str]:
-    """What an answer breaks: wholeness, bounds, rows (up to `slack` of what the row adds up)."""
+    """Violations of integrality, bounds and rows; a row's slack grows with its |coefficients|."""
     whole = times(divided(at.number, at.unit), at.unit) == at.number
     for j in np.flatnonzero(program.integer & ~whole).tolist():
         yield f"integer: {_variable(program, j)} = {at.value(j)}"

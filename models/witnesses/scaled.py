@@ -18,7 +18,7 @@ from models.arithmetic import exact
 from models.arithmetic.arrays import Array, Flags
 
 LIMIT = 2**62
-"""What an int64 array may hold; twice as much still fits 64 bits."""
+"""Values of int64 arrays stay below it; twice as much still fits 64 bits."""
 
 
 class Scaled(NamedTuple):
@@ -28,7 +28,7 @@ class Scaled(NamedTuple):
     unit: int
 
     def over(self, unit: int) -> Array:
-        """The same numbers, as whole numbers over a multiple of the own unit."""
+        """The same numbers as whole numbers over `unit`, a multiple of their own unit."""
         return times(self.number, unit // self.unit)
 
     def value(self, place: int) -> Fraction:

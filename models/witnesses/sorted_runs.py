@@ -21,19 +21,19 @@ from models.arithmetic.run_costs import VECTORS, Sums, spread
 def most_over(
     d: Floats, noise: float, price: float, sums: Sums, cost: float, runs: float, lost: float
 ) -> float:
-    """By how much ``d[n] − d[0]`` may exceed the cost, with prices, of a cut: rounding included.
+    """A bound on how much ``d[n] − d[0]`` exceeds the cost, with prices, of a cut, rounding errors included.
 
-    Given are cuts into at most `runs` runs that cost at most `cost` without prices, and `lost`, by how much
-    the errors of `sums` may change such a cost; see
-    `models.arithmetic.run_costs.sums_error`. The excess is the sum
-    over the ends j of the most by which ``d[j] − d[i]`` exceeds w(i, j), as a cut has each end at most
-    once; and what rounding may hide of it. With u = 2^-53, a slack ``d[i] − d[j] + w(i, j)`` is computed to
-    within 4u times ``|d[i] − d[j]| + w(i, j) + |price|``. A row is passed over in column j where another
-    one, of a smaller slack in some column searched before, is in its place; by the Monge property that is
-    right but for the errors of these two slacks. There are at most `columns` such columns, one after the
-    other. The errors in them are at most those of the run (i, j) itself, or of the best run in a column
-    searched, the largest of which is `widest`; a run within another one may cost more than that by its
-    noise alone. Along a cut, the former add up to the variation of d and the cut's cost.
+    Only cuts into at most `runs` runs that cost at most `cost` without prices are considered. `lost` bounds
+    how much the errors of `sums` change such a cost; see `models.arithmetic.run_costs.sums_error`. The excess
+    is the sum over the ends j of the most by which ``d[j] − d[i]`` exceeds w(i, j), as a cut has each end at
+    most once, plus what rounding may hide.
+
+    With u = 2^-53, a slack ``d[i] − d[j] + w(i, j)`` is computed to within 4u times ``|d[i] − d[j]| +
+    w(i, j) + |price|``. A row is skipped in column j if another row had a smaller slack in a column searched
+    before. By the Monge property this is right, except for the errors of these two slacks. At most `columns`
+    such columns follow each other. The errors in them are at most those of the run (i, j) itself, or of the
+    best run in a searched column, of which `widest` is the largest; a run within another one may cost more
+    than that by its noise alone. Along a cut, the former add up to the variation of d and the cut's cost.
     """
     n = d.size - 1
     columns = math.log2(n) + 2
@@ -160,7 +160,7 @@ def one_more(starts: Any, noise: float, sums: Any) -> float:
     above, here, costs = np.full(n + 1, np.inf), np.full(n + 1, np.inf), np.empty(n)
     above[0] = 0.0
     low = high = 0
-    for r in range(k + 1):  # the end of run r lies from end r - 1 of the given cut to its end r
+    for r in range(k + 1):  # run r ends between ends r - 1 and r of the given cut
         first, last = max(ends[r - 1] if r > 0 else 1, low + 1), ends[min(r, k - 1)]
         if r == k:
             first = n

@@ -1,4 +1,4 @@
-"""A one-pass check that whole counts add up along a tree and keep their domains."""
+"""A one-pass check that whole counts add up along a tree and are within their domains."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from models.witnesses.node_prices import rows_of_families
 
 
 def adds_up(tree: Tree, x: Ints, total: int, domain: Any) -> bool:
-    """Whether x keeps every total, sum of children and domain.
+    """Whether x satisfies the total, all sums of children and all domains.
 
     Parameters
     ----------
