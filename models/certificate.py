@@ -18,7 +18,7 @@ FLOAT_TOLERANCE = 1e-7
 
 @dataclass(frozen=True)
 class Certificate:
-    """The proof, or the refutation, of one answer.
+    """What is proved about one answer: that it is optimal, or a bound on its gap.
 
     Attributes
     ----------

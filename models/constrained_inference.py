@@ -119,7 +119,7 @@ class ConstrainedInference:
             costs = [distance(x[part], noisy[part], 2) for part in parts]
         elif exactly:
             away = exact.difference(x, noisy)
-            # Nodes of one variance together: few divisions, however large the sums of squares.
+            # Nodes are grouped by variance: few divisions, however large the sums of squares.
             levels, which = np.unique(np.asarray(self.variance), return_inverse=True)
             order = np.argsort(which, kind="stable")
             groups = np.split(away[order], np.flatnonzero(np.diff(which[order])) + 1)

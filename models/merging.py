@@ -100,7 +100,7 @@ class Merging:
         return Program("Merging", [Block("x", (n,), lower, upper, self.integer)], [], terms)
 
     def row_prices(self, witness: Witness) -> Array:  # noqa: ARG002
-        """The witness as prices of the program's rows: there are none."""
+        """The witness as prices of the program's rows: an empty array, as there are no rows."""
         return np.empty(0, np.int64)
 
     def objective(self, x: Any) -> Number:

@@ -52,11 +52,11 @@ class Segmentation:
 
     Notes
     -----
-    Without an order the costs are not Monge, and the least cost of k runs is not convex in k: there may be no
-    price at which k runs are the cheapest. With a free number, the fast path takes O(n²) at worst and often
-    O(n), as it drops places where no optimal run begins. With a given number it takes O(n² + n·k·p), where
-    p is the number of places that two binary searches leave: n at worst, and far fewer if the best runs are
-    short. The certificate takes about twice as long.
+    If values are not sorted, the costs are not Monge, and the least cost of k runs is not convex in k: there
+    may be no price at which k runs are the cheapest. With a free number, the fast path takes O(n²) at worst
+    and often O(n), as it drops places where no optimal run begins. With a given number it takes
+    O(n² + n·k·p), where p is the number of places that two binary searches leave: n at worst, and far fewer
+    if the best runs are short. The certificate takes about twice as long.
 
     Examples
     --------
@@ -135,9 +135,9 @@ class Segmentation:
         If d[j] − d[i] ≤ w(i, j) + price for all i < j, every partition costs at least d[n] − d[0]: add up the
         inequalities of its runs. Likewise, if d[r, j] − d[r − 1, i] ≤ w(i, j), every partition into k runs
         costs at least d[k, n] − d[0, 0] and k prices. This is weak duality of the shortest path (Ahuja,
-        Magnanti & Orlin 1993, §4.5), through values, or through values and numbers of runs. Any d
-        may be given: the amount by which it violates the inequalities is subtracted. Entries [r, j] with
-        j < r, and [0, j] with j > 0, are not read.
+        Magnanti & Orlin 1993, §4.5), through values, or through values and numbers of runs. Any d may be
+        given: the amount by which it violates the inequalities is subtracted. Entries [r, j] with j < r, and
+        [0, j] with j > 0, are not read.
 
         Up to `EXACT_UP_TO` exact values, all runs are compared exactly; see `models.witnesses.few_runs`.
         Otherwise the worst runs are found in floats, and a bound on the rounding errors is subtracted, too;

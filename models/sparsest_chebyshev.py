@@ -122,10 +122,11 @@ class SparsestChebyshev:
         entries: all those with y > d, and some others. For any τ > 0, the upper bounds u of these others add
         up to at most τ for each, plus Σ max(0, u − τ) over all entries that may be in S. Together with the
         rest they must reach the total, which gives a least number k of entries in S. The change is at least
-        Σ_{i ∉ S} |y_i| + Σ_{i ∈ S} max(0, −y_i) + |h − c| with h = Σ_{i ∈ S} max(0, y_i), which does not rise
-        with h; if S has k entries, h ≤ k·σ + Σ max(0, y − σ) for any σ ≥ 0. With more entries, the objective
-        is at least M·(k + 1). Both sums are the linear programming dual of choosing the k largest numbers
-        (Ogryczak & Tamir 2003); if σ is the k-th largest noisy count and τ = σ + d, both hold with equality.
+        Σ_{i ∉ S} |y_i| + Σ_{i ∈ S} max(0, −y_i) + |h − c| with h = Σ_{i ∈ S} max(0, y_i). This does not rise
+        with h, and if S has k entries, h ≤ k·σ + Σ max(0, y − σ) for any σ ≥ 0. With more entries, the
+        objective is at least M·(k + 1). Both sums are the linear programming dual of choosing the k largest
+        numbers (Ogryczak & Tamir 2003); if σ is the k-th largest noisy count and τ = σ + d, both hold with
+        equality.
 
         Without a witness, σ is the least noisy count of a positive entry of x.
 

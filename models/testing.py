@@ -145,7 +145,7 @@ class _Case:
     sought: Callable[[Any], Found] | None
 
     def broken(self, how: str) -> AssertionError:
-        """What is wrong, and with which instance."""
+        """An error that says what is wrong, and with which instance."""
         return AssertionError(f"{self.model!r}: {how}")
 
     def slack(self, *seen: Number | None) -> Any:

@@ -44,8 +44,8 @@ class WorkloadLeastSquares:
     noisy : array, shape (children, workload.size)
         Noisy answers y; at least one child.
     weights : array, shape (queries,) or (children, queries)
-        w ≥ 0; 0 for queries that were not measured. In each child, some query of every cell must have
-        a positive weight, so that the answer is unique.
+        w ≥ 0; 0 for queries that were not measured. In each child, a query that counts every cell
+        alone must have a positive weight, so that the answer is unique.
     parent : array, shape (cells,), optional
         The sum of the children's histograms, non-negative.
     zeros : array of bool, shape (cells,) or (children, cells), optional

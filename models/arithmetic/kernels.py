@@ -194,7 +194,7 @@ def without_linear_algebra() -> None:
 
     Numba imports it, as an optional dependency, for the matrix products of kernels. Our kernels have none,
     and in this process no kernel can have one from now on. So this is for the command line's process, which
-    runs no other kernels. It has no effect if either is already loaded.
+    runs no other kernels. It has no effect if Numba's array functions or the linear algebra are loaded.
     """
     functions, algebra = "numba.np.arraymath", "scipy.linalg"
     loaded: dict[str, Any] = sys.modules

@@ -19,8 +19,8 @@ def least(data: Data, witness: Witness) -> Fraction:
     `branches`, an integer array of shape (cases, 4), is a tree with case 0 at its root. A case ``(cell,
     value, below, above)`` with ``cell >= 0`` splits into the case `below`, where that cell is at most
     `value`, and the case `above`, where it is at least ``value + 1``: a whole number is one or the other. A
-    case ``(-1, k, ., .)`` is bounded by the k-th set of prices over its remaining domain. Every
-    answer is in one of the cases, so the least of their bounds holds for all answers.
+    case ``(-1, k, ., .)`` is bounded by the k-th set of prices over its remaining domain. Every answer is in
+    one of the cases, so the least of their bounds holds for all answers.
 
     Raises
     ------

@@ -64,7 +64,7 @@ class Chains(NamedTuple):
         return out, prices
 
     def _fits(self, x: Ints, given: Ints | None) -> bool:
-        """Whether all sums of a chain surely fit 64 bits."""
+        """Whether all sums of a chain provably fit 64 bits."""
         reach = 2.0 + max(exact.reach(part) for part in (x, self.y, self.lower, self.upper))
         longest = float(np.diff(self.offsets).max(initial=0))
         own = 4.0 * reach * longest  # no price read off x is larger

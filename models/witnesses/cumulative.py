@@ -32,7 +32,7 @@ FINEST = 24, 48
 """Most binary digits after the point: if only prices are rounded, and if counts are rounded, too."""
 
 _CELLS = 1 << 16
-"""Cells worked on at a time."""
+"""Number of cells processed at a time."""
 
 
 class Data(NamedTuple):

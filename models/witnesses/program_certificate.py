@@ -44,7 +44,7 @@ def lagrangian_certificate(program: Program, variables: ArrayLike, prices: Array
     Raises
     ------
     ValueError
-        If variables or prices are not real numbers in the right shape, or the program is malformed.
+        If variables or prices are not real numbers of the right shape, or the program is malformed.
 
     Examples
     --------

@@ -51,7 +51,7 @@ def most_runs(cost: float, noise: float, values: int) -> float:
 
 @kernel(**VECTORS)
 def _excess(d: Any, noise: float, price: float, sums: Any) -> Any:
-    """Σ_j of the most by which d[j] exceeds a d[i] + w(i, j); and the largest scale of a minimum's terms."""
+    """Σ_j of the most by which d[j] exceeds some d[i] + w(i, j); and the largest scale of minima's terms."""
     n = d.size - 1
     passed = np.zeros(n + 1)
     for j in range(n):
