@@ -1,15 +1,18 @@
-"""Very many noisy sizes in order, as few numbers with weights that have the same nearest ordered sizes.
+"""Long sequences of noisy sizes, replaced by a few weighted numbers with the same nearest ordered sizes.
 
-Cut the noisy sizes y into blocks such that the first j of a block, for every j, have a mean no less than
-the whole block's. Then some nearest non-decreasing whole x is constant on each block. (The entries of a
-block with x > t are a suffix of it. To be over t rather than at t costs an entry 2t + 1 − 2y. The suffix
-has a mean no more than the block's, and what is before it one no less: so it is as good that all of the
-block is over t, or none of it.) If x is constant on a block of m entries with the sum s, it costs m·x² −
-2s·x and a constant. So it does with two entries in place of the block: ⌊s/m⌋ + 1 with the weight s mod m,
-then ⌊s/m⌋ with the rest. These two fall, so that every nearest answer is constant on them. Therefore the
-best answers of the shorter problem are best answers of the longer one, within bounds on x, too.
+Cut the noisy sizes y into blocks. In each block, let the mean of the first j entries be at least the mean of
+the whole block, for every j. Then some nearest non-decreasing whole x is constant on each block:
 
-Noise around a constant leaves about as many blocks as the logarithm of its length.
+    The entries of a block with x > t are its last ones. Raising an entry from t to t + 1 costs 2t + 1 − 2y.
+    The mean of the last entries is at most the block's, and that of the entries before them at least the
+    block's. So raising all entries of the block, or none, costs no more than raising the last ones alone.
+
+A constant x on a block of m entries with the sum s costs m·x² − 2s·x plus a constant. Two entries cost the
+same: ⌊s/m⌋ + 1 with the weight s mod m, followed by ⌊s/m⌋ with the remaining weight. The second is smaller
+than the first, so every nearest answer is constant on the two. Therefore each best answer of the shorter
+problem is a best answer of the longer one, also within bounds on x.
+
+Noise around a constant leaves about as many blocks as the logarithm of the length.
 """
 
 from __future__ import annotations
