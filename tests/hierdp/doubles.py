@@ -1,4 +1,4 @@
-"""Stand-ins for the noise, which tell what they were asked and need no luck."""
+"""Stand-ins for the noise, which record their queries and are not random."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def added(seed: int, spread: int) -> Double:
 
 
 def unrelated(seed: int, spread: int) -> Double:
-    """Answers that have nothing to do with the counts: what neighbours share when their noise makes up."""
+    """Answers that do not depend on the counts, as if noise compensated for any difference of neighbours."""
     rng = np.random.default_rng(seed)
     return Double(lambda counts: rng.integers(-spread, spread + 1, counts.shape))
 
@@ -67,7 +67,7 @@ def hierarchy(parents: list[list[int]], prefix: str = "") -> Hierarchy:
 
 @st.composite
 def hierarchies(draw, prefix="", most=3, deepest=3):
-    """Trees of any shape, one-child levels included."""
+    """Trees of any shape, including levels with only children."""
     parents, above = [], 1
     for _ in range(draw(st.integers(1, deepest))):
         children = draw(st.lists(st.integers(1, most), min_size=above, max_size=above))
@@ -89,7 +89,7 @@ def group_sizes(draw, largest=6):
 
 @st.composite
 def flows(draw, most_axes=3, largest=9):
-    """A sparse table over one to three axes of their own depths; often empty."""
+    """A sparse table over one to three axes of different depths; often empty."""
     axes = tuple(draw(hierarchies(prefix=name)) for name in "xyz"[: draw(st.integers(1, most_axes))])
     shape = [axis.names[-1].size for axis in axes]
     cells = draw(

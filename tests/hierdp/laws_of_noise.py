@@ -1,4 +1,4 @@
-"""The laws of tabulated noise by other means, and sources of random words for tests."""
+"""The laws of tabulated noise, computed in other ways, and sources of random words for tests."""
 
 import math
 from fractions import Fraction
@@ -10,11 +10,11 @@ DIGITS = 300
 
 
 class Exhausted(Exception):
-    """A draw wanted more words than a script has."""
+    """A draw needs more words than a script contains."""
 
 
 class Scripted:
-    """Words from a list; what it filled is kept, so that a test can look whether it was wiped."""
+    """Words from a list; the filled arrays are kept, so that a test can check whether they were wiped."""
 
     def __init__(self, *words):
         self.words, self.filled = list(words), []
@@ -27,7 +27,7 @@ class Scripted:
 
 
 class Seeded:
-    """Pseudo-random words, the same in every run; how many there were is counted."""
+    """Pseudo-random words, the same in every run; counts the words drawn."""
 
     def __init__(self, seed):
         self.rng, self.count = np.random.default_rng(seed), 0
@@ -47,7 +47,7 @@ def interval(value):
 
 
 def geometric(scale, k):
-    """P(X ≤ k) of P(X = k) = (1 − q)/(1 + q) q^|k|, by mpmath's interval arithmetic."""
+    """P(X ≤ k) where P(X = k) = (1 − q)/(1 + q) q^|k|, by mpmath's interval arithmetic."""
     from mpmath import iv
 
     def power(n):
@@ -57,7 +57,7 @@ def geometric(scale, k):
 
 
 def digit(scale, unit, base, k):
-    """P(D ≤ k): the masses of 0 to k over those of all, summed one by one."""
+    """P(D ≤ k): the sum of the masses of 0 to k over the sum of all, term by term."""
     from mpmath import iv
 
     if k >= base - 1:
@@ -67,9 +67,9 @@ def digit(scale, unit, base, k):
 
 
 def gaussian(scale, ks):
-    """P(X ≤ k) for consecutive k: sums of all masses one by one, and a bound on those left out.
+    """P(X ≤ k) for consecutive k: the masses are summed term by term, with a bound on the rest.
 
-    Beyond J ≥ σ², exp(−j²/2σ²) is at most exp(−j/2), so all of it together at most 2.6 exp(−J/2).
+    For j > J ≥ σ², exp(−j²/2σ²) is at most exp(−j/2), so the sum of these terms is at most 2.6 exp(−J/2).
     """
     from mpmath import iv
 
@@ -91,7 +91,7 @@ def gaussian(scale, ks):
 
 
 def pmf(name, scale, k):
-    """In floats: P(X = k) of an array of k."""
+    """P(X = k) for an array of k, in floats."""
     if name == "geometric":
         return np.exp(-np.abs(k) / scale) * math.tanh(0.5 / scale)
     support = np.arange(-math.ceil(40 * scale) - 1, math.ceil(40 * scale) + 2)

@@ -1,4 +1,4 @@
-"""A PostgreSQL server of its own, for the tests; where there is none to start, they skip and say so."""
+"""A PostgreSQL server for the tests; if none can be started, they are skipped with a message."""
 
 import os
 import pwd
@@ -53,7 +53,7 @@ def server():
         _wait(url, running)
         yield url, PASSWORD
     finally:
-        running.send_signal(signal.SIGINT)  # do not wait for clients
+        running.send_signal(signal.SIGINT)  # without waiting for clients
         running.wait(timeout=300)
         shutil.rmtree(home, ignore_errors=True)
 

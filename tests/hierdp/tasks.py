@@ -13,7 +13,7 @@ def square(x):
 
 
 def noted(folder, x, killer=None):
-    """A square; a file tells that it was done. The first time, the killer takes its process down."""
+    """A square; a file records the call. The first call with x == killer kills its process."""
     with open(os.path.join(folder, f"{x}-{os.getpid()}-{time.monotonic_ns()}"), "w"):
         pass
     if x == killer and len([name for name in os.listdir(folder) if name.startswith(f"{x}-")]) == 1:
@@ -43,7 +43,7 @@ def pid(_):
 
 
 class Stubborn(Exception):
-    """Does not travel."""
+    """An exception that cannot be pickled."""
 
     def __init__(self, one, two):  # noqa: ARG002
         super().__init__(one)
@@ -66,7 +66,7 @@ def same():
 
 
 def cores(_):
-    """What the process keeps to, and what any of its threads does, those of its libraries among them."""
+    """The cores of the process, and of each of its threads, including those of libraries."""
     time.sleep(0.05)
     threads = map(int, os.listdir("/proc/self/task"))
     return os.getpid(), os.sched_getaffinity(0), set.union(*map(os.sched_getaffinity, threads))

@@ -1,4 +1,4 @@
-"""The account across releases: what adds up to what, when it is charged, and what it stands."""
+"""The account across releases: composition of losses, when they are charged, and behaviour under failures."""
 
 import errno
 import json
@@ -55,11 +55,11 @@ def states(account):
     return [charge.state for charge in account.statement().charges]
 
 
-# What adds up to what
+# Composition
 
 
 def renyi(p, q, alpha):
-    """The Rényi divergence of two laws on finitely many outcomes, given by logarithms."""
+    """The Rényi divergence of two laws on finitely many outcomes, given by their log probabilities."""
     p, q = p - np.logaddexp.reduce(p), q - np.logaddexp.reduce(q)
     return np.logaddexp.reduce(alpha * p + (1 - alpha) * q) / (alpha - 1)
 
@@ -67,7 +67,7 @@ def renyi(p, q, alpha):
 @pytest.mark.parametrize("epsilon", [0.01, 0.3, 1.0, 4.0])
 @pytest.mark.parametrize("u", [0.2, 1.0, 7.5, 40.0])
 def test_the_divergence_of_a_pure_loss_is_that_of_randomized_response(epsilon, u):
-    """And no pure noise has more: here the double-geometric one."""
+    """No pure noise has a larger divergence, for example the double-geometric one."""
     bound = float(Loss(epsilon).divergence(Decimal(u)))
     answers = np.array([epsilon, 0.0])
     assert bound == pytest.approx(renyi(answers, answers[::-1], 1 + u), rel=1e-9)
@@ -84,7 +84,7 @@ def test_the_divergence_of_a_pure_loss_has_both_simple_bounds(epsilon):
 
 
 def losses_of(loss):
-    """Privacy losses and their chances: of randomized response, or of rounded Gaussian noise of that ρ."""
+    """Privacy losses and probabilities, for randomized response or rounded Gaussian noise with this ρ."""
     if loss.rho is None:
         truth = 1 / (1 + math.exp(-loss.epsilon))
         return np.array([loss.epsilon, -loss.epsilon]), np.array([truth, 1 - truth])
@@ -94,11 +94,11 @@ def losses_of(loss):
 
 
 def delta_of(losses, epsilon):
-    """The exact δ of all of them together, from all sums of their privacy losses on a grid, rounded up."""
+    """The exact δ of all losses together, from all sums of their privacy losses, rounded up to a grid."""
     grid = 1e-3
     law = np.array([1.0])
     least = 0
-    rho = sum(loss.rho or 0 for loss in losses)  # Gaussian noise adds up to Gaussian noise
+    rho = sum(loss.rho or 0 for loss in losses)  # sums of Gaussian noise are Gaussian
     for loss in [*([Loss(rho=rho)] if rho else []), *(one for one in losses if one.rho is None)]:
         values, chances = losses_of(loss)
         steps = np.ceil(values / grid).astype(int)
@@ -120,7 +120,7 @@ MIXES = {
 
 @pytest.mark.parametrize("name", MIXES)
 def test_what_an_account_takes_keeps_its_promise(opened, name):
-    """Filled to the brim, by the definition of (ε, δ): the exact δ of all releases together."""
+    """The exact δ of all releases that an account allows together is within the account's δ."""
     account = opened(1.5, 1e-5)
     now, taken = account.statement(), []
     for loss in MIXES[name]:
@@ -129,10 +129,10 @@ def test_what_an_account_takes_keeps_its_promise(opened, name):
             break
         now, taken = after, [*taken, loss]
     assert 3 < len(taken) < len(MIXES[name])
-    assert delta_of(taken, 1.5) <= 1.02e-5  # what the grid adds
-    assert delta_of(taken * 4, 1.5) > 1e-5  # nor is it far from that
+    assert delta_of(taken, 1.5) <= 1.02e-5  # up to what the grid adds
+    assert delta_of(taken * 4, 1.5) > 1e-5  # and is close to it
     if name in ("pure", "one large"):
-        assert sum(loss.epsilon for loss in taken) > 1.1  # not the plain sum alone
+        assert sum(loss.epsilon for loss in taken) > 1.1
     assert account.statement().charges == ()
 
 
@@ -250,7 +250,7 @@ def test_a_release_is_charged_before_it_draws(opened, monkeypatch):
 
     monkeypatch.setattr(ExactNoise, "geometric", geometric)
     made = release(HOMES, "group-size", epsilon=0.4, account=account, **SIZES)
-    assert seen == [["not finished"]] * 2  # two measurements, one charge
+    assert seen == [["not finished"]] * 2  # two measurements, but one charge
     assert made.charge is not None
     assert states(account) == ["not finished"]
     assert account.statement().left_epsilon == 0.6
@@ -283,7 +283,7 @@ def test_check_knows_the_account_entry(opened, tmp_path):
 
 @pytest.fixture
 def written(opened, tmp_path):
-    """A release that was charged and written, and its account."""
+    """The account and folder of a release that was charged and written."""
     account = opened()
     made = release(HOMES, "group-size", epsilon=0.4, account=account, **SIZES)
     return account, made.write(tmp_path / "out")
@@ -323,7 +323,7 @@ def test_check_finds_a_release_of_persons_and_of_replacements(opened, tmp_path):
 def test_check_says_what_an_account_lacks(written, opened, tmp_path):
     account, folder = written
     alone = release(HOMES, "group-size", epsilon=0.4, **SIZES).write(tmp_path / "alone")
-    release(HOMES, "group-size", epsilon=0.1, account=account, **SIZES)  # drawn, and never written
+    release(HOMES, "group-size", epsilon=0.1, account=account, **SIZES)  # drawn but never written
     _, never = account.statement().charges
     told = {"data": "homes", "entry": never.entry, "digest": never.digest}
     other = change_manifest(folder, tmp_path / "other", lambda manifest: manifest.update(account=told))
@@ -350,7 +350,7 @@ def test_check_says_what_an_account_lacks(written, opened, tmp_path):
 
 
 def test_check_says_that_a_release_was_charged_too_little(written, monkeypatch):
-    """Its fingerprint fits, as if it had been charged so."""
+    """Its fingerprint is correct, as if this had been its charge."""
     account, folder = written
     monkeypatch.setattr("hierdp.check.account._cost", lambda *_: Loss(0.5))
     assert "entry 1 is charged ε = 0.4; the release costs ε = 0.5" in line_of(folder, account).why
@@ -361,7 +361,7 @@ def test_check_says_that_a_release_was_charged_too_little(written, monkeypatch):
 
 
 def change_manifest(folder, place, change):
-    """A copy with another manifest, sealed anew."""
+    """A copy with a changed manifest, sealed anew."""
     shutil.copytree(folder, place)
     path = place / "manifest.json"
     told = json.loads(path.read_text())
@@ -401,7 +401,7 @@ def test_a_release_that_cannot_be_written_is_failed(opened, tmp_path, monkeypatc
     assert states(account) == ["failed"]
     assert account.statement().left_epsilon == 0.6
     monkeypatch.undo()
-    made.write(tmp_path / "another")  # drawn once and charged once: it may be written still
+    made.write(tmp_path / "another")  # drawn and charged once, so it may still be written
     assert states(account) == ["written"]
 
 
@@ -503,7 +503,7 @@ def test_nothing_is_drawn_before_the_charge(draw, given):
 
 
 def test_a_line_is_written_as_hierdp_writes_it(opened):
-    """Not only with the entries that its digest is of."""
+    """A line must have exactly this form, not only the entries that its digest covers."""
     account = opened()
     text = account.path.read_bytes()
     for other in (text.replace(b'"entry": 0', b'"entry":  0'), text.replace(b"{", b'{"entry": 9, ', 1)):
@@ -558,7 +558,7 @@ def test_a_cut_is_noticed_anywhere(opened):
         account.path.write_bytes(whole[:size])
         with pytest.raises(InputError, match=r"was cut short: it has \d lines and had 3"):
             account.charge(Loss(0.01), "group-size", "homes")
-        assert account.path.stat().st_size == size  # and left as it is
+        assert account.path.stat().st_size == size  # it is left unchanged
 
 
 def lines_of(whole):
@@ -621,7 +621,7 @@ def test_a_read_only_account_takes_nothing(opened, tmp_path, which):
     with pytest.raises(InputError, match=r"read-only|cannot be written"):
         release(HOMES, "group-size", epsilon=0.1, account=account, **SIZES)
     assert account.path.read_bytes() == whole
-    assert account.statement().charges == ()  # to be read it is
+    assert account.statement().charges == ()  # it can be read
 
 
 def test_an_account_that_is_not_there(tmp_path):
@@ -663,11 +663,11 @@ def test_terms_that_cannot_be(opened, tmp_path, terms, why):
 
 
 CALLS = ("pwrite", "fsync", "ftruncate", "replace", "open", "close")
-"""What a charge asks of the system, and may be ended before or after."""
+"""The system calls of a charge, before or after which it may be killed."""
 
 
 def counting(monkeypatch, ending):
-    """Every such call counts, and `ending(number, call)` may end the process or fail."""
+    """Number these calls, and pass each to `ending(number, call, …)`, which may end the process or fail."""
     number = iter(range(10**6))
     for name in CALLS:
         usual = getattr(os, name)
@@ -692,7 +692,7 @@ def calls_of_a_charge(account, monkeypatch):
 
 
 def killed_at(account, step, half, monkeypatch):
-    """A process that charges and then says so, killed before (or in the middle of) a call."""
+    """Run a process that charges and then confirms it; kill it before (or in the middle of) a call."""
     told, tells = os.pipe()
     child = os.fork()
     if not child:
@@ -721,10 +721,10 @@ def killed_at(account, step, half, monkeypatch):
 
 @pytest.mark.parametrize("half", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_a_process_killed_at_any_step_leaves_a_true_account(opened, monkeypatch, half):
-    """A confirmed charge is recorded; an unconfirmed one may be; and the account remains usable."""
+    """Confirmed charges are recorded, unconfirmed ones may be, and the account remains usable."""
     account = opened()
     steps = calls_of_a_charge(account, monkeypatch)
-    assert steps.count("pwrite") == 2  # the line, and the head
+    assert steps.count("pwrite") == 2  # of the line and of the head
     for step in range(len(steps) + 1):
         before = len(account.statement().charges)
         status, said = killed_at(account, step, half, monkeypatch)
@@ -740,7 +740,7 @@ def test_a_process_killed_at_any_step_leaves_a_true_account(opened, monkeypatch,
 
 
 def test_a_full_disk_at_any_step_leaves_a_true_account(opened, monkeypatch):
-    """What was said to be charged is; where that failed it may be; and the account is used again."""
+    """Confirmed charges are recorded, failed ones may be, and the account remains usable."""
     account = opened()
     steps = calls_of_a_charge(account, monkeypatch)
     for step in [at for at, name in enumerate(steps) if name in ("pwrite", "fsync", "replace")]:
@@ -761,7 +761,7 @@ def test_a_full_disk_at_any_step_leaves_a_true_account(opened, monkeypatch):
             charged = True
         after = len(account.statement().charges)
         if step == steps.index("pwrite"):
-            assert account.path.read_bytes() == whole  # not even the bytes that fitted
+            assert account.path.read_bytes() == whole  # without the bytes that did fit
             assert not charged
         assert after - before in ((1,) if charged else (0, 1))
         account.charge(Loss(0.001), "group-size", "homes")
@@ -782,7 +782,7 @@ def test_a_charge_that_fails_draws_nothing(opened, monkeypatch):
 
 
 def test_many_at_once_never_spend_the_same(opened):
-    """Each opens the file for itself, as processes do: four of twelve fit."""
+    """Each thread opens the file itself, as processes do; four of twelve charges fit."""
     account, said = opened(1.0), []
 
     def one():
@@ -821,7 +821,7 @@ for _ in range(3):
 
 @pytest.mark.slow
 def test_twelve_processes_at_once_never_spend_the_same(opened):
-    """They begin together and charge three times each: 36 charges, of which 20 fit."""
+    """They start together and charge three times each; of the 36 charges, 20 fit."""
     account, epsilon = opened(1.0), 0.05
     charging = [
         subprocess.Popen(
@@ -843,7 +843,7 @@ def test_twelve_processes_at_once_never_spend_the_same(opened):
 
 
 def started(processes):
-    """All told to begin before the first is waited for."""
+    """Start all processes before waiting for the first."""
     for one in processes:
         one.stdin.write("go\n")
         one.stdin.flush()

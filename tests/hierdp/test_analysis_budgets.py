@@ -1,4 +1,4 @@
-"""Budgets, Algorithms 1 and 2, the matrix mechanism, the table of methods."""
+"""Budgets, Algorithms 1 and 2, the matrix mechanism and the table of methods."""
 
 from itertools import permutations
 
@@ -72,7 +72,7 @@ def test_the_iteration_never_increases_the_variance_and_ends_at_a_kkt_point(n, b
     assert split.variance <= last
     assert split.variance == pytest.approx(queries.consistent(b, budgets.noise_variance(split.shares)))
     assert split.certificate.optimal
-    # Stationary: moving a little budget between levels that are asked changes nothing to first order.
+    # Stationary: moving a little budget between measured levels changes nothing to first order.
     asked = np.flatnonzero(split.shares > 0)
     for i, j in permutations(asked, 2):
         moved = split.shares.copy()
@@ -80,7 +80,7 @@ def test_the_iteration_never_increases_the_variance_and_ends_at_a_kkt_point(n, b
         moved[i], moved[j] = moved[i] - step, moved[j] + step
         change = queries.consistent(b, budgets.noise_variance(moved)) / split.variance - 1
         assert change > -1e-8
-    # Rounds from anywhere never lose.
+    # From any start, a round never increases the variance.
     shares = np.random.default_rng(n).dirichlet(np.ones(h))
     for _ in range(5):
         weights = 2 * queries.level_shares(b, budgets.noise_variance(shares))
@@ -99,7 +99,7 @@ def test_the_iteration_drops_levels_and_what_is_left_is_another_hierarchy():
     assert noise.mean_over_ranges() == pytest.approx(split.variance)
     kept = budgets.iterated(Regular.ranges(1024), 2, 1.0, start=split.shares > 0)
     assert kept.variance == pytest.approx(split.variance, rel=1e-9)
-    # The same levels, as shares of a smaller problem, for ε ten times as large: a hundredth.
+    # With ε ten times as large, the variance is a hundredth.
     assert budgets.iterated(Regular.ranges(1024), 2, 10.0).variance == pytest.approx(
         split.variance / 100, rel=1e-9
     )
@@ -120,7 +120,7 @@ def test_algorithm_1_is_exact_on_complete_trees(b, h):
             (~inside | (np.arange(tree.size) == node), found.above[i]),
         ):
             weight = np.where(part & (tree.level > 0), 1 / own, 0)
-            # The variance of the best linear estimate of the node's count from these.
+            # The variance of the node's count as estimated best (linearly) from these.
             c = np.linalg.pinv((holds.T * weight) @ holds, rcond=1e-12)
             assert holds[node] @ c @ holds[node] == pytest.approx(exact), (b, h, i)
 
@@ -142,7 +142,7 @@ def test_algorithm_2_corrected_gives_the_printed_values_for_complete_trees(n, b,
 
 
 def test_algorithm_2_by_its_definition():
-    """Each level: the nodes that queries use, times the mean of the best mix of k siblings or the rest."""
+    """For each level: the nodes that queries use, times the mean variance of the best mix of k siblings."""
     b, h = 4, 3
     n, shares = b**h, np.array([0.5, 0.3, 0.2])
     found = algorithms.estimates(b, shares)

@@ -1,4 +1,4 @@
-"""Expected variances against dense algebra, on random trees, budgets and workloads; the paper's numbers."""
+"""Expected variances against dense algebra, for random trees, budgets and workloads; the paper's numbers."""
 
 from itertools import product
 
@@ -22,14 +22,14 @@ EQUAL = {n: [2 * n * n] * n for n in range(1, 21)}  # variances of equal budgets
 
 
 def covariance(tree: Tree, variance) -> np.ndarray:
-    """Of the leaves by generalised least squares."""
+    """The covariance of the leaves' generalised least-squares estimates."""
     holds = np.array([tree.sum_up(row) for row in np.eye(tree.leaves.size)]).T
     weight = np.where(np.isinf(variance), 0, 1 / np.asarray(variance))
     return np.linalg.inv((holds.T * weight) @ holds)
 
 
 def of_levels(tree: Tree, variance) -> np.ndarray:
-    """A variance a node from one a level, leaves first; the root is not asked."""
+    """A variance for each node from one per level, leaves first; the root is not measured."""
     return np.append(np.inf, np.repeat(np.asarray(variance)[::-1], tree.level_sizes[1:]))
 
 
@@ -160,7 +160,7 @@ def test_grids_of_any_shape_budget_and_workload():
         queries = np.prod([axis.queries(n) for axis in axes])
         exact = np.sum(covariance(tree, of_levels(tree, levels)) * gram) / queries
         assert grids.consistent(n, b, levels, axes) == pytest.approx(exact, rel=1e-9)
-        ragged = grids._ragged(level_sizes(n, b), b, 1 / levels, axes)  # complete trees, too
+        ragged = grids._ragged(level_sizes(n, b), b, 1 / levels, axes)  # also for complete trees
         assert ragged / queries == pytest.approx(exact, rel=1e-9)
         shares = grids.level_shares(n, b, levels, axes)
         asked = np.isfinite(levels)
@@ -240,7 +240,7 @@ def test_the_wavelet_against_its_matrix():
                 rows.append(row)
                 scale.append(2.0**-i)
         scale = (1 + k) * np.array(scale)
-        assert np.max(np.sum(np.abs(rows) / scale[:, None], axis=0)) == pytest.approx(1)  # 1-private
+        assert np.max(np.sum(np.abs(rows) / scale[:, None], axis=0)) == pytest.approx(1)  # loss 1
         inverse = np.linalg.inv(np.array(rows))
         c = ((inverse * (2 * scale**2)) @ inverse.T)[:n, :n]
         for axis in AXES:
@@ -286,10 +286,10 @@ def test_shapes():
 
 def test_large_grids():
     n, b, levels = 10**6 + 7, 9, np.exp(np.random.default_rng(7).normal(0, 1, 7))
-    for axis in AXES:  # one dimension, as if it were several
+    for axis in AXES:  # one dimension, as grids of one axis
         total = grids._ragged(level_sizes(n, b), b, 1 / levels, [axis]) / axis.queries(n)
         assert total == pytest.approx(regular.consistent(n, b, levels, axis), rel=1e-8)
-    # A dimension that is asked as a whole: where only leaves are asked, its length multiplies the variance.
+    # A dimension queried as a whole: if only leaves are measured, its length multiplies the variance.
     only_leaves = [3.0, *[np.inf] * 6]
     twice = grids.consistent(n, b, only_leaves, [RANGE, WHOLE])
     assert twice == pytest.approx(n * regular.consistent(n, b, only_leaves), rel=1e-8)

@@ -1,4 +1,4 @@
-"""The audit: its bounds against exact binomials; what is broken is caught, what is not passes."""
+"""The audit: bounds against exact binomials; broken mechanisms are caught, and correct ones pass."""
 
 import math
 from dataclasses import replace
@@ -41,7 +41,7 @@ def case_of(mechanism, method, change=""):
 @pytest.mark.parametrize("runs", [1, 2, 7, 40])
 @pytest.mark.parametrize("miss", [0.2, 0.025, 1e-6])
 def test_bounds_of_a_probability_are_those_of_clopper_and_pearson(runs, miss):
-    """They solve P(as many hits or more) = miss, and so (or fewer); for each probability they hold."""
+    """Bounds solve P(at least as many hits) = miss, or P(at most as many); they hold for each probability."""
     hits = np.arange(runs + 1)
     low, high = at_least(hits, runs, miss), at_most(hits, runs, miss)
     assert low[0] == 0
@@ -71,7 +71,7 @@ def divergence(p, q, order):
 
 
 def test_the_least_rho_is_a_divergence_over_its_order():
-    """No larger than the largest over all orders, and hardly smaller."""
+    """It is no larger than the maximum over all orders, and hardly smaller."""
     orders = 1 + np.geomspace(1e-4, 50, 3000)
     for p, q in np.random.default_rng(1).uniform(0.02, 0.98, (60, 2)):
         found = float(least_rho(p, q))
@@ -90,7 +90,7 @@ def test_no_event_of_normal_noise_shows_more_than_its_rho(shift):
 
 
 def test_bounds_rise_with_p_and_fall_with_q():
-    """Else a bound on p and one on q would bound nothing."""
+    """Otherwise bounds on p and q would not give a bound on the loss."""
     grid = np.linspace(0.01, 0.99, 50)
     for loss in (least_epsilon, partial(least_epsilon, delta=0.05), least_rho):
         table = loss(grid[:, None], grid[None, :])
@@ -131,7 +131,7 @@ def test_differences_are_found_by_running_without_noise():
 
 
 def test_columns_are_events_of_their_own():
-    """What is released twice, repaired and not, need not come out as known in both."""
+    """Counts released twice, raw and repaired, need not both have their known values."""
     moved = {"count[1]": (1.0, 2.0), "noisy[1]": (1.0, 2.0)}
     assert sorted({len(event.conditions) for event in all_over(moved)}) == [1, 2]
     assert len(list(all_over(moved))) == 6
@@ -139,7 +139,7 @@ def test_columns_are_events_of_their_own():
 
 
 def test_a_known_event_is_chosen_if_it_gives_the_best_bound():
-    """Two coins, each right three times in four: neither alone, nor their sum, tells as much as both."""
+    """Of two coins, each right with probability 3/4, the pair reveals more than either coin or their sum."""
     rng = np.random.default_rng(0)
 
     def runs(right):
@@ -175,7 +175,7 @@ def test_the_event_that_tells_two_tables_apart_is_chosen(swapped, sign):
 
 @pytest.mark.parametrize("more", [0, 30])
 def test_noise_that_cancels_out_is_found(more):
-    """In the difference of two numbers; with very many numbers, by Fisher's discriminant alone."""
+    """It cancels in the difference of two numbers; among many numbers, Fisher's discriminant finds it."""
     rng = np.random.default_rng(3)
 
     def runs(apart):
@@ -197,7 +197,7 @@ def test_there_may_be_nothing_to_choose():
 
 
 def plain(make, change="", tables=(0, 1), claim=1.0, delta=0.0):
-    """A case of a mechanism that is a function of a number and a random generator."""
+    """A case whose mechanism is a function of a number and a random generator."""
 
     def run(table, rng):
         made = make(table, np.random.default_rng(0) if isinstance(rng, Undisturbed) else rng)
@@ -211,7 +211,7 @@ def plain(make, change="", tables=(0, 1), claim=1.0, delta=0.0):
 
 @pytest.mark.slow
 def test_the_runs_that_choose_the_event_do_not_bound_its_loss():
-    """What tells nothing of the table is found to lose something as rarely as the confidence has it."""
+    """Noise that does not depend on the table shows a loss no more often than the confidence allows."""
     dull = [plain(lambda _, rng: rng.normal(size=8), str(i)) for i in range(80)]
     found = [next(audit([case], 40, 0.8, np.random.default_rng)) for case in dull]
     assert sum(line.epsilon > 0 for line in found) <= 16 + 3 * 4
@@ -229,7 +229,7 @@ def test_the_bound_comes_near_to_the_loss_and_stays_under_it():
 
 
 def test_delta_is_allowed_for():
-    """What shows all with probability δ is (0, δ)-private, and not (0, δ/10)."""
+    """A mechanism that reveals the table with probability δ is (0, δ)-private, but not (0, δ/10)-private."""
 
     def shows(table, rng):
         return [table if rng.random() < 0.1 else -1]
@@ -282,7 +282,7 @@ HALF = [
     ("top-down", "VanillaGauss", "is added", 700),
     ("top-down", "SH", "is added", 300),
 ]
-"""Cases whose runs take a few milliseconds. The others, with more runs: `python -m benchmarks.audit`."""
+"""Cases whose runs take a few milliseconds. `python -m benchmarks.audit` runs the others, with more runs."""
 
 
 @pytest.mark.parametrize(
@@ -296,7 +296,7 @@ def test_half_the_noise_is_detected(mechanism, method, change, runs):
 
 
 def test_half_the_noise_is_half_of_each_kind():
-    """And not a quarter: one kind of noise is drawn by way of another."""
+    """It is not a quarter, although some kinds of noise are drawn with the help of others."""
     counts = np.full(30_000, 10**6)
     kinds = {
         "geometric": lambda noise: noise.geometric(counts, "q", 1, 0.2),
@@ -306,7 +306,7 @@ def test_half_the_noise_is_half_of_each_kind():
     for name, drawn in kinds.items():
         usual, half = (float(np.std(drawn(source(1)).counts)) for source in (SimulatedNoise, Half))
         assert half / usual == pytest.approx(0.5, rel=0.03), name
-    scores = [np.array([0, 4])] * 30_000  # the second is taken in P(E₁ - E₂ < 4) of means 2Δ/ε
+    scores = [np.array([0, 4])] * 30_000  # the second is chosen with P(E₁ - E₂ < 4), means 2Δ/ε
     usual, half = (
         float(np.mean(source(1).choose(scores, "q", 1, 0.5)[0])) for source in (SimulatedNoise, Half)
     )
@@ -315,7 +315,7 @@ def test_half_the_noise_is_half_of_each_kind():
 
 
 class TooLow(SimulatedNoise):
-    """A threshold as of a far larger δ."""
+    """A threshold for a far larger δ."""
 
     def stable(self, counts, query, changes, epsilon, least):
         delta = miss_of(changes, changes.in_all / epsilon, least)
@@ -325,7 +325,7 @@ class TooLow(SimulatedNoise):
 
 @pytest.mark.slow
 def test_a_threshold_that_is_too_low_is_caught():
-    """It is what hides that a cell is there at all: δ, and no less noise."""
+    """The threshold hides that a cell is present; this costs δ, while the noise is unchanged."""
     case = case_of("top-down", "SH", "only B-A")
     assert caught(case, 700, TooLow)
     assert not caught(case, 100, SimulatedNoise)
@@ -341,7 +341,7 @@ def test_one_noise_for_two_nodes_is_caught(mechanism, method):
 
 @pytest.mark.slow
 def test_one_seed_for_all_regions_is_detected():
-    """As the published numbers of Kuo et al. 2018 had it: regions that are alike come out alike."""
+    """As in the published numbers of Kuo et al. 2018: equal regions get equal results."""
     case = case_of("count-of-counts", "bottom-up")
     drawn = iter(range(10**6))
 
@@ -352,7 +352,7 @@ def test_one_seed_for_all_regions_is_detected():
 
 
 def peeking(case, mend):
-    """The case with a repair that sees the true table."""
+    """The case, with a repair that uses the true table."""
 
     def run(table, noise):
         made = case.run(table, noise)
@@ -368,14 +368,14 @@ def empty_where_empty(released, true):
 
 
 def nearest_whole(released, true):
-    """Counts that came out near the true ones are put right."""
+    """Replace counts close to the true ones by these."""
     near = (released["count"] - true.counts).abs() <= 1
     released.loc[near, "count"] = true.counts[near.to_numpy()]
     return released
 
 
 def true_total(released, true):
-    """The total is made right, which is secret here."""
+    """Correct the total, which is secret here."""
     released.loc[released.level == 0, "count"] = int(true.counts.sum())
     return released
 
@@ -416,7 +416,7 @@ def test_no_bound_of_a_shipped_mechanism_exceeds_its_claim():
 
 
 class Answered(SimulatedNoise):
-    """Record the queries, and answer as on another occasion, or else without noise."""
+    """Record the queries; return given answers, or true ones if none are given."""
 
     def __init__(self, answers=()):
         super().__init__(0)
@@ -441,13 +441,11 @@ class Answered(SimulatedNoise):
 def test_the_two_tables_are_those_of_the_relation():
     """With the same answers, all queries on two neighbours differ by at most their sensitivity."""
     for case in CASES:
-        if case.method == "SH":  # asks of cells that one table may not have
+        if case.method == "SH":  # queries cells that one table may not have
             continue
         first = Answered()
         person = case.release(0, first).ledger.person
-        rows = (
-            1 if person is None else person.times
-        )  # the sensitivities are of one row of a person, or of all
+        rows = 1 if person is None else person.times  # sensitivities are for one row of a person, or for all
         second = Answered([counts for counts, _, _ in first.asked])
         case.release(1, second)
         assert len(first.asked) == len(second.asked) > 0
@@ -459,7 +457,7 @@ def test_the_two_tables_are_those_of_the_relation():
 
 
 def test_exact_noise_on_request():
-    """It is OpenDP's that is drawn, on both tables, and half of it would be seen."""
+    """The audit draws OpenDP's noise for both tables; half of that noise would be detected."""
     case, drawn = case_of("clustering", "Laplace"), []
 
     def run(table, noise):
@@ -473,7 +471,7 @@ def test_exact_noise_on_request():
 
 
 def test_one_draw_needs_the_fewest_runs_at_an_epsilon_near_one_and_a_half():
-    """As docs/privacy.md has it."""
+    """As stated in docs/privacy.md."""
     needed = {epsilon: runs_of_one_draw(epsilon) for epsilon in (0.5, 1.0, 1.5, 2.0, 3.0)}
     assert needed == {0.5: 386, 1.0: 158, 1.5: 138, 2.0: 155, 3.0: 309}
 

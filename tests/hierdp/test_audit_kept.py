@@ -1,4 +1,4 @@
-"""Findings are shown and saved at once; a second run continues without confusing them."""
+"""Findings are shown and saved at once; a second run continues, and never mixes up findings."""
 
 import json
 import math
@@ -27,7 +27,7 @@ RUNS = 12
 
 @pytest.fixture(autouse=True)
 def one_source(monkeypatch):
-    """Nobody edits hierdp while a test runs."""
+    """Keep the fingerprint of hierdp's source fixed, in case somebody edits it during a test."""
     monkeypatch.setattr(kept, "fingerprint", lambda: "as it is")
 
 
@@ -36,11 +36,11 @@ def case_of(mechanism, method, change=""):
 
 
 SOME = [case_of("clustering", "NF"), case_of("top-down", "VanillaGauss"), case_of("range-query", "Flat")]
-"""Two that claim ε, one that claims ρ."""
+"""Two cases that claim ε, and one that claims ρ."""
 
 
 def counted(cases, made):
-    """The cases, which write down when they are run."""
+    """The same cases, which record when they are run."""
 
     def of(case):
         def run(table, noise):
@@ -53,13 +53,13 @@ def counted(cases, made):
 
 
 def facts(found):
-    """Everything but the case, which is identified by its name."""
+    """The findings, with each case replaced by its name."""
     return [replace(line, case=line.case.name) for line in found]
 
 
 @pytest.mark.slow
 def test_saved_findings_equal_the_originals(tmp_path):
-    """To the last digit, and nothing is run again."""
+    """They are equal to the last digit, and nothing is run again."""
     out, made = tmp_path / "a.parquet", []
     expected = facts(audit(SOME, 100, seed=3))
     cases = counted(SOME, made)
@@ -75,7 +75,7 @@ def test_saved_findings_equal_the_originals(tmp_path):
 
 @pytest.mark.parametrize("swapped", [True, False])
 def test_an_event_is_kept_in_full(tmp_path, swapped):
-    """All of its conditions and weights, of which people see a few, and which table it is likelier on."""
+    """All conditions and weights are saved (only a few are printed), and the table where it is likelier."""
     far = Condition((('count[Zürich "1"]', -3), ("noisy[2]", 100), ("a", 1), ("b", 1)), 0.1 + 0.2, True)
     event = Event((far, *(Condition((("c", 1),), float(i), False) for i in range(4))), swapped)
     found = Finding(SOME[0], Claim(2.0, 0.01, 1 / 3), "any", math.pi, math.e, event, RUNS)
@@ -144,7 +144,7 @@ OTHERS = {
 @pytest.mark.slow
 @pytest.mark.parametrize("other", OTHERS.values(), ids=OTHERS)
 def test_other_settings_add_rows(tmp_path, other):
-    """And those that were there are found again."""
+    """Rows that existed before are found again."""
     out = tmp_path / "a.parquet"
     usual = {"cases": SOME[:1], "runs": RUNS}
     before = facts(audit(**usual, results=out))
@@ -231,7 +231,7 @@ def killed(number, *options):
 
 @pytest.mark.slow
 def test_a_kill_loses_the_case_it_was_at(tmp_path):
-    """Of the output, too, though it goes to a pipe; and half a line in the journal does no harm."""
+    """This holds for output to a pipe, too, and half a line in the journal does no harm."""
     out = tmp_path / "a.parquet"
     died = killed(signal.SIGKILL, "--out", str(out))
     assert died.returncode == -signal.SIGKILL
@@ -265,7 +265,7 @@ def test_an_interrupt_leaves_what_was_found_on_the_screen(tmp_path):
 
 
 def test_a_saved_fault_counts_for_the_exit_status(tmp_path, monkeypatch):
-    """The exit status is that of all findings, not of those made now."""
+    """The exit status is for all findings, not only for those of this run."""
     case, out = SOME[0], tmp_path / "a.parquet"
 
     def tells(table, noise):
@@ -283,14 +283,14 @@ def test_a_saved_fault_counts_for_the_exit_status(tmp_path, monkeypatch):
 
 
 def test_on_a_terminal_the_lines_are_a_table(monkeypatch):
-    """One head, and columns that stay where they are from one printed line to the next."""
+    """There is one header, and the columns stay aligned from one printed line to the next."""
     from rich.console import Console
 
     monkeypatch.setenv("TERM", "xterm")  # a dumb terminal gets no table
     monkeypatch.setattr(
         "hierdp.execution.progress.PATIENCE_SECONDS", 1e9
-    )  # on a busy machine, bars come between
-    command = import_module("hierdp.cli.audit")  # the package has the command under the module's name
+    )  # on a busy machine, progress bars come between
+    command = import_module("hierdp.cli.audit")  # in the package, the module's name refers to the command
     screen = partial(Console, force_terminal=True, width=130, color_system=None)
     monkeypatch.setattr(command, "console", screen)
     done = CliRunner().invoke(main, ["audit", "Laplace", "Flat", "--runs", "12"])

@@ -1,4 +1,4 @@
-"""Persons with several rows in the audit: each mechanism has a case, and what breaks it is caught."""
+"""Audit of persons with several rows: each mechanism has a case, and broken variants are caught."""
 
 from importlib import import_module
 
@@ -37,7 +37,7 @@ def test_the_promise_is_to_a_person(case):
 
 @pytest.fixture
 def everything_counts(monkeypatch):
-    """Readers that do not bound what a person adds."""
+    """Make the readers count all rows of a person."""
     for room in ("binning", "cells", "groups"):
         monkeypatch.setattr(f"hierdp.tables.{room}.bounded", lambda rows, *_: rows.drop("person"))
     forget()
@@ -65,7 +65,7 @@ NOT_BOUNDED = [
 @pytest.mark.usefixtures("everything_counts")
 @pytest.mark.parametrize(("mechanism", "method"), NOT_BOUNDED)
 def test_rows_that_are_not_bounded_are_caught(mechanism, method):
-    """Six rows of a person count, where the noise is for two."""
+    """Six rows of a person count, but the noise is for two."""
     assert caught(case_of(mechanism, method), 400)
 
 
@@ -78,7 +78,7 @@ def test_bounded_rows_are_not(mechanism, method):
 @pytest.mark.slow
 @pytest.mark.parametrize(("mechanism", "method"), [("range-query", "Flat"), ("clustering", "Laplace")])
 def test_half_the_noise_of_a_person_is_caught(mechanism, method):
-    """As for one row of two."""
+    """Half the noise is enough for only one of the two rows."""
     assert caught(case_of(mechanism, method), 400, Half)
 
 

@@ -1,4 +1,4 @@
-"""Zeros get noise like other counts: every mechanism adds it, and an audit detects it if one does not."""
+"""Zeros get noise like other counts: every mechanism adds it, and an audit detects if one does not."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from tests.marks import quick
 
 
 class SparesZeros(SimulatedNoise):
-    """Noise that leaves what is 0 at 0."""
+    """Noise that leaves zeros at 0."""
 
     def geometric(self, counts, query, sensitivity, epsilon):
         made = super().geometric(counts, query, sensitivity, epsilon)
@@ -22,7 +22,7 @@ class SparesZeros(SimulatedNoise):
 
 
 class OnZerosAlone(Undisturbed):
-    """Five more where there is nothing, and no noise elsewhere."""
+    """Adds 5 to zeros, and no noise to other counts."""
 
     def geometric(self, counts, query, sensitivity, epsilon):
         made = super().geometric(counts, query, sensitivity, epsilon)
@@ -39,7 +39,7 @@ METHODS = sorted({(case.mechanism, case.method) for case in CASES} - {("top-down
 
 @pytest.mark.parametrize(("mechanism", "method"), METHODS)
 def test_every_method_asks_noise_for_its_zeros(mechanism, method):
-    """What the noise does to zeros alone shows in a release: the method does not pass them by."""
+    """Noise that changes only zeros changes the release, so the method adds noise to zeros."""
     shown = 0
     for case in CASES:
         if (case.mechanism, case.method) == (mechanism, method) and case.fewer == 1:
@@ -54,7 +54,7 @@ def test_every_method_asks_noise_for_its_zeros(mechanism, method):
 
 
 SLOW_ONES = {("group-size", "M_dp^OP"), ("top-down", "TDA_inf")}
-"""Of a solver of their own; they measure what M_H and InfTDA do, by the same lines."""
+"""These need a solver; they measure the same as M_H and InfTDA, with the same code."""
 
 
 SPARED = [
@@ -86,4 +86,4 @@ def test_zeros_get_the_noise_of_other_counts(noise):
     ):
         zeros, others = drawn(np.zeros(2000, np.int64)).counts, drawn(np.full(2000, 50)).counts - 50
         assert np.std(zeros) == pytest.approx(np.std(others), rel=0.3)
-        assert (zeros == 0).mean() == pytest.approx((others == 0).mean(), abs=0.08)  # five deviations
+        assert (zeros == 0).mean() == pytest.approx((others == 0).mean(), abs=0.08)  # 5 deviations

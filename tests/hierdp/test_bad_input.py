@@ -1,4 +1,4 @@
-"""Everything that a user can get wrong, each with its one message: what is at fault, and what to do."""
+"""All mistakes that a user can make, each with its message: what is wrong, and what to do."""
 
 import re
 import shlex
@@ -23,7 +23,7 @@ from tests.marks import quick
 @pytest.fixture(autouse=True)
 def place(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("HIERDP_DEBUG", "1")  # unforeseen failures give a traceback here
+    monkeypatch.setenv("HIERDP_DEBUG", "1")  # unexpected failures give a traceback here
     for name, text in FILES.items():
         Path(name).write_text(text)
     Path("latin.csv").write_bytes("state,county,home,n\nK\xf6ln,a,1,1\n".encode("latin-1"))
@@ -206,7 +206,7 @@ COMMANDS = {
     "runs kept nowhere": ("verify Chebyshev --backends highs --resume no/kept", "create it first"),
 }  # fmt: skip
 
-# 777 is a count that is right: no message may quote it.
+# 777 is a valid count, so no message may quote it.
 ROWS = pd.DataFrame({"s": ["A", "A", "B"], "c": ["a", "b", "d"], "g": ["x", "y", "z"], "n": [777, 777, 777]})
 PLACES = Hierarchy.flat("c", ["a", "b", "d"])
 
@@ -418,7 +418,7 @@ def test_bad_input(place, what, message):
         with pytest.raises(ValueError, match=message) as caught:
             what()
         said, error = "", caught.value
-        while error is not None:  # what a log of exceptions would show
+        while error is not None:  # as a log of exceptions would show it
             said, error = said + repr(error), error.__cause__ or error.__context__
     else:
         done = CliRunner().invoke(main, shlex.split(what), prog_name="hierdp")
@@ -434,5 +434,5 @@ def test_bad_input(place, what, message):
 
 
 def test_there_are_many_kinds():
-    assert len(KINDS) == len(COMMANDS) + len(CALLS)  # each has a name of its own
+    assert len(KINDS) == len(COMMANDS) + len(CALLS)  # names do not repeat
     assert len(KINDS) >= 225

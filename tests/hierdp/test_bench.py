@@ -1,4 +1,4 @@
-"""The solver benchmark: verdicts, means and profiles by hand; runs that resume; reports; files for others."""
+"""The solver benchmark: verdicts, means and profiles by hand; resumed runs; reports; exported files."""
 
 import importlib
 import signal
@@ -38,7 +38,7 @@ def test_what_answers_are_worth():
     best = solve(WHOLE).objective
     assert judged(WHOLE, "optimal", best, float(best)) == "solved"
     assert judged(WHOLE, "optimal", best + 1, float(best)) == "wrong"
-    assert judged(WHOLE, "optimal", best, best + 1.0) == "wrong"  # the optimum, but a false claim about it
+    assert judged(WHOLE, "optimal", best, best + 1.0) == "wrong"  # the optimum, with a false claim about it
     assert judged(WHOLE, "relaxed", None, best - 0.5) == "bound"
     assert judged(WHOLE, "relaxed", None, best + 0.5) == "wrong"
     assert judged(WHOLE, "feasible", best + 1, float(best)) == "inaccurate"
@@ -67,12 +67,12 @@ def test_floats_are_given_the_accuracy_that_was_asked():
 def test_whole_answers_are_given_none():
     model = Isotonic([10**8, 0], p=1, integer=True)
     best = solve(model).objective
-    assert judged(model, "optimal", best + 1, float(best)) == "wrong"  # 1e-8 of it
+    assert judged(model, "optimal", best + 1, float(best)) == "wrong"  # off by 1e-8 of it
     assert judged(model, "optimal", best + 1, float(best), tolerance=1e-3) == "solved"
     assert judged(model, "optimal", best + 1, float(best), tolerance=1e-9) == "wrong"
     for model in (
-        Chebyshev([10**8, 0], total=0),  # whole, though it has no option `integer`
-        Isotonic([10**4, 0], integer=True),  # of squares
+        Chebyshev([10**8, 0], total=0),  # whole, although it has no option `integer`
+        Isotonic([10**4, 0], integer=True),  # with squares
         CostTable([[0, 10**8], [0, 10**8 + 5]], 1),
     ):
         best = solve(model).objective
@@ -87,12 +87,12 @@ def test_problems_are_called_what_solver_people_call_them():
     assert KnownOptimum.of(Isotonic([3, 1], integer=True)).form == "MIQP"
     assert KnownOptimum.of(CostTable([[0, 1], [2, 1]], 1)).form == "tables"
     assert KnownOptimum.of(BudgetSplit([1.0, 2.0], 1.0)).form == "conic"
-    dented = KnownOptimum.of(CostTable([[0, 5, 1], [0, 3, 4], [0, 0, 9]], 3))  # not convex: no fast path
+    dented = KnownOptimum.of(CostTable([[0, 5, 1], [0, 3, 4], [0, 0, 9]], 3))  # non-convex: no fast path
     assert (dented.proved, dented.variables, dented.form) == (False, 3, "tables")
 
 
 STUCK = CumulativeQIP.random(np.random.default_rng([0, 30, 0]), 30)
-"""Where its fast path is made to stop, at 62, its prices prove 61, which is the optimum."""
+"""Stopped early, its fast path gives 62, and its prices prove a bound of 61, which is the optimum."""
 
 
 @pytest.fixture
@@ -105,12 +105,12 @@ def stops(monkeypatch):
 def test_the_truth_is_the_best_answer_that_a_certificate_proves():
     alone = KnownOptimum.of(STUCK)
     assert (alone.optimum, alone.proved) == (62, False)
-    truth = KnownOptimum.of(STUCK, ["clarabel", "highs"], 20)  # the first gives a bound alone
+    truth = KnownOptimum.of(STUCK, ["clarabel", "highs"], 20)  # the first gives only a bound
     assert (truth.optimum, truth.proved) == (61, True)
     late = verdict(solve(STUCK), truth, None)
     assert (late.verdict, late.optimum, late.proved) == ("inaccurate", 61, True)
     assert late.relative_gap == pytest.approx(1 / 61)
-    table = CostTable([[0, 50, 80], [0, 50, 80], [0, 50, 40]], 3)  # no fast path, and prices leave a gap
+    table = CostTable([[0, 50, 80], [0, 50, 80], [0, 50, 40]], 3)  # no fast path, and the prices leave a gap
     best = KnownOptimum.of(table, ["highs"], 20)
     assert (best.optimum, best.proved) == (solve(table, "highs").objective, False)
 
@@ -129,7 +129,7 @@ def test_all_rows_of_a_problem_are_judged_by_its_proof(tmp_path):
     first = runs.run(stuck, "small", runs.Settings(time_limit=300), out, ["fast"])
     assert not first["proved"].any()
     rows = runs.run(stuck, "small", runs.Settings(time_limit=300), out, ["fast", "highs"])
-    assert rows["proved"].tolist() == [False, True]  # what is there is not run again
+    assert rows["proved"].tolist() == [False, True]  # existing rows are not run again
     rows = metrics.settled(rows)
     assert rows["proved"].all()
     assert rows["optimum"].tolist() == [61, 61]
@@ -175,9 +175,9 @@ def test_means_by_hand():
     s = metrics.SHIFT
     assert table.loc["a", "mean_seconds_all"] == pytest.approx(np.sqrt((1 + s) * (4 + s)) - s)
     assert table.loc["b", "mean_seconds_all"] == pytest.approx(np.sqrt((2 + s) * (10 + s)) - s)
-    assert table.loc["c", "mean_seconds_all"] == pytest.approx(10.0)  # wrong and unsupported: the limit
+    assert table.loc["c", "mean_seconds_all"] == pytest.approx(10.0)  # wrong, unsupported: the limit
     assert table.loc["a", "times_best_exact"] == pytest.approx(1.0)
-    assert table.loc["c", "times_best_exact"] == pytest.approx(10 / 4)  # on q alone, whose best is a
+    assert table.loc["c", "times_best_exact"] == pytest.approx(10 / 4)  # only on q, where a is the best
 
 
 def test_the_fast_path_is_held_against_the_best_exact_backend_and_pays_for_its_certificate():
@@ -186,7 +186,7 @@ def test_the_fast_path_is_held_against_the_best_exact_backend_and_pays_for_its_c
     rows = pd.concat([ours, ROWS], ignore_index=True).assign(variables=3)
     table = metrics.by_backend(rows).set_index("backend")
     s = metrics.SHIFT
-    best = np.sqrt((1 + s) * (4 + s)) - s  # of a; the fast path is none of those held against
+    best = np.sqrt((1 + s) * (4 + s)) - s  # of a; the fast path is not one of those compared
     assert table.loc["fast", "times_best_exact"] == pytest.approx(1.0 / best)
     assert table.loc["a", "times_best_exact"] == pytest.approx(1.0)
     row = metrics.against_exact(rows).iloc[0]
@@ -247,7 +247,7 @@ def test_runs_resume_and_grow(tmp_path, monkeypatch):
 
 def test_the_fast_path_is_timed_on_a_model_that_remembers_nothing(tmp_path):
     problem = Problem("one", CumulativeQIP(Tree([[0, 0]]), [[3, 5], [2, 1], [0, 3]], 5), "random")
-    object.__setattr__(problem.model, "remembered", 1)  # as a cached property would be
+    object.__setattr__(problem.model, "remembered", 1)  # like a cached property
     seen = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(runs, "solve", lambda model, *a: seen.append(model.__dict__) or solve(model, *a))
@@ -294,7 +294,7 @@ def test_a_kill_loses_the_solve_it_was_at(tmp_path):
     assert died.returncode == -signal.SIGKILL
     assert len(runs.read(out)) == 3
     with (tmp_path / ".r.parquet.journal").open("a") as journal:
-        journal.write('{"problem": "cut o')  # in the middle of a line
+        journal.write('{"problem": "cut o')  # cut in the middle of a line
     assert len(runs.read(out)) == 3
     rows = runs.run(some(), "small", runs.Settings(), out, ["fast"])
     assert rows["problem"].tolist() == [one.name for one in some()]
@@ -352,12 +352,12 @@ def test_the_report_says_what_the_rows_do(tmp_path):
     made.write(tmp_path / "report")
     text = (tmp_path / "report" / "report.md").read_text()
     assert "1 of 16 claimed answers and bounds are refuted" in text
-    assert "| scs 0.1 | 0.1 | 4 of 4 |" in text  # versions are told apart, not added up
+    assert "| scs 0.1 | 0.1 | 4 of 4 |" in text  # versions are kept separate
     assert "| liar |" in text
     assert "Known limitations" in text
     assert {"report.html", "profile-small-default.png"} <= {p.name for p in (tmp_path / "report").iterdir()}
     rows[rows["backend"] == "fast"].to_parquet(out)
-    assert study(out).parts[1].figure is None  # one backend alone is no comparison
+    assert study(out).parts[1].figure is None  # a single backend has nothing to be compared with
 
 
 def test_results_come_before_the_problems_they_are_of(tmp_path):
@@ -395,7 +395,7 @@ def test_problems_are_the_same_everywhere_and_others_can_read_them(tmp_path):
     again = {one.name: one for one in problems("small")}
     assert list(found) == list(again)
     kinds = [one.kind for one in found.values() if one.origin == "random"]
-    assert len(set(kinds[: len(set(kinds))])) == len(set(kinds))  # a run that is cut short has seen them all
+    assert len(set(kinds[: len(set(kinds))])) == len(set(kinds))  # a run that is cut short includes all kinds
     assert {one.origin for one in found.values()} == {"random", "real"}
     relaxed = [one.model for one in found.values() if one.name.endswith("-relaxed")]
     assert {KnownOptimum.of(model).form for model in relaxed} == {"LP", "QP"}

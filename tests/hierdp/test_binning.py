@@ -1,4 +1,4 @@
-"""Bins of numbers, dates and names: where values fall, what is refused, what words mean."""
+"""Bins of numbers, dates and names: where values fall, what is refused, and ranges in words."""
 
 from itertools import pairwise
 
@@ -26,7 +26,7 @@ def test_numbers_fall_where_bins_say():
         values[:3] = [low, axis.edges(1), np.nextafter(high, low)]
         found = histogram(pd.DataFrame({"v": values}), [axis]).counts
         cuts = np.searchsorted(axis.edges(np.arange(axis.bins)), values, "right") - 1
-        # A value on an edge that no float is may fall to either side of it.
+        # A value at an edge that is not a float may fall on either side of it.
         assert np.abs(found - np.bincount(cuts, minlength=axis.bins)).sum() <= 2
         assert found.sum() == 500
 

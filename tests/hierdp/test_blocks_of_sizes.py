@@ -1,4 +1,4 @@
-"""Large tables of group sizes: made consistent, proved, kept and checked some sizes at a time."""
+"""Large tables of group sizes are made consistent, proved, saved and checked in blocks of sizes."""
 
 import json
 from dataclasses import replace
@@ -31,7 +31,7 @@ def made(method="M_c^dp", **options):
 
 @pytest.fixture
 def blocks(monkeypatch):
-    """Of three sizes at most: 16 regions."""
+    """Blocks of at most three sizes (there are 16 regions)."""
     monkeypatch.setattr(repairs, "CELLS_A_BLOCK", 50)
 
 
@@ -50,7 +50,7 @@ def test_blocks_release_the_same_table_and_pass_their_check(tmp_path, monkeypatc
     assert names[-3:] == [
         f"consistency of all regions, sizes {cut}" for cut in ("0 to 2", "3 to 5", "6 to 6")
     ]
-    for folder in (whole, several):  # the first is as releases of 0.1 are
+    for folder in (whole, several):  # the first is like releases of 0.1
         assert {line.verdict for line in check(folder)} <= {HOLDS, OPEN}
 
 
@@ -65,7 +65,7 @@ def test_workers_give_the_same_files(tmp_path):
 
 
 def rewritten(folder, change):
-    """The same release with other steps, and what the manifest and the table say of them, sealed anew."""
+    """The same release with changed steps, manifest and table to match, sealed anew."""
     kept = [change(one) for one in proofs.read(folder / files.PROOFS)]
     steps = []
     for one in kept:
@@ -85,7 +85,7 @@ def rewritten(folder, change):
 @pytest.mark.usefixtures("blocks")
 @pytest.mark.parametrize("method", METHODS_IN_BLOCKS)
 def test_a_group_moved_from_one_block_to_another_is_found(tmp_path, method):
-    """Every block is optimal for its share, and proved; but the shares are not."""
+    """Every block is proved optimal for its share, but the shares are not optimal."""
 
     def moved(one):
         by = {"sizes 0 to 2": 1, "sizes 3 to 5": -1}.get(one.step.rpartition(", ")[2], 0)

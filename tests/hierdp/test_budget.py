@@ -95,12 +95,12 @@ def test_ledger_refuses_to_exceed_its_budget(excess):
 
 
 ODD = [0.1, 0.3, 1 / 3, 1e-3, 7.7]
-"""Values of ε whose parts are not floats."""
+"""Values of ε whose parts are not representable as floats."""
 
 
 @pytest.mark.parametrize("epsilon", ODD)
 def test_ledger_refuses_one_digit_too_much(epsilon):
-    """The last one of a float, though the sum in floats may hide it."""
+    """One unit in a float's last place is enough, even if the sum in floats hides it."""
     for parts in range(1, 13):
         shares = split(epsilon, parts)
         Ledger(epsilon, 0.0, "n", tuple(map(spend, shares)))
@@ -139,7 +139,7 @@ def test_sums_of_losses_are_rounded_up_and_rests_down(losses):
 
 
 def plans(epsilon):
-    """What each way to split a budget over up to 12 levels gives them."""
+    """The levels' shares for each way to split a budget over up to 12 levels."""
     axes = Histogram.of(np.zeros(4096, int)).axes
     for method, budget in itertools.product(("H_b^c", "H_b"), ("equal", "geometric", "optimized")):
         yield plan_of(axes, epsilon, METHODS[method], 2, budget).epsilons
@@ -153,7 +153,7 @@ def plans(epsilon):
 
 @pytest.mark.parametrize("epsilon", quick(ODD, every=2))
 def test_exact_noise_on_every_split_stays_within_the_budget(epsilon):
-    """What OpenDP's map says of each level; nothing is granted for rounding."""
+    """By OpenDP's privacy map for each level, with no allowance for rounding."""
     noise, zero = ExactNoise(), np.zeros(1, np.int64)
     for shares in plans(epsilon):
         spends = [noise.geometric(zero, "q", 1, share).spend for share in shares]
@@ -218,7 +218,7 @@ def test_ledger_for_the_manifest():
 
 
 def test_a_budget_names_its_conversion():
-    """Without a name it is the papers': releases were made so before."""
+    """Without a name it is the papers' conversion, as in older releases."""
     rho = papers_rho_of(1.0, 1e-8)
     old = Ledger(1.0, 1e-8, "n", (spend(rho=rho),), PAPERS)
     told = old.as_dict()
@@ -282,14 +282,14 @@ def test_ledger_of_a_measurement_with_a_delta_of_its_own():
         Ledger(1.0, 1e-8, "n", (own, spend(rho=1e-9)))
     with pytest.raises(InputError, match="a δ of"):
         Ledger(1.0, 0.0, "n", (own,))
-    none = Ledger(1.0, 1e-8, "n", (Spend("q", "noise", 2, 2.0, 0.9, None, True, 0.0),))  # it may underflow
+    none = Ledger(1.0, 1e-8, "n", (Spend("q", "noise", 2, 2.0, 0.9, None, True, 0.0),))  # δ may underflow
     assert (none.zcdp, none.spent, none.as_dict()["spent_delta"]) == (False, 0.9, 0.0)
     both = Ledger(1.0, 1e-8, "n", (own, Spend("q", "noise", 1, 16.0, 0.0625, None, True)))
     assert (both.zcdp, both.spent, both.spent_delta) == (False, 0.9625, 1e-9)
 
 
 def test_all_rows_of_a_person_cost_no_more_than_the_budget():
-    """Also where the quotient's nearest float is over it, as 0.1 is over a tenth."""
+    """This also holds where the nearest float exceeds the quotient, as 0.1 exceeds a tenth."""
     rounded_up = 0
     for epsilon in (1.0, 0.3, 2.5):
         for rows in range(1, 50):

@@ -1,4 +1,4 @@
-"""Warnings about numbers that promise little: in manifest and report, and `hierdp check` holds them to it."""
+"""Warnings about weak promises appear in manifest and report, and `hierdp check` verifies them."""
 
 import json
 

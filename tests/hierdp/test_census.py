@@ -1,4 +1,4 @@
-"""The census-like data: the published totals, the tail, the outliers, and the shares of the regions."""
+"""The census-like data: published totals, the tail, outliers, and the shares of regions."""
 
 from pathlib import Path
 
@@ -26,7 +26,7 @@ def test_the_tail_falls_by_one_ratio_and_ends_in_outliers():
     ratio = 1_740 / (2_784 + 1_740)
     for size in range(6, 10):
         assert counts[size + 1] / counts[size] == pytest.approx(ratio, rel=0.02)
-    assert 40 <= counts[40:].sum() <= OUTLIERS  # by 40, the tail itself has run out
+    assert 40 <= counts[40:].sum() <= OUTLIERS  # the tail itself ends before 40
 
 
 def test_the_same_seed_gives_the_same_households():

@@ -1,4 +1,4 @@
-"""hierdp check: it holds for every release as it was written, and names what was changed in others."""
+"""hierdp check passes every release as written, and names what was changed in others."""
 
 import json
 import re
@@ -156,7 +156,7 @@ def test_steps_too_large_to_keep(tmp_path, monkeypatch, merge, most):
     found = [(line.check, line.verdict) for line in check(made.write(tmp_path / "out", report=False))]
     assert FAILS not in dict(found).values()
     assert ("certificates", OPEN) in found
-    assert dict(found).get("table from steps") in (OPEN, None)  # with no step at all, there is no file
+    assert dict(found).get("table from steps") in (OPEN, None)  # without any step, there is no file
 
 
 def test_a_step_too_large_that_the_table_is_made_without(tmp_path):
@@ -177,7 +177,7 @@ def change_manifest(folder, change):
 
 
 def change_cells(folder, row=-1, by=1):
-    """A count of the finest level, in all files that have it."""
+    """Change a count of the finest level in all files that contain it."""
     table = pd.read_parquet(folder / "released.parquet")
     value = "groups" if "groups" in table else "count"
     table.loc[table.index[row], value] += by
@@ -200,7 +200,7 @@ def change_finest_alone(folder):
 
 
 def swap_regions(folder):
-    """Two siblings' counts, in all files: all sums are unchanged."""
+    """Exchange two siblings' counts in all files; all sums are unchanged."""
     table = pd.read_parquet(folder / "released.parquet")
     last = table["level"] == table["level"].max()
     names = {"02a": "02b", "02b": "02a"}
@@ -222,7 +222,7 @@ def as_it_was(kept):
 
 
 def change_model(folder, at=-1, both=False):
-    """Another model in place of a step's; `both`: and the answer that is the best one there."""
+    """Replace a step's model by another; with `both`, also its answer by the new optimum."""
     steps = list(proofs.read(folder / files.PROOFS))
     kept = steps[at]
     for turn in range(1, 9):
@@ -360,7 +360,7 @@ def test_a_changed_release_is_caught_and_named(sizes, tmp_path, name):
     fingerprint = seal.digest(folder / seal.SUMS)
     change, caught_by = SIZE_CHANGES[name]
     change(folder)
-    assert "files" in failed(folder)  # whatever else: the digests
+    assert "files" in failed(folder)  # the digests fail in any case
     seal.seal(folder)
     found = failed(folder)
     assert "files" not in found
@@ -395,7 +395,7 @@ def test_changed_trips_are_caught_and_named(trips, tmp_path, name):
 
 @pytest.mark.parametrize("method", quick(["InfTDA", "VanillaGauss", "SH"], first=1))
 def test_a_release_by_the_papers_conversion_stands(tmp_path, method):
-    """As all were made before there was another; its manifest names none."""
+    """All older releases used it; their manifests name no conversion."""
     data = flows(PEOPLE, axes=FLOWS["axes"])
     made = top_down(data, 1.0, 1e-6, SimulatedNoise(5), method, conversion=PAPERS)
     folder = made.taking_as_public(regions="a list").write(tmp_path / "out")
@@ -406,7 +406,7 @@ def test_a_release_by_the_papers_conversion_stands(tmp_path, method):
 
 
 def change_merging(folder, name):
-    """Other estimates and the best answer to them."""
+    """Replace the estimates, and the answer by the best one for them."""
     steps = list(proofs.read(folder / files.PROOFS))
     at = [kept.step for kept in steps].index(name)
     change_step(folder, at, replace(steps[at].model, estimates=np.asarray(steps[at].model.estimates) + 1))
@@ -477,7 +477,7 @@ def test_files_missing_and_added(sizes, tmp_path):
 
 
 def report(change):
-    """The report's text changed."""
+    """Change the report's text."""
 
     def changed(folder):
         path = folder / files.REPORT
@@ -589,7 +589,7 @@ def test_the_command(sizes, tmp_path):
     assert bad.exit_code == 1
     assert re.search(
         r"\n1 of \d+ checks fail. Do not rely on this release.", bad.output
-    )  # another fingerprint
+    )  # a different fingerprint
     change_cells(tmp_path / "out")
     bad = run("check", tmp_path / "out")
     assert bad.exit_code == 1

@@ -1,4 +1,4 @@
-"""hierdp check reads witnesses and checks them: it solves nothing, and says what older releases left out."""
+"""hierdp check only reads and checks witnesses, without solving; it reports what older releases left out."""
 
 import io
 import json
@@ -46,7 +46,7 @@ def test_a_check_of_any_mechanism_and_method_imports_no_solver(tmp_path, some):
 
 
 def as_before(folder):
-    """The release as the last version wrote it: without witnesses, and with that version's number."""
+    """Make the release as an older version wrote it: without witnesses, and with that version's number."""
     path = folder / files.PROOFS
     with ZipFile(path) as zipped:
         members = {name: zipped.read(name) for name in zipped.namelist()}
@@ -86,7 +86,7 @@ def test_a_release_without_witnesses_is_read_and_never_called_false(tmp_path, me
 
 
 def test_a_missing_witness_in_a_new_release_is_a_fault(tmp_path):
-    """Else one could take it away, and say that there was none."""
+    """Otherwise somebody could remove it and claim that there was none."""
     for mechanism, options in ALL:
         folder = released(mechanism, tmp_path / "out", SimulatedNoise(4), **options)
         steps = list(proofs.read(folder / files.PROOFS)) if (folder / files.PROOFS).exists() else []

@@ -1,6 +1,6 @@
-"""Releases made before pass `hierdp check`: six small ones, as 0.2.0 first wrote them, with exact noise.
+"""Older releases pass `hierdp check`: six small ones as 0.2.0 first wrote them, with exact noise.
 
-And two stability histograms by the threshold of Boninsegna & Silvestri 2025, which releases used before.
+Two more are stability histograms with the threshold of Boninsegna & Silvestri 2025, used by older releases.
 """
 
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Noise of another scale than a budget claims is seen where counts and their sums were both measured."""
+"""If counts and their sums are both measured, noise of another scale than the budget claims is detected."""
 
 import json
 import math
@@ -28,7 +28,7 @@ LAWS = [CountNoise(gaussian, scale) for gaussian in (False, True) for scale in (
 
 
 def masses(law):
-    """The law itself: whole numbers and their probabilities."""
+    """The law as whole numbers and their probabilities."""
     reach = math.ceil(12 * law.scale) + 2 if law.gaussian else math.ceil(60 * law.scale)
     at = np.arange(-reach, reach + 1)
     mass = np.exp(-(at**2) / (2 * law.scale**2) if law.gaussian else -np.abs(at) / law.scale)
@@ -36,7 +36,7 @@ def masses(law):
 
 
 def in_all(law, count, own=None):
-    """The law of a sum of several counts, and of one more."""
+    """The law of a sum of several counts, and one more with its own law."""
     _, mass = masses(law)
     found = np.ones(1)
     for _ in range(count):
@@ -63,7 +63,7 @@ def test_laws(law):
 @pytest.mark.parametrize("own", [None, CountNoise(False, 2.0), CountNoise(True, 1.5)], ids=str)
 @pytest.mark.parametrize("count", quick([3, 1]))
 def test_evidence_is_one_on_average_at_most(law, own, count):
-    """Computed from the laws, not sampled: then Markov's inequality bounds false alarms."""
+    """Computed from the laws, not sampled. By Markov's inequality, this bounds false alarms."""
     at, mass = in_all(law, count, own)
     counts = np.array([count])
     twice = Twice("", np.zeros(1), law, counts, own)
@@ -83,7 +83,7 @@ def test_evidence_is_one_on_average_at_most(law, own, count):
 @pytest.mark.parametrize("law", LAWS, ids=str)
 @pytest.mark.parametrize("shift", [0, 1, 5])
 def test_no_constant_raises_the_evidence_of_too_little(law, shift):
-    """Parents chosen by their noisy counts: their own noise counts as a constant, whatever it be."""
+    """If parents are chosen by their noisy counts, their own noise is treated as an arbitrary constant."""
     at, mass = in_all(law, 2)
     counts = np.array([2])
     twice = Twice("", np.zeros(1), law, counts, CountNoise(False, 50.0), chosen_of=0)
@@ -95,7 +95,7 @@ def test_no_constant_raises_the_evidence_of_too_little(law, shift):
 
 
 def test_evidence_of_too_much_allows_for_the_choice_of_parents():
-    """Of the largest of many noisy zeros, each with a child: more would be too much, were they not chosen."""
+    """The largest of many noisy zeros have a child: too much noise, if that choice were ignored."""
     rng, law = np.random.default_rng(1), CountNoise(False, 5.0)
     p = -math.expm1(-1 / law.scale)
 
@@ -157,11 +157,11 @@ KINDS = {
 
 
 ROUNDING = 1 + 1e-12
-"""Of a budget, which must not be exceeded by the sum of rounded parts."""
+"""Room in the budget, so that the sum of rounded parts does not exceed it."""
 
 
 def claim(manifest, factor):
-    """Noise multiplied by a factor, with everything that follows from it."""
+    """Multiply the claimed noise by a factor, and change everything that follows from it."""
     told = manifest["budget"]
     for line in told["spends"]:
         line["scale"] *= factor
@@ -171,7 +171,7 @@ def claim(manifest, factor):
         spend = Spend(**{name: value for name, value in line.items() if name != "standard_deviation"})
         line["standard_deviation"] = deviation_of(spend)
     if told["delta"]:
-        del told["conversion"]  # the papers' has an inverse in closed form
+        del told["conversion"]  # the papers' conversion has an inverse in closed form
         told["epsilon"] = papers_epsilon_of(told["rho"] / factor**2, told["delta"]) * ROUNDING
         told["rho"] = papers_rho_of(told["epsilon"], told["delta"])
     else:
@@ -200,7 +200,7 @@ def test_only_an_impossible_scale_fails(tmp_path, kind):
 
 
 class Quieter(SimulatedNoise):
-    """Says that it is as large as asked, and is a sixth of that."""
+    """Noise that is a sixth of the scale that it reports."""
 
     def geometric(self, counts, query, sensitivity, epsilon):
         told = super().geometric(counts, query, sensitivity, epsilon).spend

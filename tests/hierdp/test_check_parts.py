@@ -1,4 +1,4 @@
-"""The parts of a check alone, on releases held in memory: each comparison that a change must not pass.
+"""The parts of a check on releases in memory: each comparison must detect its change.
 
 `test_check.py` and `test_check_tampered.py` change the files of whole releases, most of them in slow tests.
 """
@@ -63,7 +63,7 @@ KINDS = {
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """By kind, what is read of a release, and its folder."""
+    """A function that gives, for each kind, the contents of a release and its folder."""
 
     @cache
     def of_kind(kind):
@@ -80,7 +80,7 @@ def made(tmp_path_factory):
 
 
 def lines_of(read, folder):
-    """The lines of a check but for those of files and the report; an error fails, as in `check`."""
+    """The lines of a check except those for files and report; an error is a failure, as in `check`."""
     manifest, table, regions = read.manifest, read.table, read.regions
     checking = released_by(manifest["mechanism"]).checking
     own = budget_of_one_row(manifest)
@@ -114,7 +114,7 @@ def test_nothing_fails_as_it_was_made(made, kind):
 
 
 def within(*path, **changes):
-    """Entries of a part of the manifest changed."""
+    """Change entries of a part of the manifest."""
 
     def change(manifest):
         part = manifest
@@ -126,7 +126,7 @@ def within(*path, **changes):
 
 
 def less_delta(manifest):
-    """A little less than the threshold and the scale give."""
+    """Claim a little less δ than the threshold and the scale give."""
     (line,) = manifest["budget"]["spends"]
     changes = Changes(2, 2, 1, added=1)
     line["delta"] = miss_of(changes, line["scale"], threshold(changes, 1, 1e-3)) * (1 - 1e-6)
@@ -134,7 +134,7 @@ def less_delta(manifest):
 
 
 def moved_loss(manifest):
-    """From a level to the next, with the scales that go with it."""
+    """Move loss from a level to the next, and change the scales to match."""
     first, second = manifest["budget"]["spends"][:2]
     for line, by in ((first, -0.01), (second, 0.01)):
         line["epsilon"] += by
@@ -142,13 +142,13 @@ def moved_loss(manifest):
 
 
 def no_times(manifest):
-    """A choice that was made no times, and so costs nothing."""
+    """Claim that a choice was made zero times, and so cost nothing."""
     line = manifest["budget"]["spends"][0]
     line |= {"times": 0, "epsilon": 0.0}
 
 
 def cheaper_choice(manifest):
-    """For half of what its noise costs."""
+    """Claim half the cost of a choice."""
     manifest["budget"]["spends"][0]["epsilon"] /= 2
 
 
@@ -235,7 +235,7 @@ def test_a_changed_table_is_caught(made):
     least = changed(read.table, 0, "groups", -1 - read.table["groups"][0])
     assert "non-negative" in failed(replace(read, table=least), folder)
     ranges, folder = made("ranges")
-    for by in (2e-4, -2e-4):  # more than the sums of floats may be off by
+    for by in (2e-4, -2e-4):  # more than the tolerance for sums of floats
         assert "consistent" in failed(replace(ranges, table=changed(ranges.table, -1, "count", by)), folder)
 
 
@@ -300,7 +300,7 @@ def test_a_simulated_release_has_its_file_and_no_other_has(made, tmp_path):
 
 
 def with_steps(read, folder, steps, lines):
-    """A release with other steps in proofs.zip, and other lines of them in the manifest."""
+    """A release with these steps in proofs.zip, and these lines about them in the manifest."""
     again = [Step(s.step, s.model, Solution("", "", "optimal", s.x, witness=s.witness)) for s in steps]
     proofs.write(again, folder / files.PROOFS)
     (folder / files.NOT_PRIVATE).write_text("")
@@ -323,7 +323,7 @@ def test_changed_steps_are_caught(made, tmp_path):
 
 
 def test_an_answer_that_is_not_optimal_is_caught_whatever_is_said_of_it(made, tmp_path):
-    """Two regions of sizes differ by one group each, so all sums stay."""
+    """Groups are exchanged between regions and sizes, so that all sums are unchanged."""
     read, folder = made("sizes")
     steps, lines = list(proofs.read(folder / files.PROOFS)), read.manifest["solved"]
     kept = steps[-1]
@@ -345,7 +345,7 @@ def test_an_answer_that_is_not_optimal_is_caught_whatever_is_said_of_it(made, tm
 
 
 def test_the_summary_is_that_of_the_steps(made):
-    """In both directions, whatever else is wrong."""
+    """Both directions are detected, whatever else is wrong."""
     read, folder = made("sizes")
     for said, of_step in ((True, False), (False, True)):
         manifest = copy.deepcopy(read.manifest)
@@ -355,7 +355,7 @@ def test_the_summary_is_that_of_the_steps(made):
 
 
 def one(model, x, **line):
-    """A kept step and its line, which fit but for the changes."""
+    """A saved step and its line, which agree except for the changes."""
     proof, x = model.certificate(x), np.asarray(x)
     told = {
         "step": "it", "model": type(model).__name__, "variables": x.size, "objective": str(proof.objective),
@@ -455,7 +455,7 @@ def test_proofs_hold_the_steps_of_the_manifest_and_nothing_else(made, tmp_path):
 @pytest.mark.parametrize("gaussian", [False, True])
 @pytest.mark.parametrize("chosen_of", [None, 400])
 def test_noise_of_another_scale_than_claimed_is_noticed(gaussian, chosen_of):
-    """Sums of three noisy counts, less a noisy one, with half the noise claimed, all of it, or twice."""
+    """Sums of three noisy counts minus a noisy one, with half, all or twice the claimed noise."""
     rng = np.random.default_rng(0)
     found = {}
     for factor in (0.5, 1.0, 2.0):
@@ -478,7 +478,7 @@ def test_noise_that_is_there_in_few_of_many_levels_is_noticed():
 
 
 def test_hardly_any_noise_that_is_much_larger_than_claimed_is_noticed():
-    """Where whole noise is nearly always 0, no moment of it may be taken where it is infinite."""
+    """If whole noise is nearly always 0, moments must not be used where they are infinite."""
     law = CountNoise(False, 0.1)
     for off, verdict in ((0.0, HOLDS), (5.0, FAILS)):
         twice = Twice("it", np.full(50, off), law, np.full(50, 3), law)
@@ -486,7 +486,7 @@ def test_hardly_any_noise_that_is_much_larger_than_claimed_is_noticed():
 
 
 def test_parents_that_were_chosen_for_their_noise_are_no_evidence():
-    """As if all whose noise is not 0 had been left out: the children's alone is left."""
+    """As if only parents whose noise is 0 had been chosen, so that only the children's noise remains."""
     below = np.rint(np.random.default_rng(2).laplace(0, 8, (400, 3))).sum(axis=1)
     twice = Twice(
         "it", below, CountNoise(False, 8.0), np.full(400, 3), CountNoise(False, 50.0), chosen_of=4000

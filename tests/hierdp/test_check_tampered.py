@@ -1,4 +1,4 @@
-"""Releases changed by somebody who knows the files: each is a line that fails, and never a traceback."""
+"""Releases changed by somebody who knows the files: each change fails a check, without a traceback."""
 
 import io
 import itertools
@@ -51,7 +51,7 @@ from tests.marks import quick
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """Two releases of each kind, of one table and other noise."""
+    """Two releases of each kind, of the same table with different noise."""
     place = tmp_path_factory.mktemp("tampered")
     kinds = {
         "group-size": {**SIZES, "max_size": 4},
@@ -69,7 +69,7 @@ def made(tmp_path_factory):
 
 
 def in_table(change):
-    """In Parquet, CSV and the finest table alike."""
+    """Change the table in Parquet, CSV and the finest level's files alike."""
 
     def changed(folder):
         table = change(pd.read_parquet(folder / "released.parquet"))
@@ -82,7 +82,7 @@ def in_table(change):
 
 
 def in_proofs(change):
-    """A change of the zip's members, bytes by name."""
+    """Change the members of the zip file, given as bytes by name."""
 
     def changed(folder):
         path = folder / files.PROOFS
@@ -120,7 +120,7 @@ def a_bit(folder):
 
 
 def another_answer(folder):
-    """Feasible, and not optimal: the last step of the other release's."""
+    """Replace the last answer by the other release's, which is feasible but not optimal."""
     steps = list(proofs.read(folder / files.PROOFS))
     other = list(proofs.read(folder.parent / "other" / files.PROOFS))[-1]
     assert not steps[-1].model.violations(other.x)
@@ -130,7 +130,7 @@ def another_answer(folder):
 
 
 def proofs_of_another(folder):
-    """And the manifest's lines that go with them."""
+    """Replace the proofs by another release's, with the manifest's lines about them."""
     other = folder.parent / "other"
     shutil.copy(other / files.PROOFS, folder)
     lines = json.loads((other / files.MANIFEST).read_text())["solved"]
@@ -255,7 +255,7 @@ TREE = {"axes": [("c", ["s", "c"])], "regions_from_data": True, "method": "H_tre
 
 
 def cell(column, row, by=1):
-    """A row's entry changed."""
+    """Change a row's entry."""
 
     def change(table):
         table.loc[table.index[row], column] += by
@@ -265,7 +265,7 @@ def cell(column, row, by=1):
 
 
 def moved_below(table):
-    """From a leaf to its sister, where there are some to move: all sums stay."""
+    """Move one from a leaf to a sibling; all sums are unchanged."""
     leaves = table[(table.level == table.level.max()) & (table["count"] > 0)]
     for (_, from_), (_, to) in itertools.permutations(leaves.iterrows(), 2):
         if table.region[from_.name][:2] == table.region[to.name][:2]:
@@ -275,7 +275,7 @@ def moved_below(table):
 
 
 def another_cluster(table):
-    """Two bins of two clusters in each other's place, means and all."""
+    """Exchange two bins of different clusters, including their means."""
     row, other = 0, int(np.flatnonzero(table.cluster != table.cluster[0])[0])
     for name in ("cluster", "count"):
         table.loc[[row, other], name] = table.loc[[other, row], name].to_numpy()
@@ -283,14 +283,14 @@ def another_cluster(table):
 
 
 def larger_groups(table):
-    """A group of each region one entity larger: all sums stay."""
+    """Make a group of each region one entity larger; all sums are unchanged."""
     largest = table.groupby(["level", "region"])["size"].idxmax()
     table.loc[largest, "size"] += 1
     return table
 
 
 def estimate(at):
-    """A first step's noisy numbers turned, with the answer and the line that go with them."""
+    """Rotate the noisy numbers of a first step, and change its answer and line to match."""
     return lambda folder: change_model(folder, at, both=True)
 
 
@@ -349,7 +349,7 @@ def test_a_table_that_differs_from_its_steps_is_detected(tmp_path, name):
 
 
 def other_steps(change):
-    """The kept steps changed, with the manifest's lines that go with them."""
+    """Change the saved steps and the manifest's lines about them."""
 
     def changed(folder):
         lines = json.loads((folder / files.MANIFEST).read_text())["solved"]
@@ -363,7 +363,7 @@ def other_steps(change):
 
 
 def worse_answer(steps, lines):
-    """Feasible, and said not to be proved: a unit of the last step from one place to another."""
+    """Move a unit in the last step's answer, which stays feasible; claim no proof."""
     kept = steps[-1]
     for places in itertools.permutations(range(kept.x.size), 2):
         x = np.array(kept.x)
@@ -378,13 +378,13 @@ def worse_answer(steps, lines):
 
 
 def lying_answer(steps, lines):
-    """The same, and said to be proved."""
+    """Do the same, and claim a proof."""
     steps, lines = worse_answer(steps, lines)
     return steps, [*lines[:-1], {**lines[-1], "proved_optimal": True}]
 
 
 def in_proofs_alone(change):
-    """The kept steps changed, and nothing in the manifest."""
+    """Change the saved steps, and nothing in the manifest."""
 
     def changed(folder):
         steps = change(list(proofs.read(folder / files.PROOFS)))
@@ -395,7 +395,7 @@ def in_proofs_alone(change):
 
 
 def move_a_unit(folder):
-    """From a cell of the last level to its sibling: in the table and in the answer that it came from."""
+    """Move a unit from a cell of the last level to its sibling, in the table and in its step's answer."""
     steps = list(proofs.read(folder / files.PROOFS))
     kept = steps[-1]
     x = np.array(kept.x)
@@ -411,13 +411,13 @@ def move_a_unit(folder):
     change_manifest(folder, lambda m: m.update(all_proved_optimal=bool(proof)))
     table = pd.read_parquet(folder / "released.parquet")
     rows = table.index[table["level"] == table["level"].max()]
-    at = np.searchsorted(np.flatnonzero(x), here[:2])  # no count has come or gone
+    at = np.searchsorted(np.flatnonzero(x), here[:2])  # no count has appeared or vanished
     table.loc[rows[at], "count"] += [1, -1]
     in_table(lambda _: table)(folder)
 
 
 def move_loss(from_, to, part=0.1):
-    """From one measurement to another, with the scales that go with it: every law and the sum still hold."""
+    """Move loss from one measurement to another, with scales to match: each loss and the sum stay valid."""
 
     def change(manifest):
         spends = manifest["budget"]["spends"]
@@ -435,7 +435,7 @@ def move_loss(from_, to, part=0.1):
 
 
 def scaled_loss(factor):
-    """Of the first measurement, and not of its scale."""
+    """Scale the loss of the first measurement, but not its noise scale."""
 
     def change(manifest):
         manifest["budget"]["spends"][0]["epsilon"] *= factor
@@ -444,7 +444,7 @@ def scaled_loss(factor):
 
 
 def without(steps, lines):
-    """Only the last step."""
+    """Keep only the last step."""
     return steps[-1:], lines[-1:]
 
 
@@ -459,7 +459,7 @@ def other_window(steps, lines):
 
 
 def elsewhere(folder):
-    """The first step's model called by a name that this version does not know."""
+    """Give the first step's model a name that this version does not know."""
 
     def change(members):
         with np.load(io.BytesIO(members["000000.npz"])) as arrays:
@@ -473,7 +473,7 @@ def elsewhere(folder):
 
 
 def half_sensitivity(manifest):
-    """And so half the loss, of the same noise."""
+    """Halve the sensitivity, and so the loss of the same noise."""
     told = manifest["budget"]
     told["epsilon"] /= 2
     told["spent"] /= 2
@@ -488,32 +488,32 @@ def a_line_less(manifest):
 
 
 def own_delta(manifest, delta):
-    """Of the only measurement, and so in all."""
+    """Set the δ of the only measurement, and so of the sum."""
     manifest["budget"]["spends"][0]["delta"] = manifest["budget"]["spent_delta"] = delta
 
 
 def least_of(manifest):
-    """The threshold that goes with a budget's δ, in its line."""
+    """Write the threshold for a budget's δ into its line."""
     (line,) = manifest["budget"]["spends"]
     least = threshold(Changes(2, 2, 1, 1), manifest["budget"]["epsilon"], manifest["budget"]["delta"])
     line["noise"] = f"double-geometric, under {least} dropped"
 
 
 def smaller_delta(manifest):
-    """Of the budget and its only line, and the threshold renamed."""
+    """Lower the δ of the budget and its only line, and rename the threshold."""
     manifest["budget"]["delta"] = 1e-12
     manifest["budget"]["spent_delta"] = manifest["budget"]["spends"][0]["delta"] = 5e-13
     least_of(manifest)
 
 
 def no_delta(manifest):
-    """As a measurement under zCDP has none."""
+    """Remove the δ, as for a measurement under zCDP."""
     (line,) = manifest["budget"]["spends"]
     line["delta"] = None
 
 
 def small_cell(folder, by):
-    """The first count of the last level changed, and those that it is part of."""
+    """Change the first count of the last level, and the counts that contain it."""
     table = pd.read_parquet(folder / "released.parquet")
     row = table.index[table["level"] == 3][0]
     change = by - table["count"][row]
@@ -743,7 +743,7 @@ def test_proofs_of_another_release_are_detected(tmp_path, name):
     assert caught_by in failed(folder), [line for line in check(folder) if line.verdict != HOLDS]
 
 
-# --- what is no file, and other versions -----------------------------------------------------------------
+# --- special files, and other versions -----------------------------------------------------------------
 
 
 @pytest.mark.parametrize("what", quick(["pipe", "folder", "device", "nothing"]))
@@ -777,7 +777,7 @@ def test_another_version_is_reported(made, tmp_path):
 @pytest.mark.parametrize("merge", quick(["weighted", "plain", "at once"], every=3))
 @pytest.mark.parametrize("seed", range(3))
 def test_a_release_without_any_group_holds(tmp_path, merge, seed):
-    """Where numbers of groups are noisy, there may be none."""
+    """If numbers of groups are noisy, there may be no groups."""
     options = {"levels": ["s", "c"], "group": ["g"], "max_size": 3, "group_budget": 0.01, "merge": merge}
     options["regions_from_data"] = True
     one = pd.DataFrame({"s": ["a"], "c": ["aa"], "g": ["b"]})

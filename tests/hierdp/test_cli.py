@@ -1,4 +1,4 @@
-"""The command line: what works, and that what does not says so in one clear message and writes nothing."""
+"""The command line: commands that work; others end with one clear message and write nothing."""
 
 import json
 import os
@@ -157,7 +157,7 @@ def test_release_top_down(kind, tabled):
 
 
 def test_negligible_noise_gives_the_true_table():
-    """With an enormous ε the exact noise is 0: the whole way, from the file to the files, is right."""
+    """With an enormous ε the exact noise is 0, so the released files must contain the true table."""
     run(SIZES.replace("--epsilon 1", "--epsilon 1e6"))
     table = pd.read_csv("out/released.csv", keep_default_na=False)
     found = {(r.region, r.size): r.groups for r in table.itertuples() if r.groups and r.level == 2}
@@ -191,7 +191,7 @@ def test_unknown_keeps_every_row():
     assert done.exit_code == 0, done.output
     table = pd.read_csv("out/released.csv", keep_default_na=False)
     sizes = table[table.region == "all"].set_index("size")["groups"]
-    # homes 1 … 6, and in each of the five regions the group of the rows without one, mostly of nobody
+    # homes 1 … 6, and in each of the five regions the (mostly empty) group of rows without one
     assert sizes.to_dict() == {0: 1 + 4, 1: 1 + 2 + 1, 2: 1, 3: 0, 4: 0, 5: 1}
     assert set(table[table.level == 2].region) == {"a", "a2", "b", "never", "elsewhere"}
 
@@ -290,7 +290,7 @@ RELEASED = (
 
 @pytest.mark.slow
 def test_demo(tmp_path):
-    """End to end, once, in a process of its own."""
+    """The demo from end to end, once, in a separate process."""
     tmp_path = tmp_path / "demo"
     tmp_path.mkdir()
     done = subprocess.run(
@@ -318,7 +318,7 @@ def test_demo(tmp_path):
     assert rows.proved.all()
     assert "DISAGREES" not in set(rows.verdict)
     failed = set(rows.backend[rows.verdict == "failed"])
-    assert not failed & {"fast", "highs", "cp-sat", "clarabel", "pyomo:highs"}  # others may end imprecise
+    assert not failed & {"fast", "highs", "cp-sat", "clarabel", "pyomo:highs"}  # others may be inaccurate
     assert {"fast", "highs", "cp-sat", "clarabel", "pyomo:highs"} <= set(rows.backend)
     assert {"Isotonic", "HierarchyQIP", "Chebyshev"} <= set(rows.model)
 

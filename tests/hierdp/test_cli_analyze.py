@@ -54,7 +54,7 @@ def test_the_recommended_options_have_the_predicted_variance(given, tmp_path, mo
         errors = pd.read_csv(StringIO(answers)).standard_error
         assert np.mean(errors**2) == pytest.approx(row.variance, rel=2e-3), method
     unnamed = set(told.index[told.release_range_query.isna()])
-    assert {"SF"} <= unnamed <= {"SF", "H_b,o"}  # whose best shares may be 0
+    assert {"SF"} <= unnamed <= {"SF", "H_b,o"}  # their best shares may be 0
 
 
 def test_shares_of_zero_are_not_recommended():

@@ -1,4 +1,4 @@
-"""The verification at a glance that the demo prints."""
+"""The table of verdicts that the demo prints."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""hierdp release range-query, and hierdp query of what it made."""
+"""hierdp release range-query, and hierdp query on its releases."""
 
 import json
 import re

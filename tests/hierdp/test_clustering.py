@@ -1,4 +1,4 @@
-"""Clustered histograms: rules by definition, sensitivities by exhaustive neighbours, what is spent."""
+"""Clustered histograms: rules by definition, sensitivities over all neighbours, and spends."""
 
 import itertools
 import json
@@ -31,7 +31,7 @@ from tests.marks import quick
 
 
 class Choosing(Double):
-    """Make the given choices (by default the first); record scores and spends.
+    """Make the given choices (the first by default); record scores and spends.
 
     Counts get the double's noise.
     """
@@ -51,7 +51,7 @@ class Choosing(Double):
 
 
 def printed(values, noise):
-    """Algorithm 3 as the paper prints it, prefix sums and stop condition included; `noise` is 2/ε₂²."""
+    """Algorithm 3 as the paper prints it, including prefix sums and stop condition; `noise` is 2/ε₂²."""
     n = len(values)
     prefix = [Fraction(0)]
     for value in values:
@@ -72,7 +72,7 @@ def printed(values, noise):
             rise = (values[j - 1] - mean(j, last + 1)) ** 2 - now
             if rise >= noise / (last - j + 1) ** 2 - noise / (n - j + 1) ** 2:
                 break
-        # "we can conclude that": but what was passed on the way may have been less
+        # "we can conclude that": but an earlier `last` may have given less
         return min(
             (values[j - 1] - mean(j, end)) ** 2 + noise / (end - j + 1) ** 2 for end in range(j, last + 1)
         )
@@ -86,7 +86,7 @@ def printed(values, noise):
 
 
 def dpbench(values, noise):
-    """The greedy rule of DPBench's program, in fractions, with its later end of the search for err*."""
+    """The greedy rule of DPBench's program, in fractions; its search for err* ends later."""
     n = len(values) + 1
     x = [Fraction(0), *map(Fraction, values)]
     sums, squares = [Fraction(0)] * n, [Fraction(0)] * n
@@ -126,7 +126,7 @@ def test_the_greedy_rule_is_the_printed_one_and_dpbenchs():
             np.floor(rng.pareto(1, n) * 9).clip(0, 10**6),
         ]
         values = np.sort(kinds[t % 3]).astype(np.int64)
-        scale = float(rng.choice([0.27, 0.61, 2.3, 8.1]))  # of which floats see no ties
+        scale = float(rng.choice([0.27, 0.61, 2.3, 8.1]))  # no ties in floats
         marks, steps = greedy(values, scale)
         noise = 2 * Fraction(scale) ** 2
         starts = np.flatnonzero(marks).tolist()
@@ -135,7 +135,7 @@ def test_the_greedy_rule_is_the_printed_one_and_dpbenchs():
 
 
 def test_a_bin_that_costs_as_much_joined_as_apart_stays_apart():
-    # Joined 3²/2 + 3/2, apart 3 + 3.
+    # Joined it costs 3²/2 + 3/2, apart 3 + 3.
     assert ahp_rules._greedy(np.array([0.0, 3.0]), 3.0).tolist() == [1, 1]
     assert ahp_rules._greedy(np.array([0.0, 3.0]), 3.0001).tolist() == [1, 0]
 
@@ -188,7 +188,7 @@ def test_ahp_step_by_step():
     counts = np.array([40, 0, 41, 2, 39, 1])
     noise = Double(lambda true: true + (1 if true.size == 6 else 10))
     published = ahp(counts, 2.0, noise, share=0.25, eta=0.7, rule=optimal)
-    # Noisy 41 1 42 3 40 2 at ε₁ = 0.5, under 0.7·ln 6/0.5 = 2.51 to 0; sorted stably 1, 5, 3, 4, 0, 2.
+    # Noisy 41 1 42 3 40 2 at ε₁ = 0.5; below 0.7·ln 6/0.5 = 2.51 to 0; stable order 1, 5, 3, 4, 0, 2.
     values, order = sorted_counts(counts + 1, 0.5, 0.7)
     assert (values.tolist(), order.tolist()) == ([0, 0, 3, 40, 41, 42], [1, 5, 3, 4, 0, 2])
     assert [(s.query, s.sensitivity, s.epsilon) for s in noise.spends] == [
@@ -258,7 +258,7 @@ def test_noise_first_has_the_least_estimated_error_over_all_numbers_of_runs():
         assert estimated(chosen) == pytest.approx(min(map(estimated, blocks(n))), abs=1e-9)
         for run in chosen:
             assert published.counts[run] == pytest.approx(noisy[run].mean())
-            m = run.stop - run.start  # the authors' program would undo none of them
+            m = run.stop - run.start  # the authors' program would undo no run
             squares = ((noisy[run] - noisy[run].mean()) ** 2).sum()
             assert squares - (m - 2) * variance <= m * variance + 1e-9
 
@@ -267,7 +267,7 @@ def test_noise_first_has_the_least_estimated_error_over_all_numbers_of_runs():
 
 
 def all_scores(counts, clusters, bound, ends):
-    """Scores of every boundary, after the boundaries drawn before it were at these places."""
+    """The scores of every boundary, if the boundaries drawn before it are at these places."""
     noise = Choosing(ends)
     sf.boundaries(np.array(counts), clusters, bound, 1.0, noise)
     return noise.scores
@@ -289,7 +289,7 @@ def test_scores_move_by_no_more_than_their_sensitivity(bins, most):
                             reached = max(reached, int(np.abs(a - b).max()))
             if ends[0] > 0:
                 break
-    longest = bins - 1  # of a run that a boundary may still cut
+    longest = bins - 1  # the longest run that a boundary may still cut
     assert (1 - 1 / longest) * (2 * most - 1) - 1 < reached <= sf.sensitivity(most)
 
 
@@ -322,7 +322,7 @@ def _rounded(run):
 
 
 def test_large_counts_are_scored_in_units():
-    """n·F beyond 2²⁷: counts of 2³⁰ in units, and their squares exact all the same."""
+    """If n·F exceeds 2²⁷, counts (here of 2³⁰) are scored in units; their squares are still exact."""
     counts = np.array([2**30, 5, 2**30 - 9, 2**29, 2**29 + 1, 0])
     noise = Choosing([2, 1])
     sf.boundaries(counts, 3, 2**30, 1.0, noise)
@@ -334,7 +334,7 @@ def test_large_counts_are_scored_in_units():
     assert [-noise.scores[0][at - 2] for at in (2, 3, 4)] == [
         least[2, at] + _rounded(plain[at:].tolist()) for at in (2, 3, 4)
     ]
-    for i in range(6):  # a person more moves no unit by more than one
+    for i in range(6):  # one more person changes no count in units by more than one
         assert np.abs(np.minimum((counts + (np.arange(6) == i)) // unit, bound) - plain).max() <= 1
 
 
@@ -355,7 +355,7 @@ def test_structure_first_step_by_step():
     assert told.settings["largest"] == 60
     for k, clusters in ((1, [0] * 11), (11, list(range(11)))):
         whole = METHODS["SF"].publish(counts, 1.0, Choosing(), clusters=k)
-        assert [s.epsilon for s in whole.spends] == [1.0]  # nothing to choose: all for the sums
+        assert [s.epsilon for s in whole.spends] == [1.0]  # nothing to choose, so all is for the sums
         assert whole.clusters.tolist() == clusters
 
 
@@ -388,7 +388,7 @@ def test_all_methods_release_any_histogram_within_their_budget(method):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_neighbours_answered_alike_are_released_alike(method):
-    """Beyond the noise no method looks at the counts."""
+    """Methods use only the answers of the noise, never the counts."""
     for counts in ([4, 0, 9, 9, 1, 3], [0, 0, 0, 0, 0, 1]):
         releases = []
         for more in (0, 1):
@@ -404,7 +404,7 @@ def test_neighbours_answered_alike_are_released_alike(method):
 
 @pytest.mark.parametrize("method", quick(METHODS, every=3))
 def test_what_is_asked_moves_by_its_sensitivity(method):
-    """One person more in one bin: all that meets additive noise moves by 1 in all, given what came before."""
+    """With one more person in one bin, and equal earlier answers, noisy counts move by 1 in total."""
     for counts in itertools.product(range(3), repeat=4):
         for i in range(4):
             asked = []
@@ -430,7 +430,7 @@ def test_exact_noise_is_private_and_adds_up(tmp_path):
         release.write(tmp_path / method)
         text = everything_in(tmp_path / method)
         told = [str(count) for count in counts.tolist() if str(count) in text]
-        assert len(told) < 10  # a noisy count may hit one
+        assert len(told) < 10  # a noisy count may equal a true one
 
 
 @given(st.lists(st.integers(0, 2**40), min_size=1, max_size=40), st.integers(0, 99))

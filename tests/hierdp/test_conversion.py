@@ -1,4 +1,4 @@
-"""How much ρ an (ε, δ) allows: against the formulas with many digits, and against the definition of δ."""
+"""The ρ that an (ε, δ) allows: against formulas with many digits, and the definition of δ."""
 
 import math
 from decimal import Decimal, localcontext
@@ -34,13 +34,13 @@ def exact_papers_rho(epsilon, delta):
 
 
 def log_delta(rho, epsilon, u):
-    """ln δ that ρ-zCDP gives at ε by the Rényi order 1 + u, as Canonne, Kamath & Steinke print it."""
+    """ln δ of ρ-zCDP at ε by the Rényi order 1 + u, as in Canonne, Kamath & Steinke."""
     alpha = 1 + u
     return u * (alpha * Decimal(rho) - Decimal(epsilon)) - u.ln() + alpha * (1 - 1 / alpha).ln()
 
 
 def best_log_delta(rho, epsilon):
-    """The least of it over u: its derivative (2α − 1)ρ − ε + ln(1 − 1/α) grows with u."""
+    """The minimum of `log_delta` over u; its derivative (2α − 1)ρ − ε + ln(1 − 1/α) grows with u."""
     low, high = Decimal(10) ** -60, Decimal(10) ** 60
     for _ in range(400):
         u = (low * high).sqrt()
@@ -54,7 +54,7 @@ def best_log_delta(rho, epsilon):
 def test_the_papers_rho_is_the_formula(epsilon, delta):
     exact = exact_papers_rho(epsilon, delta)
     rho = papers_rho_of(epsilon, delta)
-    assert Decimal(rho) <= exact  # the ε that it gives is never more than ε
+    assert Decimal(rho) <= exact  # so the ε that it gives is at most ε
     assert Decimal(math.nextafter(rho, math.inf)) >= exact * (1 - Decimal("1e-45"))
 
 
@@ -68,7 +68,7 @@ def test_the_papers_rho_and_epsilon_are_inverses(epsilon, delta):
 @given(st.floats(1e-6, 1e6), st.floats(1e-300, 0.9))
 @settings(deadline=None, max_examples=8)
 def test_rho_is_the_largest_float_of_the_formula(epsilon, delta):
-    """By another way to the best order, with twice the digits: δ is not exceeded, and hardly undercut."""
+    """With the best order found in another way, to twice the digits, δ is nearly attained, not exceeded."""
     rho = rho_of(epsilon, delta)
     with localcontext() as digits:
         digits.prec = 150
@@ -100,11 +100,11 @@ def test_rho_of_extremes(epsilon, delta, conversion):
 
 
 MOVED = 6
-"""How far a person moves the count: noise of one or less is too coarse to come near a formula."""
+"""The count moves by this much per person; with noise of one or less, δ is far from the formula."""
 
 
 def delta_of_discrete_gaussian(rho, epsilon):
-    """Σ max(0, P(k) − e^ε P(k − MOVED)) of noise that costs ρ: the definition of δ, summed up."""
+    """The definition of δ, Σ max(0, P(k) − e^ε P(k − MOVED)), for noise that costs ρ."""
     with localcontext() as digits:
         digits.prec = 50
         rate, gain = Decimal(rho) / MOVED**2, Decimal(epsilon).exp()
@@ -117,7 +117,7 @@ def delta_of_discrete_gaussian(rho, epsilon):
 
 @pytest.mark.parametrize(("epsilon", "delta"), PAIRS)
 def test_a_discrete_gaussian_of_that_rho_keeps_the_promise(epsilon, delta):
-    """Nor does it keep a much better one: the formula is near what is exactly so."""
+    """The exact δ is also close to the formula's."""
     exact = delta_of_discrete_gaussian(rho_of(epsilon, delta), epsilon)
     assert exact <= Decimal(delta)
     assert exact >= Decimal(delta) / 20
@@ -126,13 +126,13 @@ def test_a_discrete_gaussian_of_that_rho_keeps_the_promise(epsilon, delta):
 
 @pytest.mark.parametrize(("epsilon", "delta"), quick(PAIRS, slow=lambda pair: pair[0] < 1))
 def test_levels_that_share_the_rho_keep_the_promise(epsilon, delta):
-    """Three discrete Gaussians with a third of ρ each, by the distribution of their privacy loss."""
+    """Three discrete Gaussians with a third of ρ each, by the distribution of their total loss."""
     part = rho_of(epsilon, delta) / 3
     reach = math.ceil(MOVED * (math.sqrt(45 / part) + epsilon / part))
     k = np.arange(-reach, reach + 1) / MOVED
     mass = np.exp(-part * k**2)
     mass /= mass.sum()
-    # The loss ln P(k)/P(k − 1) = (1 − 2k)·part is linear in k, so that losses add up as the k do.
+    # The loss ln P(k)/P(k − 1) = (1 − 2k)·part is linear in k, so losses add up like the k.
     three = np.convolve(np.convolve(mass, mass), mass)
     loss = part * (3 - 2 * np.arange(-3 * reach, 3 * reach + 1) / MOVED)
     exact = float(three[loss > epsilon] @ -np.expm1(epsilon - loss[loss > epsilon]))
@@ -146,7 +146,7 @@ def test_the_names_of_the_conversions():
 
 
 def test_a_divergence_is_never_over_the_formula():
-    """Not even by the last of 60 digits, where rounding alone goes either way."""
+    """Not even the last of 60 digits is rounded up."""
     for epsilon, delta in PAIRS:
         for u in (Decimal(1) / 3, Decimal(7), Decimal("12.3"), Decimal(10**4) / 7, Decimal("1e-9")):
             with localcontext() as digits:

@@ -1,4 +1,4 @@
-"""Count-of-counts: sensitivities by exhaustion, independence of noise, consistency, what is refused."""
+"""Count-of-counts: sensitivities by enumeration, independent noise, consistency, refused input."""
 
 import itertools
 import pickle
@@ -40,7 +40,7 @@ def data_of(parents, groups):
 
 
 def released(made, places):
-    """The table of a release as runs, a row a region."""
+    """The table of a release as runs, with a row per region."""
     table = made.table
     assert list(table) == ["level", "level_name", "region", "parent", "size", "groups"]
     frame = places.frame()
@@ -61,7 +61,7 @@ def consistent(runs, tree):
 
 @st.composite
 def cases(draw, least=0):
-    """A little data, and a plan of any kind."""
+    """Small data and any kind of plan."""
     parents = draw(
         st.sampled_from([[[0]], [[0, 0, 0]], [[0, 0], [0, 0, 1]], [[0, 0], [1, 0, 0, 1], [0, 1, 2, 3, 0]]])
     )
@@ -89,10 +89,10 @@ any_case = st.sampled_from([0, 1]).flatmap(cases)
 
 
 def asked(sizes, leaves, plan, fixed):
-    """The true values that noise is added to, by query: all draws of a query in one array.
+    """The true values that noise is added to, with all draws of a query in one array.
 
-    The noisy numbers of groups, and the noisy largest size, are those of `fixed`: what is measured after
-    them must be hidden whatever they came out as.
+    The noisy numbers of groups are those of `fixed`, and the noisy largest size is K: later measurements
+    must be private for any values of these.
     """
     data = data_of([[0, 0], [0, 0, 1]], list(zip(leaves, sizes, strict=True)))
     noise = Double()
@@ -125,7 +125,7 @@ LEAVES = (0, 0, 2)
 @pytest.mark.parametrize("method", quick([*EVERY, "bottom-up", "bottom-up Hg"], every=4))
 @pytest.mark.parametrize("smallest", quick([0, 1]))
 def test_sensitivity_of_every_neighbour(method, smallest):
-    """One entity more in any group of any table, sizes beyond K included."""
+    """One more entity in any group of any table, also for sizes beyond K."""
     plan = plan_of(method, ["a", "b", "c"], max_size=K, smallest=smallest)
     sensitivity = plan.methods[0].sensitivity
     assert sensitivity == (2 if method == "naive" else 1)
@@ -134,7 +134,7 @@ def test_sensitivity_of_every_neighbour(method, smallest):
         for sizes in itertools.product(range(smallest, K + 3), repeat=len(LEAVES))
     }
     for sizes, queries in tables.items():
-        assert len(queries) == len(plan.methods)  # a query a level
+        assert len(queries) == len(plan.methods)  # one query per level
         for i, size in enumerate(sizes):
             other = tables.get((*sizes[:i], size + 1, *sizes[i + 1 :]))
             if other is None:
@@ -155,7 +155,7 @@ def test_sensitivity_of_every_neighbour(method, smallest):
     ],
 )
 def test_sensitivity_with_private_groups(method, smallest, fixed):
-    """Also of an entity that comes with a group of its own, and of a group without entities."""
+    """Neighbours also include an entity that comes with a new group, and an empty group."""
     plan = plan_of(method, ["a", "b", "c"], smallest=smallest, group_budget=0.1, size_budget=0.1)
     worst = 0
     for sizes in itertools.product(range(smallest, 4), repeat=2):
@@ -175,7 +175,7 @@ def test_sensitivity_with_private_groups(method, smallest, fixed):
 @quiet
 @given(any_case, st.integers(0, 10**6))
 def test_every_draw_is_spent_once_and_no_noise_is_used_twice(case, seed):
-    """Each region's counts meet noise of their own; the ledger holds a spend a level, and they add up."""
+    """Each region's counts get separate noise; the ledger has one spend per level, and they add up."""
     data, plan = case
     noise = added(seed, 5)
     measured = measure(data, 1.0, noise, plan)
@@ -245,7 +245,7 @@ def test_where_no_group_is_empty_none_is_released(case, seed):
 
 @pytest.mark.parametrize("name", EVERY)
 def test_an_estimate_is_the_repair_of_what_was_measured(name):
-    """Against the definitions of §4, on the dense forms, by exhaustion."""
+    """Against the definitions of §4, by enumeration of the dense forms."""
     method, rng = METHODS[name], np.random.default_rng(1)
     for trial in range(20):
         row = rng.integers(0, 3, K + 1)
@@ -278,7 +278,7 @@ def form(row, kind):
 
 
 def test_precisions_are_those_of_the_paper():
-    """1/V: Hg S·ε²/2, Hc n·ε²/4, in units of ε²/8; uneven shares weigh by their squares."""
+    """1/V is S·ε²/2 for Hg and n·ε²/4 for Hc, here in units of ε²/8; uneven shares weigh by their squares."""
     data = data_of([[0, 0]], [(0, 1), (0, 1), (0, 3), (1, 2)])
     even = measure(data, 1.0, Double(), plan_of("Hg x Hc", data.hierarchy.levels))
     assert even.weights.dtype == np.int64
@@ -348,7 +348,7 @@ def test_large_steps_are_kept_as_what_was_proved(monkeypatch):
 
 @pytest.mark.parametrize("cells", quick([0, 30, 129, 10**6]))
 def test_the_answer_is_the_same_however_much_is_done_at_once(monkeypatch, cells):
-    """And what is done elsewhere can be sent there and back."""
+    """Tasks and results can also be pickled, to be sent to workers."""
     data = data_of([[0, 0], [0, 0, 1]], [(leaf, size) for leaf in (0, 2) for size in range(0, 40, 3)])
     whole = count_of_counts(data, 1.0, SimulatedNoise(3), "Hc x Hg x naive", max_size=50)
     sent = []
@@ -362,7 +362,7 @@ def test_the_answer_is_the_same_however_much_is_done_at_once(monkeypatch, cells)
     monkeypatch.setattr(count_of_counts_estimates, "CELLS", cells)
     monkeypatch.setattr(execution, "each", each)
     made = count_of_counts(data, 1.0, SimulatedNoise(3), "Hc x Hg x naive", max_size=50)
-    assert max(sent) == {0: 1, 30: 2, 129: 5, 10**6: 6}[cells]  # 50 + 14 + 14 + 51 + 0 are 129
+    assert max(sent) == {0: 1, 30: 2, 129: 5, 10**6: 6}[cells]  # 50 + 14 + 14 + 51 + 0 = 129
     assert [step.name for step in made.steps] == [step.name for step in whole.steps]
     assert agree(released(made, data.hierarchy), released(whole, data.hierarchy))
     assert made.ledger == whole.ledger
@@ -440,7 +440,7 @@ def test_bad_options_are_refused_before_the_table_is_read():
 
 @pytest.mark.skipif(not TAXI.exists(), reason=f"{TAXI} is not here")
 def test_the_error_of_a_single_region_is_the_published_one():
-    """2,801 in the authors' README (one run). Ours have a standard deviation of 50: five runs' mean, 22."""
+    """The authors' README has 2,801 (one run). Ours have standard deviation 50; the mean of five, 22."""
     data = SizeRuns.of(taxi(TAXI))
     true, groups = data.runs.of(0), data.groups
     errors = []
@@ -457,7 +457,7 @@ def test_the_error_of_a_single_region_is_the_published_one():
     ("method", "expected"), [("Hc", (10_029, 6_009, 2_424)), ("bottom-up", (8_169, 4_486, 774))]
 )
 def test_independent_noise_has_the_recomputed_errors(method, expected):
-    """Not the published ones, whose noise is the same at every region (10,547 and 20,731 at the root)."""
+    """These differ from the published ones (10,547 and 20,731 at the root), where all regions share noise."""
     data = SizeRuns.of(taxi(TAXI))
     plan = plan_of(method, data.hierarchy.levels, smallest=1)
     errors = []

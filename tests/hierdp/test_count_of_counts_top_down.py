@@ -1,4 +1,4 @@
-"""Top-down consistency on runs, against Kuo et al.'s Algorithms 1 and 2 written out group by group."""
+"""Top-down consistency on runs against Kuo et al.'s Algorithms 1 and 2, written group by group."""
 
 from fractions import Fraction
 from itertools import product
@@ -22,9 +22,10 @@ TREES = ([[0]], [[0, 0]], [[0, 0, 0]], [[0, 0], [0, 1, 1]], [[0, 0], [1, 0, 0]],
 
 
 def match(parent, children):
-    """Alg. 2 on single groups: parent a list of (size, weight), children a list of such lists, all sorted.
+    """Alg. 2 on single groups: `parent` is a sorted list of (size, weight), `children` a list of such lists.
 
-    What is arbitrary there: equal fractions go up for earlier children; groups of one size go in order.
+    Ties, which the paper leaves open: equal fractions go up for earlier children; groups of one size are
+    taken in order.
     """
     top, found = list(parent), [[] for _ in children]
     rest = [list(child) for child in children]
@@ -72,7 +73,7 @@ def plain(tree, nodes, weighted):
 
 @st.composite
 def estimates(draw):
-    """A row of runs a node, whose numbers of groups add up, and a weight a run."""
+    """Runs for each node, with numbers of groups that add up, and a weight for each run."""
     tree = Tree(draw(st.sampled_from(TREES)))
     groups = tree.sum_up(np.array([draw(st.integers(0, 9)) for _ in tree.leaves]))
     far = draw(st.sampled_from([2, 5, 40]))
@@ -104,7 +105,7 @@ def test_runs_do_what_the_paper_does_group_by_group(case, weighted):
 
 
 def test_weights_add_up_on_the_way_down():
-    """A grandchild's estimate meets two that agree: it counts a third, where all have one weight."""
+    """A grandchild's estimate meets two equal ones, so with equal weights it counts a third."""
     tree = Tree([[0], [0]])
     runs = Runs.from_rows([([90], [1]), ([90], [1]), ([0], [1])])
     ones = np.ones(3, np.int64)

@@ -1,4 +1,4 @@
-"""The bytes of released CSV files: those that pandas writes, most of them written by a faster writer."""
+"""Released CSV files are equal to those of pandas; a faster writer makes most of them."""
 
 import csv
 
@@ -24,7 +24,7 @@ def written(frame):
 @pytest.mark.parametrize("more", [[], ["\r"]])
 @pytest.mark.parametrize("name", ["a", "b,", "\r"])
 def test_rows_are_written_as_pandas_writes_them(monkeypatch, name, more):
-    """In parts of two rows, of which some have texts that need quotes."""
+    """Written in parts of two rows, some with texts that need quotes."""
     monkeypatch.setattr(files, "_ROWS", 2)
     texts = TEXTS + more
     frame = pd.DataFrame({"region": texts, name: texts[::-1]}, dtype="str")

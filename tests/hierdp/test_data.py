@@ -1,4 +1,4 @@
-"""The shipped flights: their totals, and that they can be made again."""
+"""The shipped flights: their totals, and how they are rebuilt."""
 
 import subprocess
 import sys

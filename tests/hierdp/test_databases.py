@@ -1,4 +1,4 @@
-"""Tables in databases: a DuckDB file, PostgreSQL (a server of its own), queries; and no password anywhere."""
+"""Tables in databases: DuckDB files, a PostgreSQL server, queries; passwords are never shown."""
 
 import gc
 import itertools
@@ -47,7 +47,7 @@ class InDuckDB:
 
     def table(self, frame):
         name = f"t{next(NUMBER)}"
-        gc.collect()  # nobody may have it open to read
+        gc.collect()  # nothing may have it open for reading
         with duckdb.connect(self.file) as connection:
             connection.register("rows_given", frame)
             connection.execute(f"CREATE TABLE {name} AS SELECT * FROM rows_given")
@@ -158,7 +158,7 @@ def test_counts_of_any_type(database, counts, message):
     if message is None:
         assert flows(source, axes={"c": ["c"]}, count="n").counts.tolist() == [5, 7]
         return
-    row = "row 3" if database.engine == "duckdb" else "a row"  # only files' and DuckDB's rows have an order
+    row = "row 3" if database.engine == "duckdb" else "a row"  # only rows of files and DuckDB have an order
     with pytest.raises(InputError, match=f"^{row}, column 'n': {message}") as caught:
         flows(source, axes={"c": ["c"]}, count="n")
     assert "777" not in str(caught.value)

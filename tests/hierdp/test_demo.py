@@ -1,4 +1,4 @@
-"""The demo ends by checking its own releases."""
+"""The demo ends with a check of its own releases."""
 
 import json
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def demo(monkeypatch, tmp_path):
-    """The demo, its steps not solved again by every backend."""
+    """The demo, without solving its steps again by every backend."""
     small = Chebyshev([5, 3, -2], total=4)
     monkeypatch.setattr(hierdp.demo, "verify", lambda *_, **__: verify(small, backends=["highs"]))
     return lambda: CliRunner().invoke(main, ["demo", "--simulate", "1", "--out", str(tmp_path / "d")])
@@ -26,7 +26,7 @@ def demo(monkeypatch, tmp_path):
 def test_both_releases_hold_from_their_files_alone(demo, tmp_path):
     done = demo()
     assert done.exit_code == 0, done.output
-    assert max(map(len, done.output.splitlines())) <= 120  # also in a file
+    assert max(map(len, done.output.splitlines())) <= 120  # also for output to a file
     told = " ".join(done.output.split())
     assert "Taken as public: regions, a public list: the airports of the year's timetable; groups, a" in told
     assert "a public list: the aircraft on" in (tmp_path / "d" / "report.html").read_text()

@@ -1,4 +1,4 @@
-"""The DPBench histograms: what is there, and what is refused."""
+"""The DPBench histograms: contents of a folder, and refused files."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The same bytes wherever the work is done; a lost worker costs its task; nothing true leaves the process."""
+"""Results are the same bytes on all workers; a lost worker costs only its task; true counts are not sent."""
 
 import os
 import pickle
@@ -46,7 +46,7 @@ SQUARES = [x * x for x in range(20)]
 
 @pytest.fixture(scope="module")
 def local():
-    """A real scheduler with three workers, processes each."""
+    """A real scheduler with three worker processes."""
     distributed = pytest.importorskip("distributed")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cluster, "fingerprint", tasks.same)  # a source file may be saved meanwhile
@@ -59,7 +59,7 @@ def local():
     scope="module", params=["without a cluster", pytest.param("and a cluster", marks=pytest.mark.slow)]
 )
 def engines(request):
-    """Everywhere that work can be done, by name; started once, for a start takes seconds."""
+    """All places where work can be done, by name; started only once, because a start takes seconds."""
     made = {f"{number} processes": engine._made(number, None) for number in (1, 2, 3)}
     if request.param == "and a cluster":
         made["cluster"] = engine._made(None, request.getfixturevalue("local").scheduler_address)
@@ -104,7 +104,7 @@ def test_work_is_shared_out():
         assert len(set(found)) == 3
         assert os.getpid() not in found
         again = list(execution.each(tasks.pid, ITEMS, "looking"))
-        assert set(again) <= set(found)  # they are kept
+        assert set(again) <= set(found)  # workers are kept
     for one in set(found):
         with pytest.raises(ProcessLookupError):
             os.kill(one, 0)
@@ -154,7 +154,7 @@ def test_stopping_early_stops_the_work(engines):
     with at(engines["2 processes"]):
         results = execution.each(tasks.slow, [(0, 0), (1,), (2,), (3,)], "sleeping")
         assert next(results) == 0
-        results.close()  # else the next line would wait for an hour
+        results.close()  # otherwise the next line would wait for an hour
         assert list(execution.each(tasks.square, ITEMS, "squaring")) == SQUARES
 
 
@@ -179,7 +179,7 @@ def test_the_cores_are_shared_out(monkeypatch, ours, number):
     assert set.union(*shares) == ours
     assert all(shares)
     if number <= len(ours):
-        assert sum(map(len, shares)) == len(ours)  # none of them twice
+        assert sum(map(len, shares)) == len(ours)  # no core twice
     else:
         assert {len(share) for share in shares} == {1}
         alike = [shares.count({core}) for core in ours]
@@ -202,7 +202,7 @@ def test_each_worker_keeps_to_its_cores_and_leaves_ours_alone():
         for share in reversed(shares):
             found = seen()
             assert sorted(sorted(own) for own, _ in found.values()) == shares
-            # Who is started in the place of one that dies has the share that this one had.
+            # A worker that replaces a dead one gets the same share of cores.
             os.kill(next(one for one, (own, _) in found.items() if own == set(share)), signal.SIGKILL)
         assert sorted(sorted(own) for own, _ in seen().values()) == shares
     assert os.sched_getaffinity(0) == ours
@@ -236,7 +236,7 @@ def test_a_killed_worker_costs_its_task_only(tmp_path, engines, where, shared):
     done = [name.split("-")[0] for name in os.listdir(tmp_path)]
     times = {x: done.count(str(x)) for x in range(20)}
     assert times[7] == 2
-    if where != "cluster":  # Dask may do again what the lost worker had in hand or not yet handed over
+    if where != "cluster":  # Dask may repeat tasks whose results the lost worker had not delivered
         assert sum(times.values()) == 21
 
 
@@ -264,7 +264,7 @@ if __name__ == "__main__":
 @pytest.mark.attack
 @pytest.mark.parametrize("after", [0, 2], ids=["while the first task runs", "after some results"])
 def test_a_scheduler_that_is_killed(tmp_path, after):
-    """Dask says "ConnectionPool closing", or nothing for half a minute."""
+    """Dask reports "ConnectionPool closing", or nothing for half a minute."""
     pytest.importorskip("distributed")
     (tmp_path / "scheduler.py").write_text(SCHEDULER)
     path = os.pathsep.join(sys.path)
@@ -320,7 +320,7 @@ def trips():
 
 
 def few(engines):
-    """Where solvers are at work, each worker has one of its own to start, which takes seconds."""
+    """Fewer places for methods with solvers, since each worker starts its own, which takes seconds."""
     return {place: one for place, one in engines.items() if place in ("here", "2 processes", "cluster")}
 
 
@@ -368,7 +368,7 @@ def test_every_method_is_the_same_bytes_wherever_it_is_made(
 
 
 def test_sums_of_floats_do_not_depend_on_the_number_of_threads():
-    """A worker has a share of the cores, and so fewer threads than this process."""
+    """A worker has only a share of the cores, and so fewer threads than this process."""
     limits = pytest.importorskip("threadpoolctl").threadpool_limits
     rng = np.random.default_rng(1)
     a, b = rng.normal(size=(2, 200_001))
@@ -382,7 +382,7 @@ def test_sums_of_floats_do_not_depend_on_the_number_of_threads():
 
 
 DATED = {"manifest.json", "SHA256SUMS"}
-"""They say when a release was made, and how long that took."""
+"""These files contain the time of a release and its duration."""
 
 
 @pytest.mark.slow
@@ -405,7 +405,7 @@ def test_the_command_line_spreads_its_work(tmp_path, local, monkeypatch):
 
 
 class Listening:
-    """An engine that keeps what is sent."""
+    """An engine that records what is sent."""
 
     def __init__(self):
         self.sent = b""
@@ -450,7 +450,7 @@ def test_true_counts_do_not_travel(wire, method):
         public = {data.total}
     noisy = np.concatenate([counts.ravel() for counts in noise.noisy])
     true = np.concatenate([counts.ravel() for counts in noise.true])
-    assert any(contains(wire.sent, number) for number in noisy)  # numbers of this kind are seen
+    assert any(contains(wire.sent, number) for number in noisy)  # sent numbers are found
     for number in set(true.tolist()) - public - set(noisy.tolist()):
         assert number < 100_000 or not contains(wire.sent, number)
 
@@ -502,7 +502,7 @@ for turn in range(2):
 
 @pytest.mark.slow
 def test_a_second_try_after_a_cluster_that_was_not_there():
-    """Dask's client of the first, collected while that of the second started, made both wait forever."""
+    """If Dask's first client was garbage-collected while the second started, both waited forever."""
     pytest.importorskip("distributed")
     done = subprocess.run([sys.executable, "-c", AGAIN], capture_output=True, text=True, timeout=600)
     assert done.stdout.splitlines() == ["no Dask scheduler answers"[:24]] * 2, done.stderr

@@ -1,4 +1,4 @@
-"""Whatever goes wrong: one clear message, no half-written release, and a second run that works."""
+"""Faults lead to one clear message and no half-written release, and a second run works."""
 
 import contextlib
 import json
@@ -138,7 +138,7 @@ def test_a_solver_ends_with_the_process_that_started_it():
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )
     solver = int(process.stdout.readline())
-    time.sleep(1)  # it has begun by now, as a rule
+    time.sleep(1)  # it has usually started by now
     process.kill()
     process.communicate()
     until = time.monotonic() + 300
@@ -159,7 +159,7 @@ main()
 
 @pytest.mark.parametrize("replacing", [False, True])
 def test_no_file_beyond_a_size(replacing):
-    """A disk (a quota, a limit) that ends within any of the files, of every kind."""
+    """A disk, quota or limit that ends within any of the files."""
     made = group_size(sizes(), 1.0, SimulatedNoise(1))
     whole = made.write(Path("whole"))
     lengths = sorted(file.stat().st_size for file in whole.iterdir())
@@ -242,7 +242,7 @@ print(run("out", 6).exit_code)
 def test_memory_that_runs_out():
     done = subprocess.run([sys.executable, "-c", STARVED], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    # With next to nothing left, anything may fail, the interpreter itself among others.
+    # With almost no memory left, anything may fail, including the interpreter.
     short = r"(1 Error: out of memory|70 Error: unforeseen .*); nothing is left half written.*"
     *starved, last = done.stdout.splitlines()
     assert len(starved) == 4
@@ -277,7 +277,7 @@ def start(command, script=TALKING):
 @pytest.mark.slow
 @pytest.mark.parametrize("how", quick([signal.SIGINT, signal.SIGKILL, signal.SIGTERM]))
 def test_stopped_at_any_moment(how):
-    """From the first line to the last: a release is there as a whole, or it is not there."""
+    """Stopped at any line of output, a release is there as a whole, or not at all."""
     started = time.monotonic()
     assert start(f"{RELEASE} --simulate 1".split()).wait() == 0
     whole = time.monotonic() - started
@@ -321,7 +321,7 @@ app.main(["sort"])
 
 
 IGNORING = ["sh", "-c", 'trap "" INT; exec "$@"', "sh"]
-"""Runs a command that inherits Ctrl-C as ignored, like a job in the background."""
+"""Runs a command that inherits an ignored Ctrl-C, like a background job."""
 
 
 @pytest.mark.parametrize(
@@ -333,7 +333,7 @@ IGNORING = ["sh", "-c", 'trap "" INT; exec "$@"', "sh"]
     ],
 )
 def test_stopped_in_a_callback_from_c(before, how, said):
-    """Python prints "Exception ignored" and continues there: an interrupt during compilation was lost."""
+    """Python prints "Exception ignored" there and continues; interrupts during compilation were once lost."""
     command = [*before, sys.executable, "-c", LOST, str(int(how))]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert (done.returncode, done.stdout) == (128 + how, "not heard\n")
@@ -342,7 +342,7 @@ def test_stopped_in_a_callback_from_c(before, how, said):
 
 @pytest.mark.parametrize("error", [RuntimeError("Query interrupted"), ImportError("numba"), OSError("no")])
 def test_an_interrupt_that_a_library_makes_an_error_of(monkeypatch, error):
-    """As DuckDB does where it runs in the main thread, and extensions that are being loaded."""
+    """DuckDB does this in the main thread, and so do extensions while they are loaded."""
 
     def read(*_, **__):
         with contextlib.suppress(KeyboardInterrupt):
@@ -379,12 +379,12 @@ command()
 
 
 def test_an_ignored_interrupt_stays_ignored():
-    """By the command to its very end, and by the solvers that it starts."""
+    """The command ignores it until its end, and so do the solvers that it starts."""
     command = [*IGNORING, sys.executable, "-c", IGNORED, *RELEASE.split(), "--method", "M_H"]
     done = subprocess.run([*command, "--backend", "highs"], capture_output=True, text=True, check=False)
     assert (done.returncode, names()) == (0, ["in.csv", "out"]), done.stderr
     heard = subprocess.run([*command[len(IGNORING) :], "--overwrite"], capture_output=True, check=False)
-    assert heard.returncode == -signal.SIGINT  # where it is not ignored, the last one ends the process
+    assert heard.returncode == -signal.SIGINT  # if not ignored, the last one ends the process
 
 
 READING = """
@@ -404,13 +404,13 @@ LONG = "SELECT 'a' AS town, hash(range) % 7 AS home FROM range(1000000000000)"
     ("how", "said"), quick([(signal.SIGINT, "interrupted"), (signal.SIGTERM, "terminated")])
 )
 def test_stopped_while_the_table_is_read(how, said):
-    """DuckDB alone may check for Ctrl-C only after minutes, or never."""
+    """DuckDB itself may check for Ctrl-C only after minutes, or never."""
     options = (
         "--levels town --group home --max-size 5 --epsilon 1 --out out --regions-from-data --groups-from-data"
     )
     process = start(["release", "group-size", "--query", LONG, *options.split()], READING)
     assert process.stdout.readline() == "reads\n"
-    time.sleep(1)  # DuckDB is at it by now, as a rule
+    time.sleep(1)  # DuckDB has usually started by now
     process.send_signal(how)
     _, errors = process.communicate(timeout=300)
     assert (process.returncode, errors) == (128 + how, f"Error: {said}; nothing is left half written\n")
@@ -418,7 +418,7 @@ def test_stopped_while_the_table_is_read(how, said):
 
 
 def test_an_interrupt_before_the_query_has_begun(monkeypatch):
-    """DuckDB takes no notice of it: it is sent until the query has ended."""
+    """DuckDB does not notice it then, so it is sent repeatedly until the query has ended."""
     came = []
 
     def query():
@@ -434,7 +434,7 @@ def test_an_interrupt_before_the_query_has_begun(monkeypatch):
 
 @pytest.mark.parametrize("workers", [None, 2])
 def test_interrupted_while_others_work(workers):
-    """Work stops when the caller has left."""
+    """Work stops when the caller has been interrupted."""
 
     def stopped():
         for _ in execution.each(tasks.slow, [(0, 0), (1,)], "sleeping"):
@@ -471,7 +471,7 @@ def test_interrupted_runs_continue(tmp_path):
     assert rows == [[{"x": x, "square": x * x}] for x in range(4)]
     assert not kept.exists()
     assert resume.runs(tasks.noted_row, cases[:1], "squaring") == rows[:1]
-    assert len(names(noted)) == 5  # nothing is saved unless requested
+    assert len(names(noted)) == 5  # runs are saved only on request
 
 
 @pytest.mark.parametrize("other", ["settings", "source", "machine", "torn", "other run"])
@@ -549,12 +549,12 @@ def test_an_interrupted_verify_continues(monkeypatch):
     untimed = ["build_seconds", "solve_seconds", "ratio"]
     first, second = (pd.read_parquet(name).drop(columns=untimed) for name in ("v.parquet", "w.parquet"))
     pd.testing.assert_frame_equal(first, second)
-    assert len(asked) - more == 3 * (4 - before)  # fast twice, HiGHS once: for those that were not done
+    assert len(asked) - more == 3 * (4 - before)  # fast twice and HiGHS once, for each problem not yet done
     assert not Path("kept").exists()
 
 
 def test_no_release_is_saved_or_resumed():
-    """Two releases with exact noise differ, also within `keeping`, and nothing of them is kept."""
+    """Two releases with exact noise differ, also within `keeping`, which saves nothing of them."""
     from hierdp.front import release
 
     table = pd.read_csv("in.csv")

@@ -1,4 +1,4 @@
-"""Figures: the numbers that they are of, and the same bytes for the same numbers."""
+"""Figures show their numbers, and are the same bytes for the same numbers."""
 
 import base64
 import io
@@ -11,7 +11,7 @@ from hierdp.reports import figures
 
 
 def pixels(svg):
-    """The image of a figure, as colours: shape (rows, columns, 3)."""
+    """The image in a figure as colours, shape (rows, columns, 3)."""
     from matplotlib.image import imread
 
     (png,) = re.findall('base64,([^"]*)', svg)
@@ -24,7 +24,7 @@ def test_an_image_has_a_square_cell_a_bin_and_the_second_axis_up():
     assert ">a &lt;title&gt;<" in svg
     shown = pixels(svg)
     assert shown.shape[:2] == (3, 4)
-    assert shown[2, 0].tolist() == list(figures.COLOURS[0])  # the least: first bins of both axes
+    assert shown[2, 0].tolist() == list(figures.COLOURS[0])  # the least count: first bins of both axes
     assert shown[0, 3].tolist() == list(figures.COLOURS[-1])
     sides = re.search('<image .*?width="(.*?)" height="(.*?)"', svg).groups()
     assert float(sides[0]) / 4 == pytest.approx(float(sides[1]) / 3, abs=0.1)
@@ -38,7 +38,7 @@ def test_skewed_counts_have_logarithmic_colours():
     assert shown[1, 2].tolist() == shown[2, 2].tolist() == [255, 255, 255]
     assert shown[0, 0].tolist() == list(figures.COLOURS[0])
     assert shown[1, 1].tolist() == list(figures.COLOURS[-1])
-    third = figures._colour(round(254 / 3))  # 10 lies a third of the way from 1 to 1,000
+    third = figures._colour(round(254 / 3))  # 10 is a third of the way from 1 to 1,000
     assert shown[0, 1].tolist() == list(third)
     assert "logarithm" not in figures.image(values.clip(1, 10), "counts", "x", "y")
 
@@ -70,7 +70,7 @@ def test_points_and_bars_are_where_their_values_are():
     svg = figures.bars(["a", "b" * 99], [4.0, 1.0], "", "x")
     first, second = (float(v) for v in re.findall(r'<rect [^>]*width="([0-9.]+)"', svg))
     assert first == pytest.approx(4 * second, abs=0.3)
-    assert "b" * 99 in svg  # whole in its tooltip
+    assert "b" * 99 in svg  # in full in its tooltip
 
 
 @pytest.mark.parametrize("value", [0.0, 5.0])

@@ -1,4 +1,4 @@
-"""The first run on a machine: it compiles what the command needs, once, and says so."""
+"""The first run on a machine compiles what the command needs, once, with a message."""
 
 import os
 import shlex
@@ -39,7 +39,7 @@ HOUSES = "homes.csv --levels state,county --group home --entities n --regions-fr
 COMMANDS = {
     "group-size": (
         f"{HOUSES} --max-size 20",
-        40,  # the exchange of units over a tree alone has 17
+        40,  # the exchange of units over a tree has 17
         {"solvers.fast.exchange", "solvers.fast.hierarchy", "solvers.fast.hierarchy_relaxed"}
         | {
             "solvers.fast.isotonic",
@@ -65,14 +65,14 @@ COMMANDS = {
     ),
     "clustering": (
         "ages.csv --numbers age=0:120",
-        20,  # which of the exact searches runs depends on the noisy counts
+        20,  # the noisy counts decide which exact searches run
         {"solvers.fast.exact_paths", "solvers.fast.clustering", "solvers.fast.segment_paths"}
         | {"models.arithmetic.run_costs", "models.witnesses.few_runs", "models.witnesses.sorted_runs"}
         | {"models.witnesses.ordered_runs", "models.clustering", "hierdp.mechanisms.clustering.ahp_rules"},
     ),
 }
-"""Arguments; how many kernels at most, somewhat over what a run compiled when this was written (34, 10, 8, 4
-and 10), for noise changes which are called; and the modules that they come from."""
+"""Arguments, the most kernels that may be compiled, and the modules that they come from. The limits are
+slightly above what runs compiled when this was written (34, 10, 8, 4 and 10); the calls depend on noise."""
 
 SHARED = {
     "models.arithmetic.exact",
@@ -85,7 +85,7 @@ SHARED = {
 
 
 def ran(command, size):
-    """Standard error, and the kernels that were compiled."""
+    """Standard error, and the compiled kernels."""
     arguments = [sys.executable, "-c", RUN, size, *shlex.split(command)]
     done = subprocess.run(
         arguments,
@@ -110,7 +110,7 @@ def test_a_first_run_compiles_what_it_needs_and_says_so_once(tmp_path, monkeypat
     assert said.splitlines().count(progress.COMPILING) == 1
     assert 0 < len(kernels) <= most
     assert {kernel.rpartition(".")[0] for kernel in kernels} <= modules | SHARED
-    said, kernels = ran(command, "large")  # loads what the first run compiled
+    said, kernels = ran(command, "large")  # loads the kernels that the first run compiled
     assert (progress.COMPILING in said, kernels) == (False, [])
 
 
@@ -123,4 +123,4 @@ def test_a_small_table_compiles_nothing_or_a_little(tmp_path, monkeypatch, mecha
     _, kernels = ran(
         f"release {mechanism} {COMMANDS[mechanism][0]} --epsilon 1 --simulate 1 --out out", "small"
     )
-    assert len(kernels) <= 4  # those whose sums machine code reorders, or that a busy machine took long for
+    assert len(kernels) <= 4  # with sums that machine code reorders, or slow on a busy machine

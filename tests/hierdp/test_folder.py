@@ -1,4 +1,4 @@
-"""Folders that appear whole, and replace only what hierdp wrote; what is refused, what survives a kill."""
+"""Folders appear whole and replace only what hierdp wrote; refused targets, and kills."""
 
 import errno
 import os
@@ -193,7 +193,7 @@ def test_a_mount_point_is_refused(monkeypatch):
 
 
 def test_the_folder_of_another_user_is_refused(tmp_path, monkeypatch):
-    """In a folder where everyone may write but only owners may rename, as in /tmp."""
+    """In a folder where everyone may write, but only owners may rename, like /tmp."""
     made("out")
     tmp_path.chmod(0o1777)
     monkeypatch.setattr(os, "geteuid", lambda: os.stat(tmp_path).st_uid + 1)
@@ -222,7 +222,7 @@ class Killed(BaseException):
 
 
 def test_what_a_killed_run_was_replacing_comes_back(monkeypatch):
-    """Where two folders cannot be swapped: killed between the two renames."""
+    """If two folders cannot be swapped, a kill may come between the two renames."""
     made("out")
     Path(".out.replaced-abcd_123").mkdir()
     Path("out").rename(".out.replaced-abcd_123/out")
@@ -238,7 +238,7 @@ def test_what_a_killed_run_was_replacing_comes_back(monkeypatch):
 
 
 def test_a_swap_leaves_no_moment_without_a_folder(monkeypatch):
-    """Whatever call a kill comes before, the old folder or the new one has the name."""
+    """Before each system call, the name refers to the old folder or the new one."""
     if not exchange.swap(made("one"), made("two")):
         pytest.skip("this disk cannot swap folders")
     made("out")

@@ -1,7 +1,7 @@
-"""Random tables and random command lines: an answer or one message, never a traceback.
+"""Random tables and random command lines give an answer or one message, never a traceback.
 
-Some seconds in the suite. HIERDP_FUZZ_SECONDS=600 searches longer, HIERDP_FUZZ_SEED=7 elsewhere; what is
-found has a seed: HIERDP_FUZZ_SEED=7 HIERDP_FUZZ_SECONDS=0 runs that one alone.
+This takes a few seconds. HIERDP_FUZZ_SECONDS=600 searches longer, HIERDP_FUZZ_SEED=7 starts elsewhere. Each
+failure has a seed: HIERDP_FUZZ_SEED=7 HIERDP_FUZZ_SECONDS=0 runs only that one.
 """
 
 import contextlib
@@ -48,7 +48,7 @@ NAMES = [
     "\t",
     "*",
 ]
-# No null byte: no system hands one to a program.
+# No null byte: no system passes one to a program.
 NASTY = ["", " ", "0", "-1", "1e308", "nan", "inf", "-inf", "1e-320", "99999999999999999999", "x", "1,5",
          "😀", "--", "=", "a=b=c", ",", ",,", "a,a", "'", '"', ";drop", "../x", "/", ".", "~", "%s",
          "{}", "[bold]", "[/]", "\\", "é" * 300]  # fmt: skip
@@ -57,7 +57,7 @@ BYTES = [b'"', b"'", b",", b";", b"\t", b"|", b"\n", b"\r", b"\r\n", b"\x00", b"
 
 
 def table(rng):
-    """A table of a few columns, of any types that a Parquet file holds."""
+    """A table with a few columns of any types that a Parquet file can store."""
     rows = rng.choice([0, 1, 2, 5, 30])
     kinds = {
         "text": lambda: [rng.choice(["a", "b", "c", "", "ü", "007"]) for _ in range(rows)],
@@ -94,7 +94,7 @@ def table(rng):
 
 
 def broken(rng, content):
-    """Some bytes lost, doubled or put in."""
+    """Remove, repeat or insert some bytes."""
     data = bytearray(content)
     for _ in range(rng.choice([0, 0, 1, 1, 2, 5])):
         at = rng.randrange(len(data) + 1)
@@ -115,7 +115,7 @@ def write(rng, path):
         if rng.random() < 0.2:
             path.write_bytes(broken(rng, path.read_bytes()))
         return made
-    with contextlib.suppress(Exception):  # what has no text is written as nothing
+    with contextlib.suppress(Exception):  # skip values that cannot be written
         made.to_pandas().to_csv(path, index=False, sep=rng.choice(",,,;\t|"))
         path.write_bytes(broken(rng, path.read_bytes()))
     if not path.exists():
@@ -126,7 +126,7 @@ def write(rng, path):
 def commands(group=main, path=()):
     for name, one in group.commands.items():
         if name in ("demo", "reproduce", "bench", "analyze", "audit", "solvers"):
-            continue  # long work, and not on tables
+            continue  # slow, and not about tables
         if isinstance(one, click.Group):
             yield from commands(one, (*path, name))
         else:
@@ -147,11 +147,11 @@ USUAL = {
 ALWAYS = {"epsilon", "delta", "max_size", "levels", "group", "table", "out", "axes", "models", "backends",
           "instances", "sizes", "count", "release", "regions_from_data", "groups_from_data"}  # fmt: skip
 NEVER = {"workers", "scheduler", "everything", "help", "database", "query"}
-"""They would start processes, wait for a connection, or read other files."""
+"""These would start processes, wait for a connection, or read other files."""
 
 
 def line(rng):
-    """A command with most of what it needs, and occasionally with unlikely arguments."""
+    """A command with most of the arguments that it needs, and sometimes unlikely ones."""
     path, command = rng.choice(COMMANDS)
     words, tame = list(path), rng.choice([0.99, 0.9, 0.6])
     for option in command.params:
@@ -234,11 +234,11 @@ def test_no_traceback(one, seconds, tmp_path, monkeypatch):
     while time.monotonic() < until or not ends:
         ends.append(one(seed, tmp_path))
         seed += 1
-    assert len(ends) < 50 or 0.02 < np.mean(np.array(ends) == 0) < 0.98  # neither all refused nor all taken
+    assert len(ends) < 50 or 0.02 < np.mean(np.array(ends) == 0) < 0.98  # some are refused, some are accepted
 
 
 def test_a_frame_of_what_python_has():
-    """Values that no file holds."""
+    """Values that files cannot store."""
     for value in (object(), {1}, 1 + 2j, range(3), pd.Interval(0, 1), np.float16(1), b"x", type):
         with contextlib.suppress(InputError):
             flows(pd.DataFrame({"c": ["a", "b"], "n": [1, value]}), axes={"c": ["c"]}, count="n")

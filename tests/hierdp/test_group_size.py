@@ -1,4 +1,4 @@
-"""M_c^dp: its sensitivity by exhaustion, exactness without noise, the paper's algorithm in plain loops."""
+"""M_c^dp: sensitivity by enumeration, exactness without noise, and the paper's algorithm in plain loops."""
 
 import itertools
 from dataclasses import fields
@@ -41,7 +41,7 @@ LARGEST = 2
 
 
 def asked(sizes, method):
-    """The true values that get noise, by level, for groups of these sizes, and their public number."""
+    """For groups of these sizes, their public number, and the true values that get noise, by level."""
     rows = pd.DataFrame({"town": TOWNS, "home": range(len(TOWNS)), "people": sizes})
     towns = read_sizes(
         rows.merge(PLACES), levels=["county", "town"], group=["home"], entities="people", max_size=LARGEST
@@ -54,7 +54,7 @@ def asked(sizes, method):
 @pytest.mark.slow
 @pytest.mark.parametrize(("method", "sensitivity"), quick([("M_c^dp", 1), ("M_H^dp", 2)]))
 def test_sensitivity_of_every_neighbour(method, sensitivity):
-    """One entity more in any group of any table: each level changes by at most that, and G not at all."""
+    """One more entity in any group of any table changes each level by at most the sensitivity, but not G."""
     assert METHODS[method].sensitivity == sensitivity
     tables = {
         sizes: asked(sizes, method) for sizes in itertools.product(range(LARGEST + 2), repeat=len(TOWNS))
@@ -71,7 +71,7 @@ def test_sensitivity_of_every_neighbour(method, sensitivity):
             assert max(away) <= sensitivity
             assert (
                 away == [sensitivity * int(sizes[i] < LARGEST)] * 3
-            )  # none beyond the largest size, else attained
+            )  # 0 beyond the largest size, otherwise attained
             worst = np.maximum(worst, away)
     assert (worst == sensitivity).all()
 
@@ -79,7 +79,7 @@ def test_sensitivity_of_every_neighbour(method, sensitivity):
 @pytest.mark.parametrize("region", quick(["a", "b", "elsewhere", None], every=2))
 @pytest.mark.parametrize("before", [0, 1, 3])
 def test_sensitivity_of_an_entity_without_a_group(region, before):
-    """The group of those without one is there before its first entity is: else G would tell of it."""
+    """The group of entities without a group exists even if empty; else G would reveal its first entity."""
     places = [{"town": "a", "home": "1"}, {"town": "b", "home": "2"}]
     levels = []
     for number in (before, before + 1):
@@ -198,7 +198,7 @@ def test_a_release_holds_nothing_of_the_true_table():
 
 
 def plain_isotonic(noisy, groups):
-    """The least Σ (c − c̃)² over whole 0 ≤ c₀ ≤ c₁ ≤ … ≤ G, by a table of all values."""
+    """The minimum of Σ (c − c̃)² over whole 0 ≤ c₀ ≤ c₁ ≤ … ≤ G, by a table of all values."""
     best = [0] * (groups + 1)
     for y in noisy:
         own = [best[v] + (v - y) ** 2 for v in range(groups + 1)]
@@ -211,7 +211,7 @@ def min_plus(a, b):
 
 
 def plain_hierarchy(places, noisy, groups):
-    """The least Σ (n̂ − ñ)² of consistent counts, by cost tables over 0 … G as in the paper's Fig. 5."""
+    """The minimum of Σ (n̂ − ñ)² over consistent counts, by cost tables over 0 … G as in Fig. 5."""
     tree = places.tree
     table = {}
     for node in reversed(range(tree.size)):
@@ -236,10 +236,10 @@ def test_plain_reference(data, seed, spread):
     *monotone, last = release.steps
     nodes = [row for level in noise.noisy for row in level]
     assert len(monotone) == len(nodes) == data.hierarchy.size
-    # What is noised is each region's number of groups of at most each size.
+    # Noise is added to each region's number of groups of at most each size.
     for true, counts in zip((row for level in noise.true for row in level), data.counts, strict=True):
         assert true.tolist() == [sum(counts[: k + 1]) for k in range(len(counts))]
-    # Line 2, and line 3 with it: the nearest monotone whole numbers.
+    # Lines 2 and 3: the nearest monotone whole numbers.
     repaired = []
     for row, step in zip(nodes, monotone, strict=True):
         x = step.solution.x.tolist()

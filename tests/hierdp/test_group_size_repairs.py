@@ -23,7 +23,7 @@ def data(seed, sizes=3):
 
 
 def noisy_and_repaired(sizes, seed, *methods, solver=None, epsilon=1.0):
-    """What each method makes of the same noise (of its own kind of query)."""
+    """The results of methods for the same noise (for their own kind of query)."""
     found = []
     for name in methods:
         method = METHODS[name]
@@ -132,7 +132,7 @@ def test_a_solver_that_does_not_finish_is_reported():
 
 
 def test_a_window_without_an_answer_is_the_window_s_fault():
-    """It was called a bug of ours: "please report this"."""
+    """It was once reported as a bug of hierdp ("please report this")."""
     noise = SimulatedNoise(1)
     with pytest.raises(NotSolved, match=r"has no answer: .* choose a wider window than 1, or none") as none:
         group_size(data(1), 0.01, noise, "M_H^dp", SolverOptions(window=1))

@@ -1,4 +1,4 @@
-"""GS: clusters of one size in the noisy order, what it may look at, what it spends."""
+"""GS: clusters of equal size in the noisy order; sensitivities and spends."""
 
 import itertools
 
@@ -33,9 +33,9 @@ def test_the_default_width_is_the_root_of_the_bins_rounded_up(bins):
 
 @pytest.mark.parametrize("width", [1, 2, 3, 4])
 def test_sensitivities_by_all_neighbours(width):
-    """One count of the first question, and, with its answer the same, one sum of the second, move by one.
+    """One count of the first query moves by one; given the same answer, so does one sum of the second.
 
-    Clusters follow from that answer alone.
+    The clusters depend on that answer only.
     """
     for number, counts in enumerate(itertools.product(range(3), repeat=4)):
         for i in range(4):
@@ -75,7 +75,7 @@ def test_widths_that_do_not_fit(width):
     noise = Double()
     with pytest.raises(InputError, match=f"width is {width}: a cluster has 1 … 5 bins"):
         gs(np.zeros(5, np.int64), 1.0, noise, width=width)
-    assert not noise.true  # nothing was asked before it was refused
+    assert not noise.true  # it is refused before any query
 
 
 @pytest.mark.parametrize("share", [0, 1, -0.5, float("nan"), "much"])

@@ -1,4 +1,4 @@
-"""Hierarchies: from columns and back, names to positions, and what is wrong with a table of regions."""
+"""Hierarchies: from columns and back, names to positions, and faulty tables of regions."""
 
 import numpy as np
 import pandas as pd
@@ -16,7 +16,7 @@ NAME = st.text(st.characters(codec="utf-8"), min_size=1, max_size=4)
 
 @st.composite
 def regions(draw):
-    """Rows (state, county, block), each region with one parent, some rows more than once."""
+    """Rows (state, county, block) in which each region has one parent; some rows are repeated."""
     paths = draw(st.dictionaries(NAME, st.tuples(NAME, st.integers(0, 2)), min_size=1, max_size=12))
     rows = [(state, f"{state}/{county}", block) for block, (state, county) in paths.items()]
     return draw(st.permutations(rows + draw(st.lists(st.sampled_from(rows), max_size=4))))

@@ -30,7 +30,7 @@ def test_the_paper_s_numbers(whole):
     assert whole.groups == GROUPS == 240_908_081
     assert whole.hierarchy.tree.level_sizes.tolist() == [1, 52, 52 * COUNTIES]
     assert pytest.approx(whole.runs.people[0], rel=0.04) == 605e6
-    # 52 states with 50 of 10,000 sizes each, and some twenty small sizes; the standard deviation is 17.
+    # 52 states with 50 of 10,000 sizes each, and about twenty small sizes; the standard deviation is 17.
     assert whole.runs.distinct[0] == pytest.approx(2352, abs=100)
     assert whole.runs.sizes.min() == 1
     assert 9_900 < whole.runs.sizes.max() <= MAX_SIZE

@@ -1,4 +1,4 @@
-"""Importing hierdp is quick and light, and says who stands in the way."""
+"""Importing hierdp is fast, loads little, and names modules that shadow its own."""
 
 import os
 import subprocess
@@ -78,8 +78,8 @@ def test_shadows_are_named(tmp_path, shadow, package, way):
 
 
 def test_a_folder_without_code(tmp_path):
-    """A folder of data called models: ours is found all the same, or (where hierdp is installed in
-    editable mode) the folder is named."""
+    """A data folder called models: hierdp's package is still found, or (if hierdp is installed in
+    editable mode) the message names the folder."""
     (tmp_path / "models").mkdir()
     (tmp_path / "models" / "weights.bin").write_bytes(b"")
     done = python("import hierdp, models; print(models.__file__)", folder=tmp_path)
@@ -136,7 +136,7 @@ main(sys.argv[1:])
 
 @pytest.mark.slow
 def test_code_that_cannot_be_kept_is_compiled_anew(tmp_path):
-    """A read-only installation under a user without a home, as in a container: a line, not a traceback."""
+    """A read-only installation and a user without a home, as in a container, cause one line, no traceback."""
     (tmp_path / "in.csv").write_text("town,home\na,1\na,1\nb,2\n")
     options = ["--levels", "town", "--group", "home", "--max-size", "3", "--epsilon", "1", "--out",
         "out", "--regions-from-data", "--groups-from-data"]  # fmt: skip
@@ -198,7 +198,7 @@ def test_a_check_loads_the_mechanism_of_its_release_alone(tmp_path, mechanism):
     )
     assert "All checks hold" in done.stdout, done.stderr
     found = set(done.stdout.splitlines()[-1].split())
-    inside = {one.rpartition(".")[0] for one in found}  # what describes a mechanism is loaded for the list
+    inside = {one.rpartition(".")[0] for one in found}  # descriptions of mechanisms are loaded for the list
     assert {name for name, package in MECHANISMS.items() if package in inside} == {mechanism}
     assert not found & {"solvers", "scipy.linalg", "ibis"}
 

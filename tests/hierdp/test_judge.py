@@ -1,4 +1,4 @@
-"""The judge of answers: what is refuted, what is not, and that both vocabularies cover every status."""
+"""The judge of answers: what is refuted and what is not; both vocabularies cover every status."""
 
 from fractions import Fraction
 from typing import get_args
@@ -46,7 +46,7 @@ def said(status, objective=None, bound=None, x=None):
             said("feasible", 8417),
             Truth(8417.1, 8417.1),
             "less than a proved bound",
-        ),  # whole: it breaks nothing
+        ),  # whole, so it violates nothing
         (said("optimal", 63), OPEN, "a feasible answer costs less"),
         (said("optimal", 60), OPEN, "less than a proved bound"),
         (said("relaxed", None, 62.5), OPEN, "its bound"),
@@ -73,10 +73,10 @@ def test_what_cannot_be_true_is_refuted(found, truth, why):
     ("found", "truth"),
     [
         (said("optimal", LARGE, LARGE), WHOLE),
-        (said("optimal", LARGE, LARGE + 0.5), WHOLE),  # a bound in floats
+        (said("optimal", LARGE, LARGE + 0.5), WHOLE),  # the bound is a float
         (said("optimal", 250 + NEAR, 250 + NEAR), REAL),
         (said("optimal", 250 - NEAR), REAL),
-        (said("feasible", 250 - 0.2), REAL),  # it breaks its constraints by a little
+        (said("feasible", 250 - 0.2), REAL),  # slightly infeasible
         (said("feasible", 10**9, 0), OPEN),
         (said("optimal", 61), OPEN),
         (said("optimal", 62), OPEN),
@@ -96,7 +96,7 @@ def test_what_may_be_true_is_not(found, truth):
 
 def test_an_accuracy_that_was_asked_for_is_granted():
     assert refuted(said("optimal", LARGE + 1), WHOLE, exactly=1e-3) == ""
-    assert refuted(said("optimal", LARGE - 1), WHOLE, exactly=1e-3)  # no rounding gives less than the optimum
+    assert refuted(said("optimal", LARGE - 1), WHOLE, exactly=1e-3)  # nothing is below the optimum
     assert refuted(said("optimal", 250.2), REAL, accuracy=1e-3) == ""
     assert refuted(said("optimal", 250.2), REAL)
 

@@ -1,4 +1,4 @@
-"""Tables of group sizes that are too large for a DataFrame: in parts, with the same rows and checks."""
+"""Tables of group sizes too large for a DataFrame are written in parts, with the same rows and checks."""
 
 import shutil
 import tracemalloc
@@ -30,7 +30,7 @@ def made(method="M_c^dp"):
 
 @pytest.fixture
 def large(monkeypatch):
-    """From 51 rows on, in parts of four regions of 5 sizes; there are 16 regions."""
+    """Tables of 51 rows or more are written in parts of four regions (of 16) with 5 sizes each."""
     monkeypatch.setattr(size_table, "LARGE", 50)
     monkeypatch.setattr(size_table, "PART", 21)
 
@@ -61,7 +61,7 @@ def test_parts_have_the_rows_of_the_table(tmp_path, monkeypatch):
         rows = [pd.read_parquet(path) for path in sorted((folder / f"{name}.parquet").iterdir())]
         assert pd.concat(rows, ignore_index=True).equals(pd.read_parquet(whole / f"{name}.parquet"))
         kinds = {pq.read_schema(path).remove_metadata() for path in (folder / f"{name}.parquet").iterdir()}
-        assert len(kinds) == 1  # a reader of the whole folder takes the first part's
+        assert len(kinds) == 1  # a reader of the whole folder uses the first part's types
     assert release.finest().equals(pd.read_parquet(whole / "finest.parquet"))
     assert (folder / "proofs.zip").read_bytes() == (whole / "proofs.zip").read_bytes()
     assert "the folder released.parquet" in (folder / files.REPORT).read_text()
@@ -77,7 +77,7 @@ def test_a_release_in_parts_passes_its_check(tmp_path, method):
     assert found["files"][1] == "12 files as sealed"
     assert found["tables"] == (HOLDS, "all parts and levels agree")
     assert found["report"][0] == HOLDS
-    made().write(folder, overwrite=True)  # it is an unchanged release
+    made().write(folder, overwrite=True)  # allowed, because it is an unchanged release
 
 
 @pytest.mark.usefixtures("large")
@@ -194,7 +194,7 @@ def test_the_properties_of_a_large_table(name, region, size, by, why):
 
 
 def test_rows_are_made_a_part_at_a_time(monkeypatch):
-    """The parts of a table take the memory of a part."""
+    """Making all parts of a table takes the memory of one part."""
     monkeypatch.setattr(size_table, "PART", 20_000)
     places = Hierarchy.flat("zone", np.arange(20_000).astype(str))
     table = SizeTable(places, np.ones((places.size, 50), np.int64))
@@ -207,7 +207,7 @@ def test_rows_are_made_a_part_at_a_time(monkeypatch):
     assert seen == len(table)
     assert (
         most < 20 * table.counts.size
-    )  # the whole DataFrame takes 48 bytes a row, and twice that on the way
+    )  # the whole DataFrame takes 48 bytes per row, and twice that while it is made
 
 
 def test_the_option_of_the_command_line(tmp_path, monkeypatch, capsys):

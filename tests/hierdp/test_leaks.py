@@ -1,6 +1,6 @@
-"""No true count in anything that a release writes or says, of every mechanism but those in test_release.
+"""Releases write and print no true count. (`test_release` covers the mechanisms not tested here.)
 
-Noise is replaced by a large constant, so that a true count that is seen was leaked.
+Noise is replaced by a large constant, so any true count found in the output was leaked.
 """
 
 import logging
@@ -45,7 +45,7 @@ def shifted(true):
 
 
 class Shifting(Choosing):
-    """Counts moved by a large constant, at the price and with the scale of real noise."""
+    """Counts moved by a large constant, with the cost and the scale of real noise."""
 
     def __init__(self, choices=()):
         super().__init__(choices, make=shifted)
@@ -66,14 +66,14 @@ class Shifting(Choosing):
 
 
 def numbers_in(text):
-    """All whole numbers of a text, written with or without separators."""
+    """All whole numbers in a text, with or without separators."""
     joined = re.sub(r"(?<=\d)[,_\u202f\u2009](?=\d{3})", "", text)
     return {int(n) for said in (text, joined) for n in re.findall(r"(?<![\d.])\d{1,30}", said)}
 
 
 @pytest.fixture
 def leaks(tmp_path, caplog, capfd, monkeypatch):
-    """Which of some numbers stand in what a release writes, logs, prints, or shows as progress."""
+    """The given numbers that appear in what a release writes, logs, prints or shows as progress."""
     caplog.set_level(logging.DEBUG)
     bars = StringIO()
     monkeypatch.setattr(progress, "PATIENCE_SECONDS", -1.0)
@@ -126,7 +126,7 @@ def test_range_query(leaks, method):
 @pytest.mark.parametrize("method", ["Hc", "Hc2", "naive", "bottom-up"])
 @pytest.mark.parametrize("private", [False, True])
 def test_count_of_counts(leaks, method, private):
-    """Numbers of groups by size are secret; how many there are in all only with a part of the budget."""
+    """Numbers of groups by size are secret; the number of all groups is secret only if it has a budget."""
     places = hierarchy([[0, 0]])
     runs = Runs.from_dense([COUNTS, COUNTS[::-1] + 11]).summed_up(places.tree)
     options = {"group_budget": 0.3} if private else {}
@@ -141,7 +141,7 @@ def test_count_of_counts(leaks, method, private):
 
 @pytest.mark.parametrize("method", ["Hg", "Hg1"])
 def test_count_of_counts_by_sizes_in_order(leaks, method):
-    """Here the measurements are the size of each group, and the largest size."""
+    """Here the size of each group and the largest size are measured."""
     places = hierarchy([[0, 0]])
     sizes = [[7_654_321, 23_456_789], [34_567_891, 71_234_567]]
     rows = [(np.array(row), np.ones(2, np.int64)) for row in sizes]
@@ -210,7 +210,7 @@ def test_the_command_line_tells_no_count(no_luck, tmp_path, caplog, capfd, mecha
     done = CliRunner().invoke(main, ["release", mechanism, str(tmp_path / "in.csv"), *arguments])
     assert done.exit_code == 0, done.output
     asked = np.concatenate([true.ravel() for true in no_luck.true])
-    assert set(secrets) & set(asked.tolist())  # they were there to leak
+    assert set(secrets) & set(asked.tolist())  # the secrets were measured, so they could leak
     told = done.output + everything_in(tmp_path / "out") + caplog.text + "".join(capfd.readouterr())
     assert not numbers_in(told) & set(map(int, secrets))
 
@@ -239,7 +239,7 @@ def test_errors_about_bad_rows_hold_no_counts(tmp_path, caplog, mechanism, colum
     assert done.exit_code == 2, done.output
     assert culprit in done.output
     trace, error = [], done.exception
-    while error is not None:  # what a debugger or a logger of exceptions would print
+    while error is not None:  # as a debugger or a log of exceptions would print it
         trace.append(repr(error))
         error = error.__cause__ or error.__context__
     said = done.output + caplog.text + "".join(trace)
@@ -262,17 +262,17 @@ def test_numbers_beyond_the_bins_are_not_quoted(tmp_path):
 
 @pytest.mark.slow
 def test_nothing_is_written_but_the_release(tmp_path):
-    """By system calls: files are created only in the folder that becomes the release."""
+    """System calls show that files are created only in the folder that becomes the release."""
     if shutil.which("strace") is None:
         pytest.skip("strace is not installed")
-    mechanism, home = "clustering", tmp_path / "work"  # all of them write by the same few lines
+    mechanism, home = "clustering", tmp_path / "work"  # all mechanisms write with the same code
     home.mkdir()
     (tmp_path / "in.csv").write_text(ROWS[mechanism][0])
     arguments = [*OPTIONS[mechanism], "--epsilon", "1", "--out", str(home / "out")]
     calls = tmp_path / "calls"
     watched = ["strace", "-f", "-qq", "-o", str(calls), "-s", "1000"]
     watched += ["-e", "trace=open,openat,openat2,creat,memfd_create,rename,renameat,renameat2,link,linkat"]
-    # Compiled code goes to caches: it contains no data, and was written before.
+    # Compiled code goes to caches: it contains no data, and was written earlier.
     program = [sys.executable, "-m", "hierdp", "release", mechanism, str(tmp_path / "in.csv"), *arguments]
     done = subprocess.run([*watched, *program], capture_output=True, text=True, check=False, timeout=600)
     if "ptrace" in done.stderr:
@@ -293,7 +293,7 @@ def test_nothing_is_written_but_the_release(tmp_path):
 
 
 def test_duckdb_spills_nothing(tmp_path, monkeypatch):
-    """A sort that needs more than it may have fails, in place of rows on the disk."""
+    """A sort that exceeds its memory fails, rather than writing rows to the disk."""
     import duckdb
 
     monkeypatch.chdir(tmp_path)
@@ -307,7 +307,7 @@ def test_duckdb_spills_nothing(tmp_path, monkeypatch):
         connection.fetchall()
 
     plain = duckdb.connect(config={"temp_directory": str(tmp_path / "spilt")})
-    sorts(plain)  # it does spill where it may
+    sorts(plain)  # it does spill where that is allowed
     assert (tmp_path / "spilt").is_dir()
     shutil.rmtree(tmp_path / "spilt")
     with pytest.raises(duckdb.OutOfMemoryException):
@@ -316,7 +316,7 @@ def test_duckdb_spills_nothing(tmp_path, monkeypatch):
 
 
 def test_exact_noise_is_what_all_of_them_take():
-    """So the fixture above replaces what a release would draw."""
+    """So the fixture above replaces the noise that a release would draw."""
     import importlib
 
     for mechanism in MECHANISMS.values():

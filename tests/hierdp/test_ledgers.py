@@ -1,4 +1,4 @@
-"""The ledger of every mechanism, method and relation: complete, summed, printed, and not to be exceeded."""
+"""The ledger of every mechanism, method and relation is complete, summed, printed and never exceeded."""
 
 import json
 from dataclasses import replace
@@ -22,7 +22,7 @@ NAMES = [f"{case.name}: {case.change}" for case in CASES]
 
 
 class Dear(SimulatedNoise):
-    """Noise that costs a little more than was asked."""
+    """Noise that costs a little more than requested."""
 
     def __init__(self, more=1.001, more_delta=1.0):
         super().__init__(0)
@@ -82,7 +82,7 @@ def test_no_release_exceeds_its_budget(case):
     dear = Dear(1.5 if "groups and largest size secret" in case.change else 1.001)
     with pytest.raises(InputError, match="more than the budget"):
         case.release(1, dear)
-    assert dear.asked  # all that was drawn went through it
+    assert dear.asked  # all noise was drawn from it
     assert case.release(1, Dear(1.0)).ledger.spends
 
 
@@ -90,7 +90,7 @@ def test_no_release_exceeds_its_delta():
     for case in CASES:
         if case.method == "SH":
             honest = case.release(1, Dear(1.0)).ledger
-            spare = honest.delta / honest.spent_delta  # the threshold is whole, so some δ is left
+            spare = honest.delta / honest.spent_delta  # the threshold is whole, so some δ remains
             assert case.release(1, Dear(1.0, 0.999 * spare)).ledger.spends
             with pytest.raises(InputError, match="more than the budget's"):
                 case.release(1, Dear(1.0, 1.001 * spare))
@@ -112,7 +112,7 @@ PRINTED = {
 
 @pytest.mark.parametrize("mechanism", PRINTED)
 def test_the_ledger_is_printed(tmp_path, mechanism):
-    """The sum on the screen; each query, the composition and the neighbouring relation in the report."""
+    """The screen shows the sum, the report each query, the composition and the neighbouring relation."""
     pd.DataFrame({"town": ["a", "a", "b"], "home": [1, 1, 2]}).to_csv(tmp_path / "in.csv", index=False)
     arguments = [*PRINTED[mechanism], "--epsilon", "1", "--out", str(tmp_path / "out")]
     done = CliRunner().invoke(

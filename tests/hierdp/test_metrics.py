@@ -25,7 +25,7 @@ pytestmark = pytest.mark.slow
 @given(st.lists(st.integers(0, 6), max_size=12), st.randoms())
 @settings(deadline=None)
 def test_earth_movers_is_the_distance_of_sorted_sizes(sizes, random):
-    """Groups matched in order of size: how many entities each must gain or lose."""
+    """With groups matched in order of size, the number of entities that they must gain or lose."""
     other = [random.randint(0, 6) for _ in sizes]
     tables = [np.bincount(np.array(s, dtype=int), minlength=7) for s in (sizes, other)]
     moved = sum(abs(a - b) for a, b in zip(sorted(sizes), sorted(other), strict=True))
@@ -110,7 +110,7 @@ def test_no_top_down_error_without_noise(data):
 
 
 def test_a_negative_count_is_no_discovery():
-    """Noise on all cells may leave counts below zero: such a cell is not there."""
+    """Noise on all cells may give negative counts; such cells do not count as present."""
     cells = {"level": [1, 1], "o_level": ["s", "s"], "o": ["A", "B"]}
     true = pd.DataFrame({**cells, "count": [6, 3]})
     released = pd.DataFrame({**cells, "count": [-2, 4]})

@@ -1,4 +1,4 @@
-"""The divergence of a released histogram, by its definition and at its edges."""
+"""The divergence of a released histogram, by its definition and in extreme cases."""
 
 import math
 
@@ -28,14 +28,14 @@ def test_it_is_what_the_docstring_says(both, floor):
     true, released = zip(*both, strict=True)
     found = kld(true, released, floor)
     assert found == pytest.approx(plain(true, released, 1 / len(true) if floor is None else floor), abs=1e-12)
-    assert found >= -1e-12  # as the divergence of two distributions is (Gibbs)
+    assert found >= -1e-12  # like any divergence of two distributions (Gibbs)
 
 
 def test_a_histogram_is_near_itself_whatever_its_empty_bins():
     true = np.zeros(10_000, dtype=np.int64)
     true[:3] = [5, 1, 94]
     assert 0 < kld(true, true) < 1 / 100
-    assert kld(true, true, 1.0) > 4  # the floor of 1 is as good as 9,997 people who are not there
+    assert kld(true, true, 1.0) > 4  # the floor of 1 acts like 9,997 people who do not exist
     assert kld([2, 3], [2, 3]) == 0
 
 

@@ -56,7 +56,7 @@ def test_the_omniscient_error_of_the_paper():
     true = Runs.from_rows(
         [(sizes, np.ones(2352, int)), (sizes[:100], np.ones(100, int)), (sizes[100:], np.ones(2252, int))]
     )
-    frame = omniscient(places.tree, places.levels, true, epsilon=0.2)  # 0.1 a level, as in Figure 4
+    frame = omniscient(places.tree, places.levels, true, epsilon=0.2)  # 0.1 per level, as in Figure 4
     assert frame["emd_per_region"].tolist() == pytest.approx([3.3e4, 3.3e4 / 2], rel=0.01)
     frame = omniscient(places.tree, places.levels, true, epsilon=0.2, shares=[3, 1])
     assert frame["emd_per_region"].tolist() == pytest.approx([3.3e4 / 1.5, 3.3e4], rel=0.01)

@@ -1,6 +1,6 @@
-"""The two sources of noise: their laws, their losses, and that only one of them is private.
+"""The two sources of noise: their laws and losses; only one of them is private.
 
-Statistical thresholds are such that a right sampler fails less than once in 10⁹ runs.
+By the statistical thresholds, a correct sampler fails less than once in 10⁹ runs.
 """
 
 import dataclasses
@@ -82,7 +82,7 @@ def test_law(source, law, sensitivity, loss):
     assert abs(noise.mean()) < 7.5 * math.sqrt(variance / DRAWS)
     assert abs((noise**2).mean() - variance) < 8 * math.sqrt((fourth - variance**2) / DRAWS)
 
-    # Chi-square: bins about half a standard deviation wide, the tails as two, all with plenty expected.
+    # Chi-square with bins of about half a standard deviation and two tails, all with large expected counts.
     width = max(1, round(variance**0.5 / 2))
     edge = width * max(1, math.ceil(2 * variance**0.5 / width))
     k = np.arange(-edge, edge + width)
@@ -97,7 +97,7 @@ def test_law(source, law, sensitivity, loss):
     statistic = ((seen - expected)[keep] ** 2 / expected[keep]).sum()
     assert statistic < stats.chi2.isf(NEVER, keep.sum())
 
-    # Neighbouring cells get noise of their own.
+    # Neighbouring cells get independent noise.
     correlation = (noise[1:] * noise[:-1]).mean() / variance
     assert abs(correlation) < 8 / math.sqrt(DRAWS)
 
@@ -163,7 +163,7 @@ def test_simulated_noise_of_a_large_scale():
 
 def test_simulated_noise_has_its_tails():
     noise = SimulatedNoise(3).gaussian(np.zeros(10**6, np.int64), "q", 1.0, 0.005).counts  # scale 10
-    assert min(noise.max(), -noise.min()) > 42  # 13 draws in a million are beyond it, on either side
+    assert min(noise.max(), -noise.min()) > 42  # expect 13 of a million draws beyond it on each side
 
 
 @pytest.mark.parametrize("noise", [ExactNoise(), SimulatedNoise(1)], ids=["exact", "simulated"])
@@ -252,7 +252,7 @@ def test_each_block_has_noise_of_its_own():
 
 
 def test_threads_draw_at_the_same_time():
-    """Two blocks are in the making at once, or the barrier would never open."""
+    """Two blocks are drawn at once; otherwise the barrier would never open."""
     import threading
 
     inside = threading.Barrier(2, timeout=300)
@@ -276,7 +276,7 @@ def test_ctrl_c_leaves_the_other_blocks(failure, monkeypatch):
     def measure(part):
         begun.append(part.size)
         if len(begun) > 1:
-            time.sleep(1)  # all together would take minutes: the failure comes long before
+            time.sleep(1)  # all together would take minutes, but the failure comes long before
         return part
 
     def steps(items, *_):
@@ -321,7 +321,7 @@ def test_stable_costs_no_more_than_asked(epsilon, delta, trips, distinct, bounde
 
 
 def tail(k, scale):
-    """P(noise ≥ k), double-geometric."""
+    """P(noise ≥ k) for double-geometric noise."""
     a = math.exp(-1 / scale)
     return a**k / (1 + a) if k > 0 else 1 - a ** (1 - k) / (1 + a)
 

@@ -1,4 +1,4 @@
-"""Private choices: what they cost, their law, and that each is a draw of its own."""
+"""Private choices: their costs, their law, and independent draws."""
 
 import itertools
 import math
@@ -16,7 +16,7 @@ SOURCES = {"exact": ExactNoise, "simulated": lambda: SimulatedNoise(5)}
 
 
 def law(scores, scale):
-    """Permute-and-flip: in random order, the first whose coin of exp((score − best)/scale) shows heads.
+    """Permute-and-flip: the first, in random order, whose coin of chance exp((score − best)/scale) is heads.
 
     McKenna & Sheldon 2020, Algorithm 1; the scale is 2Δ/ε.
     """
@@ -43,7 +43,7 @@ def test_law_of_choices(source, scores):
 
 
 def test_the_law_is_private():
-    """All scores may move by Δ, each its own way: no position's probability may move by more than e^ε."""
+    """If scores move by up to Δ, each in any direction, probabilities change by a factor of at most e^ε."""
     for scores in itertools.product(range(3), repeat=3):
         for moved in itertools.product(*([score - 1, score, score + 1] for score in scores)):
             ratio = np.log(law(scores, 2 / 0.7) / law(moved, 2 / 0.7))

@@ -1,6 +1,6 @@
 """Theorem 1 of docs/noise.md: the edges of the tables enclose the distribution functions.
 
-The second library is mpmath: its interval arithmetic, with other formulas than ours.
+They are compared with mpmath's interval arithmetic, which uses other formulas than hierdp.
 """
 
 from fractions import Fraction
@@ -26,11 +26,11 @@ LAWS = [
     *(DiscreteGaussian(Fraction(scale)) for scale in (0.05, *SCALES, 17.3)),
     *(Digit(Fraction(scale), *rest) for scale, *rest in [(40.7, 1, 16), (1e12, 4096, 8)]),
 ]
-"""Scales of which some have many digits: each is the exact value of a float."""
+"""Each scale is the exact value of a float; some have many digits."""
 
 
 def other(law, ks):
-    """F of consecutive numbers, by mpmath."""
+    """F at consecutive numbers, by mpmath."""
     if isinstance(law, DiscreteGaussian):
         return gaussian(law.scale, ks)
     if isinstance(law, Digit):
@@ -51,7 +51,7 @@ def test_all_edges_enclose_the_distribution_function(law, bits):
     assert edges[-1] == 2**bits - 1
     for k, edge, f in zip(ks, edges, other(law, ks), strict=True):
         assert encloses(edge, f, bits), k
-    # None is left out: the next edges outwards have no digits either.
+    # No edge is missing: the next edges outwards have no digits.
     assert law.edge(first - 1, bits) == 0
     assert law.edge(first + len(edges), bits) == 2**bits - 1
 
@@ -77,7 +77,7 @@ def test_far_tails_have_digits_too():
 
 @pytest.mark.parametrize("law", quick(LAWS, first=4), ids=str)
 def test_a_word_beside_an_edge_decides_and_a_word_on_it_takes_one_more(law):
-    """Of every edge E, the words E − 1, E and E + 1; E is followed by words on both sides of F(k)."""
+    """For every edge E: the words E − 1, E and E + 1, with E followed by words on both sides of F(k)."""
     table = Table.of(law)
     first, edges = table.first, table.edges.tolist()
     inner = range(1, len(edges) - 1)
@@ -97,7 +97,7 @@ def test_a_word_beside_an_edge_decides_and_a_word_on_it_takes_one_more(law):
             if number >> 64 != edges[j]:
                 continue
             value = table.draw(1, Scripted(edges[j], number % 2**64))[1].get(0)
-            assert value is not None  # the first word alone has decided nothing
+            assert value is not None  # the first word alone does not decide
             assert fs[value - first] * 2**128 >= number + 1
             assert fs[value - 1 - first] * 2**128 <= number
 

@@ -1,6 +1,6 @@
-"""Theorems 2 to 5 of docs/noise.md: decided words give the law, undecided ones go on, and end.
+"""Theorems 2 to 5 of docs/noise.md: decided words give the law; undecided ones take further words and end.
 
-By enumeration, with words of 8 bits: the same code as with 64, for all streams of three words.
+All streams of three words are enumerated, with words of 8 bits and the same code as for 64.
 """
 
 import itertools
@@ -22,11 +22,11 @@ pytest.importorskip("flint")
 BITS, DEPTH = 8, 3
 STREAMS = 2 ** (BITS * DEPTH)
 ROUNDING = 1e-12
-"""Of the floats that the true laws are computed in."""
+"""Tolerance for the true laws, which are computed in floats."""
 
 
 class Die:
-    """A law with fractions: F is known exactly, and is a multiple of 1/6."""
+    """A law whose F is known exactly, as a multiple of 1/6."""
 
     def __str__(self):
         return "Die"
@@ -39,14 +39,14 @@ class Die:
 
 
 class Remembered:
-    """A law whose edges are computed only once each: thousands of streams need the same ones."""
+    """A law that computes each edge only once, because thousands of streams need the same edges."""
 
     def __init__(self, law):
         self.edge, self.edges = cache(law.edge), law.edges
 
 
 def decided(table):
-    """In how many of all streams of three words each value is decided, and in how many none is.
+    """The number of streams of three words that decide each value, and the number that decide none.
 
     A stream continues only if its first words do not decide.
     """
@@ -100,7 +100,7 @@ def enumerated(law, bits=BITS):
 
 @pytest.mark.parametrize("law", LAWS, ids=str)
 def test_all_streams_of_three_words_reproduce_the_law(law):
-    """Nothing is decided wrongly; at most two streams of each value, one of each edge, are undecided."""
+    """No value is decided wrongly; at most two streams per value, one per edge, are undecided."""
     mass, undecided = enumerated(law)
     assert sum(mass.values()) + undecided == STREAMS
     k = np.arange(min(mass) - 60, max(mass) + 61)
@@ -120,7 +120,7 @@ def test_a_fair_die_is_fair_to_the_last_stream():
 
 
 def test_digits_together_reproduce_double_geometric_noise():
-    """Scale 2.2 to base 3, two digits: parts are independent, so the masses of what they decide multiply."""
+    """Scale 2.2 in base 3, two digits: parts are independent, so the masses of their values multiply."""
     scale = Fraction(2.2)
     sampler = double_geometric(scale, base=3, largest=Fraction(1, 2), bits=BITS)
     assert len(sampler.digits) == 2
@@ -140,7 +140,7 @@ def test_digits_together_reproduce_double_geometric_noise():
 
 @pytest.mark.parametrize("law", [DiscreteGaussian(Fraction(6.0)), Quotient(Fraction(40.0))], ids=str)
 def test_a_table_decides_as_the_definition_does(law):
-    """`decide` reads no table; on words at random, on all edges and beside them, both agree."""
+    """`decide` uses no table; both agree on random words, on edges and beside them."""
     table, source = Table.of(law), Seeded(5)
     words = np.zeros(100, dtype=np.uint64)
     source(words)
@@ -158,7 +158,7 @@ def test_a_table_decides_as_the_definition_does(law):
 @pytest.mark.parametrize("law", [DiscreteGaussian(Fraction(2.5)), Quotient(Fraction(2.5), 1)], ids=str)
 @pytest.mark.parametrize("depth", [2, 3, 5])
 def test_a_word_on_an_edge_goes_on_until_it_differs(law, depth):
-    """The digits of F(k) itself for some words; then one digit more, or less, decides for k + 1, or k."""
+    """The words are the digits of F(k) plus or minus one in the last place, which decides for k + 1 or k."""
     for k in (-3, 0, 4):
         digits = law.edge(k, 64 * depth)
         for more, value in ((1, k + 1), (-1, k)):
@@ -172,7 +172,7 @@ def test_a_word_on_an_edge_goes_on_until_it_differs(law, depth):
 
 @pytest.mark.parametrize("law", [DiscreteGaussian(Fraction(2.5)), Quotient(Fraction(2.5))], ids=str)
 def test_no_tail_is_cut_off(law):
-    """The first and the last word go on: more such words lead farther out, as far as the law says."""
+    """The first and the last word do not decide; repeated, they lead farther out, as the law requires."""
     table = Table.of(law)
     for low, side in ((0, -1), (2**64 - 1, 1)):
         reached = [0]
@@ -192,7 +192,7 @@ def test_no_tail_is_cut_off(law):
 
 
 def test_a_second_word_is_taken_as_seldom_as_there_are_edges():
-    """With words of 8 bits: one of 256 for each different edge, and no more."""
+    """With words of 8 bits, one word of 256 for each distinct edge, and no others."""
     law = Quotient(Fraction(2.6))
     table = Table.of(law, BITS)
     alone = 0
@@ -224,7 +224,7 @@ def test_words_are_looked_at_in_order_and_once():
     words = [int(2**64 * share) for share in (0.1, 0.9, 0.5, 0.2)]
     alone = [int(table.draw(1, Scripted(word))[0][0]) for word in words]
     assert table.draw(4, Scripted(*words))[0].tolist() == alone
-    # An undecided word takes the next of the stream, which no other draw gets.
+    # An undecided word takes the next word of the stream, which no other draw gets.
     edge = int(table.edges[5])
     script = Scripted(edge, words[1], words[2], words[3])
     values, exact = table.draw(2, script)
@@ -237,7 +237,7 @@ def test_words_are_looked_at_in_order_and_once():
 
 
 class Fixed(Sampler):
-    """Noise that is known; some of it beyond 64 bits."""
+    """Known noise, some of it beyond 64 bits."""
 
     def __init__(self, noise):
         self.__dict__["noise"] = noise
@@ -259,7 +259,7 @@ def test_sums_beyond_int64_are_cut_to_its_ends(noise):
 
 
 def test_counts_at_the_ends_stay_there():
-    """As OpenDP has it: at the largest count half of all noise is lost, and nothing wraps around."""
+    """As in OpenDP, half of all noise is lost at the largest count, and nothing wraps around."""
     sampler, counts = double_geometric(Fraction(100)), np.repeat([LEAST, MOST], 1000)
     low, high = add(sampler, counts, Seeded(1)).reshape(2, 1000)
     assert low.min() == LEAST
@@ -305,7 +305,7 @@ def test_tables_cannot_be_written_to():
 
 
 def test_noise_is_drawn_before_a_count_is_looked_at():
-    """The sampler gets a number of draws and no counts; the same words are the same noise for any counts."""
+    """The sampler gets the number of draws, but no counts; equal words give equal noise for any counts."""
     sampler = double_geometric(Fraction(50))
     one = add(sampler, np.zeros(5000, np.int64), Seeded(6))
     other = add(sampler, np.arange(5000) * 10**9, Seeded(6))

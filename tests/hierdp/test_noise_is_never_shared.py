@@ -1,6 +1,6 @@
-"""No option of a release can reuse noise: by its signatures, by its imports, and by watching the draws.
+"""No option of a release can reuse noise, by its signatures, its imports, and the observed draws.
 
-Kuo et al. 2018's published Taxi column comes of one seed in all regions (docs/kuo2018.md); this is the guard.
+The published Taxi column of Kuo et al. 2018 uses one seed in all regions (docs/kuo2018.md).
 """
 
 import ast
@@ -43,7 +43,7 @@ def commands(command, path=()):
 def test_no_release_takes_a_seed(mechanism):
     parameters = inspect.signature(MECHANISMS[mechanism].from_table).parameters
     assert not [name for name in parameters if names_a_seed(name)]
-    assert parameters["noise"].default is None  # which is exact noise
+    assert parameters["noise"].default is None  # None means exact noise
     assert parameters["noise"].annotation == "Noise | None"
 
 
@@ -71,7 +71,7 @@ def test_exact_noise_has_nothing_to_seed_and_nothing_to_repeat():
 
 
 def test_nothing_else_imports_the_shared_seed():
-    """It lives in one reproduction; `hierdp reproduce` alone loads that, by the paper's name."""
+    """It belongs to one reproduction, which only `hierdp reproduce` loads, by the paper's name."""
     home = Path(hierdp.__file__).parent
     for file in home.rglob("*.py"):
         if (home / "reproduce") in file.parents:
@@ -104,7 +104,7 @@ print(sorted(name for name in sys.modules if name.startswith("hierdp.reproduce")
 
 @pytest.fixture
 def watched(monkeypatch):
-    """Every call of the one place where exact noise is drawn: what went in, what came out."""
+    """Every call of the one function that draws exact noise, with its input and output."""
     calls = []
     draw = noise._draw
 
@@ -118,7 +118,7 @@ def watched(monkeypatch):
 
 
 def like_regions(depth):
-    """A tree whose leaves are all alike, so that shared noise would show in equal answers."""
+    """A tree whose leaves are all equal, so that shared noise would give equal answers."""
     columns = {"state": [f"s{i // 3}" for i in range(6)], "county": [f"c{i}" for i in range(6)]}
     names = list(columns)[:depth]
     places = Hierarchy.from_columns({name: columns[name] for name in names}, names)
@@ -127,7 +127,7 @@ def like_regions(depth):
 
 
 def drawn_apart(calls, cells):
-    """No two measurements share a draw: as many as cells, no memory in common, no two alike."""
+    """Check that measurements share no draw: one draw per cell, no common memory, no similar noise."""
     added = [(out - counts).ravel() for counts, out in calls]
     assert sum(one.size for one in added) == cells
     for (_, one), (_, other) in combinations(calls, 2):
@@ -155,7 +155,7 @@ def test_no_two_levels_of_the_other_mechanisms_share_a_draw(watched):
         watched.clear()
         group_size(dense, 1.0, method=method)
         drawn_apart(watched, 9 * 61)
-        # Nor do two regions of one level: their noise is one draw, cell by cell.
+        # Two regions of one level do not share noise either: it is drawn cell by cell.
         for counts, out in watched:
             rows = (out - counts).reshape(-1, 61)
             assert all((a != b).any() for a, b in combinations(rows, 2))
@@ -169,7 +169,7 @@ def test_two_releases_of_the_same_table_differ():
 
 @pytest.mark.parametrize("source", [OneSeed(3), TheirDraws(3)])
 def test_the_shared_seed_is_seen_by_all_of_this(source):
-    """The experiment fails every check that a release passes, and what comes of it is marked."""
+    """The experiment fails every check that a release passes, and its results are marked as not private."""
     data = like_regions(2)
     made = count_of_counts(data, 1.0, source, max_size=400)
     assert not made.ledger.private
@@ -179,7 +179,7 @@ def test_the_shared_seed_is_seen_by_all_of_this(source):
     with pytest.raises(AssertionError):
         drawn_apart(calls, 800)
     leaf = made.table[made.table.level == 2].groupby("region")["size"].apply(list)
-    assert leaf.map(tuple).nunique() < 6  # regions that are alike come out alike
+    assert leaf.map(tuple).nunique() < 6  # equal regions get equal results
 
 
 def test_simulated_noise_goes_on_from_region_to_region():

@@ -1,4 +1,4 @@
-"""A sampler that is broken on purpose is caught: each mutant by the test that docs/noise.md names for it."""
+"""Deliberately broken samplers are caught, each by the test that docs/noise.md names for it."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -22,7 +22,7 @@ WIDE = Quotient(Fraction(2.2), 3)
 
 
 def edges_of(change):
-    """Tables whose edges are changed."""
+    """Tables with changed edges."""
     made = Table.of
 
     def of(law, bits=64):
@@ -43,14 +43,14 @@ def one_edge_less(edges):
 
 
 def cut_tail(law, word, source, near=0, bits=64):
-    """The tails are given to the last values of the table."""
+    """Give the tails to the last values of the table."""
     if word in (0, 2**bits - 1):
         return near + 1 if word == 0 else near
     return ORIGINAL(law, word, source, near, bits)
 
 
 def reused_word(law, word, source, near=0, bits=64):
-    """A word on an edge is followed by itself."""
+    """Use a word on an edge again as its next word."""
 
     def again(into):
         source(into)
@@ -60,7 +60,7 @@ def reused_word(law, word, source, near=0, bits=64):
 
 
 def edge_taken_at_once(law, word, source, near=0, bits=64):  # noqa: ARG001
-    """A word on an edge decides for the value below: no more words."""
+    """Let a word on an edge decide for the value below, without further words."""
     return near
 
 
@@ -68,19 +68,19 @@ ORIGINAL = inversion.decide
 
 
 def one_source_for_all(self, size, source):
-    """All parts of a noise look at the same words."""
+    """Draw all parts of the noise from the same words."""
     parts = [table.draw(size, Seeded(size)) for table in (self.top, *self.digits)]
     source(np.zeros(size, dtype=np.uint64))
     return self._together([values for values, _ in parts]), {}
 
 
 def fair_sign(self, power, bits):
-    """X < 0 with probability 1/2, not q/(1 + q): as if −0 were not rejected."""
+    """Draw X < 0 with probability 1/2 instead of q/(1 + q), as if −0 were not rejected."""
     return (1 << bits) * laws._arb(-(power - 1) / self.scale).exp() / 2
 
 
 def shifted_sign(self, parts):
-    """A negative number as ⌊X/N⌋ − L in place of + N − 1 − L."""
+    """Compute a negative number as ⌊X/N⌋ − L instead of + N − 1 − L."""
     top, *digits = parts
     low, unit = 0, 1
     for digit in digits:

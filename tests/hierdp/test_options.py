@@ -1,4 +1,4 @@
-"""The options of every mechanism are declared once: Python, the command line and the help read the same."""
+"""The options of every mechanism are declared once, for Python, the command line and the help."""
 
 import inspect
 import re
@@ -23,7 +23,7 @@ EACH = [(name, keyword) for name, keywords in KEYWORDS.items() for keyword in ke
 
 
 def words(text):
-    """A text without line breaks, indents and marks of code."""
+    """A text without line breaks, indents and code marks."""
     return " ".join(text.replace("`", "").split())
 
 
@@ -63,7 +63,7 @@ def test_every_option_is_described_in_the_help(mechanism):
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_there_is_no_second_list_of_options(mechanism):
-    """A command has what all commands have, and the flags derived from the signature: nothing else."""
+    """A command has only the options of all commands, and the flags derived from the signature."""
     command = main.commands["release"].commands[mechanism]
     common, own = command.params[: len(shared.params)], command.params[len(shared.params) :]
     assert common == shared.params
@@ -74,7 +74,7 @@ def test_there_is_no_second_list_of_options(mechanism):
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_python_takes_what_is_declared(mechanism):
-    """No more and no less: the error for another option lists them all."""
+    """Exactly the declared options are accepted; the error for any other lists them all."""
     keywords = KEYWORDS[mechanism]
     with pytest.raises(InputError) as refused:
         release(None, mechanism, epsilon=1, no_such_option=1)
@@ -160,7 +160,7 @@ def given(line):
     ],
 )
 def test_flags_become_keywords(line, keywords):
-    """Those that were given, with their values; defaults are left to the function."""
+    """Given flags are passed with their values; defaults are left to the function."""
     assert given(line) == keywords
 
 

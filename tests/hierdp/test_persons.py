@@ -1,4 +1,4 @@
-"""A bounded number of rows of each person count, selected by that person's rows alone."""
+"""At most a given number of each person's rows count, selected by that person's rows alone."""
 
 from itertools import combinations_with_replacement, product
 
@@ -69,7 +69,7 @@ def test_the_key_decides_which_rows_are_picked():
 
 
 def test_two_rows_that_read_alike_when_joined_are_hashed_apart():
-    """`1` + `12` and `11` + `2` would be one text without lengths; so would a gap and the empty text."""
+    """Without lengths, `1` + `12` and `11` + `2` would be one text, as would a missing and an empty one."""
     frame = pd.DataFrame({"id": "p", "a": ["1", "11", "", None], "b": ["12", "2", "x", "x"], "n": 1})
     rows = read(frame.rename(columns={"id": "person"}))
     texts = rows.select(text=row_text(rows, ["person", "a", "b", "n"]))
@@ -83,10 +83,10 @@ def test_once_counts_a_person_once_a_cell():
 
 
 CELLS = [("A", "1"), ("A", "2"), ("B", "3")]
-"""Where a row can be: its place and home."""
+"""The cells that a row may be in: place and home."""
 
 LINES = [lines for n in range(4) for lines in combinations_with_replacement(CELLS, n)]
-"""All that one person may have, up to three rows."""
+"""All possible rows of one person, up to three."""
 
 
 def of_bins(frame, persons):
@@ -120,7 +120,7 @@ READERS = {"bins": of_bins, "cells": of_cells, "listed groups": of_listed_groups
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.slow
 def test_no_person_changes_more_than_the_bound(reader, most):
-    """Tables of two persons with up to three rows each, and the same without the second one."""
+    """Tables of two persons with up to three rows each, against the same tables without the second person."""
     persons, read_ = Persons("id", most, "k"), READERS[reader]
     furthest = 0
     without = {first: read_(table(first), persons) for first in LINES[1::9]}
@@ -147,7 +147,7 @@ def test_distinct_cells_of_a_person_count_once_each():
 
 
 def test_groups_of_the_data_stay_when_none_of_their_rows_counts():
-    """Which groups there are is public; a bound on persons takes entities from them, not their existence."""
+    """The list of groups is public; a bound on persons removes entities from groups, but not the groups."""
     rows = table([("A", "1"), ("A", "2"), ("B", "3")])
     data = group_sizes(rows, levels=["place"], group=["home"], max_size=2, persons=Persons("id", 1))
     assert data.groups == 3

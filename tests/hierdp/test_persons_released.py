@@ -1,4 +1,4 @@
-"""Releases for persons: no person changes what is measured by more than the budget says, in any mechanism."""
+"""Releases for persons: in no mechanism does a person change measurements by more than the budget states."""
 
 import json
 from itertools import combinations_with_replacement
@@ -23,10 +23,10 @@ from tests.marks import quick
 PLACES = Hierarchy.flat("place", ["A", "B"])
 HOMES = pd.DataFrame({"place": ["A", "A", "B"], "home": ["1", "2", "3"]})
 CELLS = [("A", "1", 0), ("A", "2", 1), ("B", "3", 3)]
-"""Where a row can be: place, home, age."""
+"""The cells that a row may be in: place, home and age."""
 
 LINES = [lines for n in range(4) for lines in combinations_with_replacement(CELLS, n)]
-"""All that one person may have, up to three rows."""
+"""All possible rows of one person, up to three."""
 
 OTHERS = [[CELLS[0], CELLS[2]], [CELLS[1]] * 3]
 
@@ -87,7 +87,7 @@ class Unrelated:
 
 @pytest.fixture(autouse=True)
 def one_key(monkeypatch):
-    """A guarantee holds for each key, so neighbours are compared under one."""
+    """The guarantee holds for each key, so neighbours are compared under the same key."""
     monkeypatch.setattr("hierdp.tables.persons.secrets.token_hex", lambda _: "a key")
 
 
@@ -100,7 +100,7 @@ def measured(case, people, rows):
 
 
 def loss_between(one, other, ledger):
-    """The most that the likelihoods of the same answers differ by: ε, or ρ of zCDP; of a person."""
+    """The loss of a person: how far the likelihoods of equal answers differ, as ε or as ρ of zCDP."""
     assert [a.shape for a in one.true] == [b.shape for b in other.true]
     loss = 0.0
     for a, b, spend in zip(one.true, other.true, one.spends, strict=True):
@@ -115,14 +115,14 @@ def loss_between(one, other, ledger):
 @pytest.mark.parametrize("rows", [1, 2])
 @pytest.mark.parametrize("case", BY_NAME)
 def test_no_person_costs_more_than_the_budget(case, rows):
-    """A person with every choice of up to three rows joins: the loss is at most ε, or ρ; some come near."""
+    """If a person with any choice of up to three rows joins, the loss is at most ε or ρ; some come close."""
     without, ledger = measured(case, OTHERS, rows)
     allowed = ledger.rho if ledger.zcdp else 1.0
     worst = 0.0
     for lines in LINES:
         joined, _ = measured(case, [*OTHERS, lines], rows)
         worst = max(worst, loss_between(joined, without, ledger))
-    # Where the numbers of groups are measured first, the answers may leave few groups to measure.
+    # If the numbers of groups are measured first, the answers may leave few groups to measure.
     reached = 0.05 if "naive" in case else 0.4
     assert reached * allowed < worst <= allowed * (1 + 1e-9)
 
@@ -158,7 +158,7 @@ def test_the_noise_for_a_person_grows_with_the_rows(options):
 
 
 def test_private_choices_cost_what_a_person_may():
-    """Boundaries by permute-and-flip: of the loss of each choice, times the rows of a person."""
+    """For boundaries by permute-and-flip, the loss of each choice is multiplied by a person's rows."""
     rows = table(*OTHERS, [CELLS[0]] * 3)
     noise = Choosing([0, 1], make=lambda true: np.full(true.shape, 2))
     made = release(rows, "clustering", epsilon=1.0, noise=noise, person="id", rows_per_person=3,

@@ -1,4 +1,4 @@
-"""P-HPartition: its scores by definition, its sensitivities by exhaustive neighbours, what it spends."""
+"""P-HPartition: scores by definition, sensitivities over all neighbours, and spends."""
 
 import itertools
 import math
@@ -82,11 +82,11 @@ def test_sensitivity_of_the_scores():
         for counts in histograms(bins, 3 if bins < 6 else 2):
             here = scores_of(counts, 1)
             moved = max(moved, *(np.abs(scores_of(near, 1) - here).max() for near in neighbours(counts)))
-    assert moved == SENSITIVITY  # and not less: OpenDP's loss is not made of air
+    assert moved == SENSITIVITY  # attained, so OpenDP's loss is not too large
 
 
 def test_a_person_moves_one_cluster_of_a_round_and_one_sum():
-    """With the same answers to all earlier questions, as composition has it."""
+    """Given the same answers to all earlier queries, as composition requires."""
     rng = np.random.default_rng(2)
     for counts in histograms(5, 2):
         choices = rng.integers(0, 6, 10).tolist()
@@ -105,14 +105,14 @@ def test_a_person_moves_one_cluster_of_a_round_and_one_sum():
 
 
 def test_the_cuts_that_are_kept():
-    """By hand: round 1 cuts before bin 3, round 2 the left part before bin 1, the right not; two are kept."""
+    """By hand: round 1 cuts before bin 3, round 2 only the left part, before bin 1; both cuts are kept."""
     counts = np.array([9, 1, 1, 4, 4, 5, 4])
     told = Told([3, 1, 0, 2])
     made = php(counts, 1.0, told)
     assert made.clusters.tolist() == [0, 1, 1, 2, 2, 2, 2]
     assert made.counts.tolist() == [9, 1, 1, 4.25, 4.25, 4.25, 4.25]
     assert told.true[-1].tolist() == [9, 2, 17]
-    # ε₂ = 1/2, so each cluster is charged 2. {9, 1, 1} is ⌈32/3⌉ off, {4, 4, 5, 4} ⌈3/2⌉, {9} and {1, 1} 0.
+    # ε₂ = 1/2, so each cluster costs 2. Deviations: {9, 1, 1} ⌈32/3⌉, {4, 4, 5, 4} ⌈3/2⌉, {9} and {1, 1} 0.
     assert told.scores[1][0].tolist()[1] == -4
     assert told.scores[-1][0].tolist() == [-12 - 2, -11 - 2 - 2 * 2, -0 - 0 - 2 - 3 * 2]
     assert php(counts, 1.0, Told([3, 1, 0, 1])).clusters.tolist() == [0, 0, 0, 1, 1, 1, 1]
@@ -134,7 +134,7 @@ def test_it_spends_the_budget_whatever_the_choices(noise, bins, rounds):
     }
     assert made.settings == pytest.approx({"epsilon_1": 0.21, "epsilon_2": 0.49, "rounds": rounds})
     assert made.counts.shape == made.clusters.shape == (bins,)
-    assert (np.diff(made.clusters) >= 0).all()  # clusters are of neighbouring bins
+    assert (np.diff(made.clusters) >= 0).all()  # clusters consist of neighbouring bins
 
 
 def test_with_a_large_budget_it_finds_the_steps():

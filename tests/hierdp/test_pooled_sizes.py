@@ -1,4 +1,4 @@
-"""Noisy sizes of very many groups, pooled while they are drawn: the same answers from far fewer numbers."""
+"""Noisy sizes of very many groups are pooled while drawn: far fewer numbers give the same answers."""
 
 import itertools
 
@@ -21,7 +21,7 @@ from solvers import fast
 
 @pytest.mark.parametrize("bounds", [(None, None), (0, 2)])
 def test_the_shorter_problem_has_the_same_answer(bounds):
-    """For all sequences of up to 4 of 4 numbers; no other ordered answer is nearer."""
+    """All sequences of up to 4 entries from 4 numbers; no other ordered answer is nearer."""
     options = {"lower": bounds[0], "upper": bounds[1], "integer": True}
     places = range(-1, 5) if bounds[0] is None else range(3)
     shorter = 0
@@ -52,10 +52,10 @@ def test_a_long_plateau_becomes_few_numbers():
     ("noisy", "lengths", "means", "over", "right"),
     [
         ([3, 1, 2], [3], [2], [0], True),
-        ([1, 3, 2], [3], [2], [0], False),  # begins under its mean
-        ([2, 2, 1, 3, 2], [5], [2], [0], False),  # is under it in the middle
+        ([1, 3, 2], [3], [2], [0], False),  # begins below its mean
+        ([2, 2, 1, 3, 2], [5], [2], [0], False),  # falls below it in the middle
         ([2, 2, 1], [3], [1], [2], True),
-        ([1, 2, 2], [3], [1], [2], False),  # under by a fraction
+        ([1, 2, 2], [3], [1], [2], False),  # below by a fraction
         ([3, 1, 2], [3], [1], [2], False),  # another mean
         ([3, 1, 2], [2], [2], [0], False),  # an entry is left out
     ],

@@ -77,7 +77,7 @@ def test_many_exact_draws_are_announced(monkeypatch, draws, told):
 
 
 def test_the_time_of_draws_is_estimated_by_as_many_as_the_sampler_needs():
-    """What precedes the draws takes milliseconds: a thousand draws from tables would take less."""
+    """Preparing the draws takes milliseconds, longer than a thousand draws from tables."""
     drawn = []
 
     class Sampler:

@@ -1,4 +1,4 @@
-"""Regions and groups come from a public list, or the release says that they do not, and warns of it."""
+"""Regions and groups come from a public list, or the release states and warns that they do not."""
 
 import json
 
@@ -16,7 +16,7 @@ from hierdp.privacy.account import Account, open_account
 from hierdp.record.cautions import FROM_DATA
 
 ALL = pd.DataFrame({"town": ["a", "a", "a", "b", "b", "lone"], "home": ["1", "1", "2", "3", "3", "4"]})
-"""The last row is a resident who lives alone, in a town where nobody else does."""
+"""The last row is a resident who lives alone, in a town without other residents."""
 LESS = ALL[:-1]
 PLACES = Hierarchy.from_columns({"town": ["a", "b", "lone", "empty"]}, ["town"])
 HOMES = pd.DataFrame({"home": ["1", "2", "3", "4", "5"], "town": ["a", "a", "b", "lone", "empty"]})
@@ -45,7 +45,7 @@ def made(rows, mechanism, options, epsilon=0.001):
 
 
 def exact(found):
-    """What a release publishes exactly: its regions or bins, and its number of groups."""
+    """The exact parts of a release: its regions or bins, and its number of groups."""
     regions = [list(one.names[-1]) for one in found.regions.values()]
     bins = [list(found.table[name]) for name in found.table if name.startswith("town")]
     return regions, bins, found.settings.get("groups"), found.settings.get("range_query")
@@ -66,7 +66,7 @@ def test_a_lone_resident_shows_only_if_regions_and_groups_are_from_the_data(mech
 
 
 def test_the_number_of_groups_shows_the_lone_resident():
-    """Of four homes three are left; with a list, or a noisy number, none is missed."""
+    """Without the resident, three of four homes remain; a list or a noisy number hides that."""
     groups = [made(rows, "group-size", SEEN["group-size"]).settings["groups"] for rows in (ALL, LESS)]
     assert groups == [4, 3]
     listed = [made(rows, "group-size", LISTED["group-size"]).settings["groups"] for rows in (ALL, LESS)]
@@ -136,7 +136,7 @@ NEITHER = {
 
 
 class Undrawn(SimulatedNoise):
-    """Noise that must not be drawn."""
+    """A source of noise that fails if it is used."""
 
     def geometric(self, *_, **__):
         raise AssertionError("drawn")

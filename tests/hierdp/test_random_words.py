@@ -1,4 +1,4 @@
-"""Random words: independent, wiped, and never the same in two threads or two processes."""
+"""Random words are independent, wiped, and never the same in two threads or processes."""
 
 import multiprocessing
 import os
@@ -23,7 +23,7 @@ def block(size=1000):
 
 
 def never_the_same(blocks):
-    """No two blocks share a word: of 64 bits, so it would take 2³² of them by chance."""
+    """No two blocks share a word; of 64-bit words, it would take about 2³² to share one by chance."""
     together = np.concatenate(blocks)
     assert np.unique(together).size == together.size
 
@@ -61,7 +61,7 @@ def test_a_forked_process_repeats_nothing():
 
 
 def test_nothing_is_kept_between_two_blocks():
-    """No generator, key or stream lives in the module: there is nothing to seed, to share or to repeat."""
+    """The module stores no generator, key or stream, so nothing can be seeded, shared or repeated."""
     before = dict(vars(random_words))
     block()
     assert dict(vars(random_words)) == before

@@ -1,4 +1,4 @@
-"""Answers of released histograms: errors against dense algebra and simulation; written and read back."""
+"""Answers of released histograms: errors against dense algebra and simulation; writing and reading."""
 
 import json
 from itertools import product
@@ -35,7 +35,7 @@ SHAPES = [
 
 
 def all_boxes(shape):
-    """Every box, and its bins as a row of 0 and 1."""
+    """Every box, with its bins as a row of 0 and 1."""
     spans = [[(i, j) for i in range(n) for j in range(i + 1, n + 1)] for n in shape]
     boxes = list(product(*spans))
     inside = np.zeros((len(boxes), *shape), dtype=int)
@@ -51,7 +51,7 @@ def trees():
     for columns in (
         {"a": "xxyyyz", "b": "pqrrst"},
         {"a": "zxxyzx", "b": "pqrstq"},
-    ):  # the second out of order
+    ):  # the second is out of order
         spelt = {name: list(text) for name, text in columns.items()} | {"c": list("123456")}
         yield hierarchy_tree(Hierarchy.from_columns(spelt, ["a", "b", "c"]))
 
@@ -66,7 +66,7 @@ def test_variances_of_consistent_boxes_are_those_of_dense_least_squares():
             variance = rng.uniform(0.5, 4, tree.size) if case else np.full(tree.size, 2.0)
             if case < 2:
                 variance[0] = np.inf
-            else:  # some inner nodes not asked
+            else:  # some inner nodes are not measured
                 inner = tree.size - boxes.bins
                 variance[:inner][rng.random(inner) < 0.3] = np.inf
             covariance = np.linalg.inv((holds.T / variance) @ holds)
@@ -110,7 +110,7 @@ def test_variances_of_the_wavelet_are_those_of_its_inverse():
 
 @pytest.mark.parametrize("method", quick([m for m in METHODS if not m.startswith("H_tree")], every=3))
 def test_standard_errors_are_those_of_simulated_releases(method):
-    """Means of many runs are unbiased, and their squared errors what the release says, to sampling error."""
+    """Up to sampling error, many runs are unbiased and have the squared errors that the release states."""
     rng = np.random.default_rng(2)
     for shape in [(11,), (5, 4)]:
         counts = rng.integers(0, 60, shape)
@@ -131,7 +131,7 @@ def test_standard_errors_are_those_of_simulated_releases(method):
         assert not squares[:, empty].any()
         assert not stated[empty].any()
         at = ~empty
-        # Sums of double-geometric noise have fourth moments of 6σ⁴ at most, so squares have deviation √5 σ².
+        # Sums of double-geometric noise have fourth moments ≤ 6σ⁴, so squares have deviations ≤ √5 σ².
         spread = np.sqrt(5 / runs) * stated[at]
         assert (np.abs(squares.mean(axis=0)[at] - stated[at]) < 5 * spread).all()
         assert (np.abs(np.mean(errors, axis=0)[at]) < 5 * np.sqrt(stated[at] / runs)).all()
@@ -176,16 +176,16 @@ def test_the_table_agrees_with_queries_for_each_row():
     for made in releases():
         axes = [axis.name for axis in made.answers.axes]
         low, high = (made.table[[f"{name}_{end}" for name in axes]].to_numpy() for end in ("first", "end"))
-        # An only child is answered by its parent's count; the two differ unless they are made consistent.
+        # Queries for an only child use its parent's count; without consistency, the two differ.
         own = ~made.table.duplicated([f"{name}_{end}" for name in axes for end in ("first", "end")])
         asked, table = made.box(low[own], high[own]), made.table[own]
         np.testing.assert_allclose(asked.estimate, table["count"], rtol=1e-9, atol=1e-9)
         if made.settings.get("repair", "least squares") == "least squares":
             np.testing.assert_allclose(asked.standard_error, table.standard_error, rtol=1e-9)
-        else:  # not linear in the noise: how far off it is depends on the true counts
+        else:  # not linear in the noise, so errors depend on the true counts
             assert "standard_error" not in table
             assert np.isnan(asked.standard_error).all()
-            assert (made.box(low[own], low[own]).standard_error == 0).all()  # nothing in it, for sure
+            assert (made.box(low[own], low[own]).standard_error == 0).all()  # empty boxes are exact
 
 
 def test_a_written_release_answers_the_same(tmp_path):

@@ -1,4 +1,4 @@
-"""Range queries: sensitivity by exhaustive neighbours, measurements and their budgets, releases."""
+"""Range queries: sensitivity over all neighbours, measurements and their budgets, releases."""
 
 import math
 
@@ -28,7 +28,7 @@ PLACES = Hierarchy.from_columns(
 
 
 class NoNoise:
-    """Hands the true answers back, and notes what was asked."""
+    """Returns the true answers, and records the queries."""
 
     def __init__(self):
         self.asked = []
@@ -51,7 +51,7 @@ def shapes_for(method):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_sensitivity_of_every_method_by_all_neighbours(method):
-    """One tuple more, in any bin: each measurement moves by its stated sensitivity, and never by more."""
+    """With one more tuple in any bin, measurements move by at most their sensitivity, and attain it."""
     rng = np.random.default_rng(0)
     for shape in shapes_for(method):
         counts = rng.integers(0, 4, shape)
@@ -68,7 +68,7 @@ def test_sensitivity_of_every_method_by_all_neighbours(method):
             moved = np.maximum(moved, apart)
             loss.append(sum(d * e / s for d, (_, s, e) in zip(apart, before.asked, strict=True)))
         assert (moved == [s for _, s, _ in before.asked]).all(), (method, shape)
-        assert max(loss) == pytest.approx(1.0)  # the whole budget, and no more
+        assert max(loss) == pytest.approx(1.0)  # exactly the whole budget
 
 
 @pytest.mark.parametrize("method", quick(METHODS, every=3))
@@ -91,7 +91,7 @@ def test_without_noise_every_answer_is_true(method):
 def test_what_is_asked_and_for_how_much():
     noise = NoNoise()
     made = range_query(Histogram.of(np.arange(10)), 2.0, noise, "H_b", branching=3)
-    assert [a.size for a, _, _ in noise.asked] == [2, 4, 10]  # the root is not asked
+    assert [a.size for a, _, _ in noise.asked] == [2, 4, 10]  # the root is not measured
     assert [e for _, _, e in noise.asked] == [pytest.approx(2 / 3)] * 3
     assert noise.asked[0][0].tolist() == [36, 9]
     assert made.settings["branching"] == 3
@@ -117,7 +117,7 @@ def test_budgets():
     assert np.diff(np.log(shares(None, "H_2^c", square))) == pytest.approx([np.log(4) / 3] * 3)
     assert shares(None, "H_2^c") == shares("equal")
     assert sum(shares("optimized", "H_2", square)) == pytest.approx(1)
-    # Levels that the best split gives nothing are not asked, and not in the tree.
+    # Levels without budget in the best split are not measured, and not in the tree.
     best = plan_of(axes, 1.0, METHODS["H_2^c"], budget="optimized")
     assert len(best.epsilons) == best.boxes.tree.depth
     assert sum(best.epsilons) == pytest.approx(1)
@@ -142,7 +142,7 @@ def test_levels_given_nothing_are_left_out():
 def test_default_branching_is_the_papers():
     assert [best_branching((2**k,), False) for k in range(4, 13)] == [16, 32, 64, 128, 16, 23, 32, 46, 16]
     assert [best_branching((2**k,), True) for k in range(4, 12)] == [16, 32, 8, 12, 16, 23, 11, 13]
-    assert best_branching((64, 64), True) == best_branching((64, 3), True) == 7  # at geometric budgets
+    assert best_branching((64, 64), True) == best_branching((64, 3), True) == 7  # with geometric budgets
     assert best_branching((1,), True) == best_branching((2,), True) == 2
 
 
@@ -187,7 +187,7 @@ def test_trees_and_their_boxes_come_back():
         assert (np.prod(made.high - made.low, axis=1)[made.tree.leaves] == 1).all()
         back = tree_of_boxes(shape, made.tree.level, made.low, made.high)
         assert all(np.array_equal(x, y) for x, y in zip(back.tree.levels, made.tree.levels, strict=True))
-        # Children cut their parent up.
+        # Children partition their parent.
         held = made.tree.sum_up(np.ones(made.bins, int))
         assert (np.prod(made.high - made.low, axis=1) == held).all()
         parent = made.tree.parent[1:]
@@ -268,7 +268,7 @@ def test_repairs_keep_their_promises():
             assert repair.startswith("whole") == (found[repair].dtype == np.int64)
             total = round(least[0])
             if repair.endswith("free total"):
-                assert found[repair][0] > total  # the bias that a known total takes away
+                assert found[repair][0] > total  # a bias that a known total removes
             else:
                 assert found[repair][0] == pytest.approx(total)
         variance = np.array([double_geometric_variance(spend.scale) for spend in made.ledger.spends])
@@ -316,7 +316,7 @@ def test_through_release():
 
 @pytest.mark.parametrize("method", METHODS)
 def test_so_large_a_budget_that_there_is_no_noise(method):
-    """Variances below the range of floats (once a traceback)."""
+    """Variances below the range of floats once caused a traceback."""
     for shape in shapes_for(method):
         counts = np.arange(math.prod(shape)).reshape(shape)
         made = range_query(data_for(method, counts), 1e6, SimulatedNoise(1), method)
@@ -326,7 +326,7 @@ def test_so_large_a_budget_that_there_is_no_noise(method):
 
 @pytest.mark.parametrize("repair", ["least squares", "non-negative", "whole", "whole, free total"])
 def test_counts_beyond_floats_are_refused_where_floats_answer(repair):
-    """It ended as a bug of ours, "please report this": no answer in floats could be proved."""
+    """No answer in floats could be proved, and this was once reported as a bug ("please report this")."""
     data = Histogram.of(np.full(4, 2**44), "x")
     if repair == "whole, free total":
         made = range_query(data, 1.0, SimulatedNoise(1), repair=repair)

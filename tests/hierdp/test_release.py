@@ -1,4 +1,4 @@
-"""What a release says of itself, what it must not say, and that it appears whole or not at all."""
+"""What a release states, what it must not reveal, and that it appears whole or not at all."""
 
 import errno
 import fcntl
@@ -170,7 +170,7 @@ def test_files(made, tmp_path):
     page = (path / "report.html").read_text()
     assert "<svg" in page
     for fetched in ("http://", "https://", "<script", "<link", "src=", "@import", "url("):
-        assert fetched not in page.replace("url(#", "")  # places in the page itself
+        assert fetched not in page.replace("url(#", "")  # references within the page
 
 
 def test_an_answer_that_is_not_proved_is_no_release(monkeypatch):
@@ -198,7 +198,7 @@ def digits(text):
 
 @pytest.fixture
 def shifted(monkeypatch):
-    """Exact noise replaced by a large constant, so that a true count that is seen was leaked."""
+    """Replace exact noise by a large constant, so that any true count found was leaked."""
     noise = Double(lambda counts: counts + SHIFT * (1 + np.arange(counts.size).reshape(counts.shape)))
     monkeypatch.setattr("hierdp.mechanisms.group_size.mechanism.ExactNoise", lambda: noise)
     monkeypatch.setattr("hierdp.mechanisms.top_down.mechanism.ExactNoise", lambda: noise)
@@ -216,14 +216,14 @@ def test_true_counts_of_flows_do_not_leak(shifted, tmp_path, caplog, capfd):
         main, ["release", "top-down", str(table), *options, "--out", str(tmp_path / "out")]
     )
     assert done.exit_code == 0, done.output
-    assert any((true == SECRET).any() for true in shifted.true)  # it was there to leak
+    assert any((true == SECRET).any() for true in shifted.true)  # it was measured, so it could leak
     seen = digits(done.output + everything_in(tmp_path / "out") + caplog.text + "".join(capfd.readouterr()))
     for secret in (SECRET, SECRET // 3, SECRET + SECRET // 3):
         assert str(secret) not in seen
 
 
 def test_true_counts_of_groups_do_not_leak(shifted, tmp_path, caplog, capfd):
-    """987,654 groups of size 1 in one region; the number of all groups is public and another."""
+    """One region has 987,654 groups of size 1; the number of all groups is public, and different."""
     caplog.set_level(logging.DEBUG)
     data = small_sizes()
     leaves = np.array([[17, 987_654, 1_000], [123_457, 40_000, 2]])
@@ -268,7 +268,7 @@ def test_errors_hold_no_counts(tmp_path, caplog, rows, options, culprit):
         raise done.exception
     seen = digits(done.output + caplog.text)
     trace, error = [], done.exception
-    while error is not None:  # what a debugger or a logger of exceptions would print
+    while error is not None:  # as a debugger or a log of exceptions would print it
         trace.append(repr(error))
         error = error.__cause__ or error.__context__
     assert str(SECRET) not in seen + digits("".join(trace))
@@ -294,7 +294,7 @@ def test_overwriting_replaces_the_whole(made, tmp_path):
     path = made.write(tmp_path / "out")
     made.write(path, overwrite=True, report=False)
     assert set(names(path)) == FILES - {"report.html"}
-    made.write(path, overwrite=True)  # without a report it is a release all the same
+    made.write(path, overwrite=True)  # it is a release even without a report
     assert set(names(path)) == FILES
     assert names(tmp_path) == ["out"]
 
@@ -431,7 +431,7 @@ def test_a_killed_process_leaves_no_release(tmp_path, how):
         [sys.executable, "-m", "hierdp", *arguments], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    assert names(work) == ["out"]  # what SIGKILL left is gone too
+    assert names(work) == ["out"]  # what SIGKILL left is removed, too
     assert set(names(work / "out")) == FILES - {"NOT-PRIVATE.txt"}
 
 
@@ -453,7 +453,7 @@ def test_only_what_the_dead_left_is_removed(made, tmp_path):
         made.write(tmp_path / "out2")
         with pytest.raises(InputError, match="another run is writing out; wait for it"):
             made.write(tmp_path / "out")
-        assert living.is_dir()  # of this process, and of a thread of it if need be
+        assert living.is_dir()  # it belongs to this process, or to one of its threads
         assert set(names(tmp_path)) == before | {living.name, "out2"}
     assert set(names(tmp_path)) == before | {"out", "out2"}
     assert names(elsewhere) == ["thesis"]
@@ -470,7 +470,7 @@ def test_a_new_folder_taken_for_abandoned_before_it_is_locked(made, tmp_path, mo
     lock, taken = fcntl.flock, []
 
     def flock(descriptor, how):
-        if not taken and (unfinished := [*tmp_path.iterdir()]):  # not yet while it locks the folder above
+        if not taken and (unfinished := [*tmp_path.iterdir()]):  # not while it locks the parent folder
             taken.extend(unfinished)
             taken[0].rmdir()
         lock(descriptor, how)
@@ -489,7 +489,7 @@ def test_a_disk_without_locks(made, tmp_path, monkeypatch):
     left = tmp_path / ".out.unfinished-abcd_123"
     left.mkdir()
     made.write(tmp_path / "out")
-    assert names(tmp_path) == [left.name, "out"]  # nobody can tell whether its process lives
+    assert names(tmp_path) == [left.name, "out"]  # it is unknown whether its process is alive
 
 
 def test_locks_are_given_back(made, tmp_path):
@@ -516,7 +516,7 @@ def test_the_folder_is_on_the_disk_before_it_has_its_name(made, tmp_path, monkey
 
 
 def test_a_full_disk(tmp_path):
-    """A real one, of 64 KiB."""
+    """A real disk of 64 KiB."""
     disk = tmp_path / "work"
     disk.mkdir()
     if os.geteuid() != 0:
@@ -539,7 +539,7 @@ def test_a_full_disk(tmp_path):
 
 
 def test_a_full_disk_at_any_file(made, tmp_path, monkeypatch):
-    """Whichever write fails, nothing is left."""
+    """If any write fails, nothing is left."""
     opened = []
     for fail_at in range(1, 20):
         opened.clear()

@@ -1,4 +1,4 @@
-"""The report of a release: its counts drawn, what holds of them, its settings."""
+"""The report of a release: plots of its counts, their properties, and the settings."""
 
 import json
 import re

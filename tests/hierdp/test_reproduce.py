@@ -1,4 +1,4 @@
-"""Reproductions: the runs repeat by seed, the tables say what the runs say, the folder is whole."""
+"""Reproductions: runs repeat by seed, tables agree with the runs, and the folder is complete."""
 
 from dataclasses import replace
 
@@ -34,7 +34,7 @@ TINY = fioretto2019.Settings(
 
 @pytest.fixture(scope="module")
 def taxis(tmp_path_factory):
-    """A folder with little taxi data."""
+    """A folder with a small set of taxi data."""
     folder = tmp_path_factory.mktemp("data") / "taxi"
     folder.mkdir()
     hoods = np.random.default_rng(0).integers(0, 30, (28, 9))
@@ -79,7 +79,7 @@ def test_the_tables_say_what_is_known_to_hold(made):
         assert table[table.epsilon == 0.5].published_1.tolist() == [row[0] for row in TABLE_1[name, 0.5]]
     seven = tables["figure8"]
     assert set(seven.method) == {"M_H", "M_H^r", "M_H^dp", "M_dp^OP", "M_c", "M_c^r", "M_c^dp"}
-    fast = seven.method.str.endswith("^dp")  # no solver has a say, and so no clock
+    fast = seven.method.str.endswith("^dp")  # these use no solver, and so no time limit
     assert seven[fast].status.eq("optimal").all()
     assert seven.status.isin(["optimal", "time_limit"]).all()
     joint = tables["joint_runs"]

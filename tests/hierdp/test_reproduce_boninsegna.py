@@ -1,4 +1,4 @@
-"""The reproduction: runs repeat by seed, tables say what the runs say, the optimum is the brute-force one."""
+"""The reproduction: runs repeat by seed, tables agree with the runs, optima agree with brute force."""
 
 import itertools
 from dataclasses import replace
@@ -110,7 +110,7 @@ def test_the_tables_say_what_is_known_to_hold(made):
     known = tables["published"]
     assert set(known.data) == {"binary sparse"}
     top_downs = known[known.method.isin(["InfTDA", "TDA_L2"])]
-    # Two runs of each: near the published means with their noise, far under them with all of the budget.
+    # Two runs of each are near the published means with the paper's noise, and far below with all the budget.
     assert (top_downs.same_noise_max_error / top_downs.published_max_error).between(0.7, 1.3).all()
     assert top_downs.max_error.sum() < 0.85 * top_downs.published_max_error.sum()
     assert known[known.method == "VanillaGauss"].same_noise_max_error.isna().all()
@@ -164,7 +164,7 @@ def test_what_is_too_large_is_left_out(method):
 
 
 def brute_fewest(noisy, total):
-    """The fewest positive entries of any answer of least Chebyshev distance."""
+    """The fewest positive entries of all answers with the least Chebyshev distance."""
     answers = [x for x in itertools.product(range(total + 1), repeat=len(noisy)) if sum(x) == total]
     far = [max(abs(a - b) for a, b in zip(x, noisy, strict=True)) for x in answers]
     return min(sum(v > 0 for v in x) for x, d in zip(answers, far, strict=True) if d == min(far))
@@ -187,7 +187,7 @@ def test_sparsest_is_the_fewest_of_every_segment(seed):
         assert (found.x[here] > 0).sum() == brute_fewest(noisy[here].tolist(), int(totals[j]))
         differing += (found.x[here] > 0).sum() < (before[here] > 0).sum()
     assert found.differing == differing
-    assert (step.solution.x == before).all()  # the release's own answer is not written to
+    assert (step.solution.x == before).all()  # the release's own answer is unchanged
 
 
 def test_sparsest_of_an_empty_level():

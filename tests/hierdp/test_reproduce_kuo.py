@@ -1,4 +1,4 @@
-"""hierdp reproduce kuo2018: the runs repeat by seed, the tables say what they say, fits are optimal."""
+"""hierdp reproduce kuo2018: runs repeat by seed, tables agree with the runs, and fits are optimal."""
 
 from dataclasses import replace
 
@@ -38,7 +38,7 @@ TINY = kuo2018.Settings(
 
 @pytest.fixture(scope="module")
 def taxis(tmp_path_factory):
-    """A folder with little taxi data, and a race file beside it."""
+    """A folder with a small set of taxi data, and a race file beside it."""
     folder = tmp_path_factory.mktemp("data") / "taxi"
     folder.mkdir()
     hoods = np.random.default_rng(0).integers(0, 9, (28, 40))
@@ -108,18 +108,18 @@ def test_with_one_seed_errors_add_up_and_without_it_they_do_not(data):
     for noise in ("one seed", "independent"):
         assert (
             means[noise, 0] <= 28 * means[noise, 2]
-        )  # the error of a sum is at most the sum of the parts' errors
+        )  # a sum's error is at most the sum of its parts' errors
     assert means["one seed", 0] > 0.6 * 28 * means["one seed", 2]
     assert means["independent", 0] < 0.5 * 28 * means["independent", 2]
 
 
 def test_the_published_rows_imply_one_seed():
-    """Bottom-up errors at the root: nearly as many times those of a leaf as there are leaves."""
+    """Bottom-up errors at the root are nearly the number of leaves times the error of a leaf."""
     table = parts.coherence().set_index("data")
     assert (table.share > 0.9).all()
     assert (table.share_1 > 0.9).all()
     assert table.loc["Taxi"].at_most == pytest.approx(28 * 772.8)
-    assert (table.share < 1.02).all()  # more than 1 by what rounding a leaf's error to 4.3 hides
+    assert (table.share < 1.02).all()  # above 1 only because a leaf's error is rounded to 4.3
 
 
 def test_every_fit_is_optimal_and_between_the_ends():
@@ -168,7 +168,7 @@ def test_one_seed_gives_every_true_count_away(data):
 
 
 def test_their_draws_are_the_repositorys():
-    """Two geometric draws, less one each, of RandomState: the code of yzk5145/coco, line by line."""
+    """Two geometric draws of RandomState, minus one each: the code of yzk5145/coco, line by line."""
     prng = np.random.RandomState(20)
     p = 1 - np.exp(-0.7)
     x = prng.geometric(p, size=30) - 1

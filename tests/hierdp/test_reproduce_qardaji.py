@@ -1,4 +1,4 @@
-"""hierdp reproduce qardaji2013: tables to the printed digit, the cells that were empty, figures."""
+"""hierdp reproduce qardaji2013: tables to the printed digit, cells that were empty, and figures."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Figure 3: what is measured is what releases answer, with the errors that they state."""
+"""Figure 3: errors are measured on the answers of releases, and agree with those that they state."""
 
 from types import SimpleNamespace
 
@@ -44,7 +44,7 @@ def test_errors_are_those_that_the_releases_state(made):
     assert known.expected_mse.notna().all()
     assert table[table.method == "StructureFirst"].expected_mse.isna().all()
     flat = known[known.method == "Flat"].set_index(["data", "size"])
-    # Noise of scale 1 on each bin, whose variance is 1/(2 sinh² ½).
+    # Noise of scale 1 on each bin has a variance of 1/(2 sinh² ½).
     assert flat.expected_mse["FULL", 64] == pytest.approx(64 / (2 * np.sinh(0.5) ** 2))
     for method in set(known.method):
         mine = known[known.method == method]
@@ -67,7 +67,7 @@ def test_repairs_are_compared_with_least_squares(made):
     least = table[table.repair == "least squares"]
     assert (least.ratio == 1).all()
     assert (least.runs == 8).all()
-    assert set(table.queries) == {"1 bin", "16 bins", "all ranges"}  # there are but 128 bins
+    assert set(table.queries) == {"1 bin", "16 bins", "all ranges"}  # there are only 128 bins
     sparse = table[(table.data == "SPARSE") & (table.queries == "1 bin") & (table.epsilon == 0.1)]
     sparse = sparse.set_index("repair").ratio
     assert sparse["non-negative"] < 0.5

@@ -1,4 +1,4 @@
-"""Zhang et al. 2014 again: the runs repeat by seed, the tables say what the runs say, nothing is mixed up."""
+"""The reproduction of Zhang et al. 2014: runs repeat by seed, and tables agree with the runs."""
 
 import math
 from dataclasses import replace
@@ -39,7 +39,7 @@ TINY = zhang2014.Settings(
 
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory):
-    """A folder with little histograms under the names of DPBench's."""
+    """A folder with small histograms under the names of DPBench's."""
     folder = tmp_path_factory.mktemp("data")
     (folder / "dpbench").mkdir()
     little = drawn(3, 48)
@@ -120,7 +120,7 @@ def test_tables_hold_means_spreads_and_what_was_published(runs):
 
 
 def test_published_numbers_are_the_papers():
-    """Spot checks against the paper, and its own sentence: AHP has the least KLD in all cases."""
+    """Spot checks against the paper, and its statement that AHP has the least KLD in all cases."""
     assert TABLES[1.0]["NetTrace"][PUBLISHED_METHODS.index("SF")] == 3.835
     assert TABLES[0.1]["Location"][PUBLISHED_METHODS.index("GS")] == 1.539
     assert TABLES[0.01]["Search Log"][PUBLISHED_METHODS.index("PHP")] == 0.86
@@ -150,7 +150,7 @@ def test_orderings():
     row = parts.orderings(rows, TINY).frames["orderings"].iloc[0]
     assert row["order"] == "PHP < AHP-greedy < NF = SF < GS"
     assert row.published_order == "AHP-greedy < PHP < NF < SF < GS"
-    assert row.pairs_as_published == "9 of 10"  # not AHP before PHP
+    assert row.pairs_as_published == "9 of 10"  # all but AHP before PHP
     assert row.best_of_all == "PHP"
     assert row["best_rival_over_AHP-greedy"] == 0.25
     assert row.order_floor_1 == "GS < SF = NF < AHP-greedy < PHP"
@@ -186,7 +186,7 @@ def test_the_optimum_costs_least_and_all_rules_have_the_same_counts(made):
 
 
 def test_rules_are_run_on_what_ahp_clusters(bench):
-    """Given its clusters, AHP's error on average is the expected one, and the cost that of its own step."""
+    """AHP's row has the expected error of its clusters, and the cost of its own step."""
     counts = histograms(bench, ("NETTRACE",), 0)["NETTRACE"]
     rows = optimum.rules({"NETTRACE": counts}, TINY, 7)
     for epsilon in TINY.epsilons:
@@ -266,7 +266,7 @@ def test_sf_makes_fewer_runs_where_bins_are_many(bench):
 
 def test_rebuilt_sets_keep_the_sums(bench):
     sets = histograms(bench, ("NETTRACE", "NetTrace, rebuilt", "Search Log, rebuilt"), 0)
-    assert list(sets) == ["NETTRACE", "NetTrace, rebuilt"]  # there is no SEARCHLOGS to make the other of
+    assert list(sets) == ["NETTRACE", "NetTrace, rebuilt"]  # the other needs SEARCHLOGS, which is missing
     finer = sets["NetTrace, rebuilt"]
     assert finer.size == 16 * 48
     assert finer.sum() == sets["NETTRACE"].sum()
@@ -280,7 +280,7 @@ def test_net_trace_falls_from_the_largest_count():
     assert finer[0] == LARGEST
     assert finer.sum() == coarse.sum()
     assert (np.diff(finer) <= 0).all()
-    # A curve may pass its neighbour's at the end; sorted again, that moves a few people.
+    # A curve may cross its neighbour at the end; sorting then moves a few people.
     assert (np.abs(finer.reshape(-1, 16).sum(axis=1) - coarse) <= 0.1 * coarse).all()
     assert (finer[-32:] == 0).all()
     assert net_trace(np.array([16 * 9]), largest=2).tolist() == [9] * 16

@@ -1,7 +1,7 @@
-"""Sensitivities by all neighbours of tiny tables, where the mechanisms' own tests leave some out.
+"""Sensitivities over all neighbours of tiny tables, where the mechanisms' own tests leave some out.
 
-A query may depend on noisy answers to earlier queries. With the same answers, two neighbours must
-be asked questions of the same shape, apart by the sensitivity of their noise at most.
+A query may depend on noisy answers to earlier queries. Given the same answers, the queries on two
+neighbours must have the same shape, and differ by at most the sensitivity of their noise.
 """
 
 import itertools
@@ -29,12 +29,12 @@ from hierdp.tables.binning import Histogram
 from tests.marks import quick
 
 OTHERS = ((0, 0), (0, 1), (2, 1))
-"""Trips of other people, which stay."""
+"""Trips of other people, which do not change."""
 
 
 @pytest.mark.slow
 def test_group_size_by_every_method():
-    """One entity more in any group: each level asked moves by the method's sensitivity, G not at all."""
+    """One more entity in any group changes each measured level by the method's sensitivity, and never G."""
     for name, method in GROUP_SIZE.items():
         found = {}
         for sizes in itertools.product(range(3), repeat=2):
@@ -77,9 +77,9 @@ def test_count_of_counts_bottom_up_and_mixed_with_private_groups(method, fixed):
 
 @pytest.mark.parametrize("unit", quick(UNITS, every=3), ids=str)
 def test_top_down_as_a_run_goes_by_every_method_and_unit(unit):
-    """Of all but SH: what the stability histogram sees is in test_top_down_unit."""
+    """For all methods but SH; the stability histogram is tested in test_top_down_unit."""
     for method in TOP_DOWN:
-        if method == "SH" or (method == "TDA_inf" and unit.trips > 1):  # it asks as InfTDA does, and is slow
+        if method == "SH" or (method == "TDA_inf" and unit.trips > 1):  # same queries as InfTDA, and slow
             continue
         runs = {}
         for trips in [*people(unit), ()]:
@@ -112,7 +112,7 @@ OPTIONS = [
 
 @pytest.mark.parametrize(("method", "options"), OPTIONS, ids=str)
 def test_range_query_with_its_options(method, options):
-    """One tuple more, in any bin: the losses of all levels add up to ε, also where levels are left out."""
+    """With one more tuple in any bin, the levels' losses add up to ε, also if levels are left out."""
     counts = np.array([3, 0, 1, 2, 0, 0, 4, 1])
     before = NoNoise()
     range_query(Histogram.of(counts), 1.0, before, method, **options)
@@ -129,7 +129,7 @@ def test_range_query_with_its_options(method, options):
 
 @pytest.mark.parametrize("given", [{"clusters": 2}, {"clusters": 3}, {"clusters": 3, "largest": 2}], ids=str)
 def test_structure_first_with_boundaries_to_choose(given):
-    """The noisy maximum, the scores of boundaries and the sums, whatever the earlier answers were."""
+    """Covers the noisy maximum, the boundaries' scores and the sums, for any earlier answers."""
     for counts, seed in itertools.product(itertools.product(range(3), repeat=4), range(2)):
         for i in range(4):
             sides = []
@@ -149,7 +149,7 @@ def test_structure_first_with_boundaries_to_choose(given):
 
 
 def test_the_tests_that_the_docs_name_are_there():
-    """docs/privacy.md says of each sentence where it is checked."""
+    """docs/privacy.md names the test for each of its statements."""
     here = Path(__file__).parent
     text = (here.parents[1] / "docs" / "privacy.md").read_text(encoding="utf-8")
     files = set(re.findall(r"test_\w+\.py", text))

@@ -1,4 +1,4 @@
-"""Regions by the thousand: their problems are solved, proved, kept and checked side by side."""
+"""The problems of thousands of regions are solved, proved, saved and checked side by side."""
 
 import json
 import sys
@@ -18,7 +18,7 @@ from solvers import Solution
 
 
 def homes(regions):
-    """A table of two levels, and some homes in each region."""
+    """A table with two levels and some homes in each region."""
     region = np.repeat(np.arange(regions), 1 + np.arange(regions) % 3)
     return pd.DataFrame({"state": region // 4, "county": region, "home": np.arange(region.size)})
 
@@ -35,7 +35,7 @@ def failed(folder):
 
 @pytest.fixture
 def few(monkeypatch):
-    """Some regions are many already, and few of them are one task."""
+    """Solve two regions side by side already, and make tasks small."""
     monkeypatch.setattr(repairs, "SIDE_BY_SIDE", 2)
     monkeypatch.setattr(repairs, "CELLS_A_TASK", 18)
 
@@ -49,7 +49,7 @@ def test_regions_side_by_side_are_released_as_each_alone(tmp_path, monkeypatch):
     together = several.write(tmp_path / "together")
     for name in ("released.parquet", "released.csv", "finest.csv", "regions.csv"):
         assert (together / name).read_bytes() == (alone / name).read_bytes()
-    for folder in (alone, together):  # the first is as releases of 0.1 are
+    for folder in (alone, together):  # the first is like releases of 0.1
         found = {line.check: line for line in check(folder)}
         assert {line.verdict for line in found.values()} <= {HOLDS, OPEN}
         assert found["certificates"].why.startswith("17 of 17 steps proved optimal")
@@ -128,7 +128,7 @@ def test_other_problems_are_found(tmp_path):
 
 
 def calls(work):
-    """How often any function is called."""
+    """The number of calls of any function."""
     number = 0
 
     def seen(_frame, event, _what):
@@ -146,7 +146,7 @@ def calls(work):
 
 @pytest.mark.parametrize("work", ["release", "check"])
 def test_the_calls_for_a_region_are_few_however_many_there_are(tmp_path, work):
-    made(homes(1_200)).write(tmp_path / "first")  # compiles and loads what is needed
+    made(homes(1_200)).write(tmp_path / "first")  # compiles and loads everything needed
     check(tmp_path / "first")
     number = []
     for regions in (1_200, 4_800):

@@ -1,4 +1,4 @@
-"""Runs against the dense tables and sorted lists that they stand for."""
+"""Runs against the dense tables and sorted lists that they represent."""
 
 import numpy as np
 import pandas as pd

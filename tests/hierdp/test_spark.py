@@ -1,4 +1,4 @@
-"""The same expressions on Spark, in a local session: `make test-spark`, which `make test` leaves out."""
+"""The same expressions on Spark, in a local session; only `make test-spark` runs these tests."""
 
 import os
 import shutil

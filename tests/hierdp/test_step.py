@@ -1,4 +1,4 @@
-"""What a release takes from a solver of choice."""
+"""Which answers a release accepts from a chosen solver."""
 
 from fractions import Fraction
 
@@ -19,8 +19,8 @@ def require_proved(model, x):
 
 @pytest.mark.parametrize("far", [4, 10**6])
 def test_a_solver_that_is_off_by_one_unit_is_refused(far):
-    """Exactly, however large the objective is: no tolerance of floats hides a unit."""
-    model = Chebyshev([3 * far, 3 * far], total=4 * far)  # at best, both move by as much
+    """Objectives are compared exactly, however large; no tolerance for floats hides a unit."""
+    model = Chebyshev([3 * far, 3 * far], total=4 * far)  # at best, both move by the same amount
     best = np.asarray(solve(model).x)
     assert bool(require_proved(model, best).solution.certificate)
     other = best + np.array([1, -1])
@@ -66,5 +66,5 @@ def test_the_witness_of_a_proof_is_kept_where_the_answer_alone_proves_nothing():
     ],
 )
 def test_one_objective_is_under_another(better, claimed, under):
-    """Exactly for whole numbers, else by more than a ten-thousandth."""
+    """Compared exactly if whole, otherwise beyond a ten-thousandth."""
     assert step._costs_less(better, claimed) is under

@@ -1,4 +1,4 @@
-"""Tables to counts: against a plain reference, on the shipped flights, and everything that rows get wrong."""
+"""Tables to counts: against a plain reference, on the shipped flights, and for all mistakes in rows."""
 
 import sqlite3
 from collections import Counter, defaultdict
@@ -29,7 +29,7 @@ PLACES = Hierarchy.from_columns({"s": list(COUNTY_OF.values()), "c": list(COUNTY
 
 
 def write(frame, path):
-    """A frame in the form that a test needs: in memory, or as a file of either kind."""
+    """A frame in the form that a test needs: in memory, or as a CSV or Parquet file."""
     if path is None:
         return frame
     if path.suffix == ".csv":
@@ -48,9 +48,9 @@ def target(request, tmp_path_factory):
 
 
 def plain_sizes(rows, max_size, unknown):
-    """(Level, region) → Counter of sizes, by dictionaries: what `group_sizes` says in SQL."""
+    """(Level, region) → Counter of sizes, by dictionaries; `group_sizes` computes this in SQL."""
     size, home = Counter(), {}
-    if unknown is not None:  # groups are public: the unnamed one of each region is there without rows, too
+    if unknown is not None:  # the unnamed group of each region is public, so it exists even without rows
         home = {(unknown, county): county for county in [*COUNTY_OF, unknown]}
         size = Counter(dict.fromkeys(home, 0))
     for county, group, n in rows:
@@ -154,7 +154,7 @@ def test_a_row_with_a_level_missing_goes_to_the_unknown():
 def test_unnamed_groups_are_one_a_region():
     frame = pd.DataFrame({"c": ["a", "a", "b", "a"], "g": [None, None, None, "x"]})
     sizes = group_sizes(frame, levels="c", group="g", max_size=3, unknown="?")
-    # The region "?" has its unnamed group too, without entities.
+    # The region "?" also has an unnamed group, without entities.
     assert sizes.counts.tolist() == [[1, 2, 1, 0], [1, 0, 0, 0], [0, 1, 1, 0], [0, 1, 0, 0]]
 
 
@@ -263,7 +263,7 @@ def test_bad_files(tmp_path, name, content, message):
 
 
 def chain(error):
-    """An error and all that a traceback or a log may show of what led to it."""
+    """An error with all of its causes that a traceback or a log may show."""
     while error is not None:
         yield error
         error = error.__cause__ or error.__context__
@@ -318,7 +318,7 @@ def test_bad_regions(target, rows, levels, message):
 
 # --- rows ------------------------------------------------------------------------------------------------
 
-# Counts that are right are 7777 here, so that a message with a count in it is seen.
+# Valid counts are 7777 here, so that a message that contains a count is detected.
 ROWS = {"s": ["A", "A", "B"], "c": ["a", "b", "d"], "g": ["x", "y", "z"], "n": [7777, 7777, 7777]}
 AB = Hierarchy.flat("c", ["a", "b"])
 
@@ -347,7 +347,7 @@ COUNTS = [
 @pytest.mark.parametrize(("value", "message"), COUNTS)
 def test_bad_counts(target, call, value, message):
     if value == 1e300 and target is not None and target.suffix == ".csv":
-        message = "the count is not a number"  # a CSV has 1e+300, but digits are required
+        message = "the count is not a number"  # a CSV file has 1e+300, where digits are required
     refused(target, bad("n", 2, value), call, message)
 
 
@@ -483,7 +483,7 @@ def test_a_connection_does_not_say_which_table(connection, message):
 
 
 class LazyFrame:
-    """In place of that of Polars, which may not be installed."""
+    """A stand-in for that of Polars, which may not be installed."""
 
     def __init__(self, rows):
         self.rows = rows
@@ -527,7 +527,7 @@ def test_flights_end_to_end():
     sizes = group_sizes(FLIGHTS, **usual, entities="flights", max_size=1_000, unknown="unknown")
     assert sizes.counts[0] @ np.arange(1_001) == 336_776
     assert sizes.counts[0, 1_000] == 0
-    unnamed = places.names[-1].size + 1  # one in each airport, and in the unknown one
+    unnamed = places.names[-1].size + 1  # one in each airport, including the unknown one
     assert sizes.groups == 44_396 + unnamed
     assert (
         sizes.hierarchy.tree.child_sums(sizes.counts) == sizes.counts[sizes.hierarchy.tree.internal]

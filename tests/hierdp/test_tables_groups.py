@@ -99,7 +99,7 @@ def test_the_unknown_group():
     assert sizes.groups == 6
     everybody = people[people.g == "001"]
     again = group_sizes(everybody, groups=homes, levels=["s", "c"], group=["g"], max_size=9, unknown="?")
-    assert again.counts[4].tolist() == [2, *[0] * 9]  # it is there, whether or not a row needs it
+    assert again.counts[4].tolist() == [2, *[0] * 9]  # it exists whether or not a row needs it
     capped = group_sizes(people, groups=homes, levels=["s", "c"], group=["g"], max_size=3, unknown="?")
     assert capped.counts[4].tolist() == [1, 0, 0, 1]
 
@@ -421,7 +421,7 @@ def many(people, groups):
 @pytest.mark.parametrize("listed", [False, True])
 @pytest.mark.parametrize("kind", ["g", "g::VARCHAR AS g"])
 def test_what_does_not_fit_into_memory_is_done_in_parts(monkeypatch, listed, kind):
-    """Half a million groups, in 30 MB (with a table of groups in 80)."""
+    """Half a million groups in 30 MB, or in 80 MB with a table of groups."""
     run, runs = counting.run, []
     monkeypatch.setattr(counting, "run", lambda expression: runs.append(1) or run(expression))
     place = "(g % 7)::VARCHAR AS c"
@@ -444,7 +444,7 @@ def test_what_does_not_fit_into_memory_is_done_in_parts(monkeypatch, listed, kin
 
 @pytest.mark.slow
 def test_many_entities_in_little_memory(tmp_path):
-    """Four million entities of 1.6 million groups: 100 million of 40 million take 25 times as much."""
+    """Four million entities in 1.6 million groups; 100 million in 40 million groups take 25 times as much."""
     script = f"""
 import duckdb, resource
 duckdb.sql("COPY (SELECT g, printf('%05d', g % 3221) AS c FROM {many(4_000_000, 1_600_000)}) TO 'p.parquet'")
@@ -461,4 +461,4 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - base)
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=tmp_path, check=True, capture_output=True, text=True
     )
-    assert int(done.stdout) * 1024 < 8e9 / 8  # libraries and DuckDB's buffers are not 25 times as large
+    assert int(done.stdout) * 1024 < 8e9 / 8  # libraries and DuckDB's buffers do not grow 25 times

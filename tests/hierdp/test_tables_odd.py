@@ -1,4 +1,4 @@
-"""Files whose contents do not match their names, and counts at the limits of 64 bits: clear messages."""
+"""Clear messages for files whose contents do not match their names, and for counts near 64 bits."""
 
 import gzip
 
@@ -15,7 +15,7 @@ OPTIONS = ["--axis", "a=a", "--count", "n", "--epsilon", "1", "--delta", "1e-8",
 
 
 def told(table):
-    """The message of a release of a table, which must be refused before anything is measured."""
+    """The message of a release of a table that must be refused before anything is measured."""
     done = CliRunner().invoke(main, ["release", "top-down", str(table), *OPTIONS, "--out", "out"])
     assert done.exit_code == 2, done.output
     return done.output
@@ -69,7 +69,7 @@ BEYOND = "too large for 64 bits"
     ],
 )
 def test_counts_at_the_end_of_64_bits(kind, value, why):
-    """The largest int64 fits 64 bits; what exact sums over cells cannot hold is refused all the same."""
+    """The largest int64 fits 64 bits; counts too large for exact sums over cells are refused nevertheless."""
     counts = [str(value), "0"] if kind == "text" else np.array([value, 0], kind)
     pd.DataFrame({"a": ["x", "y"], "n": counts}).to_parquet("in.parquet")
     assert why in told("in.parquet")

@@ -1,6 +1,6 @@
 """`TabulatedNoise`: the laws, losses and record of OpenDP's noise, drawn from tables.
 
-Most draws are from seeded words, and so the same in every run. Where they are not, a right sampler fails less
+Most draws are from seeded words, and so the same in every run. For the others, a correct sampler fails less
 than once in 10⁹ runs.
 """
 
@@ -42,7 +42,7 @@ ZEROS = np.zeros(200_000, dtype=np.int64)
 def seeded(monkeypatch):
     """Words that are the same in every run."""
     monkeypatch.setattr(random_words, "system_words", Seeded(20_130_101))
-    monkeypatch.setattr(tabulated, "AT_ONCE", 10**9)  # in one block, for a source that threads cannot share
+    monkeypatch.setattr(tabulated, "AT_ONCE", 10**9)  # in one block, because threads cannot share the source
 
 
 SCALES = [("geometric", 3.7), ("gaussian", 3.7), ("geometric", 0.4), ("gaussian", 0.4), ("gaussian", 250.0),
@@ -70,7 +70,7 @@ def test_the_law(law, scale, draws):
 @pytest.mark.slow
 @pytest.mark.parametrize(("law", "scale"), SCALES[:4])
 def test_the_law_is_opendps(law, scale):
-    """Two samples of one law: by χ² of the two rows of counts."""
+    """A χ² test of whether two samples have the same law."""
     draws = 100_000
     counts = np.zeros(draws, dtype=np.int64)
     bins = Bins.of(law, scale, draws)
@@ -103,7 +103,7 @@ def test_scale_and_loss_are_those_of_opendps_map(loss):
 
 
 def test_the_sampler_gets_the_scale_that_is_on_record(monkeypatch):
-    """To the last digit: the fraction that the float is."""
+    """It is exact: the fraction equal to the float."""
     asked = []
 
     def keep(make):

@@ -29,7 +29,7 @@ UNITS = [
 
 
 def parts(total, largest):
-    """All ways to write a number as a sum of positive ones, none over `largest`."""
+    """All ways to write a number as a sum of positive numbers up to `largest`."""
     if not total:
         yield ()
     for first in range(min(total, largest), 0, -1):
@@ -38,7 +38,7 @@ def parts(total, largest):
 
 @cache
 def reached(k, scale):
-    """P(X ≥ k) for discrete Laplace noise X, a sum of its chances to 60 digits."""
+    """P(X ≥ k) for discrete Laplace noise X, summed to 60 digits."""
     with localcontext() as context:
         context.prec = 70
         a = (-1 / Decimal(scale)).exp()
@@ -49,7 +49,7 @@ def reached(k, scale):
 
 
 def shown(cells, scale, least):
-    """The chance that any of some lone counts reaches the threshold."""
+    """The probability that any of one person's counts reaches the threshold."""
     with localcontext() as context:
         context.prec = 70
         return 1 - math.prod(1 - reached(least - count, scale) for count in cells)
@@ -63,7 +63,7 @@ def worst(changes, scale, least):
 @pytest.mark.parametrize("scale", [0.05, 0.7, 2.0, 6.5])
 @pytest.mark.parametrize("unit", [Unit(), Unit(3), Unit(3, False, False), Unit(5, False)], ids=str)
 def test_the_smallest_threshold_that_hides_what_one_person_adds(unit, scale, delta):
-    """By sums of the noise's law, over all cells that one person can fill alone."""
+    """Summed by the noise's law, over all ways in which one person can fill cells alone."""
     changes = unit.changes_over(1)
     least = smallest_threshold(changes, scale, delta)
     assert worst(changes, scale, least) <= Decimal(delta)
@@ -74,7 +74,7 @@ def test_the_smallest_threshold_that_hides_what_one_person_adds(unit, scale, del
 @pytest.mark.parametrize("trips", [1, 2, 3, 7])
 @pytest.mark.parametrize("scale", [0.3, 1.4, 6.0])
 def test_the_miss_of_a_threshold_is_its_worst_chance(places, trips, scale):
-    """And never under it."""
+    """It is never below that probability."""
     changes = Unit(trips).changes_over(places)
     for least in (changes.largest + 1, changes.largest + 2, changes.largest + 30):
         exact, miss = worst(changes, scale, least), Decimal(miss_of(changes, scale, least))
@@ -82,7 +82,7 @@ def test_the_miss_of_a_threshold_is_its_worst_chance(places, trips, scale):
 
 
 def laws(count, scale, least, reach):
-    """The chances of what is shown of a cell: nothing, and each count from the threshold on."""
+    """The probabilities of a cell's outputs: nothing, and each count from the threshold on."""
     if not count:
         return np.eye(1, reach + 1)[0]
     a = math.exp(-1 / scale)
@@ -91,10 +91,10 @@ def laws(count, scale, least, reach):
 
 
 def hockey_stick(one, other, epsilon, scale, least, reach):
-    """The largest of P(one ∈ S) − e^ε P(other ∈ S) over all sets S of outputs: the least δ that is true."""
+    """The maximum of P(one ∈ S) − e^ε P(other ∈ S) over all sets S of outputs: the smallest valid δ."""
     p, q = np.ones(1), np.ones(1)
     for here, there in zip(one, other, strict=True):
-        if here != there:  # the others come out alike
+        if here != there:  # the other cells have equal laws
             p = np.multiply.outer(p, laws(here, scale, least, reach)).ravel()
             q = np.multiply.outer(q, laws(there, scale, least, reach)).ravel()
             p, q = p[p > 0], q[p > 0]
@@ -120,7 +120,7 @@ def neighbours(unit, cells, others):
 @pytest.mark.parametrize("epsilon", [0.5, 3.0])
 @pytest.mark.parametrize("unit", [unit for unit in UNITS if unit.trips <= 2], ids=str)
 def test_the_delta_of_all_neighbours_by_its_definition(unit, epsilon, delta):
-    """It is what the threshold says, for whole tables, and no less for the worst of them."""
+    """For whole tables, δ is at most the threshold's, and equal to it for the worst ones."""
     changes, cells = unit.changes_over(1), 2 * unit.trips
     scale = changes.in_all / epsilon
     least = threshold(changes, epsilon, delta)
@@ -130,7 +130,7 @@ def test_the_delta_of_all_neighbours_by_its_definition(unit, epsilon, delta):
         if not any(others) or cells == 2:
             pairs = neighbours(unit, cells, np.array(others))
             found += [hockey_stick(*pair, epsilon, scale, least, reach) for pair in pairs]
-    cut = 2 * cells * math.exp(-(reach - 2 * unit.trips) / scale)  # what lies beyond the reach
+    cut = 2 * cells * math.exp(-(reach - 2 * unit.trips) / scale)  # the mass beyond the reach
     assert claim - cut <= max(found) <= claim + 1e-12
 
 
@@ -143,7 +143,7 @@ def test_it_is_never_over_the_papers(unit, epsilon, delta):
 
 
 def test_how_much_lower():
-    """One trip in place of another, ε = 1 and δ = 1e-8: what docs/privacy.md says."""
+    """The numbers of docs/privacy.md, for one trip replaced by another, ε = 1 and δ = 1e-8."""
     one = Unit().changes_over(1)
     assert (threshold(one, 1.0, 1e-8, EXACT), threshold(one, 1.0, 1e-8, PAPERS)) == (37, 40)
 

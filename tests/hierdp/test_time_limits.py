@@ -1,4 +1,4 @@
-"""A time limit is one for a whole step, with all of its solves: by the test's own clock, in every method."""
+"""In every method, a time limit is for a whole step with all its solves, measured by the test's own clock."""
 
 import os
 import time
@@ -33,7 +33,7 @@ LIMITED = [("group-size", name) for name in GROUP_SIZE if "time_limit" in GROUP_
 LIMITED += [("top-down", name) for name in TOP_DOWN if "time_limit" in TOP_DOWN[name].takes]
 
 IN_PARTS = {"M_dp^OP", "TDA_inf", "TDA_L2", "TDA"}
-"""Whose steps take several solves."""
+"""Methods whose steps take several solves."""
 
 
 def released(mechanism, method, limit):
@@ -47,7 +47,7 @@ def released(mechanism, method, limit):
 
 @pytest.fixture
 def slow(monkeypatch):
-    """Each solve takes a second of a clock that nothing else moves; when it began, and its limit."""
+    """Solves that each take a second of a test clock; records when each began, and its limit."""
     now, given = [1000.0], []
 
     def slowly(model, backend="fast", time_limit=None, **_):
@@ -67,7 +67,7 @@ def slow(monkeypatch):
 
 @pytest.mark.parametrize(("mechanism", "method"), LIMITED)
 def test_all_solves_of_a_step_share_its_time_limit(slow, mechanism, method):
-    """Each solve gets the remaining time; a step without any ends, and its message names the limit."""
+    """Each solve gets the remaining time; if none remains, the step ends, and its message names the limit."""
     made = released(mechanism, method, 100.0)
     assert made.manifest()["all_proved_optimal"] or method in ("M_H^r", "TDA_L2", "TDA")
     begun, solves = slow[0][0], list(slow)

@@ -1,4 +1,4 @@
-"""InfTDA: its sensitivity by exhaustion, exactness without noise, the paper's algorithm in plain loops."""
+"""InfTDA: sensitivity by enumeration, exactness without noise, and the paper's algorithm in plain loops."""
 
 import itertools
 import math
@@ -23,7 +23,7 @@ DELTA = 1e-6
 
 
 def table_of(axes, cells, names=None):
-    """Flows from (leaf, leaf, …) → count."""
+    """Flows from a mapping (leaf, leaf, …) → count."""
     keys = sorted(cell for cell in cells if cells[cell])
     places = np.array(keys, dtype=np.int64).reshape(len(keys), len(axes))
     names = names or tuple(f"axis {i}" for i in range(len(axes)))
@@ -42,12 +42,12 @@ AXES = (hierarchy([[0, 0], [0, 0, 1]], "o"), hierarchy([[0, 0]], "d"))
 CELLS = list(itertools.product(range(3), range(2)))
 
 
-# --- sensitivity, of one trip in place of another; for other units see test_top_down_unit ----------------
+# --- sensitivity for one replaced trip; for other units see test_top_down_unit ---------------------------
 
 
 @pytest.mark.parametrize("seed", quick(range(5), first=2))
 def test_sensitivity_of_what_a_run_asks(seed):
-    """As above for the cells that a run looks at, which depend on noisy answers but not on the table."""
+    """The measured cells depend on noisy answers, but given these, not on the table."""
     runs = {}
     for trips in itertools.combinations_with_replacement(CELLS, 2):
         noise = unrelated(seed, 4)
@@ -190,7 +190,7 @@ def test_exact_noise_is_the_default():
 
 
 def test_more_possible_cells_than_64_bits():
-    """Keys of the cells take two words then; 76 · 3000⁵ mod 2⁶⁴ falls among the keys that begin with 0."""
+    """Then the cells' keys take two words; 76 · 3000⁵ mod 2⁶⁴ is among the keys that begin with 0."""
     wide, names = hierarchy([[0] * 3000], "w"), tuple("abcdef")
     rng = np.random.default_rng(0)
     cells = {tuple(rng.choice([0, 76, 2000], 6).tolist()): int(rng.integers(1, 10**6)) for _ in range(200)}
@@ -229,7 +229,7 @@ def int_opt(y, c):
 
 
 def plain(data, first, noise):
-    """Level by level over dictionaries; `noise` holds each level's noise in the order of the nodes."""
+    """The algorithm by level, with dictionaries; `noise` has each level's noise in the order of the nodes."""
     depths = [0] * len(data.axes)
     above = {(0,) * len(data.axes): int(data.counts.sum())}
     levels = [above]

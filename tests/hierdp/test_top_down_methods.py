@@ -1,4 +1,4 @@
-"""InfTDA's rivals: each against its definition in plain Python, and what all releases have in common."""
+"""Alternatives to InfTDA: each against its definition in plain Python, and common properties."""
 
 import json
 import math
@@ -57,7 +57,7 @@ def small(counts=(40, 30, 7, 12)):
 @given(flows(), st.sampled_from(list(METHODS)), st.integers(0, 2**32 - 1), st.data())
 @quiet
 def test_releases_are_consistent(data, method, seed, draw):
-    assume(method != "TDA_inf" or seed % 8 == 0)  # a solver takes its time
+    assume(method != "TDA_inf" or seed % 8 == 0)  # the solver is slow
     unit = Unit(draw.draw(st.integers(1, 3)), draw.draw(st.booleans()), draw.draw(st.booleans()))
     first = draw.draw(st.sampled_from([None, *data.axis_names]))
     epsilon, noise = draw.draw(st.sampled_from([0.1, 3.0])), SimulatedNoise(seed)
@@ -96,7 +96,7 @@ def test_releases_are_consistent(data, method, seed, draw):
 def test_no_noise_gives_the_truth(method, data, bounded):
     release = top_down(data, 1.0, DELTA, Double(), method, Unit(bounded=bounded))
     truth = true_table(data)
-    counts = release.table[truth.columns]  # standard errors aside
+    counts = release.table[truth.columns]  # without standard errors
     assert sorted(counts.itertuples(index=False)) == sorted(truth.itertuples(index=False))
 
 
@@ -175,7 +175,7 @@ def test_bad_options_are_refused_before_any_noise(given, said):
 
 
 def nearest_fractions(y, c):
-    """max(0, y + λ) with the total c, by trying every number of positive ones."""
+    """max(0, y + λ) with the total c, by trying every number of positive entries."""
     for k in range(len(y), 0, -1):
         largest = sorted(y, reverse=True)[:k]
         shift = Fraction(c - sum(largest), k)
@@ -185,7 +185,7 @@ def nearest_fractions(y, c):
 
 
 def simple(y, c):
-    """Rounded, halves up, then the authors' repair, entry by entry."""
+    """Rounded (halves up), then repaired entry by entry as by the authors."""
     x = [math.floor(v + Fraction(1, 2)) for v in nearest_fractions(y, c)]
     short = c - sum(x)
     for i in sorted(range(len(y)), key=lambda i: (-x[i], -y[i]))[: max(short, 0)]:
@@ -247,7 +247,7 @@ def test_least_squares_by_a_solver(backend, repair, monkeypatch):
 
 @pytest.mark.parametrize("repair", [rounded, two_phases])
 def test_a_solvers_last_digits_do_not_matter(repair, monkeypatch):
-    """Halves that come out a little over or under are halves still."""
+    """Halves that are slightly too large or too small still count as halves."""
     noisy, totals, offsets = np.array([3, 3, 7, 8]), np.array([11]), np.array([0, 4])
     exact = repair("q", noisy, totals, offsets, SolverOptions()).solution.x.tolist()
     for signs in np.ndindex(2, 2, 2, 2):
@@ -386,7 +386,7 @@ def test_through_release():
     )
     assert made.mechanism == "TDA_L2"
     assert made.steps[0].solution.backend == "clarabel"
-    assert [spend.sensitivity for spend in made.ledger.spends] == [2.0] * 4  # trips may repeat unless told
+    assert [spend.sensitivity for spend in made.ledger.spends] == [2.0] * 4  # trips may repeat by default
     assert made.settings["shares"] == [1.0, 1.0, 1.0, 5.0]
     assert (made.settings["trips_a_person"], made.settings["all_different"]) == (2, False)
     told = {"trips": 2, "distinct": True, **COLUMNS}

@@ -1,4 +1,4 @@
-"""What one person can change: every sensitivity against all neighbours of a tiny table, at every level."""
+"""Changes by one person: every sensitivity against all neighbours of a tiny table, at every level."""
 
 import itertools
 import math
@@ -50,7 +50,7 @@ def all_counts(trips):
 
 
 def people(unit):
-    """All that one person's trips can be."""
+    """All possible trips of one person."""
     sizes = [unit.trips] if unit.bounded else range(unit.trips + 1)
     draw = itertools.combinations if unit.distinct else itertools.combinations_with_replacement
     return [trips for size in sizes for trips in draw(CELLS, size)]
@@ -110,7 +110,7 @@ def test_the_noise_is_asked_for_it(unit, method):
 
 
 def test_the_papers_sensitivities_hold_for_the_finest_counts_only():
-    """2m for m distinct trips (§4.1) is too small where one node holds several finest cells."""
+    """2m for m distinct trips (§4.1) is too small if a node contains several finest cells."""
     for m in (1, 2, 5):
         squared = [
             Unit(m, distinct, bounded).squared_sensitivity for distinct in (1, 0) for bounded in (1, 0)
@@ -123,14 +123,14 @@ def test_the_papers_sensitivities_hold_for_the_finest_counts_only():
 
 KNOWN = Hierarchy.from_columns({"state": ["S", "S"], "town": ["a", "b"]}, ["state", "town"])
 TRIPS = list(itertools.product(["a", "x", "y"], ["p", None]))
-"""From a known place or one of two unknown ones, to a known or a missing one."""
+"""Trips from a known place or one of two unknown ones, to a known or a missing place."""
 
 WITH_UNKNOWN = [Unit(1), Unit(2), Unit(2, bounded=False), Unit(2, distinct=False)]
 
 
 @cache
 def read_trips(trips):
-    """A table with these trips and one of somebody else, read as a release reads it."""
+    """A table with these trips and one of another person, read as for a release."""
     table = pd.DataFrame([("b", "p"), *trips], columns=["from", "to"], dtype=object)
     axes = {"from": (KNOWN, "from"), "to": (Hierarchy.flat("to", ["p"]), "to")}
     return flows(table, axes=axes, unknown="elsewhere")
@@ -150,7 +150,7 @@ def neighbours_among(runs, unit):
 @pytest.mark.parametrize("unit", quick(WITH_UNKNOWN, every=4), ids=str)
 @pytest.mark.parametrize("method", ["InfTDA", "VanillaGauss"])
 def test_sensitivity_through_the_reader_with_an_unknown_region(method, unit):
-    """Different trips to unknown places share a cell: all neighbours, in all that is measured."""
+    """Different trips to unknown places share a cell; checks all neighbours in all measurements."""
     runs = []
     for data in read_people(unit):
         runs.append(unrelated(3, 4))
@@ -199,7 +199,7 @@ def test_without_an_unknown_region_different_trips_need_less_noise():
 
 def test_in_words():
     words = [unit.neighbours for unit in UNITS]
-    assert len(set(words)) == 10  # one trip is distinct or not
+    assert len(set(words)) == 10  # for one trip, distinct makes no difference
     assert Unit().neighbours == "one trip is replaced by another; regions and the total are public"
     assert all(("total" in unit.neighbours) == unit.bounded for unit in UNITS)
     assert all((str(unit.trips) in unit.neighbours) == (unit.trips > 1) for unit in UNITS)
@@ -221,7 +221,7 @@ def test_bad_trips(trips):
 def test_sensitivity_is_that_of_the_worst_way_to_share_trips_among_counts():
     for trips in range(1, 9):
         for places in range(1, 9):
-            shares = {(): trips}  # trips left, by the shares so far in falling order
+            shares = {(): trips}  # remaining trips, by the shares so far in decreasing order
             worst = 0
             while shares:
                 further = {}

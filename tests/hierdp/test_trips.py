@@ -1,4 +1,4 @@
-"""The paper's synthetic trips, to the last one, and others of any size; the commuting file."""
+"""The paper's synthetic trips, all of them equal; trips of other sizes; the commuting file."""
 
 import itertools
 import random
@@ -32,12 +32,12 @@ def test_published_sets_have_the_trips_of_the_paper_s_table_1(name):
     assert (data.total, data.counts.size) == TABLE_1[name]
     assert (data.counts.min(), data.counts.max()) == (1, 1_000)
     places = data.cells[:, 0] * data.axes[0].names[-1].size + data.cells[:, 1]
-    assert (np.diff(places) > 0).all()  # sorted, none twice
+    assert (np.diff(places) > 0).all()  # sorted, without repetition
     assert data.axis_names == ("origin", "destination")
 
 
 def test_published_flows_lie_where_the_authors_put_them():
-    """Pairs of areas in the order of Python's sample, flows in the order in which they were drawn."""
+    """Pairs of areas are in the order of Python's sample, flows in the order drawn."""
     data = published("binary sparse")
     pairs = random.Random(42).sample(list(range(256**2)), 655)
     raw = np.random.RandomState(42).pareto(3, 655)
@@ -114,7 +114,7 @@ def test_trips_fill_their_share_of_the_pairs(seed, share):
 
 
 def test_flows_are_pareto_of_index_1():
-    """P(X ≥ x) = 1/x for the rounded flows, up to where they are rounded; and by another seed, others."""
+    """P(X ≥ x) = 1/x up to rounding; another seed gives other flows."""
     counts = trips(binary_areas(8), 1.0, seed=3).counts
     for k in (2, 5, 20, 100):
         expected = 1 / (k - 0.5)

@@ -1,4 +1,4 @@
-"""The utility theorem: its formula, its inequality without any luck, and how often it fails."""
+"""The utility theorem: its formula, its deterministic inequality, and how often the bound fails."""
 
 import math
 
@@ -39,7 +39,7 @@ def test_bound_by_nodes_spelled_out():
     assert error_bound_by_nodes(scales, nodes, beta) == 2 * sum(math.floor(t) for t in each)
     assert isinstance(error_bound_by_nodes(scales, nodes, beta), int)
     assert error_bound_by_nodes([], [], beta) == 0
-    # A level without nodes has no noise, but its share of β stays its own.
+    # A level without nodes has no noise, but still has its share of β.
     assert error_bound_by_nodes([3.0, 9.0], [2, 0], beta) == 2 * math.floor(
         3 * math.sqrt(2 * math.log(2 * 2 * 2 / beta))
     )
@@ -58,7 +58,7 @@ def test_the_union_over_nodes_is_tighter(level, branching, more, rho, beta):
 @given(flows(), st.integers(0, 10_000), st.integers(0, 12), st.data())
 @settings(deadline=None, max_examples=40)
 def test_no_error_is_larger_than_twice_the_noise_above_it(data, seed, spread, draw):
-    """Theorem 4 before any probability: 2·Σ (largest noise), which also holds where regions are dropped."""
+    """The deterministic part of Theorem 4, 2·Σ (largest noise); it also holds if regions are dropped."""
     first = draw.draw(st.sampled_from([None, *data.axis_names]))
     noise = added(seed, spread)
     made = top_down(data, 1.0, DELTA, noise, "InfTDA", first=first)
@@ -70,7 +70,7 @@ def test_no_error_is_larger_than_twice_the_noise_above_it(data, seed, spread, dr
 
 
 class Heard(SimulatedNoise):
-    """Keeps the true counts, so that errors are a subtraction."""
+    """Keeps the true counts, so that errors can be computed."""
 
     def __init__(self, seed):
         super().__init__(seed)
@@ -83,7 +83,7 @@ class Heard(SimulatedNoise):
 
 @pytest.mark.parametrize(("axes", "levels"), [(binary_areas(2), 4), (random_areas(1, 1, 30, 30), 2)])
 def test_it_fails_no_more_often_than_beta(axes, levels):
-    """Over many runs, at every level; and the errors come within a sensible factor of the bounds."""
+    """Over many runs, at every level; the errors are also within a reasonable factor of the bounds."""
     runs, epsilon, beta = 150, 1.0, 0.3
     n = axes.names[-1].size
     cells = np.stack(np.unravel_index(np.arange(n**2), (n, n)), axis=1)
@@ -107,12 +107,12 @@ def test_it_fails_no_more_often_than_beta(axes, levels):
     failed = (np.array(found)[:, None, :] > bounds).sum(axis=0)
     assert (failed <= beta * runs + 3 * math.sqrt(runs * beta * (1 - beta))).all()
     ratio = np.array(found).max(axis=0) / bounds
-    # The bound adds up levels that do not all do their worst: errors stay about what one level's noise is.
+    # The bound adds up the levels' worst cases, which do not coincide: errors stay near one level's noise.
     assert (ratio * np.arange(1, levels + 1) > 0.3).all()
 
 
 def test_the_noise_is_bounded_as_often_as_the_theorem_needs():
-    """What the proof takes from the tail bound: |noise| ≤ ⌊t⌋ for all nodes, but for a chance of β."""
+    """As the proof needs, |noise| ≤ ⌊t⌋ for all nodes, except with probability β."""
     runs, n, beta, scale = 2_000, 20, 0.5, 3.0
     half = error_bound_by_nodes([scale], [n], beta) // 2
     zero = np.zeros((runs, n), dtype=np.int64)
@@ -120,7 +120,7 @@ def test_the_noise_is_bounded_as_often_as_the_theorem_needs():
     noisy = SimulatedNoise(5).gaussian(zero, "counts", math.sqrt(2), rho).counts
     failed = (np.abs(noisy).max(axis=1) > half).mean()
     assert 0.02 < failed <= beta
-    # With a normal law, a bound lower by one would hold, by two it would not: the bound is tight.
+    # The bound is tight: for a normal law, it would hold if one lower, but not if two lower.
     assert (np.abs(noisy).max(axis=1) > half - 3).mean() > beta / 2
 
 

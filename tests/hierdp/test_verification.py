@@ -1,4 +1,4 @@
-"""Cross-verification: who agrees, who has stopped, and that a backend that lies is found out."""
+"""Cross-verification: backends that agree, backends that stop, and detection of false claims."""
 
 import dataclasses
 from fractions import Fraction
@@ -24,7 +24,7 @@ MODEL = Chebyshev([5, 3, -2, 8], total=9)
 
 
 def lying(monkeypatch, backend, **claims):
-    """One backend's solutions, changed."""
+    """Change one backend's solutions."""
 
     def told(model, name="fast", **options):
         found = solve(model, name, **options)
@@ -88,7 +88,7 @@ def test_a_release_and_its_stated_sample():
     assert found.note == note
     steps = list(dict.fromkeys(row.step for row in found.rows))
     assert len(steps) == 4
-    assert steps == [made.steps[i].name for i in (0, 6, 12, 13)]  # evenly, the first and the last among them
+    assert steps == [made.steps[i].name for i in (0, 6, 12, 13)]  # evenly spread, with both ends
     assert (steps[0], steps[-1]) == ("root all", "consistency of all regions")
     assert found.agree
     whole = verify(made, backends=["highs"], sample=99)
@@ -186,7 +186,7 @@ def test_an_unproved_fast_answer_does_not_pass(monkeypatch):
 
 
 def test_a_model_without_an_answer():
-    """Windows that no consistent counts meet: all say so."""
+    """No consistent counts meet the windows; all backends report that."""
     model = HierarchyQIP(Tree([[0, 0]]), [[9], [1], [1]], total=9, window=1)
     found = verify(model, backends=["highs", "cp-sat"])
     assert {row.status for row in found.rows} == {"infeasible"}
@@ -269,10 +269,10 @@ def test_fractions_become_floats():
 @pytest.mark.parametrize(
     ("status", "objective", "verdict"),
     [
-        ("feasible", 8417.32442, "stopped"),  # SCS, short of time: it breaks its constraints by 2e-6
+        ("feasible", 8417.32442, "stopped"),  # SCS, short of time, violates its constraints by 2e-6
         ("optimal", 8417.32442, "DISAGREES"),
         ("feasible", 8400.0, "DISAGREES"),
-        ("feasible", 8417, "DISAGREES"),  # whole numbers break nothing
+        ("feasible", 8417, "DISAGREES"),  # whole numbers violate nothing
     ],
 )
 def test_an_inaccurate_answer_may_be_a_little_too_good(status, objective, verdict):

@@ -1,4 +1,4 @@
-"""Releases from anywhere: read within a limit of memory, printed as they are, refused by a file's name."""
+"""Releases from any source are read within a memory limit and printed safely; refusals name the file."""
 
 import io
 import json
@@ -76,7 +76,7 @@ def test_names_with_every_special_character_of_csv(folder):
 
 @pytest.mark.usefixtures("folder")
 def test_nothing_from_a_file_reaches_the_terminal_as_a_command():
-    """Escapes of terminals, changes of the writing direction, Rich's markup: in names, paths, errors."""
+    """Terminal escapes, changes of the text direction, and Rich markup in names, paths and errors."""
     nowhere = ["--epsilon", "1", "--out", "o"]
     odd = "o\x1b[2J[red]x"
     shutil.move("sizes", odd)
@@ -185,7 +185,7 @@ def test_a_list_of_regions_made_to_harm(folder):
 
 
 def rewritten(path, change):
-    """The file of proofs with its members changed."""
+    """Change the members of the file of proofs."""
     with zipfile.ZipFile(path) as file:
         members = {info.filename: file.read(info) for info in file.infolist()}
     change(members)
@@ -195,11 +195,11 @@ def rewritten(path, change):
 
 
 def claiming(path, name, size):
-    """Change what the file says a member unpacks to."""
+    """Change the unpacked size that the file claims for a member."""
     with zipfile.ZipFile(path) as file:
         told = file.getinfo(name).file_size
     content = path.read_bytes()
-    at = content.rindex(name.encode()) - 46 + 24  # in the directory, which is last
+    at = content.rindex(name.encode()) - 46 + 24  # in the directory, at the end
     assert int.from_bytes(content[at : at + 4], "little") == told
     path.write_bytes(content[:at] + size.to_bytes(4, "little") + content[at + 4 :])
 
@@ -237,7 +237,7 @@ def test_proofs_made_to_harm(folder, bomb):
 
 
 def test_a_check_that_takes_longer_than_the_limit_is_asked_about(folder):
-    """The problems are those that the manifest lists; whether it lies is seen once the check may begin."""
+    """The estimate is for the problems that the manifest lists; the check itself detects a false list."""
     path = folder / "sizes" / files.MANIFEST
     manifest = json.loads(path.read_text())
     manifest["solved"] = (manifest["solved"] * 20_000)[:20_000]
@@ -247,7 +247,7 @@ def test_a_check_that_takes_longer_than_the_limit_is_asked_about(folder):
     assert done.exit_code == 2
     needed = re.search(r"20,000 problems of .* over the limit of 30 s.* --limit ([0-9.]+)", done.output)
     assert needed, done.output
-    assert run("check", "sizes", "--limit", needed[1]).exit_code == 1  # checked, and found out
+    assert run("check", "sizes", "--limit", needed[1]).exit_code == 1  # checked, and detected
 
 
 @pytest.mark.parametrize("solved", [None, 3, [3], [{}], [{"variables": "x"}], [{"variables": 10**400}]])
@@ -369,7 +369,7 @@ def test_names_that_a_spreadsheet_would_run(tmp_path, monkeypatch, safe):
         texts = {*frame.columns, *frame.to_numpy().ravel()}
         run_by_a_spreadsheet = {text for text in texts if text[:1] in {"=", "+", "@", "-"}}
         assert bool(run_by_a_spreadsheet) is not bool(safe)
-    if safe:  # said in the manifest, and so checked
+    if safe:  # stated in the manifest, and so checked
         manifest = json.loads((tmp_path / "out" / files.MANIFEST).read_text())
         manifest["csv_safe"] = False
         (tmp_path / "out" / files.MANIFEST).write_text(json.dumps(manifest))

@@ -1,4 +1,4 @@
-"""AHP at every region: the ways of making it consistent do what they say."""
+"""AHP at every region: the ways to make it consistent have the stated properties."""
 
 import numpy as np
 import pytest
@@ -42,7 +42,7 @@ def test_each_way_spends_the_same_budget():
     noise = Double()
     hierarchical.answers(TREE, TREE.sum_up(np.ones((6, 4), np.int64)), 0.9, noise)
     spent = sum(spend.epsilon for spend in noise.spends)
-    # Plain noise and AHP at 10 regions of a third of ε each; both at the 6 leaves with all of it.
+    # Plain noise and AHP: at 10 regions with a third of ε each, and at the 6 leaves with all of ε.
     assert spent == pytest.approx(2 * 10 * 0.3 + 2 * 6 * 0.9)
 
 
