@@ -396,7 +396,7 @@ def test_a_repair_that_uses_true_counts_is_detected(case, mend, runs):
     assert not caught(case, runs, SimulatedNoise)
 
 
-# --- ours ------------------------------------------------------------------------------------------------
+# --- shipped mechanisms ----------------------------------------------------------------------------------
 
 
 def test_every_mechanism_is_audited():

@@ -69,7 +69,7 @@ def trips(tmp_path_factory):
     return released("top-down", folder, SimulatedNoise(5), **FLOWS, delta=1e-6)
 
 
-# --- as they were written --------------------------------------------------------------------------------
+# --- releases as written ---------------------------------------------------------------------------------
 
 HIDDEN = {"groups_from_data": False}
 GROUP_OPTIONS = [
@@ -166,7 +166,7 @@ def test_a_step_too_large_that_the_table_is_made_without(tmp_path):
     assert failed(folder) == {"table from steps"}
 
 
-# --- changed ---------------------------------------------------------------------------------------------
+# --- changed releases ------------------------------------------------------------------------------------
 
 
 def change_manifest(folder, change):

@@ -99,7 +99,7 @@ def test_a_missing_witness_in_a_new_release_is_a_fault(tmp_path):
     raise AssertionError("no release needs a witness")
 
 
-# --- how they are kept -----------------------------------------------------------------------------------
+# --- how witnesses are stored ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

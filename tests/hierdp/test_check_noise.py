@@ -129,7 +129,7 @@ def test_a_tree_of_noisy_counts(factor, gaussian):
     assert not list(check_noise(of_tree(tree, drawn, [law, None, law], "counts")))
 
 
-# --- releases whose budget is made anew, with all that goes with it ----------------------------------------
+# --- releases with a changed budget, and everything that depends on it -------------------------------------
 
 RNG = np.random.default_rng(7)
 PEOPLE = pd.DataFrame(

@@ -449,7 +449,7 @@ def test_proofs_hold_the_steps_of_the_manifest_and_nothing_else(made, tmp_path):
         list(proofs.read(path, told))
 
 
-# --- what was measured twice -----------------------------------------------------------------------------
+# --- sums that were measured twice -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("gaussian", [False, True])

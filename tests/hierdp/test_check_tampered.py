@@ -65,7 +65,7 @@ def made(tmp_path_factory):
     }
 
 
-# --- one change at a time, with digests that fit ---------------------------------------------------------
+# --- one change at a time, with matching digests ---------------------------------------------------------
 
 
 def in_table(change):
@@ -247,7 +247,7 @@ def test_a_step_that_unpacks_to_too_much_is_refused(made, monkeypatch):
     assert "is too large for a step of" in line.why
 
 
-# --- the table and its steps, all files changed alike and the digests made to fit -------------------------
+# --- the table and its steps: all files changed alike, with matching digests ------------------------------
 
 TIE = "table from steps"
 BINS = {"axes": [("s", ["s"]), ("c", ["c"])], "regions_from_data": True}
@@ -345,7 +345,7 @@ def test_a_table_that_differs_from_its_steps_is_detected(tmp_path, name):
     assert TIE in failed(folder), [line for line in check(folder) if line.verdict == FAILS]
 
 
-# --- what is proved of another answer, problem, mechanism or measurement ---------------------------------
+# --- proofs of another answer, problem, mechanism or measurement -----------------------------------------
 
 
 def other_steps(change):

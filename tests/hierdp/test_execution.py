@@ -401,7 +401,7 @@ def test_the_command_line_spreads_its_work(tmp_path, local, monkeypatch):
     assert made == made[:1] * 3
 
 
-# --- what travels ----------------------------------------------------------------------------------------
+# --- data sent to workers --------------------------------------------------------------------------------
 
 
 class Listening:
@@ -455,7 +455,7 @@ def test_true_counts_do_not_travel(wire, method):
         assert number < 100_000 or not contains(wire.sent, number)
 
 
-# --- places that cannot be -------------------------------------------------------------------------------
+# --- invalid targets -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -446,7 +446,7 @@ def test_interrupted_while_others_work(workers):
         assert list(execution.each(tasks.square, [(3,)], "squaring")) == [9]
 
 
-# --- what is done is not done again ----------------------------------------------------------------------
+# --- finished work is not repeated -----------------------------------------------------------------------
 
 
 def stopped_after(kept, cases, *about):

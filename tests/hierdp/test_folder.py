@@ -152,7 +152,7 @@ def test_a_command_declares_what_it_reads(mechanism):
     assert inputs == {"table", *named}
 
 
-# --- what is refused, and before any noise is drawn ------------------------------------------------------
+# --- refusals, before any noise is drawn -----------------------------------------------------------------
 
 
 def link(name, to):
@@ -214,7 +214,7 @@ def test_nothing_is_left_after_a_refusal_of_the_input():
     assert (done.exit_code, names()) == (2, ["in.csv"])
 
 
-# --- killed while it replaced ----------------------------------------------------------------------------
+# --- killed while replacing ------------------------------------------------------------------------------
 
 
 class Killed(BaseException):
@@ -339,7 +339,7 @@ def test_a_release_prints_the_fingerprint_of_its_files():
     assert f"Fingerprint: {seal.digest(Path('out', seal.SUMS))} " in done.output
 
 
-# --- a release that is there is never said not to be -----------------------------------------------------
+# --- an existing release is never reported as missing ----------------------------------------------------
 
 FULL = Path("/dev/full")
 

@@ -158,7 +158,7 @@ def test_exact_noise_is_the_default():
     assert {spend.noise for spend in release.ledger.spends} == {"double-geometric"}
 
 
-# --- what the post-processing sees -----------------------------------------------------------------------
+# --- inputs of post-processing ---------------------------------------------------------------------------
 
 
 @given(group_sizes(), st.integers(0, 2**32 - 1))

@@ -170,7 +170,7 @@ def test_simulated_noise_has_its_tails():
 def test_shapes_and_large_counts_are_kept(noise):
     counts = np.array([[0, 2**53 + 1], [-(2**53) - 1, 2**60]])
     for noisy in (
-        noise.geometric(counts, "q", 1, 1e3),  # so little noise that none comes
+        noise.geometric(counts, "q", 1, 1e3),  # so little noise that all of it is 0
         noise.gaussian(counts, "q", 1, 1e6),
     ):
         assert noisy.counts.dtype == np.int64
@@ -236,7 +236,7 @@ def test_noise_that_would_drown_everything_is_refused(noise, loss):
 @pytest.mark.parametrize("size", [1, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK + 7])
 def test_blocks_come_back_in_order(size):
     counts = np.arange(size) * 1000 - 5
-    noisy = ExactNoise().gaussian(counts, "q", 1.0, 1e6).counts  # so little noise that none comes
+    noisy = ExactNoise().gaussian(counts, "q", 1.0, 1e6).counts  # so little noise that all of it is 0
     assert (noisy == counts).all()
     kept, large = ExactNoise().stable(counts + 10**6, "q", Changes(2, 2, 1, 1), 1e5, 2)
     assert (kept == np.arange(size)).all()

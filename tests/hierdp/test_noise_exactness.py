@@ -279,7 +279,7 @@ def test_large_noise_is_put_together_in_whole_numbers_of_any_size():
             assert sampler._together([top, *digits]) == want
 
 
-# --- what remains ------------------------------------------------------------------------------------
+# --- data left in memory -----------------------------------------------------------------------------
 
 
 def test_words_and_noise_are_wiped():

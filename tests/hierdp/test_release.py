@@ -53,7 +53,7 @@ def made():
     return m_c_dp(small_sizes(), 1.0, SimulatedNoise(1))
 
 
-# --- what a manifest says --------------------------------------------------------------------------------
+# --- the manifest ----------------------------------------------------------------------------------------
 
 
 def test_manifest_of_group_sizes(made):

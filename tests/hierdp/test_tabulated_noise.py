@@ -173,7 +173,7 @@ def test_no_two_blocks_threads_or_measurements_share_a_draw():
 def test_counts_keep_their_shape_order_and_size():
     size = 3 * tabulated.AT_ONCE + 7
     counts = np.arange(size) * 1000 - 5
-    noisy = TabulatedNoise().gaussian(counts, "q", 1.0, 1e6).counts  # so little noise that none comes
+    noisy = TabulatedNoise().gaussian(counts, "q", 1.0, 1e6).counts  # so little noise that all of it is 0
     assert (noisy == counts).all()
     assert noisy is not counts
     for shape in ((0,), (3, 4), (2, 0)):

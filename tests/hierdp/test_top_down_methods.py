@@ -35,7 +35,7 @@ DELTA = 1e-6
 
 
 def repair(method, name, noisy, totals, offsets, solver=None):
-    """One level's answer by a method."""
+    """The answer of a method for one level."""
     chosen = METHODS[method]
     return chosen.solving(solver or SolverOptions())(name, chosen.model(noisy, totals, offsets))
 
@@ -50,7 +50,7 @@ def small(counts=(40, 30, 7, 12)):
     return Flows(axes, ("from", "to"), cells, np.array(counts))
 
 
-# --- what all have in common -----------------------------------------------------------------------------
+# --- properties of all methods ---------------------------------------------------------------------------
 
 
 @pytest.mark.slow
@@ -295,7 +295,7 @@ def test_a_solver_that_does_not_finish_is_reported():
         top_down(data, 0.01, DELTA, SimulatedNoise(0), "TDA_inf", solver=SolverOptions(time_limit=1e-6))
 
 
-# --- the finest counts alone -------------------------------------------------------------------------------
+# --- only the finest counts --------------------------------------------------------------------------------
 
 
 @given(flows(), st.integers(0, 2**32 - 1))

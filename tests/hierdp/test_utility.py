@@ -87,7 +87,7 @@ def test_it_fails_no_more_often_than_beta(axes, levels):
     runs, epsilon, beta = 150, 1.0, 0.3
     n = axes.names[-1].size
     cells = np.stack(np.unravel_index(np.arange(n**2), (n, n)), axis=1)
-    data = Flows((axes, axes), ("from", "to"), cells, np.full(n**2, 10**6))  # so large that none is dropped
+    data = Flows((axes, axes), ("from", "to"), cells, np.full(n**2, 10**6))  # too large to be dropped
     rho = rho_of(epsilon, DELTA)
     scales, nodes, found = [math.sqrt(levels / rho)] * levels, [], []
     for seed in range(runs):

@@ -307,7 +307,7 @@ def test_a_table_that_its_manifest_does_not_describe(folder):
     assert "see hierdp check" in run("query", "ages", "--range", "1:3").output
 
 
-# --- entries that nobody checks --------------------------------------------------------------------------
+# --- entries that no check covers ------------------------------------------------------------------------
 
 ADDED = {
     "the manifest has 'endorsed_by'": lambda m: m.update(endorsed_by="the office"),
@@ -349,7 +349,7 @@ def test_the_entries_are_those_of_a_release(folder):
     assert "cautions" in manifest
 
 
-# --- names that a spreadsheet would run --------------------------------------------------------------------
+# --- names that a spreadsheet would run as formulas --------------------------------------------------------
 
 FORMULAS = ["=cmd|' /C calc'!A0", "@SUM(1)", "+1", "-1", "'quoted", "plain", "\tx\ty"]
 

@@ -94,7 +94,7 @@ def test_every_real_answer_on_a_grid_misses_by_exactly_its_gap(p, weights):
                 proof = prove(exactly, np.array(x, dtype=object))
                 assert (proof.bound, proof.gap, proof.optimal) == (least, gap, gap == 0), (exactly, x)
                 if all(value.denominator == 1 for value in x):
-                    proof = prove(whole, np.array(x, int))  # whole numbers, but the optimum may not be
+                    proof = prove(whole, np.array(x, int))  # x is whole, but the optimum may not be
                     assert (proof.bound, proof.gap, proof.optimal) == (least, gap, gap == 0), (whole, x)
                     assert not isinstance(proof.gap, float)
                 for model in (whole, floats, exactly):

@@ -336,7 +336,7 @@ def test_no_unit_is_counted_beyond_the_total():
     assert _units(0.0, 1e-300, 5, 2**40, 1.0) == 5
     assert _units(0, 1, 5, 2**40, None) == 5
     assert _units(-9.0, 2.0, 5, 1, 1.0) == 0
-    for n in (32, 64, 128):  # as many times 2^57, some of them in 64 bits
+    for n in (32, 64, 128):  # n · 2^57, which wraps in 64 bits for some n
         assert _held(np.zeros(n, np.int64), None, 2**57, 2**60, None) > 2**57
 
 

@@ -1,4 +1,4 @@
-"""StrategySDP: closed forms, a search over small strategies, Clarabel, and the paper's Table 3 from below."""
+"""StrategySDP: closed forms, a search over small strategies, Clarabel, a bound below the paper's Table 3."""
 
 import numpy as np
 import pytest

@@ -226,7 +226,7 @@ WHOLE, REAL = Isotonic([3, 1, 4], integer=True), Isotonic([3.0, 1.0, 4.0])  # bo
 @pytest.mark.parametrize(
     ("model", "backend", "told", "x", "bound", "status"),
     [
-        (WHOLE, "highs", "optimal", [2, 2, 4], 1.0, "feasible"),  # an objective of 1 is not ruled out
+        (WHOLE, "highs", "optimal", [2, 2, 4], 1.0, "feasible"),  # the bound allows an objective of 1
         (HUGE, "highs", "optimal", [2**28] * 2, 2.0**57 - 48, "optimal"),  # three floats away
         (REAL, "highs", "optimal", [2, 2, 4], 2 - 1e-4, "feasible"),
         (REAL, "highs", "optimal", [2, 2, 4], 2 - 1e-7, "optimal"),
