@@ -120,7 +120,7 @@ def test_algorithm_1_is_exact_on_complete_trees(b, h):
             (~inside | (np.arange(tree.size) == node), found.above[i]),
         ):
             weight = np.where(part & (tree.level > 0), 1 / own, 0)
-            # The variance of the node's count as estimated best (linearly) from these.
+            # The variance of the best linear estimate of the node's count from these measurements.
             c = np.linalg.pinv((holds.T * weight) @ holds, rcond=1e-12)
             assert holds[node] @ c @ holds[node] == pytest.approx(exact), (b, h, i)
 

@@ -286,7 +286,7 @@ def test_shapes():
 
 def test_large_grids():
     n, b, levels = 10**6 + 7, 9, np.exp(np.random.default_rng(7).normal(0, 1, 7))
-    for axis in AXES:  # one dimension, as grids of one axis
+    for axis in AXES:  # one dimension, by the code for several
         total = grids._ragged(level_sizes(n, b), b, 1 / levels, [axis]) / axis.queries(n)
         assert total == pytest.approx(regular.consistent(n, b, levels, axis), rel=1e-8)
     # A dimension queried as a whole: if only leaves are measured, its length multiplies the variance.

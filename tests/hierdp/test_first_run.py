@@ -123,4 +123,4 @@ def test_a_small_table_compiles_nothing_or_a_little(tmp_path, monkeypatch, mecha
     _, kernels = ran(
         f"release {mechanism} {COMMANDS[mechanism][0]} --epsilon 1 --simulate 1 --out out", "small"
     )
-    assert len(kernels) <= 4  # with sums that machine code reorders, or slow on a busy machine
+    assert len(kernels) <= 4  # sums that machine code reorders, or kernels slow on a busy machine

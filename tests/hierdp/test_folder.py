@@ -238,7 +238,7 @@ def test_what_a_killed_run_was_replacing_comes_back(monkeypatch):
 
 
 def test_a_swap_leaves_no_moment_without_a_folder(monkeypatch):
-    """Before each system call, the name refers to the old folder or the new one."""
+    """Before each call that changes folders, the name refers to the old folder or the new one."""
     if not exchange.swap(made("one"), made("two")):
         pytest.skip("this disk cannot swap folders")
     made("out")

@@ -110,7 +110,7 @@ def test_the_tables_say_what_is_known_to_hold(made):
     known = tables["published"]
     assert set(known.data) == {"binary sparse"}
     top_downs = known[known.method.isin(["InfTDA", "TDA_L2"])]
-    # Two runs of each are near the published means with the paper's noise, and far below with all the budget.
+    # Two runs of each are near the published means with the same noise, and far below with all the budget.
     assert (top_downs.same_noise_max_error / top_downs.published_max_error).between(0.7, 1.3).all()
     assert top_downs.max_error.sum() < 0.85 * top_downs.published_max_error.sum()
     assert known[known.method == "VanillaGauss"].same_noise_max_error.isna().all()

@@ -199,7 +199,7 @@ def test_without_an_unknown_region_different_trips_need_less_noise():
 
 def test_in_words():
     words = [unit.neighbours for unit in UNITS]
-    assert len(set(words)) == 10  # for one trip, distinct makes no difference
+    assert len(set(words)) == 10  # a single trip is always distinct
     assert Unit().neighbours == "one trip is replaced by another; regions and the total are public"
     assert all(("total" in unit.neighbours) == unit.bounded for unit in UNITS)
     assert all((str(unit.trips) in unit.neighbours) == (unit.trips > 1) for unit in UNITS)

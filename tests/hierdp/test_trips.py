@@ -1,4 +1,4 @@
-"""The paper's synthetic trips, all of them equal; trips of other sizes; the commuting file."""
+"""The paper's synthetic trips, exactly; trips of other sizes; the commuting file."""
 
 import itertools
 import random
