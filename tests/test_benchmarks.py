@@ -67,7 +67,7 @@ def test_peers_solve_the_same_problem(contest):
             assert not found["breaks"] or found["breaks"].startswith(allowed), name
 
 
-def test_judges_see_what_is_wrong():
+def test_judges_detect_errors():
     contest = next(one for one in CONTESTS if one.name == "SimplexQP")
     model = contest.make(np.random.default_rng(1), 20)
     best = solve(model)

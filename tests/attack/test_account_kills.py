@@ -38,7 +38,7 @@ def release(zygote, epsilon="0.001", **job):
     return status, said
 
 
-def test_an_account_is_true_however_a_release_is_killed(zygote):
+def test_account_is_correct_after_any_kill(zygote):
     steps(zygote, "group-size", 0)
     shutil.rmtree("out")
     account = open_account("in.account", "in.csv", 1.0)

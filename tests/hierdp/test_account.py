@@ -119,7 +119,7 @@ MIXES = {
 
 
 @pytest.mark.parametrize("name", MIXES)
-def test_what_an_account_takes_keeps_its_promise(opened, name):
+def test_accepted_releases_satisfy_the_accounts_epsilon_and_delta(opened, name):
     """The exact δ of all releases that an account allows together is within the account's δ."""
     account = opened(1.5, 1e-5)
     now, taken = account.statement(), []
@@ -200,7 +200,7 @@ def test_a_pure_account_takes_pure_releases_only(opened):
     assert account.statement().left_rho == 0
 
 
-def test_delta_is_set_aside_for_those_who_take_of_it(opened):
+def test_delta_is_reserved_for_releases_that_use_it(opened):
     account = opened(1.0, 1e-6, set_aside=1e-7)
     assert account.statement().left_rho == pytest.approx(rho_of(1.0, 9e-7))
     for _ in range(2):
@@ -320,7 +320,7 @@ def test_check_finds_a_release_of_persons_and_of_replacements(opened, tmp_path):
         assert line_of(made.write(tmp_path / str(i)), replaced).verdict == HOLDS
 
 
-def test_check_says_what_an_account_lacks(written, opened, tmp_path):
+def test_check_reports_missing_account_entries(written, opened, tmp_path):
     account, folder = written
     alone = release(HOMES, "group-size", epsilon=0.4, **SIZES).write(tmp_path / "alone")
     release(HOMES, "group-size", epsilon=0.1, account=account, **SIZES)  # drawn but never written
@@ -423,7 +423,7 @@ def test_bad_input_costs_nothing(opened, options, why):
     assert account.path.read_bytes() == before
 
 
-def test_the_data_must_be_the_accounts(tmp_path):
+def test_data_must_match_the_account(tmp_path):
     path = tmp_path / "homes.account"
     open_account(path, "homes.csv", 1.0)
     for name in ("homes.csv", "others.csv"):
@@ -614,7 +614,7 @@ def test_the_head_belongs_to_the_account(opened):
 
 
 @pytest.mark.parametrize("which", ["homes.account", "homes.account.head"])
-def test_a_read_only_account_takes_nothing(opened, tmp_path, which):
+def test_read_only_account_refuses_charges(opened, tmp_path, which):
     account = opened()
     whole = account.path.read_bytes()
     (tmp_path / which).chmod(0o444)
@@ -624,7 +624,7 @@ def test_a_read_only_account_takes_nothing(opened, tmp_path, which):
     assert account.statement().charges == ()  # it can be read
 
 
-def test_an_account_that_is_not_there(tmp_path):
+def test_missing_account(tmp_path):
     with pytest.raises(InputError, match=r"there is no account .*; open one with"):
         Account(tmp_path / "none").statement()
     with pytest.raises(InputError, match="is a folder"):

@@ -130,7 +130,7 @@ def test_differences_are_found_by_running_without_noise():
     assert whole(np.array([0.0, 0.0])).tolist() == [0, 0]
 
 
-def test_columns_are_events_of_their_own():
+def test_columns_are_separate_events():
     """Counts released twice, raw and repaired, need not both have their known values."""
     moved = {"count[1]": (1.0, 2.0), "noisy[1]": (1.0, 2.0)}
     assert sorted({len(event.conditions) for event in all_over(moved)}) == [1, 2]
@@ -324,7 +324,7 @@ class TooLow(SimulatedNoise):
 
 
 @pytest.mark.slow
-def test_a_threshold_that_is_too_low_is_caught():
+def test_too_low_threshold_is_detected():
     """The threshold hides that a cell is present; this costs δ, while the noise is unchanged."""
     case = case_of("top-down", "SH", "only B-A")
     assert caught(case, 700, TooLow)
@@ -456,7 +456,7 @@ def test_the_two_tables_are_those_of_the_relation():
             )
 
 
-def test_exact_noise_on_request():
+def test_audit_with_exact_noise():
     """The audit draws OpenDP's noise for both tables; half of that noise would be detected."""
     case, drawn = case_of("clustering", "Laplace"), []
 

@@ -38,7 +38,7 @@ METHODS = sorted({(case.mechanism, case.method) for case in CASES} - {("top-down
 
 
 @pytest.mark.parametrize(("mechanism", "method"), METHODS)
-def test_every_method_asks_noise_for_its_zeros(mechanism, method):
+def test_every_method_adds_noise_to_zeros(mechanism, method):
     """Noise that changes only zeros changes the release, so the method adds noise to zeros."""
     shown = 0
     for case in CASES:

@@ -34,7 +34,7 @@ def judged(model, status, objective=None, bound=None, tolerance=None, backend="h
     return verdict(found, KnownOptimum.of(model), tolerance).verdict
 
 
-def test_what_answers_are_worth():
+def test_verdicts_on_answers():
     best = solve(WHOLE).objective
     assert judged(WHOLE, "optimal", best, float(best)) == "solved"
     assert judged(WHOLE, "optimal", best + 1, float(best)) == "wrong"
@@ -55,7 +55,7 @@ def test_what_answers_are_worth():
         assert judged(WHOLE, status) == "failed"
 
 
-def test_floats_are_given_the_accuracy_that_was_asked():
+def test_floats_get_the_requested_accuracy():
     best = float(solve(REAL).objective)
     near, far = best * (1 + 5e-7), best * (1 + 5e-4)
     assert judged(REAL, "optimal", near, best) == "solved"
@@ -80,7 +80,7 @@ def test_whole_answers_are_given_none():
         assert judged(model, "optimal", best + 1, float(best)) == "wrong"
 
 
-def test_problems_are_called_what_solver_people_call_them():
+def test_problem_classes_have_standard_names():
     assert KnownOptimum.of(WHOLE).form == "MILP"
     assert KnownOptimum.of(REAL).form == "QP"
     assert KnownOptimum.of(Isotonic([3.0, 1.0], p=1)).form == "LP"
@@ -180,7 +180,7 @@ def test_means_by_hand():
     assert table.loc["c", "times_best_exact"] == pytest.approx(10 / 4)  # only on q, where a is the best
 
 
-def test_the_fast_path_is_held_against_the_best_exact_backend_and_pays_for_its_certificate():
+def test_fast_path_is_compared_with_the_best_exact_backend_including_its_certificate():
     ours = frame(("p", "fast", "solved", 0.5), ("q", "fast", "solved", 0.5))
     ours["certificate_seconds"] = 0.5
     rows = pd.concat([ours, ROWS], ignore_index=True).assign(variables=3)
@@ -255,7 +255,7 @@ def test_the_fast_path_is_timed_on_a_model_that_remembers_nothing(tmp_path):
     assert seen[0].keys() == {"tree", "noisy", "total", "integer"}
 
 
-def test_what_was_done_is_kept_when_it_is_stopped(tmp_path, monkeypatch):
+def test_finished_results_are_saved_on_stop(tmp_path, monkeypatch):
     out, calls = tmp_path / "r.parquet", []
 
     def once(*given, **more):
@@ -374,7 +374,7 @@ def test_results_come_before_the_problems_they_are_of(tmp_path):
     assert "12 problems of 4 models: 12 random, and 0 steps of releases" in parts["problems"].texts[0]
 
 
-def test_a_report_of_nothing_says_so(tmp_path):
+def test_empty_report_states_that_it_is_empty(tmp_path):
     with pytest.raises(InputError, match=r"there is no file .*nosuch\.parquet; `hierdp bench run --out"):
         study(tmp_path / "nosuch.parquet")
     pd.DataFrame(columns=runs.COLUMNS).to_parquet(tmp_path / "empty.parquet")

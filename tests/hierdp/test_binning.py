@@ -208,7 +208,7 @@ def test_ranges_in_words():
             span(axis, low, high)
 
 
-def test_axes_come_back_from_a_manifest():
+def test_axes_round_trip_through_a_manifest():
     for axis in (Numbers("v", -3, 9, 4), Dates("d", "2013-01-01", "2013-01-15", 2)):
         assert axis_of(axis.as_dict(), ()) == axis
     names = axis_of({"kind": "names", "name": "who", "bins": 2}, ["b", "a"])

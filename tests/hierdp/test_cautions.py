@@ -80,7 +80,7 @@ def test_a_simulated_run_says_so_beside_its_tables(tmp_path):
         assert {line.check: line.verdict for line in check(folder)}["warnings"] == FAILS
 
 
-def test_a_release_from_before_there_were_warnings_stands(tmp_path):
+def test_release_without_warnings_from_older_versions_passes(tmp_path):
     folder = made(epsilon=30).write(tmp_path / "out", report=False)
     path = folder / "manifest.json"
     told = json.loads(path.read_text())

@@ -132,7 +132,7 @@ def test_every_release_holds(tmp_path, mechanism, options, noise):
         assert found["total"] == HOLDS or options["method"].endswith("^r")
 
 
-def test_what_is_not_claimed_is_not_a_fault(tmp_path):
+def test_unclaimed_properties_are_not_failures(tmp_path):
     options = {**FLOWS, "delta": 1e-6, "method": "VanillaGauss"}
     found = verdicts(released("top-down", tmp_path / "out", SimulatedNoise(3), **options))
     assert (found["non-negative"], found["total"], found["consistent"]) == (UNCLAIMED, UNCLAIMED, HOLDS)
@@ -394,7 +394,7 @@ def test_changed_trips_are_caught_and_named(trips, tmp_path, name):
 
 
 @pytest.mark.parametrize("method", quick(["InfTDA", "VanillaGauss", "SH"], first=1))
-def test_a_release_by_the_papers_conversion_stands(tmp_path, method):
+def test_release_with_the_papers_conversion_passes(tmp_path, method):
     """All older releases used it; their manifests name no conversion."""
     data = flows(PEOPLE, axes=FLOWS["axes"])
     made = top_down(data, 1.0, 1e-6, SimulatedNoise(5), method, conversion=PAPERS)

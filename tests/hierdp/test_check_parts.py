@@ -106,7 +106,7 @@ def failed(read, folder):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_nothing_fails_as_it_was_made(made, kind):
+def test_unchanged_release_passes(made, kind):
     assert failed(*made(kind)) == {}
 
 
@@ -207,7 +207,7 @@ def test_a_changed_manifest_is_caught(made, name):
     assert caught_by in failed(replace(read, manifest=manifest), folder)
 
 
-def test_neighbours_that_begin_alike_are_others(made):
+def test_relations_with_a_common_prefix_differ(made):
     read, folder = made("sizes")
     manifest = copy.deepcopy(read.manifest)
     manifest["budget"]["neighbouring_relation"] += " of one region"
@@ -239,7 +239,7 @@ def test_a_changed_table_is_caught(made):
         assert "consistent" in failed(replace(ranges, table=changed(ranges.table, -1, "count", by)), folder)
 
 
-def test_a_region_that_lies_in_none_of_the_level_above(made):
+def test_region_without_a_parent(made):
     read, _ = made("sizes")
     table = read.table.assign(parent=read.table.parent.replace("b", "x"))
     assert "has no parent" in broken(table, read.manifest["settings"], read.regions)["consistent"]
@@ -322,7 +322,7 @@ def test_changed_steps_are_caught(made, tmp_path):
     assert "table from steps" in failed(with_steps(read, tmp_path, more, [*lines, lines[0]]), tmp_path)
 
 
-def test_an_answer_that_is_not_optimal_is_caught_whatever_is_said_of_it(made, tmp_path):
+def test_suboptimal_answer_is_detected_whatever_is_claimed(made, tmp_path):
     """Groups are exchanged between regions and sizes, so that all sums are unchanged."""
     read, folder = made("sizes")
     steps, lines = list(proofs.read(folder / files.PROOFS)), read.manifest["solved"]
@@ -344,7 +344,7 @@ def test_an_answer_that_is_not_optimal_is_caught_whatever_is_said_of_it(made, tm
     assert found
 
 
-def test_the_summary_is_that_of_the_steps(made):
+def test_summary_must_match_the_steps(made):
     """Both directions are detected, whatever else is wrong."""
     read, folder = made("sizes")
     for said, of_step in ((True, False), (False, True)):
@@ -468,7 +468,7 @@ def test_noise_of_another_scale_than_claimed_is_noticed(gaussian, chosen_of):
     assert found == {0.5: (FAILS, True, False), 1.0: (HOLDS, False, False), 2.0: (FAILS, False, True)}
 
 
-def test_noise_that_is_there_in_few_of_many_levels_is_noticed():
+def test_missing_noise_in_one_level_is_detected():
     law = CountNoise(False, 8.0)
     honest = np.rint(np.random.default_rng(1).laplace(0, 8, (300, 4))).sum(axis=1)
     fine, none = (Twice("it", off, law, np.full(300, 3), law) for off in (honest, np.zeros(300)))
@@ -477,7 +477,7 @@ def test_noise_that_is_there_in_few_of_many_levels_is_noticed():
     assert list(check_noise([])) == []
 
 
-def test_hardly_any_noise_that_is_much_larger_than_claimed_is_noticed():
+def test_larger_noise_than_a_tiny_claimed_scale_is_detected():
     """If whole noise is nearly always 0, moments must not be used where they are infinite."""
     law = CountNoise(False, 0.1)
     for off, verdict in ((0.0, HOLDS), (5.0, FAILS)):
@@ -485,7 +485,7 @@ def test_hardly_any_noise_that_is_much_larger_than_claimed_is_noticed():
         assert [line.verdict for line in check_noise([twice])] == [verdict]
 
 
-def test_parents_that_were_chosen_for_their_noise_are_no_evidence():
+def test_selected_parents_do_not_count_as_evidence():
     """As if only parents whose noise is 0 had been chosen, so that only the children's noise remains."""
     below = np.rint(np.random.default_rng(2).laplace(0, 8, (400, 3))).sum(axis=1)
     twice = Twice(

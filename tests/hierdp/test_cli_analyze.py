@@ -152,7 +152,7 @@ def test_the_matrix_mechanism():
         (["1000", "--epsilon", "1", "--matrix-mechanism"], "512 bins"),
     ],
 )
-def test_slips_are_named(arguments, says):
+def test_mistakes_are_named(arguments, says):
     done = run(*arguments)
     assert done.exit_code == 2
     assert says in done.output

@@ -93,7 +93,7 @@ def test_mistakes_are_reported_and_nothing_is_written(more, message):
     assert not Path("out").exists()
 
 
-def test_help_teaches():
+def test_help_contains_examples():
     text = run("release clustering --help").output
     for words in (
         "without looking at the",

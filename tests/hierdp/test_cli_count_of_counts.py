@@ -80,7 +80,7 @@ def test_all_levels_at_once():
     assert table[table.level == 2]["size"].tolist() == [1, 2, 1, 500]
 
 
-def test_regions_that_nobody_lives_in_are_there():
+def test_empty_regions_are_released():
     tabled = f"{HIDDEN} --max-size 600".replace(
         "--levels state,county", "--region county --regions regions.csv --region-levels state,county"
     )
@@ -104,14 +104,14 @@ def test_regions_that_nobody_lives_in_are_there():
         ("--group-budget 0", "Invalid value for '--group-budget'"),
     ],
 )
-def test_what_cannot_be_is_said(options, says):
+def test_invalid_options_are_reported(options, says):
     done = run(f"{SIZES} {options}")
     assert done.exit_code == 2
     assert says in " ".join(done.output.split())
     assert not Path("out").exists()
 
 
-def test_an_empty_group_that_may_not_be():
+def test_forbidden_empty_group():
     done = run(SMALL.replace("people.csv", "'empty home.csv'") + " --no-empty-groups")
     assert done.exit_code == 2
     assert "region 'b' has an empty group" in done.output

@@ -28,7 +28,7 @@ def people(tmp_path_factory):
     return path
 
 
-def test_release_and_ask(people, tmp_path):
+def test_release_and_query(people, tmp_path):
     out = tmp_path / "ages"
     made = run(
         "release", "range-query", people, "--numbers", "age=0:100:20", "--epsilon", 20, "--out", out,

@@ -387,7 +387,7 @@ def test_all_methods_release_any_histogram_within_their_budget(method):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_neighbours_answered_alike_are_released_alike(method):
+def test_equal_answers_give_equal_releases(method):
     """Methods use only the answers of the noise, never the counts."""
     for counts in ([4, 0, 9, 9, 1, 3], [0, 0, 0, 0, 0, 1]):
         releases = []
@@ -403,7 +403,7 @@ def test_neighbours_answered_alike_are_released_alike(method):
 
 
 @pytest.mark.parametrize("method", quick(METHODS, every=3))
-def test_what_is_asked_moves_by_its_sensitivity(method):
+def test_measurements_change_by_at_most_their_sensitivity(method):
     """With one more person in one bin, and equal earlier answers, noisy counts move by 1 in total."""
     for counts in itertools.product(range(3), repeat=4):
         for i in range(4):

@@ -86,7 +86,7 @@ def test_rho_grows_with_both():
 
 @given(EPSILON, DELTA)
 @settings(deadline=None)
-def test_it_is_tighter(epsilon, delta):
+def test_tighter_conversion_is_never_worse(epsilon, delta):
     assert papers_rho_of(epsilon, delta) <= rho_of(epsilon, delta)
 
 

@@ -317,7 +317,7 @@ def test_the_ledger_of_a_release_with_everything():
     assert made.manifest()["all_proved_optimal"]
 
 
-def test_a_private_size_is_five_deviations_over():
+def test_private_largest_size_adds_five_standard_deviations():
     data = data_of([[0]], [(0, 30), (0, 2)])
     measured = measure(data, 1.0, Double(), plan_of("Hc", data.hierarchy.levels, size_budget=0.1))
     assert measured.max_size == 30 + 71  # 5√2/0.1 is 70.7

@@ -137,7 +137,7 @@ def test_no_groups_at_all():
     assert (made.rows, made.sizes.size) == (5, 0)
 
 
-def test_entries_that_cannot_be_told_apart_are_added_up():
+def test_equal_entries_are_merged():
     node, sizes = np.array([1, 0, 1, 1, 0]), np.array([4, 4, 4, 4, 3])
     made = Weighed.added(node, sizes, np.array([1, 2, 3, 4, 5]), np.array([7, 7, 8, 7, 1]), 3)
     assert made.offsets.tolist() == [0, 2, 4, 4]

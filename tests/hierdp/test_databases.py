@@ -264,7 +264,7 @@ def test_duckdb_files(tmp_path):
         ({"url": "", "table": "a"}, "give the database of the table"),
     ],
 )
-def test_half_a_database(given, message):
+def test_incomplete_database_arguments(given, message):
     with pytest.raises(InputError, match=message):
         Database(**{"url": "x.duckdb", **given})
 

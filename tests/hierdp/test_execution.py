@@ -118,7 +118,7 @@ def test_shared_things_are_sent_anew_when_they_change(engines):
             assert list(execution.each(pow, [(3,)], "powers", shared)) == [base**3]
 
 
-def test_work_within_work(engines):
+def test_nested_work(engines):
     with at(engines["2 processes"]):
         outer = execution.each(tasks.square, ITEMS, "squaring")
         found = [(x, list(execution.each(tasks.square, ITEMS[:3], "inner"))) for x in outer]
@@ -134,7 +134,7 @@ def test_work_within_work(engines):
         ("stubborn", RuntimeError, "Stubborn: one"),
     ],
 )
-def test_failures_come_back_as_what_they_are(engines, how, kind, message):
+def test_exceptions_keep_their_type(engines, how, kind, message):
     for place in engines.keys() & ({"2 processes"} if how == "stubborn" else {"2 processes", "cluster"}):
         with at(engines[place]):
             with pytest.raises(kind, match=message) as caught:
@@ -143,7 +143,7 @@ def test_failures_come_back_as_what_they_are(engines, how, kind, message):
             assert list(execution.each(tasks.square, ITEMS, "squaring")) == SQUARES
 
 
-def test_a_result_that_does_not_travel(engines):
+def test_unpicklable_result(engines):
     with at(engines["1 processes"]):
         with pytest.raises((RuntimeError, pickle.PicklingError, AttributeError), match="pickle"):
             list(execution.each(tasks.fails, [("result",)], "failing"))
@@ -291,7 +291,7 @@ def test_a_scheduler_that_is_killed(tmp_path, after):
         process.wait()
 
 
-def test_a_task_that_kills_whoever_does_it(engines):
+def test_task_that_always_kills_its_worker(engines):
     for place in engines.keys() & {"2 processes", "cluster"}:
         with at(engines[place]):
             with pytest.raises(execution.LostWorker, match=r"died \(SIGKILL\) 3 times|a task ended all"):
@@ -435,7 +435,7 @@ def contains(sent, number):
 
 
 @pytest.mark.parametrize("method", ["M_c^dp", "TDA_inf", "TDA"])
-def test_true_counts_do_not_travel(wire, method):
+def test_true_counts_are_not_sent_to_workers(wire, method):
     noise = Double(lambda counts: counts + SHIFT * (1 + np.arange(counts.size).reshape(counts.shape)))
     if method == "M_c^dp":
         data = sizes()
@@ -501,7 +501,7 @@ for turn in range(2):
 
 
 @pytest.mark.slow
-def test_a_second_try_after_a_cluster_that_was_not_there():
+def test_retry_after_a_missing_cluster():
     """If Dask's first client was garbage-collected while the second started, both waited forever."""
     pytest.importorskip("distributed")
     done = subprocess.run([sys.executable, "-c", AGAIN], capture_output=True, text=True, timeout=600)

@@ -158,7 +158,7 @@ main()
 
 
 @pytest.mark.parametrize("replacing", [False, True])
-def test_no_file_beyond_a_size(replacing):
+def test_file_size_limit(replacing):
     """A disk, quota or limit that ends within any of the files."""
     made = group_size(sizes(), 1.0, SimulatedNoise(1))
     whole = made.write(Path("whole"))
@@ -341,7 +341,7 @@ def test_stopped_in_a_callback_from_c(before, how, said):
 
 
 @pytest.mark.parametrize("error", [RuntimeError("Query interrupted"), ImportError("numba"), OSError("no")])
-def test_an_interrupt_that_a_library_makes_an_error_of(monkeypatch, error):
+def test_interrupt_that_a_library_turns_into_an_error(monkeypatch, error):
     """DuckDB does this in the main thread, and so do extensions while they are loaded."""
 
     def read(*_, **__):

@@ -136,7 +136,7 @@ def test_a_folder_that_holds_the_input_is_not_replaced():
 
 
 @pytest.mark.parametrize("option", ["--regions", "--groups", "--account", "--database"])
-def test_every_input_is_spared(option):
+def test_no_input_is_overwritten(option):
     CliRunner().invoke(main, [*RELEASE, "--out", "out"])
     arguments = ["release", "group-size", "in.csv", *OPTIONS, option, "out/finest.csv"]
     again = CliRunner().invoke(main, [*arguments, "--out", "out", "--overwrite"])
@@ -221,7 +221,7 @@ class Killed(BaseException):
     pass
 
 
-def test_what_a_killed_run_was_replacing_comes_back(monkeypatch):
+def test_folder_is_restored_after_a_kill(monkeypatch):
     """If two folders cannot be swapped, a kill may come between the two renames."""
     made("out")
     Path(".out.replaced-abcd_123").mkdir()
@@ -306,7 +306,7 @@ def test_a_swap_that_fails_is_an_error(monkeypatch):
 # --- two at once -----------------------------------------------------------------------------------------
 
 
-def test_of_two_that_start_at_once_one_is_refused():
+def test_one_of_two_simultaneous_releases_is_refused():
     made("out")
     start, both = threading.Barrier(2), threading.Barrier(2)
     ends = []

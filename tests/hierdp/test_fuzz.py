@@ -237,7 +237,7 @@ def test_no_traceback(one, seconds, tmp_path, monkeypatch):
     assert len(ends) < 50 or 0.02 < np.mean(np.array(ends) == 0) < 0.98  # some are refused, some are accepted
 
 
-def test_a_frame_of_what_python_has():
+def test_frame_with_python_only_values():
     """Values that files cannot store."""
     for value in (object(), {1}, 1 + 2j, range(3), pd.Interval(0, 1), np.float16(1), b"x", type):
         with contextlib.suppress(InputError):

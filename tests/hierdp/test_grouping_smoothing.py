@@ -53,7 +53,7 @@ def test_sensitivities_by_all_neighbours(width):
 
 
 @pytest.mark.parametrize("noise", [ExactNoise(), SimulatedNoise(3)], ids=["exact", "simulated"])
-def test_what_it_spends(noise):
+def test_spends(noise):
     made = gs(np.arange(50), 0.9, noise, share=0.25)
     assert [spend.epsilon for spend in made.spends] == pytest.approx([0.225, 0.675])
     assert Ledger(0.9, 0.0, "one person", made.spends).private is isinstance(noise, ExactNoise)

@@ -94,7 +94,7 @@ def test_what_may_be_true_is_not(found, truth):
     assert verify._verdict(found, truth) != "DISAGREES"
 
 
-def test_an_accuracy_that_was_asked_for_is_granted():
+def test_requested_accuracy_is_allowed():
     assert refuted(said("optimal", LARGE + 1), WHOLE, exactly=1e-3) == ""
     assert refuted(said("optimal", LARGE - 1), WHOLE, exactly=1e-3)  # nothing is below the optimum
     assert refuted(said("optimal", 250.2), REAL, accuracy=1e-3) == ""

@@ -202,7 +202,7 @@ def no_luck(monkeypatch):
 
 
 @pytest.mark.parametrize("mechanism", OPTIONS)
-def test_the_command_line_tells_no_count(no_luck, tmp_path, caplog, capfd, mechanism):
+def test_command_line_reveals_no_count(no_luck, tmp_path, caplog, capfd, mechanism):
     caplog.set_level(logging.DEBUG)
     rows, secrets = ROWS[mechanism]
     (tmp_path / "in.csv").write_text(rows)

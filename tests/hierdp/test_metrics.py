@@ -109,7 +109,7 @@ def test_no_top_down_error_without_noise(data):
     assert not found[["max_error", "l1", "false_discovery_rate", "false_negatives"]].to_numpy().any()
 
 
-def test_a_negative_count_is_no_discovery():
+def test_negative_count_is_not_a_discovery():
     """Noise on all cells may give negative counts; such cells do not count as present."""
     cells = {"level": [1, 1], "o_level": ["s", "s"], "o": ["A", "B"]}
     true = pd.DataFrame({**cells, "count": [6, 3]})

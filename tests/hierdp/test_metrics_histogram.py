@@ -24,14 +24,14 @@ COUNTS = st.lists(st.tuples(st.integers(0, 40), st.floats(-20, 60)), min_size=1,
 
 
 @given(COUNTS.filter(lambda both: any(t for t, _ in both)), st.sampled_from([None, 1.0, 1e-6]))
-def test_it_is_what_the_docstring_says(both, floor):
+def test_divergence_matches_its_definition(both, floor):
     true, released = zip(*both, strict=True)
     found = kld(true, released, floor)
     assert found == pytest.approx(plain(true, released, 1 / len(true) if floor is None else floor), abs=1e-12)
     assert found >= -1e-12  # like any divergence of two distributions (Gibbs)
 
 
-def test_a_histogram_is_near_itself_whatever_its_empty_bins():
+def test_divergence_to_itself_is_small_with_empty_bins():
     true = np.zeros(10_000, dtype=np.int64)
     true[:3] = [5, 1, 94]
     assert 0 < kld(true, true) < 1 / 100

@@ -52,7 +52,7 @@ def test_the_law_is_private():
 
 @pytest.mark.parametrize("epsilon", [1e-6, 0.01, 1.0, 7.3])
 @pytest.mark.parametrize("sensitivity", [1, 2, 1001])
-def test_choices_cost_what_opendp_says_and_no_more_than_asked(sensitivity, epsilon):
+def test_choices_cost_opendps_loss_within_the_request(sensitivity, epsilon):
     import opendp.prelude as dp
 
     for scores in ([np.array([5, 2])] * 3, []):

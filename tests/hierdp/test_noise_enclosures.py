@@ -102,7 +102,7 @@ def test_a_word_beside_an_edge_decides_and_a_word_on_it_takes_one_more(law):
             assert fs[value - 1 - first] * 2**128 <= number
 
 
-def test_more_digits_are_taken_where_a_ball_is_too_wide(monkeypatch):
+def test_precision_grows_for_wide_enclosures(monkeypatch):
     from hierdp.privacy.tables import laws
 
     law = DiscreteGaussian(Fraction(2.5))

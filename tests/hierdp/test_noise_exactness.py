@@ -191,7 +191,7 @@ def test_no_tail_is_cut_off(law):
             table.draw(1, Scripted(*[low] * 9))
 
 
-def test_a_second_word_is_taken_as_seldom_as_there_are_edges():
+def test_second_words_are_needed_only_on_edges():
     """With words of 8 bits, one word of 256 for each distinct edge, and no others."""
     law = Quotient(Fraction(2.6))
     table = Table.of(law, BITS)

@@ -168,7 +168,7 @@ def test_two_releases_of_the_same_table_differ():
 
 
 @pytest.mark.parametrize("source", [OneSeed(3), TheirDraws(3)])
-def test_the_shared_seed_is_seen_by_all_of_this(source):
+def test_shared_seed_fails_these_checks(source):
     """The experiment fails every check that a release passes, and its results are marked as not private."""
     data = like_regions(2)
     made = count_of_counts(data, 1.0, source, max_size=400)

@@ -45,7 +45,7 @@ def test_huge_counts_of_a_person_do_not_overflow():
     assert sorted(kept(frame, Persons("id", 2)).n) == [0, 0, 0, 0, 2]
 
 
-def test_a_persons_rows_are_picked_whoever_else_is_in_the_table():
+def test_selected_rows_do_not_depend_on_other_persons():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"id": rng.integers(0, 9, 60), "at": rng.integers(0, 50, 60), "n": 1})
     frame["who"] = frame.id
@@ -68,7 +68,7 @@ def test_the_key_decides_which_rows_are_picked():
     assert Persons("id").key != Persons("id").key
 
 
-def test_two_rows_that_read_alike_when_joined_are_hashed_apart():
+def test_rows_with_equal_concatenation_have_different_hashes():
     """Without lengths, `1` + `12` and `11` + `2` would be one text, as would a missing and an empty one."""
     frame = pd.DataFrame({"id": "p", "a": ["1", "11", "", None], "b": ["12", "2", "x", "x"], "n": 1})
     rows = read(frame.rename(columns={"id": "person"}))

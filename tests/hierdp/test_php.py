@@ -121,7 +121,7 @@ def test_the_cuts_that_are_kept():
 
 @pytest.mark.parametrize("noise", [ExactNoise(), SimulatedNoise(3)], ids=["exact", "simulated"])
 @pytest.mark.parametrize(("bins", "rounds"), [(1, 1), (2, 1), (3, 1), (4, 2), (100, 6)])
-def test_it_spends_the_budget_whatever_the_choices(noise, bins, rounds):
+def test_budget_is_spent_for_any_choices(noise, bins, rounds):
     made = php(np.arange(bins) % 7, 0.7, noise, share=0.3)
     ledger = Ledger(0.7, 0.0, "one person", made.spends)
     assert ledger.spent == pytest.approx(0.7)
@@ -148,7 +148,7 @@ def test_two_bins_are_cut_apart():
     assert php(np.array([0, 10**6]), 10.0, SimulatedNoise(0)).clusters.tolist() == [0, 1]
 
 
-def test_steps_that_are_not_there_are_not_found():
+def test_constant_counts_are_hardly_cut():
     made = php(np.full(64, 50), 0.05, SimulatedNoise(1))
     assert made.clusters.max() < 8
 

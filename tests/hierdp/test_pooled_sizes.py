@@ -101,7 +101,7 @@ def test_a_region_is_estimated_alike_in_blocks_and_at_once(monkeypatch, method):
 
 
 @pytest.mark.slow
-def test_a_check_takes_what_was_pooled(tmp_path, monkeypatch):
+def test_check_accepts_pooled_sizes(tmp_path, monkeypatch):
     homes = np.repeat(np.arange(34), 2)
     rows = pd.DataFrame({"state": np.where(homes < 30, "A", "B"), "home": homes})
     monkeypatch.setattr(estimates, "BLOCK", 12)

@@ -76,7 +76,7 @@ def test_many_exact_draws_are_announced(monkeypatch, draws, told):
     assert screen.file.getvalue().count(f"{draws:,} draws of exact noise will take about ") == told
 
 
-def test_the_time_of_draws_is_estimated_by_as_many_as_the_sampler_needs():
+def test_draw_time_estimate_uses_the_samplers_sample_size():
     """Preparing the draws takes milliseconds, longer than a thousand draws from tables."""
     drawn = []
 

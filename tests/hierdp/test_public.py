@@ -82,7 +82,7 @@ def test_the_number_of_groups_shows_the_lone_resident():
 
 
 @pytest.mark.parametrize("mechanism", SEEN)
-def test_what_is_from_the_data_is_warned_of(mechanism, tmp_path):
+def test_data_dependent_lists_cause_a_warning(mechanism, tmp_path):
     folder = made(ALL, mechanism, SEEN[mechanism]).write(tmp_path / "seen")
     told = json.loads((folder / "manifest.json").read_text())
     due = [words for name, words in FROM_DATA.items() if name in SEEN[mechanism]]

@@ -88,7 +88,7 @@ def test_without_noise_every_answer_is_true(method):
             assert isinstance(made, RangeRelease)
 
 
-def test_what_is_asked_and_for_how_much():
+def test_measurements_and_their_losses():
     noise = NoNoise()
     made = range_query(Histogram.of(np.arange(10)), 2.0, noise, "H_b", branching=3)
     assert [a.size for a, _, _ in noise.asked] == [2, 4, 10]  # the root is not measured
@@ -180,7 +180,7 @@ def test_optimized_budgets_need_a_cube_and_a_branching_factor():
             range_query(oblong, bad)
 
 
-def test_trees_and_their_boxes_come_back():
+def test_trees_and_boxes_round_trip():
     for shape, b in [((1,), 2), ((5,), 2), ((4, 3), 2), ((7, 5), 3), ((3, 2, 2), 2), ((6, 1), 4)]:
         made = grid_tree(shape, b)
         assert made.bins == np.prod(shape)
@@ -208,7 +208,7 @@ def test_the_largest_tree_is_still_made(monkeypatch):
         grid_tree((6,), 2)
 
 
-def test_a_ragged_hierarchy_is_asked_region_by_region():
+def test_ragged_hierarchy_is_measured_by_region():
     runs = hierarchy_tree(PLACES)
     assert runs.low[1:4, 0].tolist() == [0, 2, 5]
     noise = NoNoise()
@@ -315,7 +315,7 @@ def test_through_release():
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_so_large_a_budget_that_there_is_no_noise(method):
+def test_budget_so_large_that_noise_is_zero(method):
     """Variances below the range of floats once caused a traceback."""
     for shape in shapes_for(method):
         counts = np.arange(math.prod(shape)).reshape(shape)

@@ -435,7 +435,7 @@ def test_a_killed_process_leaves_no_release(tmp_path, how):
     assert set(names(work / "out")) == FILES - {"NOT-PRIVATE.txt"}
 
 
-def test_only_what_the_dead_left_is_removed(made, tmp_path):
+def test_only_leftovers_of_dead_processes_are_removed(made, tmp_path):
     abandoned = tmp_path / ".out.unfinished-abcd_123"
     (abandoned / "deep").mkdir(parents=True)
     (abandoned / "deep" / "half").write_text("of a release")

@@ -112,7 +112,7 @@ def test_title_and_note_are_text_and_stand_first():
 
 
 @pytest.mark.parametrize("words", [{"title": 7}, {"note": b"text"}, {"title": "\udcff"}])
-def test_words_that_are_no_text(tmp_path, words):
+def test_non_text_titles_are_refused(tmp_path, words):
     made = release(PEOPLE, "group-size", epsilon=1, noise=SimulatedNoise(2), **SIZES)
     with pytest.raises(InputError, match=f"the {next(iter(words))} (must be text|is not valid Unicode)"):
         made.write(tmp_path / "out", **words)

@@ -46,7 +46,7 @@ CELLS = list(itertools.product(range(3), range(2)))
 
 
 @pytest.mark.parametrize("seed", quick(range(5), first=2))
-def test_sensitivity_of_what_a_run_asks(seed):
+def test_sensitivity_of_adaptive_measurements(seed):
     """The measured cells depend on noisy answers, but given these, not on the table."""
     runs = {}
     for trips in itertools.combinations_with_replacement(CELLS, 2):

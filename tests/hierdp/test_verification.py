@@ -286,7 +286,7 @@ def test_a_backend_that_is_not_there(backend):
         verify(MODEL, backends=[backend])
 
 
-def test_the_fast_path_is_held_against_itself_once():
+def test_fast_path_is_listed_once():
     found = verify(Isotonic([3, 1, 2]), backends=["fast", "highs"])
     assert [row.backend for row in found.rows] == ["fast", "highs"]
     assert repr(verify(Isotonic([3, 1, 2]), backends=["fast"])).startswith("Verification(1 models, 1 proved")

@@ -13,7 +13,7 @@ from tests.hierdp.doubles import Double
 TREE = Tree([[0, 0, 0], [0, 0, 1, 2, 2, 2]])
 
 
-def test_inference_is_that_of_every_bin_by_itself():
+def test_bins_are_inferred_independently():
     noisy = np.random.default_rng(1).normal(0, 9, (TREE.size, 7))
     found = hierarchical.inference(TREE, noisy)
     for k in range(7):
@@ -46,7 +46,7 @@ def test_each_way_spends_the_same_budget():
     assert spent == pytest.approx(2 * 10 * 0.3 + 2 * 6 * 0.9)
 
 
-def test_a_part_from_data_and_none_without(monkeypatch, tmp_path):
+def test_part_requires_data(monkeypatch, tmp_path):
     assert hierarchical.parts(QUICK, None, 0) == []
     assert hierarchical.parts(QUICK, tmp_path, 0) == []
     true = TREE.sum_up(np.random.default_rng(5).integers(0, 9, (6, 30)))

@@ -102,7 +102,7 @@ def test_files_read_back_give_the_same_optimum(name, suffix, tmp_path):
     assert program.write(tmp_path / "model.nl").stat().st_size > 0
 
 
-def test_a_variable_that_nothing_mentions_has_a_value_all_the_same():
+def test_unused_variable_has_a_value():
     from models import Tree, TreeChebyshev
 
     for backend in ("highs", "cp-sat", "pyomo:highs"):
@@ -145,7 +145,7 @@ def test_an_objective_that_overflows_proves_nothing():
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_an_answer_holds_no_more_than_its_model_says(name):
+def test_answer_size_is_within_the_models_limit(name):
     for seed in range(8):
         model = instance(name, seed)
         try:

@@ -67,7 +67,7 @@ def test_whole_tree_on_all_tiny_instances():
         ([[0, 0], [1]], [-2, -4, 4, -2], 7, [7, 2, 5, 5]),  # the second has less room than the first
     ],
 )
-def test_families_whose_children_have_unlike_room(levels, noisy, total, expected):
+def test_children_with_different_capacities(levels, noisy, total, expected):
     answer = solve(TreeChebyshev(Tree(levels), noisy, total))
     assert (answer.status, answer.x.tolist()) == ("optimal", expected)
 
@@ -118,7 +118,7 @@ def test_broken_constraints_are_named():
     ("lower", "upper"),
     [([1, 2], [0]), ([1, 1], [0]), ([0, 1], [0]), ([2], []), ([2], [-1]), ([3], [0]), ([2], [1, 3])],
 )
-def test_sets_that_contradict_nothing_prove_nothing(lower, upper):
+def test_consistent_sets_prove_nothing(lower, upper):
     """All three counts of a chain are 10; no set of nodes contradicts that, not even with repeated nodes."""
     model = TreeChebyshev(Tree([[0], [0]]), [0, 10, 10], 10)
     witness = {"node": 0, "lower": np.array(lower), "upper": np.array(upper, np.int64)}
@@ -131,7 +131,7 @@ def test_a_contradiction_below_the_root_counts_both_nodes():
     assert (proof.bound, proof.optimal) == (3, True)
 
 
-def test_counts_that_are_just_the_distance_may_become_zero():
+def test_counts_equal_to_the_distance_may_become_zero():
     for model, x in ((SparsestChebyshev([2, 2], 0), [0, 0]), (SparsestChebyshev([2, 3, 9], 8), [0, 1, 7])):
         assert model.certificate(x).optimal
         for threshold in range(-9, 10):  # any threshold is allowed, even one without an upper bound

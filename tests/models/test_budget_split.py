@@ -55,7 +55,7 @@ def test_small_weights_are_held_to_the_same_standard():
     assert model.certificate([1 / 3, 2 / 3]).optimal
 
 
-def test_every_level_would_pay_the_price():
+def test_marginal_costs_are_equal():
     rng = np.random.default_rng(0)
     for _ in range(50):
         model = BudgetSplit.random(rng, 6)
@@ -147,7 +147,7 @@ def test_malformed_data_are_named(weights, epsilon, message):
         (None, "numerical", None),
     ],
 )
-def test_how_cvxpy_ends(monkeypatch, ended, status, bound):
+def test_cvxpy_statuses_are_mapped(monkeypatch, ended, status, bound):
     """With a stand-in for cvxpy: its endings become statuses, and it receives accuracy and time limits."""
     asked = {}
 

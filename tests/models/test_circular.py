@@ -123,7 +123,7 @@ WORSE = [
 
 
 @pytest.mark.parametrize(("model", "worse", "claim"), WORSE)
-def test_a_fast_path_that_lies(monkeypatch, model, worse, claim):
+def test_false_witness_of_a_fast_path(monkeypatch, model, worse, claim):
     best = solve(model).objective
     for witness in (None, claim):
         monkeypatch.setattr(fast, "answer", lambda _, witness=witness: (np.array(worse), witness))

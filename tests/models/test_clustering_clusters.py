@@ -154,7 +154,7 @@ def test_an_optimal_answer_needs_no_search(monkeypatch):
         assert proof.gap <= 1e-9 * max(1, proof.objective)
 
 
-def test_ties_are_cut_into_so_many():
+def test_ties_are_cut_into_the_given_number_of_runs():
     for n in range(1, 9):
         for k in range(1, n + 1):
             for values in ([7] * n, list(range(n)), [0] * (n // 2) + [9] * (n - n // 2)):
@@ -232,7 +232,7 @@ def test_ugly_instances(seed, size, data):
         assert solution.gap == 0
 
 
-def test_fractions_and_the_wholes_they_are_parts_of_are_cut_alike():
+def test_scaling_fractions_to_integers_keeps_the_cut():
     values = np.array([Fraction(v, 6) for v in (-7, 1, 1, 2, 9, 30, 31)], dtype=object)
     for k in (None, 2, 4, 6):
         parts = solve(Clustering(values, Fraction(1, 5), k))

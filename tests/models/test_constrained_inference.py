@@ -88,7 +88,7 @@ def test_every_tiny_tree_is_solved_and_judged_exactly():
             assert floats.certificate(near).bound == pytest.approx(float(best), abs=1e-9)
 
 
-def test_unmeasured_counts_share_evenly_what_their_parent_leaves_over():
+def test_unmeasured_counts_share_the_rest_evenly():
     tree = Tree([[0, 0, 0], [2, 2]])
     model = ConstrainedInference(tree, [10, 99, 4, 99, 1, 99], [1, INF, 1, INF, 1, INF])
     # Node 2 keeps its 4. Nodes 1 and 3 are not measured; their measured leaves add up to 0 and to 1 (leaf 4).
@@ -276,7 +276,7 @@ def test_families_in_many_blocks(branching):
         assert model._at_once(slightly).gap == pytest.approx(2 * 0.5**2 / levels[-1], abs=2 * rounding)
 
 
-def test_regular_trees_are_told_from_others():
+def test_regular_trees_are_recognized():
     assert Tree([]).branching.tolist() == []
     assert Tree([[0, 0, 0]]).branching.tolist() == [3]
     assert Tree([[0, 0], [0, 0, 1, 1]]).branching.tolist() == [2, 2]
@@ -317,7 +317,7 @@ def test_sums_broken_either_way_are_found_in_every_kind_of_tree():
                 assert proof.reason.startswith(f"not feasible: consistency: node {tree.parent[node]}: ")
 
 
-def test_what_the_tolerance_for_sums_lets_pass_is_no_proof():
+def test_sums_within_tolerance_do_not_prove_optimality():
     tree = Tree([[0, 0]])
     far = ConstrainedInference(tree, [1000, 0, 0], 1)
     x = fast.answer(far)[0]

@@ -175,7 +175,7 @@ tight = st.sampled_from(
 
 @given(st.lists(tight, max_size=12), st.floats(0, 1))
 @settings(max_examples=150, deadline=None, derandomize=True)
-def test_parts_that_nearly_agree_are_told_apart(values, where):
+def test_nearly_equal_parts_are_distinguished(values, where):
     # Fractional parts as floats compute them: a number just below 0 is 1 above its floor.
     part = [v - np.floor(v) for v in values]
     floor = [int(np.floor(v)) for v in values]
@@ -208,7 +208,7 @@ def test_many_equal_parts_go_up_from_the_first():
     assert ups == sorted([*range(1, 200, 4), *range(3, 40, 4)])
 
 
-def test_whole_data_and_whole_moves():
+def test_whole_data_and_invalid_whole_answers():
     model = ControlledRounding([3, -1, 4], 6)
     assert model.certificate([3, -1, 4]).optimal
     assert model.violations([4, -2, 4]) == [

@@ -98,14 +98,14 @@ def test_narrow_and_unsigned_types_do_not_wrap_around(kind):
     assert exact.difference(x, y).tolist() == [int(a) - int(b) for a, b in zip(x, y, strict=True)]
 
 
-def test_arrays_however_they_lie():
+def test_arrays_of_any_memory_layout():
     x = np.arange(24).reshape(4, 6) ** 5
     for a, b in ((x, x[::-1]), (x[:, ::2], x[:, 1::2]), (x.T, x.T[::-1]), (x[0, ::3], x[1, ::-3])):
         check(a, b, b + 1)
         check(a.astype(np.int32), b, b)
 
 
-def test_nothing_is_at_no_distance():
+def test_empty_arrays_have_distance_zero():
     for shape in (0, (0, 3)):
         nothing = np.zeros(shape, dtype=np.int64)
         check(nothing, nothing, nothing)

@@ -165,7 +165,7 @@ def test_costs_of_cuts_are_those_of_their_runs():
             assert exact_paths.cost_of(whole_sums(values), noise, starts) == expected
 
 
-def test_what_floats_settle_takes_no_whole_numbers(monkeypatch):
+def test_exact_arithmetic_is_used_only_when_needed(monkeypatch):
     """For plain counts only a few runs are added up exactly, for any number of counts; see the module."""
     asked = []
     whole = exact_paths._whole_costs

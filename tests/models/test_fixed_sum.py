@@ -161,7 +161,7 @@ def test_nothing_at_all():
 
 
 @pytest.mark.parametrize("n", [2, 8, 1000])
-def test_a_heap_of_all_units_is_judged_exactly(n):
+def test_all_units_in_one_entry_is_judged_exactly(n):
     total = 2**61
     heap = [total] + [0] * (n - 1)
     even = [total // n + (i < total % n) for i in range(n)]

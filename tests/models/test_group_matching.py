@@ -105,7 +105,7 @@ def test_every_matching_of_tiny_tables():
         assert by_size(model, solution.x) == kuo(parent, children)
 
 
-def test_the_papers_own_example():
+def test_example_of_the_paper():
     # §5.2.1: 300 groups of size 1 above; 200, 100 and 100 below: 50%, 25% and 25%.
     model = GroupMatching(([1, 2], [300, 100]), [([1], [200]), ([1], [100]), ([1], [100])])
     assert solve(model).x.tolist() == [

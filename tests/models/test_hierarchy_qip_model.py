@@ -264,7 +264,7 @@ def test_whole_answers_of_large_float_counts_are_not_taken_for_zeros():
     assert beside.certificate([[10**9], [10**9 - 1], [1]]).optimal
 
 
-def test_bounds_are_for_the_true_total_not_for_the_answers():
+def test_bounds_use_the_exact_total():
     """An answer in floats may miss the total by its tolerance, but its bound is for the exact total."""
     model = HierarchyQIP(Tree([[0, 0]]), [[1e6, 1e6], [5e5, 5e5], [5e5, 5e5]], 2 * 10**6, integer=False)
     proof = prove(model, [[1e6 + 0.9] * 2, [5e5 + 0.45] * 2, [5e5 + 0.45] * 2])
@@ -326,7 +326,7 @@ def test_infeasible_answers_are_refused_by_name():
 
 @pytest.mark.parametrize("window", [None, 0, 2])
 @pytest.mark.parametrize("kind", ["right", "consistent", "off by one", "wild"])
-def test_the_quick_look_sees_what_the_slow_one_does(window, kind):
+def test_fast_and_slow_feasibility_checks_agree(window, kind):
     """Correct counts, other consistent counts, and counts off by one or by up to 2^63."""
     rng = np.random.default_rng(6)
     for _ in range(120):

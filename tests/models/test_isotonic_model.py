@@ -463,7 +463,7 @@ def test_means_beyond_53_bits_stay_whole():
     assert Isotonic(y, lower=0, upper=2**60, integer=True).certificate(x).optimal
 
 
-def test_side_by_side_is_as_alone_whatever_the_answer_and_the_prices():
+def test_side_by_side_equals_separate_problems():
     rng = np.random.default_rng(0)
     for _ in range(60):
         lengths = rng.integers(1, 5, size=rng.integers(1, 5))
@@ -505,7 +505,7 @@ def _of(witness, at, k):
         ({"weights": [1, 1, 1]}, "side by side"), ({"integer": False}, "side by side"),
     ],
 )  # fmt: skip
-def test_problems_side_by_side_that_are_none_are_refused(changes, words):
+def test_invalid_side_by_side_problems_are_refused(changes, words):
     data = {"noisy": [3, 1, 2], "lower": 0, "upper": 4, "integer": True, "offsets": [0, 2, 3]}
     Isotonic(**data)
     with pytest.raises(ValueError, match=words):

@@ -158,7 +158,7 @@ def row(lower, upper):
     return Rows("row", sp.csr_matrix([[1.0]]), np.array([lower]), np.array([upper]))
 
 
-def test_a_price_for_a_side_that_is_not_there_proves_nothing():
+def test_price_for_a_missing_bound_proves_nothing():
     square = Term("quadratic", np.array([0]), 1, 5)
     at_most = one([square], rows=[row(-INF, 3)])
     assert lagrangian_bound(at_most, [-4]) == 4
@@ -168,7 +168,7 @@ def test_a_price_for_a_side_that_is_not_there_proves_nothing():
         assert lagrangian_bound(at_most, [price]) == -INF
 
 
-def test_costs_that_fall_for_ever_prove_nothing():
+def test_unbounded_costs_prove_nothing():
     at = np.array([0])
     for whole in (False, True):
         assert lagrangian_bound(one([Term("linear", at)], integer=whole), []) == -INF

@@ -26,7 +26,7 @@ WITHOUT = {
 }
 
 
-def test_every_other_model_says_why_not():
+def test_models_without_row_prices_give_a_reason():
     kinds = {name.partition(",")[0] for name in CONTRACTS}
     assert kinds - {name.partition(",")[0] for name in NAMES} == set(WITHOUT)
 

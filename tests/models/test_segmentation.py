@@ -187,7 +187,7 @@ def test_no_potentials_prove_too_much():
 
 
 @pytest.mark.usefixtures("in_floats")
-def test_all_that_potentials_are_over_is_found():
+def test_all_excess_of_potentials_is_found():
     """If any one potential is raised, the excess is subtracted."""
     rng = np.random.default_rng(10)
     for t in range(60):

@@ -359,7 +359,7 @@ def test_far_counts_are_answered_exactly(bits, weighted):
             assert prove(model, x).gap == model.objective(x) - solution.objective
 
 
-def test_of_units_that_cost_the_same_the_first_are_taken_whatever_their_size():
+def test_ties_between_units_go_to_the_first():
     for far in (0, 2**40, 2**55):
         assert fast.answer(SimplexQP([far] * 5, 3))[0].tolist() == [1, 1, 1, 0, 0]
         assert fast.answer(SimplexQP([far, far - 1, far, far], 2))[0].tolist() == [1, 0, 1, 0]
@@ -417,7 +417,7 @@ def test_optimal_whole_answers_are_proved_without_a_search():
                 assert model.certificate(x).optimal == (model.objective(x) == best)
 
 
-def test_what_a_sum_misses_is_paid_at_the_price():
+def test_missing_sum_is_charged_at_the_price():
     model = SimplexQP([10, 20], 20, integer=False)
     assert model.certificate([5.0, 15.0]).gap == 0
     short = prove(model, [5.0, 15 - 1e-5])

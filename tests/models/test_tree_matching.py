@@ -213,7 +213,7 @@ def test_three_families_of_sums_are_not_totally_unimodular():
     assert round(abs(np.linalg.det(np.array(matrix)))) == 2
 
 
-def test_prices_that_prove_nothing_prove_little():
+def test_extreme_prices_give_valid_bounds():
     model = of_groups(Tree([[0, 0]]), [[0, 4], [1], [2]])
     assert solve(model).objective == 3
     wild = np.full((3, 3), 10**9)
@@ -281,7 +281,7 @@ def test_far_sizes_and_many_groups():
         TreeMatching(tree, [([0, 2**59], [1, 1]), *([([0], [1])] * 4)])
 
 
-def test_labels_that_fall_far_start_again():
+def test_labels_restart_before_overflow():
     """Data at the limit and many cancellations: the labels must not overflow."""
     rng = np.random.default_rng(8)
     tree = Tree([[0, 0, 0], [0, 1, 2]])

@@ -13,7 +13,7 @@ TWO = Workload.marginals((2,), [(), (0,)])
 TOTAL = Workload.marginals((2,), [()])
 
 
-def test_a_small_one_by_hand():
+def test_small_example_computed_by_hand():
     """Without x ≥ 0, child 0 would be (4, −1) and child 1 (2, 2); see the certificate's docstring."""
     model = WorkloadLeastSquares(TWO, [[3, 4, -1], [4, 2, 2]], [0, 1], parent=[6, 1])
     assert np.allclose(solve(model).x, [[4, 0], [2, 1]])

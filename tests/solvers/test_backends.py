@@ -82,7 +82,7 @@ def test_random_instances(name, kind):
 
 
 @pytest.mark.parametrize("name", ["min-cost-flow", "glop"])
-def test_whole_without_asking(name):
+def test_network_relaxation_is_integral(name):
     """If the rows are a network, the relaxation by lines is integral, so an LP proves the integer optimum."""
     for seed in range(6):
         model = HierarchyQIP.random(np.random.default_rng(seed), 60)
@@ -104,7 +104,7 @@ def test_far_from_the_first_lines():
             assert (found.status, found.objective) == ("optimal", solve(model).objective), name
 
 
-def test_the_last_unit_counts():
+def test_optimum_is_exact_to_the_last_unit():
     """The optimal cover of 16,322 is found soon; a relative gap of a thousandth would accept many others."""
     rng = np.random.default_rng(4)
     weight = rng.integers(20, 100, (3, 25))
@@ -147,7 +147,7 @@ def test_matrices_with_twins_and_zeros():
         assert solve(program, name).x == pytest.approx([4, 1, 4]), name
 
 
-def test_highs_adds_nothing_to_squares():
+def test_highs_does_not_regularize():
     """By default, HiGHS adds 10⁻⁷·x², which changes answers in the millions by tenths."""
     for name in ("highs", "pyomo:highs", "cvxpy:highs"):
         found = solve(Isotonic([1e6, 2e6, 3e6]), name)
@@ -285,7 +285,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("words", REFUSED)
-def test_what_is_no_flow_is_refused_with_its_reason(words):
+def test_non_network_programs_are_refused_with_a_reason(words):
     found, _ = REFUSED[words]()
     assert found.status == "unsupported"
     assert words.split(": ")[-1] in found.message

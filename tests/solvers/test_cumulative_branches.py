@@ -89,7 +89,7 @@ def doubled(model):
 
 
 @pytest.mark.parametrize(("model", "best"), [(GAP, 36.5), (doubled(GAP), 78)])
-def test_where_the_linear_program_is_not_whole_branches_prove_the_optimum(model, best, monkeypatch):
+def test_branches_prove_the_optimum_of_fractional_relaxations(model, best, monkeypatch):
     x, witness = fast.answer(model)
     proof = model.certificate(x, witness)
     assert (proof.optimal, proof.objective) == (True, best)

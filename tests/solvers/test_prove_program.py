@@ -41,7 +41,7 @@ def started(*names):
 
 
 @pytest.mark.parametrize("backend", ["highs", *started("glop", "pdlp", "clarabel")])
-def test_any_backend_with_dual_values_will_do(backend):
+def test_any_backend_with_duals_proves_the_answer(backend):
     program = models.FixedSum([4, -1, 6], total=5, p=1).program()
     x = solve(program, "highs").x
     assert prove_program(program, x, backend).optimal
@@ -73,7 +73,7 @@ def test_prices_that_rounding_would_ruin_are_simple_fractions():
 
 
 @pytest.mark.slow
-def test_what_has_no_duals_gets_no_better_bound_than_none():
+def test_backend_without_duals_gives_the_default_bound():
     program = models.FixedSum([4, -1, 6], total=5, p=1).program()
     alone = lagrangian_bound(program, [0])
     assert prove_program(program, [4, 0, 1], "cp-sat").bound == alone

@@ -63,7 +63,7 @@ def test_by_hand():
     assert primal(program, np.array([1.0, 11, 0])) == 6.0
 
 
-def test_wholeness_counts():
+def test_integrality_violations_count():
     program = Program("whole", [Block("v", (2,), 0, 10, integer=True)], [], [Term("linear", np.arange(2))])
     assert primal(program, np.array([0.25, 1.0])) == 0.25
     assert primal(program, np.array([0.75, 1.0])) == 0.25

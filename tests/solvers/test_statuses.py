@@ -93,7 +93,7 @@ def test_unusual_statuses_are_mapped(told, order, status, words):
 @pytest.mark.parametrize(
     ("bound", "status"), [(0.0, "feasible"), (2.0, "optimal"), (1.6, "optimal"), (None, "optimal")]
 )
-def test_a_claim_that_its_own_bound_does_not_bear_out(monkeypatch, bound, status):
+def test_claim_contradicted_by_its_own_bound(monkeypatch, bound, status):
     told = Answer("optimal", np.array([2.0, 2.0, 4.0]), bound)
     monkeypatch.setattr(worker, "run", lambda *_: (told, 0.0, 0.0))
     found = solve(Isotonic([3, 1, 4], integer=True), "cp-sat")
@@ -197,7 +197,7 @@ class Told:
         return self.answers.pop(0)
 
 
-def test_no_bound_comes_of_the_question_whether_there_is_any_answer():
+def test_feasibility_solve_gives_no_bound():
     rays = Told(Answer("unbounded"), Answer("time_limit", None, 0.0))
     found = Plan(pair(0, 0, [-1, 0])).open(rays, None)(1.0)
     assert (found.status, found.bound, rays.answers) == ("time_limit", None, [])
@@ -240,7 +240,7 @@ WHOLE, REAL = Isotonic([3, 1, 4], integer=True), Isotonic([3.0, 1.0, 4.0])  # bo
         (WHOLE, "clarabel", "optimal", [2, 2, 4], 2.0, "optimal"),
     ],
 )
-def test_what_is_made_of_an_answer(monkeypatch, model, backend, told, x, bound, status):
+def test_status_of_an_answer(monkeypatch, model, backend, told, x, bound, status):
     answer = Answer(told, np.array(x, float), bound)
     monkeypatch.setattr(worker, "run", lambda *_: (answer, 0.0, 0.0))
     found = solve(model, backend)
@@ -257,7 +257,7 @@ def test_a_fast_answer_that_breaks_a_constraint_is_an_error(monkeypatch):
     assert "increasing" in found.message
 
 
-def test_a_conic_answer_that_breaks_a_constraint_is_none(monkeypatch):
+def test_infeasible_conic_answer_is_rejected(monkeypatch):
     told = Answer("optimal", np.array([0.9, 0.9]), 0.0)
     monkeypatch.setattr(worker, "run", lambda *_: (told, 0.0, 0.0))
     found = solve(BudgetSplit([1, 8], 1.0), "clarabel")
@@ -269,7 +269,7 @@ def test_halves_for_whole_numbers_are_numerical_trouble(told):
     assert (found.status, found.x) == ("numerical", None)
 
 
-def test_first_order_methods_own_up_to_stopping_short():
+def test_first_order_methods_report_early_stops():
     """Counts of very different sizes are too hard for them, but they must not report a wrong optimum."""
     model = Isotonic([10**9, 3, 10**6, -7, 10**9, 0, 5], p=1)
     best = float(solve(model).objective)
@@ -282,7 +282,7 @@ def test_first_order_methods_own_up_to_stopping_short():
             assert found.message
 
 
-def test_a_limit_of_iterations_is_no_time_limit():
+def test_iteration_limit_is_not_a_time_limit():
     found = solve(CostTable.random(np.random.default_rng(0), 20), "osqp", time_limit=60)
     assert found.status in ("numerical", "optimal", "relaxed"), found
 
@@ -379,7 +379,7 @@ def test_a_solver_that_pyomo_fails_to_look_for_is_not_here(monkeypatch):
 @pytest.mark.parametrize("integer", [False, True])
 @pytest.mark.parametrize("quadratic", [False, True])
 @pytest.mark.parametrize("both", [False, True])
-def test_what_becomes_of_squares(integer, quadratic, both):
+def test_squares_are_handled_as_the_table_states(integer, quadratic, both):
     """The table of capabilities agrees with what `plan` does with whole and real squares."""
     backend = capability.Backend(
         "told", "x", "x", "x", "x", integer=integer, quadratic=quadratic, integer_quadratic=both

@@ -47,6 +47,6 @@ def test_steps_stay_at_or_under_the_least_distance_and_end_there():
         ([0, 9, -3, 1], 5, [5, 5, 0, 0]),  # counts that are cut off at 0
     ],
 )
-def test_siblings_change_alike(noisy, total, expected):
+def test_siblings_change_by_equal_amounts(noisy, total, expected):
     model = TreeChebyshev(Tree([[0] * (len(noisy) - 1)]), noisy, total)
     assert solve_tree_chebyshev(model)[0].tolist() == expected
