@@ -291,7 +291,8 @@ def _slope(x: Array, y: Array, w: Array) -> Any:
     most = most if x[most] > 0 else int(np.argmax(x))
     if not x[most] > 0:
         most = int(np.argmin(-(w * y)))
-    return 2 * w[most].item() * (x[most] - y[most].item())
+    held = x[most].item() if isinstance(x[most], np.generic) else x[most]
+    return 2 * w[most].item() * (held - y[most].item())
 
 
 @kernel()

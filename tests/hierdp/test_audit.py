@@ -500,7 +500,7 @@ def test_bad_parameters(runs, confidence, words):
 def test_the_command_prints_findings_and_what_they_prove():
     done = CliRunner().invoke(main, ["audit", "Laplace", "Flat", "--runs", "20"])
     assert done.exit_code == 0, done.output
-    assert done.output.count("under the claim") == 5
+    assert done.output.count("under the claim") == 7
     assert "This does not prove privacy" in done.output
 
 

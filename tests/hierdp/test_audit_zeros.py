@@ -63,7 +63,7 @@ SPARED = [
     ("range-query", "H_b^c", "bin, which is empty", 400),
     ("range-query", "H_tree^c", "unknown region, which is empty", 400),
     ("top-down", "InfTDA", "first one to B", 1500),
-    ("clustering", "AHP", "empty bin", 400),
+    ("clustering", "AHP", "a person joins the empty bin", 400),
     ("group-size", "M_H", "first of size 1", 1000),
     ("count-of-counts", "Hc", "only group", 400),
 ]

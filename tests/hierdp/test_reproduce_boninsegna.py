@@ -145,7 +145,7 @@ def test_a_method_that_was_stopped_is_not_tried_again(monkeypatch):
             raise NotSolved("time_limit", "too slow")
         return top_down(data, epsilon, delta, noise, method, **more)
 
-    monkeypatch.setattr(experiments, "top_down", stops)
+    monkeypatch.setattr(experiments, "as_published", stops)
     settings = replace(TINY, methods=("TDA_inf", "SH"), solver_runs=3)
     rows = experiments.accuracy({"a": trips(binary_areas(3), 0.5)}, settings, seed=0)
     assert set(rows.method) == {"SH"}

@@ -286,3 +286,10 @@ def test_data_of_either_kind_may_come_close_to_64_bits():
                     (z - v) ** 2 - price * z for z, v in zip(taken, model.data[0].tolist(), strict=True)
                 )
                 assert bound == cost + price * total
+
+
+def test_slopes_of_whole_numbers_are_a_witness_of_the_real_problem():
+    model = FixedSum([-1, 2, -1, -1], [2, 1], 2, [0, 2, 4], weights=[3, 1, 2, 2], integer=False)
+    first = model.certificate([0, 2, 0, 1])
+    again = model.certificate([0, 2, 0, 1], first.witness)
+    assert again.bound == first.bound == 11
