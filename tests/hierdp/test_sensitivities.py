@@ -75,7 +75,7 @@ def test_count_of_counts_bottom_up_and_mixed_with_private_groups(method, fixed):
     assert moved >= 1
 
 
-@pytest.mark.parametrize("unit", quick(UNITS, every=3), ids=str)
+@pytest.mark.parametrize("unit", quick(UNITS, every=5), ids=str)
 def test_top_down_as_a_run_goes_by_every_method_and_unit(unit):
     """For all methods but SH; the stability histogram is tested in test_top_down_unit."""
     for method in TOP_DOWN:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from models import FixedSum, SimplexQP
 from solvers import fast, prove, solve
 from tests.brute import compositions
-from tests.marks import shares
+from tests.marks import quick, shares
 
 
 @pytest.mark.parametrize("p", [1, 2])
@@ -212,7 +212,7 @@ def test_optimal_answers_are_proved_without_a_search():
 
 
 @pytest.mark.parametrize("integer", [True, False])
-@pytest.mark.parametrize("kind", ["whole", "floats"])
+@pytest.mark.parametrize("kind", quick(["whole", "floats"]))
 @pytest.mark.parametrize("weighted", [True, False])
 def test_segments_with_weights_and_over_the_reals_are_problems_side_by_side(integer, kind, weighted):
     rng = np.random.default_rng(7)

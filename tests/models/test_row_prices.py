@@ -10,6 +10,7 @@ import models
 from models import lagrangian_bound
 from models.certificate import FLOAT_TOLERANCE
 from models.testing import whole_answers
+from tests.marks import quick
 from tests.models.families import CONTRACTS
 from tests.models.test_contract import found, some
 
@@ -59,7 +60,7 @@ def agrees(model, x, witness):
     return True
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", quick(NAMES, every=2))
 def test_the_bounds_are_the_same(name):
     kind = getattr(models, name.partition(",")[0])
     rng = np.random.default_rng(1)

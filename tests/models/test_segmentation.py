@@ -136,10 +136,11 @@ def test_whole_costs_are_rounded_down_exactly():
     assert costs.tolist() == expected[::-1]
 
 
+@pytest.mark.parametrize("rounds", quick([40, 200]))
 @pytest.mark.usefixtures("in_floats")
-def test_wrong_potentials_prove_less_and_never_too_much():
+def test_wrong_potentials_prove_less_and_never_too_much(rounds):
     rng = np.random.default_rng(9)
-    for t in range(200):
+    for t in range(rounds):
         n = int(rng.integers(2, 40))
         k = None if t % 2 else int(rng.integers(1, n + 1))
         model = Segmentation(kinds(rng, n)[t % 5], k, float(rng.choice([0, 2, 50])))

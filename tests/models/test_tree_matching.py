@@ -9,6 +9,7 @@ from models import GroupMatching, Tree, TreeMatching
 from solvers import fast, prove, solve
 from solvers.fast.tree_matching import block, top_down
 from solvers.fast.tree_matching_flow import SizeChains, _room, improve
+from tests.marks import quick
 
 
 def of_groups(tree, sizes):
@@ -58,12 +59,13 @@ TINY = [
 ]
 
 
-def test_all_matchings_of_tiny_trees():
+@pytest.mark.parametrize("rounds", quick([2, 9]))
+def test_all_matchings_of_tiny_trees(rounds):
     """The docstring's two forms are equivalent, and the certificate gives every answer's exact gap."""
     rng = np.random.default_rng(1)
     checked = 0
     for tree in TINY:
-        for _ in range(9):
+        for _ in range(rounds):
             groups = tree.sum_up(rng.integers(0, 3 if tree.leaves.size > 1 else 4, tree.leaves.size))
             sizes = [rng.integers(0, 5, n).tolist() for n in groups]
             model = of_groups(tree, sizes)
