@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import scipy
 from numpy.typing import ArrayLike
 
 from models.arithmetic import exact
@@ -17,16 +16,16 @@ from models.arithmetic.answers import answer_of, tolerance_for
 from models.arithmetic.arrays import Array, Flags, Ints
 from models.arithmetic.exact import Number
 from models.certificate import FLOAT_TOLERANCE, Certificate, Witness, infeasible, judge
+from models.children import OfChildren, bounds_of, for_each_child, rule_name
 from models.programs.program import Program
-from models.programs.terms import INFINITY, Block, Rows, Term
-from models.rules import bounds_of, for_each_child, rule_name
+from models.programs.terms import INFINITY, Block, Term
 from models.synthetic import heavy_tailed, noise
 from models.witnesses.arrays import exact_array, real_array
 from models.workload import Workload
 
 
 @dataclass(frozen=True, eq=False)
-class WorkloadLeastSquares:
+class WorkloadLeastSquares(OfChildren):
     """Non-negative histograms of the children of one region, nearest to noisy answers of a workload.
 
         minimize    Σ_c Σ_q w[c, q] ‖Q_q x_c − y_{c,q}‖²        step 1 of TopDown (Abowd et al. 2022)
@@ -163,28 +162,6 @@ class WorkloadLeastSquares:
         """``(noisy, weights)``, shapes (children, workload.size) and (children, queries)."""
         return np.asarray(self.noisy), np.asarray(self.weights)
 
-    @property
-    def children(self) -> int:
-        """Number of children."""
-        return int(np.shape(self.noisy)[0])
-
-    @property
-    def answer_size(self) -> int:
-        """How many numbers an answer holds: one for each child and cell."""
-        return self.children * self.workload.cells
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Shape of an answer: children by cells."""
-        return self.children, self.workload.cells
-
-    @property
-    def sides(self) -> tuple[Array, Array]:
-        """``(lower, upper)`` of the rules, shape (children, rules.size) each."""
-        if self.rules is None:
-            return np.zeros((self.children, 0)), np.zeros((self.children, 0))
-        return np.asarray(self.lower), np.asarray(self.upper)
-
     @cached_property
     def fixed(self) -> Flags:
         """The cells that are 0 in every answer: structural zeros, and where the parent has 0."""
@@ -214,32 +191,18 @@ class WorkloadLeastSquares:
 
     def program(self) -> Program:
         """The program above, with a variable for each measured answer."""
-        children, cells = self.shape
-        size, measured = children * cells, self._measured
-        each = scipy.sparse.identity
-        kron = scipy.sparse.kron
-        rows = []
-        if self.parent is not None:
-            parent = np.asarray(self.parent)
-            sums = kron(np.ones((1, children)), each(cells))
-            rows.append(_rows("parent", sums, measured.size, parent, parent))
-        if self.rules is not None:
-            sums = kron(each(children), self.rules.matrix)
-            rows.append(_rows("rules", sums, measured.size, *(side.ravel() for side in self.sides)))
-        queries = kron(each(children), self.workload.matrix, "csr")[measured]
-        link = scipy.sparse.hstack([queries, -each(measured.size)], "csr")
-        rows.append(Rows("queries", link, *np.zeros((2, measured.size))))
+        measured = self._measured
         return Program(
             "WorkloadLeastSquares",
             [
-                Block("x", (children, cells), 0, self.most),
+                Block("x", self.shape, 0, self.most),
                 Block("answer", (measured.size,), -INFINITY, INFINITY),
             ],
-            rows,
+            self.rows(measured),
             [
                 Term(
                     "quadratic",
-                    size + np.arange(measured.size),
+                    self.answer_size + np.arange(measured.size),
                     self._weight.ravel()[measured],
                     self.data[0].ravel()[measured],
                 )
@@ -286,21 +249,7 @@ class WorkloadLeastSquares:
         slack = tolerance_for(x)
         found = [f"domain: x[{c}, {j}] = {x[c, j]}, under 0" for c, j in np.argwhere(x < -slack)]
         found += [f"zeros: x[{c}, {j}] = {x[c, j]}, not 0" for c, j in np.argwhere(self.fixed & (x > slack))]
-        x = exact.widened(x, max(self.shape))
-        if self.parent is not None:
-            parent, sums = np.asarray(self.parent), x.sum(axis=0)
-            found += [
-                f"parent: cell {j}: the children sum to {sums[j]}, not {parent[j]}"
-                for j in np.flatnonzero(np.abs(sums - parent) > slack)
-            ]
-        if self.rules is not None:
-            held, (lower, upper) = self.rules.answers(x), self.sides
-            found += [
-                f"rules: child {c}, {rule_name(self.rules, i)}: {held[c, i]}, "
-                f"not in {lower[c, i]} … {upper[c, i]}"
-                for c, i in np.argwhere((held < lower - slack) | (held > upper + slack))
-            ]
-        return found
+        return found + self.broken_sums(x, slack)
 
     def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:
         """Prices of the parent's cells and of the rules, and a point where slopes are taken; linear time.
@@ -456,9 +405,3 @@ class WorkloadLeastSquares:
         totals = answers[:, :1]
         public = Workload.marginals(workload.shape, [()])
         return cls(workload, noisy, ones, parent, None, public, totals, totals)
-
-
-def _rows(name: str, sums: Any, more: int, lower: Array, upper: Array) -> Rows:
-    """Rows over the histograms alone, followed by `more` other variables."""
-    empty = scipy.sparse.csr_matrix((sums.shape[0], more))
-    return Rows(name, scipy.sparse.hstack([sums, empty], "csr"), lower, upper)

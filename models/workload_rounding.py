@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import scipy
 from numpy.typing import ArrayLike
 
 from models.arithmetic import exact
@@ -17,9 +16,9 @@ from models.arithmetic.answers import answer_of, fractional
 from models.arithmetic.arrays import Array, Ints
 from models.arithmetic.exact import Number
 from models.certificate import Certificate, Witness, infeasible, judge
+from models.children import OfChildren, bounds_of, rule_name
 from models.programs.program import Program
-from models.programs.terms import INFINITY, Block, Rows, Term
-from models.rules import bounds_of, rule_name
+from models.programs.terms import INFINITY, Block, Term
 from models.synthetic import heavy_tailed
 from models.witnesses.arrays import entry
 from models.witnesses.scaled import Scaled, divided, finite, minus, numbers, plus, raised, scaled, times
@@ -27,7 +26,7 @@ from models.workload import Workload
 
 
 @dataclass(frozen=True, eq=False)
-class WorkloadRounding:
+class WorkloadRounding(OfChildren):
     """Whole histograms of the children of one region, next to fractional ones.
 
         minimize    Σ_c Σ_q w_q ‖Q_q (z_c − x_c)‖₁        step 2 of TopDown (Abowd et al. 2022):
@@ -142,23 +141,6 @@ class WorkloadRounding:
         """``(values, weights)``, shapes (children, cells) and (queries,)."""
         return np.asarray(self.values), np.asarray(self.weights)
 
-    @property
-    def children(self) -> int:
-        """Number of children."""
-        return int(np.shape(self.values)[0])
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Shape of an answer: children by cells."""
-        return self.children, self.workload.cells
-
-    @property
-    def sides(self) -> tuple[Array, Array]:
-        """``(lower, upper)`` of the rules, shape (children, rules.size) each."""
-        if self.rules is None:
-            return np.zeros((self.children, 0)), np.zeros((self.children, 0))
-        return np.asarray(self.lower), np.asarray(self.upper)
-
     @cached_property
     def neighbours(self) -> tuple[Ints, Ints]:
         """``(⌊x⌋, ⌈x⌉)`` as int64 arrays, shape (children, cells)."""
@@ -193,36 +175,26 @@ class WorkloadRounding:
 
     def program(self) -> Program:
         """The program above, with a whole variable for each answer with a positive weight."""
-        children, cells = self.shape
-        size, measured = children * cells, self._measured
-        each, kron, stacked = scipy.sparse.identity, scipy.sparse.kron, scipy.sparse.hstack
-        spare = scipy.sparse.csr_matrix
-
-        def rows(name: str, sums: Any, lower: Array, upper: Array) -> Rows:
-            return Rows(name, stacked([sums, spare((sums.shape[0], measured.size))], "csr"), lower, upper)
-
-        found = []
-        if self.parent is not None:
-            parent = np.asarray(self.parent)
-            found.append(rows("parent", kron(np.ones((1, children)), each(cells)), parent, parent))
-        if self.rules is not None:
-            lower, upper = (side.ravel() for side in self.sides)
-            found.append(rows("rules", kron(each(children), self.rules.matrix), lower, upper))
-        queries = kron(each(children), self.workload.matrix, "csr")[measured]
-        link = stacked([queries, -each(measured.size)], "csr")
-        found.append(Rows("queries", link, *np.zeros((2, measured.size), np.int64)))
+        measured = self._measured
         low, high = (self.workload.answers(side).ravel()[measured] for side in self.neighbours)
         number, unit = self.targets
         centers = [Fraction(int(held), unit) for held in number.ravel()[measured].tolist()]
-        weights = np.tile(self.workload.by_answer(self.data[1]), children)[measured]
+        weights = np.tile(self.workload.by_answer(self.data[1]), self.children)[measured]
         return Program(
             "WorkloadRounding",
             [
                 Block("z", self.shape, *self.neighbours, integer=True),
                 Block("answer", (measured.size,), low, high, integer=True),
             ],
-            found,
-            [Term("absolute", size + np.arange(measured.size), weights, np.array([*centers, None])[:-1])],
+            self.rows(measured),
+            [
+                Term(
+                    "absolute",
+                    self.answer_size + np.arange(measured.size),
+                    weights,
+                    np.array([*centers, None])[:-1],
+                )
+            ],
         )
 
     def row_prices(self, witness: Witness) -> Array:
@@ -249,17 +221,7 @@ class WorkloadRounding:
         floor, ceil = self.neighbours
         for c, j in np.argwhere((x < floor) | (x > ceil)):
             found.append(f"neighbours: z[{c}, {j}] = {x[c, j]}, not in {floor[c, j]} … {ceil[c, j]}")
-        x = exact.widened(x, max(self.shape))
-        if self.parent is not None:
-            parent, sums = np.asarray(self.parent), x.sum(axis=0)
-            for j in np.flatnonzero(sums != parent):
-                found.append(f"parent: cell {j}: the children sum to {sums[j]}, not {parent[j]}")
-        if self.rules is not None:
-            held, (lower, upper) = self.rules.answers(x), self.sides
-            for c, i in np.argwhere((held < lower) | (held > upper)):
-                which = f"rules: child {c}, {rule_name(self.rules, i)}"
-                found.append(f"{which}: {held[c, i]}, not in {lower[c, i]} … {upper[c, i]}")
-        return found
+        return found + self.broken_sums(x, 0)
 
     def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:
         """Prices of the parent's cells, of the rules and of the answers; exact, in linear time.

@@ -1,0 +1,160 @@
+"""What models of one parent's children share: the sums that constrain the children's histograms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy
+from numpy.typing import ArrayLike
+
+from models.arithmetic import exact
+from models.arithmetic.arrays import Array, Ints
+from models.programs.terms import INFINITY, Rows
+from models.workload import Workload
+
+
+class OfChildren:
+    """A model of the histograms of one parent's children, with bounds on sums of their cells.
+
+    A dataclass that inherits from it has the fields below, and ``data``, whose first array has a row for each
+    child.
+    """
+
+    workload: Workload
+    parent: ArrayLike | None
+    rules: Workload | None
+    lower: ArrayLike | None
+    upper: ArrayLike | None
+
+    @property
+    def data(self) -> tuple[Array, Array]:
+        """The children's values, and the weights."""
+        raise NotImplementedError
+
+    @property
+    def children(self) -> int:
+        """Number of children."""
+        return len(self.data[0])
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Shape of an answer: children by cells."""
+        return self.children, self.workload.cells
+
+    @property
+    def answer_size(self) -> int:
+        """How many numbers an answer holds: one for each child and cell."""
+        return self.children * self.workload.cells
+
+    @property
+    def sides(self) -> tuple[Array, Array]:
+        """``(lower, upper)`` of the rules, shape (children, rules.size) each."""
+        if self.rules is None:
+            return np.zeros((self.children, 0)), np.zeros((self.children, 0))
+        return np.asarray(self.lower), np.asarray(self.upper)
+
+    def rows(self, measured: Ints) -> list[Rows]:
+        """The rows of a program: sums of the parent's cells, rules, and answers.
+
+        Parameters
+        ----------
+        measured : int array
+            The positions, among all children's answers, of those that have a variable after the histograms.
+        """
+        each, kron = scipy.sparse.identity, scipy.sparse.kron
+        found, others = [], measured.size
+        if self.parent is not None:
+            parent = np.asarray(self.parent)
+            sums = kron(np.ones((1, self.children)), each(self.workload.cells))
+            found.append(_rows("parent", sums, others, parent, parent))
+        if self.rules is not None:
+            sums = kron(each(self.children), self.rules.matrix)
+            found.append(_rows("rules", sums, others, *(side.ravel() for side in self.sides)))
+        queries = kron(each(self.children), self.workload.matrix, "csr")[measured]
+        link = scipy.sparse.hstack([queries, -each(others)], "csr")
+        return [*found, Rows("queries", link, *np.zeros((2, others)))]
+
+    def broken_sums(self, x: Array, slack: float) -> list[str]:
+        """The parent's cells to which the children do not sum, and the rules that they break."""
+        found = []
+        x = exact.widened(x, max(self.shape))
+        if self.parent is not None:
+            parent, sums = np.asarray(self.parent), x.sum(axis=0)
+            for j in np.flatnonzero(np.abs(sums - parent) > slack):
+                found.append(f"parent: cell {j}: the children sum to {sums[j]}, not {parent[j]}")
+        if self.rules is not None:
+            held, (lower, upper) = self.rules.answers(x), self.sides
+            for c, i in np.argwhere((held < lower - slack) | (held > upper + slack)):
+                which = f"rules: child {c}, {rule_name(self.rules, i)}"
+                found.append(f"{which}: {held[c, i]}, not in {lower[c, i]} … {upper[c, i]}")
+        return found
+
+
+def for_each_child(name: str, values: Array, children: int, each: int) -> Array:
+    """One row for each child, read-only; shape (each,) or (children, each) → (children, each).
+
+    Raises
+    ------
+    ValueError
+        If the values have another shape.
+    """
+    if values.shape not in ((each,), (1, each), (children, each)):
+        raise ValueError(
+            f"{name} has shape {values.shape}; it needs {each} entries, or {each} for each of the "
+            f"{children} children"
+        )
+    found = np.array(np.broadcast_to(values, (children, each)))
+    found.flags.writeable = False
+    return found
+
+
+def bounds_of(
+    rules: Workload | None, workload: Workload, children: int, given: tuple[Any, Any]
+) -> tuple[Any, Any]:
+    """``(lower, upper)`` of each child's sums, checked; infinite where none was given.
+
+    Parameters
+    ----------
+    rules : Workload or None
+        The sums; None if there are none.
+    workload : Workload
+        The model's, over the same attributes.
+    children : int
+    given : pair of arrays or None
+        Lower and upper bounds, shape (), (rules.size,) or (children, rules.size).
+
+    Raises
+    ------
+    ValueError
+        If a bound has a wrong shape or is not a number, or if there are bounds without rules.
+    """
+    if rules is None:
+        if any(side is not None for side in given):
+            raise ValueError("lower and upper are bounds of rules; there are no rules")
+        return None, None
+    if rules.shape != workload.shape:
+        raise ValueError(f"rules are over the shape {rules.shape}, not {workload.shape}")
+    sides = []
+    for name, side, missing in zip(("lower", "upper"), given, (-INFINITY, INFINITY), strict=True):
+        side = np.array(missing if side is None else side)
+        if side.dtype != object:
+            if side.dtype.kind not in "iuf" or np.isnan(side).any():
+                raise ValueError(f"{name} must be numbers, or infinite where there is no bound")
+            side = side.astype(float) if side.dtype.kind == "f" else side.astype(np.int64)
+        if side.ndim == 0:
+            side = np.broadcast_to(side, (rules.size,))
+        sides.append(for_each_child(name, side, children, rules.size))
+    return sides[0], sides[1]
+
+
+def rule_name(rules: Workload, i: int) -> str:
+    """The name of rule i: its query, and its place among that query's answers."""
+    q = int(np.searchsorted(rules.start, i, "right")) - 1
+    return f"query {q}, answer {i - rules.start[q]}"
+
+
+def _rows(name: str, sums: Any, more: int, lower: Array, upper: Array) -> Rows:
+    """Rows over the histograms alone, followed by `more` other variables."""
+    empty = scipy.sparse.csr_matrix((sums.shape[0], more))
+    return Rows(name, scipy.sparse.hstack([sums, empty], "csr"), lower, upper)
