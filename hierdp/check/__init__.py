@@ -264,11 +264,11 @@ def _check_tables(folder: Path, release: written.Written, limit: int) -> Iterato
 def _check_large_tables(
     folder: Path, table: SizeTable, regions: Mapping[str, Hierarchy], safe: bool, limit: int
 ) -> Iterator[CheckResult]:
-    """The same of tables in parts, of which there may be CSVs or not."""
+    """Check tables in parts, which may have CSV files as well."""
     wrong = []
     finest = folder / f"{files.FINEST}.parquet"
     if not finest.is_dir():
-        wrong.append(f"{finest.name} is no folder")
+        wrong.append(f"{finest.name} is not a folder")
     else:
         there = written.read_parts(finest, len(table.cuts(table.finest)), limit)
         again = files.finest_parts(table, regions)

@@ -1,4 +1,4 @@
-"""Whether a release stands in an account, with its fingerprint and what it cost."""
+"""Check that an account records a release, with its fingerprint and at least its cost."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def compare(table: Table, again: Table) -> None:
 def _compare_large(table: Table, again: Table) -> None:
     if not isinstance(table, SizeTable) or not isinstance(again, SizeTable):
         large = len(again) if isinstance(again, SizeTable) else len(table)
-        raise Differs(f"a table of {large:,} rows is in parts if and only if it is large")
+        raise Differs(f"only large tables are in parts, and all of them; this one has {large:,} rows")
     if table.counts.shape != again.counts.shape:
         raise Differs(f"the table has {len(table)} rows, its steps give {len(again)}")
     for cut in again.cuts():
@@ -81,7 +81,7 @@ def compare_settings(settings: Mapping[str, Any], again: Mapping[str, Any]) -> N
         If one is not; the message names the first.
     """
     if any(settings.get(name, True) is not True for name in FROM_DATA):
-        raise Differs(f"a setting of {', '.join(FROM_DATA)} is not true: a release has it so, or not at all")
+        raise Differs(f"the settings {' and '.join(FROM_DATA)} must be true or absent")
     for name in sorted((set(settings) | set(again)) - set(FROM_DATA)):
         if name not in again:
             raise Differs(f"the manifest has a setting {name!r} that no such release has")

@@ -36,7 +36,7 @@ def write_frame(frame: DataFrame, into: Path, name: str, csv_safe: bool = False)
 def write_parts(
     parts: Iterable[DataFrame], into: Path, name: str, csv_safe: bool = False, as_csv: bool = False
 ) -> None:
-    """Write a large table as a folder of Parquet files, and, if wanted, as one CSV file."""
+    """Write a large table as a folder of Parquet files, and as one CSV file if `as_csv`."""
     import pyarrow.parquet as pq
 
     folder, texts = into / f"{name}.parquet", into / f"{name}.csv"
@@ -54,7 +54,7 @@ def part_name(at: int) -> str:
 
 
 def arrow_of(frame: DataFrame) -> pa.Table:
-    """A part of a large table; a column of texts is one in every part, also where all are missing."""
+    """A part of a large table. A column of text is one in every part, even if all its entries are missing."""
     import pyarrow as pa
 
     kinds = [(str(name), pa.string() if name in _texts(frame) else pa.int64()) for name in frame]
@@ -67,7 +67,7 @@ def is_csv_of(frame: DataFrame, path: Path, csv_safe: bool = False) -> bool:
 
 
 def is_csv_of_parts(parts: Iterable[DataFrame], path: Path, csv_safe: bool = False) -> bool:
-    """The same of `write_parts`."""
+    """Whether the CSV file is the one that `write_parts` writes."""
     return _holds(
         path, (text for at, frame in enumerate(parts) for text in _csv_parts(frame, csv_safe, at == 0))
     )

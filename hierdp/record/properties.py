@@ -44,7 +44,7 @@ def broken(table: Table, settings: Mapping[str, Any], regions: Regions) -> dict[
 
 
 def _broken_sizes(table: SizeTable, settings: Mapping[str, Any]) -> dict[str, str | None]:
-    """The same of a large table, whose counts are whole."""
+    """`broken` for a large table, whose counts are whole."""
     counts, told = table.counts, settings.get("groups")
     least = int(counts.argmin())
     found = int(counts[0].sum())

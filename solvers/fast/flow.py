@@ -53,7 +53,7 @@ def least_cost_flow(tail: Ints, head: Ints, room: Ints, cost: Ints, supply: Ints
         If the numbers are too large.
     """
     nodes, most = supply.size, 3 * exact.reach(cost) * (supply.size + 1) ** 2
-    if most >= LARGEST or int(room.sum()) + exact.reach(supply) * nodes >= 2**31:
+    if most >= LARGEST or exact.total(room) + exact.total(np.abs(supply)) >= 2**31:
         raise NoFastPath(f"a flow over {nodes:,} nodes with such costs or counts passes 64 bits")
     if not _carries(tail, head, room, supply):
         return None

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-import models
 from models import Workload, WorkloadRounding
 from solvers import fast, prove, solve
 from solvers.fast import NoFastPath
@@ -159,5 +158,12 @@ def test_a_flow_whose_numbers_are_too_large_is_refused():
         least_cost_flow(one - 1, one, one << 31, one, np.array([1, -1]))
 
 
-def test_every_name_of_the_package_is_there():
-    assert models.WorkloadRounding is WorkloadRounding
+def test_a_flow_over_many_nodes_with_small_numbers():
+    nodes = 50_000  # times the supply of the first node, more than 2³¹
+    leaves = np.arange(1, nodes)
+    supply = np.full(nodes, -1)
+    supply[0] = nodes - 1
+    ones = np.ones(nodes - 1, np.int64)
+    flow, potential = least_cost_flow(0 * leaves, leaves, 2 * ones, leaves, supply)
+    assert np.array_equal(flow, ones)
+    assert np.array_equal(potential[leaves] - potential[0], leaves)
