@@ -78,7 +78,8 @@ def all_shared(names, number):
 @pytest.fixture(scope="module")
 def shared(request):
     """`all_shared` of the models whose tests run, from a process without Numba."""
-    chosen = [item for item in request.session.items if "shared" in getattr(item, "fixturenames", ())]
+    here = [item for item in request.session.items if item.path == request.path]
+    chosen = [item for item in here if "shared" in getattr(item, "fixturenames", ())]
     names = sorted({item.callspec.params["name"] for item in chosen})
     code = f"import json; from tests.models.test_contract import *; print(json.dumps(all_shared({names}, 4)))"
     done = subprocess.run(

@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from models import Workload, WorkloadRounding
+from models import Workload, WorkloadRounding, lagrangian_bound
+from models.testing import whole_answers
 from solvers import fast, prove, solve
 from solvers.fast import NoFastPath
 from solvers.fast.flow import least_cost_flow
+from tests.marks import quick
 
 NESTED = Workload.marginals((2, 2), [(), (0,), (0, 1)])
 CROSSED = Workload.marginals((2, 2), [(0,), (1,), (0, 1)])
@@ -167,3 +169,28 @@ def test_a_flow_over_many_nodes_with_small_numbers():
     flow, potential = least_cost_flow(0 * leaves, leaves, 2 * ones, leaves, supply)
     assert np.array_equal(flow, ones)
     assert np.array_equal(potential[leaves] - potential[0], leaves)
+
+
+@pytest.mark.parametrize("seed", quick(range(4)))
+def test_any_prices_bound_the_optimum_from_below(seed):
+    """Large and small ones of either sign, also for sums without a bound; the one theorem gives the same."""
+    rng, bounded = np.random.default_rng(seed), 0
+    for model in (WorkloadRounding.random(rng, int(rng.integers(1, 4))) for _ in range(20)):
+        costs = [model.objective(x) for x in whole_answers(model)]
+        if not costs:
+            continue
+        x = next(whole_answers(model))
+        rows = 0 if model.rules is None else model.rules.size
+        shapes = {"prices": model.workload.cells, "rules": (model.children, rows)}
+        shapes["answers"] = (model.children, model.workload.size)
+        for size in (1, 3, 50):
+            witness = {name: rng.integers(-size, size + 1, shape) for name, shape in shapes.items()}
+            if size == 3:
+                witness = {name: prices / 4 for name, prices in witness.items()}
+            bound = model.certificate(x, witness).bound
+            assert bound <= min(costs)
+            witness["answers"] = witness["answers"] * (model.workload.by_answer(model.data[1]) > 0)
+            proof = model.certificate(x, witness)
+            assert proof.bound == lagrangian_bound(model.program(), model.row_prices(proof.witness))
+            bounded += 1
+    assert bounded > 20
