@@ -335,11 +335,17 @@ class BlockInference:
         return np.asarray(self.effect_variance @ squares)
 
     @cached_property
-    def effect_variance(self) -> Floats:
-        """The variance of each effect of each node's estimate; shape (nodes, 2^attributes).
+    def subtree_information(self) -> Floats:
+        """The information in each node's subtree about each effect of it; shape (nodes, 2^attributes).
 
-        The pass up finds the variance of each node's estimate from its subtree; the pass down, from all data.
+        It is the inverse of the variance of the estimate from the subtree alone: what the node's own answers
+        tell, and what the sum of its children's estimates tells.
         """
+        return np.asarray(1 / self._pass_up[0])
+
+    @cached_property
+    def _pass_up(self) -> tuple[Floats, Floats]:
+        """The variance of each effect of each node's estimate from its subtree, and of its children's sum."""
         tree, (start, child) = self.tree, self.tree.children
         information = np.where(effects.exists(self.workload.shape), self.information.astype(float), 1.0)
         own = information[tree.level]
@@ -353,6 +359,16 @@ class BlockInference:
                 spread[inner] = np.add.reduceat(variance[below], start[inner] - start[inner[0]], axis=0)
                 own[inner] += 1 / spread[inner]
             variance[nodes] = 1 / own[nodes]
+        return variance, spread
+
+    @cached_property
+    def effect_variance(self) -> Floats:
+        """The variance of each effect of each node's estimate; shape (nodes, 2^attributes).
+
+        The pass up finds the variance of each node's estimate from its subtree; the pass down, from all data.
+        """
+        tree, (variance, spread) = self.tree, self._pass_up
+        variance = variance.copy()
         for k in range(1, tree.depth + 1):
             level = tree.nodes_of(k)
             parent = tree.parent[level]

@@ -299,8 +299,12 @@ class _Problem:
     def polished(
         self, x: Floats, dual: Floats, price: Floats, charge: Floats
     ) -> tuple[Floats, Floats, Floats]:
-        """The optimum on the active set that x suggests, corrected until its signs are right."""
-        kept, proved = (x, price, charge), False
+        """The optimum on the active set that x suggests, corrected until its signs are right.
+
+        If more constraints bind than there are variables, their prices are not unique, and no set may have
+        the right signs. Then the numbers given are returned, and the certificate says how near they are.
+        """
+        kept = x, price, charge
         active = self.free & (x > dual)
         before: list[bytes] = []
         for _ in range(20):
@@ -333,13 +337,8 @@ class _Problem:
             wrong = max(wrong, np.abs(held - at)[bound].max(initial=0.0))
             wrong = max(wrong, -charge[low].min(initial=0.0), charge[high].max(initial=0.0))
             if wrong <= RIGHT:
-                kept, proved = (np.maximum(x, 0.0), price, charge), True
+                kept = np.maximum(x, 0.0), price, charge
             active = self.free & (x > dual)
-        if not proved:
-            raise NoFastPath(
-                "no set of active constraints with right signs was found. The constraints may leave no "
-                "interior, or contradict each other: another backend, such as highs, can tell"
-            )
         return kept
 
     def charged_to_sides(self, price: Floats, charge: Floats) -> tuple[Floats, Floats]:

@@ -1,0 +1,1 @@
+"""Tables of several attributes along a hierarchy, with invariants, bounds and structural zeros."""

@@ -1,0 +1,196 @@
+"""Post-processing of noisy tables: TopDown, BlueDown, least squares over the tree, and all at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hierdp import execution
+from hierdp.errors import InputError
+from hierdp.mechanisms.tabulation.family import answered, nested, whole_histograms
+from hierdp.mechanisms.tabulation.passes import UNIT, Family
+from hierdp.mechanisms.tabulation.problem import Constraints, Measured
+from hierdp.mechanisms.tabulation.tree_estimate import every_marginal, subtree_weights, tree_model
+from hierdp.record.step import Solving, Step
+from models.arithmetic.arrays import Array, Floats, Ints
+
+TREE = "least squares over all regions"
+"""The name of GLS's step."""
+
+Tables = list[Array]
+"""For each level, the histograms of its regions; shape (regions, cells)."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Options of the methods.
+
+    Attributes
+    ----------
+    passes : tuple of tuples of int
+        The positions of the queries of each pass of TopDown's least squares.
+    rounding : tuple of int, optional
+        The positions of the queries whose change by rounding is least. Default: queries that nest, from the
+        first; see `hierdp.mechanisms.tabulation.family.nested`.
+    """
+
+    passes: tuple[tuple[int, ...], ...]
+    rounding: tuple[int, ...] | None = None
+
+
+def top_down(
+    measured: Measured, constraints: Constraints, settings: Settings, solving: Solving
+) -> tuple[Tables, list[Step]]:
+    """Level by level from the root: least squares in passes, then rounding (Abowd et al. 2022, §5)."""
+    weights = measured.weights
+    return _down(
+        measured, constraints, settings, solving, lambda level: (measured.noisy[level], weights[level])
+    )
+
+
+def blue_down(
+    measured: Measured, constraints: Constraints, _: Settings, solving: Solving
+) -> tuple[Tables, list[Step]]:
+    """Least squares over the tree first, then constraints level by level (Ghazi et al. 2026).
+
+    Given the parent's table, what is known about the children are the measurements in their subtrees. The
+    distance to the estimates in the metric of this information (the inverse of their covariance) is a
+    weighted sum of squares of all marginals; see `tree_estimate`.
+    """
+    step = solving(TREE, tree_model(measured, constraints), ())
+    estimate = np.round(np.asarray(step.solution.x, float) / UNIT) * UNIT
+    whole = every_marginal(measured)
+    weights = subtree_weights(measured)
+    tree = measured.tree
+
+    def of_level(level: int) -> tuple[Array, Floats]:
+        nodes = tree.nodes_of(level)
+        return whole.answers(estimate[nodes]), weights[nodes]
+
+    every = Settings((tuple(range(len(whole.queries))),), tuple(nested(whole, constraints.sums)))
+    marginals = Measured(measured.regions, whole, (), measured.variance)
+    found, steps = _down(marginals, constraints, every, solving, of_level)
+    return found, [step, *steps]
+
+
+def least_squares(
+    measured: Measured, constraints: Constraints, _: Settings, solving: Solving
+) -> tuple[Tables, list[Step]]:
+    """The best linear unbiased estimate: fractional and signed; fixed sums hold up to rounding.
+
+    Raises
+    ------
+    InputError
+        If there are bounds or structural zeros, which no unbiased estimate keeps.
+    """
+    if constraints.zeros.any() or any(
+        np.any((low < high) & ((low > 0) | (high < np.inf)))
+        for low, high in zip(constraints.lower, constraints.upper, strict=True)
+    ):
+        raise InputError(
+            "GLS takes no bounds and no structural zeros, which no unbiased estimate keeps; choose BlueDown"
+        )
+    step = solving(TREE, tree_model(measured, constraints), ())
+    x = np.asarray(step.solution.x, float)
+    return [x[measured.tree.nodes_of(level)] for level in range(measured.tree.depth + 1)], [step]
+
+
+def _down(
+    measured: Measured,
+    constraints: Constraints,
+    settings: Settings,
+    solving: Solving,
+    of_level: Callable[[int], tuple[Array, Floats]],
+) -> tuple[Tables, list[Step]]:
+    """Level by level: the root's table alone, then each parent's children.
+
+    `of_level` gives the answers to which the tables of a level are fitted, and their weights, for all regions
+    or for each.
+    """
+    regions, workload = measured.regions, measured.workload
+    tight = constraints.tightened(regions)
+    rounding = settings.rounding
+    if rounding is None:
+        rounding = tuple(nested(workload, tight.sums))
+
+    def family(level: int, these: Ints, parent: Ints | None) -> Family:
+        noisy, weights = of_level(level)
+        bounds = [np.zeros((these.size, 0))] * 2
+        if tight.sums is not None:
+            bounds = [np.asarray(side[level][these], float) for side in (tight.lower, tight.upper)]
+        each = weights if weights.ndim == 1 else weights[these]
+        return Family(workload, noisy[these], each, parent, tight.zeros, tight.sums, bounds[0], bounds[1])
+
+    name = _name(measured, 0, 0)
+    root, steps = _solved(solving, name, family(0, np.arange(1), None), settings.passes, rounding)
+    tables: Tables = [root]
+    for level in range(measured.tree.depth):
+        children = measured.children(level)
+        tasks = [
+            (_name(measured, level, v), family(level + 1, these, tables[level][v]), settings.passes, rounding)
+            for v, these in enumerate(children)
+        ]
+        held = np.zeros((int(measured.tree.level_sizes[level + 1]), workload.cells), np.int64)
+        what = f"tables of {regions.levels[level + 1]}"
+        for these, (x, more) in zip(children, _each(tasks, solving, what), strict=True):
+            held[these] = x
+            steps.extend(more)
+        tables.append(held)
+    return tables, steps
+
+
+def _name(measured: Measured, level: int, region: int) -> str:
+    """The name of a region's steps; the level is named as well, as names may repeat across levels."""
+    return f"{measured.regions.levels[level]} {measured.regions.names[level][region]}"
+
+
+def _each(tasks: Sequence[tuple[Any, ...]], solving: Solving, what: str) -> Iterator[tuple[Ints, list[Step]]]:
+    """Solve the families of a level, which do not depend on each other, in their order."""
+    if solving == Step.solve:
+        yield from execution.each(_solved, tasks, what, (Step.solve,))
+    else:
+        yield from (_solved(solving, *task) for task in tasks)
+
+
+def _solved(
+    solving: Solving,
+    name: str,
+    family: Family,
+    passes: Sequence[tuple[int, ...]],
+    rounding: Sequence[int],
+) -> tuple[Ints, list[Step]]:
+    return answered(whole_histograms(name, family, passes, rounding), solving)
+
+
+METHODS = {"TopDown": top_down, "BlueDown": blue_down, "GLS": least_squares}
+
+
+def post_process(
+    measured: Measured, constraints: Constraints, method: str, settings: Settings, solving: Solving
+) -> tuple[Tables, list[Step]]:
+    """Make noisy tables consistent, by one of `METHODS`.
+
+    Parameters
+    ----------
+    measured : Measured
+    constraints : Constraints
+    method : str
+    settings : Settings
+    solving : callable
+        Solves the problems, or looks up saved answers.
+
+    Returns
+    -------
+    list of arrays
+        For each level, shape (regions, cells); int64, or floats for GLS.
+    list of Step
+
+    Raises
+    ------
+    InputError
+        If constraints contradict each other, or the method does not take them; the message names the region.
+    """
+    return METHODS[method](measured, constraints, settings, solving)
