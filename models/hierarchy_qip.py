@@ -52,10 +52,10 @@ class HierarchyQIP:
     integer : bool
     window : int, optional
         The paper's truncated domains: D^r_s = {ñ − window … ñ + window} ∩ ℤ₊. Default: all of ℤ₊.
-    weights : int array, shape (levels,), optional
-        Positive whole weights of the levels, the root's first; only their ratios matter. Default: all 1.
-        If levels differ in noise, weights proportional to 1/variance give the likeliest counts under normal
-        noise.
+    weights : int array, shape (levels,) or (nodes,), optional
+        Positive whole weights of the levels, the root's first, or of the nodes; only their ratios matter.
+        Default: all 1. If counts differ in noise, weights proportional to 1/variance give the likeliest
+        counts under normal noise.
 
     Raises
     ------
@@ -91,9 +91,10 @@ class HierarchyQIP:
             raise ValueError(f"window must be a whole number >= 0, got {self.window!r}")
         if self.weights is not None:
             weights = exact.as_data("weights", self.weights)
-            if weights.shape != (self.tree.depth + 1,):
-                levels = self.tree.depth + 1
-                raise ValueError(f"weights have shape {weights.shape}; there are {levels} levels")
+            levels = self.tree.depth + 1
+            if weights.shape not in ((levels,), (self.tree.size,)):
+                there = f"{levels} levels and {self.tree.size} nodes"
+                raise ValueError(f"weights have shape {weights.shape}; there are {there}")
             if weights.dtype != np.int64 or weights.min() < 1:
                 raise ValueError("weights must be whole numbers >= 1: scale them, only their ratios matter")
             object.__setattr__(self, "weights", weights)
@@ -112,12 +113,22 @@ class HierarchyQIP:
         """The weight w of each node, shape (nodes,)."""
         if self.weights is None:
             return np.ones(self.tree.size, np.int64)
-        return np.asarray(self.weights)[self.tree.level]
+        weights = np.asarray(self.weights)
+        return weights if self.weighs_nodes else weights[self.tree.level]
+
+    @property
+    def weighs_nodes(self) -> bool:
+        """Whether nodes of one level may have different weights."""
+        size = np.size(self.weights) if self.weights is not None else 0
+        return size == self.tree.size != self.tree.depth + 1
 
     @property
     def heaviest(self) -> int:
-        """The sum of the weights on a path from the root to the deepest level."""
-        return self.tree.depth + 1 if self.weights is None else sum(np.asarray(self.weights).tolist())
+        """The sum of the weights on a path from the root to the deepest level, or an upper bound on it."""
+        if self.weights is None:
+            return self.tree.depth + 1
+        weights, levels = self.node_weights, range(self.tree.depth + 1)
+        return sum(int(weights[self.tree.nodes_of(level)].max()) for level in levels)
 
     @property
     def domain(self) -> tuple[Array, Array]:
@@ -175,8 +186,9 @@ class HierarchyQIP:
         )
 
     def relaxed(self) -> Self | None:
-        """M_H^r, the model over the reals; None if it is over the reals already, or has a window."""
-        return replace(self, integer=False) if self.integer and self.window is None else None
+        """M_H^r, over the reals; None if the model is real, or has a window or weights of nodes."""
+        plain = self.integer and self.window is None and not self.weighs_nodes
+        return replace(self, integer=False) if plain else None
 
     def row_prices(self, witness: Witness) -> Array:
         """The witness as prices of the program's rows: the root's of H2, then those of H3, negated."""
@@ -188,6 +200,8 @@ class HierarchyQIP:
         x = answer_of(x, self.counts.shape, self.integer)
         if self.weights is None:
             return distance(x, self.counts, p=2)
+        if self.weighs_nodes:
+            return distance(x, self.counts, 2, np.repeat(self.node_weights, x.shape[1]))
         cost: Number = 0
         for level, weight in enumerate(np.asarray(self.weights).tolist()):
             nodes = self.tree.nodes_of(level)
@@ -342,6 +356,8 @@ class HierarchyQIP:
         noisy = random_noisy(rng, (tree.size, sizes))
         total = max(0, int(noisy[0].sum()) + int(rng.integers(-5, 6)))
         weights = rng.integers(1, 6, size=depth + 1) if rng.random() < 0.3 else None
+        if weights is not None and weights[0] < 3:
+            weights = rng.integers(1, 6, size=tree.size)
         return cls(tree, noisy, total if rng.random() < 0.9 else 0, weights=weights)
 
     @classmethod

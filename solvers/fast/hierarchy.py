@@ -35,6 +35,8 @@ def solve_hierarchy(model: HierarchyQIP) -> tuple[Array | None, None]:
     if not model.integer:
         if model.window is not None:
             raise NoFastPath("HierarchyQIP: windows have a fast path over whole numbers only")
+        if model.weighs_nodes:
+            raise NoFastPath("HierarchyQIP: weights of nodes have a fast path over whole numbers only")
         noisy = by_size(model.counts.astype(np.float64), layout.order)
         return by_node(real_answer(layout, weight, noisy, float(model.total)), layout.order), None
     grid = on_grid(model)

@@ -1,4 +1,4 @@
-"""HierarchyQIP with a weight per level: brute force, backends, cost tables, and valid weights."""
+"""HierarchyQIP with a weight per level or node: brute force, backends, cost tables, and valid weights."""
 
 import itertools
 import re
@@ -25,10 +25,11 @@ def test_the_gap_of_every_feasible_answer_is_exact(seed):
     rng = np.random.default_rng(seed)
     tree = [Tree([[0, 0, 0]]), Tree([[0, 0], [0, 1, 1]]), Tree([[0], [0, 0]])][seed % 3]
     noisy = rng.integers(-2, 5, (tree.size, 1 + seed % 2))
-    weights = rng.integers(1, 9, tree.depth + 1)
+    weights = rng.integers(1, 9, tree.size if seed % 4 > 1 else tree.depth + 1)
+    each = weights if weights.size == tree.size else weights[tree.level]
     model = HierarchyQIP(tree, noisy, int(rng.integers(0, 4)), weights=weights)
     feasible = list(answers(tree, noisy.shape[1], model.total))
-    costs = [int((weights[tree.level][:, None] * (x - noisy) ** 2).sum()) for x in feasible]
+    costs = [int((each[:, None] * (x - noisy) ** 2).sum()) for x in feasible]
     assert solve(model).objective == min(costs)
     for x, cost in zip(feasible, costs, strict=True):
         proof = prove(model, x)
@@ -52,7 +53,8 @@ def test_windows_and_cost_tables_take_weights(seed):
     rng = np.random.default_rng(seed)
     tree = Tree([[0, 0], [0, 0, 1]])
     noisy = rng.integers(0, 6, (tree.size, 2))
-    model = HierarchyQIP(tree, noisy, int(noisy[0].sum()), window=4, weights=[5, 1, 3])
+    weights = [5, 1, 3] if seed % 2 else [5, 1, 7, 3, 2, 9]
+    model = HierarchyQIP(tree, noisy, int(noisy[0].sum()), window=4, weights=weights)
     tables, _ = solve_by_tables(model, by_slopes)
     assert tables.status == solve(model).status
     assert tables.objective == solve(model).objective
