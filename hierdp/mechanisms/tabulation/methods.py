@@ -124,27 +124,22 @@ def _down(
         each = weights if weights.ndim == 1 else weights[these]
         return Family(workload, noisy[these], each, parent, tight.zeros, tight.sums, bounds[0], bounds[1])
 
-    name = _name(measured, 0, 0)
+    name = f"{regions.levels[0]} {regions.names[0][0]}"
     root, steps = _solved(solving, name, family(0, np.arange(1), None), settings.passes, rounding)
     tables: Tables = [root]
     for level in range(measured.tree.depth):
         children = measured.children(level)
+        below, names = regions.levels[level + 1], regions.names[level]
         tasks = [
-            (_name(measured, level, v), family(level + 1, these, tables[level][v]), settings.passes, rounding)
+            (f"{below} in {names[v]}", family(level + 1, these, tables[level][v]), settings.passes, rounding)
             for v, these in enumerate(children)
         ]
         held = np.zeros((int(measured.tree.level_sizes[level + 1]), workload.cells), np.int64)
-        what = f"tables of {regions.levels[level + 1]}"
-        for these, (x, more) in zip(children, _each(tasks, solving, what), strict=True):
+        for these, (x, more) in zip(children, _each(tasks, solving, f"tables by {below}"), strict=True):
             held[these] = x
             steps.extend(more)
         tables.append(held)
     return tables, steps
-
-
-def _name(measured: Measured, level: int, region: int) -> str:
-    """The name of a region's steps; the level is named as well, as names may repeat across levels."""
-    return f"{measured.regions.levels[level]} {measured.regions.names[level][region]}"
 
 
 def _each(tasks: Sequence[tuple[Any, ...]], solving: Solving, what: str) -> Iterator[tuple[Ints, list[Step]]]:

@@ -141,10 +141,10 @@ class Family:
         return family.implied()
 
     def implied(self) -> Family:
-        """The same family with the bounds that the parent, and sums that contain each other, imply.
+        """The same family with sums that the parent, or sums that contain each other, force to a value.
 
-        If sums are forced to a bound (a fixed total is the sum of its parts' upper bounds), they become
-        equations. Least squares then has an interior to start from.
+        If a fixed total is the sum of its parts' upper bounds, for example, these become equations. Least
+        squares then has an interior to start from. Queries without a bound are left out.
         """
         if self.sums is None:
             return self
@@ -167,7 +167,16 @@ class Family:
                 high[:, at] = np.minimum(high[:, at], most.sum(axis=0))
                 _tighten(least, most, low[:, at], high[:, at])
                 low[:, these], high[:, these] = least.T, most.T
-        return replace(self, lower=low, upper=high)
+        forced = low == high
+        low, high = np.where(forced, low, self.lower), np.where(forced, high, self.upper)
+        binding = [np.any(low[:, p] > 0) or np.any(np.isfinite(high[:, p])) for p in parts]
+        if not any(binding):
+            none = np.zeros((len(low), 0))
+            return replace(self, sums=None, lower=none, upper=none)
+        columns = np.repeat(binding, self.sums.sizes)
+        kept = [query for query, binds in zip(self.sums.queries, binding, strict=True) if binds]
+        sums = Workload(self.sums.shape, kept)
+        return replace(self, sums=sums, lower=low[:, columns], upper=high[:, columns])
 
 
 def _tighten(low: Floats, high: Floats, least: Floats, most: Floats) -> None:

@@ -1,0 +1,316 @@
+"""The post-processing of noisy tables: what every method keeps, and what its steps are optimal for."""
+
+import itertools
+from dataclasses import replace
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+from hierdp import execution
+from hierdp.counts.hierarchy import Hierarchy
+from hierdp.errors import InputError
+from hierdp.mechanisms.tabulation.family import answered, nested, whole_histograms
+from hierdp.mechanisms.tabulation.methods import METHODS, Settings, post_process
+from hierdp.mechanisms.tabulation.passes import UNIT, Family, snapped
+from hierdp.mechanisms.tabulation.problem import Constraints, Measured
+from hierdp.mechanisms.tabulation.tree_estimate import every_marginal, subtree_weights, tree_model
+from hierdp.record.step import Step
+from models import Tree, Workload
+from tests.marks import quick
+
+SHAPE = (3, 2)
+WORKLOAD = Workload.marginals(SHAPE, [(), (0,), (1,), (0, 1)])
+PASSES = Settings(((0,), (1, 2, 3)))
+WHOLE = [name for name in METHODS if name not in ("GLS", "Joint")]
+
+
+def tables(seed, deviation=3.0, most=30):
+    """A nation of three states with one to four counties: true tables by level, and noisy answers."""
+    rng = np.random.default_rng(seed)
+    tree = Tree([np.zeros(3, int), np.repeat(np.arange(3), [1, 4, 2])])
+    names = [["all"], ["A", "B", "C"], [f"county {i}" for i in range(7)]]
+    regions = Hierarchy(("nation", "state", "county"), names, tree)
+    leaves = rng.integers(0, most, (7, 6)) * rng.integers(0, 2, (7, 6))
+    full = tree.sum_up(leaves)
+    true = [full[tree.nodes_of(k)] for k in range(3)]
+    variance = np.tile(deviation**2 * np.array([1.0, 2.0, 0.5, 1.0]), (3, 1))
+    noisy = [
+        WORKLOAD.answers(t)
+        + np.rint(rng.normal(0, 1, (len(t), 12)) * np.sqrt(WORKLOAD.by_answer(variance[0]))).astype(int)
+        for t in true
+    ]
+    return true, Measured(regions, WORKLOAD, noisy, variance)
+
+
+def constraints(true, seed, sums=((), (0,))):
+    """Totals fixed in the states, groups bounded in the counties, a combination that cannot be."""
+    rng = np.random.default_rng(seed)
+    rules = Workload.marginals(SHAPE, sums)
+    held = [rules.answers(t).astype(float) for t in true]
+    lower, upper = [0 * h for h in held], [np.full(h.shape, np.inf) for h in held]
+    lower[1][:, 0] = upper[1][:, 0] = held[1][:, 0]
+    if len(sums) > 1:
+        lower[2][:, 1:] = np.maximum(held[2][:, 1:] - rng.integers(0, 9, (7, 1)), 0)
+        upper[2][:, 1:] = held[2][:, 1:] + rng.integers(0, 9, (7, 1))
+    zeros = true[0][0] == 0
+    return Constraints(zeros, rules, lower, upper, [f"sum {i}" for i in range(rules.size)])
+
+
+NONE = Constraints(np.zeros(6, bool))
+
+
+@pytest.mark.parametrize("method", WHOLE)
+@pytest.mark.parametrize("seed", quick(range(8), first=2))
+def test_tables_are_whole_consistent_and_keep_all_constraints(method, seed):
+    true, measured = tables(seed)
+    held = constraints(true, seed)
+    found, steps = post_process(measured, held, method, PASSES, Step.solve)
+    for k, table in enumerate(found):
+        assert table.dtype == np.int64
+        assert table.min() >= 0
+        assert not table[:, held.zeros].any()
+        sums = held.sums.answers(table)
+        assert np.all((held.lower[k] <= sums) & (sums <= held.upper[k]))
+        if k:
+            above = np.zeros_like(found[k - 1])
+            np.add.at(above, measured.tree.levels[k - 1], table)
+            assert np.array_equal(above, found[k - 1])
+    assert all(step.proved.proved_optimal for step in steps)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_without_noise_the_truth_comes_out(method):
+    if method == "Joint":
+        pytest.skip("its test is in test_tabulation_joint.py")
+    true, measured = tables(1)
+    exact = replace(measured, noisy=[WORKLOAD.answers(t) for t in true])
+    found, _ = post_process(exact, NONE, method, PASSES, Step.solve)
+    for mine, theirs in zip(found, true, strict=True):
+        assert np.allclose(mine, theirs, atol=1e-6)
+
+
+def dense_estimate(measured, given=None):
+    """Least squares over all leaves by a dense solve; with the root's table given, by a huge weight."""
+    tree = measured.tree
+    of_leaf = tree.sum_up(np.eye(tree.leaves.size))
+    rows, right = [], []
+    for k, noisy in enumerate(measured.noisy):
+        scale = np.sqrt(WORKLOAD.by_answer(measured.weights[k]))
+        for v, y in zip(range(*tree.nodes_of(k).indices(tree.size)), noisy, strict=True):
+            rows.append(np.kron(of_leaf[v], WORKLOAD.matrix.toarray() * scale[:, None]))
+            right.append(y * scale)
+    if given is not None:
+        rows.append(1e4 * np.kron(of_leaf[0], np.eye(6)))
+        right.append(1e4 * given)
+    leaves = np.linalg.lstsq(np.concatenate(rows), np.concatenate(right), rcond=None)[0].reshape(-1, 6)
+    return tree.sum_up(leaves)
+
+
+def test_gls_is_least_squares_over_all_regions():
+    _, measured = tables(3)
+    (nation, states, counties), _ = post_process(measured, NONE, "GLS", PASSES, Step.solve)
+    assert np.allclose(np.concatenate([nation, states, counties]), dense_estimate(measured), atol=1e-6)
+
+
+def test_gls_keeps_fixed_sums_and_refuses_what_it_cannot_keep():
+    true, measured = tables(3)
+    held = constraints(true, 3, sums=[()])
+    found, _ = post_process(measured, replace(held, zeros=np.zeros(6, bool)), "GLS", PASSES, Step.solve)
+    assert np.allclose(found[1].sum(axis=1), true[1].sum(axis=1), atol=1e-3)  # the variance is 2^-16
+    one = np.arange(6) == 2
+    for wrong in (replace(held, zeros=one), replace(constraints(true, 3), zeros=np.zeros(6, bool))):
+        with pytest.raises(InputError, match="GLS takes no bounds and no structural zeros"):
+            post_process(measured, wrong, "GLS", PASSES, Step.solve)
+
+
+def test_blue_down_is_least_squares_given_the_parent_where_no_count_is_near_zero():
+    """Its weights of marginals stand for the information in each subtree, also if subtrees differ."""
+    rng = np.random.default_rng(0)
+    _, measured = tables(4)
+    leaves = rng.integers(500, 900, (7, 6))
+    full = measured.tree.sum_up(leaves)
+    noisy = [
+        WORKLOAD.answers(full[measured.tree.nodes_of(k)]) + rng.integers(-9, 10, (n, 12))
+        for k, n in enumerate(measured.tree.level_sizes)
+    ]
+    measured = replace(measured, noisy=noisy)
+    found, steps = post_process(measured, NONE, "BlueDown", PASSES, Step.solve)
+    by_name = {step.name: np.asarray(step.solution.x, float) for step in steps}
+    nodes = measured.tree.nodes_of
+    assert np.allclose(by_name["nation all: least squares"], dense_estimate(measured)[nodes(0)], atol=1e-4)
+    given = dense_estimate(measured, found[0][0])
+    assert np.allclose(by_name["state in all: least squares"], given[nodes(1)], atol=1e-3)
+
+
+def test_subtree_weights_give_the_information_of_each_subtree():
+    _, measured = tables(5)
+    weights, whole, tree = subtree_weights(measured), every_marginal(measured), measured.tree
+    start, child = tree.children
+    own = WORKLOAD.matrix.toarray()
+    information = {}
+    for v in reversed(range(tree.size)):
+        weight = WORKLOAD.by_answer(measured.weights[tree.level[v]])
+        information[v] = own.T @ (weight[:, None] * own)
+        below = child[start[v] : start[v + 1]]
+        if below.size:
+            information[v] += np.linalg.inv(sum(np.linalg.inv(information[u]) for u in below))
+        square = whole.matrix.toarray().T @ (whole.by_answer(weights[v])[:, None] * whole.matrix.toarray())
+        assert np.allclose(square, information[v], rtol=1e-6)
+
+
+def test_least_squares_over_the_tree_leaves_out_recodes_and_names_what_is_missing():
+    _, measured = tables(6)
+    recoded = Workload(SHAPE, [*WORKLOAD.queries, (np.array([0, 0, 1]), np.zeros(2, int))])
+    noisy = [np.concatenate([y, y[:, :2] * 0], axis=1) for y in measured.noisy]
+    variance = np.concatenate([measured.variance, np.ones((3, 1))], axis=1)
+    more = Measured(measured.regions, recoded, noisy, variance)
+    assert np.array_equal(tree_model(more).noisy, tree_model(measured).noisy)
+    variance = measured.variance.copy()
+    variance[2, 3] = np.inf
+    with pytest.raises(InputError, match="measure every cell there"):
+        tree_model(replace(measured, variance=variance))
+
+
+def families(seed, tight=False):
+    """Children with bounds on their groups and totals."""
+    true, measured = tables(seed)
+    rng = np.random.default_rng(seed)
+    sums = Workload.marginals(SHAPE, [(), (0,)])
+    held = sums.answers(true[1]).astype(float)
+    room = rng.integers(0, 2 if tight else 15, held.shape)
+    return true, Family(
+        WORKLOAD,
+        measured.noisy[1],
+        measured.weights[1],
+        true[0][0],
+        true[0][0] == 0,
+        sums,
+        np.maximum(held - room, 0),
+        held + room,
+    )
+
+
+def least(family, queries):
+    """The least weighted square error of some queries over all histograms that keep the constraints."""
+    x = cp.Variable((len(family.noisy), 6), nonneg=True)
+    matrix = family.workload.matrix.toarray()
+    away = sum(
+        family.weights[q] * cp.sum_squares(x @ matrix[rows].T - family.noisy[:, rows])
+        for q in queries
+        for rows in [np.arange(family.workload.start[q], family.workload.start[q + 1])]
+    )
+    held = x @ family.sums.matrix.toarray().T
+    kept = [cp.sum(x, axis=0) == family.parent, held >= family.lower, held <= family.upper]
+    cp.Problem(cp.Minimize(away), [*kept, x[:, family.zeros] == 0]).solve("CLARABEL")
+    return float(away.value)
+
+
+@pytest.mark.parametrize("seed", quick(range(6), first=1))
+def test_a_pass_over_sums_reaches_the_least_error_over_all_histograms(seed):
+    """The coarse histograms lose no possible answer: their constraints are those that the fine ones imply."""
+    _, family = families(seed)
+    family = family.implied()
+    for queries in ((0,), (0, 1)):
+        step = Step.solve("pass", family.over(queries, []).model)
+        # Clarabel's relative accuracy is 1e-8, and the costs are below 1e3.
+        assert float(step.solution.objective) == pytest.approx(least(family, queries), abs=1e-4)
+
+
+def test_later_passes_keep_the_answers_of_earlier_ones():
+    _, family = families(2)
+    problems = whole_histograms("A", family, PASSES.passes, (0, 1, 3))
+    _, steps = answered(problems, Step.solve)
+    assert [step.name for step in steps] == [
+        "A: least squares, pass 1",
+        "A: least squares, pass 2",
+        "A: rounding",
+    ]
+    first, last = (np.asarray(step.solution.x) for step in steps[:2])
+    assert np.allclose(last.sum(axis=1), first[:, 0], atol=1e-5)  # rounded to multiples of 2^-20 in between
+
+
+@pytest.mark.parametrize("seed", quick(range(6), first=1))
+def test_tight_bounds_have_an_answer(seed):
+    """Many sums are forced to their bounds; all queries share one pass if two leave no room."""
+    _, family = families(seed, tight=True)
+    x, steps = answered(whole_histograms("A", family, PASSES.passes, (0, 1, 3)), Step.solve)
+    held = family.sums.answers(x)
+    assert np.all((family.lower <= held) & (held <= family.upper))
+    assert all(step.proved.proved_optimal for step in steps)
+
+
+def test_implied_sums_keep_every_answer():
+    """By enumeration of two children's whole histograms."""
+    rng = np.random.default_rng(0)
+    workload = Workload.marginals((2,), [(), (0,)])
+    forced = 0
+    for _ in range(100):
+        parent = rng.integers(0, 4, 2)
+        lower = rng.integers(0, 3, (2, 3)).astype(float)
+        upper = lower + rng.integers(0, 3, (2, 3))
+        family = Family(
+            workload, np.zeros((2, 3)), np.ones(2), parent, np.zeros(2, bool), workload, lower, upper
+        )
+        every = [np.array([x, parent - x]) for x in itertools.product(*(range(n + 1) for n in parent))]
+        kept = [x for x in every if np.all((lower <= workload.answers(x)) & (workload.answers(x) <= upper))]
+        if not kept:
+            continue
+        tight = family.implied()
+        assert tight.sums is not None
+        again = [tight.sums.answers(x) for x in kept]
+        assert all(np.all((tight.lower <= held) & (held <= tight.upper)) for held in again)
+        forced += int(np.sum((tight.lower == tight.upper) & (lower < upper)[:, : tight.lower.shape[1]]))
+    assert forced
+
+
+def test_rounded_fractions_add_up_to_the_parent_within_their_bounds():
+    rng = np.random.default_rng(0)
+    sums = Workload.marginals((4,), [(0,)])
+    for _ in range(50):
+        x = rng.random((5, 4)) * rng.integers(0, 2, (5, 4))
+        x[0] += np.ceil(x.sum(axis=0)) - x.sum(axis=0)
+        upper = np.where(rng.random((5, 4)) < 0.5, x, np.inf)
+        upper = np.ceil(upper / UNIT) * UNIT
+        parent = np.rint(x.sum(axis=0)).astype(np.int64)
+        family = Family(sums, x, np.ones(1), parent, np.zeros(4, bool), sums, 0 * x, upper)
+        held = snapped(x, family)
+        assert np.array_equal(held.sum(axis=0), parent)
+        assert np.array_equal(held / UNIT, np.rint(held / UNIT))
+        assert np.all((held >= 0) & (held <= upper))
+        assert np.abs(held - x).max() <= 6 * UNIT
+
+
+def test_a_parent_without_persons_needs_no_step():
+    family = Family(
+        WORKLOAD, np.ones((2, 12)), np.ones(4), np.zeros(6, int), np.zeros(6, bool), None, *([0] * 2)
+    )
+    x, steps = answered(whole_histograms("A", family, PASSES.passes, (0, 3)), Step.solve)
+    assert not x.any()
+    assert steps == []
+
+
+def test_queries_for_rounding_nest():
+    assert nested(WORKLOAD, None) == [0, 1, 3]
+    assert nested(WORKLOAD, Workload.marginals(SHAPE, [(1,)])) == [0, 2, 3]
+
+
+def test_contradicting_bounds_are_named():
+    true, measured = tables(0)
+    held = constraints(true, 0)
+    lower = [side.copy() for side in held.lower]
+    lower[2][1, 0] = held.upper[1][1, 0] + 1
+    with pytest.raises(InputError, match=r"state 'B': sum 0 must be at least \d+ and at most \d+"):
+        post_process(measured, replace(held, lower=lower), "TopDown", PASSES, Step.solve)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", WHOLE)
+def test_other_processes_give_the_same(method):
+    true, measured = tables(0)
+    held = constraints(true, 0)
+    here, steps = post_process(measured, held, method, PASSES, Step.solve)
+    with execution.using(workers=2):
+        there, others = post_process(measured, held, method, PASSES, Step.solve)
+    assert all(np.array_equal(a, b) for a, b in zip(here, there, strict=True))
+    assert [step.name for step in steps] == [step.name for step in others]
