@@ -24,8 +24,8 @@ from hierdp.counts.hierarchy import Hierarchy
 from hierdp.data.census import census
 from hierdp.data.trips import published
 from hierdp.execution import engine
+from hierdp.mechanisms.group_size import fits as group_size_fits
 from hierdp.mechanisms.group_size import group_size, measure
-from hierdp.mechanisms.group_size import repairs as group_size_repairs
 from hierdp.mechanisms.solver_options import SolverOptions
 from hierdp.mechanisms.top_down import top_down
 from hierdp.privacy.noise import ExactNoise, SimulatedNoise
@@ -66,9 +66,9 @@ def jobs(quick: bool) -> dict[str, Callable[[], Any]]:
     names = [str(i) for i in range(len(noisy))]
 
     def monotone() -> int:
-        cuts = execution.chunks(len(noisy), group_size_repairs.CELLS_A_TASK // noisy.shape[1])
+        cuts = execution.chunks(len(noisy), group_size_fits.CELLS_A_TASK // noisy.shape[1])
         tasks = [(names[cut], noisy[cut], data.groups) for cut in cuts]
-        return sum(1 for _ in solve_each(group_size_repairs.monotone, tasks, Step.solve, "monotone"))
+        return sum(1 for _ in solve_each(group_size_fits.monotone, tasks, Step.solve, "monotone"))
 
     towns = Hierarchy.flat("town", [f"t{i}" for i in range(4)])
     rng = np.random.default_rng(0)

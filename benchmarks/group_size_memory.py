@@ -100,13 +100,11 @@ def main() -> None:
         stages.end("libraries")
         data = group_sizes(source, **where)
         stages.end("read and count")
-        measured = mechanism.measure(data, 1.0, noise, method)
-        spends = tuple(level.spend for level in measured)
-        noisy = mechanism.noisy_of(measured)
+        noisy, spends = mechanism.measure_all(data, 1.0, noise, method)
         places, groups = data.hierarchy, data.groups
-        del measured, data
+        del data
         stages.end("draw noise")
-        repaired = repairs.post_process(noisy, places, groups, method)
+        repaired = repairs.post_process(noisy, places, groups, method, overwrite=True)
         del noisy
         stages.end("post-process and prove")
         made = Release(

@@ -40,9 +40,11 @@ def check_proofs(
 ) -> Iterator[CheckResult]:
     """Check each step, then repeat the mechanism's post-processing, if the mechanism supports that."""
     manifest = release.manifest
-    replay, optimal = None, False
+    replay, optimal, one_by_one = None, False, False
     if checking is not None:
         replay = _replay_of(checking, release)
+        if checking.one_by_one is not None:
+            one_by_one = checking.one_by_one(manifest, release.regions)
         optimal = manifest["mechanism"] not in checking.rounded
     lines = list(manifest["solved"])
     path = folder / PROOFS
@@ -62,7 +64,7 @@ def check_proofs(
             "certificates", OPEN, f"{PROOFS} was left out (--no-proofs), so they cannot be checked"
         )
     else:
-        yield from _check_each(_Proofs(path, lines, optimal, limit), lines, replay)
+        yield from _check_each(_Proofs(path, lines, optimal, limit, one_by_one), lines, replay)
 
 
 def _replay_of(checking: Checking, release: Written) -> Replaying:
@@ -142,9 +144,12 @@ def _was_too_large(missing: NotKept, left: list[Mapping[str, Any]]) -> bool:
 class _Proofs:
     """Iterate over the saved steps and check each of them, reading the file once."""
 
-    def __init__(self, path: Path, lines: list[Mapping[str, Any]], optimal: bool, limit: int) -> None:
-        """`optimal`: whether all answers must be optimal."""
+    def __init__(
+        self, path: Path, lines: list[Mapping[str, Any]], optimal: bool, limit: int, one_by_one: bool
+    ) -> None:
+        """`optimal`: whether all answers must be optimal; `one_by_one`: see `hierdp.record.proofs.read`."""
         self.path, self.lines, self.optimal, self.limit = path, lines, optimal, limit
+        self.one_by_one = one_by_one
         self.seen = self.problems = self.proved = self.unwitnessed = 0
         self.wrong: list[str] = []
         self.foreign, self.broken = "", False
@@ -152,11 +157,12 @@ class _Proofs:
     def __iter__(self) -> Iterator[SavedStep]:
         """Stop at the first step that cannot be read; `wrong` says what is wrong with any step."""
         try:
-            for kept in read(self.path, self.lines, self.limit):
+            for kept in read(self.path, self.lines, self.limit, self.one_by_one):
                 line = self.lines[self.seen]
                 self.seen += 1
                 self._check_step(kept, line)
                 yield kept
+                del kept  # it may be large
         except UnknownModel as unknown:  # a model of the release's author
             if self.lines[self.seen]["model"] == unknown.name:
                 self.foreign = str(unknown)

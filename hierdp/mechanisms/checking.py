@@ -33,6 +33,9 @@ class Checking:
         in words how the table follows; raises `hierdp.record.replay.Differs` if it does not.
     rounded : collection of str
         The methods whose answers need not be optimal among whole counts; `replay` checks their rounding.
+    one_by_one : callable, optional
+        Says, of a manifest and its regions, whether `replay` holds one saved step at a time. Then only one
+        step has to fit the memory limit. By default all steps have to.
     rows_of_a_person : callable, optional
         Gives the number of rows of a person that the sensitivities cover, from the settings; None if
         neighbouring tables do not differ by adding or removing a person. Without it, sensitivities are for
@@ -43,4 +46,5 @@ class Checking:
     expected_spends: Callable[[DataFrame, Manifest, Regions], Expected]
     replay: Callable[[Replay, DataFrame, Manifest, Regions], str]
     rounded: Collection[str] = ()
+    one_by_one: Callable[[Manifest, Regions], bool] | None = None
     rows_of_a_person: Callable[[Mapping[str, Any]], int | None] | None = None

@@ -54,29 +54,48 @@ class SavedStep:
     """Names of the problems, as in `Step`."""
 
 
-def write(steps: Iterable[Step], path: Path) -> None:
-    """Write all steps that have an answer, with their witnesses, to a zip file of `.npz` files.
+class ProofsFile:
+    """Writes steps one at a time to a zip file of `.npz` files, with their witnesses.
 
     The same steps give the same bytes.
     """
-    names: list[str] = []
-    with ZipFile(path, "w", ZIP_DEFLATED, compresslevel=1) as file:
-        for step in steps:
-            found = step.solution
-            if found.x is None:
-                continue
-            member = io.BytesIO()
-            arrays = packed(step.model, found.x, found.witness)
-            if step.problems:
-                arrays[PROBLEMS] = np.frombuffer(_json(step.problems).encode(), np.uint8)
-            np.savez(member, allow_pickle=False, **arrays)
-            file.writestr(_member(f"{len(names):06d}.npz"), member.getvalue())
-            names.append(step.name)
-        file.writestr(_member(NAMES), _json(names))
+
+    def __init__(self, path: Path) -> None:
+        self._file = ZipFile(path, "w", ZIP_DEFLATED, compresslevel=1)
+        self._names: list[str] = []
+
+    def add(self, step: Step) -> None:
+        """Write a step, unless it has no answer."""
+        found = step.solution
+        if found.x is None:
+            return
+        member = io.BytesIO()
+        arrays = packed(step.model, found.x, found.witness)
+        if step.problems:
+            arrays[PROBLEMS] = np.frombuffer(_json(step.problems).encode(), np.uint8)
+        np.savez(member, allow_pickle=False, **arrays)
+        self._file.writestr(_member(f"{len(self._names):06d}.npz"), member.getbuffer())
+        self._names.append(step.name)
+
+    def close(self) -> None:
+        """Write the names of the steps, and close the file."""
+        self._file.writestr(_member(NAMES), _json(self._names))
+        self._file.close()
+
+
+def write(steps: Iterable[Step], path: Path) -> None:
+    """Write all steps that have an answer; see `ProofsFile`."""
+    file = ProofsFile(path)
+    for step in steps:
+        file.add(step)
+    file.close()
 
 
 def read(
-    path: Path, lines: Sequence[Mapping[str, Any]] | None = None, limit: int = LIMIT
+    path: Path,
+    lines: Sequence[Mapping[str, Any]] | None = None,
+    limit: int = LIMIT,
+    one_by_one: bool = False,
 ) -> Iterator[SavedStep]:
     """Read the file that `write` wrote, one step at a time.
 
@@ -88,6 +107,8 @@ def read(
         size of the file's contents; without them, only `limit` does.
     limit : int
         Limit on the memory for reading it, in bytes.
+    one_by_one : bool
+        Whether the caller holds one step at a time. By default all steps have to fit the limit together.
 
     Raises
     ------
@@ -100,7 +121,7 @@ def read(
         with path.open("rb") as whole:
             zips.check_entries(whole, limit // 1_000 if lines is None else len(lines) + 1)
             with ZipFile(whole) as file:
-                yield from _steps(file, lines, limit)
+                yield from _steps(file, lines, limit, one_by_one)
     except (UnknownModel, TooLarge):
         raise
     except ValueError as broken:
@@ -109,10 +130,12 @@ def read(
         raise ValueError(f"{path.name} is broken: {type(broken).__name__}") from None
 
 
-def _steps(file: ZipFile, lines: Sequence[Mapping[str, Any]] | None, limit: int) -> Iterator[SavedStep]:
+def _steps(
+    file: ZipFile, lines: Sequence[Mapping[str, Any]] | None, limit: int, one_by_one: bool
+) -> Iterator[SavedStep]:
     sizes = [info.file_size for info in file.infolist()]
-    # All steps may be held at once; the one that is being read is in memory three times.
-    if (needed := sum(sizes) + 2 * max(sizes)) > limit:
+    # The step that is being read is in memory three times.
+    if (needed := (max(sizes) if one_by_one else sum(sizes)) + 2 * max(sizes)) > limit:
         raise TooLarge(PROOFS, needed, limit)
     listed = file.getinfo(NAMES)
     if lines is not None and listed.file_size > 2 + sum(
@@ -133,6 +156,7 @@ def _steps(file: ZipFile, lines: Sequence[Mapping[str, Any]] | None, limit: int)
         if kept.answer is None:
             raise ValueError(f"{name} has no answer")
         yield SavedStep(str(name), kept.model, kept.answer, kept.witness, kept.witnessed, problems)
+        del kept  # it may be large
 
 
 def _unpacked(member: bytes, limit: int) -> tuple[Instance, tuple[str, ...]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -20,8 +20,10 @@ from hierdp.privacy.account import Entry
 from hierdp.privacy.budget import Ledger
 from hierdp.privacy.noise import deviation_of
 from hierdp.record import files
+from hierdp.record.proofs import write
 from hierdp.record.signature import private_key
 from hierdp.record.signature import sign as sign_folder
+from hierdp.record.spool import Spool
 from hierdp.record.step import Proved, Step
 from hierdp.reports.solved import counted
 from hierdp.versions import versions
@@ -54,8 +56,9 @@ class Release:
         more than 20 million rows are a `hierdp.counts.size_table.SizeTable`.
     ledger : Ledger
         The budget, the neighbouring relation, every measurement.
-    steps : tuple of Step
-        Every post-processing problem with its proved answer.
+    steps : sequence of Step
+        Every post-processing problem with its proved answer: a tuple, or, for large tables, a
+        `hierdp.record.spool.Spool`, which reads them from a temporary file.
     settings : mapping
         The mechanism's public parameters.
     without_arrays : tuple of Proved
@@ -72,7 +75,7 @@ class Release:
     mechanism: str
     table: Any
     ledger: Ledger
-    steps: tuple[Step, ...]
+    steps: Sequence[Step]
     settings: Mapping[str, Any] = field(default_factory=dict)
     without_arrays: tuple[Proved, ...] = ()
     regions: Mapping[str, Hierarchy] = field(default_factory=dict)
@@ -90,7 +93,9 @@ class Release:
     @property
     def proved(self) -> tuple[Proved, ...]:
         """One line per post-processing problem, saved or not."""
-        return (*(step.proved for step in self.steps), *self.without_arrays)
+        steps = self.steps
+        lines = steps.proved if isinstance(steps, Spool) else [step.proved for step in steps]
+        return (*lines, *self.without_arrays)
 
     def taking_as_public(self, **words: str) -> Self:
         """The same release, with further entries under `taken_as_public` in its manifest."""
@@ -264,9 +269,9 @@ NOT_KNOWN = "not known after post-processing; of each measurement, see standard_
 
 def write_proofs(release: Release, into: Path) -> None:
     """Write the models and answers of a release's steps into a folder that exists."""
-    from hierdp.record.proofs import write
-
-    if release.steps:
+    if isinstance(release.steps, Spool):
+        release.steps.write(into / files.PROOFS)
+    elif release.steps:
         write(release.steps, into / files.PROOFS)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
@@ -212,7 +212,7 @@ class Solving(Protocol):
 
 
 def solve_each(
-    make: Callable[..., Sequence[Problem]], tasks: Sequence[tuple[Any, ...]], solving: Solving, what: str
+    make: Callable[..., Sequence[Problem]], tasks: Iterable[tuple[Any, ...]], solving: Solving, what: str
 ) -> Iterator[Step]:
     """Solve problems that do not depend on each other, in their order.
 
@@ -220,14 +220,15 @@ def solve_each(
     ----------
     make : callable
         Makes a task's problems; a module-level function.
-    tasks : sequence of tuple
-        Arguments of `make`. The fast path may solve them in other processes; see `execution.each`.
+    tasks : iterable of tuple
+        Arguments of `make`. The fast path may solve them in other processes; see `execution.each`. Others
+        take each task when its turn comes.
     solving : callable
     what : str
         For the progress bar.
     """
     if solving == Step.solve:
-        for steps in execution.each(_solve_task, tasks, what, (make,)):
+        for steps in execution.each(_solve_task, list(tasks), what, (make,)):
             yield from steps
     else:
         yield from (solving(*problem) for task in tasks for problem in make(*task))

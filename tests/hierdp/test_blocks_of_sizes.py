@@ -1,19 +1,27 @@
 """Large tables of group sizes are made consistent, proved, saved and checked in blocks of sizes."""
 
+import gc
 import json
+import weakref
 from dataclasses import replace
+from zipfile import ZipFile
 
 import numpy as np
 import pandas as pd
 import pytest
+from doubles import Double
 
 from hierdp import SimulatedNoise, execution, release
 from hierdp.check import FAILS, HOLDS, OPEN, check
+from hierdp.check import proofs as check_proofs
+from hierdp.counts.hierarchy import Hierarchy
 from hierdp.execution import seal
-from hierdp.mechanisms.group_size import repairs
+from hierdp.mechanisms.group_size import fits, mechanism, repairs
 from hierdp.mechanisms.group_size.repairs import METHODS
 from hierdp.record import files, proofs
 from hierdp.record.step import NotProved, Step
+from hierdp.record.written import TooLarge
+from hierdp.tables import GroupSizes, group_sizes
 from models import HierarchyQIP
 from solvers import Solution, fast
 
@@ -123,6 +131,128 @@ def test_blocks_that_do_not_fit_together_are_not_released(monkeypatch):
     monkeypatch.setattr(repairs, "share_out", wrong)
     with pytest.raises(NotProved, match="from one block of sizes to another"):
         made()
+
+
+@pytest.mark.usefixtures("blocks")
+def test_saved_steps_are_those_of_the_release(tmp_path):
+    release = made()
+    assert len(release.steps) == len(release.proved) == 19  # of 16 regions, and three blocks
+    folder = release.write(tmp_path / "out")
+    proofs.write(release.steps, tmp_path / "again.zip")
+    assert (tmp_path / "again.zip").read_bytes() == (folder / files.PROOFS).read_bytes()
+    for step, line in zip(release.steps, release.proved, strict=True):
+        assert step.proved == line
+        assert line.proved_optimal
+    assert [step.name for step in release.steps[-2:]] == [line.step for line in release.proved[-2:]]
+    assert (release.steps[-1].solution.x[:, 0] == release.table["groups"][6::7]).all()
+    with pytest.raises(IndexError):
+        release.steps[19]
+
+
+@pytest.mark.usefixtures("blocks")
+def test_the_temporary_file_is_deleted_with_the_release():
+    release = made()
+    folder = release.steps._path.parent
+    assert folder.stat().st_mode & 0o077 == 0
+    del release
+    gc.collect()
+    assert not folder.exists()
+
+
+@pytest.mark.usefixtures("blocks")
+@pytest.mark.parametrize("method", METHODS_IN_BLOCKS)
+def test_few_steps_are_in_memory_at_once(tmp_path, monkeypatch, method):
+    """A step may still be referenced while the next is solved or read, but not longer."""
+    alive, most = weakref.WeakSet(), []
+
+    def counted(kind):
+        def start(self, *arguments, **options):
+            before(self, *arguments, **options)
+            alive.add(self.model)
+            most.append(len(alive))
+
+        before = kind.__init__
+        monkeypatch.setattr(kind, "__init__", start)
+
+    monkeypatch.setattr(fits, "CELLS_A_TASK", 1)  # otherwise the regions are one task, solved together
+    counted(Step)
+    folder = made(method).write(tmp_path / "out")
+    assert max(most) <= 2
+    most.clear()
+    counted(proofs.SavedStep)
+    assert failed(folder) == {}
+    assert max(most) <= 4  # the saved model and the one that it is compared with, of two steps
+
+
+@pytest.mark.usefixtures("blocks")
+def test_only_one_step_has_to_fit_the_limit(tmp_path):
+    path = made().write(tmp_path / "out") / files.PROOFS
+    with ZipFile(path) as file:
+        sizes = [info.file_size for info in file.infolist()]
+    one, every = 3 * max(sizes), sum(sizes) + 2 * max(sizes)
+    assert len(list(proofs.read(path, limit=one, one_by_one=True))) == 19
+    assert len(list(proofs.read(path, limit=every))) == 19
+    for limit, one_by_one in ((one - 1, True), (every - 1, False)):
+        with pytest.raises(TooLarge):
+            list(proofs.read(path, limit=limit, one_by_one=one_by_one))
+
+
+def test_a_check_of_blocks_holds_one_step_and_another_all(tmp_path, monkeypatch):
+    asked, read = [], check_proofs.read
+
+    def reading(path, lines, limit, one_by_one):
+        asked.append(one_by_one)
+        return read(path, lines, limit, one_by_one)
+
+    monkeypatch.setattr(check_proofs, "read", reading)
+    whole = made().write(tmp_path / "whole")
+    monkeypatch.setattr(repairs, "CELLS_A_BLOCK", 50)
+    several = made().write(tmp_path / "blocks")
+    assert failed(whole) == failed(several) == {}
+    assert asked == [False, True]
+
+
+@pytest.mark.usefixtures("blocks")
+def test_a_table_of_another_size_than_its_settings_is_found_before_arrays_are_made(tmp_path):
+    folder = made().write(tmp_path / "out")
+    manifest = json.loads((folder / files.MANIFEST).read_text())
+    manifest["settings"]["max_size"] = 10**4
+    (folder / files.MANIFEST).write_text(json.dumps(manifest))
+    (folder / "SHA256SUMS").unlink()
+    seal.seal(folder)
+    assert "the table has 112 rows, its steps give 160016" in " ".join(failed(folder).values())
+
+
+def test_a_level_measured_in_parts_is_one_measurement(monkeypatch):
+    places = Hierarchy.flat("zone", [str(k) for k in range(7)])
+    data = GroupSizes(places, places.tree.sum_up(np.arange(21).reshape(7, 3)))
+    five = Double(lambda counts: counts + 5)
+    whole = mechanism.measure(data, 1.0, five, METHODS["M_c^dp"])
+    monkeypatch.setattr(mechanism, "CELLS_AT_ONCE", 7)  # two regions
+    parts = mechanism.measure(data, 1.0, five, METHODS["M_c^dp"])
+    assert [level.spend for level in parts] == [level.spend for level in whole]
+    assert (mechanism.noisy_of(parts) == mechanism.noisy_of(whole)).all()
+    assert (mechanism.noisy_of(whole) - np.cumsum(data.counts, axis=1) == 5).all()
+
+
+def test_true_counts_are_not_kept_while_solving(monkeypatch):
+    """They would take as much memory as the noisy counts."""
+    true, solving = [], mechanism.post_process
+
+    def counting(*arguments, **options):
+        data = group_sizes(*arguments, **options)
+        true.append(weakref.ref(data))
+        return data
+
+    def post_processing(*arguments, **options):
+        gc.collect()
+        assert true[0]() is None
+        return solving(*arguments, **options)
+
+    monkeypatch.setattr(mechanism, "group_sizes", counting)
+    monkeypatch.setattr(mechanism, "post_process", post_processing)
+    made()
+    assert len(true) == 1
 
 
 def test_a_program_over_all_sizes_is_not_split(monkeypatch):

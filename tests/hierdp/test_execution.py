@@ -25,6 +25,7 @@ from hierdp import versions as source
 from hierdp.cli import main
 from hierdp.errors import InputError
 from hierdp.execution import cluster, engine, processes
+from hierdp.mechanisms.group_size import fits as group_size_fits
 from hierdp.mechanisms.group_size import group_size
 from hierdp.mechanisms.group_size import repairs as group_size_repairs
 from hierdp.mechanisms.solver_options import SolverOptions
@@ -334,7 +335,7 @@ RELEASES = {
 
 @pytest.mark.parametrize("name", quick(RELEASES))
 def test_a_release_is_the_same_bytes_wherever_it_is_made(name, engines, tmp_path, monkeypatch):
-    monkeypatch.setattr(group_size_repairs, "CELLS_A_TASK", 10)
+    monkeypatch.setattr(group_size_fits, "CELLS_A_TASK", 10)
     monkeypatch.setattr(group_size_repairs, "CELLS_OF_A_TABLE", 3)
     monkeypatch.setattr(top_down_repairs, "MOST_WHOLE", 6)
     monkeypatch.setattr(top_down_repairs, "MOST_REAL", 6)
@@ -353,7 +354,7 @@ def test_a_release_is_the_same_bytes_wherever_it_is_made(name, engines, tmp_path
 def test_every_method_is_the_same_bytes_wherever_it_is_made(
     mechanism, options, engines, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(group_size_repairs, "CELLS_A_TASK", 10)
+    monkeypatch.setattr(group_size_fits, "CELLS_A_TASK", 10)
     monkeypatch.setattr(top_down_repairs, "MOST_WHOLE", 6)
     monkeypatch.setattr(top_down_repairs, "MOST_REAL", 6)
 
@@ -387,7 +388,7 @@ DATED = {"manifest.json", "SHA256SUMS"}
 
 @pytest.mark.slow
 def test_the_command_line_spreads_its_work(tmp_path, local, monkeypatch):
-    monkeypatch.setattr(group_size_repairs, "CELLS_A_TASK", 10)
+    monkeypatch.setattr(group_size_fits, "CELLS_A_TASK", 10)
     table = tmp_path / "in.csv"
     table.write_text("town,home\n" + "".join(f"town{i % 9},{i}\n" * (i % 4 + 1) for i in range(60)))
     command = f"release group-size {table} --levels town --group home --max-size 5 --epsilon 1 --simulate 4"

@@ -11,7 +11,7 @@ import pytest
 from hierdp import SimulatedNoise, release, verify
 from hierdp.check import FAILS, HOLDS, OPEN, check
 from hierdp.execution import seal
-from hierdp.mechanisms.group_size import repairs
+from hierdp.mechanisms.group_size import fits
 from hierdp.record import files, proofs
 from hierdp.record.step import Step
 from solvers import Solution
@@ -36,15 +36,15 @@ def failed(folder):
 @pytest.fixture
 def few(monkeypatch):
     """Solve two regions side by side already, and make tasks small."""
-    monkeypatch.setattr(repairs, "SIDE_BY_SIDE", 2)
-    monkeypatch.setattr(repairs, "CELLS_A_TASK", 18)
+    monkeypatch.setattr(fits, "SIDE_BY_SIDE", 2)
+    monkeypatch.setattr(fits, "CELLS_A_TASK", 18)
 
 
 def test_regions_side_by_side_are_released_as_each_alone(tmp_path, monkeypatch):
     table = homes(12)
     alone = made(table).write(tmp_path / "alone")
-    monkeypatch.setattr(repairs, "SIDE_BY_SIDE", 2)
-    monkeypatch.setattr(repairs, "CELLS_A_TASK", 18)
+    monkeypatch.setattr(fits, "SIDE_BY_SIDE", 2)
+    monkeypatch.setattr(fits, "CELLS_A_TASK", 18)
     several = made(table)
     together = several.write(tmp_path / "together")
     for name in ("released.parquet", "released.csv", "finest.csv", "regions.csv"):

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from hierdp import execution
 from hierdp.counts import size_table
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.histogram import cumulative
@@ -20,12 +21,15 @@ from hierdp.mechanisms.public import public_groups
 from hierdp.mechanisms.solver_options import SolverOptions, checked
 from hierdp.mechanisms.words import ENTITY
 from hierdp.metrics.group_sizes import constraint_violations
-from hierdp.privacy.budget import Ledger, check_epsilon, split
+from hierdp.privacy.budget import Ledger, Spend, check_epsilon, split
 from hierdp.privacy.noise import ExactNoise, Noise, NoisyCounts
 from hierdp.record.files import ALONE
 from hierdp.record.release import Release
 from hierdp.tables import GroupSizes, group_sizes
 from models.arithmetic.arrays import Ints
+
+CELLS_AT_ONCE = 20_000_000
+"""Counts that get noise at once; more would need further arrays of their size."""
 
 
 @documented
@@ -77,20 +81,23 @@ def from_table(
     checked(method, solver, METHODS)  # before reading the table, which may be large
     public = public_groups(regions, groups, regions_from_data, groups_from_data)
     persons = persons_of(person, rows_per_person)
-    data = group_sizes(
-        source,
-        group=group,
-        groups=groups,
-        max_size=max_size,
-        entities=entities,
-        levels=levels,
-        regions=regions,
-        region=region,
-        root=root,
-        unknown=unknown,
-        persons=persons,
-    )
-    made = for_persons(lambda of_row: group_size(data, of_row, noise, method, solver), epsilon, persons)
+    data = [
+        group_sizes(
+            source,
+            group=group,
+            groups=groups,
+            max_size=max_size,
+            entities=entities,
+            levels=levels,
+            regions=regions,
+            region=region,
+            root=root,
+            unknown=unknown,
+            persons=persons,
+        )
+    ]
+    # The list gives the only reference away, so that the true counts do not take memory during solving.
+    made = for_persons(lambda of_row: group_size(data.pop(), of_row, noise, method, solver), epsilon, persons)
     return public.of(made)
 
 
@@ -131,15 +138,15 @@ def group_size(
     epsilon = check_epsilon(epsilon)
     solver = solver or SolverOptions()
     chosen = checked(method, solver, METHODS)
-    measured = measure(data, epsilon, noise or ExactNoise(), chosen)
-    spends, noisy = tuple(level.spend for level in measured), noisy_of(measured)
-    del measured  # as large as the noisy counts
+    noisy, spends = measure_all(data, epsilon, noise or ExactNoise(), chosen)
+    places, groups = data.hierarchy, data.groups
+    del data  # as large as the noisy counts
     if chosen.name == "M_dp^OP" and solver.window is None:
         solver = replace(solver, window=paper_window(spends[0].scale))
-    repaired = post_process(noisy, data.hierarchy, data.groups, chosen, solver)
+    repaired = post_process(noisy, places, groups, chosen, solver, overwrite=True)
     ledger = Ledger(epsilon, 0.0, ENTITY, spends)
-    settings = settings_of(data.hierarchy, repaired.counts, data.groups, chosen, solver.window)
-    table, regions = table_of(data.hierarchy, repaired.counts), {ALONE: data.hierarchy}
+    settings = settings_of(places, repaired.counts, groups, chosen, solver.window)
+    table, regions = table_of(places, repaired.counts), {ALONE: places}
     return Release(chosen.name, table, ledger, repaired.steps, settings, regions=regions)
 
 
@@ -152,14 +159,32 @@ def measure(
     data: GroupSizes, epsilon: float, noise: Noise, method: Method = METHODS["M_c^dp"]
 ) -> list[NoisyCounts]:
     """Measure sizes, cumulative or not, one level at a time: the only results from the true counts."""
+    noisy, spends = measure_all(data, epsilon, noise, method)
+    nodes = map(data.hierarchy.tree.nodes_of, range(len(spends)))
+    return [NoisyCounts(noisy[level], spend) for level, spend in zip(nodes, spends, strict=True)]
+
+
+def measure_all(
+    data: GroupSizes, epsilon: float, noise: Noise, method: Method
+) -> tuple[Ints, tuple[Spend, ...]]:
+    """`measure`, with the noisy counts of all levels in one array, shape (nodes, sizes).
+
+    A large level is measured in parts. Their counts are separate, so all parts together are one measurement
+    with the loss of any part.
+    """
     tree, levels = data.hierarchy.tree, data.hierarchy.levels
-    shares = split(epsilon, len(levels))
-    measured = []
-    for level, (name, share) in enumerate(zip(levels, shares, strict=True)):
-        true = data.counts[tree.nodes_of(level)]
-        asked = cumulative(true) if method.cumulative else true
-        measured.append(noise.geometric(asked, method.query(name), method.sensitivity, share))
-    return measured
+    noisy: Ints = np.empty(data.counts.shape, np.int64)
+    spends, at_once = [], max(1, CELLS_AT_ONCE // noisy[0].size)
+    for level, (name, share) in enumerate(zip(levels, split(epsilon, len(levels)), strict=True)):
+        nodes = tree.nodes_of(level)
+        for cut in execution.chunks(nodes.stop - nodes.start, at_once):
+            part = slice(nodes.start + cut.start, nodes.start + cut.stop)
+            true = data.counts[part]
+            asked = cumulative(true) if method.cumulative else true
+            measured = noise.geometric(asked, method.query(name), method.sensitivity, share)
+            noisy[part] = measured.counts
+        spends.append(measured.spend)
+    return noisy, tuple(spends)
 
 
 def noisy_of(measured: Sequence[NoisyCounts]) -> Ints:

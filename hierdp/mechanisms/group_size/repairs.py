@@ -18,7 +18,9 @@ from hierdp import execution
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.histogram import differences
 from hierdp.mechanisms.deadline import Deadline
+from hierdp.mechanisms.group_size.fits import fit_regions
 from hierdp.mechanisms.solver_options import SolverOptions
+from hierdp.record.spool import Spool
 from hierdp.record.step import (
     NotProved,
     NotSolved,
@@ -29,8 +31,9 @@ from hierdp.record.step import (
     solve_each,
     solved,
 )
-from models import CostTable, CumulativeQIP, HierarchyQIP, Isotonic, Model, Tree
+from models import CostTable, CumulativeQIP, HierarchyQIP, Model, Tree
 from models.arithmetic.arrays import Ints
+from models.witnesses.node_prices import NEVER
 
 if TYPE_CHECKING:
     from solvers.cost_tables import Divide
@@ -41,18 +44,8 @@ INTEGER = "highs"
 are linear, with tight relaxations. So HiGHS solves thousands of variables, and other solvers not even
 hundreds."""
 
-CELLS_A_TASK = 200_000
-"""Cells of the regions that one task of `execution` makes monotone: some 50 ms of work."""
-
-SIDE_BY_SIDE = 1_000
-"""From this number of regions on, the regions of a task form one model, with one line in the manifest. With
-separate models, most of the time would go to handling tiny models."""
-
 CELLS_A_BLOCK = 20_000_000
 """Cells of the sizes that are made consistent together. Solving them takes some 110 bytes each."""
-
-AT_ONCE = "monotone sizes"
-"""How the name of a step of many regions begins."""
 
 CELLS_OF_A_TABLE = 4
 """Cells of a cost table in one task, each with a constraint program of some 20 ms."""
@@ -63,7 +56,7 @@ class Repaired:
     """Counts by size, shape (nodes, sizes), and the problems solved on the way."""
 
     counts: Ints
-    steps: tuple[Step, ...]
+    steps: Sequence[Step]
 
 
 @dataclass(frozen=True)
@@ -139,8 +132,8 @@ def post_process(
     solver: SolverOptions | None = None,
     solving: Solving | None = None,
     side_by_side: bool | None = None,
-    blocks: Sequence[slice] | None = None,
-    shares: Shares | None = None,
+    whole: bool = False,
+    overwrite: bool = False,
 ) -> Repaired:
     """A method's post-processing: counts by size, from the measurement.
 
@@ -157,11 +150,11 @@ def post_process(
     solving : callable, optional
         Solves the problems. Default: the solver of the method and of `solver`.
     side_by_side : bool, optional
-        Whether the fits of many regions are one step. Default: True from `SIDE_BY_SIDE` regions on.
-    blocks : sequence of slice, optional
-        Which sizes are made consistent together. Default: `Method.blocks`.
-    shares : callable, optional
-        What says how many groups each block holds. Default: a search.
+        Whether the fits of many regions are one step. Default: True from `fits.SIDE_BY_SIDE` regions on.
+    whole : bool
+        Make all sizes consistent together. Default: in blocks if they are many (`Method.blocks`).
+    overwrite : bool
+        Whether `noisy` may be overwritten by the result, which saves the memory of an array.
 
     Raises
     ------
@@ -172,19 +165,20 @@ def post_process(
     """
     solver = solver or SolverOptions()
     solving = solving or method.solving(solver)
-    fits: list[Step] = []
+    regions, sizes = noisy.shape
+    blocks = method.blocks(regions, sizes, solver.window)
+    steps: list[Step] | Spool = [] if whole or len(blocks) == 1 else Spool()
     if method.fitted:
-        # Algorithm 1. The model itself does the rounding of line 3, which is optimal there.
-        several = len(noisy) >= SIDE_BY_SIDE if side_by_side is None else side_by_side
-        names, make = region_names(places), monotone_at_once if several else monotone
-        tasks = [(names[cut], noisy[cut], groups) for cut in together(*noisy.shape)]
-        fits = list(solve_each(make, tasks, solving, "monotone sizes"))
-        fitted = np.concatenate([np.asarray(fit.solution.x) for fit in fits])
-        noisy = differences(fitted.reshape(noisy.shape))
-    blocks = method.blocks(len(noisy), noisy.shape[1], solver.window) if blocks is None else blocks
-    if len(blocks) > 1:
-        steps = consistent_blocks(method, places, noisy, groups, solving, blocks, shares or share_out)
-        return Repaired(np.concatenate([step.solution.x for step in steps], axis=1), (*fits, *steps))
+        counts = noisy if overwrite else np.empty(noisy.shape, np.int64)
+        fit_regions(noisy, places, groups, solving, counts, steps.append, side_by_side)
+        noisy, overwrite = counts, True
+    if isinstance(steps, Spool):
+        counts = noisy if overwrite else noisy.copy()
+        parts = [counts[:, cut] for cut in blocks]
+        shares = share_out(places.tree, parts, groups)
+        consistent_blocks(method, places, parts, groups, solving, blocks, shares, counts, steps.append)
+        steps.close()
+        return Repaired(counts, steps)
     model = method.model(places, noisy, groups, solver.window)
     try:
         step = solving(method.step, model)
@@ -197,45 +191,58 @@ def post_process(
     if not method.consistent:
         answer = np.rint(answer).astype(np.int64)
     counts = differences(answer) if isinstance(model, CumulativeQIP) else answer
-    return Repaired(counts, (*fits, step))
-
-
-Shares = Callable[[Tree, Sequence[Ints], int], Iterable[int]]
-"""From a tree, the noisy counts of some blocks of sizes, and the number of groups, to that of each block."""
+    return Repaired(counts, (*steps, step))
 
 
 def consistent_blocks(
     method: Method,
     places: Hierarchy,
-    noisy: Ints,
+    parts: Iterable[Ints],
     groups: int,
     solving: Solving,
     blocks: Sequence[slice],
-    shares: Shares,
-) -> list[Step]:
+    shares: Iterable[int],
+    counts: Ints,
+    keep: Callable[[Step], None],
+) -> None:
     """The step over all regions in blocks of sizes, whose answers together are that of all sizes.
 
     Each block is optimal for its share of the groups, by its certificate. The blocks are so together because
     their root prices have one in common (`HierarchyQIP.root_prices`).
 
+    Parameters
+    ----------
+    method, places, groups, solving
+        As in `post_process`.
+    parts : iterable of int64 arrays, shape (nodes, sizes of the block)
+        The noisy counts. A block's may be a view of `counts`: it is used before the answer is written.
+    blocks : sequence of slice
+        Which sizes are made consistent together.
+    shares : iterable of int
+        How many groups each block holds.
+    counts : int64 array, shape (nodes, sizes)
+        Where the answers are written.
+    keep : callable
+        Takes each step when it is solved.
+
     Raises
     ------
     NotProved
-        If they have none, or the shares do not add up.
+        If they have none in common, or the shares do not add up.
     """
-    parts = [noisy[:, cut] for cut in blocks]
-    names, held = [method.block(cut) for cut in blocks], []
-    tasks = []
-    for name, part, share in zip(names, parts, shares(places.tree, parts, groups), strict=True):
-        held.append(share)
-        tasks.append((name, part, share))
-    steps = list(solve_each(partial(block_of_sizes, places.tree), tasks, solving, method.step))
-    ends: list[Any] = [step.model.root_prices(step.solution.x) for step in steps]  # type: ignore[attr-defined]
-    if sum(held) != groups:
-        raise NotProved(f"{method.step}: the blocks of sizes hold {sum(held)} groups, not {groups}")
-    if max(low for low, _ in ends) > min(high for _, high in ends):
+    held, lowest, highest = 0, -NEVER, NEVER
+    tasks = ((method.block(cut), part, share) for cut, part, share in zip(blocks, parts, shares, strict=True))
+    steps = solve_each(partial(block_of_sizes, places.tree), tasks, solving, method.step)
+    for cut, step in zip(blocks, steps, strict=True):
+        model: Any = step.model
+        low, high = model.root_prices(step.solution.x)
+        held, lowest, highest = held + model.total, max(lowest, low), min(highest, high)
+        keep(step)
+        counts[:, cut] = np.asarray(step.solution.x)
+    if held != groups:
+        raise NotProved(f"{method.step}: the blocks of sizes hold {held} groups, not {groups}")
+    if lowest > highest:
         raise NotProved(f"{method.step}: a group moved from one block of sizes to another would cost less")
-    return steps
 
 
 def block_of_sizes(tree: Tree, name: str, noisy: Ints, groups: int) -> list[Problem]:
@@ -250,33 +257,6 @@ def share_out(tree: Tree, parts: Sequence[Ints], groups: int) -> list[int]:
     return block_totals(
         parts, groups, lambda work, items: execution.each(work, items, "groups of each block", (tree,))
     )
-
-
-def region_names(places: Hierarchy) -> list[str]:
-    """The names of the regions' fits, in level order."""
-    return [
-        f"{level} {region}"
-        for level, regions in zip(places.levels, places.names, strict=True)
-        for region in regions
-    ]
-
-
-def together(regions: int, sizes: int) -> list[slice]:
-    """The regions that one task makes monotone."""
-    return execution.chunks(regions, CELLS_A_TASK // sizes)
-
-
-def monotone(names: Sequence[str], noisy: Ints, groups: int) -> list[Problem]:
-    """Monotone fits of some regions, one model each."""
-    fits = [Isotonic(row, p=2, lower=0, upper=groups, integer=True) for row in noisy]
-    return [(name, fit, ()) for name, fit in zip(names, fits, strict=True)]
-
-
-def monotone_at_once(names: Sequence[str], noisy: Ints, groups: int) -> list[Problem]:
-    """Monotone fits of some regions, as one model."""
-    offsets = np.arange(len(noisy) + 1) * noisy.shape[1]
-    fit = Isotonic(noisy.ravel(), p=2, lower=0, upper=groups, integer=True, offsets=offsets)
-    return [(f"{AT_ONCE} from {names[0]} on", fit, names)]
 
 
 def paper_window(scale: float) -> int:

@@ -1,0 +1,99 @@
+"""Monotone fits of the regions' noisy cumulative sizes (Fioretto & Van Hentenryck 2019, Algorithm 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from hierdp import execution
+from hierdp.counts.hierarchy import Hierarchy
+from hierdp.counts.histogram import differences
+from hierdp.record.step import Problem, Solving, Step, solve_each
+from models import Isotonic
+from models.arithmetic.arrays import Ints
+
+CELLS_A_TASK = 200_000
+"""Cells of the regions that one task of `execution` makes monotone: some 50 ms of work."""
+
+SIDE_BY_SIDE = 1_000
+"""From this number of regions on, the regions of a task form one model, with one line in the manifest. With
+separate models, most of the time would go to handling tiny models."""
+
+AT_ONCE = "monotone sizes"
+"""How the name of a step of many regions begins."""
+
+
+class Rows(Protocol):
+    """Noisy cumulative sizes, shape (nodes, sizes): an array, or one that is read from a file."""
+
+    def __getitem__(self, nodes: slice, /) -> Ints:
+        """Those of some nodes."""
+
+
+def fit_regions(
+    noisy: Rows,
+    places: Hierarchy,
+    groups: int,
+    solving: Solving,
+    counts: Ints,
+    keep: Callable[[Step], None],
+    side_by_side: bool | None = None,
+) -> None:
+    """Make each region's cumulative sizes monotone, from 0 to all groups.
+
+    The model itself does the rounding of line 3 of the algorithm, which is optimal there.
+
+    Parameters
+    ----------
+    noisy : Rows
+    places : Hierarchy
+    groups : int
+        The public number of groups.
+    solving : callable
+        Solves the problems.
+    counts : int64 array, shape (nodes, sizes)
+        Where the counts by size are written; it may be `noisy`, as a region is used before it is written.
+    keep : callable
+        Takes each step when it is solved.
+    side_by_side : bool, optional
+        Whether the fits of many regions are one step. Default: True from `SIDE_BY_SIDE` regions on.
+    """
+    regions, sizes = counts.shape
+    several = regions >= SIDE_BY_SIDE if side_by_side is None else side_by_side
+    tasks = ((region_names(places, cut), noisy[cut], groups) for cut in together(regions, sizes))
+    at = 0
+    for step in solve_each(monotone_at_once if several else monotone, tasks, solving, AT_ONCE):
+        keep(step)
+        fitted = np.asarray(step.solution.x).reshape(-1, sizes)
+        counts[at : at + len(fitted)] = differences(fitted)
+        at += len(fitted)
+
+
+def region_names(places: Hierarchy, nodes: slice) -> list[str]:
+    """The names of some regions' fits, in level order."""
+    names, start = [], 0
+    for level, regions in zip(places.levels, places.names, strict=True):
+        here = regions[max(0, nodes.start - start) : max(0, nodes.stop - start)]
+        names += [f"{level} {region}" for region in here]
+        start += regions.size
+    return names
+
+
+def together(regions: int, sizes: int) -> list[slice]:
+    """The regions that one task makes monotone."""
+    return execution.chunks(regions, CELLS_A_TASK // sizes)
+
+
+def monotone(names: Sequence[str], noisy: Ints, groups: int) -> list[Problem]:
+    """Monotone fits of some regions, one model each."""
+    fits = [Isotonic(row, p=2, lower=0, upper=groups, integer=True) for row in noisy]
+    return [(name, fit, ()) for name, fit in zip(names, fits, strict=True)]
+
+
+def monotone_at_once(names: Sequence[str], noisy: Ints, groups: int) -> list[Problem]:
+    """Monotone fits of some regions, as one model."""
+    offsets = np.arange(len(noisy) + 1) * noisy.shape[1]
+    fit = Isotonic(noisy.ravel(), p=2, lower=0, upper=groups, integer=True, offsets=offsets)
+    return [(f"{AT_ONCE} from {names[0]} on", fit, names)]

@@ -1,0 +1,85 @@
+"""The solved steps of a large release, in a temporary file."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import overload
+
+from hierdp.record.files import PROOFS
+from hierdp.record.proofs import ProofsFile, SavedStep, read
+from hierdp.record.replay import SavedAnswer
+from hierdp.record.step import Proved, Step
+
+NO_LIMIT = 1 << 62
+"""For a file of our own."""
+
+
+class Spool(Sequence[Step]):
+    """Steps that are saved as soon as they are solved, so that only one of them is in memory.
+
+    The file is the `proofs.zip` of the release. It is in a folder of its own in the system's folder for
+    temporary files (``TMPDIR``), which is deleted with this object. It contains noisy counts, but no true
+    ones.
+
+    Attributes
+    ----------
+    proved : list of Proved
+        The steps' lines in the manifest.
+    """
+
+    def __init__(self) -> None:
+        self._folder = TemporaryDirectory(prefix="hierdp-")
+        self._path = Path(self._folder.name) / PROOFS
+        self._file: ProofsFile | None = ProofsFile(self._path)
+        self.proved: list[Proved] = []
+
+    def append(self, step: Step) -> None:
+        """Save a step."""
+        assert self._file is not None, "the file is complete"
+        self._file.add(step)
+        self.proved.append(step.proved)
+
+    def close(self) -> None:
+        """Complete the file: no further step is saved."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def write(self, path: Path) -> None:
+        """Copy the file, with the bytes that `hierdp.record.proofs.write` gives for the same steps."""
+        self.close()
+        shutil.copyfile(self._path, path)
+
+    def __len__(self) -> int:
+        return len(self.proved)
+
+    @overload
+    def __getitem__(self, at: int) -> Step: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> list[Step]: ...
+
+    def __getitem__(self, at: int | slice) -> Step | list[Step]:
+        """Read a step, or some, from the file."""
+        if isinstance(at, slice):
+            return [self[place] for place in range(len(self))[at]]
+        place = range(len(self))[at]
+        return self._step(next(islice(self._saved(), place, None)), self.proved[place])
+
+    def __iter__(self) -> Iterator[Step]:
+        """Read the steps one at a time."""
+        return map(self._step, self._saved(), self.proved)
+
+    def _saved(self) -> Iterator[SavedStep]:
+        self.close()
+        return read(self._path, limit=NO_LIMIT)
+
+    def _step(self, saved: SavedStep, line: Proved) -> Step:
+        """The step, with the certificate of its answer computed again."""
+        proof = saved.model.certificate(saved.x, saved.witness)
+        found = SavedAnswer(saved.x, proof.objective, proof.bound, proof, saved.witness, line.seconds)
+        return Step(saved.step, saved.model, found, saved.problems)
