@@ -89,6 +89,8 @@ def plan(program: Program, backend: Backend) -> Plan | str:
         return f"{backend.name} takes whole numbers only; this program has continuous variables"
     if program.has("quadratic", integer=False) and not backend.quadratic:
         return f"{backend.name} takes no squares of continuous variables"
+    if backend.squares_only and not np.all(program.expanded()[0] > 0):
+        return f"{backend.name} takes programs with a square of every variable only"
     relaxed = whole and not backend.integer
     # Lines also help a continuous backend: its bound is tighter, and its answer is often whole.
     lines = not backend.integer_quadratic if backend.integer else not backend.quadratic

@@ -36,7 +36,8 @@ def solve(
     ----------
     model : Model or Program
     backend : str or Backend
-        A name from `backends()`, or ``cvxpy:<solver>`` or ``pyomo:<solver>``; or a `Backend` of your own.
+        A name from `backends()`, ``cvxpy:<solver>``, ``pyomo:<solver>`` or ``qpsolvers:<solver>``; or a
+        `Backend` of your own.
     time_limit : float, optional
         Seconds for the solve; a backend that exceeds it is stopped. The fast paths ignore it.
     threads : int, optional

@@ -8,9 +8,16 @@ from hierdp.cli.common import console, grid
 
 
 @click.command()
-def solvers() -> None:
-    """List the backends: which are installed, what each supports, and how to install the others."""
+@click.option("--probe", "probing", is_flag=True,
+              help="Solve a tiny problem with each, also through cvxpy, Pyomo and qpsolvers.")  # fmt: skip
+def solvers(probing: bool) -> None:
+    """List the backends: which are installed, what each supports, and how to install the others.
 
+    With --probe: which of them work here, and which lack a licence. Each runs in a process of its own.
+    """
+    if probing:
+        _probe()
+        return
     from solvers import backends
     from solvers.backends.table import LEGEND
 
@@ -24,7 +31,25 @@ def solvers() -> None:
     screen = console()
     screen.print(table)
     screen.print(LEGEND)
-    screen.print("Also cvxpy:<solver> and pyomo:<solver> for all solvers that they find (gurobi, cplex, …).")
+    screen.print(
+        "Also cvxpy:<solver>, pyomo:<solver> and qpsolvers:<solver> for all solvers that they find (gurobi, "
+        "cplex, piqp, …); hierdp solvers --probe lists those that work."
+    )
+
+
+def _probe() -> None:
+    from solvers.backends.table import reachable
+    from solvers.probe import probe
+
+    table = grid("Backends on this machine", "name", "version", "solver", "state", "message")
+    counted: dict[str, int] = {}
+    for backend in reachable():
+        found = probe(backend)
+        counted[found.state] = counted.get(found.state, 0) + 1
+        table.add_row(backend.name, backend.version or "-", backend.behind or "-", found.state, found.message)
+    screen = console()
+    screen.print(table)
+    screen.print(", ".join(f"{number} {state}" for state, number in counted.items()))
 
 
 @click.command()

@@ -161,6 +161,25 @@ class Formulation:
         """The objective at a vector of all variables; exact for exact data."""
         return sum((term.value(variables) for term in self.objective), 0)
 
+    def expanded(self) -> tuple[Floats, Floats, float]:
+        """Linear and quadratic terms as ``Σ bend·v² + slope·v + constant``, in floats.
+
+        Returns
+        -------
+        bend, slope : arrays, shape (size,)
+        constant : float
+        """
+        bend, slope, constant = np.zeros(self.size), np.zeros(self.size), 0.0
+        for term in self.objective:
+            weight, center = (np.asarray(part, float) for part in term.data)
+            if term.kind == "linear":
+                np.add.at(slope, term.index, weight)
+            elif term.kind == "quadratic":
+                np.add.at(bend, term.index, weight)
+                np.add.at(slope, term.index, -2 * weight * center)
+                constant += float(np.sum(weight * center**2))
+        return bend, slope, constant
+
     def relaxed(self) -> Self:
         """The same program without integrality."""
         blocks = [replace(block, integer=False) for block in self.blocks]

@@ -24,16 +24,8 @@ def to_highs(program: Formulation, names: bool = False) -> Any:
         raise ValueError(
             "absolute terms must be rewritten first: see models.programs.reformulate.without_absolutes"
         )
-    cost, diagonal, constant = np.zeros(program.size), np.zeros(program.size), 0.0
-    for term in program.objective:
-        weight, center = (np.asarray(part, float) for part in term.data)
-        if term.kind == "linear":
-            np.add.at(cost, term.index, weight)
-        else:
-            np.add.at(diagonal, term.index, 2 * weight)
-            np.add.at(cost, term.index, -2 * weight * center)
-            constant += float(np.sum(weight * center**2))
-
+    bend, cost, constant = program.expanded()
+    diagonal = 2 * bend
     model = highspy.HighsModel()
     lp = model.lp_
     lp.num_col_, lp.num_row_ = program.size, program.matrix.shape[0]

@@ -12,6 +12,7 @@ import numpy as np
 from models.programs.program import Program
 from models.programs.terms import Rows
 from solvers.backends import session
+from solvers.backends.licences import named, noting, status_of
 from solvers.backends.relations import relations
 from solvers.effort import Effort, tolerances
 from solvers.solution import Answer, Status
@@ -34,7 +35,16 @@ _ACCURATE: dict[str, dict[str, Any]] = {
     "PDLP": {"eps_optimal_absolute": 1e-9, "eps_optimal_relative": 1e-9},
     "HIGHS": {"qp_regularization_value": 1e-12, "mip_rel_gap": 0.0},  # as in solvers.backends.highs
     "GUROBI": {"MIPGap": 0.0, "FeasibilityTol": 1e-9},
-}
+    "COPT": {"RelGap": 0.0, "AbsGap": 0.0, "FeasTol": 1e-9, "DualTol": 1e-9},
+    "XPRESS": {"miprelstop": 0.0, "mipabsstop": 0.0, "feastol": 1e-9, "optimalitytol": 1e-9},
+    "CPLEX": {"cplex_params": {"mip.tolerances.mipgap": 0.0, "mip.tolerances.absmipgap": 0.0,
+                               "simplex.tolerances.feasibility": 1e-9}},
+    "MOSEK": {"mosek_params": {"MSK_DPAR_MIO_TOL_REL_GAP": 0.0, "MSK_DPAR_MIO_TOL_ABS_GAP": 0.0}},
+    "QOCO": {"abstol": 1e-9, "reltol": 1e-9},
+    "PIQP": {"eps_abs": 1e-9, "eps_rel": 1e-9},
+    "PROXQP": {"eps_abs": 1e-9, "eps_rel": 1e-9, "check_duality_gap": True},
+    "QPALM": {"eps_abs": 1e-9, "eps_rel": 1e-9, "max_iter": 200_000},
+}  # fmt: skip
 
 _SECONDS = {
     "CLARABEL": "time_limit",
@@ -44,11 +54,23 @@ _SECONDS = {
     "GUROBI": "TimeLimit",
     "COPT": "TimeLimit",
     "CBC": "maximumSeconds",
-    "XPRESS": "maxtime",
+    "XPRESS": "timelimit",
+    "QPALM": "time_limit",
+    "CPLEX": "cplex_params.timelimit",
+    "MOSEK": "mosek_params.MSK_DPAR_OPTIMIZER_MAX_TIME",
 }
-"""The names of the solvers' time limits; solvers not listed are stopped from outside."""
+"""The names of the solvers' time limits; solvers not listed are stopped from outside. A name with a point is
+that of a parameter inside an option."""
 
-_THREADS = {"CLARABEL": "max_threads", "HIGHS": "threads", "GUROBI": "Threads", "COPT": "Threads"}
+_THREADS = {
+    "CLARABEL": "max_threads",
+    "HIGHS": "threads",
+    "GUROBI": "Threads",
+    "COPT": "Threads",
+    "XPRESS": "threads",
+    "CPLEX": "cplex_params.threads",
+    "MOSEK": "mosek_params.MSK_IPAR_NUM_THREADS",
+}
 
 
 def available(solver: str) -> bool:
@@ -65,7 +87,8 @@ class Session(session.Session):
         if effort.tolerance is not None:
             self._options |= tolerances(self._solver, effort.tolerance)
         if effort.threads is not None and self._solver in _THREADS:
-            self._options[_THREADS[self._solver]] = effort.threads
+            self._options = _with(self._options, _THREADS[self._solver], effort.threads)
+        self._failures = _failures_of(self._solver)
         self._whole = bool(program.integer.any())
         places = bool(program.integer.all()) or (np.flatnonzero(program.integer),)
         self._x = cp.Variable(program.size, integer=places if self._whole else False)
@@ -84,7 +107,7 @@ class Session(session.Session):
         """Solve; cvxpy does not report the cause of a failure, so its error text becomes the message."""
         options = dict(self._options)
         if seconds is not None and self._solver in _SECONDS:
-            options[_SECONDS[self._solver]] = max(seconds, 0.01)
+            options = _with(options, _SECONDS[self._solver], max(seconds, 0.01))
         problem = cp.Problem(self._cost, self._bounds + [relation for _, _, relation in self._rows])
         started = time.perf_counter()
         try:
@@ -94,7 +117,9 @@ class Session(session.Session):
         except cp.SolverError as failure:
             if self._solver == "GUROBI":
                 _ask_gurobi(problem)
-            return _failed(self._solver, str(failure))
+            return _failed(self._solver, self._failures.pop() if self._failures else str(failure))
+        except Exception as failure:  # the solvers' own exceptions
+            raise named(self._solver, failure) from failure
         status = _STATUS.get(problem.status, "error")
         known = status in ("optimal", "infeasible", "unbounded", "time_limit")
         message = "" if known else f"it ended {problem.status}"
@@ -161,4 +186,25 @@ def _failed(solver: str, words: str) -> Answer:
         return Answer("unsupported", message=words)
     # These three can fail only numerically; for others cvxpy does not report whether the licence is the
     # cause.
+    if status_of(words) is not None:
+        raise named(solver, cp.SolverError(words))
     return Answer("numerical" if solver in ("CLARABEL", "OSQP", "SCS") else "error", message=words)
+
+
+def _with(options: dict[str, Any], name: str, value: Any) -> dict[str, Any]:
+    """The options with one more, which may be a parameter inside an option: ``option.parameter``."""
+    option, _, inside = name.partition(".")
+    return {**options, option: {**options.get(option, {}), inside: value} if inside else value}
+
+
+def _failures_of(solver: str) -> list[str]:
+    """The texts of the exceptions that the solver raises, the last one last: cvxpy drops them."""
+    if solver == "CPLEX":
+        import cplex
+
+        return noting(cplex.Cplex)
+    if solver == "COPT":
+        import coptpy
+
+        return noting(coptpy.Model)
+    return []

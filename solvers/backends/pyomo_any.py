@@ -15,6 +15,7 @@ from models.programs.program import Program
 from models.programs.terms import Rows
 from models.programs.write import row_to_pyomo, to_pyomo
 from solvers.backends import session
+from solvers.backends.licences import named
 from solvers.effort import Effort, tolerances
 from solvers.solution import Answer, Status
 
@@ -28,6 +29,20 @@ _STATUS: dict[Any, Status] = {
     TerminationCondition.internalSolverError: "numerical",
     TerminationCondition.licensingProblems: "unsupported",
 }
+
+
+_ACCURATE: dict[str, dict[str, Any]] = {
+    # As in solvers.backends.cvxpy_any.
+    "highs": {"qp_regularization_value": 1e-12},
+    "gurobi_direct": {"MIPGap": 0.0, "FeasibilityTol": 1e-9, "BarConvTol": 1e-12},
+    "cplex_direct": {"mip_tolerances_mipgap": 0.0, "simplex_tolerances_feasibility": 1e-9},
+    "xpress_direct": {"miprelstop": 0.0, "feastol": 1e-9, "bargaptarget": 1e-30},
+}
+
+_THREADS = (
+    "highs", "appsi_highs", "gurobi", "gurobi_direct", "cplex", "cplex_direct", "xpress_direct", "cbc",
+)  # fmt: skip
+"""Solvers with an option `threads`."""
 
 
 @cache
@@ -50,12 +65,11 @@ class Session(session.Session):
     def __init__(self, program: Program, effort: Effort, solver: str) -> None:
         self._solver = pyo.SolverFactory(solver)
         self._name = solver
-        if effort.threads is not None and solver in ("highs", "appsi_highs", "gurobi", "cplex", "cbc"):
+        if effort.threads is not None and solver in _THREADS:
             self._solver.options["threads"] = effort.threads
-        if solver == "highs":
-            self._solver.options["qp_regularization_value"] = 1e-12  # as in solvers.backends.highs
-            if effort.tolerance is not None:
-                self._solver.options.update(tolerances("HIGHS", effort.tolerance))
+        self._solver.options.update(_ACCURATE.get(solver, {}))
+        if solver == "highs" and effort.tolerance is not None:
+            self._solver.options.update(tolerances("HIGHS", effort.tolerance))
         self._model = to_pyomo(program)
         self._model.more = pyo.ConstraintList()
         self._size = program.size
@@ -74,8 +88,7 @@ class Session(session.Session):
         try:
             results = self._solver.solve(self._model, load_solutions=False, **options)
         except Exception as failure:  # each solver behind Pyomo has its own exceptions
-            status = "size_limit" if "size-limited license" in str(failure) else "error"
-            return Answer(status, message=f"{self._name} through Pyomo failed: {failure}")
+            raise named(f"{self._name} (Pyomo)", failure) from failure
         condition = results.solver.termination_condition
         status = _STATUS.get(condition, "error")
         known = status in ("optimal", "infeasible", "unbounded")

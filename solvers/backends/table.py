@@ -11,7 +11,7 @@ from typing import Any
 
 from models.programs.program import Program
 from solvers.backends.session import Session
-from solvers.effort import Effort
+from solvers.effort import OPTIONS, Effort
 
 LEGEND = """yes: as it is. Exactly rewritten: squares as lines, |x| as rows, tables of costs as binaries.
 relaxed: over the reals, hence a bound, unless the answer is whole. whole: of whole numbers only.
@@ -35,6 +35,8 @@ class Backend:
         Whether it takes no continuous variables.
     network_only : bool
         Whether it takes only programs whose rows are a network, with whole data and convex costs.
+    squares_only : bool
+        Whether it takes only programs with a square of every variable.
     tolerant : bool
         Whether its accuracy can be set.
     extra : str
@@ -60,6 +62,7 @@ class Backend:
     conic: bool = False
     integers_only: bool = False
     network_only: bool = False
+    squares_only: bool = False
     tolerant: bool = True
     extra: str = ""
     argument: str = ""
@@ -72,6 +75,11 @@ class Backend:
         return _version(self.package)
 
     @property
+    def behind(self) -> str:
+        """Version of the solver's own package, where the library is another one; empty if not known."""
+        return _version(self.needs) if self.needs else ""
+
+    @property
     def installed(self) -> bool:
         """Whether the library (and, through cvxpy or Pyomo, the solver behind it) is installed."""
         if not self.version or not self.asked:
@@ -81,6 +89,8 @@ class Backend:
     @property
     def install(self) -> str:
         """How to install it."""
+        if self.needs:
+            return f"pip install {self.package} {self.needs}"
         if self.asked:
             return f"pip install {self.package}, and the solver {self.argument} where {self.package} finds it"
         return f"pip install hierdp[{self.extra}]" if self.extra else f"pip install {self.package}"
@@ -90,7 +100,18 @@ class Backend:
         """How each kind of program is passed on: ``yes`` is unchanged; `LEGEND` explains the other words."""
         lines = not (self.integer_quadratic if self.integer else self.quadratic)
         return {
-            "LP": "whole" if self.integers_only else ("network" if self.network_only else "yes"),
+            "LP": next(
+                (
+                    word
+                    for word, only in (
+                        ("whole", self.integers_only),
+                        ("network", self.network_only),
+                        ("-", self.squares_only),
+                    )
+                    if only
+                ),
+                "yes",
+            ),
             "MIP": ("network" if self.network_only else "yes") if self.integer else "relaxed",
             "QP": "yes" if self.quadratic else "-",
             "integer QP": "lines" if lines else ("yes" if self.integer else "relaxed"),
@@ -166,9 +187,27 @@ _WHOLE_IN_CVXPY = {"HIGHS", "GLPK_MI", "CBC", "SCIP", "SCIPY", "GUROBI", "CPLEX"
 _LINEAR = {"glpk", "glpk_mi", "cbc", "scipy", "glop", "clp", "appsi_cbc"}
 """Solvers that take no squares, through any library."""
 
+_SQUARES = {"ecos", "quadprog"}
+"""Solvers for strictly convex programs, through qpsolvers."""
 
-_PACKAGES = {"highs": "highspy"}
-"""Packages of the solvers that both libraries find if and only if the package is installed."""
+_NEEDS = {
+    "cvxpy": {
+        "highs": "highspy", "ecos": "ecos", "piqp": "piqp", "proxqp": "proxsuite", "qpalm": "qpalm",
+        "qoco": "qoco", "daqp": "daqp", "cplex": "cplex", "copt": "coptpy", "gurobi": "gurobipy",
+        "mosek": "mosek", "xpress": "xpress",
+    },
+    "pyomo": {
+        "highs": "highspy", "gurobi_direct": "gurobipy", "cplex_direct": "cplex",
+        "xpress_direct": "xpress", "mosek_direct": "mosek",
+    },
+    "qpsolvers": {
+        "clarabel": "clarabel", "copt": "coptpy", "daqp": "daqp", "ecos": "ecos", "gurobi": "gurobipy",
+        "highs": "highspy", "osqp": "osqp", "piqp": "piqp", "proxqp": "proxsuite", "qpalm": "qpalm",
+        "quadprog": "quadprog", "scs": "scs",
+    },
+}  # fmt: skip
+"""For each library the solvers that it is known to work with, and the packages of these solvers. The library
+finds them if and only if the package is installed."""
 
 
 def _through_cvxpy(solver: str) -> Backend:
@@ -184,7 +223,7 @@ def _through_cvxpy(solver: str) -> Backend:
         tolerant=solver.upper() in ("HIGHS", "GUROBI"),
         argument=solver,
         asked=True,
-        needs=_PACKAGES.get(solver.lower(), ""),
+        needs=_NEEDS["cvxpy"].get(solver.lower(), ""),
     )
 
 
@@ -200,16 +239,44 @@ def _through_pyomo(solver: str) -> Backend:
         tolerant=solver.lower() == "highs",
         argument=solver,
         asked=True,
-        needs=_PACKAGES.get(solver.lower(), ""),
+        needs=_NEEDS["pyomo"].get(solver.lower(), ""),
     )
 
 
-_THROUGH = {"cvxpy": _through_cvxpy, "pyomo": _through_pyomo}
+def _through_qpsolvers(solver: str) -> Backend:
+    return Backend(
+        f"qpsolvers:{solver}",
+        f"{solver} (qpsolvers)",
+        "qpsolvers",
+        "LGPL-3.0, and the solver's own",
+        "solvers.backends.qpsolvers_any",
+        quadratic=True,
+        squares_only=solver.lower() in _SQUARES,
+        tolerant=solver.upper() in OPTIONS,
+        argument=solver,
+        asked=True,
+        needs=_NEEDS["qpsolvers"].get(solver.lower(), ""),
+    )
+
+
+_THROUGH = {"cvxpy": _through_cvxpy, "pyomo": _through_pyomo, "qpsolvers": _through_qpsolvers}
 
 
 def backends() -> list[Backend]:
     """The fast path and every exact backend, installed or not."""
     return [FAST, *EXACT, _through_cvxpy("highs"), _through_pyomo("highs")]
+
+
+def reachable() -> list[Backend]:
+    """The backends of `backends()`, and every solver that cvxpy, Pyomo and qpsolvers are known to work with.
+
+    Any other solver that these libraries find has a name, too, such as ``pyomo:cbc``; see `find`.
+    """
+    known = {backend.name: backend for backend in backends()}
+    for library, solvers in _NEEDS.items():
+        for solver in solvers:
+            known.setdefault(f"{library}:{solver}", _THROUGH[library](solver))
+    return list(known.values())
 
 
 def find(name: str | Backend) -> Backend:
@@ -230,7 +297,7 @@ def find(name: str | Backend) -> Backend:
     if name not in known:
         near = difflib.get_close_matches(name, known, 1)
         hint = f" Did you mean {near[0]}?" if near else ""
-        there_are = f"There are: {', '.join(known)} (and cvxpy:<solver>, pyomo:<solver>)."
+        there_are = f"There are: {', '.join(known)} (and cvxpy:<solver>, pyomo:<solver>, qpsolvers:<solver>)."
         raise ValueError(f"there is no backend {name!r}.{hint} {there_are}")
     if not known[name].installed:
         raise ValueError(f"the backend {name} is not installed. To get it: {known[name].install}")

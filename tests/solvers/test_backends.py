@@ -1,4 +1,4 @@
-"""Every backend on every kind of program agrees with the fast path, or gives a reason why it cannot."""
+"""Backends agree with the fast path, or give a reason; `test_contract` has every kind of program."""
 
 from dataclasses import replace
 
@@ -10,21 +10,10 @@ from models import Chebyshev, CostTable, HierarchyQIP, Isotonic, Program, Tree
 from models.programs.terms import Block, Rows, Term, rows_of
 from solvers import backends, solve
 from solvers.backends.table import Backend, find
+from solvers.testing import MODELS, allowed
 from tests.marks import quick
 
 NAMES = [backend.name for backend in backends() if backend.name != "fast"]
-
-MODELS = {
-    "L2": Isotonic([7, 3, 9, -2, 5, 5, 0, 12]),
-    "L2 whole": Isotonic([7, 3, 9, -2, 5, 5, 0, 12], integer=True),
-    "L1 whole": Isotonic([7, 3, 9, -2, 5, 5, 0, 12], p=1, last=9, integer=True),
-    "largest error": Chebyshev([13, -4, 7, 0, 22, 5], total=31),
-    "tree": HierarchyQIP(Tree([[0, 0], [0, 0, 1]]), [[9, 4], [5, 1], [6, 2], [3, -2], [1, 2], [8, 0]], 12),
-    "tree of reals": HierarchyQIP(Tree([[0, 0]]), [[9.5, 4], [5, 1], [6, 2.25]], 12, integer=False),
-    "tables": CostTable([[5, 1, 0, 4], [9, 2, 1, 1, 6], [0, 3, 9]], total=6),
-    "bumpy tables": CostTable([[5, 1, 3, 0, 4], [9, 2, 7, 1], [0, 3, 2, 8]], total=6),
-    "tables from elsewhere": CostTable([[5, 1, 0, 4], [9, 2, 1, 1, 6]], total=6, start=[3, -2]),
-}
 
 
 def named(name: str) -> Backend:
@@ -34,40 +23,6 @@ def named(name: str) -> Backend:
     return backend
 
 
-@pytest.mark.parametrize("what", quick(MODELS, every=3))
-@pytest.mark.parametrize("name", NAMES)
-def test_the_same_optimum_or_a_reason(name, what):
-    backend, model = named(name), MODELS[what]
-    fast, found = solve(model), solve(model, name, time_limit=300, threads=1)
-    best = float(fast.certificate.objective) if fast.certificate else None
-    if best is None:  # non-convex tables have no fast path, but CP-SAT accepts them directly
-        best = solve(model, "cp-sat").objective
-    assert found.status in allowed(backend, model), found
-    if found.status == "optimal":
-        assert not model.violations(found.x)
-        whole = getattr(model, "integer", True)
-        assert found.objective == (best if whole else pytest.approx(best, rel=1e-7, abs=1e-7))
-    else:
-        assert found.message
-    if found.bound is not None:
-        assert found.bound <= best + 1e-6 * max(1, best)
-    assert found.bound is not None or found.status == "unsupported"
-
-
-def allowed(backend: Backend, model: object) -> set[str]:
-    """The statuses that the table of capabilities allows for a backend and a program."""
-    program = model.program()
-    if backend.integers_only and not program.integer.all():
-        return {"unsupported"}
-    if program.has("quadratic", integer=False) and not backend.quadratic:
-        return {"unsupported"}
-    if backend.network_only and isinstance(model, Chebyshev):
-        return {"unsupported"}
-    if backend.network_only and isinstance(model, CostTable) and not model.convex:
-        return {"unsupported"}
-    return {"optimal"} if backend.integer or not program.integer.any() else {"optimal", "relaxed"}
-
-
 @pytest.mark.parametrize("kind", quick([Isotonic, Chebyshev, HierarchyQIP]))
 @pytest.mark.parametrize("name", NAMES)
 def test_random_instances(name, kind):
@@ -75,7 +30,7 @@ def test_random_instances(name, kind):
     for seed in range(4):
         model = kind.random(np.random.default_rng(seed), 15)
         fast, found = solve(model), solve(model, name, time_limit=300, threads=1)
-        assert found.status in allowed(backend, model), (model, found)
+        assert found.status in allowed(backend, model.program()), (model, found)
         if found.status == "optimal":
             close = pytest.approx(float(fast.objective), rel=1e-6, abs=1e-6)
             assert found.objective == (fast.objective if getattr(model, "integer", True) else close)
@@ -292,7 +247,7 @@ def test_non_network_programs_are_refused_with_a_reason(words):
 
 
 def test_cp_sat_takes_any_table_as_it_is():
-    model = MODELS["bumpy tables"]
+    model = MODELS["bumpy tables"][0]
     program = model.program()
     best = min(
         int(sum(t[i] for t, i in zip(program.objective[0].tables, at, strict=True)))
@@ -329,7 +284,7 @@ def test_programs_of_both_kinds_of_squares_are_refused_by_lines_only():
 
 @pytest.mark.slow
 def test_relaxed_instances_agree_over_the_reals():
-    model = replace(MODELS["tree"], integer=False)
+    model = replace(MODELS["tree"][0], integer=False)
     best = float(solve(model).objective)
     for name in NAMES:
         found = solve(model, name) if find_or_none(name) else None

@@ -14,6 +14,7 @@ from solvers import Solution, backends, fast, solve, worker
 from solvers.backends import table as capability
 from solvers.plan import Plan, plan
 from solvers.solution import Answer
+from solvers.testing import market_split
 from tests.marks import quick
 
 NAMES = [backend.name for backend in backends() if backend.name != "fast" and backend.installed]
@@ -24,30 +25,6 @@ def pair(lower, upper, cost, signs=(1, 1), integer=False, most=np.inf):
     return Program(
         "p", [Block("v", (2,), 0, most, integer)], [rows], [Term("linear", np.arange(2), np.array(cost))]
     )
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_infeasible(name):
-    assert solve(pair(30, 40, [1, 3], integer=True, most=5), name).status == "infeasible"
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_unbounded(name):
-    found = solve(pair(0, 0, [-1, 0], signs=(1, -1)), name)
-    if name in ("cp-sat", "min-cost-flow"):
-        assert found.status == "unsupported"
-        assert found.message
-    else:
-        assert (found.status, found.x, found.bound) == ("unbounded", None, None)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_neither_answer_nor_bound_is_infeasible(name):
-    """A ray alone does not make a program unbounded: this program has a ray, but no feasible answer."""
-    rows = rows_of("r", (2, 3), ([0, 0, 1], [0, 1, 2], [1, -1, 1]), [0, -np.inf], [0, -1])
-    cost = [Term("linear", np.arange(3), np.array([-1, 0, 0]))]
-    found = solve(Program("p", [Block("v", (3,))], [rows], cost), name)
-    assert found.status == ("unsupported" if name in ("cp-sat", "min-cost-flow") else "infeasible")
 
 
 @pytest.fixture
@@ -106,26 +83,15 @@ def test_a_backend_that_is_slightly_late_is_awaited(told, monkeypatch):
     assert told("dawdle").status == "feasible"
 
 
-@pytest.fixture(scope="module")
-def market_split():
-    """Split each row's weight as evenly as possible: answers come at once, a proof takes hours."""
-    weight = np.random.default_rng(0).integers(1, 100, (4, 40))
-    matrix = np.hstack([weight, np.eye(4), -np.eye(4)])
-    half = weight.sum(axis=1) // 2
-    rows = rows_of("half", matrix.shape, (*np.nonzero(matrix), matrix[np.nonzero(matrix)]), half, half)
-    most = np.concatenate([np.ones(40), np.full(8, 4000)])
-    return Program("split", [Block("v", (48,), 0, most, True)], [rows], [Term("linear", np.arange(40, 48))])
-
-
 KEEP_TIME = ["highs", "cp-sat", "scip", "gurobi", "ortools:scip", "cvxpy:highs", "pyomo:highs"]
 
 
 @pytest.mark.parametrize("name", KEEP_TIME)
-def test_backends_keep_their_limits_and_hand_on_what_they_have(market_split, name):
+def test_backends_keep_their_limits_and_hand_on_what_they_have(name):
     if name not in NAMES:
         pytest.skip("not installed")
     for seconds in (1, 10, 100):  # on a busy machine, the first answer may be late
-        found = solve(market_split, name, time_limit=seconds, threads=1)
+        found = solve(market_split(), name, time_limit=seconds, threads=1)
         if found.status == "feasible":
             break
     assert (found.status, found.objective > 0) == ("feasible", True), found

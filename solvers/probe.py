@@ -1,0 +1,59 @@
+"""Probe a backend: is it installed, has it a licence, and does it solve a tiny problem?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from models import Isotonic
+from solvers.backends.table import Backend
+from solvers.solve import solve
+
+State = Literal["works", "not installed", "no licence", "fails"]
+
+SECONDS = 20.0
+"""Time limit of the tiny solve."""
+
+
+@dataclass(frozen=True)
+class Probe:
+    """The state of a backend on this machine.
+
+    Attributes
+    ----------
+    backend : Backend
+    state : str
+        ``works``, ``not installed``, ``no licence`` or ``fails``.
+    message : str
+        How to install it, or why it does not work.
+    """
+
+    backend: Backend
+    state: State
+    message: str = ""
+
+    @property
+    def works(self) -> bool:
+        """Whether the backend solved the problem."""
+        return self.state == "works"
+
+
+def probe(backend: Backend) -> Probe:
+    """Solve a problem of three variables, in the backend's own process.
+
+    Examples
+    --------
+    >>> from solvers.backends.table import find
+    >>> probe(find("highs")).state
+    'works'
+    """
+    if not backend.installed:
+        return Probe(backend, "not installed", backend.install)
+    whole = backend.integers_only or backend.network_only
+    model = Isotonic([3, 1, 4], p=2 if backend.quadratic else 1, integer=whole)
+    found = solve(model, backend, SECONDS)
+    if found.status == "optimal" and abs(float(found.objective or 0) - 2) <= 1e-6:
+        return Probe(backend, "works")
+    if found.status in ("unsupported", "size_limit"):
+        return Probe(backend, "no licence", found.message)
+    return Probe(backend, "fails", f"{found.status}: {found.message or found.objective}")

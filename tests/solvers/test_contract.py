@@ -1,0 +1,145 @@
+"""The contract of backends: every installed one keeps it, and those that break a promise are caught."""
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from hierdp.cli import main
+from models import Isotonic, Program
+from models.programs.terms import Block, Term
+from solvers import solve
+from solvers.backends import licences
+from solvers.backends import table as capability
+from solvers.backends.table import find, reachable
+from solvers.plan import plan
+from solvers.probe import probe
+from solvers.testing import check_backend
+from tests.marks import quick
+from tests.solvers import broken
+
+QUICK = ["cp-sat", "glop"]
+NAMES = [*QUICK, *(b.name for b in reachable() if b.name not in (*QUICK, "fast", "highs"))]
+
+DETECTS: dict[str, tuple[str, ...]] = {
+    "qpsolvers:highs": (),
+    "qpsolvers:proxqp": ("infeasible",),
+    "cvxpy:qoco": (),
+}
+"""The statuses that these solvers detect, or that their library hands on."""
+
+FAULTS = {
+    "cvxpy:copt": "COPT 8.0.7 calls answers to a QP of three variables optimal that are not",
+    "qpsolvers:copt": "COPT 8.0.7 calls answers to a QP of three variables optimal that are not",
+    "cvxpy:proxqp": "ProxQP 0.8.0 calls a feasible linear program infeasible",
+    "qpsolvers:proxqp": "ProxQP 0.8.0 calls a feasible linear program infeasible",
+}
+"""Broken promises of solvers that are known: docs/solver-findings.md."""
+
+
+@pytest.mark.parametrize("name", quick(NAMES, first=len(QUICK)))
+def test_every_backend_that_works_keeps_the_contract(name):
+    """HiGHS is checked by the docstring of `check_backend`."""
+    found = probe(next(one for one in reachable() if one.name == name))
+    if not found.works:
+        pytest.skip(f"{found.state}: {found.message}")
+    try:
+        checked = check_backend(name, recognizes=DETECTS.get(name, ("infeasible", "unbounded")))
+    except AssertionError as broken_promise:
+        if name in FAULTS:
+            pytest.xfail(f"{FAULTS[name]}: {broken_promise}")
+        raise
+    assert checked > 15
+
+
+@pytest.mark.parametrize(
+    ("how", "words"),
+    quick(
+        [
+            ("prices", "its prices do not prove its answer"),
+            ("bound", "lies above the optimum"),
+            ("objective", "the optimum is 88.8571"),
+            ("infeasible", "on 'two numbers below 5 that add up to 30'.*expected infeasible"),
+            ("silent", "expected infeasible"),
+            ("rows", "after the row v₀ . v₁ ≤ 4 was added: the sum is 8"),
+            ("limit", "within 0.3 s of a program that takes hours.*expected feasible"),
+            ("no licence", "solved no program to optimality"),
+        ]
+    ),
+)
+def test_a_broken_promise_is_caught(how, words):
+    with pytest.raises(AssertionError, match=words):
+        check_backend(broken.row(how))
+
+
+def test_a_status_without_a_claim_needs_a_message():
+    with pytest.raises(AssertionError, match="a status without a claim needs a message"):
+        check_backend(broken.row("silent"), recognizes=())
+
+
+SAID = {
+    "Model too large for size-limited license; visit https://gurobi.com/unrestricted": "size_limit",
+    "CPLEX Error  1016: Community Edition. Problem size limits exceeded.": "size_limit",
+    "?120 Error: Problem has too many rows and columns. The maximum is 5000": "size_limit",
+    "4, (LICENSE) Fail to solve problem": "size_limit",
+    "rescode.err_missing_license_file(1008): License cannot be located.": "unsupported",
+    "a singular matrix": "error",
+}
+
+
+@pytest.mark.parametrize("words", SAID)
+def test_licences_are_told_from_failures(words):
+    refusal = licences.named("solver", RuntimeError(words))
+    assert refusal.status == SAID[words]
+    assert words in str(refusal)
+    assert ("there is no licence" in str(refusal)) == (refusal.status == "unsupported")
+
+
+def test_exceptions_that_a_library_drops_are_noted_once():
+    class Kind:
+        def solve(self, words):
+            raise ValueError(words)
+
+    licences.noting(Kind)
+    told = licences.noting(Kind)  # a second session
+    with pytest.raises(ValueError, match="too large"):
+        Kind().solve("too large")
+    assert told == ["too large"]
+
+
+def test_a_missing_qpsolvers_is_explained(monkeypatch):
+    monkeypatch.setattr(capability, "_version", lambda _: "")
+    with pytest.raises(
+        ValueError, match=r"qpsolvers:piqp is not installed. To get it: pip install qpsolvers piqp"
+    ):
+        solve(Isotonic([1.0]), "qpsolvers:piqp")
+
+
+def test_strictly_convex_solvers_take_no_linear_terms_alone():
+    row = capability._through_qpsolvers("quadprog")
+    assert (row.takes["LP"], row.takes["QP"], row.takes["integer QP"]) == ("-", "yes", "relaxed")
+    squares = Term("quadratic", np.arange(1)), Term("linear", np.arange(1, 2))
+    flat = Program("flat", [Block("v", (2,), 0, 9)], [], squares)
+    for program in (Isotonic([3, 1, 4], p=1).program(), flat):
+        assert plan(program, row) == "qpsolvers:quadprog takes programs with a square of every variable only"
+    assert not isinstance(plan(Isotonic([3, 1, 4]).program(), row), str)
+
+
+@pytest.mark.slow
+def test_probe_tells_missing_from_unlicensed_from_broken(monkeypatch):
+    found = {}
+    for how in ("works", "no licence", "objective"):
+        found[how] = probe(broken.row(how))
+    monkeypatch.setattr(capability, "_version", lambda _: "")
+    found["none"] = probe(broken.row("works"))
+    assert [one.state for one in found.values()] == ["works", "no licence", "fails", "not installed"]
+    assert found["none"].message == "pip install highspy"
+    assert found["no licence"].message == "there is no licence"
+
+
+@pytest.mark.slow
+def test_probe_on_the_command_line(monkeypatch):
+    rows = [find("highs"), find("cp-sat"), broken.row("no licence")]
+    monkeypatch.setattr(capability, "reachable", lambda: rows)
+    done = CliRunner().invoke(main, ["solvers", "--probe"])
+    assert done.exit_code == 0, done.output
+    assert "2 works, 1 no licence" in done.output
