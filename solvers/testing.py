@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from models import Chebyshev, CostTable, HierarchyQIP, Isotonic, Program, Tree
-from models.programs.terms import INFINITY, Block, Rows, Term, rows_of
+from models.programs.terms import INFINITY, Block, Kind, Rows, Term, rows_of
 from solvers import worker
 from solvers.backends import session
 from solvers.backends.table import Backend, find
@@ -39,7 +39,7 @@ MODELS: dict[str, tuple[Any, float]] = {
         17,
     ),
     "tree of reals": (
-        HierarchyQIP(Tree([[0, 0]]), [[9.5, 4], [5, 1], [6, 2.25]], 12, integer=False),
+        HierarchyQIP(Tree([[0, 0]]), [[9.5, 4.0], [5.0, 1.0], [6.0, 2.25]], 12, integer=False),
         3.234375,
     ),
     "tables": (CostTable([[5, 1, 0, 4], [9, 2, 1, 1, 6], [0, 3, 9]], total=6), 4),
@@ -176,7 +176,7 @@ def _growing(row: Backend, time_limit: float, recognizes: Collection[str], patie
     """Two variables as near as possible to 5 and 3, first alone, then with a sum of at most 4."""
     if row.network_only:
         return 0  # takes no rows beyond the network
-    kind = "quadratic" if row.quadratic else "linear"
+    kind: Kind = "quadratic" if row.quadratic else "linear"
     target = Term(kind, np.arange(2), 1 if row.quadratic else -1, np.array([5, 3]))
     program = Program("two", [Block("v", (2,), 0, 9, row.integers_only)], [], [target])
     more = rows_of("sum", (1, 2), ([0, 0], [0, 1], [1, 1]), -INFINITY, 4)
@@ -227,7 +227,8 @@ def market_split() -> Program:
     weight = np.random.default_rng(0).integers(1, 100, (4, 40))
     matrix = np.hstack([weight, np.eye(4), -np.eye(4)])
     half = weight.sum(axis=1) // 2
-    rows = rows_of("half", matrix.shape, (*np.nonzero(matrix), matrix[np.nonzero(matrix)]), half, half)
+    at, of = np.nonzero(matrix)
+    rows = rows_of("half", matrix.shape, (at, of, matrix[at, of]), half, half)
     most = np.concatenate([np.ones(40), np.full(8, 4000)])
     return Program("split", [Block("v", (48,), 0, most, True)], [rows], [Term("linear", np.arange(40, 48))])
 
@@ -294,4 +295,5 @@ class Session(session.Session):
             os.kill(os.getpid(), signal.SIGSEGV)
         if self._how == "hang":
             time.sleep(3600)
-        return replace(self._real.run(seconds), bound=None, prices=None)
+        answer: Answer = self._real.run(seconds)
+        return replace(answer, bound=None, prices=None)
