@@ -22,6 +22,9 @@ EXTRAS = {"postgresql": "postgres", "postgres": "postgres", "pyspark": "spark"}
 _OPEN: WeakValueDictionary[str, Any] = WeakValueDictionary()
 """Connections in use, shared so that two tables of one database can be joined there."""
 
+_IN_MEMORY = ":memory:"
+"""DuckDB's name of a new database; the tests set one that all connections of their process share."""
+
 
 @dataclass(frozen=True)
 class Database:
@@ -181,7 +184,7 @@ def embedded(file: Path | None = None) -> Any:
 
     problem = None
     try:
-        made = ibis.duckdb.connect(":memory:" if file is None else file, file is not None, temp_directory="")
+        made = ibis.duckdb.connect(_IN_MEMORY if file is None else file, file is not None, temp_directory="")
         with suppress(duckdb.InvalidInputException):  # in Jupyter without ipywidgets
             made.con.execute("SET enable_progress_bar = false")  # it would print to stdout
         return made

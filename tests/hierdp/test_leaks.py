@@ -32,9 +32,8 @@ from hierdp.mechanisms.top_down import METHODS as TOP_DOWN
 from hierdp.mechanisms.top_down import top_down
 from hierdp.privacy.budget import Spend
 from hierdp.privacy.noise import ExactNoise
-from hierdp.tables import Flows, GroupSizes
+from hierdp.tables import Flows, GroupSizes, databases
 from hierdp.tables.binning import Histogram
-from hierdp.tables.databases import embedded
 
 SHIFT = 10_000_019
 COUNTS = np.array([987_654, 123_457, 40_000_117, 7_654_321])
@@ -310,8 +309,9 @@ def test_duckdb_spills_nothing(tmp_path, monkeypatch):
     sorts(plain)  # it does spill where that is allowed
     assert (tmp_path / "spilt").is_dir()
     shutil.rmtree(tmp_path / "spilt")
+    monkeypatch.setattr(databases, "_IN_MEMORY", ":memory:")  # limits are those of a whole database
     with pytest.raises(duckdb.OutOfMemoryException):
-        sorts(embedded().con)
+        sorts(databases.embedded().con)
     assert list(tmp_path.iterdir()) == []
 
 
