@@ -16,6 +16,7 @@ import numpy as np
 
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError
+from hierdp.mechanisms.top_down.zeros import Zeros
 from hierdp.tables import Flows
 from models import Tree
 from models.arithmetic.arrays import Ints
@@ -107,12 +108,13 @@ def finest_cells_of(axes: Sequence[Hierarchy], level: Level) -> Ints:
 class Children:
     """All children, along one axis, of the nodes of a level: node i's are ``offsets[i]:offsets[i + 1]``.
 
-    Only their number is stored; `level` describes those that are kept.
+    Structural zeros are not among them. Only their number is stored; `level` describes those that are kept.
     """
 
     tree: Tree
     above: Level
     axis: int
+    zeros: Zeros | None = None
 
     @cached_property
     def depths(self) -> tuple[int, ...]:
@@ -120,11 +122,26 @@ class Children:
         return tuple(d + (i == self.axis) for i, d in enumerate(self.above.depths))
 
     @cached_property
-    def offsets(self) -> Ints:
-        """The first child of each node."""
+    def _all(self) -> Ints:
+        """The first child of each node, if structural zeros are counted."""
         start, _ = self.tree.children
         number = start[self._node + 1] - start[self._node]
         return np.concatenate([[0], np.cumsum(number)]).astype(np.int64)
+
+    @cached_property
+    def _possible(self) -> Ints | None:
+        """The positions, among all children, of those that are not structural zeros; None if all are."""
+        if self.zeros is None:
+            return None
+        impossible = self.zeros.among(self.depths, self._places(np.arange(self._all[-1])))
+        return np.flatnonzero(~impossible) if impossible.any() else None
+
+    @cached_property
+    def offsets(self) -> Ints:
+        """The first child of each node."""
+        if self._possible is None:
+            return self._all
+        return np.searchsorted(self._possible, self._all).astype(np.int64)
 
     @property
     def size(self) -> int:
@@ -133,13 +150,29 @@ class Children:
 
     def level(self, kept: Ints, counts: Ints) -> Level:
         """The children at these positions, in ascending order, with their counts."""
+        return Level(
+            self.depths, self._places(kept if self._possible is None else self._possible[kept]), counts
+        )
+
+    def at(self, parents: Ints, ranks: Ints) -> Ints:
+        """The positions of children by their parent's position and their rank among its possible children.
+
+        -1 where the parent's position is. No child is a structural zero.
+        """
+        found = np.where(parents >= 0, self._all[parents] + ranks, -1)
+        if self._possible is not None:
+            found = np.where(found >= 0, np.searchsorted(self._possible, found), -1)
+        return found
+
+    def _places(self, among_all: Ints) -> Ints:
+        """Positions within the levels, shape (n, axes), of children numbered with structural zeros."""
         start, child = self.tree.children
         # Every node above the last level has a child, so offsets increase strictly and identify the parent.
-        parent = np.searchsorted(self.offsets, kept, side="right") - 1
+        parent = np.searchsorted(self._all, among_all, side="right") - 1
         places = self.above.places[parent]
-        which = start[self._node[parent]] + kept - self.offsets[parent]
+        which = start[self._node[parent]] + among_all - self._all[parent]
         places[:, self.axis] = child[which] - self.tree.level_start[self.depths[self.axis]]
-        return Level(self.depths, places, counts)
+        return places
 
     @cached_property
     def _node(self) -> Ints:
@@ -170,8 +203,7 @@ class Nodes:
 
         `parents` are the positions of the level above in that set, -1 if absent.
         """
-        at = parents[self.parent]
-        return np.where(at >= 0, children.offsets[at] + self.rank, -1)
+        return children.at(parents[self.parent], self.rank)
 
 
 def nodes_above(axes: Sequence[Hierarchy], order: Sequence[int], cells: Ints, counts: Ints) -> list[Nodes]:

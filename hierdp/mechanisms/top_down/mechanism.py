@@ -34,6 +34,7 @@ from hierdp.mechanisms.top_down.levels import (
 )
 from hierdp.mechanisms.top_down.repairs import METHODS, Method
 from hierdp.mechanisms.top_down.unit import ONE_TRIP, Unit, root_of
+from hierdp.mechanisms.top_down.zeros import Zeros, zeros_of
 from hierdp.privacy.budget import Ledger, Spend, check_delta, check_epsilon, split
 from hierdp.privacy.conversion import CONVERSIONS, TIGHTER, rho_of
 from hierdp.privacy.loss import PERSON, ROW, Loss
@@ -118,6 +119,15 @@ def from_table(
             flag="--share",
         ),
     ] = None,
+    zeros: Annotated[
+        str | None,
+        Option(
+            "Two axes, such as origin=destination, that no trip has the same finest place on. These cells "
+            "are structural zeros: they are neither measured nor filled.",
+            "AXIS=AXIS",
+            flag="--zero",
+        ),
+    ] = None,
     backend: Annotated[
         str | None, Option("Solver of TDA_inf, TDA_L2 or TDA; see `hierdp solvers`.", "NAME")
     ] = None,
@@ -131,7 +141,7 @@ def from_table(
     named = axes_by_name(axes)
     public = public_axes({name: axis.hierarchy for name, axis in named.items()}, regions_from_data)
     data = flows(source, axes=named, count=count, unknown=unknown, persons=persons, distinct=distinct)
-    made = top_down(data, epsilon, delta, noise, method, unit, shares, first, solver)
+    made = top_down(data, epsilon, delta, noise, method, unit, shares, first, solver, zeros=zeros)
     return public.of(already_for_persons(made, persons))
 
 
@@ -187,6 +197,7 @@ def top_down(
     solver: SolverOptions | None = None,
     conversion: str = TIGHTER,
     rule: str = EXACT,
+    zeros: str | None = None,
 ) -> Release:
     """Release noisy counts of a table at every level, made whole, non-negative and consistent.
 
@@ -214,6 +225,9 @@ def top_down(
         The conversion from (ε, δ) to ρ: one of `hierdp.privacy.conversion.CONVERSIONS`.
     rule : str
         What sets the threshold of "SH": one of `hierdp.privacy.threshold.THRESHOLDS`.
+    zeros : str, optional
+        Two axes, such as "origin=destination", that no trip has the same finest place on: structural zeros,
+        which are neither measured nor filled. Public.
 
     Returns
     -------
@@ -224,8 +238,8 @@ def top_down(
     ------
     InputError
         If ε or δ is out of range; there is no such method or axis, or the method takes no such option; the
-        shares do not fit the levels; two columns of the release would have one name; or "VanillaGauss" has
-        too many possible cells.
+        shares do not fit the levels; `zeros` does not name two axes, or the data contradict it; two columns
+        of the release would have one name; or "VanillaGauss" has too many possible cells.
     NotSolved
         If the chosen solver fails or runs out of time.
     """
@@ -236,7 +250,11 @@ def top_down(
     noise, rho = noise or ExactNoise(), CONVERSIONS[conversion](epsilon, delta)
     if chosen.model is not None:
         budgets = split(rho, len(order) + (not unit.bounded), shares)
-        levels, steps, spends = _level_by_level(data, order, budgets, noise, chosen, unit, solver)
+        levels, steps, spends = _level_by_level(
+            data, order, budgets, noise, chosen, unit, solver, zeros_of(zeros, data)
+        )
+    elif zeros is not None:
+        raise InputError(f"{method} takes no zeros: it does not go level by level")
     elif shares is not None:
         raise InputError(f"{method} takes no shares: it measures only the finest counts")
     elif method == "SH":
@@ -244,7 +262,7 @@ def top_down(
     else:
         levels, steps, spends = _all_cells(data, order, rho, noise, unit)
     ledger = Ledger(epsilon, delta, unit.neighbours, tuple(spends), conversion, threshold=rule)
-    settings = settings_of(data, order, data.total, unit, shares, solver.backend)
+    settings = settings_of(data, order, data.total, unit, shares, solver.backend, zeros)
     regions = dict(zip(data.axis_names, data.axes, strict=True))
     made = table_of(data, levels, deviation_of(spends[0]) if method == "VanillaGauss" else None)
     return Release(chosen.name, made, ledger, tuple(steps), settings, regions=regions)
@@ -257,6 +275,7 @@ def settings_of(
     unit: Unit,
     shares: Sequence[float] | None,
     backend: str | None,
+    zeros: str | None = None,
 ) -> dict[str, Any]:
     """The settings for the manifest; only the axes and the unknown region of `data` are used."""
     return {
@@ -267,6 +286,7 @@ def settings_of(
         **({"total": total} if unit.bounded else {}),
         **({} if shares is None else {"shares": [float(share) for share in shares]}),
         **({} if backend is None else {"backend": backend}),
+        **({} if zeros is None else {"zeros": zeros}),
     }
 
 
@@ -310,6 +330,7 @@ def post_process(
     measured: Measuring,
     method: Method,
     solving: Solving,
+    zeros: Zeros | None = None,
 ) -> tuple[list[Level], list[Step]]:
     """Algorithm 1 with any post-processing of a level; the children of positive nodes are measured.
 
@@ -326,6 +347,7 @@ def post_process(
         A method with a model.
     solving : callable
         Solves the problems.
+    zeros : Zeros, optional
 
     Returns
     -------
@@ -336,7 +358,7 @@ def post_process(
     assert method.model is not None
     levels, steps, kept = [root(data.axes, top)], list[Step](), np.zeros(1, dtype=np.int64)
     for axis in order:
-        children = Children(data.axes[axis].tree, levels[-1], axis)
+        children = Children(data.axes[axis].tree, levels[-1], axis, zeros)
         model = method.model(measured(children, kept), levels[-1].counts, children.offsets)
         steps.append(solving(level_name(data, children.depths), model))
         answer = np.asarray(steps[-1].solution.x)
@@ -377,6 +399,7 @@ def _level_by_level(
     method: Method,
     unit: Unit,
     solver: SolverOptions,
+    zeros: Zeros | None,
 ) -> Found:
     """Algorithm 1, or that of Appendix B with unbounded neighbours."""
     top, spends = data.total, list[Spend]()
@@ -384,7 +407,7 @@ def _level_by_level(
         total = noise.gaussian(np.array([top], dtype=np.int64), TOTAL, float(unit.trips), budgets[0])
         top, spends = max(0, int(total.counts[0])), [total.spend]
     measured = _Measured(data, order, budgets[-len(order) :], noise, unit)
-    levels, steps = post_process(data, order, top, measured, method, method.solving(solver))
+    levels, steps = post_process(data, order, top, measured, method, method.solving(solver), zeros)
     return levels, steps, [*spends, *measured.spends]
 
 

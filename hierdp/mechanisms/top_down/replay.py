@@ -23,6 +23,7 @@ from hierdp.mechanisms.top_down.levels import (
 from hierdp.mechanisms.top_down.mechanism import TOTAL, post_process, settings_of, summed_up, table_of
 from hierdp.mechanisms.top_down.repairs import METHODS, Method, nearest_fractions
 from hierdp.mechanisms.top_down.unit import Unit, root_of
+from hierdp.mechanisms.top_down.zeros import zeros_of
 from hierdp.privacy.budget import Ledger, Spend, split
 from hierdp.privacy.expected import GAUSSIAN, GEOMETRIC, Expected, ExpectedSpend
 from hierdp.privacy.noise import deviation_of, threshold
@@ -126,7 +127,8 @@ def replay(saved: Replay, table: DataFrame, manifest: Mapping[str, Any], regions
         laws = [CountNoise.of(spend) for spend in manifest["budget"]["spends"]]
         measured = _Saved(saved, data, top, None if unit.bounded else laws[0], laws[-len(order) :])
         solving = _Answers(saved, method, by_solver="backend" in settings)
-        levels, _ = post_process(data, order, top, measured, method, solving)
+        zeros = zeros_of(settings.get("zeros"), data)
+        levels, _ = post_process(data, order, top, measured, method, solving, zeros)
     saved.end()
     deviation = _deviation(manifest) if method.name == "VanillaGauss" else None
     compare(table, table_of(data, levels, deviation))
@@ -134,7 +136,8 @@ def replay(saved: Replay, table: DataFrame, manifest: Mapping[str, Any], regions
     shares = None if method.model is None else settings.get("shares")
     if method.model is None:  # then no public total constrains the counts
         top = settings.get("total", top)
-    compare_settings(settings, settings_of(data, order, top, unit, shares, backend))
+    zeros_said = None if method.model is None else settings.get("zeros")
+    compare_settings(settings, settings_of(data, order, top, unit, shares, backend, zeros_said))
     if method.model is None:
         return "each level is the sum of the last, which is the measurement"
     return "each level is its step's answer, consistent with the level above"
