@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from models.arithmetic import exact
 from models.arithmetic.answers import FEASIBILITY_TOLERANCE, answer_of, tolerance_for
-from models.arithmetic.arrays import Array
+from models.arithmetic.arrays import Array, read_only
 from models.arithmetic.distance import distance
 from models.arithmetic.exact import Number
 from models.arithmetic.kernels import kernel
@@ -184,7 +184,8 @@ class ConstrainedInference:
             prove, zero = _prices.py_func, Fraction(0)
         else:
             noisy = noisy if noisy.dtype == np.int64 else np.asarray(noisy, float)
-            x, variance = (np.ascontiguousarray(part, float) for part in (x, variance))
+            x, variance = (read_only(np.ascontiguousarray(part, float)) for part in (x, variance))
+            noisy = read_only(noisy)
         inner = int(self.tree.level_start[-2])
         price, below, spread, held = (np.full(n, zero) for n in (x.size, inner, inner, inner))
         found = prove(self.tree.parent, x, noisy, variance, price, below, spread, held, zero)

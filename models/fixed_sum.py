@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from models.arithmetic import exact
 from models.arithmetic.answers import answer_of
-from models.arithmetic.arrays import Array, Ints
+from models.arithmetic.arrays import Array, Ints, read_only
 from models.arithmetic.distance import distance
 from models.arithmetic.exact import Number
 from models.arithmetic.kernels import kernel
@@ -104,7 +104,8 @@ class FixedSum:
 
     @property
     def _segments(self) -> tuple[Array, Ints, Ints]:
-        return np.asarray(self.noisy), np.atleast_1d(self.total), np.asarray(self.offsets)
+        noisy, offsets = np.asarray(self.noisy), np.asarray(self.offsets)
+        return noisy, read_only(np.atleast_1d(self.total)), offsets
 
     @property
     def _given(self) -> Array | None:
@@ -198,7 +199,8 @@ class FixedSum:
             if exactly:
                 gap = objective - lagrangian_bound(self.program(), exact.fractions(price))
             else:
-                gap = _real_gap(x, noisy, self._given, price.astype(float, copy=False), totals, offsets)
+                held, each = (read_only(np.ascontiguousarray(part, float)) for part in (x, price))
+                gap = _real_gap(held, noisy, self._given, each, totals, offsets)
         if not exactly:  # no term is negative, but their rounded sum may be
             gap = max(float(gap), 0.0) if math.isfinite(gap) else math.inf
         shown = {"price": price.reshape(np.shape(self.total))[()]}
@@ -215,7 +217,8 @@ class FixedSum:
         noisy, totals, offsets = self._segments
         cheapest, costliest = np.zeros((2, totals.size), np.int64 if exactly else float)
         none = -(2**62) if exactly else -np.inf
-        if _end_units(x, noisy, self._given, offsets, none, cheapest, costliest):
+        held = read_only(np.ascontiguousarray(x))
+        if _end_units(held, noisy, self._given, offsets, none, cheapest, costliest):
             return cheapest, True
         if not exactly:
             return np.where(costliest <= cheapest, cheapest, cheapest / 2 + costliest / 2), False

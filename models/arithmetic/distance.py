@@ -37,9 +37,10 @@ def distance(x: Array, y: Array, p: int, weights: Array | None = None) -> Number
     w = None if weights is None else exact.signed(np.ravel(weights))
     given = arrays if w is None else [*arrays, w]
     if not any(a.dtype == object for a in given):
+        seen = [*map(read_only, arrays), None if w is None else read_only(w)]
         if not all(np.issubdtype(a.dtype, np.integer) for a in given):
-            return float(_floats(*arrays, w, p))
-        high, low, fits = _integers(*map(read_only, arrays), None if w is None else read_only(w), p)
+            return float(_floats(*seen, p))
+        high, low, fits = _integers(*seen, p)
         if fits:
             return (int(high) << 32) + int(low)
     away = exact.difference(*arrays)

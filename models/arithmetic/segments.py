@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from models.arithmetic import exact
 from models.arithmetic.answers import FEASIBILITY_TOLERANCE, fractional, tolerance_for
-from models.arithmetic.arrays import Array, Ints
+from models.arithmetic.arrays import Array, Ints, read_only
 from models.arithmetic.kernels import kernel
 
 
@@ -59,10 +59,15 @@ def broken(x: Array, total: ArrayLike, offsets: Ints, integer: bool = True) -> l
 
     It must also be whole if `integer`; otherwise floats may miss by `FEASIBILITY_TOLERANCE`.
     """
-    totals: Ints = np.atleast_1d(total)
-    if x.dtype == np.int64 and adds_up(x, totals, offsets):
+    totals: Ints = read_only(np.atleast_1d(total))
+    held = read_only(np.ascontiguousarray(x))
+    if x.dtype == np.int64 and adds_up(held, totals, offsets):
         return []
-    if x.dtype == np.float64 and not integer and _nearly_adds_up(x, totals, offsets, FEASIBILITY_TOLERANCE):
+    if (
+        x.dtype == np.float64
+        and not integer
+        and _nearly_adds_up(held, totals, offsets, FEASIBILITY_TOLERANCE)
+    ):
         return []
     slack = 0 if integer else tolerance_for(x)
     found = list(fractional(x)) if integer else []

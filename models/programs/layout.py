@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from models.arithmetic.arrays import Array, Ints
+from models.arithmetic.arrays import Array, Ints, read_only
 from models.arithmetic.kernels import kernel
 from models.tree import Tree
 
@@ -60,7 +60,7 @@ def _lay_out(start: Any, child: Any) -> Any:
 
 def by_size(rows: Array, order: Ints) -> Array:
     """``rows[order].T``, shape (sizes, nodes): the counts of each size are contiguous."""
-    rows = np.ascontiguousarray(rows)
+    rows = read_only(np.ascontiguousarray(rows))
     out = np.empty((rows.shape[1], order.size), rows.dtype)
     in_blocks(lambda a, b: _turn(rows, order, out, a, b), out.shape[0], out.size)
     return out

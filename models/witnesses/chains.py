@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from models.arithmetic import exact
-from models.arithmetic.arrays import Array, Flags, Ints
+from models.arithmetic.arrays import Array, Flags, Ints, read_only
 from models.arithmetic.kernels import kernel
 from models.witnesses.isotonic_prices import FREE, Chain, scan_prices
 
@@ -60,7 +60,8 @@ class Chains(NamedTuple):
         if not self._fits(x, given):
             return self._one_by_one(x, given)
         out = np.zeros(self.number, np.int64)
-        _gaps(x, self.y, self.p, self.offsets, self.lower, self.upper, given is None, prices, out)
+        x, y = read_only(x), read_only(self.y)
+        _gaps(x, y, self.p, self.offsets, self.lower, self.upper, given is None, prices, out)
         return out, prices
 
     def _fits(self, x: Ints, given: Ints | None) -> bool:

@@ -58,6 +58,8 @@ class Chain:
             heaviest = 1 if w is None else max(w)
             free = 1 + 2 * heaviest * sum(abs(a - b) + 1 for a, b in zip(x, y, strict=True))
         x, y, w = read_only(x), read_only(y), None if w is None else read_only(w)
+        if dtype != np.int64 and not dtype.hasobject:
+            near = float(near)
         at_low = self.lower is not None and bool(x[0] <= self.lower + near)
         at_high = self.upper is not None and bool(x[-1] >= self.upper - near)
         prices = np.empty(x.size + 1, dtype)

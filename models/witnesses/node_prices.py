@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from models.arithmetic.arrays import Array, Ints
+from models.arithmetic.arrays import Array, Ints, read_only
 from models.arithmetic.exact import Number
 from models.arithmetic.kernels import kernel
 from models.programs.layout import ROWS, in_blocks
@@ -98,7 +98,7 @@ def root_prices(tree: Tree, x: Ints, noisy: Ints) -> tuple[int, int]:
 
     ∓`NEVER` stands for no unit. The arguments are those of `node_prices`.
     """
-    rows, never = _rows(tree, x, noisy, np.ones(tree.size, np.int64), (None, None), True, 0.0)
+    rows, never = _rows(tree, x, noisy, np.ones(tree.size, np.int64), (None, None), True, 0)
     in_blocks(lambda a, b: _up(*rows, never, a, b), x.shape[1], x.size, ROWS)
     last, following = rows[-2:]
     return int(last[-1].max()), int(following[-1].min())
@@ -109,9 +109,12 @@ def _rows(
 ) -> tuple[tuple[Any, ...], Any]:
     """The arguments of both passes, with room for their costs at the end; and the cost of no unit."""
     kind = np.result_type(x, noisy)
+    x, noisy = (read_only(part.astype(kind, copy=False)) for part in (x, noisy))
     never: Any = NEVER if kind == np.int64 else np.inf
     if kind == np.dtype(object):
-        x, noisy, weights = (part.astype(object) for part in (x, noisy, weights))
+        weights = weights.astype(object)
+    elif kind != np.int64:
+        near = float(near)
     costs = np.empty((2, tree.internal.size + 1, x.shape[1]), kind)
     whole = 1 if integer else 0
     return (x, noisy, weights, *domain, whole, near, *rows_of_families(tree), *costs), never

@@ -18,7 +18,7 @@ import numpy as np
 
 from models import ControlledRounding, FixedSum
 from models.arithmetic import exact
-from models.arithmetic.arrays import Array, Ints
+from models.arithmetic.arrays import Array, Ints, read_only
 from models.arithmetic.kernels import helper, kernel
 from models.certificate import Witness
 
@@ -43,7 +43,7 @@ def solve_fixed_sum(model: FixedSum) -> tuple[Array, None]:
 
 
 def _segments(model: FixedSum) -> tuple[Array, Ints, Ints]:
-    return np.asarray(model.noisy), np.atleast_1d(model.total), np.asarray(model.offsets)
+    return np.asarray(model.noisy), read_only(np.atleast_1d(model.total)), np.asarray(model.offsets)
 
 
 def _nearest_whole(y: Array, w: Array | None, total: int, x: Ints) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from models import ConstrainedInference
-from models.arithmetic.arrays import Array, Floats
+from models.arithmetic.arrays import Array, Floats, read_only
 from models.arithmetic.kernels import kernel
 
 
@@ -37,7 +37,7 @@ def solve_inference(model: ConstrainedInference) -> tuple[Array, None]:
         return _regular(model), None
     else:
         passes, zero = _two_passes, 0.0
-        variance = np.ascontiguousarray(variance, np.float64)
+        variance = read_only(np.ascontiguousarray(variance, np.float64))
     inner = int(tree.level_start[-2])
     x, error, below, spread = (np.full(n, zero) for n in (tree.size, tree.size, inner, inner))
     passes(tree.parent, noisy, variance, zero, x, error, below, spread)

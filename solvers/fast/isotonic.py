@@ -14,7 +14,7 @@ import numpy as np
 
 from models import Isotonic
 from models.arithmetic import exact
-from models.arithmetic.arrays import Array
+from models.arithmetic.arrays import Array, read_only
 from models.arithmetic.kernels import helper, kernel
 
 
@@ -54,7 +54,9 @@ def _side_by_side(model: Isotonic) -> Array:
         return np.concatenate([solve_isotonic(part)[0] for part in parts]).astype(np.int64)
     best = np.empty(y.size, np.int64)
     if model.p == 2:
-        _pools(y, offsets, np.empty(longest, np.int64), 2**62 // max(1, exact.reach(y)), best)
+        _pools(
+            read_only(y), offsets, np.empty(longest, np.int64), 2**62 // max(1, exact.reach(y)), True, best
+        )
     else:
         _all_unit_slopes(y, offsets, best)
     lower, upper = (np.repeat(np.asarray(bound), lengths) for bound in (model.lower, model.upper))
@@ -62,11 +64,11 @@ def _side_by_side(model: Isotonic) -> Array:
 
 
 @kernel()
-def _pools(y: Any, offsets: Any, start: Any, fits: Any, out: Any) -> None:
+def _pools(y: Any, offsets: Any, start: Any, fits: Any, integer: bool, out: Any) -> None:
     """`_pool`, one chain after the other."""
     for k in range(offsets.size - 1):
         part = out[offsets[k] : offsets[k + 1]]
-        _pool(y[offsets[k] : offsets[k + 1]], None, start, part, None, part, fits, True)
+        _pool(y[offsets[k] : offsets[k + 1]], None, start, part, None, part, fits, integer)
 
 
 @kernel()
@@ -79,7 +81,7 @@ def _all_unit_slopes(y: Any, offsets: Any, out: Any) -> None:
 def pools(y: Array) -> Array:
     """The starts of the blocks that pooling makes of int64 data; four times their sum must fit 62 bits."""
     starts, out = np.empty(y.size, np.int64), np.empty(y.size, np.int64)
-    many = _pool(y, None, starts, out, None, out, 2**62 // max(1, exact.reach(y)), True)
+    many = _pool(read_only(y), None, starts, out, None, out, 2**62 // max(1, exact.reach(y)), True)
     return starts[:many]
 
 
@@ -101,6 +103,7 @@ def _l2(y: Array, w: Array | None, integer: bool, room: int) -> Array:
     weights = None if w is None else np.empty(y.size, w.dtype)
     fits = 2**62 // max(1, exact.reach(y)) if whole else np.inf
     out = np.empty(room, np.int64 if integer and whole else np.float64)
+    y, w = read_only(y), None if w is None else read_only(w)
     _pool(y, w, blocks, out.view(y.dtype), weights, out, fits, integer)
     return out
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from models import Isotonic
 from models.arithmetic import exact
-from models.arithmetic.arrays import Array
+from models.arithmetic.arrays import Array, read_only
 from models.arithmetic.kernels import kernel
 from models.certificate import Witness
 
@@ -78,6 +78,7 @@ def _integers(y: Array, w: Array | None, p: int) -> Array:
     out = np.empty(y.size, object if slow else np.int64)
     lows, highs = np.empty_like(out), np.empty_like(out)
     lows[0], highs[0] = low, high
+    y, w = read_only(y), None if w is None else read_only(w)
     (_split_integers.py_func if slow else _split_integers)(y, w, p, lows, highs, out)
     return out
 
