@@ -23,6 +23,7 @@ from test_check import ALL, PEOPLE
 from hierdp import SimulatedNoise, execution, release
 from hierdp import versions as source
 from hierdp.cli import main
+from hierdp.counts import size_table
 from hierdp.errors import InputError
 from hierdp.execution import cluster, engine, processes
 from hierdp.mechanisms.group_size import fits as group_size_fits
@@ -366,6 +367,44 @@ def test_every_method_is_the_same_bytes_wherever_it_is_made(
     made = everywhere(few(engines), job)
     assert {"released.parquet", "released.csv"} <= set(made[0])
     assert all(one == made[0] for one in made)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["M_c^dp", "M_H^dp"])
+def test_a_release_in_blocks_is_the_same_bytes_on_a_cluster(method, local, tmp_path, monkeypatch):
+    """The tables in parts, and the proofs of the tasks of regions and of the blocks of sizes."""
+    monkeypatch.setattr(group_size_fits, "SIDE_BY_SIDE", 2)
+    monkeypatch.setattr(group_size_fits, "CELLS_A_TASK", 15)
+    monkeypatch.setattr(group_size_repairs, "CELLS_A_BLOCK", 20)
+    monkeypatch.setattr(size_table, "LARGE", 10)
+    monkeypatch.setattr(size_table, "PART", 25)
+
+    def job():
+        made = group_size(sizes(), 1.0, SimulatedNoise(3), method)
+        path = made.write(tmp_path / "out", overwrite=True, report=False)
+        found = {str(file.relative_to(path)): file.read_bytes() for file in path.rglob("*") if file.is_file()}
+        return [line.step for line in made.proved], {k: v for k, v in found.items() if k not in DATED}
+
+    here = job()
+    fits, blocks = ([name for name in here[0] if name.startswith(kind)] for kind in ("mono", "consistency"))
+    assert len(blocks) > 2
+    assert (len(fits) > 2) == (method == "M_c^dp")
+    assert {"proofs.zip", "released.parquet/part-00001.parquet"} <= set(here[1])
+    sent = []
+    monkeypatch.setattr(cluster.Cluster, "results", noting(cluster.Cluster.results, sent))
+    with execution.using(scheduler=local.scheduler_address):
+        assert job() == here
+    assert sum(sent) > len(fits) + 2 * len(blocks)  # the search for the blocks' groups runs there, too
+
+
+def noting(results, sent):
+    """`results` of an engine, with the number of tasks noted."""
+
+    def noted(self, function, items, shared):
+        sent.append(len(items))
+        return results(self, function, items, shared)
+
+    return noted
 
 
 def test_sums_of_floats_do_not_depend_on_the_number_of_threads():
