@@ -203,20 +203,22 @@ def finest(table: DataFrame, regions: Mapping[str, Hierarchy]) -> DataFrame | No
     The table may be a part of one, with any regions of the last level. If two axes have levels of the same
     name, the name is prefixed with the axis's name.
     """
+    import pandas as pd
+
     if not regions:
         return None
     depth = sum(hierarchy.tree.depth for hierarchy in regions.values())  # a level refines one axis by one
-    last = table[table["level"] == depth]
     names = [level for hierarchy in regions.values() for level in hierarchy.levels[1:]]
     columns: dict[str, Any] = {}
     values = [name for name in ("size", "groups", "count", "standard_error") if name in table]
+    last = table.loc[table["level"] == depth, [*regions, *values]]
     for axis, hierarchy in regions.items():
         at = hierarchy.positions(last[axis])
         if (at < 0).any():
             raise InputError(f"a region of the table is not in the list of regions of {axis!r}")
         for level, spelt in hierarchy.columns().items():
             alone = names.count(level) == 1 and level not in values
-            columns[level if alone else f"{axis}_{level}"] = spelt[at]
+            columns[level if alone else f"{axis}_{level}"] = pd.Series(spelt).array.take(at)
     made: DataFrame = last[values].reset_index(drop=True).assign(**columns)[[*columns, *values]]
     return made
 

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 Regions = Mapping[str, Hierarchy]
 
+DENSE = 4
+"""Sums by key have an array up to this many times as long as the list of keys; otherwise keys are sorted."""
+
 ROUNDING = 1e-6
 """Tolerance for sums of fractional counts, relative to the largest count."""
 
@@ -90,20 +93,23 @@ def _size_sums(table: DataFrame) -> str:
 
     if table.empty:  # with noisy numbers of groups, there may be none
         return ""
-    span = int(table["size"].max()) + 1
-    for level in range(1, int(table["level"].max()) + 1):
-        below, above = table[table["level"] == level], table[table["level"] == level - 1]
-        parents = pd.Index(above["region"].unique(), dtype=object)
-        parent, own = (
-            parents.get_indexer(column.to_numpy(object)) for column in (below["parent"], above["region"])
-        )
-        if (parent < 0).any():
-            return f"region {below['region'].to_numpy()[parent < 0][0]!r} has no parent in the level above"
-        keys = [parent * span + below["size"].to_numpy(), own * span + above["size"].to_numpy()]
-        wrong = _differs(keys[0], below["groups"].to_numpy(), keys[1], above["groups"].to_numpy())
+    level, size, groups = (table[name].to_numpy() for name in ("level", "size", "groups"))
+    region, names = pd.factorize(table["region"], use_na_sentinel=False)
+    above, parents = pd.factorize(table["parent"])
+    parent = np.append(names.get_indexer(parents), -1)[above]  # -1 if missing, or not a region
+    span = int(size.max()) + 1
+    for depth in range(1, int(level.max()) + 1):
+        low, high = level == depth, level == depth - 1
+        there = np.zeros(len(names) + 1, bool)
+        there[region[high]] = True
+        lost = ~there[parent[low]]
+        if lost.any():
+            return f"region {names[region[low][lost][0]]!r} has no parent in the level above"
+        keys = [of[rows].astype(np.int64) * span + size[rows] for of, rows in ((parent, low), (region, high))]
+        wrong = _differs(keys[0], groups[low], keys[1], groups[high])
         if wrong is not None:
-            region, size = divmod(wrong, span)
-            return f"region {parents[region]!r}, size {size}: the regions below do not add up to it"
+            place, wrong_size = divmod(wrong, span)
+            return f"region {names[place]!r}, size {wrong_size}: the regions below do not add up to it"
     return ""
 
 
@@ -145,11 +151,21 @@ def _box_sums(table: DataFrame, settings: Mapping[str, Any]) -> str:
 
 def _differs(keys: Ints, values: Ints, others: Ints, theirs: Ints) -> int | None:
     """The smallest key at which the sums of two sets of values differ."""
-    at, where = np.unique(np.concatenate([keys, others]), return_inverse=True)
-    sums = np.zeros(at.size, dtype=np.int64)
-    np.add.at(sums, where, np.concatenate([values, -theirs]))
+    least = min(int(part.min(initial=0)) for part in (keys, others))
+    most = max(int(part.max(initial=0)) for part in (keys, others))
+    if least == 0 and most < DENSE * (keys.size + others.size):
+        at, where = None, (keys, others)
+        sums = np.zeros(most + 1, dtype=np.int64)
+    else:
+        at, both = np.unique(np.concatenate([keys, others]), return_inverse=True)
+        where = both[: keys.size], both[keys.size :]
+        sums = np.zeros(at.size, dtype=np.int64)
+    np.add.at(sums, where[0], values)
+    np.subtract.at(sums, where[1], theirs)
     wrong = np.flatnonzero(sums)
-    return int(at[wrong[0]]) if wrong.size else None
+    if not wrong.size:
+        return None
+    return int(wrong[0] if at is None else at[wrong[0]])
 
 
 def _total(table: DataFrame, values: NDArray[Any], settings: Mapping[str, Any]) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import platform
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -27,6 +28,7 @@ from hierdp.record.spool import Spool
 from hierdp.record.step import Proved, Step
 from hierdp.reports.solved import counted
 from hierdp.versions import versions
+from models.programs.layout import processors
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -233,9 +235,13 @@ class Release:
 
             text = release_report(self.table, manifest)
             (into / files.REPORT).write_text(text, encoding="utf-8", newline="\n")
-        if proofs:
-            write_proofs(self, into)
-        fingerprint = write_tables(self, manifest, into, large_csv)
+        # In threads: most of the work, compression and text, needs no lock of Python's.
+        with ThreadPoolExecutor(processors()) as pool:
+            done = [pool.submit(write_proofs, self, into)] if proofs else []
+            write_tables(self, manifest, into, large_csv)
+            for one in done:
+                one.result()
+        fingerprint = seal.seal(into)
         if key is not None:
             sign_folder(into, key)
         if self.charge is not None:
@@ -275,14 +281,8 @@ def write_proofs(release: Release, into: Path) -> None:
         write(release.steps, into / files.PROOFS)
 
 
-def write_tables(release: Release, manifest: Mapping[str, Any], into: Path, large_csv: bool = False) -> str:
-    """Write the tables and the manifest of a release into a folder that exists, and seal all its files.
-
-    Returns
-    -------
-    str
-        The fingerprint.
-    """
+def write_tables(release: Release, manifest: Mapping[str, Any], into: Path, large_csv: bool = False) -> None:
+    """Write the tables and the manifest of a release into a folder that exists."""
     safe = bool(manifest["csv_safe"])
     if isinstance(release.table, SizeTable):
         last = files.finest_parts(release.table, release.regions)
@@ -297,7 +297,6 @@ def write_tables(release: Release, manifest: Mapping[str, Any], into: Path, larg
         (into / files.NOT_PRIVATE).write_text(f"{manifest['warning']}.\n", encoding="utf-8")
     text = json.dumps(manifest, indent=2, ensure_ascii=False)
     (into / files.MANIFEST).write_text(text + "\n", encoding="utf-8")
-    return seal.seal(into)
 
 
 def _with_deviations(budget: dict[str, Any], ledger: Ledger) -> dict[str, Any]:

@@ -74,6 +74,7 @@ def made(tmp_path_factory):
         if one.steps:
             proofs.write(one.steps, folder / files.PROOFS)
         write_tables(one, manifest, folder)
+        seal.seal(folder)
         return written.Written(manifest, one.table, dict(one.regions)), folder
 
     return of_kind
