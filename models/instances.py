@@ -49,8 +49,10 @@ class UnknownModel(ValueError):
         self.name = name
 
 
-def save(model: Model, path: str | Path) -> Path:
+def save(model: Model, path: str | Path, answer: Any = None, witness: Witness | None = None) -> Path:
     """Write a model's data to a `.npz` file; `load` gives the same model back, to the last bit.
+
+    With an answer and its witness, the file holds them, too; `load_instance` reads all three.
 
     Raises
     ------
@@ -60,7 +62,7 @@ def save(model: Model, path: str | Path) -> Path:
     path = Path(path)
     if path.suffix != ".npz":
         raise ValueError(f"an instance is a .npz file, not {path.name}")
-    np.savez_compressed(path, **packed(model))
+    np.savez_compressed(path, **packed(model, answer, witness))
     return path
 
 
@@ -116,9 +118,20 @@ def load(path: str | Path) -> Model:
     ValueError
         If `save` did not write the file.
     """
+    return load_instance(path).model
+
+
+def load_instance(path: str | Path) -> Instance:
+    """The model that `save` wrote, with its answer and witness if the file holds them.
+
+    Raises
+    ------
+    ValueError
+        If `save` did not write the file.
+    """
     try:
         with np.load(path, allow_pickle=False) as arrays:
-            return unpacked(arrays).model
+            return unpacked(arrays)
     except (TypeError, EOFError, BadZipFile, ValueError) as failure:
         raise ValueError(f"{path} holds no instance of a model of this version: {failure}") from None
 

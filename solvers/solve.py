@@ -94,7 +94,7 @@ def solve(
             late = "stating the program took all of the time"
             return Solution(chosen.name, chosen.version, "time_limit", build_seconds=stating, message=late)
     answer, building, solving = worker.run(chosen, chosen_plan, effort, time_limit, stating_counts)
-    return _checked(model, program, chosen_plan, answer, chosen, stating + building, solving)
+    return checked(model, program, chosen_plan, answer, chosen, stating + building, solving)
 
 
 def _conic(model: Any, chosen: Backend, effort: Effort, time_limit: float | None) -> Solution:
@@ -154,7 +154,7 @@ def _fast(model: Model | Program, chosen: Backend) -> Solution:
     )
 
 
-def _checked(
+def checked(
     model: Model | Program,
     program: Program,
     used: Plan,
@@ -163,7 +163,11 @@ def _checked(
     build_seconds: float,
     solve_seconds: float,
 ) -> Solution:
-    """Check the backend's answer, and express it in the model's terms."""
+    """Check an answer, and express it in the model's terms.
+
+    The answer is of the plan's program. One that breaks a constraint, is not whole, or does not meet its own
+    bound is not called optimal.
+    """
     status, message, bound = answer.status, answer.message, answer.bound
     x = objective = None
     if answer.variables is not None and not is_whole(answer.variables, program):

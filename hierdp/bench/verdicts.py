@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -11,7 +11,9 @@ import numpy as np
 from hierdp.bench.problems import fresh, program_of
 from hierdp.verification import judge
 from hierdp.verification.judge import ACCURACY, excess, refuted
+from models.arithmetic.arrays import Array
 from models.arithmetic.exact import Number
+from models.certificate import Witness
 from models.programs.program import Program
 from solvers import Solution, prove, solve
 from solvers.backends.conic import is_conic
@@ -63,6 +65,8 @@ class KnownOptimum:
     rows: int | None
     form: str
     infeasible: bool = False
+    answer: Array | None = None
+    witness: Witness | None = None
 
     @property
     def known(self) -> judge.Truth:
@@ -88,11 +92,12 @@ class KnownOptimum:
             cells = program.blocks[0].size
         rows = None if program is None else int(program.matrix.shape[0])
         infeasible = found.status == "infeasible" and found.backend == "fast"
-        return cls(found.objective, proved, cells, rows, _form(program, model), infeasible)
+        form = _form(program, model)
+        return cls(found.objective, proved, cells, rows, form, infeasible, found.x, found.witness)
 
 
 def _best(model: Any, others: Sequence[str], limit: float | None) -> tuple[Solution, bool]:
-    """The first proved answer, or else the best one; and whether it is proved."""
+    """The first proved answer with its witness, or else the best one; and whether it is proved."""
     best = solve(model)
     if best.status == "optimal":
         return best, True
@@ -100,8 +105,9 @@ def _best(model: Any, others: Sequence[str], limit: float | None) -> tuple[Solut
         found = solve(fresh(model), name, limit)
         if found.status not in ("optimal", "feasible") or found.objective is None:
             continue
-        if prove(model, found.x).optimal:
-            return found, True
+        proof = prove(model, found.x)
+        if proof.optimal:
+            return replace(found, witness=proof.witness), True
         if best.objective is None or found.objective < best.objective:
             best = found
     return best, False

@@ -1,4 +1,4 @@
-"""hierdp bench: run, report, write."""
+"""hierdp bench: run, report, write, check."""
 
 from __future__ import annotations
 
@@ -123,18 +123,48 @@ def report(results: Path, out: Path, overwrite: bool) -> None:
 def write(folder: Path, which: str, models: str | None, data: Path) -> None:
     """Write a test set to FOLDER, for other tools.
 
-    Each problem is written as .mps and .lp, and exactly as .npz; problems with cones (BudgetSplit,
-    StrategySDP) as .npz only. SCIP and Gurobi read and solve the .mps and .lp files. HiGHS reads them, but
-    cannot solve integer QPs (MIQP). FOLDER/optima.csv lists each problem's form and optimum, and whether a
-    certificate proves it.
+    Each problem is written as .mps and .lp, with squares also as .qps, with cones (BudgetSplit, StrategySDP)
+    as .cbf, and exactly as .npz, with its answer and proof. SCIP and Gurobi read and solve the .mps and .lp
+    files. HiGHS reads them, but cannot solve integer QPs (MIQP). FOLDER/manifest.json has each problem's
+    source, structure, size, optimum and the hashes of its files; FOLDER/optima.csv the optima alone.
     """
     from hierdp.bench.files import OPTIMA
     from hierdp.bench.files import write as write_problems
     from hierdp.bench.problems import problems
 
     chosen = _chosen(problems(which, data if data.is_dir() else None), models)
-    paths = write_problems(chosen, folder)
+    paths = write_problems(chosen, folder, which)
     console().print(f"{len(paths)} files in {folder}/; the optima are in {folder}/{OPTIMA}.")
+
+
+@bench.command()
+@click.argument("answers", type=click.Path(path_type=Path, file_okay=False))
+@click.option("--problems", "folder", type=click.Path(path_type=Path, file_okay=False), required=True,
+              help="The folder of the test set, from hierdp bench write.")  # fmt: skip
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Also write the table as .csv.")
+def check(answers: Path, folder: Path, out: Path | None) -> None:
+    """Judge the solution files in ANSWERS: feasible by how much, and optimal exactly or by what gap.
+
+    ANSWERS has a file NAME.sol (of HiGHS, SCIP, Gurobi or CPLEX) or NAME.json for each problem of the test
+    set. No solver runs: the optima are proved again by the certificates in the set. Ends with exit code 1 if
+    a claim is wrong.
+
+    \b
+    hierdp bench write problems --set small
+    hierdp bench check my-answers --problems problems
+    """
+    from hierdp.bench.checked import check_answers, table
+
+    rows = check_answers(answers, folder)
+    frame = table(rows)
+    screen = console()
+    print_frame(screen, f"Answers in {answers}", frame)
+    if out is not None:
+        frame.to_csv(out, index=False)
+    counts = frame["verdict"].value_counts()
+    screen.print(", ".join(f"{number:,} {verdict}" for verdict, number in counts.items()))
+    if (frame["verdict"] == "wrong").any():
+        raise click.exceptions.Exit(1)
 
 
 def _chosen(found: list[Problem], models: str | None) -> list[Problem]:

@@ -94,22 +94,23 @@ def row_to_pyomo(matrix: Any, i: int, variables: list[Any], lower: float, upper:
 
 
 def write(program: Formulation, path: Path) -> Path:
-    """Write the program to `.mps`, `.lp` or `.nl`, first to a temporary file beside the path, then renamed.
+    """Write the program to `.mps`, `.qps`, `.lp` or `.nl`, first to a temporary file beside the path.
 
     In an `.lp`, the constant of the objective is the cost of a last variable ``constant``, fixed at 1,
     because readers treat a bare number beside squares differently (Gurobi drops it after them, SCIP refuses
-    it before them). HiGHS writes 15 digits of each number.
+    it before them). HiGHS writes 15 digits of each number. A `.qps` is an `.mps` with squares.
 
     Raises
     ------
     ValueError
-        If the suffix is none of the three.
+        If the suffix is none of the four.
     OSError
         If the file cannot be written; nothing is left behind.
     """
-    if path.suffix not in {".mps", ".lp", ".nl"}:
-        raise ValueError(f"cannot write {path.name}: the suffix must be .mps, .lp or .nl")
-    aside = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")
+    if path.suffix not in {".mps", ".qps", ".lp", ".nl"}:
+        raise ValueError(f"cannot write {path.name}: the suffix must be .mps, .qps, .lp or .nl")
+    suffix = ".mps" if path.suffix == ".qps" else path.suffix
+    aside = path.with_name(f".{path.stem}.{os.getpid()}{suffix}")
     try:
         aside.touch()  # on a path that cannot be opened HiGHS crashes the whole process
         if path.suffix == ".nl":

@@ -1,0 +1,275 @@
+"""Test sets as files with a manifest, and solution files judged against them."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from hierdp.bench import manifest
+from hierdp.bench.answers import read_answer
+from hierdp.bench.checked import check_answers
+from hierdp.bench.files import write
+from hierdp.bench.manifest import rounded
+from hierdp.bench.problems import Problem
+from hierdp.cli import main
+from hierdp.errors import InputError
+from hierdp.verification.matrix import kinds
+from models import BudgetSplit, Chebyshev, HierarchyQIP, Isotonic, StrategySDP, Tree
+from models.instances import load_instance
+from solvers import solve
+
+MODELS = {
+    "whole": Chebyshev([5, 3, -2, 7], total=4),
+    "tree": HierarchyQIP(Tree([[0, 0]]), [[9, 3], [1, 5], [1, 1]], 9),
+    "real": Isotonic([3.0, 1.0, 4.0, 1.5]),
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    made = tmp_path_factory.mktemp("set") / "problems"
+    write([Problem(name, model, "random") for name, model in MODELS.items()], made, "small")
+    return made
+
+
+def told(tmp_path, name, text):
+    (tmp_path / name).write_text(text if isinstance(text, str) else json.dumps(text))
+    return tmp_path / name
+
+
+def judged(tmp_path, folder, name, answer):
+    told(tmp_path, f"{name}.json", answer)
+    return next(row for row in check_answers(tmp_path, folder) if row.problem == name)
+
+
+def test_the_manifest_says_what_the_files_are(folder):
+    found = manifest.read(folder)
+    assert (found["format"], found["edition"], found["set"]) == (manifest.FORMAT, manifest.EDITION, "small")
+    by_name = {one["name"]: one for one in found["problems"]}
+    suffixes = {name: sorted(Path(file).suffix for file in one["files"]) for name, one in by_name.items()}
+    assert suffixes["whole"] == [".lp", ".mps", ".npz"]
+    assert suffixes["tree"] == suffixes["real"] == [".lp", ".mps", ".npz", ".qps"]
+    for one in by_name.values():
+        assert one["source"]["paper"]
+        assert one["proved"] is True
+        for file, digest in one["files"].items():
+            assert manifest.digest(folder / file) == digest
+    assert (by_name["tree"]["form"], by_name["real"]["form"]) == ("MIQP", "QP")
+    assert by_name["whole"]["optimum"] == str(solve(MODELS["whole"]).objective)
+    assert (by_name["whole"]["variables"], by_name["whole"]["rows"]) == (5, 9)
+    assert "QUADOBJ" in (folder / "real.qps").read_text()
+
+
+def test_the_npz_has_the_answer_and_its_proof(folder):
+    for name in MODELS:
+        model, answer, witness, _ = load_instance(folder / f"{name}.npz")
+        assert model.certificate(answer, witness).optimal
+
+
+def test_every_model_has_a_source():
+    assert set(kinds()) <= set(manifest.STEPS)
+
+
+def test_numbers_that_15_digits_do_not_hold_are_named():
+    third = Isotonic([1.0, 0.0], weights=[1 / 3, 1.0]).program()
+    assert rounded(third) == [
+        "the square of x_0: 0.6666666666666666 = 0.666666666666667",
+        "the cost of x_0: -0.6666666666666666 = -0.666666666666667",
+        "the constant: 0.3333333333333333 = 0.333333333333333",
+    ]
+    huge = Chebyshev([2**52 + 1, 0], total=0).program()
+    assert any("upper side" in one and f"{2**52 + 1:.15g}" in one for one in rounded(huge))
+    assert rounded(MODELS["tree"].program()) == []
+
+
+ANSWERS = {
+    "highs": "Model status\nOptimal\n\n# Primal solution values\nFeasible\nObjective 2\n# Columns 2\n"
+    "x_0 3\nx_1 1e-9\n# Rows 1\ntotal_0 3\n\n# Dual solution values\nFeasible\n# Columns 2\nx_0 0\nx_1 7\n",
+    "scip": "solution status: optimal solution found\nobjective value:                  2\n"
+    "x_0                                 3 \t(obj:1)\n",
+    "gurobi": "# Solution for model x\n# Objective value = 2\nx_0 3\nx_1 0\n",
+    "cplex": '<?xml version = "1.0"?>\n<CPLEXSolution>'
+    '<header solutionStatusString="integer optimal solution"/><variables>\n'
+    '<variable name="x_0" index="0" value="3"/>\n<variable name="x_1" index="1" value="0"/></variables>',
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("solver", ANSWERS)
+def test_solution_files_of_solvers_are_read(tmp_path, solver):
+    found = read_answer(told(tmp_path, "a.sol", ANSWERS[solver]))
+    assert found.status == (None if solver == "gurobi" else "optimal")
+    assert found.values["x_0"] == 3
+    assert set(found.values) <= {"x_0", "x_1"}
+    program = Chebyshev([5, 3], total=3).program()
+    assert found.variables(program, (2,)).tolist() == pytest.approx([3, 0, 0], abs=1e-8)
+
+
+BAD = {
+    "a.json": ("[1, 2]", "no JSON object"),
+    "b.json": ("{", "is no solution file"),
+    "c.json": ('{"x": [1, NaN]}', "not finite"),
+    "d.json": ('{"x": ["a"]}', "is no solution file"),
+    "e.sol": ("x_0 three\n", "is no solution file"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_other_files_are_refused_by_name(tmp_path, name):
+    text, words = BAD[name]
+    with pytest.raises(InputError, match=words) as refused:
+        read_answer(told(tmp_path, name, text))
+    assert name in str(refused.value)
+
+
+def test_answers_are_judged_by_the_proved_optimum(tmp_path, folder):
+    best = solve(MODELS["tree"])
+    x, worse = best.x.tolist(), (best.x + np.array([[-1, 1], [-1, 1], [0, 0]])).tolist()
+    program = MODELS["tree"].program()
+    right = judged(tmp_path, folder, "tree", {"status": "optimal", "x": x})
+    assert (right.verdict, right.claim, right.objective, right.gap) == (
+        "solved",
+        "optimal",
+        best.objective,
+        0,
+    )
+    named = dict(zip(program.variable_names(), np.ravel(x).tolist(), strict=True))
+    assert judged(tmp_path, folder, "tree", {"x": named}).verdict == "solved"
+    claimed = judged(tmp_path, folder, "tree", {"status": "optimal", "x": worse})
+    gap = MODELS["tree"].objective(worse) - best.objective
+    assert gap > 0
+    assert (claimed.verdict, claimed.gap) == ("wrong", gap)
+    silent = judged(tmp_path, folder, "tree", {"x": worse})
+    assert (silent.verdict, silent.gap, type(silent.gap)) == ("inaccurate", gap, int)
+    lied = judged(tmp_path, folder, "tree", {"x": worse, "bound": best.objective + 1})
+    assert lied.verdict == "wrong"
+    assert judged(tmp_path, folder, "tree", {"status": "infeasible"}).verdict == "wrong"
+    assert judged(tmp_path, folder, "tree", {"status": "optimal"}).verdict == "missing"
+
+
+def test_infeasible_answers_say_by_how_much(tmp_path, folder):
+    x = solve(MODELS["tree"]).x.astype(float)
+    for change, violation, words in ((0.25, 0.25, "not whole"), (1.0, 1.0, "breaks a constraint")):
+        found = judged(tmp_path, folder, "tree", {"status": "optimal", "x": (x + [[change, 0]] * 3).tolist()})
+        assert found.verdict == "infeasible", found
+        assert found.violation >= violation
+        assert words in found.message
+    tiny = judged(tmp_path, folder, "tree", {"status": "optimal", "x": (x + [[1e-7, 0]] * 3).tolist()})
+    assert tiny.verdict == "solved"
+    assert 1e-7 <= tiny.violation < 1e-6
+
+
+def test_answers_in_floats_have_a_gap_in_floats(tmp_path, folder):
+    best = solve(MODELS["real"]).x
+    assert judged(tmp_path, folder, "real", {"status": "optimal", "x": best.tolist()}).verdict == "solved"
+    found = judged(tmp_path, folder, "real", {"status": "optimal", "x": (best + 0.1).tolist()})
+    assert found.verdict == "wrong"
+    assert found.gap == pytest.approx(0.04)
+
+
+def test_files_that_fit_no_problem_are_named(tmp_path, folder):
+    assert "it has 2 values" in judged(tmp_path, folder, "whole", {"x": [1, 2]}).message
+    found = judged(tmp_path, folder, "whole", {"x": {"y": 1}})
+    assert found.verdict == "unreadable"
+    assert "no name in it is a variable of the program, whose first is 'x_0'" in found.message
+    assert judged(tmp_path, folder, "whole", "{").verdict == "unreadable"
+
+
+def test_neither_the_manifest_nor_a_changed_file_is_trusted(tmp_path, folder):
+    other = tmp_path / "set"
+    other.mkdir()
+    for path in folder.iterdir():
+        (other / path.name).write_bytes(path.read_bytes())
+    text = json.loads((other / "manifest.json").read_text())
+    for one in text["problems"]:
+        one["optimum"] = "0"
+    (other / "manifest.json").write_text(json.dumps(text))
+    right = {"status": "optimal", "x": solve(MODELS["whole"]).x.tolist()}
+    assert judged(tmp_path, other, "whole", right).verdict == "solved"
+    (other / "whole.npz").write_bytes((other / "tree.npz").read_bytes())
+    with pytest.raises(InputError, match=r"whole\.npz is not the file that the manifest names"):
+        judged(tmp_path, other, "whole", right)
+    with pytest.raises(InputError, match="has no answer to any of the 3 problems"):
+        check_answers(folder, folder)
+    with pytest.raises(InputError, match=r"has no manifest\.json"):
+        check_answers(folder, tmp_path)
+
+
+@pytest.mark.slow
+def test_a_solver_of_fifteen_lines_is_judged_from_its_files(tmp_path, folder):
+    page = (Path(__file__).parents[2] / "docs" / "benchmark.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(import json.*?)```", page, re.DOTALL)
+    assert len([line for line in code.splitlines() if line and not re.match("import|from", line)]) <= 15
+    told(tmp_path, "solver.py", code)
+    answers = tmp_path / "answers"
+    answers.mkdir()
+    subprocess.run([sys.executable, tmp_path / "solver.py", folder, answers], check=True)
+    done = CliRunner().invoke(
+        main, ["bench", "check", str(answers), "--problems", str(folder), "--out", str(tmp_path / "t.csv")]
+    )
+    assert done.exit_code == 1, done.output
+    rows = {row.problem: row for row in check_answers(answers, folder)}
+    assert (rows["whole"].verdict, rows["whole"].gap) == ("solved", 0)
+    assert rows["tree"].verdict == "wrong"  # without its squares
+    assert "whole,optimal,solved" in (tmp_path / "t.csv").read_text()
+    (answers / "tree.json").unlink()
+    (answers / "real.json").unlink()
+    done = CliRunner().invoke(main, ["bench", "check", str(answers), "--problems", str(folder)])
+    assert done.exit_code == 0, done.output
+    assert "1 solved" in done.output
+
+
+@pytest.mark.slow
+def test_cones_are_written_and_their_answers_judged(tmp_path):
+    rng = np.random.default_rng(0)
+    models = {"split": BudgetSplit.random(rng, 6), "strategy": StrategySDP.random(rng, 4)}
+    write([Problem(name, model, "random") for name, model in models.items()], tmp_path / "set", "small")
+    for name, model in models.items():
+        found = cone_program((tmp_path / "set" / f"{name}.cbf").read_text())
+        best = solve(model)
+        assert found == pytest.approx(float(best.objective), rel=1e-6)
+        row = judged(tmp_path, tmp_path / "set", name, {"status": "optimal", "x": best.x.tolist()})
+        assert row.verdict == "solved"
+        assert judged(tmp_path, tmp_path / "set", name, {"x": (best.x * 2).tolist()}).verdict == "infeasible"
+        assert "as a list x" in judged(tmp_path, tmp_path / "set", name, {"x": [1.0]}).message
+
+
+def cone_program(text):
+    """The optimum of a file in the Conic Benchmark Format, by a reader of its own."""
+    import cvxpy as cp
+
+    parts = {
+        part.split("\n")[0]: [line.split() for line in part.split("\n")[1:] if line]
+        for part in text.split("\n\n")[1:]
+    }
+    x = cp.Variable(int(parts["VAR"][0][0]))
+    rows, constraints = int(parts.get("CON", [["0"]])[0][0]), []
+    affine = [0.0] * rows
+    for i, j, value in parts.get("ACOORD", [["0"]])[1:]:
+        affine[int(i)] += float(value) * x[int(j)]
+    for i, value in parts.get("BCOORD", [["0"]])[1:]:
+        affine[int(i)] += float(value)
+    at = 0
+    for kind, size in parts.get("CON", [[]])[1:]:
+        block, at = affine[at : at + int(size)], at + int(size)
+        if kind == "Q":
+            constraints.append(cp.norm(cp.hstack(block[1:])) <= block[0])
+        else:
+            constraints += [part == 0 if kind == "L=" else part >= 0 for part in block]
+    for k, (size,) in enumerate(parts.get("PSDCON", [[]])[1:]):
+        entries = [[0.0] * int(size) for _ in range(int(size))]
+        for where, j, row, column, value in parts.get("HCOORD", [["0"]])[1:]:
+            if int(where) == k:
+                for a, b in {(int(row), int(column)), (int(column), int(row))}:
+                    entries[a][b] += float(value) * x[int(j)]
+        for where, row, column, value in parts.get("DCOORD", [["0"]])[1:]:
+            if int(where) == k:
+                for a, b in {(int(row), int(column)), (int(column), int(row))}:
+                    entries[a][b] += float(value)
+        constraints.append(cp.bmat(entries) >> 0)
+    cost = sum(float(value) * x[int(j)] for j, value in parts["OBJACOORD"][1:])
+    return cp.Problem(cp.Minimize(cost), constraints).solve(solver="CLARABEL")
