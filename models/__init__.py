@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from models.group_matching import GroupMatching as GroupMatching
     from models.hierarchy_qip import HierarchyQIP as HierarchyQIP
     from models.isotonic import Isotonic as Isotonic
+    from models.joint_tables import JointTables as JointTables
     from models.merging import Merging as Merging
     from models.model import Model as Model
     from models.non_negative_inference import NonNegativeInference as NonNegativeInference
@@ -55,6 +56,7 @@ _WHERE = {
     "GroupMatching": "models.group_matching",
     "HierarchyQIP": "models.hierarchy_qip",
     "Isotonic": "models.isotonic",
+    "JointTables": "models.joint_tables",
     "Merging": "models.merging",
     "Model": "models.model",
     "NonNegativeInference": "models.non_negative_inference",

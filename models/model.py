@@ -17,6 +17,9 @@ class Model(Protocol):
     Optional: ``row_prices(witness) -> array``, the witness as one price for each row of `program`.
     `models.lagrangian_bound` at these prices is at least the certificate's bound.
 
+    Optional: ``variables(x) -> array``, all variables of `program` at an answer. It declares that the witness
+    is ``{"prices": array}``, one price for each row of `program`; `solvers.prove` then searches for them.
+
     The class also declares what is special about a model, so that no other file needs to know its name:
 
     - ``typical(rng, size, **options) -> model``: an instance as hard as those of releases, with about `size`

@@ -6,8 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 from models import Certificate, Model, Program
-from models.certificate import judge
+from models.certificate import Witness, judge
 from solvers import fast
+from solvers.prove_program import prove_program
 
 
 def prove(model: Model | Program, x: Any) -> Certificate:
@@ -17,8 +18,8 @@ def prove(model: Model | Program, x: Any) -> Certificate:
     optimal, or if a proof needs more numbers than the answer holds. If a gap remains, `solvers.fast.search`
     looks for a witness, or the fast path finds an optimum, whose witness bounds every answer.
 
-    For a bare `Program`, HiGHS finds prices of its rows; `solvers.prove_program.prove_program` takes other
-    backends, too.
+    For a bare `Program`, and for a model whose witness is prices of the program's rows (see ``variables`` of
+    `models.Model`), HiGHS finds these; `solvers.prove_program.prove_program` takes other backends, too.
 
     Parameters
     ----------
@@ -40,13 +41,11 @@ def prove(model: Model | Program, x: Any) -> Certificate:
     True
     """
     if isinstance(model, Program):
-        from solvers.prove_program import prove_program
-
         return prove_program(model, x)
     own = model.certificate(x)
     if own.bound is None or own.gap == 0:
         return own
-    found = fast.search(model, x)
+    found = _row_prices(model, x) if hasattr(model, "variables") else fast.search(model, x)
     if found is not None:
         proof = model.certificate(x, found)
         if proof.bound is None or proof.bound <= own.bound:
@@ -62,3 +61,8 @@ def prove(model: Model | Program, x: Any) -> Certificate:
     gap = max(own.objective - proof.bound, 0)  # floats may round to just below
     exactly = not isinstance(own.objective, float) and not isinstance(proof.bound, float)
     return judge(own.objective, gap, exactly, proof.witness, own.reason)
+
+
+def _row_prices(model: Any, x: Any) -> Witness | None:
+    """Prices of the program's rows, for a model whose witness they are."""
+    return prove_program(model.program(), model.variables(x)).witness or None

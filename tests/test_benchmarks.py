@@ -107,9 +107,9 @@ def test_families_have_as_many_elements_as_asked_and_are_proved(family):
         assert solve(model).certificate.optimal
 
 
-def test_every_model_has_a_family_and_names_do_not_collide():
+def test_every_model_with_a_fast_path_has_a_family_and_names_do_not_collide():
     names = [family.name for family in growth.FAMILIES]
-    assert {name.partition(",")[0] for name in names} == set(kinds())
+    assert {name.partition(",")[0] for name in names} == set(kinds()) - {"JointTables"}
     assert len(names) == len(set(names))
 
 

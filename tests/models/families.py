@@ -199,6 +199,34 @@ def workload_least_squares():
         yield models.WorkloadLeastSquares(four, noisy / 2 if seed % 2 else noisy, [0, 2], true.sum(axis=0))
 
 
+def joint_tables():
+    one, two = (models.Workload.marginals((cells,), [(), (0,)]) for cells in (1, 2))
+    totals = models.Workload.marginals((2,), [()])
+    for seed, workload in product(range(7), (one, two)):
+        rng = np.random.default_rng(seed)
+        tree = [Tree([]), Tree([[0, 0]]), Tree([[0], [0, 0]])][seed % 3]
+        true = tree.sum_up(rng.integers(0, 3, (tree.leaves.size, workload.cells)))
+        noisy = workload.answers(true) + rng.integers(-3, 4, (tree.size, workload.size))
+        weights = rng.integers(0, 4, (tree.depth + 1, 2)) / (2 if seed % 4 == 3 else 1)
+        if workload is one:
+            yield models.JointTables(tree, workload, noisy, weights)
+            continue
+        held = totals.answers(true).astype(float)
+        held[1:] = np.inf
+        below = np.where(np.isinf(held), -np.inf, held - seed % 2)
+        zeros = None if seed % 5 else true[0] == 0
+        yield models.JointTables(tree, workload, noisy, weights, zeros, totals, below, held)
+
+
+def joint_answers(model):
+    """Every answer whose leaves' cells hold at most 3."""
+    tree, cells = model.tree, model.workload.cells
+    for held in product(range(4), repeat=tree.leaves.size * cells):
+        x = tree.sum_up(np.array(held, np.int64).reshape(-1, cells))
+        if not model.violations(x):
+            yield x
+
+
 def workload_rounding():
     two, four = (
         models.Workload.marginals(shape, kept)
@@ -370,6 +398,9 @@ CONTRACTS = {
     "HierarchyQIP": Contract(hierarchy_qip),
     "Isotonic": Contract(isotonic, {"answers": isotonic_answers}),
     "Isotonic, side by side": Contract(isotonic_side_by_side, {"answers": answers_side_by_side}),
+    "JointTables": Contract(
+        joint_tables, {"answers": lambda model: islice(joint_answers(model), 0, 60, 9), **BOUND_ONLY}
+    ),
     "Merging": Contract(merging, {"answers": merging_answers}),
     "NonNegativeInference": Contract(non_negative_inference, {"answers": leaf_answers}),
     "Segmentation": Contract(segmentation),

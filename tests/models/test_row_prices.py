@@ -23,6 +23,7 @@ WITHOUT = {
     "BudgetSplit": "no Program",
     "StrategySDP": "no Program",
     "SparsestChebyshev": "it counts positive entries; prices prove less, as in any relaxation of such counts",
+    "JointTables": "its witness is prices of the rows, and its bound the Lagrangian bound itself",
     "CumulativeQIP": "its witness may be branches, each with prices of its own",
 }
 
