@@ -1,4 +1,4 @@
-"""hierdp bench: run, report, write, check."""
+"""hierdp bench: run, report, page, write, check."""
 
 from __future__ import annotations
 
@@ -113,6 +113,22 @@ def report(results: Path, out: Path, overwrite: bool) -> None:
     folder.check(out, overwrite)
     study(results).write(out, overwrite)
     console().print(f"Written to {out}/; open {out}/report.html in a browser.")
+
+
+@bench.command()
+@click.argument("results", type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), default=Path("leaderboard.html"),
+              show_default=True, help="Create this page; an existing file is replaced.")  # fmt: skip
+def page(results: Path, out: Path) -> None:
+    """Make a page with a sortable table of all backends from RESULTS of `hierdp bench run`.
+
+    It filters by form, size and model, draws performance profiles, and lists the runs of each problem. It is
+    a single file that works without a network.
+    """
+    from hierdp.bench.leaderboard import write_leaderboard
+
+    write_leaderboard(results, out)
+    console().print(f"Written {out}; open it in a browser.")
 
 
 @bench.command()

@@ -1,0 +1,95 @@
+"""The leaderboard: what a browser computes from the page is what Python computes from the results."""
+
+import html
+import json
+import re
+import shutil
+import subprocess
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from hierdp.bench import metrics, runs
+from hierdp.bench.leaderboard import page, write_leaderboard
+from hierdp.errors import InputError
+
+HOSTILE = "</script><script>document.title = 'caught'</script> & <b>bold</b>"
+
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+
+def results():
+    """Runs of three backends on six problems, with all verdicts."""
+    rng = np.random.default_rng(0)
+    verdicts = ["solved", "wrong", "stopped", "unsupported", "bound", "failed", "inaccurate"]
+    rows = []
+    for k in range(6):
+        for backend in ("fast", "highs", "slow & steady"):
+            verdict = "solved" if backend == "fast" else verdicts[int(rng.integers(len(verdicts)))]
+            rows.append({
+                "problem": f"p{k}", "backend": backend, "version": "1.0", "tolerance": "default",
+                "time_limit": 10.0, "threads": 1, "set": "small", "model": "Chebyshev", "origin": "random",
+                "form": "LP" if k % 2 else "MIQP", "variables": 10 ** (k % 3 + 2), "rows": 3,
+                "status": "optimal", "verdict": verdict, "relative_gap": 0.0, "bound_error": 0.0,
+                "objective": 5.0, "bound": 5.0,
+                "optimum": 5.0, "proved": True, "primal_residual": np.nan, "dual_residual": np.nan,
+                "build_seconds": 0.0, "solve_seconds": float(rng.uniform(0, 5)),
+                "certificate_seconds": np.nan, "message": HOSTILE if backend == "highs" else "",
+                "python": "3", "machine": "a <b>machine</b>", "load": 0.0,
+            })  # fmt: skip
+    return pd.DataFrame(rows)[runs.COLUMNS]
+
+
+def test_the_page_holds_the_rows_and_nothing_in_them_is_code():
+    text = page(results())
+    assert HOSTILE not in text
+    assert "<b>machine</b>" not in text
+    (data,) = re.findall(r'<script id="data" type="application/json">(.*?)</script>', text, re.DOTALL)
+    found = json.loads(data)
+    assert len(found["rows"]) == 18
+    assert {row["message"] for row in found["rows"]} == {HOSTILE, ""}
+    assert [row["seconds"] for row in found["rows"]] == metrics.seconds(results()).tolist()
+    assert "default-src 'none'" in text
+
+
+def test_a_file_without_runs_is_refused(tmp_path):
+    with pytest.raises(InputError, match="contains no runs"):
+        write_leaderboard(tmp_path / "none.parquet", tmp_path / "page.html")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(BROWSER is None, reason="there is no Chromium here")
+@pytest.mark.parametrize("form", ["", "LP"])
+def test_a_browser_shows_what_python_computes(tmp_path, form):
+    rows = results()
+    (tmp_path / "page.html").write_text(page(rows), encoding="utf-8")
+    address = f"{(tmp_path / 'page.html').as_uri()}#sort=-solved&backend=highs&form={form}"
+    dom = subprocess.run(
+        [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}/profile",
+         "--dump-dom", address],
+        check=True, capture_output=True, text=True, timeout=120,
+    ).stdout  # fmt: skip
+    assert "<title>Leaderboard of solvers</title>" in dom
+    here = rows[rows["form"] == form] if form else rows
+    wanted = metrics.by_backend(here).set_index("backend")
+    shown = table(dom, "board")
+    assert set(shown["backend"]) == set(wanted.index)
+    solved = [float(value) for value in shown["solved"]]
+    assert solved == sorted(solved, reverse=True)
+    for k, backend in enumerate(shown["backend"]):
+        row = wanted.loc[backend]
+        assert float(shown["mean"][k]) == pytest.approx(row["mean_seconds_all"], rel=6e-3)
+        assert float(shown["solved"][k]) == pytest.approx(row["solved"], rel=6e-3)
+        assert [int(shown[name][k]) for name in metrics.UNSOLVED] == [row[name] for name in metrics.UNSOLVED]
+    detail = table(dom, "detail")
+    assert sorted(detail["problem"]) == sorted(here["problem"].unique())
+    assert set(detail["message"]) == {HOSTILE}
+
+
+def table(dom, name):
+    """A table of the page, by column."""
+    (found,) = re.findall(rf'<table id="{name}">(.*?)</table>', dom, re.DOTALL)
+    lines = [re.findall(r"<t[hd]\b[^>]*>(.*?)</t[hd]>", line, re.DOTALL) for line in found.split("</tr>")]
+    cells = [[html.unescape(re.sub(r"</?button[^>]*>", "", cell)) for cell in line] for line in lines if line]
+    return {name: [line[k] for line in cells[1:]] for k, name in enumerate(cells[0])}
