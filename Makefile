@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # Bytecode of the packages, as pip writes it where it copies them: every process starts the faster for it.
 COMPILE := $(BIN)/python -m compileall -q models solvers hierdp
 
-.PHONY: demo test test-all test-attack test-spark test-notebooks notebooks lint docs bench clean
+.PHONY: demo test test-all test-attack test-spark test-notebooks notebooks theorem lint docs bench clean
 
 demo: $(VENV)/.installed
 	$(BIN)/hierdp demo --overwrite
@@ -35,6 +35,14 @@ notebooks: $(VENV)/.installed-notebooks
 test-spark: $(VENV)/.installed-test $(VENV)/.installed-spark
 	@command -v java > /dev/null || { echo "Spark needs Java: apt-get install openjdk-17-jre-headless"; exit 1; }
 	$(BIN)/python -m pytest tests/hierdp/test_spark.py -m spark
+
+# Needs Debian's coq, libzarith-ocaml-dev and ocaml-findlib. Compiles the proofs, then holds the extracted checker
+# against hierdp's: over the benchmark's sets, the demo's releases (a small one if there is no demo), random programs.
+theorem: THEOREM_RANDOM ?= 100000
+theorem: THEOREM_SETS ?= small
+theorem: $(VENV)/.installed
+	docs/theorem/build.sh
+	$(BIN)/python docs/theorem/agree.py build/theorem/checker --random $(THEOREM_RANDOM) --sets $(THEOREM_SETS)
 
 lint: $(VENV)/.installed-lint
 	$(BIN)/ruff check .

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Self
@@ -123,6 +124,18 @@ class Chebyshev:
             elif (noisy[positive] - e).sum() > totals[j]:
                 above[positive], total[j] = Fraction(1, positive.size), Fraction(-1, positive.size)
         return np.concatenate([below, above, total])
+
+    def apart(self, x: Any, witness: Witness) -> Iterator[tuple[Chebyshev, Array, Witness]]:
+        """Each segment as a model of its own, with its answer and witness.
+
+        The bound of its row prices is rounded up to its own least distance.
+        """
+        noisy, totals, offsets = self.data
+        x = answer_of(x, noisy.shape, integer=True)
+        least = np.asarray(witness["least_distance"])
+        for j, total in enumerate(totals.tolist()):
+            own = slice(int(offsets[j]), int(offsets[j + 1]))
+            yield Chebyshev(noisy[own], total), x[own], {"least_distance": least[j : j + 1]}
 
     def objective(self, x: Any) -> Number:
         """Σ over segments of the largest change; an `int` for integer answers."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Self
@@ -127,7 +128,22 @@ class Clustering:
         ValueError
             If there are more than `models.programs.paths.PROGRAM_UP_TO` values.
         """
-        return paths.path_program("Clustering", self.data[0].size, self.run_cost, self.clusters)
+        return self._program(float)
+
+    def exact_program(self) -> Program:
+        """The same program with costs in fractions; `program` rounds them to floats, as solvers need them."""
+        return self._program(Fraction)
+
+    def _program(self, number: Callable[[Any], Number]) -> Program:
+        def cost(first: int, end: int) -> Number:
+            return number(self.run_cost(first, end))
+
+        return paths.path_program("Clustering", self.data[0].size, cost, self.clusters)
+
+    def program_answer(self, x: Any) -> Array:
+        """An answer as all variables of the program: its marks, and its runs."""
+        size = self.data[0].size
+        return paths.path_answer(runs.starts_of(x, size), size)
 
     def run_cost(self, first: int, end: int) -> Number:
         """Cost of the run of bins ``first … end − 1``; a `Fraction` for exact values."""

@@ -133,6 +133,13 @@ class GroupMatching:
         """The witness as prices of the program's rows: the potentials, the children's negated."""
         return np.concatenate([witness["parent_potential"], -np.asarray(witness["child_potential"])])
 
+    def program_answer(self, x: Any) -> Array:
+        """A dense or a sparse answer as the program's variables; shape (parent runs, child runs)."""
+        i, j, count = self.pairs(x)
+        dense = np.zeros(self.shape, np.int64)
+        np.add.at(dense, (i, j), count)
+        return dense
+
     def pairs(self, x: Any) -> tuple[Ints, Ints, Array]:
         """``(parent run, child run, count)`` of a dense or a sparse answer.
 

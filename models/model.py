@@ -15,7 +15,10 @@ class Model(Protocol):
     """A post-processing step as an optimization problem; a frozen dataclass of arrays.
 
     Optional: ``row_prices(witness) -> array``, the witness as one price for each row of `program`.
-    `models.lagrangian_bound` at these prices is at least the certificate's bound.
+    `models.lagrangian_bound` at these prices is at least the certificate's bound. With it may come what
+    `models.witnesses.plain_text` needs to write the proof down: ``program_answer(x) -> array``, if an answer
+    is not simply the first block of `program`; ``exact_program()``, if `program` rounds its data; and
+    ``apart(x, witness)``, the problems side by side, if the bound is rounded up for each of them.
 
     Optional: ``variables(x) -> array``, all variables of `program` at an answer. It declares that the witness
     is ``{"prices": array}``, one price for each row of `program`; `solvers.prove` then searches for them.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Self
@@ -108,12 +109,24 @@ class Segmentation:
         ValueError
             If there are more than `models.programs.paths.PROGRAM_UP_TO` values.
         """
+        return self._program(float)
+
+    def exact_program(self) -> Program:
+        """The same program with costs in fractions; `program` rounds them to floats, as solvers need them."""
+        return self._program(Fraction)
+
+    def _program(self, number: Callable[[Any], Number]) -> Program:
         values, price = self.data
 
         def cost(first: int, end: int) -> Number:
-            return run_cost(values[first:end], 0) + price
+            return number(run_cost(values[first:end], 0) + price)
 
         return paths.path_program("Segmentation", values.size, cost, self.clusters)
+
+    def program_answer(self, x: Any) -> Array:
+        """An answer as all variables of the program: its marks, and its runs."""
+        size = self.data[0].size
+        return paths.path_answer(runs.starts_of(x, size), size)
 
     def row_prices(self, witness: Witness) -> Array:
         """The witness as prices of the program's rows, if the number of runs is free: the potentials."""

@@ -22,9 +22,17 @@ if TYPE_CHECKING:
               "public key (PEM). The check fails if its owner did not sign RELEASE.")  # fmt: skip
 @click.option("--account", type=click.Path(path_type=Path), metavar="FILE", help="The account of the data. "
               "The check fails if RELEASE is not in it, with its fingerprint and cost.")  # fmt: skip
+@click.option("--export", "folder", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",
+              help="Also write every step's problem, answer and prices to FOLDER/proofs.txt, for the checker "
+              "of docs/theorem.")  # fmt: skip
 @with_limit
 def check(
-    release: Path, fingerprint: str | None, public_key: Path | None, account: Path | None, limit: float
+    release: Path,
+    fingerprint: str | None,
+    public_key: Path | None,
+    account: Path | None,
+    folder: Path | None,
+    limit: float,
 ) -> None:
     """Check RELEASE, a folder written by `hierdp release`, from its files alone.
 
@@ -37,11 +45,20 @@ def check(
     hierdp check released --fingerprint 3f2a…
     hierdp check released --public-key public.pem
     hierdp check released --account homes.account
+    hierdp check released --export proofs
     """
     from hierdp.check import check as look
 
+    screen = console()
     found = look(release, fingerprint, gigabytes(limit), public_key, account)
-    sys.exit(0 if print_check(console(), release, found) else 1)
+    holds = print_check(screen, release, found)
+    if folder is not None:
+        from hierdp.check.export import EXPORTED, export
+
+        written, skipped = export(release, folder, gigabytes(limit))
+        left = f"; {skipped:,} left out, with the reason for each" if skipped else ""
+        screen.print(f"{written:,} problems written to {folder / EXPORTED}{left}.")
+    sys.exit(0 if holds else 1)
 
 
 def print_check(screen: Any, release: Path, found: list[CheckResult], brief: bool = False) -> bool:

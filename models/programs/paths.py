@@ -8,7 +8,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from models.arithmetic.arrays import Array
+from models.arithmetic.arrays import Array, Ints
 from models.arithmetic.exact import Number
 from models.programs.program import Program
 from models.programs.terms import Block, Rows, Term, rows_of
@@ -45,7 +45,7 @@ def path_program(name: str, values: int, cost: Callable[[int, int], Number], clu
     # Row i is for runs that end just before bin i; row 0, for runs that end with the last bin.
     after = (last + 1) % n
     ends = scipy.sparse.csr_matrix((ones, (after, each)), shape=shape) + marked
-    costs = [float(cost(i, j + 1)) for i, j in zip(first.tolist(), last.tolist(), strict=True)]
+    costs = [cost(i, j + 1) for i, j in zip(first.tolist(), last.tolist(), strict=True)]
     zero = np.zeros(n)
     rows = [
         Rows("begins", scipy.sparse.csr_matrix(begins), zero, zero),
@@ -56,6 +56,16 @@ def path_program(name: str, values: int, cost: Callable[[int, int], Number], clu
         rows.append(rows_of("clusters", (1, n + first.size), entries, clusters, clusters))
     blocks = [Block("x", (n,), np.where(marks == 0, 1, 0), 1, True), Block("run", (first.size,), 0, 1, True)]
     return Program(name, blocks, rows, [Term("linear", each, np.array(costs))])
+
+
+def path_answer(starts: Ints, values: int) -> Array:
+    """All variables of `path_program`, given where runs begin: the marks, then 1 for each chosen run."""
+    first, last = np.triu_indices(values)
+    marks, chosen = np.zeros(values, np.int64), np.zeros(first.size, np.int64)
+    marks[starts] = 1
+    ends = np.append(starts[1:], values) - 1
+    chosen[np.searchsorted(first * values + last, starts * values + ends)] = 1
+    return np.concatenate([marks, chosen])
 
 
 def path_prices(potentials: ArrayLike) -> Array:

@@ -1,0 +1,64 @@
+"""Write the proofs of a release as plain text, for checkers that are written in other languages."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hierdp.errors import InputError
+from hierdp.execution import progress
+from hierdp.record.files import PROOFS
+from hierdp.record.proofs import read
+from hierdp.record.written import LIMIT
+from models.witnesses.plain_text import FIRST_LINE, model_lines
+
+EXPORTED = "proofs.txt"
+
+
+def export(release: str | Path, folder: str | Path, limit: int = LIMIT) -> tuple[int, int]:
+    """Write each step of a release, with its answer and prices, to ``folder/proofs.txt``.
+
+    Parameters
+    ----------
+    release : path
+        The release's folder.
+    folder : path
+        Created if it does not exist. An existing file is not replaced.
+    limit : int
+        Limit on the memory for reading the release, in bytes.
+
+    Returns
+    -------
+    tuple of int
+        How many problems were written, and how many were left out; the file has a line with the reason for
+        each of the latter.
+
+    Raises
+    ------
+    InputError
+        If the release has no proofs, they cannot be read, or the file exists.
+    """
+    saved, folder = Path(release) / PROOFS, Path(folder)
+    if not saved.is_file():
+        raise InputError(
+            f"{saved} does not exist: the release was written without proofs, so none can be exported"
+        )
+    target = folder / EXPORTED
+    if target.exists():
+        raise InputError(f"{target} exists; choose another folder for --export, or remove it")
+    folder.mkdir(parents=True, exist_ok=True)
+    written = skipped = 0
+    try:
+        with target.open("w", encoding="utf-8", newline="\n") as out:
+            out.write(f"{FIRST_LINE}\n")
+            for step in read(saved, limit=limit):
+                progress.watch_compiler()
+                for line in model_lines(step.step, step.model, step.x, step.witness):
+                    out.write(f"{line}\n")
+                    written += line.startswith("problem ")
+                    skipped += line.startswith("skipped ")
+    except BaseException as error:
+        target.unlink()
+        if isinstance(error, InputError) or not isinstance(error, ValueError):
+            raise
+        raise InputError(f"the proofs cannot be exported: {error}") from None
+    return written, skipped

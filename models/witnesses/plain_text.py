@@ -1,0 +1,233 @@
+"""A program, an answer and row prices as plain text, for checkers that are written in other languages.
+
+A file begins with the line ``hierdp proofs 1``. Each problem is a line ``problem NAME``, a line for each
+variable, row, value of the answer and price, in this order, and the line ``end``:
+
+    variable whole|real LOWER UPPER PIECE …     PIECE: linear WEIGHT | square WEIGHT CENTER |
+    row LOWER UPPER VARIABLE COEFFICIENT …             absolute WEIGHT CENTER | table FIRST COUNT COST …
+    value NUMBER
+    price NUMBER
+
+Words are separated by one space. Variables are numbered from 1. A number is a whole number or a fraction,
+such as ``-3/4``; a missing bound or side is ``-inf`` or ``inf``. The line ``skipped NAME: REASON`` stands for
+a problem that was left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from models.arithmetic.arrays import Array
+from models.certificate import Certificate, Witness
+from models.programs.program import Program
+from models.witnesses.read import Side, entries, sides, tables
+from models.witnesses.scaled import Scaled, finite, gathered, numbers, scaled, times
+
+FIRST_LINE = "hierdp proofs 1"
+
+MOST_VARIABLES = 2_000_000
+"""Programs with more variables are left out."""
+
+
+def problem_lines(name: str, program: Program, variables: ArrayLike, prices: ArrayLike) -> Iterator[str]:
+    """The lines of one problem, exactly: a float is written as the fraction that it is.
+
+    Parameters
+    ----------
+    name : str
+    program : Program
+    variables : array, shape (program.size,)
+        The answer, auxiliary variables included; finite.
+    prices : array, shape (number of rows,)
+        Finite; see `models.lagrangian_bound`.
+
+    Raises
+    ------
+    ValueError
+        If a number is not finite, an array has the wrong shape, or the program is malformed.
+
+    Examples
+    --------
+    >>> from models import FixedSum
+    >>> print(*problem_lines("two counts", FixedSum([5, 3], total=4, p=2).program(), [3, 1], [-4]), sep="\\n")
+    problem two counts
+    variable whole 0 4 square 1 5
+    variable whole 0 4 square 1 3
+    row 4 4 1 1 2 1
+    value 3
+    value 1
+    price -4
+    end
+    """
+    yield f"problem {_one_line(name)}"
+    yield from _variable_lines(program)
+    yield from _row_lines(program)
+    for word, given, shape in (
+        ("value", variables, (program.size,)),
+        ("price", prices, (program.matrix.shape[0],)),
+    ):
+        array = numbers(f"the {word}s", given, shape)
+        yield from (f"{word} {number}" for number in _words(f"a {word}", array))
+    yield "end"
+
+
+def model_lines(name: str, model: Any, x: Any, witness: Witness | None = None) -> Iterator[str]:
+    """The lines of a model's proved answer, or a line that gives the reason why it is left out.
+
+    Parameters
+    ----------
+    name : str
+    model : Model
+    x : array
+        The answer, in the model's shape.
+    witness : dict, optional
+        What the model's certificate needs in addition to x.
+    """
+    for part, found in exact_proofs(name, model, x, witness):
+        if isinstance(found, str):
+            yield f"skipped {_one_line(part)}: {_one_line(found)}"
+        else:
+            yield from problem_lines(part, *found)
+
+
+Proof = tuple[Program, Array, Array]
+"""``(program, variables, prices)``."""
+
+
+def exact_proofs(
+    name: str, model: Any, x: Any, witness: Witness | None = None
+) -> Iterator[tuple[str, Proof | str]]:
+    """The proof of a model's answer by row prices, or the reason why there is none; and its name.
+
+    There is one, or one for each of the problems side by side if the model's bound is rounded up for each.
+    """
+    if not hasattr(model, "row_prices"):
+        yield name, f"{type(model).__name__} has no row prices"
+        return
+    proof: Certificate = model.certificate(x, witness)
+    if not proof:
+        yield name, "its own certificate does not prove it"
+    elif not all(isinstance(number, int | Fraction) for number in (proof.objective, proof.bound)):
+        yield name, "not exact: its answer or data are floats"
+    elif hasattr(model, "apart"):
+        for k, (part, answer, own) in enumerate(model.apart(x, proof.witness)):
+            yield f"{name}, part {k + 1}", _exact_proof(part, answer, own)
+    else:
+        yield name, _exact_proof(model, x, proof.witness)
+
+
+def _exact_proof(model: Any, x: Any, witness: Witness) -> Proof | str:
+    try:
+        program: Program = (model.exact_program if hasattr(model, "exact_program") else model.program)()
+    except ValueError as too_large:
+        return str(too_large)
+    if program.size > MOST_VARIABLES:
+        return f"its program has {program.size:,} variables, more than {MOST_VARIABLES:,}"
+    prices = np.asarray(model.row_prices(witness))
+    if prices.shape != (program.matrix.shape[0],):
+        return "its witness does not read as row prices, as the number of its runs is fixed"
+    answer = model.program_answer(x) if hasattr(model, "program_answer") else x
+    return program, completed(program, answer), prices
+
+
+def completed(program: Program, answer: ArrayLike) -> Array:
+    """All variables of a program, given those of its first blocks.
+
+    Each further variable takes the least value that its bounds allow, and those rows that hold no other
+    further variable: the largest distance, for example, or the answer of a query.
+    """
+    own = np.ravel(np.asarray(answer))
+    size, given = program.size, own.size
+    if given == size:
+        return own
+    at = scaled([numbers("the answer", own, (given,))])
+    row, variable, entry = entries(program)
+    lower, upper = (sides(program, "rows", side) for side in ("lower", "upper"))
+    inside = variable < given
+    count = program.matrix.shape[0]
+    parts = times(entry.number[inside], at.number[variable[inside]])
+    held = Scaled(gathered(row[inside], parts, count), entry.unit * at.unit)
+    least = sides(program, "blocks", "lower")
+    found: list[Fraction | None] = [None if least.open[j] else least.at.value(j) for j in range(given, size)]
+    alone = np.bincount(row[~inside], minlength=count) == 1
+    for k in np.flatnonzero(~inside & alone[row]).tolist():
+        coefficient, i = entry.value(k), int(row[k])
+        side = lower if coefficient > 0 else upper
+        if coefficient and not side.open[i]:
+            limit, j = (side.at.value(i) - held.value(i)) / coefficient, int(variable[k]) - given
+            before = found[j]
+            found[j] = limit if before is None else max(before, limit)
+    rest = [Fraction(0) if value is None else value for value in found]
+    return np.array([*own.tolist(), *rest, None], dtype=object)[:-1]
+
+
+def _variable_lines(program: Program) -> Iterator[str]:
+    pieces = [""] * program.size
+    for term in program.objective:
+        index = np.asarray(term.index).tolist()
+        weight, center = (
+            _words(f"the {name} of a {term.kind} term", numbers(name, part, np.shape(term.index)))
+            for name, part in zip(("weight", "center"), term.data, strict=True)
+        )
+        if term.kind == "table":
+            for j, first, table in zip(index, center, tables(term), strict=True):
+                pieces[j] += f" table {first} {table.size} {' '.join(_words('a cost', table))}".rstrip()
+        elif term.kind == "linear":
+            for j, w in zip(index, weight, strict=True):
+                pieces[j] += f" linear {w}"
+        else:
+            word = "square" if term.kind == "quadratic" else "absolute"
+            for j, w, c in zip(index, weight, center, strict=True):
+                pieces[j] += f" {word} {w} {c}"
+    lower, upper = (sides(program, "blocks", side) for side in ("lower", "upper"))
+    kinds = np.where(program.integer, "whole", "real").tolist()
+    ends = zip(kinds, _side_words(lower, "-inf"), _side_words(upper, "inf"), pieces, strict=True)
+    yield from (f"variable {kind} {low} {high}{piece}" for kind, low, high, piece in ends)
+
+
+def _row_lines(program: Program) -> Iterator[str]:
+    lower, upper = (sides(program, "rows", side) for side in ("lower", "upper"))
+    ends = zip(_side_words(lower, "-inf"), _side_words(upper, "inf"), strict=True)
+    for rows in program.rows:
+        matrix = rows.matrix.tocsr()
+        words = _words("an entry of the matrix", numbers("the matrix", matrix.data, matrix.data.shape))
+        column, start = (matrix.indices + 1).tolist(), matrix.indptr.tolist()
+        for i in range(matrix.shape[0]):
+            low, high = next(ends)
+            terms = (f" {column[k]} {words[k]}" for k in range(start[i], start[i + 1]))
+            yield f"row {low} {high}{''.join(terms)}"
+
+
+def _side_words(side: Side, infinite: str) -> list[str]:
+    words = _scaled_words(side.at)
+    return [infinite if is_open else word for word, is_open in zip(words, side.open.tolist(), strict=True)]
+
+
+def _words(name: str, array: Array) -> list[str]:
+    """Finite numbers as whole numbers and fractions."""
+    if not finite(array).all():
+        raise ValueError(f"{name} is not finite")
+    if np.issubdtype(array.dtype, np.floating):
+        return [_fraction(value) for value in array.tolist()]
+    if array.dtype == object:
+        return [str(Fraction(v.item() if isinstance(v, np.generic) else v)) for v in array.tolist()]
+    return [str(int(value)) for value in array.tolist()]
+
+
+def _fraction(value: float) -> str:
+    return str(int(value)) if value.is_integer() else str(Fraction(value))
+
+
+def _scaled_words(part: Scaled) -> list[str]:
+    if part.unit == 1:
+        return [str(int(number)) for number in part.number.tolist()]
+    return [str(Fraction(int(number), part.unit)) for number in part.number.tolist()]
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

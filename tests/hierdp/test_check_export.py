@@ -1,0 +1,92 @@
+"""hierdp check --export writes every step's proof; the checker of docs/theorem agrees with hierdp's on it."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from test_check import FLOWS, SIZES, released
+
+from hierdp import SimulatedNoise
+from hierdp.check.export import EXPORTED, export
+from hierdp.cli import main
+from hierdp.errors import InputError
+from hierdp.record import files, proofs
+
+ROOT = Path(__file__).parents[2]
+CHECKER = ROOT / "build" / "theorem" / "checker"
+
+pytestmark = pytest.mark.slow
+
+
+def test_every_step_is_written_or_left_out_with_a_reason(tmp_path):
+    folder = released("group-size", tmp_path / "out", SimulatedNoise(3), max_size=3, **SIZES)
+    found = CliRunner().invoke(main, ["check", str(folder), "--export", str(tmp_path / "text")])
+    assert found.exit_code == 0, found.output
+    text = (tmp_path / "text" / EXPORTED).read_text()
+    names = [line.partition(" ")[2] for line in text.splitlines() if line.startswith("problem ")]
+    steps = [" ".join(step.step.split()) for step in proofs.read(folder / files.PROOFS)]
+    assert names == steps
+    assert f"{len(names)} problems written to" in found.output
+    with pytest.raises(InputError, match="exists; choose another folder"):
+        export(folder, tmp_path / "text")
+
+
+def test_a_release_without_proofs_cannot_be_exported(tmp_path):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match="was written without proofs"):
+        export(tmp_path / "empty", tmp_path / "text")
+    assert not (tmp_path / "text").exists()
+
+
+def test_a_broken_file_of_proofs_leaves_no_export(tmp_path):
+    (tmp_path / files.PROOFS).write_bytes(b"no zip file")
+    with pytest.raises(InputError, match="cannot be exported"):
+        export(tmp_path, tmp_path / "text")
+    assert not (tmp_path / "text" / EXPORTED).exists()
+
+
+@pytest.fixture(scope="module")
+def checker():
+    """The extracted checker; built first, if Coq is here."""
+    if not CHECKER.exists():
+        if not (shutil.which("coqc") and shutil.which("ocamlfind")):
+            pytest.skip("the checker is not built, and there is no coqc")
+        subprocess.run([ROOT / "docs" / "theorem" / "build.sh"], check=True, capture_output=True)
+    return CHECKER
+
+
+def test_both_checkers_agree_on_a_release_and_on_random_programs(tmp_path, checker):
+    folder = released("top-down", tmp_path / "out", SimulatedNoise(3), delta=1e-6, **FLOWS)
+    agree = [sys.executable, ROOT / "docs" / "theorem" / "agree.py", checker]
+    options = ["--sets", "", "--random", "200", folder]
+    done = subprocess.run([*agree, *options], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count(" 0 differ") == 2
+
+
+@pytest.mark.parametrize(
+    ("lines", "verdict"),
+    [
+        ("variable whole 0 4 square 1 5\nrow 4 4 1 1\nvalue 4\nprice -1\nend", "proved\t1\t1\tn"),
+        ("variable whole 0 4 square 1 5\nrow 3 3 1 1\nvalue 3\nprice 1\nend", "not proved\t4\t0\tn"),
+        ("variable whole 0 4 square 1 5\nrow 3 3 1 1\nvalue 4\nprice 1\nend", "not feasible\trow 1\t\tn"),
+        ("variable whole 0 4 square 1 5\nvalue 1/2\nend", "not feasible\tvariable 1\t\tn"),
+        ("variable whole 0 4\nrow 0 0 2 1\nvalue 0\nprice 0\nend", "malformed\t\t\tn"),
+        ("variable whole 0 4\nvalue 0x1\nend", "not a whole number: 0x1"),
+        ("variable whole 0 4\nvalue 1/0\nend", "not a positive number: 0"),
+        ("variable whole -inf -inf\nvalue 1\nend", "not a whole number: -inf"),
+        ("variable whole 0 4 cubic 1\nvalue 1\nend", "not a piece of an objective: cubic"),
+        ("value 1\nvariable whole 0 4\nend", "not a line of a problem"),
+        ("variable whole 0 4\nvalue 1", "the file ends within a problem"),
+    ],
+)
+def test_what_the_checker_says_and_what_it_refuses(tmp_path, checker, lines, verdict):
+    file = tmp_path / "proofs.txt"
+    file.write_text(f"hierdp proofs 1\nproblem n\n{lines}\n")
+    done = subprocess.run([checker, file], capture_output=True, text=True)
+    assert verdict in done.stdout + done.stderr
+    refused = "\t" not in verdict
+    assert done.returncode == (2 if refused else 0 if verdict.startswith("proved") else 1)
