@@ -389,6 +389,7 @@ def _damaged(value: Any, rng: np.random.Generator) -> Iterator[Any]:
 
 
 ARITHMETIC = (
+    "models.arithmetic.arrays",  # read-only views
     "models.arithmetic.kernels",  # runs kernels; each kernel counts as its own module's
     "models.arithmetic.exact",
     "models.arithmetic.distance",

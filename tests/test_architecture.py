@@ -1,6 +1,7 @@
 """Dependencies between packages: hierdp → solvers → models only; no cycles of modules or rooms."""
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,7 @@ def used(code, known):
         yield from (name for name in names if name in known)
 
 
+@cache
 def graph_of(*packages):
     """The modules of these packages that each of them uses."""
     known = modules(*packages)

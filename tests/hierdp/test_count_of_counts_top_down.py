@@ -16,7 +16,7 @@ from hierdp.record.step import Steps
 from models import HierarchyQIP, Tree
 from solvers import solve
 
-quiet = settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=60)
+quiet = settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=25)
 
 TREES = ([[0]], [[0, 0]], [[0, 0, 0]], [[0, 0], [0, 1, 1]], [[0, 0], [1, 0, 0]], [[0], [0, 0], [1, 0, 1]])
 

@@ -19,7 +19,7 @@ from hierdp.tables import GroupSizes
 from hierdp.tables import group_sizes as read_sizes
 from tests.marks import quick
 
-quiet = settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=30)
+quiet = settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=12)
 
 
 def released(release, data):
@@ -229,7 +229,7 @@ def plain_hierarchy(places, noisy, groups):
 
 
 @given(group_sizes(largest=2), st.integers(0, 2**32 - 1), st.integers(0, 4))
-@settings(deadline=None, max_examples=40, suppress_health_check=list(HealthCheck))
+@settings(deadline=None, max_examples=15, suppress_health_check=list(HealthCheck))
 def test_plain_reference(data, seed, spread):
     noise = added(seed, spread)
     release = m_c_dp(data, 1.0, noise)

@@ -27,7 +27,7 @@ LEVELS = ["state", "county", "block"]
 
 @pytest.mark.slow
 @given(regions())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=35, deadline=None)
 def test_columns_round_trip(rows):
     table = pd.DataFrame(rows, columns=LEVELS, dtype=object)
     places = Hierarchy.from_columns(table, LEVELS, root="here", root_level="top")

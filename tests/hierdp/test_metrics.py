@@ -80,7 +80,7 @@ def test_top_down_errors_by_hand():
 
 
 @given(flows(), st.integers(0, 1000))
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=15)
 def test_top_down_errors_match_loops(data, seed):
     true, released = true_table(data), inf_tda(data, 1.0, 1e-6, SimulatedNoise(seed)).table
     found = top_down_errors(true, released).set_index("level")
@@ -103,7 +103,7 @@ def test_top_down_errors_match_loops(data, seed):
 
 
 @given(flows())
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=15)
 def test_no_top_down_error_without_noise(data):
     found = top_down_errors(true_table(data), inf_tda(data, 1.0, 1e-6, Double()).table)
     assert not found[["max_error", "l1", "false_discovery_rate", "false_negatives"]].to_numpy().any()

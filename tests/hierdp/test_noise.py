@@ -328,14 +328,14 @@ def tail(k, scale):
 
 @pytest.mark.parametrize("source", SOURCES)
 def test_law_of_stable(source):
-    changes, epsilon, delta = Changes(2, 2, 1, 1), 0.5, 0.01
+    changes, epsilon, delta, draws = Changes(2, 2, 1, 1), 0.5, 0.01, DRAWS // 4
     least = threshold(changes, epsilon, delta)
     for true in (1, least - 3, least, least + 2):
-        kept, noisy = SOURCES[source]().stable(np.full(DRAWS, true), "q", changes, epsilon, least)
+        kept, noisy = SOURCES[source]().stable(np.full(draws, true), "q", changes, epsilon, least)
         assert (noisy.counts >= least).all()
         assert (np.diff(kept) > 0).all()
         p = tail(least - true, 4.0)
-        assert abs(kept.size / DRAWS - p) < 8 * math.sqrt(max(p * (1 - p), 1e-4) / DRAWS)
+        assert abs(kept.size / draws - p) < 8 * math.sqrt(max(p * (1 - p), 1e-4) / draws)
     _, noisy = SOURCES[source]().stable(np.full(DRAWS, 10**6), "q", changes, epsilon, least)
     away = noisy.counts - 10**6
     for k in range(-6, 7):

@@ -19,7 +19,7 @@ from hierdp.counts.size_runs import (
 from hierdp.tables import group_sizes as dense_sizes
 from hierdp.tables.runs import group_runs
 
-quiet = settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=30)
+quiet = settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=12)
 
 tables = st.lists(st.lists(st.integers(0, 3), min_size=5, max_size=5), min_size=1, max_size=5)
 

@@ -257,7 +257,7 @@ def test_parents_with_several_regions_at_the_top():
 
 @pytest.mark.slow
 @given(st.lists(st.integers(1, 3), min_size=1, max_size=4), st.randoms())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_parents_say_the_same_as_levels(widths, random):
     names = [["r"]]
     rows = [("r", None)]

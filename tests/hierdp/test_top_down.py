@@ -18,7 +18,7 @@ from hierdp.privacy.noise import SimulatedNoise
 from hierdp.tables import Flows
 from tests.marks import quick
 
-quiet = settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=30)
+quiet = settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=12)
 DELTA = 1e-6
 
 

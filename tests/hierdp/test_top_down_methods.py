@@ -30,7 +30,7 @@ from hierdp.tables import Flows
 from models import Chebyshev, FixedSum
 from tests.marks import quick
 
-quiet = settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=30)
+quiet = settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=12)
 DELTA = 1e-6
 
 
@@ -217,7 +217,7 @@ def level(parts):
 
 @pytest.mark.parametrize(("repair", "plain"), quick([(rounded, simple), (two_phases, controlled)]))
 @given(segments)
-@settings(deadline=None, max_examples=120)
+@settings(deadline=None, max_examples=40)
 def test_least_squares_rounded(repair, plain, parts):
     step = repair("q", *level(parts), SolverOptions())
     assert step.solution.x.tolist() == [v for y, c in parts for v in plain(y, c)]

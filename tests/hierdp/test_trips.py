@@ -79,7 +79,7 @@ def test_binary_areas():
 
 
 @given(st.integers(0, 99), st.integers(1, 3), st.integers(1, 3), st.integers(0, 2))
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=12)
 def test_random_areas_have_as_many_parts_as_said(seed, levels, fewest, more):
     areas = random_areas(seed, levels, fewest, fewest + more)
     assert areas.tree.depth == levels
@@ -98,7 +98,7 @@ def test_random_areas_take_every_number_of_parts():
 
 
 @given(st.integers(0, 99), st.sampled_from([0.0, 0.01, 0.5, 1.0]))
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=10)
 def test_trips_fill_their_share_of_the_pairs(seed, share):
     areas = random_areas(seed, 2, 1, 4)
     data = trips(areas, share, seed)

@@ -56,7 +56,7 @@ def test_the_union_over_nodes_is_tighter(level, branching, more, rho, beta):
 
 
 @given(flows(), st.integers(0, 10_000), st.integers(0, 12), st.data())
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=15)
 def test_no_error_is_larger_than_twice_the_noise_above_it(data, seed, spread, draw):
     """The deterministic part of Theorem 4, 2·Σ (largest noise); it also holds if regions are dropped."""
     first = draw.draw(st.sampled_from([None, *data.axis_names]))

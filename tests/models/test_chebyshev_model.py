@@ -85,7 +85,7 @@ counts = st.one_of(
 
 
 @given(counts, st.one_of(st.just(0), st.integers(0, 50), st.integers(0, 10**13)))
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=50, deadline=None, derandomize=True)
 def test_ugly_vectors_are_proved_and_equal_the_loop(y, total):
     model = Chebyshev(y, total)
     solution = solve(model)
@@ -96,7 +96,7 @@ def test_ugly_vectors_are_proved_and_equal_the_loop(y, total):
 
 
 @given(st.integers(0, 10**6))
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=50, deadline=None, derandomize=True)
 def test_random_segments_equal_the_loop_each(seed):
     model = Chebyshev.random(np.random.default_rng(seed), 30)
     noisy, totals, offsets = model.data
@@ -119,7 +119,7 @@ def test_larger_vectors_equal_the_loop():
 
 
 @given(st.integers(0, 10**6), st.data())
-@settings(max_examples=80, deadline=None, derandomize=True)
+@settings(max_examples=30, deadline=None, derandomize=True)
 def test_moves_from_an_optimum_are_judged_by_their_cost(seed, data):
     rng = np.random.default_rng(seed)
     y = rng.integers(-5, 20, rng.integers(2, 40))
@@ -234,7 +234,7 @@ int64s = st.one_of(
 
 
 @given(st.lists(st.lists(int64s, max_size=6), max_size=4), st.data())
-@settings(max_examples=120, deadline=None, derandomize=True)
+@settings(max_examples=40, deadline=None, derandomize=True)
 def test_sums_and_changes_of_any_answer_are_exact(parts, data):
     offsets = np.cumsum([0, *map(len, parts)])
     x = np.array([v for part in parts for v in part], dtype=np.int64)

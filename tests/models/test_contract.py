@@ -60,7 +60,7 @@ def test_there_is_a_family_for_every_model():
 
 @pytest.mark.parametrize("name", CONTRACTS)
 def test_the_contract(name):
-    assert check(name, some(name, 6, seed=0), witnesses=12) > 100
+    assert check(name, some(name, 4, seed=0), witnesses=10) > 100
 
 
 @pytest.mark.slow
@@ -85,7 +85,7 @@ def shared(request):
     here = [item for item in request.session.items if item.path == request.path]
     chosen = [item for item in here if "shared" in getattr(item, "fixturenames", ())]
     names = sorted({item.callspec.params["name"] for item in chosen})
-    code = f"import json; from tests.models.test_contract import *; print(json.dumps(all_shared({names}, 4)))"
+    code = f"import json; from tests.models.test_contract import *; print(json.dumps(all_shared({names}, 2)))"
     done = subprocess.run(
         [sys.executable, "-c", code],
         cwd=Path(__file__).parents[2],

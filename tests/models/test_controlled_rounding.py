@@ -55,7 +55,7 @@ def test_every_tiny_instance(n, kind, share):
 
 
 @given(st.integers(0, 10**6))
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=35, deadline=None, derandomize=True)
 def test_random_instances_are_proved(seed):
     rng = np.random.default_rng(seed)
     model = ControlledRounding.random(rng, int(rng.integers(1, 40)))
@@ -79,7 +79,7 @@ def test_random_instances_are_proved(seed):
 
 
 @given(st.lists(st.floats(-1e15, 1e15) | st.floats(-1, 1), max_size=20), st.floats(0, 1))
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=50, deadline=None, derandomize=True)
 def test_ugly_floats_are_proved(values, where):
     floor = sum(int(np.floor(v)) for v in values)
     ceil = sum(int(np.ceil(v)) for v in values)
@@ -174,7 +174,7 @@ tight = st.sampled_from(
 
 
 @given(st.lists(tight, max_size=12), st.floats(0, 1))
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=50, deadline=None, derandomize=True)
 def test_nearly_equal_parts_are_distinguished(values, where):
     # Fractional parts as floats compute them: a number just below 0 is 1 above its floor.
     part = [v - np.floor(v) for v in values]

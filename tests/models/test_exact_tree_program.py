@@ -24,7 +24,7 @@ pairs = st.lists(st.tuples(int64, int64), max_size=40)
 
 
 @given(pairs)
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=50, deadline=None, derandomize=True)
 def test_dot_total_and_squares_are_those_of_python(rows):
     a = np.array([r[0] for r in rows], dtype=np.int64)
     b = np.array([r[1] for r in rows], dtype=np.int64)
@@ -80,7 +80,7 @@ def test_malformed_trees_are_named(levels, message):
 
 
 @given(st.integers(0, 10**6), st.integers(0, 4), st.integers(1, 5), st.booleans())
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=35, deadline=None, derandomize=True)
 def test_trees_against_lists(seed, depth, branching, ragged):
     rng = np.random.default_rng(seed)
     tree = Tree.random(rng, depth, branching, ragged)
@@ -308,7 +308,7 @@ def test_failed_writes_leave_nothing(tmp_path):
         max_size=6,
     )
 )
-@settings(max_examples=30, deadline=None, derandomize=True)
+@settings(max_examples=12, deadline=None, derandomize=True)
 def test_lines_equal_the_quadratic_at_integers_and_stay_under_it(cells):
     center, weight, low, width = (np.array(c) for c in zip(*cells, strict=True))
     n = len(cells)
@@ -335,7 +335,7 @@ def test_lines_equal_the_quadratic_at_integers_and_stay_under_it(cells):
 
 
 @given(st.lists(st.tuples(st.integers(-9, 9), st.integers(1, 5), st.integers(-9, 9)), min_size=1, max_size=6))
-@settings(max_examples=50, deadline=None, derandomize=True)
+@settings(max_examples=20, deadline=None, derandomize=True)
 def test_the_epigraph_equals_the_absolute_values(cells):
     center, weight, at = (np.array(c) for c in zip(*cells, strict=True))
     n = len(cells)

@@ -28,7 +28,7 @@ def in_one_place(model: HierarchyQIP, leaf: int, size: int) -> np.ndarray:
 
 
 @given(st.integers(0, 10**6), st.sampled_from([1, 1, 7, 1000, 10**6, 2**33]))
-@settings(max_examples=80, deadline=None, derandomize=True)
+@settings(max_examples=30, deadline=None, derandomize=True)
 def test_every_start_leads_to_the_same_answer(seed, scale):
     rng = np.random.default_rng(seed)
     model = HierarchyQIP.random(rng, 80)
@@ -61,7 +61,7 @@ def test_counts_near_the_end_of_60_bits(offset):
 
 
 @given(st.integers(0, 10**6), st.integers(0, 8))
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=50, deadline=None, derandomize=True)
 def test_windows_are_kept_on_the_way(seed, window):
     rng = np.random.default_rng(seed)
     tree = Tree.random(rng, int(rng.integers(0, 4)), 3, ragged=bool(rng.random() < 0.4))
@@ -114,7 +114,7 @@ def test_wide_families_of_leaves_and_of_regions():
 
 
 @given(st.integers(0, 10**6))
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=25, deadline=None, derandomize=True)
 def test_layouts_keep_siblings_together_and_can_be_inverted(seed):
     rng = np.random.default_rng(seed)
     tree = Tree.random(rng, int(rng.integers(0, 5)), 5, ragged=bool(rng.random() < 0.5))

@@ -76,7 +76,7 @@ def test_every_tiny_instance_of_two_sizes(tree):
     cells = 2 * tree.size
     values = {2: range(-2, 4), 4: [-1, 0, 1, 2], 6: [-1, 0, 1], 8: [0, 1]}[cells]
     for total in range(4):
-        judge_all(tree, 2, total, values, certify=1 if cells < 4 else 7)
+        judge_all(tree, 2, total, values, certify=1 if cells < 4 else 7 if cells < 8 else 29)
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def feasible_move(rng: np.random.Generator, tree: Tree, x: np.ndarray) -> np.nda
 
 
 @given(st.integers(0, 10**6), st.sampled_from([1, 1, 1000, 10**9]))
-@settings(max_examples=80, deadline=None, derandomize=True)
+@settings(max_examples=30, deadline=None, derandomize=True)
 def test_random_trees_are_proved_and_moves_judged(seed, scale):
     rng = np.random.default_rng(seed)
     model = HierarchyQIP.random(rng, 60)
@@ -131,7 +131,7 @@ def test_random_trees_are_proved_and_moves_judged(seed, scale):
 
 
 @given(st.integers(0, 10**6), st.integers(0, 6))
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=50, deadline=None, derandomize=True)
 def test_random_windows_are_proved_or_empty(seed, window):
     rng = np.random.default_rng(seed)
     tree = Tree.random(rng, int(rng.integers(0, 3)), 3, ragged=bool(rng.random() < 0.4))
@@ -146,14 +146,14 @@ def test_random_windows_are_proved_or_empty(seed, window):
 
 
 @given(st.integers(0, 10**6), st.booleans())
-@settings(max_examples=20, deadline=None, derandomize=True)
+@settings(max_examples=10, deadline=None, derandomize=True)
 def test_relaxations_and_float_data_are_proved_within_tolerance(seed, integer):
     check_within_tolerance(seed, integer)
 
 
 @pytest.mark.slow
 @given(st.integers(0, 10**6), st.booleans())
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=70, deadline=None, derandomize=True)
 def test_many_relaxations_are_proved_within_tolerance(seed, integer):
     check_within_tolerance(seed, integer)
 
@@ -242,7 +242,7 @@ def test_numbers_beyond_64_bits_have_a_bound_but_no_fast_path():
 
 @pytest.mark.slow
 @given(st.integers(0, 10**6))
-@settings(max_examples=80, deadline=None, derandomize=True)
+@settings(max_examples=30, deadline=None, derandomize=True)
 def test_gaps_of_floats_are_tight(seed):
     """For distant real answers, and whole answers to float counts, the gap is the excess cost."""
     rng = np.random.default_rng(seed)

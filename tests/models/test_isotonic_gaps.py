@@ -149,7 +149,7 @@ values = st.one_of(
 
 @pytest.mark.slow
 @given(st.lists(values, min_size=1, max_size=12), st.data(), st.booleans(), st.sampled_from([1, 2]))
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=70, deadline=None, derandomize=True)
 def test_partitioning_agrees_with_the_fast_path_on_ugly_numbers(y, data, integer, p):
     weight = st.one_of(st.integers(1, 9), st.fractions(Fraction(1, 9), 9, max_denominator=9), st.just(10**20))
     weights = data.draw(st.none() | st.lists(weight, min_size=len(y), max_size=len(y)))
@@ -190,7 +190,7 @@ def test_skewed_data_split_in_few_rounds():
     st.booleans(),
     st.data(),
 )
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=70, deadline=None, derandomize=True)
 def test_gaps_in_floats_are_exact_to_rounding(y, p, integer, bounded, data):
     sizes = {"min_size": len(y), "max_size": len(y)}
     weights = data.draw(st.none() | st.lists(st.floats(0.01, 100), **sizes))

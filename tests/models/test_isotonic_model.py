@@ -39,12 +39,13 @@ def costs(x: np.ndarray, y, w, p: int) -> np.ndarray:
     return (np.array(w) * np.abs(x - np.array(y)) ** p).sum(axis=1)
 
 
+@shares(3)
 @pytest.mark.parametrize("p", [1, 2])
 @pytest.mark.parametrize("kind", WEIGHTS)
-def test_every_tiny_whole_instance_is_solved_with_the_stated_ties(p, kind):
+def test_every_tiny_whole_instance_is_solved_with_the_stated_ties(p, kind, share):
     for bounds in BOUNDS:
         feasible = {n: answers(n, bounds) for n in range(1, 5)}
-        for y in vectors(4, range(-1, 3)):
+        for y in vectors(4, range(-1, 3))[share]:
             n = len(y)
             weights = None if WEIGHTS[kind] is None else WEIGHTS[kind][:n]
             w = weights or (1,) * n
@@ -60,7 +61,7 @@ def test_every_tiny_whole_instance_is_solved_with_the_stated_ties(p, kind):
             assert np.array_equal(x, tie), model
 
 
-@shares(5)
+@shares(11)
 @pytest.mark.parametrize("p", quick([1, 2]))
 @pytest.mark.parametrize("kind", quick(WEIGHTS, slow=lambda kind: kind != "mixed"))
 def test_the_certificate_accepts_the_optimal_answers_and_no_other(p, kind, share):
@@ -84,9 +85,10 @@ def test_the_certificate_accepts_the_optimal_answers_and_no_other(p, kind, share
                 assert "x[-1]" not in proof.reason  # if not optimal, it names where the chain breaks
 
 
+@shares(5)
 @pytest.mark.parametrize("p", [1, 2])
 @pytest.mark.parametrize("kind", quick(WEIGHTS, slow=lambda kind: kind != "mixed"))
-def test_every_tiny_real_instance_exactly_in_fractions_and_nearly_in_floats(p, kind):
+def test_every_tiny_real_instance_exactly_in_fractions_and_nearly_in_floats(p, kind, share):
     real_bounds = [
         {},
         {"lower": 0},
@@ -94,8 +96,9 @@ def test_every_tiny_real_instance_exactly_in_fractions_and_nearly_in_floats(p, k
         {"last": 1},
         {"lower": -1, "last": Fraction(1, 3)},
     ]
+    tiny = vectors(3, range(-1, 3)) + list(product(range(-1, 2), repeat=4))
     for bounds in real_bounds:
-        for y in vectors(3, range(-1, 3)) + list(product(range(-1, 2), repeat=4)):
+        for y in tiny[share]:
             weights = None if WEIGHTS[kind] is None else WEIGHTS[kind][: len(y)]
             w = weights or (1,) * len(y)
             best = isotonic_real(y, w, p, **bounds)
@@ -111,11 +114,12 @@ def test_every_tiny_real_instance_exactly_in_fractions_and_nearly_in_floats(p, k
             assert floats.certificate(near).optimal, floats
 
 
+@shares(3)
 @pytest.mark.parametrize("p", quick([1, 2]))
 @pytest.mark.parametrize("kind", quick(WEIGHTS, slow=lambda kind: kind != "mixed"))
-def test_real_certificates_on_a_fine_grid_of_answers(p, kind):
+def test_real_certificates_on_a_fine_grid_of_answers(p, kind, share):
     for bounds in [{}, {"lower": 0}, {"upper": 1}, {"last": 1}]:
-        for y in vectors(2, range(-1, 3)):
+        for y in vectors(2, range(-1, 3))[share]:
             n = len(y)
             weights = None if WEIGHTS[kind] is None else WEIGHTS[kind][:n]
             w = weights or (1,) * n
@@ -230,7 +234,7 @@ ugly = st.one_of(
     st.booleans(),
     st.booleans(),
 )
-@settings(max_examples=250, deadline=None, derandomize=True)
+@settings(max_examples=90, deadline=None, derandomize=True)
 def test_ugly_whole_data_are_proved_and_perturbations_judged(y, p, data, weight, low, pinned):
     weights = None
     if weight is not None:
@@ -269,7 +273,7 @@ def test_ugly_whole_data_are_proved_and_perturbations_judged(y, p, data, weight,
     st.booleans(),
     st.data(),
 )
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=50, deadline=None, derandomize=True)
 def test_ugly_floats_are_proved_within_tolerance(y, p, integer, bounded, data):
     weights = data.draw(
         st.one_of(st.none(), st.lists(st.floats(0.01, 1e6), min_size=len(y), max_size=len(y)))
@@ -400,7 +404,7 @@ def test_means_of_huge_sums_do_not_swap_by_rounding():
     st.sampled_from([(2**28, 2**28), (-(2**28), 2**28), (2**27, 2**28), (0, 2**36)]),
     st.booleans(),
 )
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=70, deadline=None, derandomize=True)
 def test_block_means_are_compared_exactly_where_products_overflow(pairs, near, integer):
     y, w = [near[0] + value for value, _ in pairs], [near[1] - less for _, less in pairs]
     model = Isotonic(y, weights=w, integer=integer)
@@ -449,7 +453,7 @@ def test_whole_answers_get_no_tolerance():
 
 def test_without_weights_l1_is_the_same_as_with_weights_of_one():
     rng = np.random.default_rng(1)
-    for _ in range(300):
+    for _ in range(60):
         y = rng.integers(-3, 6, rng.integers(1, 12)) / rng.choice([1, 2])
         plain, weighted = Isotonic(y, p=1), Isotonic(y, p=1, weights=np.ones(y.size))
         assert (solve(plain).x == solve(weighted).x).all()
@@ -465,7 +469,7 @@ def test_means_beyond_53_bits_stay_whole():
 
 def test_side_by_side_equals_separate_problems():
     rng = np.random.default_rng(0)
-    for _ in range(60):
+    for _ in range(25):
         lengths = rng.integers(1, 5, size=rng.integers(1, 5))
         offsets, scale = np.concatenate([[0], np.cumsum(lengths)]), int(rng.choice([1, 1, 2**40, 2**56]))
         lower = rng.integers(-2, 3, lengths.size) * scale

@@ -110,7 +110,7 @@ def test_searches_are_the_plain_programs_on_hundreds_of_instances():
 
 def test_whole_costs_are_rounded_down_exactly():
     rng = np.random.default_rng(4)
-    for t in range(60):
+    for t in range(24):
         n = int(rng.integers(1, 25))
         values = rng.integers(0, [2, 50, 2**27 // n][t % 3] + 1, n)
         w = {(i, j): int(run_cost(values[i:j].tolist(), 0)) for i in range(n) for j in range(i + 1, n + 1)}
@@ -136,7 +136,7 @@ def test_whole_costs_are_rounded_down_exactly():
     assert costs.tolist() == expected[::-1]
 
 
-@pytest.mark.parametrize("rounds", quick([40, 200]))
+@pytest.mark.parametrize("rounds", quick([20, 100]))
 @pytest.mark.usefixtures("in_floats")
 def test_wrong_potentials_prove_less_and_never_too_much(rounds):
     rng = np.random.default_rng(9)
@@ -191,7 +191,7 @@ def test_no_potentials_prove_too_much():
 def test_all_excess_of_potentials_is_found():
     """If any one potential is raised, the excess is subtracted."""
     rng = np.random.default_rng(10)
-    for t in range(60):
+    for t in range(25):
         n = int(rng.integers(2, 30))
         model = Segmentation(kinds(rng, n)[t % 5], None, 5.0)
         d, _ = segment_paths.priced(5.0, model.sums())
@@ -254,7 +254,7 @@ def test_large_ones_are_proved():
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 150))
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=25, deadline=None, derandomize=True)
 def test_ugly_instances(seed, size):
     model = Segmentation.random(np.random.default_rng(seed), size)
     first, second = solve(model), solve(model)

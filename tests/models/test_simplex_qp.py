@@ -106,7 +106,7 @@ def test_every_tiny_instance_over_the_reals(n, share):
 
 def test_rounding_the_largest_fractional_parts_is_optimal_for_equal_weights_only():
     for y in product([-1.25, 0.0, 0.5, 0.75, 2.25], repeat=3):
-        for total in range(5):
+        for total in (1, 2, 4):
             model = SimplexQP(y, total)
             rounded = rounded_as_kuo(over_the_reals(y, [1] * 3, total), total)
             assert model.certificate(rounded).optimal
@@ -124,17 +124,16 @@ def test_rounding_the_largest_fractional_parts_is_optimal_for_equal_weights_only
     rounded = rounded_as_kuo(over_the_reals([0, 1], [5, 2], 3), 3)
     assert rounded == [1, 2]
     assert whole.certificate(rounded).gap == 0
-    worse = [
-        (y, w, total)
+    worse = any(
+        not SimplexQP(y, total, w).certificate(rounded_as_kuo(over_the_reals(y, w, total), total))
         for y in product(range(-1, 3), repeat=3)
         for w in ((1, 4, 9), (9, 1, 9))
         for total in (1, 2, 3)
-        if not SimplexQP(y, total, w).certificate(rounded_as_kuo(over_the_reals(y, w, total), total))
-    ]
+    )
     assert worse
 
 
-@shares(5)
+@shares(11)
 def test_the_price_proves_the_bound_whoever_adds_it_up(share):
     cases = list(product(product(range(-2, 4), repeat=2), product([1, 3], repeat=2), range(4)))
     for y, w, total in cases[share]:
@@ -163,7 +162,7 @@ def test_costs_that_differ_in_the_last_digits_are_distinguished():
 
 
 @given(st.integers(0, 10**6))
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=50, deadline=None, derandomize=True)
 def test_random_instances_are_proved(seed):
     rng = np.random.default_rng(seed)
     model = SimplexQP.random(rng, int(rng.integers(1, 40)))
@@ -198,7 +197,7 @@ ugly = st.one_of(
 
 @pytest.mark.slow
 @given(ugly, st.one_of(st.just(0), st.integers(0, 50), st.integers(0, 10**13)), st.data())
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=100, deadline=None, derandomize=True)
 def test_ugly_vectors_are_proved(y, total, data):
     weight = data.draw(
         st.one_of(st.integers(1, 9), st.integers(1, 10**4), st.floats(0.01, 1e3)).flatmap(st.just)
@@ -321,7 +320,7 @@ def test_a_single_weight_stands_for_all_where_none_are_given():
 @given(
     st.integers(-(2**50), 2**50), st.integers(1, 2**20), st.integers(-(2**51), 2**51), st.integers(1, 2**61)
 )
-@settings(max_examples=500, deadline=None, derandomize=True)
+@settings(max_examples=150, deadline=None, derandomize=True)
 def test_units_are_counted_exactly_in_floats_too(y, m, price, total):
     y //= 2 * m
     exactly = min(max((price + m * (2 * y + 1)) // (2 * m), 0), total)
@@ -369,7 +368,7 @@ def test_ties_between_units_go_to_the_first():
 
 
 @given(st.integers(0, 10**6))
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=35, deadline=None, derandomize=True)
 def test_any_feasible_answer_is_judged_by_its_cost(seed):
     rng = np.random.default_rng(seed)
     model = SimplexQP.random(rng, int(rng.integers(1, 30)))

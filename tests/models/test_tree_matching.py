@@ -87,7 +87,7 @@ def test_all_matchings_of_tiny_trees(rounds):
 def test_four_levels_by_backends_and_group_by_group():
     rng = np.random.default_rng(2)
     tree = Tree([[0, 0], [0, 0, 1], [0, 1, 2]])
-    for _ in range(8):
+    for _ in range(5):
         sizes = [rng.integers(0, 6, n).tolist() for n in tree.sum_up(np.array([1, 1, 1]))]
         model = of_groups(tree, sizes)
         found = solve(model, "highs")
@@ -178,13 +178,13 @@ def test_the_smallest_counterexample_to_family_by_family():
 def test_family_by_family_costs_at_most_twice_the_optimum():
     rng = np.random.default_rng(5)
     worst = 1.0
-    for n in range(1, 40):
+    for n in (1, 5, 39):
         # The middle level's sizes hardly differ, and assign the root's sizes in the wrong order.
         sizes = [[0, 2 * n], [n - 1], [n], [2 * n], [0]]
         model = of_groups(Tree([[0, 0], [0, 1]]), sizes)
         worst = max(worst, cost_of_top_down(model) / solve(model).objective)
     assert 1.9 < worst <= 2
-    for _ in range(100):
+    for _ in range(40):
         model = TreeMatching.random(rng, 60)
         if model.tree.depth == 2:
             assert solve(model).objective <= cost_of_top_down(model) <= 2 * solve(model).objective

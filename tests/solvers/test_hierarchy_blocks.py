@@ -32,7 +32,7 @@ def in_turn(tree):
 
 
 @given(st.integers(0, 10**6), st.sampled_from([1, 3, 64]))
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=12, deadline=None, derandomize=True)
 def test_blocks_have_the_answer_of_the_whole(seed, units):
     """Blocks have the answer of the whole for any number of units listed at first."""
     model, cuts = example(seed)
@@ -50,7 +50,7 @@ def test_blocks_have_the_answer_of_the_whole(seed, units):
 
 
 @given(st.integers(0, 10**6))
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=12, deadline=None, derandomize=True)
 def test_a_common_root_price_is_there_only_if_the_whole_is_optimal(seed):
     model, cuts = example(seed)
     rng = np.random.default_rng(seed)
@@ -68,7 +68,7 @@ def test_a_common_root_price_is_there_only_if_the_whole_is_optimal(seed):
 
 
 @given(st.integers(0, 10**6))
-@settings(max_examples=20, deadline=None, derandomize=True)
+@settings(max_examples=10, deadline=None, derandomize=True)
 def test_units_near_a_total_cost_what_they_add(seed):
     model, _ = example(seed)
     x, state = settled(model, layout_of(model.tree), model.counts, 1)
