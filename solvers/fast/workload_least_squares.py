@@ -342,16 +342,18 @@ class _Problem:
         return kept
 
     def charged_to_sides(self, price: Floats, charge: Floats) -> tuple[Floats, Floats]:
-        """Turn multipliers of equations that follow from bounds into prices of these bounds.
+        """Turn multipliers of equations into prices of the bounds that these come from, as small as possible.
 
-        If the children's lower bounds add up to the parent's sum, all are equations. Their multipliers are
-        shifted to one sign, and the parent's prices against them, at no cost. The same for upper bounds.
+        If the children's lower bounds add up to the parent's sum, all are equations; the same for upper
+        bounds, and for sums that are fixed. The children's multipliers of such a sum can all be shifted, and
+        the parent's prices against them, at no cost. Lower bounds need prices of at least 0, upper bounds of
+        at most 0, and small prices lose fewer digits.
         """
-        rules, charge, price = self.rules, charge.copy(), price.copy()
-        for rows, sign in ((self.at_lower, 1.0), (self.at_upper, -1.0)):
-            shift = np.where(rows, sign * np.maximum(0, -(sign * charge).min(axis=0, initial=0.0)), 0.0)
-            charge += shift
-            price -= shift @ rules
+        rules, fixed = self.rules, self.equal.all(axis=0) & (self.parent is not None)
+        shift = np.where(fixed, -np.median(charge, axis=0), 0.0)
+        shift = np.where(self.at_lower, -charge.min(axis=0), shift)
+        shift = np.where(self.at_upper, -charge.max(axis=0), shift)
+        charge, price = charge + shift, price - shift @ rules
         return price, charge
 
 

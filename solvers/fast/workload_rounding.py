@@ -11,6 +11,7 @@ Differences of the flow's potentials (`solvers.fast.flow`) are the prices that p
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
@@ -203,8 +204,7 @@ def _witness(model: WorkloadRounding, levels: list[_Level], label: Ints, flow: I
     """
     children, cells = model.shape
     unit = model.exact_values.unit * model.costs.unit
-    answers = np.zeros((children, model.workload.size), object)
-    charge = np.zeros(model.sides[0].shape, object)
+    answers, charge = np.zeros((children, model.workload.size)), np.zeros(model.sides[0].shape)
     above, nodes, start = np.full((children, cells), label[0]), 1, 0
     for k, level in enumerate(levels):
         shape = children, level.cell.size
@@ -220,16 +220,33 @@ def _witness(model: WorkloadRounding, levels: list[_Level], label: Ints, flow: I
         own = _allowed(model, level, held, paid, k == len(levels) - 1)
         weight = _weight(model, level)
         for q in level.queries:
-            share = int(model.costs.number[model.workload.start[q]])
-            answers[:, model.workload.row[q, level.cell]] = exact.fractions(own) * share / (weight * unit)
+            share = Fraction(int(model.costs.number[model.workload.start[q]]), weight * unit)
+            answers = _placed(answers, model.workload.row[q, level.cell], _times(own, share))
         left = paid - own
         for row, lower, upper in _bounds(model, level):
             side = np.where(left > 0, lower.reshape(shape), upper.reshape(shape))
             taken = np.where(side == held, left, 0.0)
-            charge[:, row] = exact.fractions(taken) / unit
+            charge = _placed(charge, row, _times(taken, Fraction(1, unit)))
             left = left - taken
-    prices = exact.fractions(label[nodes:] - label[0]) / unit if model.parent is not None else np.zeros(cells)
+    if model.parent is None:
+        return {"prices": np.zeros(cells), "rules": charge, "answers": answers}
+    prices = _times(label[nodes:] - label[0], Fraction(1, unit))
     return {"prices": prices, "rules": charge, "answers": answers}
+
+
+def _times(number: Array, factor: Fraction) -> Array:
+    """Whole numbers times a fraction: as floats if these are exact, else as Fractions."""
+    whole, unit = factor.numerator, factor.denominator
+    if unit & (unit - 1) == 0 and float(np.abs(number).max(initial=0)) * whole < LARGEST:
+        return np.asarray(number, float) * whole / unit
+    return np.asarray(exact.fractions(number) * factor)
+
+
+def _placed(held: Array, columns: Ints, values: Array) -> Array:
+    """The array with some columns replaced; Fractions if any values are."""
+    held = held.astype(object) if values.dtype == object else held
+    held[:, columns] = values
+    return held
 
 
 def _allowed(model: WorkloadRounding, level: _Level, held: Ints, paid: Ints, finest: bool) -> Floats:
