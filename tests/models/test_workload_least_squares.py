@@ -74,6 +74,19 @@ def test_an_answer_is_proved_by_the_witness_of_another():
     assert other.bound == pytest.approx(proof.bound, rel=1e-9)
 
 
+def test_fixed_totals_of_millions_are_proved():
+    """The totals are fixed twice, by rules and by the parent; large prices would magnify rounding errors."""
+    rng = np.random.default_rng(1)
+    workload = Workload.marginals((2, 2), [(), (0, 1)])
+    true = rng.integers(1, 3_000_000, (4, 4))
+    noisy, totals = workload.answers(true) + rng.normal(0, 0.01, (4, 5)), true.sum(axis=1, keepdims=True)
+    rules = Workload.marginals((2, 2), [()])
+    model = WorkloadLeastSquares(workload, noisy, [0.05, 0.1], true.sum(axis=0), None, rules, totals, totals)
+    found = solve(model)
+    assert found.certificate.optimal
+    assert np.abs(found.witness["prices"]).max() < 1
+
+
 def test_a_wrong_active_set_is_not_proved(monkeypatch):
     model = WorkloadLeastSquares.typical(np.random.default_rng(0), 160)
     best = solve(model)
