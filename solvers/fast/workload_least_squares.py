@@ -60,21 +60,7 @@ def solve_workload_least_squares(model: WorkloadLeastSquares) -> tuple[Array, Wi
             "other: another backend, such as highs, can tell"
         )
     prices[problem.columns] = price * problem.cost
-    prices, charge = _least_prices(model, prices, charge * problem.cost)
-    return full, {"prices": prices, "rules": _forced(model, full, prices, charge)}
-
-
-def _least_prices(model: WorkloadLeastSquares, price: Floats, charge: Floats) -> tuple[Floats, Floats]:
-    """Prices of the same proof, near 0 where a sum is fixed in all children, and so in the parent.
-
-    A part of the price of such a sum may be charged to the rule or to the parent's cells. Large prices would
-    magnify the rounding errors of the sums.
-    """
-    lower, upper = model.sides
-    if model.rules is None or model.parent is None:
-        return price, charge
-    shift = np.where((lower == upper).all(axis=0), np.median(charge, axis=0), 0.0)
-    return price + model.rules.spread(shift), charge - shift
+    return full, {"prices": prices, "rules": _forced(model, full, prices, charge * problem.cost)}
 
 
 def _forced(model: WorkloadLeastSquares, x: Floats, price: Floats, charge: Floats) -> Floats:
