@@ -12,7 +12,7 @@ from click.core import ParameterSource
 
 from hierdp.cli.axes import axes_of, axis_flags, bin_flags, bins_of
 from hierdp.cli.common import columns, number
-from hierdp.cli.sources import TABLE, hierarchy_of, region_flags
+from hierdp.cli.sources import TABLE, Input, hierarchy_of, region_flags
 from hierdp.mechanisms.option import Keyword
 
 
@@ -121,6 +121,11 @@ def _table(keyword: Keyword, text: str) -> list[click.Option]:
     return [click.Option([keyword.flag, keyword.name], type=TABLE, metavar=keyword.option.metavar, help=text)]
 
 
+def _path(keyword: Keyword, text: str) -> list[click.Option]:
+    kind = Input(readable=False)
+    return [click.Option([keyword.flag, keyword.name], type=kind, metavar=keyword.option.metavar, help=text)]
+
+
 def _columns(keyword: Keyword, given: Mapping[str, Any]) -> Mapping[str, Any]:
     text = given[keyword.name]
     return {keyword.name: None if text is None else columns(text)}
@@ -142,6 +147,7 @@ def _which_of_both(keyword: Keyword, given: Mapping[str, Any]) -> Mapping[str, A
 
 FORMS: dict[str | None, Form] = {
     "table": Form(_table, lambda keyword, given: {keyword.name: given[keyword.name]}),
+    "path": Form(_path, lambda keyword, given: {keyword.name: given[keyword.name]}),
     "columns": Form(lambda keyword, text: [_flag(replace(keyword, type=str), text)], _columns),
     "regions": Form(lambda *_: region_flags(), lambda _, given: hierarchy_of(given)),
     "axes": Form(lambda *_: axis_flags(), lambda keyword, given: {keyword.name: axes_of(given)}),

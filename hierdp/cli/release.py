@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
+from copy import copy
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,18 @@ class MechanismCommand(click.Command):
     @cached_property
     def params(self) -> list[click.Parameter]:  # type: ignore[override]
         """The options of all mechanisms, then those that this one declares."""
-        return [*shared.params, *flags_of(keywords_of(self.mechanism.from_table))]
+        own = flags_of(keywords_of(self.mechanism.from_table))
+        taken = {flag for one in own for flag in one.opts}
+        return [*(_without(one, taken) for one in shared.params), *own]
+
+
+def _without(option: click.Parameter, taken: set[str]) -> click.Parameter:
+    """An option of all mechanisms, without the flags that a mechanism has for an option of its own."""
+    if not taken & set(option.opts):
+        return option
+    left = copy(option)
+    left.opts = [flag for flag in option.opts if flag not in taken]
+    return left
 
 
 class MechanismCommands(Mapping[str, click.Command]):

@@ -31,7 +31,7 @@ def from_tables(command: Callable[..., Any]) -> Callable[..., Any]:
                   help="Database of the tables named, but for those that end in .parquet or .csv: a DuckDB "
                        "file, or postgresql://user@host/name. Keep a password out of it: PostgreSQL reads "
                        "PGPASSWORD or ~/.pgpass.")  # fmt: skip
-    @click.option("--query", metavar="SQL",
+    @click.option("--sql", "--query", "query", metavar="SQL",
                   help="In place of TABLE: the rows of this SELECT, run by the database, or else by DuckDB "
                       "over files: \"SELECT * FROM 'trips/*.parquet' WHERE y = 2013\".")  # fmt: skip
     @wraps(command)
@@ -39,7 +39,7 @@ def from_tables(command: Callable[..., Any]) -> Callable[..., Any]:
         from hierdp.tables import Database
 
         if (table is None) == (query is None):
-            raise click.UsageError("no table: give TABLE, the name of a file or table, or --query SQL")
+            raise click.UsageError("no table: give TABLE, the name of a file or table, or --sql SQL")
         if query is not None:
             source: Any = Database(database or "", query=query)
         else:

@@ -31,6 +31,14 @@ def is_cells(settings: Mapping[str, Any], table: Any) -> bool:
     return isinstance(axes, Mapping) and all(f"{name}_level" in table for name in axes)
 
 
+def attributes_of(table: Any) -> list[str]:
+    """The columns of attributes, if the rows are regions and combinations of categories; else none."""
+    columns = list(table.columns)
+    if "parent" not in columns or "count" not in columns:
+        return []
+    return columns[columns.index("parent") + 1 : columns.index("count")]
+
+
 def is_bins(settings: Mapping[str, Any], table: Any) -> bool:
     """Whether the rows are bins of a histogram, or boxes of bins."""
     return "range_query" in settings or {"cluster", "count"} <= set(table.columns)

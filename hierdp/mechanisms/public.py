@@ -6,7 +6,7 @@ or less adds or removes a region or a group.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -18,6 +18,8 @@ TABLE_OF_REGIONS = "from a table of regions"
 TABLE_OF_GROUPS = "from a table of groups"
 PROTECTED_GROUPS = "protected: the number of groups is noisy"
 SEEN_REGIONS = "as seen in the data, which makes them public"
+LISTED_CATEGORIES = "from lists"
+SEEN_CATEGORIES = "as seen in the data, which makes them public"
 SEEN_GROUPS = "those with a row in the data, which makes them public"
 
 NO_LIST = (
@@ -27,6 +29,8 @@ NO_LIST = (
 OF_REGIONS = (
     "regions (--regions, in Python regions=) or of all groups, with their regions (--groups, groups=)"
 )
+OF_TABLES = "regions (--regions, in Python regions=)"
+OF_CATEGORIES = "categories (--attribute NAME=CATEGORIES or --plan, in Python attributes={name: [...]})"
 OF_AXES = "regions (--regions, in Python (hierarchy, column))"
 OF_GROUPS = "groups (--groups, in Python groups=){hide}"
 HIDE = ", or protect their number (--group-budget, group_budget=)"
@@ -126,6 +130,45 @@ def public_axes(axes: Mapping[str, Hierarchy | None], regions_from_data: bool) -
     return Public(words, _settings(regions_from_data=regions_from_data))
 
 
+def public_tables(
+    regions: Hierarchy | None, regions_from_data: bool, unlisted: Sequence[str], attributes_from_data: bool
+) -> Public:
+    """Where the regions and the categories of a table of attributes come from.
+
+    Parameters
+    ----------
+    regions : Hierarchy or None
+    regions_from_data : bool
+    unlisted : sequence of str
+        The attributes without a list of categories.
+    attributes_from_data : bool
+
+    Raises
+    ------
+    InputError
+        See `public_groups`.
+    """
+    faults = []
+    if regions is None and not regions_from_data:
+        faults.append(_no_list("regions", OF_TABLES, "regions_from_data"))
+    if unlisted and not attributes_from_data:
+        what = f"categories of {listed(unlisted)}"
+        faults.append(_no_list(what, OF_CATEGORIES, "attributes_from_data"))
+    if faults:
+        raise InputError("; and ".join(faults))
+    if regions_from_data and regions is not None:
+        _refuse("regions_from_data", "the regions are listed")
+    if attributes_from_data and not unlisted:
+        _refuse("attributes_from_data", "every attribute has a list of categories")
+    words = {
+        "regions": SEEN_REGIONS if regions is None else TABLE_OF_REGIONS,
+        "categories": SEEN_CATEGORIES if unlisted else LISTED_CATEGORIES,
+    }
+    return Public(
+        words, _settings(regions_from_data=regions_from_data, attributes_from_data=attributes_from_data)
+    )
+
+
 def _settings(**from_data: bool) -> dict[str, bool]:
     return {name: True for name, said in from_data.items() if said}
 
@@ -138,5 +181,9 @@ def _refuse(name: str, why: str) -> None:
     raise InputError(NOT_NEEDED.format(name=name, flag=_flag(name), why=why))
 
 
+FLAGS = {"attributes_from_data": "--attribute-from-data"}
+"""The flags that are not their keywords with dashes."""
+
+
 def _flag(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
+    return FLAGS.get(name, f"--{name.replace('_', '-')}")

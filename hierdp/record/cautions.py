@@ -19,6 +19,10 @@ FROM_DATA = {
         "the groups are those that occur in the data, not a public list: their number is exact, and changes "
         "by one with the only person of a group, whatever ε is"
     ),
+    "attributes_from_data": (
+        "the categories of attributes are those that occur in the data, not public lists: that a category is "
+        "in the release reveals that somebody has it, whatever ε is"
+    ),
 }
 """The warnings about lists that are published exactly, by the setting that says so."""
 
@@ -38,7 +42,19 @@ def cautions(table: DataFrame, ledger: Ledger, settings: Mapping[str, Any]) -> l
         The mechanism's public parameters.
     """
     of_data = [words for name, words in FROM_DATA.items() if settings.get(name)]
-    return [*of_data, *_of_epsilon(ledger), *_of_delta(table, ledger, settings), *_of_trips(settings)]
+    of_budget = [*_of_epsilon(ledger), *_of_delta(table, ledger, settings)]
+    return [*of_data, *_of_invariants(settings), *of_budget, *_of_trips(settings)]
+
+
+def _of_invariants(settings: Mapping[str, Any]) -> list[str]:
+    plan = settings.get("plan")
+    invariants = plan.get("invariants") if isinstance(plan, Mapping) else None
+    if not invariants:
+        return []
+    return [
+        f"the invariants {', '.join(invariants)} are the true counts: ε and δ do not cover what they reveal, "
+        "by themselves or together with the other counts"
+    ]
 
 
 def _of_epsilon(ledger: Ledger) -> list[str]:
@@ -54,7 +70,7 @@ def _of_delta(table: DataFrame, ledger: Ledger, settings: Mapping[str, Any]) -> 
     if not ledger.delta or not len(table) or "count" not in table:
         return []
     public = "total" in settings
-    rows = int(settings["total"] if public else table["count"].iloc[0])
+    rows = int(settings["total"] if public else _root_count(table))
     if ledger.delta * rows < 1:
         return []
     which = "public" if public else "released"
@@ -62,6 +78,12 @@ def _of_delta(table: DataFrame, ledger: Ledger, settings: Mapping[str, Any]) -> 
         f"δ = {ledger.delta:g} is too large for {rows:,} counted rows (the {which} total): publishing some "
         f"of them unchanged would satisfy this guarantee. Choose δ far below {1 / rows:.1g}"
     ]
+
+
+def _root_count(table: DataFrame) -> float:
+    """The released total; of a table without levels, its first count."""
+    counts = table["count"]
+    return float(counts[table["level"] == 0].sum() if "level" in table else counts.iloc[0])
 
 
 def _of_trips(settings: Mapping[str, Any]) -> list[str]:

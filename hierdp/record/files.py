@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hierdp.counts.hierarchy import Hierarchy
+from hierdp.counts.layout import attributes_of
 from hierdp.errors import InputError
 
 if TYPE_CHECKING:
@@ -210,7 +211,8 @@ def finest(table: DataFrame, regions: Mapping[str, Hierarchy]) -> DataFrame | No
     depth = sum(hierarchy.tree.depth for hierarchy in regions.values())  # a level refines one axis by one
     names = [level for hierarchy in regions.values() for level in hierarchy.levels[1:]]
     columns: dict[str, Any] = {}
-    values = [name for name in ("size", "groups", "count", "standard_error") if name in table]
+    names_of_values = ("size", "groups", *attributes_of(table), "count", "standard_error")
+    values = [name for name in names_of_values if name in table]
     last = table.loc[table["level"] == depth, [*regions, *values]]
     for axis, hierarchy in regions.items():
         at = hierarchy.positions(last[axis])

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hierdp.counts.boxes import boxes_of
 from hierdp.counts.hierarchy import Hierarchy
-from hierdp.counts.layout import cells_at, is_cells, is_sizes
+from hierdp.counts.layout import attributes_of, cells_at, is_cells, is_sizes
 from hierdp.counts.size_table import SizeTable, Table
 from hierdp.errors import InputError
 from models.arithmetic.arrays import Ints
@@ -81,6 +81,9 @@ def _sums(table: DataFrame, settings: Mapping[str, Any], regions: Regions) -> st
             return _size_sums(table)
         if is_cells(settings, table) and set(settings["axes"]) <= set(regions):
             return _cell_sums(table, settings, regions)
+        if attributes_of(table) and len(regions) == 1:
+            (hierarchy,) = regions.values()
+            return _table_sums(table, hierarchy)
         if "range_query" in settings and settings["range_query"]["answers"] == "consistent":
             return _box_sums(table, settings)
     except (InputError, KeyError, IndexError) as why:
@@ -133,6 +136,34 @@ def _cell_sums(table: DataFrame, settings: Mapping[str, Any], regions: Regions) 
             )
             return f"level {level - 1}, {named}: the cells below do not add up to it"
         above, counts = places, values
+    return ""
+
+
+def _table_sums(table: DataFrame, hierarchy: Hierarchy) -> str:
+    import pandas as pd
+
+    names = attributes_of(table)
+    cell, cells = np.zeros(len(table), np.int64), 1
+    for name in names:
+        codes, labels = pd.factorize(table[name].to_numpy(object))
+        cell, cells = cell * len(labels) + codes, cells * len(labels)
+    level, counts = table["level"].to_numpy(), table["count"].to_numpy()
+    at = np.full(len(table), -1, np.int64)
+    for depth, regions in enumerate(hierarchy.names):
+        here = level == depth
+        index = pd.Index(regions, dtype=object)
+        at[here] = index.get_indexer(table["region"].to_numpy(object)[here])
+    if (at < 0).any():
+        return f"row {_first(at < 0)}: there is no such region"
+    for depth, parents in enumerate(hierarchy.tree.levels):
+        above, below = level == depth, level == depth + 1
+        keys = np.asarray(parents)[at[below]] * cells + cell[below]
+        wrong = _differs(keys, counts[below], at[above] * cells + cell[above], counts[above])
+        if wrong is not None:
+            row = table[names].iloc[int(np.argmax(cell == wrong % cells))]
+            named = ", ".join(f"{name} {row[name]!r}" for name in names)
+            region = hierarchy.names[depth][wrong // cells]
+            return f"region {region!r}, {named}: the regions below do not add up to it"
     return ""
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hierdp.counts.layout import is_cells, is_sizes
+from hierdp.counts.layout import attributes_of, is_cells, is_sizes
 from hierdp.counts.size_table import SizeTable, Table
 from hierdp.privacy.budget import Ledger
 from hierdp.reports import figures
@@ -160,6 +160,8 @@ def _what(table: Table, settings: Mapping[str, Any]) -> str:
         )
     if is_cells(settings, table):
         return f"Counts by {' and '.join(settings['axes'])}"
+    if names := attributes_of(table):
+        return f"Counts by {', '.join(names)}, for every {', '.join(settings['levels'][1:])}"
     axes = _axes(settings)
     return f"Counts by {' and '.join(axis['name'] for axis in axes)}" if axes else "Private counts"
 
@@ -197,6 +199,8 @@ def _draw(table: Any, settings: Mapping[str, Any]) -> str:
         return _sizes(table, settings)
     if is_cells(settings, table):
         return _cells(table, list(settings["axes"]))
+    if names := attributes_of(table):
+        return _table(table, names)
     axes = _axes(settings)
     return _bins(table, [axis["name"] for axis in axes]) if axes else ""
 
@@ -221,6 +225,16 @@ def _cells(table: DataFrame, names: list[str]) -> str:
     labels = [" → ".join(map(str, row)) for row in finest[names].itertuples(index=False)]
     title = f"The largest cells of the finest level ({' → '.join(names)})"
     return figures.bars(labels, finest["count"].tolist(), title, "count")
+
+
+def _table(table: DataFrame, names: list[str]) -> str:
+    """The largest cells of the root."""
+    top = table[table["level"] == 0].nlargest(LARGEST, "count")
+    if top.empty:
+        return ""
+    labels = [", ".join(map(str, row)) for row in top[names].itertuples(index=False)]
+    title = f"The largest cells of all regions together ({', '.join(names)})"
+    return figures.bars(labels, top["count"].tolist(), title, "count")
 
 
 def _bins(table: DataFrame, names: list[str]) -> str:

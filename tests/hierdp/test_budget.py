@@ -17,7 +17,6 @@ from hierdp.mechanisms.count_of_counts.plan import budgets_of
 from hierdp.mechanisms.count_of_counts.plan import plan_of as counts_plan_of
 from hierdp.mechanisms.range_query.plan import METHODS, plan_of
 from hierdp.mechanisms.top_down import Unit, top_down
-from hierdp.mechanisms.top_down.unit import root_of
 from hierdp.privacy.budget import (
     Ledger,
     Spend,
@@ -30,7 +29,7 @@ from hierdp.privacy.budget import (
 )
 from hierdp.privacy.conversion import PAPERS, TIGHTER, papers_rho_of, rho_of
 from hierdp.privacy.noise import ExactNoise, SimulatedNoise
-from hierdp.privacy.rounding import below
+from hierdp.privacy.rounding import below, root_of
 from hierdp.tables import Flows
 from hierdp.tables.binning import Histogram
 from tests.marks import quick

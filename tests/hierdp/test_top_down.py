@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from hierdp.errors import InputError
 from hierdp.mechanisms.top_down import inf_tda, refinements, true_table
-from hierdp.mechanisms.top_down.unit import root_of
 from hierdp.privacy.conversion import rho_of
 from hierdp.privacy.noise import SimulatedNoise
+from hierdp.privacy.rounding import root_of
 from hierdp.tables import Flows
 from tests.marks import quick
 

@@ -17,9 +17,9 @@ from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError
 from hierdp.mechanisms.top_down import METHODS, Unit, refinements, top_down
 from hierdp.mechanisms.top_down.levels import Children, depths_of, finest_places, nodes_above, root
-from hierdp.mechanisms.top_down.unit import root_of
 from hierdp.privacy.budget import Spend
 from hierdp.privacy.noise import threshold
+from hierdp.privacy.rounding import root_of
 from hierdp.tables import Flows, flows
 from tests.marks import quick
 

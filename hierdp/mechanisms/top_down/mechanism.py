@@ -33,12 +33,13 @@ from hierdp.mechanisms.top_down.levels import (
     table,
 )
 from hierdp.mechanisms.top_down.repairs import METHODS, Method
-from hierdp.mechanisms.top_down.unit import ONE_TRIP, Unit, root_of
+from hierdp.mechanisms.top_down.unit import ONE_TRIP, Unit
 from hierdp.mechanisms.top_down.zeros import Zeros, zeros_of
 from hierdp.privacy.budget import Ledger, Spend, check_delta, check_epsilon, split
 from hierdp.privacy.conversion import CONVERSIONS, TIGHTER, rho_of
 from hierdp.privacy.loss import PERSON, ROW, Loss
 from hierdp.privacy.noise import ExactNoise, Noise, deviation_of, threshold
+from hierdp.privacy.rounding import root_of
 from hierdp.privacy.threshold import EXACT
 from hierdp.record.release import Release
 from hierdp.record.step import Solving, Step

@@ -22,11 +22,12 @@ from hierdp.mechanisms.top_down.levels import (
 )
 from hierdp.mechanisms.top_down.mechanism import TOTAL, post_process, settings_of, summed_up, table_of
 from hierdp.mechanisms.top_down.repairs import METHODS, Method, nearest_fractions
-from hierdp.mechanisms.top_down.unit import Unit, root_of
+from hierdp.mechanisms.top_down.unit import Unit
 from hierdp.mechanisms.top_down.zeros import zeros_of
 from hierdp.privacy.budget import Ledger, Spend, split
 from hierdp.privacy.expected import GAUSSIAN, GEOMETRIC, Expected, ExpectedSpend
 from hierdp.privacy.noise import deviation_of, threshold
+from hierdp.privacy.rounding import root_of
 from hierdp.privacy.threshold import Changes, miss_of
 from hierdp.privacy.twice import CountNoise, Twice
 from hierdp.record.compare import compare, compare_settings

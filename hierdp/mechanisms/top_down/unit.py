@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 
@@ -96,9 +94,3 @@ class Unit:
 
 ONE_TRIP = Unit()
 """One trip per person, replaced by another, as in the paper's experiments."""
-
-
-def root_of(squared: int) -> float:
-    """√n, rounded up if it is not a float, because a sensitivity must not be too small."""
-    found = math.sqrt(squared)
-    return found if Fraction(found) ** 2 >= squared else math.nextafter(found, math.inf)

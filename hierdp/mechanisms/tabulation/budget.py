@@ -1,0 +1,125 @@
+"""What is measured of a table, with its sensitivity and its exact share of ρ.
+
+*Sensitivity.* Every query counts each cell in exactly one of its answers, and the regions of a level divide
+the table. So on each level, each row of a person is counted in exactly one answer of a query in one region.
+
+- One person is replaced by another: one answer falls by 1 and one rises by 1, or none changes. Δ₂² = 2. The
+  total of the whole table does not change; it is public.
+- A person with at most m rows joins or leaves: the answers with their rows change by k₁ + k₂ + … ≤ m in all,
+  so Σ kᵢ² ≤ m², reached if all rows share an answer. Δ₂² = m².
+
+The measurements of different levels and queries are of the same persons, so their ρ add up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import NamedTuple
+
+from hierdp.errors import InputError
+from hierdp.mechanisms.tabulation.queries import Queries
+from hierdp.privacy.rounding import below, root_of
+
+REPLACED = "one person is replaced by another; regions, categories and the total are public"
+JOINS = "one person joins or leaves; regions and categories are public"
+WITH_ROWS = "a person with up to {rows} rows joins or leaves; regions and categories are public"
+EXCEPT = "; the guarantee does not cover the invariants, which are published as they are: {invariants}"
+
+
+@dataclass(frozen=True)
+class Unit:
+    """Whom the guarantee protects.
+
+    Attributes
+    ----------
+    bounded : bool
+        Whether one person is replaced by another, rather than joining or leaving.
+    rows : int
+        The most rows of a person, if persons join or leave.
+    """
+
+    bounded: bool = True
+    rows: int = 1
+
+    def __post_init__(self) -> None:
+        if self.bounded and self.rows > 1:
+            raise InputError(
+                "with person, the total must be noisy, because a person who joins or leaves changes it; give "
+                "bounded=False (--unbounded)"
+            )
+
+    @property
+    def squared_sensitivity(self) -> int:
+        """Δ₂² of a query's answers in all regions of a level; see the module."""
+        return 2 if self.bounded else self.rows**2
+
+    def neighbours(self, invariants: Sequence[tuple[str, str]]) -> str:
+        """The neighbouring relation in words, with the plan's invariants."""
+        joins = JOINS if self.rows == 1 else WITH_ROWS.format(rows=self.rows)
+        named = ", ".join(":".join(one) for one in invariants)
+        return (REPLACED if self.bounded else joins) + (EXCEPT.format(invariants=named) if named else "")
+
+
+ONE_PERSON = Unit()
+"""A person is replaced by another."""
+
+
+class Measurement(NamedTuple):
+    """A query that is measured on a level, with its share of ρ."""
+
+    level: int
+    query: int
+    name: str
+    sensitivity: float
+    share: Fraction
+
+
+def measurements(queries: Queries, levels: Sequence[str], unit: Unit) -> list[Measurement]:
+    """What is measured, level by level from the root.
+
+    By default, a query is not measured where invariants fix its answers; levels, and the queries of a level,
+    have equal shares.
+
+    Raises
+    ------
+    InputError
+        If a level with a share measures nothing, or nothing is measured at all.
+    """
+    plan = queries.plan
+    sensitivity = root_of(unit.squared_sensitivity)
+    by_level = [_query_shares(queries, levels, unit.bounded, level) for level in range(len(levels))]
+    found = []
+    measured = [any(shares) for shares in by_level]
+    for level, (name, shares) in enumerate(zip(levels, by_level, strict=True)):
+        if plan.level_shares is None:
+            own = Fraction(int(measured[level]), max(1, sum(measured)))
+        else:
+            own = plan.level_shares[name]
+            if own and not measured[level]:
+                raise InputError(f"level {name!r} has a share of the budget, and none of its queries has one")
+        found += [
+            Measurement(level, at, f"{query} by {name}", sensitivity, own * share)
+            for at, (query, share) in enumerate(zip(plan.queries, shares, strict=True))
+            if own * share
+        ]
+    if not found:
+        raise InputError("nothing is measured: invariants fix every query, or the shares are 0; add a query")
+    return found
+
+
+def _query_shares(queries: Queries, levels: Sequence[str], bounded: bool, level: int) -> list[Fraction]:
+    """The queries' shares of the level's ρ."""
+    plan = queries.plan
+    given = plan.query_shares.get(levels[level])
+    given = plan.shares_of_every_level if not given or isinstance(given, Fraction) else given
+    if given:
+        return [given[query] for query in plan.queries]
+    asked = [not queries.are_public(query, level, levels, bounded) for query in plan.queries]
+    return [Fraction(int(one), sum(asked)) if one else Fraction(0) for one in asked]
+
+
+def rho_of_each(rho: float, measured: Sequence[Measurement]) -> list[float]:
+    """The ρ of each measurement, rounded down, so that their sum is at most `rho`."""
+    return [below(Fraction(rho) * one.share) for one in measured]

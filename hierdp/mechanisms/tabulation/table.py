@@ -1,0 +1,102 @@
+"""The released table of a tabulation: a row for each region and cell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hierdp.counts.hierarchy import Hierarchy
+from hierdp.errors import InputError
+from hierdp.mechanisms.tabulation.queries import Queries
+from models.arithmetic.arrays import Array, Floats, Ints
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+REGION = ("level", "level_name", "region", "parent")
+"""The columns that identify a region."""
+
+
+def table_of(
+    queries: Queries, regions: Hierarchy, counts: Sequence[Array], errors: Sequence[Floats] | None = None
+) -> DataFrame:
+    """The positive counts; or, with standard errors, all counts.
+
+    Parameters
+    ----------
+    queries : Queries
+    regions : Hierarchy
+    counts : sequence of arrays
+        For each level from the root, shape (regions of the level, cells).
+    errors : sequence of arrays, optional
+        The standard error of every cell of a region, shape (regions of the level,).
+    """
+    import pandas as pd
+
+    parts = []
+    categories = {name: pd.Series(queries.variables[name].labels).array for name in queries.plan.attributes}
+    for level, held in enumerate(counts):
+        region, cell = np.nonzero(held if errors is None else np.ones_like(held, dtype=bool))
+        names = pd.Series(regions.names[level]).array
+        part: dict[str, Any] = {
+            "level": np.full(region.size, level),
+            "level_name": pd.array([regions.levels[level]] * region.size, dtype="str"),
+            "region": names.take(region),
+            "parent": _parents(regions, level, region),
+        }
+        codes = np.unravel_index(cell, queries.shape)
+        part |= {
+            name: known.take(code) for (name, known), code in zip(categories.items(), codes, strict=True)
+        }
+        part["count"] = held[region, cell]
+        if errors is not None:
+            part["standard_error"] = errors[level][region]
+        parts.append(pd.DataFrame(part))
+    return pd.concat(parts, ignore_index=True)
+
+
+def _parents(regions: Hierarchy, level: int, region: Ints) -> Any:
+    import pandas as pd
+
+    if level == 0:
+        return pd.array([None] * region.size, dtype="str")
+    parents = np.asarray(regions.tree.levels[level - 1])
+    return pd.Series(regions.names[level - 1]).array.take(parents[region])
+
+
+def counts_in(table: DataFrame, queries: Queries, regions: Hierarchy) -> list[Array]:
+    """The inverse of `table_of`: for each level from the root, shape (regions of the level, cells).
+
+    Raises
+    ------
+    InputError
+        If a row has a region or a category that does not exist, or the same ones as another.
+    """
+    import pandas as pd
+
+    found: list[Array] = []
+    for level, names in enumerate(regions.names):
+        rows = table[table["level"] == level]
+        region = _positions(rows["region"], names, f"region of level {level}")
+        cell = np.zeros(len(rows), np.int64)
+        for name, size in zip(queries.plan.attributes, queries.shape, strict=True):
+            labels = np.array(queries.variables[name].labels, dtype=object)
+            cell = cell * size + _positions(rows[name], labels, name)
+        if pd.Series(region * queries.workload.cells + cell).duplicated().any():
+            raise InputError(f"level {level} has two rows of one region and cell")
+        counts = rows["count"].to_numpy()
+        held = np.zeros((len(names), queries.workload.cells), counts.dtype)
+        held[region, cell] = counts
+        found.append(held)
+    return found
+
+
+def _positions(column: Any, names: Any, what: str) -> Ints:
+    import pandas as pd
+
+    at: Ints = pd.Index(names, dtype=object).get_indexer(column.to_numpy(object)).astype(np.int64)
+    if (at < 0).any():
+        raise InputError(f"there is no {what} {column.to_numpy(object)[at < 0][0]!r}")
+    return at
