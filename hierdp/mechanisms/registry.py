@@ -12,6 +12,7 @@ PACKAGES = (
     "hierdp.mechanisms.top_down",
     "hierdp.mechanisms.clustering",
     "hierdp.mechanisms.range_query",
+    "hierdp.mechanisms.tabulation",
 )
 """Their packages; each has a description, ``MECHANISM``, and loads its code on first use."""
 

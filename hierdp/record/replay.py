@@ -105,6 +105,13 @@ class Replay:
             raise Differs(f"step {name!r} does not have {' × '.join(map(str, shape))} noisy counts")
         return noisy
 
+    def coming(self) -> Iterator[SavedStep]:
+        """Look at all coming steps, in order, without taking them."""
+        ahead = 0
+        while (step := self._step(ahead)) is not None:
+            yield step
+            ahead += 1
+
     def solve(self, name: str, model: Model, problems: Sequence[str] = ()) -> Step:
         """Return the saved answer to a problem, in place of solving it.
 

@@ -38,7 +38,7 @@ def test_the_promise_is_to_a_person(case):
 @pytest.fixture
 def everything_counts(monkeypatch):
     """Make the readers count all rows of a person."""
-    for room in ("binning", "cells", "groups"):
+    for room in ("binning", "cells", "groups", "tabulated"):
         monkeypatch.setattr(f"hierdp.tables.{room}.bounded", lambda rows, *_: rows.drop("person"))
     forget()
     yield
@@ -58,6 +58,7 @@ NOT_BOUNDED = [
     ("top-down", "VanillaGauss"),
     ("top-down", "InfTDA"),
     ("top-down", "SH"),
+    ("tabulation", "GLS"),
 ]
 
 

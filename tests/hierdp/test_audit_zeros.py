@@ -53,8 +53,11 @@ def test_every_method_adds_noise_to_zeros(mechanism, method):
     assert shown or (mechanism, method) in SLOW_ONES
 
 
-SLOW_ONES = {("group-size", "M_dp^OP"), ("top-down", "TDA_inf")}
-"""These need a solver; they measure the same as M_H and InfTDA, with the same code."""
+SLOW_ONES = {
+    *(("group-size", "M_dp^OP"), ("top-down", "TDA_inf")),
+    *(("tabulation", "TopDown"), ("tabulation", "BlueDown")),
+}
+"""These take longer; they measure the same as M_H, InfTDA and GLS, with the same code."""
 
 
 SPARED = [

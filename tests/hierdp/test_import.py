@@ -183,6 +183,10 @@ RELEASES = {
     "count-of-counts": (HOMES, SIZES),
     "range-query": ({"age": [3, 4, 4]}, {"axes": [Numbers("age", 0, 8)]}),
     "clustering": ({"age": [3, 4, 4]}, {"axes": [Numbers("age", 0, 8)]}),
+    "tabulation": (
+        {"town": ["a", "a", "b"], "age": ["old", "young", "old"]},
+        {"delta": 1e-8, "levels": ["town"], "attributes": ["age=old,young"], "regions_from_data": True},
+    ),
 }
 MECHANISMS = {name: f"hierdp.mechanisms.{name.replace('-', '_')}" for name in RELEASES}
 

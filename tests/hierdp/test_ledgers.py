@@ -107,6 +107,10 @@ PRINTED = {
     "top-down": ["--axis", "a=town", "--axis", "b=home", "--delta", "1e-8", "--regions-from-data"],
     "range-query": ["--numbers", "home=0:4"],
     "clustering": ["--numbers", "home=0:4"],
+    "tabulation": [
+        *("--levels", "town", "--attribute", "home=1,2", "--delta", "1e-8", "--regions-from-data"),
+        *("--method", "GLS"),
+    ],
 }
 
 

@@ -31,12 +31,20 @@ SEEN = {
     "range-query": {"axes": [("town", ["town"])], "method": "Flat", "regions_from_data": True},
     "clustering": {"axes": [("town", ["town"])], "method": "Laplace", "regions_from_data": True},
 }
+SEEN["tabulation"] = {
+    **{"attributes": ["home"], "attributes_from_data": True, "levels": ["town"], "regions_from_data": True},
+    **{"delta": 1e-9, "bounded": False},
+}
 LISTED = {
     "group-size": LISTED_SIZES,
     "count-of-counts": LISTED_SIZES,
     "top-down": {"axes": {"at": (PLACES, "town")}, "delta": 1e-9, "bounded": False},
     "range-query": {"axes": [("town", (PLACES, "town"))], "method": "Flat"},
     "clustering": {"axes": [("town", (PLACES, "town"))], "method": "Laplace"},
+}
+LISTED["tabulation"] = {
+    **{"attributes": {"home": list("12345")}, "regions": PLACES, "region": "town"},
+    **{"delta": 1e-9, "bounded": False},
 }
 
 
@@ -132,6 +140,7 @@ NEITHER = {
     "top-down": {"axes": {"at": ["town"], "there": (PLACES, "town")}, "delta": 1e-9},
     "range-query": {"axes": [Numbers("age", 0, 9), ("at", ["town"])]},
     "clustering": {"axes": [("at", ["town"])]},
+    "tabulation": {"attributes": ["home"], "levels": ["town"], "delta": 1e-9},
 }
 
 
@@ -226,5 +235,5 @@ def test_the_command_line_refuses_or_warns(tmp_path, monkeypatch):
     assert not (tmp_path / "out").exists()
     done = CliRunner().invoke(main, [*asked, "--regions-from-data", "--groups-from-data"])
     assert done.exit_code == 0, done.output
-    for words in FROM_DATA.values():
-        assert f"Warning: {words}." in " ".join(done.output.split())
+    for name in ("regions_from_data", "groups_from_data"):
+        assert f"Warning: {FROM_DATA[name]}." in " ".join(done.output.split())

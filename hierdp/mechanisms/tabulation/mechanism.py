@@ -1,0 +1,361 @@
+"""Tables of several attributes for every region, from noisy answers on every level."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+
+from hierdp.counts.hierarchy import Hierarchy, as_names
+from hierdp.errors import InputError
+from hierdp.mechanisms import shared_options as shared
+from hierdp.mechanisms.option import Option, documented
+from hierdp.mechanisms.persons import already_for_persons, persons_of
+from hierdp.mechanisms.public import public_tables
+from hierdp.mechanisms.solver_options import SolverOptions, checked
+from hierdp.mechanisms.tabulation.budget import ONE_PERSON, Unit, measurements
+from hierdp.mechanisms.tabulation.constraints import constraints_of
+from hierdp.mechanisms.tabulation.measure import measure
+from hierdp.mechanisms.tabulation.methods import post_process
+from hierdp.mechanisms.tabulation.options import METHODS, UNBIASED, settings_for
+from hierdp.mechanisms.tabulation.plan import Plan, plan_of
+from hierdp.mechanisms.tabulation.queries import Queries
+from hierdp.mechanisms.tabulation.solving import solving_of
+from hierdp.mechanisms.tabulation.table import table_of
+from hierdp.privacy.budget import Ledger, check_delta, check_epsilon
+from hierdp.privacy.conversion import rho_of
+from hierdp.privacy.loss import PERSON, ROW, Loss
+from hierdp.privacy.noise import ExactNoise, Noise
+from hierdp.record.files import ALONE
+from hierdp.record.release import Release
+from hierdp.record.step import Steps
+from hierdp.tables.axes import Axis
+from hierdp.tables.tabulated import CrossTable, cross_table
+from models import BlockInference, Model
+from models.arithmetic.arrays import Floats
+
+
+@documented
+def from_table(
+    source: Any,
+    *,
+    epsilon: float,
+    delta: Annotated[
+        float, Option("The δ of (ε, δ)-DP: far below 1 / number of people, such as 1e-10.", "NUMBER")
+    ],
+    noise: Noise | None = None,
+    attributes: Annotated[
+        Sequence[str] | None,
+        Option(
+            "A column of categories, with all of these: age=old,young; or a file (.csv, .parquet) with a "
+            "column of that name: age=ages.csv. The name alone: see `attributes_from_data`. In Python, also "
+            "a dict of lists.",
+            "NAME[=CATEGORIES]",
+            flag="--attribute",
+        ),
+    ] = None,
+    attributes_from_data: Annotated[
+        bool,
+        Option(
+            "For attributes without a list: use the categories that occur in the data. They are then "
+            "published exactly, whatever ε is, so the only person of a category is not protected. The "
+            "release warns of it.",
+            flag="--attribute-from-data",
+        ),
+    ] = False,
+    levels: shared.Levels = None,
+    regions: shared.Regions = None,
+    region: shared.Region = None,
+    regions_from_data: shared.RegionsFromData = False,
+    root: shared.Root = "all",
+    count: shared.Count = None,
+    unknown: shared.Unknown = None,
+    person: shared.Person = None,
+    rows_per_person: shared.RowsPerPerson = None,
+    bounded: Annotated[
+        bool,
+        Option(
+            "Also protect whether a person is in the table at all: then the total is noisy, not public.",
+            flag="--unbounded",
+        ),
+    ] = True,
+    plan: Annotated[
+        Any,
+        Option(
+            "A TOML file with any of the following options and more, such as recodes; or a plan that comes "
+            "with hierdp: redistricting-2020. Options replace its entries. In Python, also a dict.",
+            "FILE",
+            form="path",
+        ),
+    ] = None,
+    queries: Annotated[
+        Sequence[str] | None,
+        Option(
+            'What is measured on each level: total, detailed (every cell), or attributes: "group*age". '
+            "Default: the total, each attribute, and every cell.",
+            "NAME",
+            flag="--query",
+        ),
+    ] = None,
+    level_shares: Annotated[
+        Sequence[str] | None,
+        Option(
+            "A level's share of the budget, such as state=1/4; the root's is root. Give one for every level; "
+            "0: not measured. Default: equal.",
+            "LEVEL=SHARE",
+            flag="--level-share",
+        ),
+    ] = None,
+    query_shares: Annotated[
+        Sequence[str] | None,
+        Option(
+            "A query's share of each level's budget, total=1/4, or of one level's, state:total=1/4. Give one "
+            "for every query; 0: not measured. Default: equal, without queries that invariants fix.",
+            "[LEVEL:]QUERY=SHARE",
+            flag="--query-share",
+        ),
+    ] = None,
+    invariants: Annotated[
+        Sequence[str] | None,
+        Option(
+            "Publish a query's true answers on a level, such as state:total. The guarantee does not cover "
+            "them. The release warns of it.",
+            "LEVEL:QUERY",
+            flag="--invariant",
+        ),
+    ] = None,
+    bounds: Annotated[
+        Sequence[str] | None,
+        Option(
+            "Public bounds on a query's answers in each region of a level, such as county:total:1..; they "
+            "must not depend on the data.",
+            "LEVEL:QUERY:LOWER..UPPER",
+            flag="--bound",
+        ),
+    ] = None,
+    zeros: Annotated[
+        Sequence[str] | None,
+        Option(
+            "A combination of categories that is known to be empty everywhere: "
+            '"home=nursing,age=under 18". A person who has it is an error.',
+            "NAME=CATEGORY,…",
+            flag="--zero",
+        ),
+    ] = None,
+    passes: Annotated[
+        Sequence[str] | None,
+        Option(
+            "Queries of a pass of least squares, which later passes keep. Repeat it for each pass, in order. "
+            "Default: the method's.",
+            "QUERIES",
+            flag="--pass",
+        ),
+    ] = None,
+    rounding: Annotated[
+        Sequence[str] | None,
+        Option(
+            "A query whose answers rounding keeps near the fractional ones. Default: the method's.",
+            "NAME",
+        ),
+    ] = None,
+    method: Annotated[
+        str,
+        Option(
+            "TopDown: level by level; BlueDown: least squares over all regions first, then level by level; "
+            "GLS: that least squares, fractional, with standard errors. The last two do not use answers to "
+            "recoded queries.",
+            "NAME",
+        ),
+    ] = "TopDown",
+    backend: Annotated[str | None, Option("Solver; see `hierdp solvers`. Default: fast.", "NAME")] = None,
+    time_limit: shared.TimeLimit = None,
+) -> Release:
+    """Release tables of attributes by region: `hierdp.tables.tabulated.cross_table`, then `tabulate`."""
+    solver = SolverOptions(backend, time_limit)
+    checked(method, solver, METHODS)  # before reading the table, which may be large
+    check_delta(delta)
+    persons = persons_of(person, rows_per_person)
+    unit = unit_of(person, rows_per_person, bounded)
+    given = _plan(
+        plan,
+        attributes=attributes,
+        queries=queries,
+        level_shares=level_shares,
+        query_shares=query_shares,
+        invariants=invariants,
+        bounds=bounds,
+        zeros=zeros,
+        passes=passes,
+        rounding=rounding,
+    )
+    if (levels is None) == (regions is None) or (regions is None) != (region is None):
+        raise InputError("give the regions by levels=, or by both regions= and region=")
+    axis = Axis.of(levels) if levels is not None else Axis(regions, as_names(region or ()))
+    names = ("root", *axis.levels) if regions is None else regions.levels
+    given.check_levels(names)
+    public = public_tables(regions, regions_from_data, given.unlisted, attributes_from_data)
+    if not given.unlisted:
+        known = Queries(given)
+        settings_for(method, known, names, measurements(known, names, unit))
+    data = cross_table(
+        source,
+        axis=axis,
+        attributes=given.attributes,
+        count=count,
+        root=root,
+        unknown=unknown,
+        persons=persons,
+    )
+    made = tabulate(data, given, epsilon, delta, noise, method, unit, solver)
+    return public.of(already_for_persons(made, persons))
+
+
+def loss_of(
+    *,
+    epsilon: float,
+    delta: float,
+    bounded: bool = True,
+    person: str | None = None,
+    rows_per_person: int | None = None,
+    **_: Any,
+) -> Loss:
+    """The most that `from_table` costs with these options; other options do not matter."""
+    unit = unit_of(person, rows_per_person, bounded)
+    who = ROW if person is None else PERSON
+    return Loss(None, rho_of(check_epsilon(epsilon), check_delta(delta)), 0.0, who, unit.bounded)
+
+
+def unit_of(person: str | None, rows_per_person: int | None, bounded: bool) -> Unit:
+    """Whom the guarantee protects.
+
+    Raises
+    ------
+    InputError
+        If persons have several rows and the total is public, which joining or leaving changes.
+    """
+    persons = persons_of(person, rows_per_person)
+    if persons is None:
+        return Unit(bounded)
+    if bounded:
+        raise InputError(
+            "with person, the total must be noisy, because a person who joins or leaves changes it; give "
+            "bounded=False (--unbounded)"
+        )
+    return Unit(False, persons.rows)
+
+
+def _plan(plan: str | Path | Mapping[str, Any] | None, **options: Any) -> Plan:
+    if plan is None and options["attributes"] is None:
+        raise InputError(
+            "no attributes: name the columns of categories (--attribute, in Python attributes=), or a plan "
+            "(--plan, plan=)"
+        )
+    return plan_of(plan, **options)
+
+
+def tabulate(
+    data: CrossTable,
+    plan: Plan,
+    epsilon: float,
+    delta: float,
+    noise: Noise | None = None,
+    method: str = "TopDown",
+    unit: Unit = ONE_PERSON,
+    solver: SolverOptions | None = None,
+) -> Release:
+    """Release noisy tables of every region that satisfy public constraints and add up over the regions.
+
+    Parameters
+    ----------
+    data : CrossTable
+        True counts.
+    plan : Plan
+        The queries, their shares of the budget, invariants, bounds and structural zeros.
+    epsilon, delta : float
+        Converted to ρ-zCDP.
+    noise : Noise, optional
+        Exact noise by default; `SimulatedNoise` for experiments makes the release not private.
+    method : str
+        One of `METHODS`.
+    unit : Unit
+        Whom the guarantee protects. Default: a person is replaced by another, so the total is public.
+    solver : SolverOptions, optional
+        The solver and its time limit.
+
+    Returns
+    -------
+    Release
+        A row for each region and cell with a positive count; of "GLS", for every region and cell, with its
+        standard error.
+
+    Raises
+    ------
+    InputError
+        If ε or δ is out of range, the plan does not fit the data, or its constraints contradict each other.
+    NotSolved
+        If the constraints exclude each other in other ways, or the chosen solver fails or runs out of time.
+    """
+    epsilon, delta, solver = check_epsilon(epsilon), check_delta(delta), solver or SolverOptions()
+    checked(method, solver, METHODS)
+    places = data.hierarchy
+    plan = plan.with_categories(data.categories)
+    plan.check_levels(places.levels)
+    queries, tree = Queries(plan), places.tree
+    _refuse_zeros(queries, data)
+    asked = measurements(queries, places.levels, unit)
+    how = settings_for(method, queries, places.levels, asked)
+    everywhere = np.asarray(tree.sum_up(data.counts), np.int64)
+    true = [everywhere[tree.nodes_of(level)] for level in range(tree.depth + 1)]
+    constraints = constraints_of(queries, places, true, unit.bounded)
+    total = int(true[0].sum())
+    measured, spends = measure(queries, places, true, asked, rho_of(epsilon, delta), noise or ExactNoise())
+    del everywhere, true  # as large as the noisy answers
+    counts, solved = post_process(measured, constraints, method, how, solving_of(solver))
+    steps = Steps()
+    for step in solved:
+        steps.add(step)
+    errors = standard_errors(solved[0].model, places) if method in UNBIASED else None
+    ledger = Ledger(epsilon, delta, unit.neighbours(plan.invariants), spends)
+    settings = settings_of(places, plan, unit, total, solver.backend)
+    table, regions = table_of(queries, places, counts, errors), {ALONE: places}
+    made = Release(method, table, ledger, tuple(steps.kept), settings, tuple(steps.proved), regions=regions)
+    if plan.invariants:
+        made = made.taking_as_public(invariants=", ".join(":".join(one) for one in plan.invariants))
+    return made
+
+
+def _refuse_zeros(queries: Queries, data: CrossTable) -> None:
+    """Refuse a table with persons where the plan says that there are none."""
+    for cells in queries.plan.zeros:
+        if data.counts[:, queries.mask(cells, "a structural zero").ravel()].any():
+            named = ", ".join(f"{name} = {' or '.join(chosen)}" for name, chosen in cells.items())
+            raise InputError(
+                f"a row has {named}, a structural zero of the plan: fix the row, or leave out the zero"
+            )
+
+
+def standard_errors(model: Model, places: Hierarchy) -> list[Floats]:
+    """The standard error of the estimate of any cell of each region, by level; shape (regions of the level,).
+
+    The measurements of a region and the invariants are marginals, which treat all cells alike.
+    """
+    assert isinstance(model, BlockInference)
+    one = np.zeros(model.workload.cells)
+    one[0] = 1
+    found = np.sqrt(model.variance(one))
+    return [found[places.tree.nodes_of(level)] for level in range(places.tree.depth + 1)]
+
+
+def settings_of(
+    places: Hierarchy, plan: Plan, unit: Unit, total: int | None, backend: str | None
+) -> dict[str, Any]:
+    """The settings for the manifest."""
+    return {
+        "levels": list(places.levels),
+        "plan": plan.as_dict(),
+        **({"total": total} if unit.bounded else {}),
+        **({} if unit.rows == 1 else {"rows_a_person": unit.rows}),
+        **({} if backend is None else {"backend": backend}),
+    }

@@ -1,0 +1,71 @@
+"""The methods' options that follow from a plan, and what each method needs of a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hierdp.errors import InputError
+from hierdp.mechanisms.tabulation import methods
+from hierdp.mechanisms.tabulation.budget import Measurement
+from hierdp.mechanisms.tabulation.methods import Settings
+from hierdp.mechanisms.tabulation.plan import TOTAL
+from hierdp.mechanisms.tabulation.queries import Queries
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method, with the options of the solver that it takes."""
+
+    name: str
+    takes: tuple[str, ...] = ("backend", "time_limit")
+
+
+METHODS = {name: Method(name) for name in methods.METHODS}
+
+UNBIASED = ("GLS",)
+"""The methods that take neither bounds nor structural zeros, and give standard errors."""
+
+OVER_THE_TREE = ("BlueDown", "GLS")
+"""The methods that begin with least squares over all regions: only the last level must measure every cell."""
+
+
+def settings_for(
+    method: str, queries: Queries, levels: Sequence[str], measured: Sequence[Measurement]
+) -> Settings:
+    """The options of a method; by default, the total has a first pass of its own, as in the 2020 Census.
+
+    Raises
+    ------
+    InputError
+        If the method cannot work with the plan. This is known before noise is drawn.
+    """
+    plan = queries.plan
+    if method in UNBIASED and (plan.bounds or plan.zeros):
+        raise InputError(
+            f"{method} takes no bounds and no structural zeros, which no unbiased estimate keeps; choose "
+            "another method, or leave them out"
+        )
+    detailed = np.flatnonzero(queries.workload.detailed).tolist()
+    for level in range(len(levels) - 1 if method in OVER_THE_TREE else 0, len(levels)):
+        if not any(one.level == level and one.query in detailed for one in measured):
+            raise InputError(
+                f"level {levels[level]!r} does not measure every cell, which {method} needs: give the query "
+                "'detailed' a share there"
+            )
+    named = plan.passes
+    if named is None:
+        rest = tuple(query for query in plan.queries if query != TOTAL)
+        named = ((TOTAL,), rest) if TOTAL in plan.queries and rest else (plan.queries,)
+    passes = tuple(tuple(plan.queries.index(query) for query in one) for one in named)
+    for at, query in enumerate(plan.queries):
+        if sum(one.count(at) for one in passes) != 1:
+            raise InputError(f"query {query!r} must be in one of the passes, and in no more")
+    if not set(detailed) & set(passes[-1]):
+        raise InputError("the last pass needs a query of every cell, such as 'detailed'")
+    rounding = None if plan.rounding is None else tuple(map(plan.queries.index, plan.rounding))
+    if rounding is not None and not set(rounding) & set(detailed):
+        raise InputError("rounding needs a query of every cell, such as 'detailed', besides others")
+    return Settings(passes, rounding)
