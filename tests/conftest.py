@@ -5,6 +5,7 @@ import signal
 import threading
 
 import duckdb
+import hypothesis
 import pytest
 
 from hierdp.execution import progress
@@ -18,6 +19,10 @@ def pytest_ignore_collect(collection_path, config):
     marks = [m for m in ("slow", "attack", "spark") if f"not {m}" in config.option.markexpr]
     text = collection_path.read_text(encoding="utf-8") if marks else ""
     return any(f"\npytestmark = pytest.mark.{m}\n" in text for m in marks) or None
+
+
+hypothesis.settings.register_profile("hierdp", max_examples=30)
+hypothesis.settings.load_profile("hierdp")
 
 
 SIGNALS = {

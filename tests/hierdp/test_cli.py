@@ -1,5 +1,6 @@
 """The command line: commands that work; others end with one clear message and write nothing."""
 
+import itertools
 import json
 import os
 import re
@@ -15,7 +16,7 @@ from click.testing import CliRunner
 
 from hierdp.cli import main
 from hierdp.reproduce import PAPERS
-from tests.marks import but_for_compiling
+from tests.marks import but_for_compiling, quick
 
 HIERDP = Path(sys.executable).with_name("hierdp")
 
@@ -101,8 +102,9 @@ def test_help(command, says, flag):
     assert says in text
 
 
-@pytest.mark.parametrize("kind", ["csv", "parquet"])
-@pytest.mark.parametrize("command", [SIZES, TABLED])
+@pytest.mark.parametrize(
+    ("kind", "command"), quick(itertools.product(["csv", "parquet"], [SIZES, TABLED]), every=3)
+)
 def test_release_group_size(kind, command):
     if kind == "parquet":
         pd.read_csv("people.csv").to_parquet("people.parquet")
@@ -135,8 +137,9 @@ def test_release_group_size(kind, command):
     assert "out/report.html" in done.output
 
 
-@pytest.mark.parametrize("kind", ["csv", "parquet"])
-@pytest.mark.parametrize("tabled", [False, True])
+@pytest.mark.parametrize(
+    ("kind", "tabled"), quick(itertools.product(["csv", "parquet"], [False, True]), every=3)
+)
 def test_release_top_down(kind, tabled):
     command = FLOWS
     if tabled:

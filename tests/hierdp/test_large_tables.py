@@ -16,6 +16,7 @@ from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.size_table import SizeTable
 from hierdp.execution import seal
 from hierdp.record import files, properties
+from tests.marks import quick
 
 PARTS = ["part-00000.parquet", "part-00001.parquet", "part-00002.parquet", "part-00003.parquet"]
 
@@ -69,7 +70,7 @@ def test_parts_have_the_rows_of_the_table(tmp_path, monkeypatch):
 
 
 @pytest.mark.usefixtures("large")
-@pytest.mark.parametrize("method", ["M_c^dp", "M_H^r"])
+@pytest.mark.parametrize("method", quick(["M_c^dp", "M_H^r"]))
 def test_a_release_in_parts_passes_its_check(tmp_path, method):
     folder = made(method).write(tmp_path / "out")
     found = verdicts(folder)
@@ -106,7 +107,7 @@ def change(folder, name, column, row, value):
 
 
 @pytest.mark.usefixtures("large")
-@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("part", quick(PARTS, every=3))
 def test_a_changed_part_is_found(tmp_path, part):
     folder = made().write(tmp_path / "out")
     change(folder, f"released.parquet/{part}", "groups", 7, 99)

@@ -78,12 +78,13 @@ def test_every_tiny_instance_exactly(scale, share):
                 assert proof.optimal == (cost == best)
 
 
+@shares(3)
 @pytest.mark.parametrize("scale", quick([0.5, 1.0, 0.0, 3.0]))
 @pytest.mark.usefixtures("in_floats")
-def test_every_tiny_instance_in_floats(scale):
+def test_every_tiny_instance_in_floats(scale, share):
     for n in range(1, 7):
         cuts = list(blocks(n))
-        for values in combinations_with_replacement(range(-1, 3) if n < 6 else (0, 1, 3), n):
+        for values in list(combinations_with_replacement(range(-1, 3) if n < 6 else (0, 1, 3), n))[share]:
             model = Clustering(values, scale)
             costs = [sum(run_cost(values[run], scale) for run in cut) for cut in cuts]
             best = min(costs)

@@ -114,7 +114,7 @@ def test_figure_1_of_the_paper():
     assert total == Fraction(399, 441)
 
 
-@pytest.mark.parametrize(("b", "height"), [(2, 2), (2, 5), (3, 3), (16, 2)])
+@pytest.mark.parametrize(("b", "height"), quick([(2, 5), (2, 2), (3, 3), (16, 2)], every=2))
 def test_the_same_as_opendp_on_complete_trees(b, height):
     dp = pytest.importorskip("opendp.prelude")
     dp.enable_features("contrib")

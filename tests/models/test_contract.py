@@ -97,7 +97,7 @@ def shared(request):
     return json.loads(done.stdout)
 
 
-@pytest.mark.parametrize("name", quick(CONTRACTS, every=3))
+@pytest.mark.parametrize("name", quick(CONTRACTS, every=5))
 def test_a_fast_path_and_its_certificate_share_only_arithmetic(name, shared):
     assert shared[name] == []
 

@@ -84,7 +84,7 @@ def test_every_tiny_instance(n, kind):
 
 
 @pytest.mark.parametrize("n", quick([1, 2, 3], first=2))
-@shares(3)
+@shares(7)
 def test_every_tiny_instance_over_the_reals(n, share):
     cases = list(product(product(range(-1, 3), repeat=n), product([1, 3], repeat=n), [0, 4]))
     for y, w, total in cases[share]:
@@ -407,8 +407,9 @@ def test_an_optimum_of_zeros_first_is_proved():
     assert prove(model, worse).gap == pytest.approx(2)
 
 
-def test_optimal_whole_answers_are_proved_without_a_search():
-    for y in product(range(-3, 3), repeat=3):
+@shares(5)
+def test_optimal_whole_answers_are_proved_without_a_search(share):
+    for y in list(product(range(-3, 3), repeat=3))[share]:
         for total in range(1, 4):
             model = SimplexQP(y, total, [1, 3, 2])
             best = model.objective(fast.answer(model)[0])
