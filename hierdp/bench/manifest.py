@@ -41,6 +41,7 @@ STEPS: dict[str, tuple[str, str, str]] = {
     "GroupMatching": (KUO, "§5.2, the matching of groups", "Monge assignment"),
     "HierarchyQIP": (FIORETTO, "Fig. 3, M_H", "laminar: a network"),
     "Isotonic": (KUO, "§4.2 and §4.3, Hg and Hc", "chain"),
+    "JointTables": ("tabulations of the decennial census", "whole tables of all regions", "general rows"),
     "Merging": (KUO, "§5.3, Eq. 5", "separable"),
     "NonNegativeInference": (QARDAJI, "§3.3 with counts of at least 0", "laminar: a network"),
     "Segmentation": ("Zhang et al. 2014", "v-optimal histograms", "paths in a network"),
@@ -56,7 +57,7 @@ STEPS: dict[str, tuple[str, str, str]] = {
     ),
     "WorkloadRounding": ("tabulations of the decennial census", "whole histograms", "general rows"),
 }
-"""By model: the paper, its step, and the structure of the program."""
+"""By model: the paper, its step, and the structure of its program. Others have their first line as the step."""
 
 SHOWN = 5
 """How many of a problem's rounded numbers the manifest names."""
@@ -65,7 +66,8 @@ SHOWN = 5
 def about(problem: Problem, which: str, form: str, variables: int) -> dict[str, Any]:
     """A problem's source, form, size and structure."""
     name = type(problem.model).__name__
-    paper, step, structure = STEPS.get(name, ("", "", ""))
+    first = (type(problem.model).__doc__ or "").partition("\n")[0]
+    paper, step, structure = STEPS.get(name, ("", first, ""))
     if problem.origin == "real":
         data = f"{problem.name.partition(f'-{name}')[0]}, with simulated noise"
     else:

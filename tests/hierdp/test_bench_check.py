@@ -71,8 +71,14 @@ def test_the_npz_has_the_answer_and_its_proof(folder):
         assert model.certificate(answer, witness).optimal
 
 
-def test_every_model_has_a_source():
-    assert set(kinds()) <= set(manifest.STEPS)
+def test_a_source_names_an_existing_model_and_any_model_has_one():
+    assert set(manifest.STEPS) <= set(kinds())
+
+    class Own(Chebyshev):
+        """Counts of my own."""
+
+    own = manifest.about(Problem("own", Own([1, 2], total=3), "random"), "small", "MILP", 3)
+    assert own["source"]["step"] == "Counts of my own."
 
 
 def test_numbers_that_15_digits_do_not_hold_are_named():

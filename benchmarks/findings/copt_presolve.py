@@ -1,0 +1,22 @@
+"""COPT with presolve calls an answer optimal that costs a third more than the optimum: three variables, two rows.
+
+minimize x² + (y − 1)² + z² with x ≤ y ≤ z. The optimum is 1/2, at (0, 1/2, 1/2); COPT says 2/3.
+"""
+
+import coptpy
+from coptpy import COPT
+
+for presolve in (-1, 0):
+    settings = coptpy.EnvrConfig()
+    settings.set("nobanner", "1")
+    model = coptpy.Envr(settings).createModel()
+    model.setParam("Logging", 0)
+    model.setParam("Presolve", presolve)
+    x, y, z = (model.addVar(lb=-COPT.INFINITY) for _ in range(3))
+    model.addConstr(y - x >= 0)
+    model.addConstr(z - y >= 0)
+    model.setObjective(x * x + (y - 1) * (y - 1) + z * z)
+    model.solve()
+    print(
+        f"presolve {presolve}: status {model.status} (1 is optimal), objective {model.objval:.6f}; optimum 0.5"
+    )

@@ -1,0 +1,25 @@
+"""CPLEX calls an answer to a QP optimal that costs 5 % too much, as its tolerance is relative to a large constant.
+
+minimize Σ (xᵢ − cᵢ)² with 0 ≤ xᵢ ≤ s and Σ xᵢ = s. Expanded, the objective has the constant Σ cᵢ² = 4.5 · 10¹⁰;
+the optimum, 1369/8, is small beside it.
+"""
+
+import cplex
+import numpy as np
+
+target = np.array([36.0, 74_811, 10_325, 46_300, 192_382, 4_651, 722, 7_586])
+total = 336_776.0
+size = target.size
+for tolerance in (1e-8, 1e-12):
+    problem = cplex.Cplex()
+    for silence in (problem.set_log_stream, problem.set_results_stream, problem.set_warning_stream):
+        silence(None)
+    problem.parameters.barrier.convergetol.set(tolerance)
+    problem.variables.add(obj=(-2 * target).tolist(), lb=[0.0] * size, ub=[total] * size)
+    problem.objective.set_quadratic([2.0] * size)
+    problem.objective.set_offset(float(target @ target))
+    problem.linear_constraints.add([[list(range(size)), [1.0] * size]], senses="E", rhs=[total])
+    problem.solve()
+    x = np.array(problem.solution.get_values())
+    print(f"CPLEX {problem.get_version()}, barrier tolerance {tolerance:g}: {problem.solution.get_status_string()}, "
+          f"Σ (x − c)² = {np.sum((x - target) ** 2):.4f}; optimum {(total - target.sum()) ** 2 / size}")  # fmt: skip
