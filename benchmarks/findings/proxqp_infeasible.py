@@ -21,6 +21,5 @@ for name, given in (
     ("-rows ≤ -least", (-rows, -infinite, -least)),
 ):
     found = proxqp.dense.solve(np.zeros((6, 6)), cost, None, None, *given)
-    print(
-        f"ProxQP {proxsuite.__version__}, {name}: {found.info.status}, objective {cost @ found.x:.6f}; optimum 2"
-    )
+    status, version = found.info.status, proxsuite.__version__
+    print(f"ProxQP {version}, {name}: {status}, objective {cost @ found.x:.6f}; optimum 2")

@@ -12,10 +12,13 @@ from hierdp.bench.cbf import write_cbf
 from hierdp.bench.problems import Problem, program_of
 from hierdp.bench.verdicts import KnownOptimum
 from hierdp.execution import folder as folders
+from models import lagrangian_certificate
 from models.arithmetic.exact import Number
 from models.instances import save
+from models.programs.program import Program
 from models.programs.reformulate import without_absolutes, without_tables
 from models.programs.write import write as write_program
+from models.witnesses.plain_text import FIRST_LINE, exact_proofs, problem_lines
 
 OPTIMA = "optima.csv"
 
@@ -23,6 +26,8 @@ COLUMNS = ("problem", "form", "optimum", "proved")
 
 SECONDS = 10.0
 """Time limit of HiGHS in seconds, for problems without a proved fast answer."""
+
+PROOF = ".proof.txt"
 
 
 def write(chosen: Iterable[Problem], folder: Path, which: str = "") -> list[Path]:
@@ -34,6 +39,8 @@ def write(chosen: Iterable[Problem], folder: Path, which: str = "") -> list[Path
       HiGHS reads them too, but does not solve MIQPs, because squares of whole variables are not rewritten.
       Tables of costs and absolute values are rewritten with rows and binaries;
     - ``NAME.cbf``: models with cones (`BudgetSplit`, `StrategySDP`);
+    - ``NAME.proof.txt``: program, answer and row prices as rational numbers, which prove the optimum by weak
+      duality (`models.witnesses.plain_text`). Only for problems with such an exact proof;
     - ``manifest.json``: for each problem its source, form, structure, size and optimum, the numbers that 15
       digits do not hold, and the SHA-256 of its files;
     - ``optima.csv``: a row for each problem: its name, its form (LP, QP, MILP, MIQP, tables, conic), the
@@ -86,7 +93,32 @@ def _problem(
     elif truth.form == "conic" and truth.answer is not None:
         files.append(write_cbf(problem.model, truth.answer, folder / f"{name}.cbf"))
     entry |= {"optimum": manifest.exactly(truth.optimum), "proved": truth.proved}
-    return entry, files
+    text, why = _proof(problem, truth, program)
+    if text:
+        with folders.file_appearing(folder / f"{name}{PROOF}") as aside:
+            aside.write_text("\n".join([FIRST_LINE, *text]) + "\n", encoding="utf-8")
+        files.append(folder / f"{name}{PROOF}")
+    return {**entry, "proof by row prices": why or "exact"}, files
+
+
+def _proof(problem: Problem, truth: KnownOptimum, program: Program | None) -> tuple[list[str], str]:
+    """The lines of the proof by row prices, or the reason why there is none."""
+    if not truth.proved or truth.answer is None:
+        return [], "the optimum is not proved"
+    if program is None:
+        return [], "it has no program"
+    lines: list[str] = []
+    try:
+        for name, found in exact_proofs(problem.name, problem.model, truth.answer, truth.witness):
+            if isinstance(found, str):
+                return [], found
+            proof = lagrangian_certificate(*found)
+            if not proof.optimal or isinstance(proof.bound, float):
+                return [], proof.reason or "not exact"
+            lines += problem_lines(name, *found)
+    except ValueError as wrong:
+        return [], str(wrong)
+    return lines, ""
 
 
 def _plain(value: Number | None) -> str:

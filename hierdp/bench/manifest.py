@@ -57,7 +57,7 @@ STEPS: dict[str, tuple[str, str, str]] = {
     ),
     "WorkloadRounding": ("tabulations of the decennial census", "whole histograms", "general rows"),
 }
-"""By model: the paper, its step, and the structure of its program. Others have their first line as the step."""
+"""By model: the paper, its step, and the structure. Other models have their first line as the step."""
 
 SHOWN = 5
 """How many of a problem's rounded numbers the manifest names."""

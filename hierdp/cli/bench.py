@@ -142,7 +142,8 @@ def write(folder: Path, which: str, models: str | None, data: Path) -> None:
     Each problem is written as .mps and .lp, with squares also as .qps, with cones (BudgetSplit, StrategySDP)
     as .cbf, and exactly as .npz, with its answer and proof. SCIP and Gurobi read and solve the .mps and .lp
     files. HiGHS reads them, but cannot solve integer QPs (MIQP). FOLDER/manifest.json has each problem's
-    source, structure, size, optimum and the hashes of its files; FOLDER/optima.csv the optima alone.
+    source, structure, size, optimum and the hashes of its files; FOLDER/optima.csv the optima alone. A
+    .proof.txt has the program, the answer and its row prices as rational numbers.
     """
     from hierdp.bench.files import OPTIMA
     from hierdp.bench.files import write as write_problems

@@ -33,7 +33,7 @@ _ACCURATE: dict[str, dict[str, Any]] = {
     "highs": {"qp_regularization_value": 1e-12},
     "osqp": {"eps_abs": 1e-9, "eps_rel": 1e-9, "max_iter": 200_000, "polishing": True},
     "piqp": {"eps_abs": 1e-9, "eps_rel": 1e-9, "max_iter": 1_000},
-    # Unless asked to, it does not look at the duality gap: its answers are then wrong in the third digit.
+    # Unless asked to, it does not look at the duality gap.
     "proxqp": {"eps_abs": 1e-9, "eps_rel": 1e-9, "check_duality_gap": True, "eps_duality_gap_abs": 1e-9,
                "eps_duality_gap_rel": 1e-9},
     "qpalm": {"eps_abs": 1e-9, "eps_rel": 1e-9, "max_iter": 200_000},

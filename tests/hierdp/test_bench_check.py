@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -52,8 +53,11 @@ def test_the_manifest_says_what_the_files_are(folder):
     assert (found["format"], found["edition"], found["set"]) == (manifest.FORMAT, manifest.EDITION, "small")
     by_name = {one["name"]: one for one in found["problems"]}
     suffixes = {name: sorted(Path(file).suffix for file in one["files"]) for name, one in by_name.items()}
-    assert suffixes["whole"] == [".lp", ".mps", ".npz"]
-    assert suffixes["tree"] == suffixes["real"] == [".lp", ".mps", ".npz", ".qps"]
+    assert suffixes["whole"] == [".lp", ".mps", ".npz", ".txt"]
+    assert suffixes["tree"] == [".lp", ".mps", ".npz", ".qps", ".txt"]
+    assert suffixes["real"] == [".lp", ".mps", ".npz", ".qps"]
+    assert by_name["tree"]["proof by row prices"] == "exact"
+    assert "not exact" in by_name["real"]["proof by row prices"]
     for one in by_name.values():
         assert one["source"]["paper"]
         assert one["proved"] is True
@@ -69,6 +73,29 @@ def test_the_npz_has_the_answer_and_its_proof(folder):
     for name in MODELS:
         model, answer, witness, _ = load_instance(folder / f"{name}.npz")
         assert model.certificate(answer, witness).optimal
+
+
+def test_a_proof_as_text_proves_the_optimum(folder):
+    """Weak duality from the text alone: the least of each variable's cost at the prices, and sides paid."""
+    lines = [line.split() for line in (folder / "tree.proof.txt").read_text().splitlines()]
+    rows = [line[1:] for line in lines if line[0] == "row"]
+    prices = [Fraction(line[1]) for line in lines if line[0] == "price"]
+    values = [int(line[1]) for line in lines if line[0] == "value"]
+    boxes = [line[1:] for line in lines if line[0] == "variable"]
+    bound = sum(price * Fraction(row[0 if price > 0 else 1]) for row, price in zip(rows, prices, strict=True))
+    cost = 0
+    for j, (kind, low, high, word, weight, center) in enumerate(boxes):
+        assert (kind, word) == ("whole", "square")
+        charge = sum(
+            price * Fraction(row[k + 1])
+            for row, price in zip(rows, prices, strict=True)
+            for k in range(2, len(row), 2)
+            if int(row[k]) == j + 1
+        )
+        costs = {v: int(weight) * (v - int(center)) ** 2 for v in range(int(low), int(high) + 1)}
+        bound += min(costs[v] - charge * v for v in costs)
+        cost += costs[values[j]]
+    assert bound == cost == solve(MODELS["tree"]).objective
 
 
 def test_a_source_names_an_existing_model_and_any_model_has_one():
