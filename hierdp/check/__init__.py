@@ -130,7 +130,7 @@ def _checks(
         yield CheckResult("readable", FAILS, str(broken))
         return
     manifest, table, regions = release.manifest, release.table, release.regions
-    refuse_to_take_long(manifest, len(table), limit)
+    refuse_to_take_long(manifest, table, limit)
     yield from _check_version(manifest)
     mechanism = released_by(manifest["mechanism"])
     checking = None if mechanism is None else mechanism.checking

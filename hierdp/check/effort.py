@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from hierdp.counts.size_table import SizeTable, Table
 from hierdp.errors import InputError
 from hierdp.record.step import Steps
 
@@ -15,19 +16,22 @@ _OF_A_ROW, _OF_A_PROBLEM, _OF_A_VARIABLE = 1e-5, 2.5e-3, 2e-6
 """Seconds of processor time, rounded up; measured on releases with 10⁵ and 10⁶ regions, and on releases with
 thousands of small problems."""
 
+_OF_A_LARGE_ROW = 4e-6
+"""The same for a `SizeTable`, with the proofs of all its steps; measured with up to 42 million rows."""
+
 
 class TooLong(InputError):
     """The message says how long the check may take, and how to allow it."""
 
 
-def refuse_to_take_long(manifest: Mapping[str, Any], rows: int, limit: int) -> None:
+def refuse_to_take_long(manifest: Mapping[str, Any], table: Table, limit: int) -> None:
     """Refuse a check that may take more than 30 s for each gigabyte of the limit.
 
     Parameters
     ----------
     manifest : mapping
-    rows : int
-        Number of rows of the released table.
+    table : DataFrame or SizeTable
+        The released table.
     limit : int
         In bytes; see `hierdp.check.check`.
 
@@ -36,11 +40,13 @@ def refuse_to_take_long(manifest: Mapping[str, Any], rows: int, limit: int) -> N
     TooLong
         If it may take longer.
     """
+    rows = len(table)
     try:
         problems = len(manifest["solved"])
         variables = sum(int(line["variables"]) for line in manifest["solved"])
         kept = min(variables, Steps.MOST)  # further problems are not in the release, and not checked
-        seconds = rows * _OF_A_ROW + problems * _OF_A_PROBLEM + kept * _OF_A_VARIABLE
+        of_rows = rows * (_OF_A_LARGE_ROW if isinstance(table, SizeTable) else _OF_A_ROW)
+        seconds = of_rows + problems * _OF_A_PROBLEM + kept * _OF_A_VARIABLE
     except (KeyError, TypeError, ValueError, OverflowError):
         return  # an edited manifest, which the checks will report
     allowed = limit / 1e9 * SECONDS_PER_GB

@@ -29,14 +29,9 @@ def solve_group_matching(model: GroupMatching) -> tuple[Array, None]:
     sizes, counts = model.parent
     child_sizes, child_counts, child = model.children
     parents, runs = _by_size(sizes, counts), _by_size(child_sizes, child_counts)
-    match: Callable[..., Array] = _match
-    if model.groups >= 2**31:  # products of counts may leave int64
-        match = _match.py_func
-        counts, child_counts = counts.astype(object), child_counts.astype(object)
-    found = match(
-        sizes[parents], counts[parents], child_sizes[runs], child_counts[runs], child[runs],
-        np.empty((parents.size + runs.size + 1, 3), counts.dtype),
-    )  # fmt: skip
+    found = match_runs(
+        sizes[parents], counts[parents], child_sizes[runs], child_counts[runs], child[runs], model.groups
+    )
     pairs = np.empty(len(found), PAIR)
     pairs["parent"], pairs["child"] = (
         parents[found[:, 0].astype(np.int64)],
@@ -44,6 +39,33 @@ def solve_group_matching(model: GroupMatching) -> tuple[Array, None]:
     )
     pairs["count"] = found[:, 2]
     return pairs, None
+
+
+def match_runs(
+    sizes: Ints, counts: Ints, child_sizes: Ints, child_counts: Ints, child: Ints, groups: int
+) -> Array:
+    """Alg. 2 on runs with groups, in order of size: those of the parent, and of its children.
+
+    Parameters
+    ----------
+    sizes, counts : int64 arrays, shape (runs,)
+        The parent's.
+    child_sizes, child_counts, child : int64 arrays, shape (child runs,)
+        The children's; of runs of one size, those of a child are next to each other.
+    groups : int
+        How many groups there are on each side.
+
+    Returns
+    -------
+    array, shape (pairs, 3)
+        A run of the parent's, one of the children's, and how many groups they share.
+    """
+    match: Callable[..., Array] = _match
+    if groups >= 2**31:  # products of counts may leave int64
+        match = _match.py_func
+        counts, child_counts = counts.astype(object), child_counts.astype(object)
+    pairs = np.empty((sizes.size + child_sizes.size + 1, 3), counts.dtype)
+    return match(sizes, counts, child_sizes, child_counts, child, pairs)
 
 
 def _by_size(sizes: Ints, counts: Ints) -> Ints:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from models import GroupMatching, TreeMatching
+from models import TreeMatching
 from models.arithmetic.arrays import Ints
 from models.certificate import Witness
-from solvers.fast.matching import solve_group_matching
+from solvers.fast.matching import match_runs
 from solvers.fast.no_path import NoFastPath
 from solvers.fast.tree_matching_flow import SizeChains, improve
 
@@ -57,11 +57,14 @@ def shared_out(model: TreeMatching, x: Ints) -> Ints:
 
 def matched(model: TreeMatching, above: Ints, nodes: Ints) -> Ints:
     """The sizes of a node's groups, distributed to its children by Algorithm 2; all as cumulative counts."""
-    given = (model.points, np.diff(above, prepend=0))
-    matching = GroupMatching(given, [(model.points, np.diff(model.estimates[c], prepend=0)) for c in nodes])
-    pairs, _ = solve_group_matching(matching)
-    dealt = np.zeros((nodes.size, model.points.size), np.int64)
-    np.add.at(dealt, (matching.children[2][pairs["child"]], pairs["parent"]), pairs["count"])
+    top, groups = np.diff(above, prepend=0), np.diff(model.estimates[nodes], axis=1, prepend=0)
+    held = np.flatnonzero(top)
+    at, child = np.nonzero(groups.T)  # by size, then by child
+    points, each = model.points, groups[child, at]
+    found = match_runs(points[held], top[held], points[at], each, child, int(above[-1]))
+    first, second = found[:, 0].astype(np.int64), found[:, 1].astype(np.int64)
+    dealt = np.zeros(groups.shape, np.int64)
+    np.add.at(dealt, (child[second], held[first]), found[:, 2].astype(np.int64))
     return np.cumsum(dealt, axis=1)
 
 

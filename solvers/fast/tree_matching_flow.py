@@ -97,27 +97,36 @@ def _improve(
     from_chain = np.zeros((chains, sizes), np.int8)
     giver = np.zeros(sizes, np.int64)  # from which chain each place of the root's has its label
     seen = np.zeros((chains + 1, sizes), np.int64)
-    while _sweep(root, own, below, has, steps, x, total, top, label, from_top, from_chain, giver):
-        if _cancel(root, own, below, has, x, total, from_top, from_chain, giver, seen):
+    changed = np.ones(chains, np.bool_)  # chains whose flow has changed since their last sweep
+    while _sweep(root, own, below, has, steps, x, total, top, label, from_top, from_chain, giver, changed):
+        if _cancel(root, own, below, has, x, total, from_top, from_chain, giver, seen, changed):
             from_top[:] = NONE
             from_chain[:] = NONE
             if min(top.min(), label.min()) < -FAR:  # any labels are a valid start; these might overflow
                 top[:] = 0
                 label[:] = 0
+                changed[:] = True
 
 
 @kernel()
 def _sweep(
     root: Any, own: Any, below: Any, has: Any, steps: Any, x: Any, total: Any, top: Any, label: Any,
-    from_top: Any, from_chain: Any, giver: Any,
+    from_top: Any, from_chain: Any, giver: Any, changed: Any,
 ) -> bool:  # fmt: skip
-    """Spread the labels along all chains and across; returns whether any fell."""
+    """Spread the labels along all chains and across; returns whether any fell.
+
+    A chain is passed over if its flow is unchanged and the root's chain lowers none of its labels, as then
+    none would fall.
+    """
     chains, sizes = x.shape
     fell = False
     for c in range(chains):
         for k in range(sizes):
             if top[k] < label[c, k]:
-                label[c, k], from_chain[c, k], fell = top[k], ACROSS, True
+                label[c, k], from_chain[c, k], fell, changed[c] = top[k], ACROSS, True, True
+        if not changed[c]:
+            continue
+        changed[c] = False
         for k in range(sizes - 1):
             price = label[c, k] + steps[k] * _slope(x[c, k], own[c, k], below[c, k], has[c])
             if price < label[c, k + 1]:
@@ -158,31 +167,33 @@ def _before(c: int, k: int, from_top: Any, from_chain: Any, giver: Any) -> tuple
 @kernel()
 def _cancel(
     root: Any, own: Any, below: Any, has: Any, x: Any, total: Any, from_top: Any, from_chain: Any,
-    giver: Any, seen: Any,
+    giver: Any, seen: Any, changed: Any,
 ) -> int:  # fmt: skip
-    """Send as much as possible around every cycle of origins; returns the number of cycles."""
-    chains, sizes = x.shape
+    """Send as much as possible around every cycle of origins; returns the number of cycles.
+
+    Every cycle passes through the root's chain: within one chain it would be two steps there and back, whose
+    cost is not negative, since the costs are convex.
+    """
     seen[:] = 0
     cycles, walk = 0, 0
-    for first in range(-1, chains):
-        for start in range(sizes):
-            if seen[first + 1, start]:
-                continue
-            walk += 1
-            c, k = first, start
-            while c >= -1 and seen[c + 1, k] == 0:
-                seen[c + 1, k] = walk
-                c, k = _before(c, k, from_top, from_chain, giver)
-            if c >= -1 and seen[c + 1, k] == walk:
-                cycles += 1
-                _around(c, k, root, own, below, has, x, total, from_top, from_chain, giver)
+    for start in range(from_top.size):
+        if seen[0, start]:
+            continue
+        walk += 1
+        c, k = -1, start
+        while c >= -1 and seen[c + 1, k] == 0:
+            seen[c + 1, k] = walk
+            c, k = _before(c, k, from_top, from_chain, giver)
+        if c >= -1 and seen[c + 1, k] == walk:
+            cycles += 1
+            _around(c, k, root, own, below, has, x, total, from_top, from_chain, giver, changed)
     return cycles
 
 
 @kernel()
 def _around(
     c: int, k: int, root: Any, own: Any, below: Any, has: Any, x: Any, total: Any, from_top: Any,
-    from_chain: Any, giver: Any,
+    from_chain: Any, giver: Any, changed: Any,
 ) -> None:  # fmt: skip
     """Send as much as possible around the cycle through this place."""
     at_c, at_k = c, k
@@ -213,5 +224,6 @@ def _around(
                 total[step] += most if to_k < at_k else -most
             else:
                 x[to_c, step] += most if to_k > at_k else -most
+                changed[to_c] = True
         if at_c == c and at_k == k:
             break
