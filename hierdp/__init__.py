@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from hierdp.counts.hierarchy import Hierarchy as Hierarchy
     from hierdp.errors import InputError as InputError
     from hierdp.front import release as release
+    from hierdp.mechanisms.repair.mechanism import repair as repair
     from hierdp.privacy.noise import SimulatedNoise as SimulatedNoise
     from hierdp.privacy.tabulated import TabulatedNoise as TabulatedNoise
     from hierdp.record.release import Release as Release
@@ -33,6 +34,7 @@ _WHERE = {
     "SimulatedNoise": "hierdp.privacy.noise",
     "TabulatedNoise": "hierdp.privacy.tabulated",
     "release": "hierdp.front",
+    "repair": "hierdp.mechanisms.repair.mechanism",
     "verify": "hierdp.verification.verify",
 }
 __all__ = list(_WHERE)

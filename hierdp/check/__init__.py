@@ -228,7 +228,7 @@ def _check_signature(folder: Path, key: Ed25519PublicKey | None) -> Iterator[Che
 
 def _check_cautions(folder: Path, table: DataFrame, manifest: Mapping[str, Any]) -> Iterator[CheckResult]:
     """Check that the manifest has the warnings that are due. Old releases have none."""
-    if "cautions" not in manifest:
+    if "cautions" not in manifest or manifest["budget"] is None:
         return
     due = cautions(table, Ledger.from_dict(manifest["budget"]), manifest["settings"])
     if manifest["cautions"] != due:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from hierdp.check.result import FAILS, HOLDS, OPEN, CheckResult
+from hierdp.check.result import FAILS, HOLDS, OPEN, UNCLAIMED, CheckResult
 from hierdp.errors import InputError, listed
 from hierdp.privacy.budget import ONE_ROW, Ledger, Spend, check_epsilon, of_one_row, spends_of
 from hierdp.privacy.noise import OPENDP, TABLES, deviation_of
@@ -19,6 +19,9 @@ CLOSE = 1e-9
 def check_budget(manifest: Mapping[str, Any]) -> Iterator[CheckResult]:
     """Check each loss by the law of its noise, their composition, and their sum against the budget."""
     told = manifest["budget"]
+    if told is None:
+        yield _no_budget(manifest)
+        return
     spends = spends_of(told)
     wrong = [found for found in map(_against_its_law, spends) if found]
     unknown = [spend.noise for spend in spends if _loss(spend) is None]
@@ -52,10 +55,18 @@ def check_budget(manifest: Mapping[str, Any]) -> Iterator[CheckResult]:
 
 def budget_of_one_row(manifest: dict[str, Any]) -> dict[str, Any]:
     """The manifest, with the ε of one row in place of a person's if its spends are for one row."""
-    budget = manifest["budget"]
+    budget = manifest["budget"] or {}
     if not isinstance(person := budget.get("person"), Mapping) or person.get("spends_are_for") != ONE_ROW:
         return manifest
     return {**manifest, "budget": {**budget, "epsilon": of_one_row(budget["epsilon"], person["rows"])}}
+
+
+def _no_budget(manifest: Mapping[str, Any]) -> CheckResult:
+    """A release of which nothing was measured must not claim any privacy."""
+    if manifest["warning"] is not None or manifest.get("cautions") or "account" in manifest:
+        return CheckResult("privacy", FAILS, "the manifest has no budget, but speaks of one")
+    why = "no noise was added, and no privacy is claimed: that rests on whoever made the given counts"
+    return CheckResult("privacy", UNCLAIMED, why)
 
 
 def _privacy(manifest: Mapping[str, Any], ledger: Ledger) -> CheckResult:

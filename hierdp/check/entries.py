@@ -36,7 +36,8 @@ def check_entries(manifest: Mapping[str, Any]) -> Iterator[CheckResult]:
 
 def _dated_parts(manifest: Mapping[str, Any]) -> list[Any]:
     """Add the entries of `LATER` to the parts that have them."""
-    return [manifest["versions"], manifest["budget"], *manifest["budget"]["spends"]]
+    budget = manifest["budget"]
+    return [manifest["versions"], *([] if budget is None else [budget, *budget["spends"]])]
 
 
 def _parts(manifest: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
@@ -46,7 +47,13 @@ def _parts(manifest: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
     yield "'holds'", manifest["holds"], HOLDS_OF
     if "account" in manifest:
         yield "'account'", manifest["account"], ("data", "entry", "digest")
+    known = [field.name for field in fields(Proved)]
+    one = [name for name in known if name != "problems"]
+    for line in manifest["solved"]:
+        yield f"the step {line.get('step')!r}", line, known if "problems" in line else one
     budget = manifest["budget"]
+    if budget is None:  # nothing was measured
+        return
     spend = [*(field.name for field in fields(Spend)), "standard_deviation"]
     for line in budget["spends"]:
         yield f"a measurement of the budget, {line.get('query')!r},", line, spend
@@ -54,7 +61,3 @@ def _parts(manifest: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
         yield "the budget", budget, Ledger.from_dict(budget).as_dict()
     except InputError:  # `check_budget` reports it
         return
-    known = [field.name for field in fields(Proved)]
-    one = [name for name in known if name != "problems"]
-    for line in manifest["solved"]:
-        yield f"the step {line.get('step')!r}", line, known if "problems" in line else one

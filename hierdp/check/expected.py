@@ -11,7 +11,7 @@ from hierdp.mechanisms.checking import Checking
 from hierdp.privacy.budget import ONE_PERSON, ONE_ROW
 from hierdp.privacy.expected import GAUSSIAN, ExpectedSpend
 from hierdp.record.properties import Regions
-from hierdp.record.release import KNOWN, NOT_KNOWN
+from hierdp.record.release import standard_errors
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -26,10 +26,13 @@ def check_expected(
     """Check the lines of the budget, the neighbouring relation, and the claim on standard errors."""
     if checking is None:
         return
-    neighbours, expected = checking.expected_spends(table, manifest, regions)
     budget = manifest["budget"]
+    if checking.expected_spends is None or budget is None:
+        yield _unmeasured(table, manifest, checking)
+        return
+    neighbours, expected = checking.expected_spends(table, manifest, regions)
     wrong = _differs(expected, budget["spends"])
-    if manifest["standard_errors"] != (KNOWN if "standard_error" in table else NOT_KNOWN):
+    if manifest["standard_errors"] != standard_errors(table, budget):
         wrong = "the manifest's claim on standard errors is wrong"
     if budget["neighbouring_relation"] != neighbours:
         wrong = f"the neighbouring relation of this mechanism is: {neighbours}"
@@ -39,6 +42,18 @@ def check_expected(
         FAILS if wrong else HOLDS,
         wrong or "the mechanism's queries and sensitivities",
     )
+
+
+def _unmeasured(table: DataFrame, manifest: Mapping[str, Any], checking: Checking) -> CheckResult:
+    """Whether a release without measurements has no budget, and any other has one."""
+    wrong = ""
+    if manifest["standard_errors"] != standard_errors(table, manifest["budget"]):
+        wrong = "the manifest's claim on standard errors is wrong"
+    if checking.expected_spends is not None:
+        wrong = "this mechanism measures, but the manifest has no budget"
+    elif manifest["budget"] is not None:
+        wrong = "nothing was measured, but the manifest has a budget"
+    return CheckResult("budget: queries", FAILS if wrong else HOLDS, wrong or "nothing was measured")
 
 
 def _person(manifest: Mapping[str, Any], checking: Checking) -> str:

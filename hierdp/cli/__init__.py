@@ -10,11 +10,12 @@ from hierdp.cli.demo import demo
 from hierdp.cli.lists import mechanisms, solvers
 from hierdp.cli.query import query
 from hierdp.cli.release import release
+from hierdp.cli.repair import repair
 from hierdp.cli.reproduce import reproduce
 from hierdp.cli.verify import verify
 
 for command in (
-    *(demo, release, account, check, query, analyze, verify, audit, bench, reproduce),
+    *(demo, release, repair, account, check, query, analyze, verify, audit, bench, reproduce),
     *(solvers, mechanisms),
 ):
     main.add_command(command)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError
@@ -46,8 +47,8 @@ def is_bins(settings: Mapping[str, Any], table: Any) -> bool:
 
 def cells_at(
     table: DataFrame, settings: Mapping[str, Any], regions: Regions, level: int
-) -> tuple[list[Ints], Ints]:
-    """The position of each cell of a level along each axis, and its count.
+) -> tuple[list[Ints], NDArray[Any]]:
+    """The position of each cell of a level along each axis, and its count, int64 or float64.
 
     Raises
     ------
@@ -65,4 +66,5 @@ def cells_at(
         if (places[-1] < 0).any():
             lost = rows[axis].to_numpy(object)[places[-1] < 0][0]
             raise InputError(f"level {level}: there is no region {lost!r} of {axis}")
-    return places, rows["count"].to_numpy(np.int64)
+    counts = rows["count"].to_numpy()
+    return places, counts.astype(np.int64 if np.issubdtype(counts.dtype, np.integer) else np.float64)

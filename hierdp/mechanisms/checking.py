@@ -26,8 +26,9 @@ class Checking:
     ----------
     shape : callable
         Says what is wrong with the table's columns, levels and regions, in words; empty if nothing is.
-    expected_spends : callable
-        Gives the neighbouring relation, and the measurements with their losses.
+    expected_spends : callable or None
+        Gives the neighbouring relation, and the measurements with their losses. None if nothing is measured:
+        then the manifest has no budget, and claims no privacy.
     replay : callable
         Also takes the saved steps: repeats the post-processing, and compares the table and the settings. Says
         in words how the table follows; raises `hierdp.record.replay.Differs` if it does not.
@@ -43,7 +44,7 @@ class Checking:
     """
 
     shape: Callable[[DataFrame, Manifest, Regions], str]
-    expected_spends: Callable[[DataFrame, Manifest, Regions], Expected]
+    expected_spends: Callable[[DataFrame, Manifest, Regions], Expected] | None
     replay: Callable[[Replay, DataFrame, Manifest, Regions], str]
     rounded: Collection[str] = ()
     one_by_one: Callable[[Manifest, Regions], bool] | None = None

@@ -22,6 +22,11 @@ MECHANISMS = {mechanism.name: mechanism for mechanism in _DESCRIBED}
 """The mechanisms, by their names for `hierdp release`."""
 
 
+REPAIR: Mechanism = import_module("hierdp.mechanisms.repair").MECHANISM
+"""Repairs of other people's counts: made by `hierdp repair`, and checked like releases."""
+
+
 def released_by(name: object) -> Mechanism | None:
-    """The mechanism whose releases have a name in their manifests; None if there is none."""
-    return next((mechanism for mechanism in MECHANISMS.values() if mechanism.released(str(name))), None)
+    """The mechanism, or `REPAIR`, whose releases have a name in their manifests; None if there is none."""
+    known = (*MECHANISMS.values(), REPAIR)
+    return next((mechanism for mechanism in known if mechanism.released(str(name))), None)

@@ -41,7 +41,7 @@ def broken(table: Table, settings: Mapping[str, Any], regions: Regions) -> dict[
     return {
         "whole": "" if whole else f"row {_first(values != np.rint(values))} is not a whole number",
         "non_negative": f"row {_first(values < 0)} is negative" if (values < 0).any() else "",
-        "consistent": _sums(table, settings, regions) if whole or "range_query" in settings else None,
+        "consistent": _sums(table, settings, regions) if whole or not is_sizes(table) else None,
         "total": _total(table, values, settings),
     }
 
@@ -119,6 +119,7 @@ def _size_sums(table: DataFrame) -> str:
 def _cell_sums(table: DataFrame, settings: Mapping[str, Any], regions: Regions) -> str:
     axes, order = list(settings["axes"]), settings["order"]
     above, counts = cells_at(table, settings, regions, 0)
+    allowed = _rounding(table["count"].to_numpy())
     for level, axis in enumerate(order, start=1):
         places, values = cells_at(table, settings, regions, level)
         depth = order[:level].count(axis)
@@ -127,7 +128,7 @@ def _cell_sums(table: DataFrame, settings: Mapping[str, Any], regions: Regions) 
         parent[at] = np.asarray(regions[axis].tree.levels[depth - 1])[places[at]]
         shape = [int(regions[name].tree.level_sizes[order[: level - 1].count(name)]) for name in axes]
         keys = [np.ravel_multi_index(tuple(part), shape) for part in (parent, above)]
-        wrong = _differs(keys[0], values, keys[1], counts)
+        wrong = _differs(keys[0], values, keys[1], counts, allowed)
         if wrong is not None:
             cell = np.unravel_index(wrong, shape)
             named = ", ".join(
@@ -172,28 +173,37 @@ def _box_sums(table: DataFrame, settings: Mapping[str, Any]) -> str:
     boxes = boxes_of(table, [axis["bins"] for axis in axes], [axis["name"] for axis in axes])
     counts = table["count"].to_numpy()
     missed = np.abs(boxes.tree.child_sums(counts) - counts[boxes.tree.internal])
-    whole = np.issubdtype(counts.dtype, np.integer)
-    allowed = 0 if whole else ROUNDING * max(1.0, float(np.abs(counts).max(initial=0)))
+    allowed = _rounding(counts)
     if (missed > allowed).any():
         row = boxes.tree.internal[np.argmax(missed > allowed)] + 1
         return f"row {row}: the boxes below do not add up to it"
     return ""
 
 
-def _differs(keys: Ints, values: Ints, others: Ints, theirs: Ints) -> int | None:
-    """The smallest key at which the sums of two sets of values differ."""
+def _rounding(counts: NDArray[Any]) -> float:
+    """The tolerance for sums of these counts: 0 for whole ones."""
+    if np.issubdtype(counts.dtype, np.integer):
+        return 0.0
+    return ROUNDING * max(1.0, float(np.abs(counts).max(initial=0)))
+
+
+def _differs(
+    keys: Ints, values: NDArray[Any], others: Ints, theirs: NDArray[Any], allowed: float = 0.0
+) -> int | None:
+    """The smallest key at which the sums of two sets of values differ by more than is allowed."""
     least = min(int(part.min(initial=0)) for part in (keys, others))
     most = max(int(part.max(initial=0)) for part in (keys, others))
+    kind = np.result_type(values, theirs)
     if least == 0 and most < DENSE * (keys.size + others.size):
         at, where = None, (keys, others)
-        sums = np.zeros(most + 1, dtype=np.int64)
+        sums = np.zeros(most + 1, dtype=kind)
     else:
         at, both = np.unique(np.concatenate([keys, others]), return_inverse=True)
         where = both[: keys.size], both[keys.size :]
-        sums = np.zeros(at.size, dtype=np.int64)
+        sums = np.zeros(at.size, dtype=kind)
     np.add.at(sums, where[0], values)
     np.subtract.at(sums, where[1], theirs)
-    wrong = np.flatnonzero(sums)
+    wrong = np.flatnonzero(np.abs(sums) > allowed if allowed else sums)
     if not wrong.size:
         return None
     return int(wrong[0] if at is None else at[wrong[0]])

@@ -137,23 +137,31 @@ class Release:
         written.
         """
         check_words(title=title, note=note)
+        claims = self._claims()
         return {
             "title": title,
             "note": note,
             "mechanism": self.mechanism,
-            "warning": None if self.ledger.private else WARNING,
+            "warning": claims["warning"],
             "cautions": self.cautions,
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
-            "budget": _with_deviations(self.ledger.as_dict(), self.ledger),
+            "budget": claims["budget"],
             "settings": dict(self.settings),
             "taken_as_public": dict(self.taken_as_public),
             "holds": self.holds,
-            "standard_errors": KNOWN if "standard_error" in self.table else NOT_KNOWN,
+            "standard_errors": standard_errors(self.table, claims["budget"]),
             "solved": [line.line for line in self.proved],
             "all_proved_optimal": all(line.proved_optimal for line in self.proved),
             "csv_safe": csv_safe,
             **({} if self.charge is None else {"account": self.charge.as_dict()}),
             "versions": {"python": platform.python_version(), **dict(versions())},
+        }
+
+    def _claims(self) -> dict[str, Any]:
+        """The manifest's entries on noise and privacy; the budget is None if nothing was measured."""
+        return {
+            "warning": None if self.ledger.private else WARNING,
+            "budget": _with_deviations(self.ledger.as_dict(), self.ledger),
         }
 
     def write(
@@ -271,6 +279,14 @@ WARNING = "SIMULATED NOISE: this release is NOT private"
 
 KNOWN = "in the column standard_error"
 NOT_KNOWN = "not known after post-processing; of each measurement, see standard_deviation in the budget"
+NOT_KNOWN_AT_ALL = "not known after post-processing"
+
+
+def standard_errors(table: Any, budget: Mapping[str, Any] | None) -> str:
+    """What a manifest says of the standard errors of its table."""
+    if "standard_error" in table:
+        return KNOWN
+    return NOT_KNOWN_AT_ALL if budget is None else NOT_KNOWN
 
 
 def write_proofs(release: Release, into: Path) -> None:

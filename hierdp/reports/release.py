@@ -45,12 +45,12 @@ def release_report(table: Table, manifest: Mapping[str, Any]) -> str:
     str
         A page in HTML.
     """
-    about = about_section(table, manifest)
+    about = (repair_section if manifest["budget"] is None else about_section)(table, manifest)
     sections = [
         about,
         verdicts_section(manifest),
         counts_section(table, manifest["settings"]),
-        budget_section(manifest),
+        *([] if manifest["budget"] is None else [budget_section(manifest)]),
         settings_section(manifest),
         steps_section(manifest),
     ]
@@ -87,6 +87,26 @@ def about_section(table: Table, manifest: Mapping[str, Any]) -> Section:
     return Section(what, texts)
 
 
+def repair_section(table: Table, manifest: Mapping[str, Any]) -> Section:
+    """What was repaired, and that nothing is claimed of its privacy, in plain words."""
+    what = f"Repaired counts by {' and '.join(_named(manifest['settings']))}"
+    options = manifest["settings"]
+    kept = f" Counts of {', '.join(options['fixed'])} are as given." if options["fixed"] else ""
+    texts = [
+        "Somebody else noised or estimated these counts. hierdp made them consistent: "
+        f"{len(table):,} rows, in {_where(table)}, with the given counts beside the repaired ones.{kept}",
+        "This is a repair, not a private release: hierdp added no noise, and makes no claim of privacy. "
+        "Whom the counts protect, if anybody, depends on how the given counts were made.",
+    ]
+    return Section(what, texts)
+
+
+def _named(settings: Mapping[str, Any]) -> list[str]:
+    """The levels below the root of a table over one axis."""
+    (levels,) = settings["axes"].values()
+    return list(levels[1:])
+
+
 def _where(table: Table) -> str:
     if isinstance(table, SizeTable):
         return (
@@ -106,12 +126,11 @@ def verdicts_section(manifest: Mapping[str, Any]) -> Section:
     """The properties of counts, proofs, noise and budget, one line each."""
     import pandas as pd
 
-    ledger, solved = Ledger.from_dict(manifest["budget"]), manifest["solved"]
+    solved = manifest["solved"]
     proved, problems = counted(solved)
     steps = f"{proved:,} of {problems:,}" if solved else "nothing was to be solved"
     rows = [
-        ("noise drawn exactly", "yes" if ledger.private else "no"),
-        ("budget spent", f"{ledger.spent:.6g} of {ledger.rho if ledger.zcdp else ledger.epsilon:.6g}"),
+        *_privacy(manifest["budget"]),
         ("post-processing proved optimal", steps),
         *((f"counts: {PROPERTIES[name]}", ANSWERS[holds]) for name, holds in manifest["holds"].items()),
         ("standard errors", manifest["standard_errors"]),
@@ -120,6 +139,16 @@ def verdicts_section(manifest: Mapping[str, Any]) -> Section:
         "Anybody can check this from the files alone: hierdp check FOLDER --fingerprint, with that published."
     )
     return Section("Verdicts", [text], frames=[pd.DataFrame(rows, columns=["claim", "verdict"])])
+
+
+def _privacy(budget: Mapping[str, Any] | None) -> list[tuple[str, str]]:
+    if budget is None:
+        return [("privacy", "no claim: nothing was measured, no noise was added")]
+    ledger = Ledger.from_dict(budget)
+    return [
+        ("noise drawn exactly", "yes" if ledger.private else "no"),
+        ("budget spent", f"{ledger.spent:.6g} of {ledger.rho if ledger.zcdp else ledger.epsilon:.6g}"),
+    ]
 
 
 def counts_section(table: Table, settings: Mapping[str, Any]) -> Section:
@@ -134,8 +163,9 @@ def settings_section(manifest: Mapping[str, Any]) -> Section:
 
     made = ", ".join(f"{name} {version}" for name, version in manifest["versions"].items())
     rows, but_for = list(_in_words(manifest["settings"])), _but_for(manifest["settings"])
+    chosen = f"All of it is public, and taken as chosen without looking at the data{but_for}."
     texts = [
-        f"All of it is public, and taken as chosen without looking at the data{but_for}.",
+        *([] if manifest["budget"] is None else [chosen]),
         f"Made {manifest['created'].replace('T', ' ').removesuffix('+00:00')} UTC by {made}.",
     ]
     return Section("Settings", texts, frames=[pd.DataFrame(rows, columns=["setting", "value"])])

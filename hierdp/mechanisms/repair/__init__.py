@@ -1,0 +1,38 @@
+"""Counts that somebody else has noised or estimated, made consistent. Nothing is measured.
+
+It is registered beside the mechanisms, so that `hierdp check` finds how a repair's table follows from its
+steps as it does for a release. It is no mechanism: it draws no noise, has no budget, and claims no privacy.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from hierdp.mechanisms.description import Mechanism, Method, member
+
+if TYPE_CHECKING:
+    from hierdp.mechanisms.repair.mechanism import Repair, repair
+
+__all__ = ["MECHANISM", "Repair", "repair"]
+
+MECHANISM = Mechanism(
+    name="repair",
+    module=f"{__name__}.mechanism",
+    releases="counts that somebody else has noised or estimated, made consistent",
+    guarantee="no claim",
+    neighbours="none: nothing is measured",
+    methods=(
+        Method("least-squares", "ConstrainedInference", "Qardaji, Yang & Li 2013"),
+        Method("non-negative", "NonNegativeInference", "Qardaji, Yang & Li 2013, with x ≥ 0"),
+        Method("whole", "NonNegativeInference, whole", "Qardaji, Yang & Li 2013, with x ≥ 0 whole"),
+        Method("hierarchy-qip", "HierarchyQIP", "Fioretto & Van Hentenryck 2019"),
+        Method("chebyshev", "TreeChebyshev", "Boninsegna & Silvestri 2025, for a whole tree"),
+    ),
+    replay=f"{__name__}.replay",
+    released_as="repair: [a-z-]+",
+)
+
+
+def __getattr__(name: str) -> Any:
+    """Load the code on first use."""
+    return member(__name__, name)

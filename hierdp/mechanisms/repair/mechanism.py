@@ -1,0 +1,118 @@
+"""`hierdp.repair`: counts that somebody else has noised or estimated, made consistent and proved optimal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from hierdp.counts.hierarchy import as_names
+from hierdp.mechanisms.repair.methods import Options, repaired
+from hierdp.mechanisms.repair.reading import read_given
+from hierdp.mechanisms.repair.table import AXIS, NAME, settings_of, table_of
+from hierdp.privacy.budget import Ledger
+from hierdp.record.release import Release
+from hierdp.record.step import Steps
+from hierdp.reports.solved import counted
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Repair(Release):
+    """Repaired counts, with the solved and proved problems. It has no ledger: nothing was measured.
+
+    It is written, and checked by `hierdp check`, like a release.
+    """
+
+    ledger: Ledger = field(init=False)
+
+    def __repr__(self) -> str:
+        """A summary in one line."""
+        proved, solved = counted(line.line for line in self.proved)
+        steps = f"{proved:,} of {solved:,} steps proved optimal"
+        return f"Repair({self.mechanism}: {len(self.table):,} rows, {steps})"
+
+    @property
+    def cautions(self) -> list[str]:
+        """There are none: warnings are about noise and budgets."""
+        return []
+
+    def _claims(self) -> dict[str, Any]:
+        return {"warning": None, "budget": None}
+
+
+def repair(
+    source: Any,
+    *,
+    levels: Sequence[str],
+    count: str,
+    standard_error: str | None = None,
+    method: str = "hierarchy-qip",
+    fixed: Sequence[str] = (),
+    window: int | None = None,
+    root: str = "all",
+    root_level: str = "root",
+) -> Repair:
+    """Make counts consistent along a hierarchy that somebody else has noised or estimated.
+
+    No noise is drawn and no privacy is claimed: the result protects whom the given counts protect.
+
+    Parameters
+    ----------
+    source : path, DataFrame, Arrow or Ibis table
+        One row for each region; see `hierdp.tables.read`. A row's level is the last of `levels` that is
+        filled; a row without any is that of the root. Rows of inner regions may be missing.
+    levels : sequence of str
+        The columns of regions, from coarse to fine.
+    count : str
+        The column of counts, whole or not, of either sign.
+    standard_error : str, optional
+        A column of standard errors: counts weigh 1/standard error². It may be empty on fixed levels. Default:
+        all weigh the same.
+    method : str
+        The model: "least-squares" (`ConstrainedInference`: consistent, with standard errors if some are
+        given), "non-negative" (`NonNegativeInference`), "whole" (the same in whole numbers),
+        "hierarchy-qip" (`HierarchyQIP`: whole and non-negative, of a given total), or "chebyshev"
+        (`TreeChebyshev`: whole and non-negative, with the least largest change). The last two take the total
+        of least squares, rounded, if none is fixed.
+    fixed : sequence of str
+        Levels whose counts stay as given, such as the root's; for "hierarchy-qip" and "chebyshev".
+    window : int, optional
+        Largest change of a given count below the root, or below the finest fixed level; for "hierarchy-qip".
+    root, root_level : str
+        Names of the region above all others, and of its level.
+
+    Returns
+    -------
+    Repair
+        Its table has a row for each region, with the `given` count and the repaired `count`.
+
+    Raises
+    ------
+    InputError
+        If something in the input is wrong; the message names the region.
+    NotSolved
+        If the problem has no answer.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> noisy = pd.DataFrame({"state": [None, "A", "A", "B"], "county": [None, "A1", "A2", "B1"],
+    ...                       "people": [10, 4, -1, 9]})
+    >>> made = repair(noisy, levels=["state", "county"], count="people", fixed=["root"])
+    >>> made
+    Repair(repair: hierarchy-qip: 6 rows, 1 of 1 steps proved optimal)
+    >>> made.table[["region", "count"]].values.tolist()
+    [['all', 10], ['A', 3], ['B', 7], ['A1', 3], ['A2', 0], ['B1', 7]]
+    """
+    options = Options(method, as_names(fixed), window)
+    given = read_given(source, levels, count, standard_error, root, root_level, options.fixed)
+    steps = Steps()
+    counts = repaired(given, options, steps.solve)
+    return Repair(
+        NAME + method,
+        table_of(given, counts, options),
+        tuple(steps.kept),
+        settings_of(given, options),
+        tuple(steps.proved),
+        {AXIS: given.hierarchy},
+    )

@@ -1,0 +1,205 @@
+"""The repairs: each is one of the project's models, solved and proved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hierdp.errors import InputError, listed
+from hierdp.mechanisms.repair.given import Given
+from hierdp.mechanisms.repair.subtrees import subtrees
+from hierdp.mechanisms.repair.weights import real_weights, whole_weights
+from hierdp.record.step import Solving, Step
+from models import ConstrainedInference, HierarchyQIP, Model, NonNegativeInference, Tree, TreeChebyshev
+from models.arithmetic.arrays import Ints
+
+M = TypeVar("M", bound=Model)
+
+LARGEST = 2**40
+"""The largest count for answers in floats: beyond it, their resolution of 1/4,000 is too coarse for
+proofs."""
+
+ALL_LEVELS = "consistency of all levels"
+"""The step of least squares; other methods take the total from it if none is fixed."""
+
+
+@dataclass(frozen=True)
+class Method:
+    """What a method accepts, besides counts."""
+
+    whole_only: bool = False
+    errors: bool = True
+    fixed: bool = False
+    window: bool = False
+
+
+METHODS = {
+    "least-squares": Method(),
+    "non-negative": Method(),
+    "whole": Method(whole_only=True),
+    "hierarchy-qip": Method(fixed=True, window=True),
+    "chebyshev": Method(whole_only=True, errors=False, fixed=True),
+}
+
+
+@dataclass(frozen=True)
+class Options:
+    """The chosen method and its options, checked.
+
+    Raises
+    ------
+    InputError
+        If there is no such method, or it does not take an option.
+    """
+
+    method: str
+    fixed: tuple[str, ...] = ()
+    window: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.method not in METHODS:
+            raise InputError(f"no method {self.method!r}; there are {listed(METHODS)}")
+        whole = isinstance(self.window, int) and not isinstance(self.window, bool)
+        if self.window is not None and not (whole and self.window >= 0):
+            raise InputError(f"window is {self.window!r}: it must be a whole number, 0 or more")
+        for name in ("fixed", "window"):
+            if getattr(self, name) not in ((), None) and not getattr(METHODS[self.method], name):
+                able = [other for other, method in METHODS.items() if getattr(method, name)]
+                what = {"fixed": "fixed levels", "window": "window"}[name]
+                raise InputError(f"{self.method} takes no {what}; use {listed(able)}, or leave {name} out")
+
+    def check(self, given: Given) -> None:
+        """Refuse counts that the method does not take."""
+        method = METHODS[self.method]
+        if method.whole_only and not given.whole:
+            region = given.name(int(np.argmax(given.counts != np.rint(given.counts))))
+            raise InputError(
+                f"the count of {region} is not whole, and {self.method} takes whole counts: use "
+                "hierarchy-qip, or round the counts"
+            )
+        if not method.errors and given.errors is not None:
+            raise InputError(
+                f"{self.method} bounds the largest change, and weighs no counts: leave the standard errors "
+                "out, or use another method"
+            )
+        if not np.abs(given.counts).max(initial=0) <= LARGEST:
+            region = given.name(int(np.argmax(np.abs(given.counts))))
+            raise InputError(f"the count of {region} is over {LARGEST:.2g}: count in larger units")
+
+
+def repaired(given: Given, options: Options, solving: Solving = Step.solve) -> NDArray[Any]:
+    """The repaired counts of all regions: float64, or int64 if the method's counts are whole.
+
+    Parameters
+    ----------
+    given : Given
+    options : Options
+    solving : callable
+        Solves the problems, or looks up saved answers.
+
+    Raises
+    ------
+    InputError
+        If the counts do not suit the method or its options.
+    NotSolved
+        If no counts within the window add up.
+    """
+    options.check(given)
+    return _REPAIRS[options.method](given, options, solving)
+
+
+def _least_squares(given: Given, _: Options, solving: Solving) -> NDArray[Any]:
+    model = ConstrainedInference(given.hierarchy.tree, given.counts, given.variance)
+    return np.asarray(solving(ALL_LEVELS, model).solution.x)
+
+
+def _non_negative(given: Given, _: Options, solving: Solving) -> NDArray[Any]:
+    weights = real_weights(given.variance)
+    model = NonNegativeInference(given.hierarchy.tree, given.counts, weights)
+    return np.asarray(solving("nearest non-negative counts", model).solution.x)
+
+
+def _whole(given: Given, _: Options, solving: Solving) -> NDArray[Any]:
+    tree, largest = given.hierarchy.tree, 2.0 * float(np.abs(given.counts).sum(dtype=float))
+    weights = whole_weights(tree, given.variance, largest)
+    model = _fitting(lambda: NonNegativeInference(tree, given.counts, weights, True))
+    return np.asarray(solving("nearest whole counts", model).solution.x)
+
+
+def _hierarchy_qip(given: Given, options: Options, solving: Solving) -> NDArray[Any]:
+    def model(tree: Tree, nodes: Ints, counts: NDArray[Any], total: int) -> HierarchyQIP:
+        weights = None
+        if given.errors is not None:
+            variance = np.append(np.inf, given.variance[nodes[1:]])  # the root's count is the total
+            largest = float(np.abs(counts).max()) + total + (options.window or 0)
+            weights = np.maximum(whole_weights(tree, variance, largest), 1)
+        known = counts[:, None]
+        qip = _fitting(lambda: HierarchyQIP(tree, known, total, True, options.window, weights))
+        if options.window is not None:
+            _refuse_narrow(given, qip, nodes)
+        return qip
+
+    return _below_fixed(given, options, solving, model)
+
+
+def _refuse_narrow(given: Given, qip: HierarchyQIP, nodes: Ints) -> None:
+    """Refuse a window that leaves no answer, and say where."""
+    if not qip.why_infeasible():
+        return
+    least, most = (np.ravel(side) for side in qip.reach)
+    wrong = np.flatnonzero(least > most)
+    region = given.name(nodes[wrong[-1] if wrong.size else 0])
+    raise InputError(
+        f"no whole counts within {qip.window} of the given ones add up at {region}: use a wider window"
+    )
+
+
+def _chebyshev(given: Given, options: Options, solving: Solving) -> NDArray[Any]:
+    def model(tree: Tree, _: Ints, counts: NDArray[Any], total: int) -> TreeChebyshev:
+        return _fitting(lambda: TreeChebyshev(tree, counts, total))
+
+    return _below_fixed(given, options, solving, model)
+
+
+def _below_fixed(
+    given: Given,
+    options: Options,
+    solving: Solving,
+    model_of: Callable[[Tree, Ints, NDArray[Any], int], Model],
+) -> NDArray[Any]:
+    """Solve a problem of a given total below each fixed region; or one, with the total of least squares."""
+    tree = given.hierarchy.tree
+    if options.fixed:
+        level = given.fixed_level(options.fixed)
+        totals = given.counts[tree.nodes_of(level)].astype(np.int64).tolist()
+    else:
+        level, totals = 0, [max(0, round(float(_least_squares(given, options, solving)[0])))]
+    found = np.zeros(tree.size, np.int64)
+    for total, (nodes, below) in zip(totals, subtrees(tree, level, given.measured), strict=True):
+        counts = given.counts[nodes]
+        counts[0] = total
+        model = model_of(below, nodes, counts, total)
+        step = solving(f"counts below {given.name(nodes[0])}", model)
+        found[nodes] = np.ravel(np.asarray(step.solution.x)).astype(np.int64)
+    return np.asarray(tree.sum_up(found[tree.leaves]))
+
+
+def _fitting(make: Callable[[], M]) -> M:
+    """A model; its refusal of counts that are too large becomes an `InputError`."""
+    try:
+        return make()
+    except ValueError as refused:
+        raise InputError(f"{refused}; count in larger units") from None
+
+
+_REPAIRS: dict[str, Callable[[Given, Options, Solving], NDArray[Any]]] = {
+    "least-squares": _least_squares,
+    "non-negative": _non_negative,
+    "whole": _whole,
+    "hierarchy-qip": _hierarchy_qip,
+    "chebyshev": _chebyshev,
+}

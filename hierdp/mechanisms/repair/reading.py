@@ -1,0 +1,199 @@
+"""Read counts along a hierarchy from a table with a column per level, empty where a region is coarser."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hierdp.counts.hierarchy import Hierarchy, as_names
+from hierdp.errors import InputError, listed
+from hierdp.mechanisms.repair.given import Given
+from hierdp.tables.columns import column_of, text_of
+from hierdp.tables.sources import read, run
+from models.arithmetic.arrays import Floats, Ints
+
+FILE = "the table of counts"
+
+
+def read_given(
+    source: Any,
+    levels: Sequence[str],
+    count: str,
+    standard_error: str | None = None,
+    root: str = "all",
+    root_level: str = "root",
+    fixed: Sequence[str] = (),
+) -> Given:
+    """The counts in a table, with their regions.
+
+    Parameters
+    ----------
+    source : path, DataFrame, Arrow or Ibis table
+        One row for each region; see `hierdp.tables.read`. A row's level is the last of `levels` that is
+        filled; a row without any is that of the root.
+    levels : sequence of str
+        The columns of regions, from coarse to fine.
+    count, standard_error : str
+        Columns of numbers.
+    root, root_level : str
+        Names of the region above all others, and of its level.
+    fixed : sequence of str
+        Levels whose counts may have an empty standard error.
+
+    Raises
+    ------
+    InputError
+        If a column is missing or does not hold such values, a region has two rows, an inner region has no
+        regions below it, or a region of the last level has no row. The message names the region.
+    """
+    levels = as_names(levels)
+    table = read(source)
+    named = [*levels, count, *([] if standard_error is None else [standard_error])]
+    if len(set(named)) < len(named):
+        raise InputError(f"a column is named twice among {listed(named)}; each level needs its own column")
+    texts = {f"level{k}": text_of(column_of(table, name, FILE)) for k, name in enumerate(levels)}
+    numbers = {"count": column_of(table, count, FILE)}
+    if standard_error is not None:
+        numbers["error"] = column_of(table, standard_error, FILE)
+    rows = run(table.select(**texts, **numbers))
+    if not rows.num_rows:
+        raise InputError(f"{FILE} has no rows")
+    columns = [rows[f"level{k}"].to_numpy(zero_copy_only=False) for k in range(len(levels))]
+    depth = _depths(columns, levels)
+    hierarchy = _hierarchy(columns, depth, levels, root, root_level)
+    node = _nodes(hierarchy, columns, depth)
+    _refuse_twice(hierarchy, node)
+    counts, measured = _at(node, _numbers(rows["count"], count, hierarchy, node), hierarchy.size)
+    errors = None
+    if standard_error is not None:
+        exact = np.isin(np.array([root_level, *levels], dtype=object)[depth], fixed)
+        given = _numbers(rows["error"], standard_error, hierarchy, node, exact).astype(float)
+        _refuse_errors(given, standard_error, hierarchy, node)
+        errors = np.full(hierarchy.size, np.nan)
+        errors[node] = given
+    return Given(hierarchy, counts, measured, errors)
+
+
+def _depths(columns: Sequence[NDArray[Any]], levels: Sequence[str]) -> Ints:
+    """The number of levels that each row fills."""
+    filled = np.array([[value is not None for value in column] for column in columns])
+    depth = filled.sum(axis=0)
+    for k in range(1, len(levels)):
+        gap = filled[k] & ~filled[k - 1]
+        if gap.any():
+            row = int(np.argmax(gap))
+            raise InputError(
+                f"row {row + 1}: {levels[k]} {columns[k][row]!r} has no {levels[k - 1]}: fill every level "
+                "above a row's own. Or are the levels in another order? Name them from coarse to fine"
+            )
+    return np.asarray(depth, np.int64)
+
+
+def _hierarchy(
+    columns: Sequence[NDArray[Any]], depth: Ints, levels: Sequence[str], root: str, root_level: str
+) -> Hierarchy:
+    last = depth == len(levels)
+    if not last.any():
+        raise InputError(f"no row fills the last level, {levels[-1]!r}: counts of its regions are needed")
+    return Hierarchy.from_columns(
+        {name: column[last] for name, column in zip(levels, columns, strict=True)}, levels, root, root_level
+    )
+
+
+def _nodes(hierarchy: Hierarchy, columns: Sequence[NDArray[Any]], depth: Ints) -> Ints:
+    """The region of each row, whose levels above must be its parents."""
+    import pandas as pd
+
+    tree = hierarchy.tree
+    node = np.zeros(depth.size, np.int64)
+    for k, column in enumerate(columns, start=1):
+        rows = np.flatnonzero(depth >= k)
+        found = pd.Index(hierarchy.names[k], dtype=object).get_indexer(pd.Index(column[rows], dtype=object))
+        level, finest = hierarchy.levels[k], hierarchy.levels[-1]
+        if (found < 0).any():
+            row = rows[np.argmax(found < 0)]
+            raise InputError(
+                f"row {row + 1}: {level} {column[row]!r} has no row of a {finest} below it: give the counts "
+                f"of all regions of the last level"
+            )
+        inside = found + tree.level_start[k]
+        wrong = tree.parent[inside] != node[rows]
+        if wrong.any():
+            row = rows[np.argmax(wrong)]
+            raise InputError(
+                f"row {row + 1}: {level} {column[row]!r} is in another {hierarchy.levels[k - 1]} in the rows "
+                f"of level {finest!r}; make names unique, or correct the row"
+            )
+        node[rows] = inside
+    return node
+
+
+def _refuse_twice(hierarchy: Hierarchy, node: Ints) -> None:
+    order = np.argsort(node, kind="stable")
+    twice = np.flatnonzero(np.diff(node[order]) == 0)
+    if twice.size:
+        first, second = sorted(order[twice[0] : twice[0] + 2].tolist())
+        raise InputError(
+            f"{_named(hierarchy, node[first])} has two rows, {first + 1} and {second + 1}: keep one of them"
+        )
+
+
+def _numbers(
+    column: Any, name: str, hierarchy: Hierarchy, node: Ints, blanks: NDArray[np.bool_] | None = None
+) -> NDArray[Any]:
+    """A column as int64 if all entries are whole, else as float64; none may be infinite.
+
+    Rows of `blanks` may be empty, and are then NaN; other rows may not.
+    """
+    import pandas as pd
+
+    raw = column.to_pandas()
+    if raw.dtype == bool or pd.api.types.is_datetime64_any_dtype(raw.dtype):
+        raise InputError(f"column {name!r} contains {raw.dtype}, not numbers; choose another column")
+    blank = raw.isna() | (raw.astype(str).str.strip() == "")
+    missing = blank if blanks is None else blank & ~blanks
+    if missing.any():
+        at = int(np.argmax(missing))
+        raise InputError(
+            f"row {at + 1}, {_named(hierarchy, node[at])}: column {name!r} is empty. Leave out the rows of "
+            "inner regions that were not measured; each region of the last level needs a number"
+        )
+    values = pd.to_numeric(raw, errors="coerce")
+    wrong = ~np.isfinite(values.to_numpy(float, na_value=np.nan)) & ~blank.to_numpy()
+    if wrong.any():
+        at = int(np.argmax(wrong))
+        raise InputError(
+            f"row {at + 1}, {_named(hierarchy, node[at])}: column {name!r} does not contain a finite number"
+        )
+    found = values.to_numpy()
+    if found.dtype.kind in "iu":
+        if found.dtype == np.uint64 and found.max() > np.iinfo(np.int64).max:
+            raise InputError(f"column {name!r} has numbers beyond 64 bits: count in larger units")
+        return np.asarray(found, np.int64)
+    real = np.asarray(found, np.float64)
+    whole = bool((real == np.rint(real)).all() and np.abs(real).max() < 2**53)  # NaN is not
+    return real.astype(np.int64) if whole else real
+
+
+def _refuse_errors(errors: Floats, name: str, hierarchy: Hierarchy, node: Ints) -> None:
+    wrong = errors <= 0
+    if wrong.any():
+        at = int(np.argmax(wrong))
+        raise InputError(
+            f"row {at + 1}, {_named(hierarchy, node[at])}: the standard error in column {name!r} is not "
+            "positive. If its level is exact, fix it (fixed, --fixed LEVEL)"
+        )
+
+
+def _at(node: Ints, values: NDArray[Any], regions: int) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    found, measured = np.zeros(regions, values.dtype), np.zeros(regions, bool)
+    found[node], measured[node] = values, True
+    return found, measured
+
+
+def _named(hierarchy: Hierarchy, node: int) -> str:
+    nothing = np.zeros(0)
+    return Given(hierarchy, nothing, nothing.astype(bool)).name(node)

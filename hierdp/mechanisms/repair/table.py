@@ -1,0 +1,82 @@
+"""The table of a repair, with one row per region: what was given, and what it was repaired to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hierdp.analysis.consistent import ConsistentVariance
+from hierdp.counts.hierarchy import Hierarchy
+from hierdp.mechanisms.repair.given import Given
+from hierdp.mechanisms.repair.methods import Options
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+AXIS = "region"
+"""The name of the only axis of a repair's table."""
+
+NAME = "repair: "
+"""A repair's manifest names its method after these characters."""
+
+GIVEN, GIVEN_ERROR = "given", "given_standard_error"
+
+
+def table_of(given: Given, counts: NDArray[Any], options: Options) -> DataFrame:
+    """One row per region, in level order; counts that were not given are missing.
+
+    With given standard errors, the repair by least squares has those of its counts: exact if the errors of
+    the given counts are independent, because the repair is linear in them.
+    """
+    import pandas as pd
+
+    hierarchy = given.hierarchy
+    tree, missing = hierarchy.tree, ~given.measured
+    columns: dict[str, Any] = {
+        "level": tree.level,
+        f"{AXIS}_level": np.array(hierarchy.levels, dtype=object)[tree.level],
+        AXIS: np.concatenate(hierarchy.names),
+    }
+    if given.whole:
+        columns[GIVEN] = pd.arrays.IntegerArray(np.where(missing, 0, given.counts), missing)
+    else:
+        columns[GIVEN] = np.where(missing, np.nan, given.counts)
+    if given.errors is not None:
+        columns[GIVEN_ERROR] = given.errors
+    columns["count"] = counts
+    if given.errors is not None and options.method == "least-squares":
+        columns["standard_error"] = np.sqrt(ConsistentVariance(tree, given.variance).of_nodes())
+    return pd.DataFrame(columns)
+
+
+def given_of(table: DataFrame, hierarchy: Hierarchy) -> Given:
+    """The given counts of a repair's table, whose rows are the regions in level order."""
+    column = table[GIVEN]
+    measured = column.notna().to_numpy()
+    kind = np.int64 if str(column.dtype) == "Int64" else np.float64
+    counts = column.fillna(0).to_numpy(kind)
+    errors = table[GIVEN_ERROR].to_numpy(float) if GIVEN_ERROR in table else None
+    return Given(hierarchy, counts, measured, errors)
+
+
+def settings_of(given: Given, options: Options) -> dict[str, Any]:
+    """The public parameters, for the manifest: those of a table over one axis, and the repair's options."""
+    hierarchy = given.hierarchy
+    settings: dict[str, Any] = {
+        "axes": {AXIS: list(hierarchy.levels)},
+        "order": [AXIS] * hierarchy.tree.depth,
+        "fixed": list(options.fixed),
+        "window": options.window,
+        "weights": "equal" if given.errors is None else "1 / standard error²",
+    }
+    if hierarchy.levels[0] in options.fixed:
+        settings["total"] = int(given.counts[0])
+    return settings
+
+
+def options_of(method: str, settings: Mapping[str, Any]) -> Options:
+    """The options in a manifest."""
+    return Options(method, tuple(settings["fixed"]), settings["window"])

@@ -1,0 +1,230 @@
+"""hierdp.repair and hierdp repair: optimal by enumeration, checked like releases, clear about bad input."""
+
+import itertools
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from hierdp import InputError, repair
+from hierdp.check import FAILS, check
+from hierdp.check.budget import check_budget
+from hierdp.check.expected import check_expected
+from hierdp.cli import main
+from hierdp.execution import seal
+from hierdp.mechanisms.registry import MECHANISMS, REPAIR, released_by
+from hierdp.mechanisms.repair.methods import METHODS
+from tests.marks import quick
+
+LEVELS = ["state", "county"]
+COLUMNS = {"levels": LEVELS, "count": "n"}
+EVERY = "state,county,n,se\n,,12,1\nA,,9,2\nA,A1,4,1\nA,A2,4,1\nB,,4,2\nB,B1,-3,1\nB,B2,6,3\n"
+
+
+def table(text=EVERY):
+    from io import StringIO
+
+    return pd.read_csv(StringIO(text))
+
+
+def verdicts(made, folder):
+    return {line.check: line for line in check(made.write(folder, overwrite=True))}
+
+
+def weighted(rows, count_of):
+    """Σ (count − n)² / se² over the rows that are given, for counts by region."""
+    return sum((count_of[c or s or "all"] - n) ** 2 / se**2 for s, c, n, se in rows)
+
+
+def sums_of(leaves):
+    """Counts of all regions, from those of the counties."""
+    found = dict(leaves)
+    for county, count in leaves.items():
+        for above in (county[0], "all"):
+            found[above] = found.get(above, 0) + count
+    return found
+
+
+@pytest.mark.parametrize(
+    ("method", "missing", "fixed"),
+    [("hierarchy-qip", "B", "root"), ("hierarchy-qip", "", "state"), ("whole", "", ""), ("whole", "A", "")],
+)
+def test_no_whole_counts_are_nearer(method, missing, fixed):
+    frame = table()
+    frame = frame[~((frame.state == missing) & frame.county.isna())]
+    made = repair(frame, **COLUMNS, standard_error="se", method=method, fixed=[fixed] if fixed else [])
+    found = dict(zip(made.table.region, made.table["count"], strict=True))
+    rows = frame.astype(object).where(frame.notna(), "").to_numpy().tolist()
+    kept = {"root": {"all": 12}, "state": {"A": 9, "B": 4}, "": {}}[fixed]
+    costs = []
+    for values in itertools.product(range(13), repeat=4):
+        counts = sums_of(dict(zip(["A1", "A2", "B1", "B2"], values, strict=True)))
+        if all(counts[region] == count for region, count in kept.items()):
+            costs.append(weighted([row for row in rows if (row[1] or row[0] or "all") not in kept], counts))
+    own = weighted([row for row in rows if (row[1] or row[0] or "all") not in kept], found)
+    assert own == pytest.approx(min(costs), rel=1e-12)
+    assert all(found[region] == count for region, count in kept.items())
+
+
+def test_least_squares_and_its_standard_errors_are_those_of_the_dense_estimate():
+    frame = table(EVERY.replace("A,,9,2\n", ""))
+    made = repair(frame, **COLUMNS, standard_error="se", method="least-squares").table.set_index("region")
+    of_each = ["1111", "1000", "0100", "0011", "0010", "0001"]
+    sums = np.array([list(map(float, one)) for one in of_each])
+    weight = np.diag(1 / frame.se.to_numpy(float) ** 2)
+    spread = np.linalg.inv(sums.T @ weight @ sums)
+    best = spread @ sums.T @ weight @ frame.n.to_numpy(float)
+    assert made["count"][["A1", "A2", "B1", "B2"]].to_numpy() == pytest.approx(best, rel=1e-9)
+    assert made["count"]["A"] == pytest.approx(best[:2].sum(), rel=1e-9)
+    errors = made.standard_error[["A1", "A2", "B1", "B2"]].to_numpy()
+    assert errors == pytest.approx(np.sqrt(np.diag(spread)), rel=1e-9)
+    assert made.standard_error["A"] == pytest.approx(np.sqrt(spread[:2, :2].sum()), rel=1e-9)
+
+
+@pytest.mark.parametrize("method", quick(METHODS, slow=lambda name: name in ("non-negative", "whole")))
+def test_a_repair_is_checked_like_a_release_and_claims_no_privacy(method, tmp_path):
+    given = table() if METHODS[method].errors else table().drop(columns="se")
+    made = repair(given, **COLUMNS, standard_error="se" if METHODS[method].errors else None, method=method)
+    found = verdicts(made, tmp_path / "out")
+    assert {name for name, line in found.items() if line.verdict != "holds"} <= {
+        *("fingerprint", "privacy", "total", "whole numbers", "non-negative"),
+    }
+    assert found["privacy"].verdict == "not claimed"
+    assert found["table from steps"].why == "it follows from the given counts and the steps"
+    assert "makes no claim of privacy" in (tmp_path / "out" / "report.html").read_text()
+    assert (made.table["count"].dtype == np.int64) == (method not in ("least-squares", "non-negative"))
+
+
+def test_a_changed_given_count_or_an_added_budget_fails_the_check(tmp_path):
+    made = repair(table(), **COLUMNS)
+    out = made.write(tmp_path / "out")
+    path = out / "released.parquet"
+    frame = pd.read_parquet(path)
+    frame.loc[4, "given"] += 1
+    frame.to_parquet(path, index=False)
+    seal.seal(out)
+    found = {line.check: line.verdict for line in check(out)}
+    assert found["table from steps"] == FAILS
+    made.write(out, overwrite=True)
+    manifest = json.loads((out / "manifest.json").read_text())
+    assert manifest["budget"] is None
+    manifest["account"] = {"data": "x", "entry": 1, "digest": ""}
+    assert [line.verdict for line in check_budget(manifest)] == [FAILS]
+    checking = released_by(manifest["mechanism"]).checking
+    manifest["budget"] = {"spends": []}
+    assert [line.verdict for line in check_expected(made.table, manifest, made.regions, checking)] == [FAILS]
+
+
+def test_a_release_without_its_budget_fails_the_check():
+    checking = MECHANISMS["group-size"].checking
+    manifest = {"budget": None, "standard_errors": "not known after post-processing"}
+    (line,) = check_expected(pd.DataFrame({"groups": [1]}), manifest, {}, checking)
+    assert line.verdict == FAILS
+    assert line.why == "this mechanism measures, but the manifest has no budget"
+
+
+def test_windows_hold_below_the_fixed_level_and_name_the_region_where_they_are_too_narrow():
+    frame = table(EVERY.replace("B,,4", "B,,3").replace("A,,9", "A,,9"))
+    made = repair(frame, **COLUMNS, fixed=["state"], window=3).table
+    below = made[made.level == 2]
+    assert (below["count"] - below.given).abs().max() <= 3
+    assert made["count"].tolist()[:3] == [12, 9, 3]
+    with pytest.raises(InputError, match=r"no whole counts within 0 .* add up at state 'A': use a wider"):
+        repair(table(EVERY.replace("B,B1,-3", "B,B1,0")), **COLUMNS, fixed=["state"], window=0)
+
+
+def test_chebyshev_has_the_least_largest_change():
+    made = repair(table(), **COLUMNS, method="chebyshev", fixed=["root"]).table
+    away = (made["count"] - made.given).abs()[1:].max()
+    least = min(
+        max(abs(count - n) for count, n in zip((a + b, c + d, a, b, c, d), (9, 4, 4, 4, -3, 6), strict=True))
+        for a, b, c, d in itertools.product(range(13), repeat=4)
+        if a + b + c + d == 12
+    )
+    assert away == least
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "message"),
+    [
+        (EVERY, {"levels": ["county", "state"]}, "state 'A' has no county.*levels in another order"),
+        (EVERY, {"count": "m"}, "no column 'm' in the table of counts"),
+        (EVERY, {"count": "state"}, "a column is named twice"),
+        (EVERY + "B,B2,1,1\n", {}, r"county 'B2' has two rows, 7 and 8"),
+        (EVERY + "C,,1,1\n", {}, r"row 8: state 'C' has no row of a county below it"),
+        (EVERY.replace("A,A2", "B,A1"), {}, r"region 'A1' of level 'county' has two parents"),
+        (EVERY.replace("A,,9", "A,,x"), {}, r"row 2, state 'A': column 'n' does not contain a finite number"),
+        (EVERY.replace("A1,4", "A1,inf"), {}, "county 'A1': column 'n' does not contain a finite number"),
+        (EVERY.replace("A1,4", "A1,"), {}, "county 'A1': column 'n' is empty. Leave out"),
+        (EVERY.replace("A1,4,1", "A1,4,0"), {"standard_error": "se"}, "'A1': the standard error .* fix it"),
+        (EVERY.replace(",,12,1", ",,12,"), {"standard_error": "se"}, "root 'all': column 'se' is empty"),
+        (EVERY.replace("A1,4", "A1,4.5"), {"method": "whole"}, "the count of county 'A1' is not whole"),
+        (EVERY.replace("A1,4", "A1,4e15"), {}, r"the count of county 'A1' is over 1.1e\+12"),
+        (EVERY, {"method": "l1"}, "no method 'l1'"),
+        (EVERY, {"method": "whole", "fixed": ["root"]}, "whole takes no fixed levels; use 'hierarchy-qip'"),
+        (EVERY, {"method": "chebyshev", "window": 1}, "chebyshev takes no window"),
+        (EVERY, {"method": "chebyshev", "standard_error": "se"}, "weighs no counts"),
+        (EVERY, {"window": -1}, "window is -1"),
+        (EVERY, {"fixed": ["county"]}, "nothing is left to repair"),
+        (EVERY, {"fixed": ["town"]}, "no level 'town' to fix"),
+        (EVERY, {"fixed": ["root", "state"]}, "fixed count of root 'all' is not the sum"),
+        (EVERY.replace("B,,4,2\n", ""), {"fixed": ["state"]}, "fixed count of state 'B' is missing"),
+        (EVERY.replace("B,,4", "B,,-4"), {"fixed": ["state"]}, "fixed count of state 'B' is negative"),
+        (EVERY.split("A,A1")[0], {}, "no row fills the last level, 'county'"),
+        (EVERY.split(",,12")[0], {}, "the table of counts has no rows"),
+    ],
+)
+def test_bad_input_is_refused_and_named(text, options, message):
+    with pytest.raises(InputError, match=message):
+        repair(table(text), **{**COLUMNS, **options})
+
+
+def test_a_fixed_level_needs_no_standard_errors(tmp_path):
+    frame = table(EVERY.replace(",,12,1", ",,12,"))
+    made = repair(frame, **COLUMNS, standard_error="se", fixed=["root"])
+    assert made.table["count"][0] == 12
+    assert verdicts(made, tmp_path / "out")["table from steps"].verdict == "holds"
+
+
+def test_the_command_writes_a_folder_and_refuses_to_replace_it(tmp_path):
+    given, out = tmp_path / "noisy.csv", tmp_path / "out"
+    given.write_text(EVERY)
+    words = ["repair", given, "--levels", "state, county", "--count", "n", "--fixed", "root", "--out", out]
+    made = CliRunner().invoke(main, list(map(str, words)))
+    assert made.exit_code == 0, made.output
+    assert "1 of 1 problems proved optimal; no noise added, no privacy claimed" in made.output
+    assert CliRunner().invoke(main, ["check", str(out)]).exit_code == 0
+    again = CliRunner().invoke(main, list(map(str, words)))
+    assert again.exit_code == 2
+    assert "exists; choose another folder" in again.output
+
+
+def test_methods_are_those_of_the_registry():
+    assert [method.name for method in REPAIR.methods] == list(METHODS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(2))
+def test_repairs_of_random_hierarchies_are_proved_and_follow_from_their_steps(seed, tmp_path):
+    rng = np.random.default_rng(seed)
+    rows = [(f"s{s}", f"c{s}{c}", f"t{s}{c}{t}") for s in range(3) for c in range(3) for t in range(3)]
+    rows = [row for row in rows if rng.random() < 0.7] or rows[:1]
+    frame = pd.DataFrame(rows, columns=["s", "c", "t"]).assign(n=rng.integers(0, 40, len(rows)))
+    parts = [frame.groupby(above, as_index=False).n.sum() for above in (["s", "c"], ["s"])]
+    full = pd.concat([frame, *parts, pd.DataFrame({"n": [frame.n.sum()]})], ignore_index=True)
+    full["se"] = rng.choice([0.5, 1, 7.3], len(full))
+    noise = rng.normal(size=len(full)) * full.se * full.s.notna()
+    full["n"] = full.n + (noise if seed % 2 else np.rint(noise).astype(int))
+    kept = full.t.notna() | full.s.isna() | (rng.random(len(full)) < 0.7)
+    full, columns = full[kept].sample(frac=1, random_state=seed), {"levels": ["s", "c", "t"], "count": "n"}
+    for method, options in METHODS.items():
+        if options.whole_only and seed % 2:
+            continue
+        for fixed in ([], ["root"]) if options.fixed else ([],):
+            error = "se" if options.errors else None
+            made = repair(full, **columns, standard_error=error, method=method, fixed=fixed)
+            found = verdicts(made, tmp_path / "out")
+            assert not [line for line in found.values() if line.verdict == FAILS]
+            assert found["table from steps"].verdict == "holds"
