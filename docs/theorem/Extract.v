@@ -1,12 +1,7 @@
 (** The checker as OCaml, over zarith's whole numbers. *)
 
 From Coq Require Import QArith ZArith Extraction ExtrOcamlBasic ExtrOcamlZBigInt.
-From Lagrangian Require Import Programs Bound Check.
-
-Print Assumptions bound_is_a_bound.
-Print Assumptions check_is_right.
-Print Assumptions judge_is_right.
-Print Assumptions unproved_is_right.
+From Lagrangian Require Import Check.
 
 (** Division and common divisors by zarith's own; Coq's go bit by bit. *)
 Extract Constant Z.div => "(fun a b ->
