@@ -14,6 +14,12 @@ ACCURACY = 1e-6
 INACCURATE = 1e-3
 """The same for answers in floats that are not called optimal: they may violate constraints."""
 
+LAST_DIGITS = 2.0**-46
+"""Relative agreement required of such fractions: some units in the last place of a float."""
+
+DENOMINATOR = 2**20
+"""Fractions with larger denominators count as those of data in floats."""
+
 SAYS_NOTHING = ("unsupported", "size_limit", "numerical", "out_of_memory", "crashed", "error")
 """Statuses of solvers that make no claim about the model."""
 
@@ -45,8 +51,14 @@ class Truth:
 
 
 def exceeds(a: Number, b: Number, accuracy: float = ACCURACY, exactly: float = 0.0) -> bool:
-    """Whether a > b: by more than a relative accuracy in floats, by more than `exactly` in exact numbers."""
+    """Whether a > b: by more than a relative accuracy in floats, by more than `exactly` in exact numbers.
+
+    Fractions with denominators of data in floats are exact, but no solver can tell their last digits: they
+    may differ by `LAST_DIGITS`.
+    """
     over, exact = excess(a, b)
+    if exact and max(Fraction(a).denominator, Fraction(b).denominator) > DENOMINATOR:
+        exactly = max(exactly, LAST_DIGITS)
     return not over <= (exactly if exact else accuracy)  # NaN exceeds every number
 
 

@@ -81,7 +81,8 @@ def to_pyomo(program: Formulation) -> Any:
 
 
 def row_to_pyomo(matrix: Any, i: int, variables: list[Any], lower: float, upper: float) -> Any:
-    """Row i of a sparse matrix as a Pyomo relation between its bounds."""
+    """Row i of a sparse matrix as a Pyomo relation between its bounds; it is skipped if it has none."""
+    import pyomo.environ as pyo
     from pyomo.core.expr.numeric_expr import LinearExpression
 
     inside = slice(matrix.indptr[i], matrix.indptr[i + 1])
@@ -90,6 +91,8 @@ def row_to_pyomo(matrix: Any, i: int, variables: list[Any], lower: float, upper:
         linear_vars=[variables[j] for j in matrix.indices[inside]],
     )
     low, high = (None if np.isinf(bound) else float(bound) for bound in (lower, upper))
+    if low is None and high is None:
+        return pyo.Constraint.Skip
     return (body == low) if low is not None and low == high else (low, body, high)
 
 

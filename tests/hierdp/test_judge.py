@@ -8,7 +8,7 @@ import pytest
 
 from hierdp.bench import verdicts as bench
 from hierdp.verification import verify
-from hierdp.verification.judge import SAYS_NOTHING, Truth, refuted
+from hierdp.verification.judge import SAYS_NOTHING, Truth, exceeds, refuted
 from hierdp.verification.table import Verdict
 from solvers import Solution
 from solvers.solution import Status
@@ -121,3 +121,11 @@ def test_without_a_proof_a_better_answer_refutes_and_nothing_else():
     assert bench.verdict(said("optimal", 63), told, None).verdict == "wrong"
     assert bench.verdict(said("optimal", 61), told, None).verdict == "solved"
     assert bench.verdict(said("infeasible"), told, None).verdict == "wrong"
+
+
+def test_fractions_may_differ_in_the_last_digits_of_a_float_and_whole_numbers_may_not():
+    third = Fraction(50, 3)
+    assert not exceeds(Fraction(float(third)) + Fraction(1, 2**48), third)
+    assert exceeds(third + Fraction(1, 2**40), third)
+    assert exceeds(10**15 + Fraction(1, 3), 10**15)
+    assert exceeds(10**15 + 1, 10**15)

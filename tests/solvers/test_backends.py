@@ -102,6 +102,14 @@ def test_matrices_with_twins_and_zeros():
         assert solve(program, name).x == pytest.approx([4, 1, 4]), name
 
 
+def test_rows_without_sides_say_nothing():
+    entries = [0, 0, 1], [0, 1, 0], [1, 1, 1]
+    rows = rows_of("r", (2, 2), entries, [4, -np.inf], [4, np.inf])
+    program = Program("p", [Block("v", (2,), 0, 9, True)], [rows], [Term("linear", np.arange(2), [1, 3])])
+    for name in ("highs", "pyomo:highs"):
+        assert solve(program, name).x.tolist() == [4, 0], name
+
+
 def test_highs_does_not_regularize():
     """By default, HiGHS adds 10⁻⁷·x², which changes answers in the millions by tenths."""
     for name in ("highs", "pyomo:highs", "cvxpy:highs"):

@@ -1,0 +1,31 @@
+"""DAQP calls a feasible linear program infeasible whose costs are large: the cuts of three values into runs.
+
+Nine variables between 0 and 1, seven equations. With costs a million times smaller it is solved.
+"""
+
+from importlib import metadata
+
+import daqp
+import numpy as np
+
+# Marks where runs begin, then the runs 0, 0–1, 0–2, 1, 1–2, 2.
+rows = np.array([
+    [-1, 0, 0, 1, 1, 1, 0, 0, 0],
+    [0, -1, 0, 0, 0, 0, 1, 1, 0],
+    [0, 0, -1, 0, 0, 0, 0, 0, 1],
+    [-1, 0, 0, 0, 0, 1, 0, 1, 1],
+    [0, -1, 0, 1, 0, 0, 0, 0, 0],
+    [0, 0, -1, 0, 1, 0, 1, 0, 0],
+    [1, 1, 1, 0, 0, 0, 0, 0, 0],
+], float)  # fmt: skip
+cost = np.array([0, 0, 0, 1_000_000, 1_000_002, 1_000_002, 1_000_000, 1_000_000.5, 1_000_000])
+least, most = np.array([1.0] + [0.0] * 8), np.ones(9)
+sides = np.array([0.0] * 6 + [1.0])
+answer = np.array([1.0, 0, 0, 0, 0, 1, 0, 0, 0])
+feasible = bool((rows @ answer == sides).all() and (answer >= least).all())
+sense = np.array([0] * 9 + [5] * 7, np.int32)
+for scale in (1.0, 1e-6):
+    upper, lower = np.concatenate([most, sides]), np.concatenate([least, sides])
+    found = daqp.solve(np.zeros((9, 9)), cost * scale, rows, upper, lower, sense)
+    told = f"exit flag {found[2]} (1: optimal, −1: infeasible); one run of all three is feasible: {feasible}"
+    print(f"DAQP {metadata.version('daqp')}, costs × {scale:g}: {told}")
