@@ -1,4 +1,4 @@
-"""The guide and the page on privacy: each page's code runs in a separate folder and gives the outputs shown.
+"""The guide, privacy and tabulation: each page's code runs in a separate folder and gives the outputs shown.
 
 A block of `python` is run, with `>>>` as a doctest; a block with a title is a file of that name. In a block
 of `console`, each `$` starts a command, followed by its output, in which `...` stands for any text.
@@ -28,9 +28,9 @@ from hierdp.verification.matrix import kinds  # noqa: E402
 from tests.marks import but_for_compiling, quick  # noqa: E402
 
 ROOT = Path(__file__).parents[1]
-PAGES = [*sorted((ROOT / "docs").glob("guide/*.md")), ROOT / "docs" / "privacy.md"]
+PAGES = [*sorted((ROOT / "docs").glob("guide/*.md")), ROOT / "docs/privacy.md", ROOT / "docs/tabulation.md"]
 ALIKE = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-RUN = {"python", "console"}
+RUN = {"python", "console", "toml"}
 SHOWN = {"text"}
 """Blocks that are not code: mathematics, a picture made of characters."""
 
@@ -38,10 +38,9 @@ SHOWN = {"text"}
 class FileParser(AbstractCodeBlockParser):
     """Writes a block with a title to a file of that name."""
 
-    language = "python"
-
-    def __init__(self):
-        info = re.compile(r'(?P<arguments>python) title="(?P<name>[^"]+)"$\n', re.MULTILINE)
+    def __init__(self, language):
+        self.language = language
+        info = re.compile(rf'(?P<arguments>{language}) title="(?P<name>[^"]+)"$\n', re.MULTILINE)
         super().__init__([RawFencedCodeBlockLexer(info)])
 
     def evaluate(self, example):
@@ -78,7 +77,8 @@ def console(example):
 
 PARSERS = [
     PythonCodeBlockParser(doctest_optionflags=ALIKE),
-    FileParser(),
+    FileParser("python"),
+    FileParser("toml"),
     CodeBlockParser("console", console),
 ]
 
