@@ -1,0 +1,392 @@
+"""Tables of several attributes: what neighbours change, what is released, and what a check sees."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from hierdp import SimulatedNoise, release
+from hierdp.check import FAILS, HOLDS, check
+from hierdp.cli import main
+from hierdp.counts.hierarchy import Hierarchy
+from hierdp.errors import InputError
+from hierdp.mechanisms.tabulation import tabulate
+from hierdp.mechanisms.tabulation.budget import ONE_PERSON, Unit, measurements
+from hierdp.mechanisms.tabulation.measure import measure
+from hierdp.mechanisms.tabulation.options import METHODS
+from hierdp.mechanisms.tabulation.plan import plan_of
+from hierdp.mechanisms.tabulation.queries import Queries
+from hierdp.mechanisms.tabulation.table import counts_in, table_of
+from hierdp.tables import Axis, Database
+from hierdp.tables.persons import Persons
+from hierdp.tables.tabulated import CrossTable, cross_table
+from tests.hierdp.doubles import Double
+from tests.marks import quick
+
+PLACES = Hierarchy.from_columns({"state": ["A", "A", "B"], "county": ["A1", "A2", "B1"]}, ["state", "county"])
+ATTRIBUTES = {"group": ["a", "b", "c"], "age": ["old", "young"]}
+TWO = {"two": {"attribute": "group", "categories": {"a": ["a"], "b or c": ["b", "c"]}}}
+PLAN = {"attributes": ATTRIBUTES, "recodes": TWO, "queries": ["total", "two", "age", "detailed"]}
+KEPT = {
+    "invariants": ["state:total"],
+    "bounds": [
+        "county:two*age:1..40",
+        {"level": "state", "query": "two", "lower": {"B": 2}, "answer": {"two": "a"}},
+    ],
+    "zeros": ["group=c,age=young"],
+}
+OPTIONS = {"delta": 1e-6, "regions": PLACES, "region": "county"}
+
+
+def people(n=90, seed=1):
+    """Rows of persons; nobody is in group c and young."""
+    rng = np.random.default_rng(seed)
+    rows = pd.DataFrame(
+        {
+            "county": rng.choice(["A1", "A2", "B1"], n, p=[0.5, 0.3, 0.2]),
+            "group": rng.choice(["a", "b", "c"], n, p=[0.6, 0.3, 0.1]),
+            "age": rng.choice(["old", "young"], n),
+        }
+    )
+    return rows.assign(age=rows.age.mask(rows.group == "c", "old"))
+
+
+def made(method="TopDown", rows=None, noise=None, epsilon=2.0, **options):
+    rows = people() if rows is None else rows
+    noise = noise or SimulatedNoise(3)
+    return release(rows, "tabulation", epsilon=epsilon, noise=noise, method=method, **{**OPTIONS, **options})
+
+
+# --- sensitivities -----------------------------------------------------------------------------------------
+
+
+def measured(counts, unit):
+    """The true answers of each measurement, with the sensitivity that their noise is for."""
+    plan = plan_of(
+        {"attributes": {"group": ["a", "b"], "age": ["old", "young"]}}, queries=["total", "age", "detailed"]
+    )
+    queries, noise, full = Queries(plan), Double(), PLACES.tree.sum_up(counts)
+    levels = [full[PLACES.tree.nodes_of(level)] for level in range(3)]
+    asked = measurements(queries, PLACES.levels, unit)
+    measure(queries, PLACES, levels, asked, 1.0, noise)
+    return [
+        (one.name, true, spend.sensitivity)
+        for one, true, spend in zip(asked, noise.true, noise.spends, strict=True)
+    ]
+
+
+def persons_of(unit):
+    """All that one person may have in a table: the cells of their rows."""
+    cells = list(np.ndindex(3, 4))
+    return [
+        rows for n in range(1, unit.rows + 1) for rows in itertools.combinations_with_replacement(cells, n)
+    ]
+
+
+def with_rows(rows):
+    counts = np.zeros((3, 4), np.int64)
+    for row in rows:
+        counts[row] += 1
+    return counts
+
+
+@pytest.mark.parametrize(
+    "unit", [ONE_PERSON, Unit(False), Unit(False, 2)], ids=["replaced", "joins", "two rows"]
+)
+def test_sensitivity_of_every_neighbour(unit):
+    """No neighbours differ by more than the noise is for, and some differ by that, in every measurement.
+
+    Queries are sums, so that the difference does not depend on the other persons.
+    """
+    furthest: dict[str, float] = {}
+    others = persons_of(unit) if unit.bounded else [()]
+    for one, other in itertools.product(persons_of(unit), others):
+        pairs = zip(measured(with_rows(one), unit), measured(with_rows(other), unit), strict=True)
+        for (name, first, sensitivity), (_, second, _) in pairs:
+            off = np.square(first - second).sum()
+            assert off <= sensitivity**2
+            furthest[name] = max(furthest.get(name, 0.0), off / sensitivity**2)
+    assert furthest == pytest.approx(dict.fromkeys(furthest, 1.0), rel=1e-15)
+    assert ("total by root" in furthest) == (not unit.bounded)  # the public total is not measured
+    assert len(furthest) == 9 - unit.bounded
+
+
+def test_sensitivity_through_the_reader_with_many_rows_of_a_person():
+    """However many rows a person has, at most two count, in whatever regions and cells they are."""
+    persons, axis = Persons("who", rows=2, key="fixed"), Axis(PLACES, ("county",))
+    others = people(9).assign(who=[f"other {i}" for i in range(9)])
+    before = cross_table(others, axis=axis, attributes=ATTRIBUTES, persons=persons).counts
+    for seed in range(2):
+        rows = pd.concat([others, people(6, seed).assign(who="somebody")])
+        more = cross_table(rows, axis=axis, attributes=ATTRIBUTES, persons=persons).counts - before
+        assert more.sum() == 2
+        assert more.min() == 0
+
+
+# --- releases ----------------------------------------------------------------------------------------------
+
+
+def sums(table, by):
+    return table.groupby(by)["count"].sum()
+
+
+@pytest.mark.parametrize("method", quick([name for name in METHODS if name != "GLS"], first=1))
+def test_a_release_keeps_its_constraints_and_checks(method, tmp_path):
+    rows = people()
+    found = made(method, rows, plan={**PLAN, **KEPT})
+    table = found.table
+    assert table["count"].dtype == np.int64
+    assert table["count"].min() > 0  # cells without persons have no row
+    assert sums(table[table.level == 1], "region").to_dict() == {
+        state: int(rows.county.str.startswith(state).sum()) for state in "AB"
+    }
+    assert not ((table.group == "c") & (table.age == "young")).any()
+    counties = sums(table[table.level == 2].assign(two=table.group == "a"), ["region", "two", "age"])
+    assert len(counties) == 12
+    assert counties.between(1, 40).all()
+    assert table[(table.region == "B") & (table.group == "a")]["count"].sum() >= 2
+    assert found.ledger.spent <= found.ledger.rho
+    told = found.manifest()
+    assert "the invariants state:total are the true counts" in " ".join(told["cautions"])
+    assert (
+        "does not cover the invariants, which are published as they are: state:total"
+        in found.ledger.neighbours
+    )
+    assert told["taken_as_public"]["invariants"] == "state:total"
+    lines = {line.check: line for line in check(found.write(tmp_path / "out"))}
+    assert {name: line.why for name, line in lines.items() if line.verdict == FAILS} == {}
+    assert lines["table from steps"].verdict == lines["budget: queries"].verdict == HOLDS
+    finest = pd.read_parquet(tmp_path / "out" / "finest.parquet")
+    assert list(finest.columns) == ["state", "county", "group", "age", "count"]
+
+
+def test_least_squares_are_unbiased_with_standard_errors(tmp_path):
+    """Far more counts are within two standard errors than within one, in the expected shares."""
+    rows, off = people(), []
+    plan = {"attributes": ATTRIBUTES, "queries": ["total", "age", "detailed"]}
+    for seed in range(3):
+        found = made("GLS", rows, SimulatedNoise(seed), plan=plan)
+        true = cross_table(rows, axis=Axis(PLACES, ("county",)), attributes=ATTRIBUTES)
+        queries = Queries(plan_of(plan))
+        full = PLACES.tree.sum_up(true.counts)
+        exact = table_of(queries, PLACES, [full[PLACES.tree.nodes_of(k)] for k in range(3)], [np.ones(9)] * 3)
+        assert exact.drop(columns=["count", "standard_error"]).equals(
+            found.table.drop(columns=["count", "standard_error"])
+        )
+        off.append((found.table["count"] - exact["count"]) / found.table["standard_error"])
+    off = np.concatenate(off)  # 3 × 36 dependent numbers
+    assert abs(off.mean()) < 0.4
+    assert 0.5 < (np.abs(off) < 1).mean() < 0.85
+    lines = check(found.write(tmp_path / "out"))
+    assert [line.why for line in lines if line.verdict == FAILS] == []
+
+
+def test_counts_are_read_back_from_a_table():
+    queries, rng = Queries(plan_of(PLAN)), np.random.default_rng(0)
+    counts = [rng.integers(0, 3, (size, 6)) for size in (1, 2, 3)]
+    again = counts_in(table_of(queries, PLACES, counts), queries, PLACES)
+    assert all(np.array_equal(one, other) for one, other in zip(counts, again, strict=True))
+    twice = pd.concat([table_of(queries, PLACES, counts)] * 2)
+    with pytest.raises(InputError, match="level 0 has two rows of one region and cell"):
+        counts_in(twice, queries, PLACES)
+
+
+# --- tampered releases -------------------------------------------------------------------------------------
+
+
+def moved(table):
+    """A person changes groups, on every level, so that all sums still hold."""
+    table = table.copy()
+    for level, region in enumerate(["all", "A", "A1"]):
+        for group, more in (("a", -1), ("b", 1)):
+            row = (
+                (table.level == level)
+                & (table.region == region)
+                & (table.group == group)
+                & (table.age == "old")
+            )
+            assert row.sum() == 1
+            table.loc[row, "count"] += more
+    return table
+
+
+def in_zero(table):
+    """A person in a combination that cannot be, on every level."""
+    table = table.copy()
+    old = (table.group == "c") & (table.age == "old") & (table.region.isin(["all", "A", "A1"]))
+    assert old.sum() == 3
+    table.loc[old, "age"] = "young"
+    return table
+
+
+def in_plan(**changed):
+    return lambda one: replace(one, settings={**one.settings, "plan": {**one.settings["plan"], **changed}})
+
+
+TAMPERED = {
+    "a person in another group": (lambda one: replace(one, table=moved(one.table)), "table from steps"),
+    "a person where none can be": (lambda one: replace(one, table=in_zero(one.table)), "shape"),
+    "another share": (
+        in_plan(query_shares={"total": "1/2", "two": 0, "age": 0, "detailed": "1/2"}),
+        "budget: queries",
+    ),
+    "no invariant": (in_plan(invariants=[]), "table from steps"),
+    "a bound less": (in_plan(bounds=[]), "table from steps"),
+    "a bound that does not hold": (in_plan(bounds=["county:total:0..1"]), "shape"),
+    "another pass": (in_plan(passes=[["two"], ["total", "age", "detailed"]]), "table from steps"),
+    "another unit": (
+        lambda one: replace(one, settings={k: v for k, v in one.settings.items() if k != "total"}),
+        "budget: queries",
+    ),
+    "a setting": (lambda one: replace(one, settings={**one.settings, "more": 1}), "table from steps"),
+}
+
+
+@pytest.fixture(scope="module")
+def honest():
+    return made(plan={**PLAN, **KEPT}, epsilon=20)  # so that few cells are empty
+
+
+@pytest.mark.parametrize("case", quick(TAMPERED, first=3))
+def test_a_check_finds_what_was_changed(case, honest, tmp_path):
+    change, failing = TAMPERED[case]
+    lines = {line.check: line for line in check(change(honest).write(tmp_path / "out", report=False))}
+    assert lines[failing].verdict == FAILS
+
+
+# --- bad input ---------------------------------------------------------------------------------------------
+
+
+class Undrawn(SimulatedNoise):
+    """A source of noise that fails if it is used."""
+
+    def gaussian(self, *_, **__):
+        raise AssertionError("drawn")
+
+
+REFUSED = {
+    "an invariant against a bound": (
+        {"invariants": ["state:total"], "bounds": ["county:total:0..1"]},
+        "state 'A': total must be at least 72 and at most 2",
+    ),
+    "bounds of levels": ({"bounds": ["county:total:90..", "state:total:0..91"]}, "state 'A': total must be"),
+    "two bounds": (
+        {"bounds": ["state:total:5..", "state:total:0..4"]},
+        "bounds on total of state 'A': from 5 to 4",
+    ),
+    "a region of a bound": (
+        {"plan": {**PLAN, "bounds": [{"level": "state", "query": "total", "upper": {"C": 1}}]}},
+        "is in region 'C', which level 'state'",
+    ),
+    "a person in a zero": (
+        {"zeros": ["group=a,age=old"]},
+        "a row has group = a, age = old, a structural zero",
+    ),
+    "no query of every cell": (
+        {"queries": ["total", "age"]},
+        "level 'root' does not measure every cell, which TopDown needs",
+    ),
+    "a query in no pass": ({"passes": ["total", "age,detailed"]}, "query 'two' must be in one of the passes"),
+    "a query in two passes": (
+        {"passes": ["total", "two,age,detailed,total"]},
+        "query 'total' must be in one",
+    ),
+    "the last pass": ({"passes": ["detailed", "total,two,age"]}, "the last pass needs a query of every cell"),
+    "sums that overlap": (
+        {"bounds": ["county:age:1..", "state:two:1.."]},
+        "queries 'age' and 'two', whose sums overlap",
+    ),
+    "rounding": ({"rounding": ["total"]}, "rounding needs a query of every cell"),
+    "least squares with zeros": (
+        {"zeros": ["group=c"], "method": "GLS"},
+        "GLS takes no bounds and no structural zeros",
+    ),
+    "a method": ({"method": "TopUp"}, "no method 'TopUp'"),
+    "a person and a public total": ({"person": "who", "rows_per_person": 2}, "give bounded=False"),
+    "a category": (
+        {"plan": {**PLAN, "attributes": {**ATTRIBUTES, "age": ["old", "new"]}}},
+        "column 'age' has 1 categories .*'young'",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_wrong_input_is_refused_before_noise_is_drawn(case):
+    options, words = REFUSED[case]
+    rows = people().assign(who="x")
+    rows.loc[:71, "county"], rows.loc[72:, "county"] = "A1", "B1"
+    with pytest.raises(InputError, match=words):
+        made(rows=rows, noise=Undrawn(0), **{"plan": PLAN, **options})
+
+
+def test_regions_that_are_no_tree_are_refused():
+    rows = people().assign(state=lambda rows: np.where(rows.index % 2, "A", "B"))
+    options = {"regions": None, "region": None, "levels": ["state", "county"], "regions_from_data": True}
+    with pytest.raises(InputError, match="region 'A1' of level 'county' has two parents"):
+        made(rows=rows, plan=PLAN, **options)
+    torn = pd.DataFrame({"id": ["A", "B", "A1"], "in": [None, None, "A"]})
+    from hierdp.tables import read_parents
+
+    with pytest.raises(InputError, match="'B' contain no regions"):
+        read_parents(torn, "id", "in")
+
+
+# --- the command line --------------------------------------------------------------------------------------
+
+
+def test_a_query_is_measured_and_sql_gives_the_rows(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    people().to_csv("people.csv", index=False)
+    (tmp_path / "plan.toml").write_text('[attributes]\nage = ["old", "young"]\n')
+    command = ["release", "tabulation", "--sql", "SELECT * FROM 'people.csv' WHERE \"group\" = 'a'"]
+    command += [
+        "--levels",
+        "county",
+        "--regions-from-data",
+        "--plan",
+        "plan.toml",
+        "--query",
+        "age",
+        "--method",
+    ]
+    command += ["GLS", "--epsilon", "1", "--delta", "1e-8", "--simulate", "1", "--out", "out"]
+    done = CliRunner().invoke(main, command)
+    assert done.exit_code == 0, done.output
+    assert "age by county" in done.output
+    assert "total by county" not in done.output
+    found = pd.read_parquet("out/released.parquet")
+    assert list(found.columns[4:]) == ["age", "count", "standard_error"]
+    source = Database("", query="SELECT * FROM 'people.csv'")
+    assert cross_table(source, axis=Axis.of(["county"]), attributes={"age": None}).counts.sum() == 90
+
+
+def test_lists_of_categories_are_needed_or_the_statement(tmp_path):
+    with pytest.raises(InputError) as refused:
+        made(attributes=["age", "group=a,b,c"])
+    assert "no public list of categories of 'age'" in str(refused.value)
+    assert "--attribute-from-data, in Python attributes_from_data=True" in str(refused.value)
+    found = made("GLS", attributes=["age", "group=a,b,c"], attributes_from_data=True)
+    assert "the categories of attributes are those that occur in the data" in found.cautions[0]
+    lines = {line.check: line.verdict for line in check(found.write(tmp_path / "out"))}
+    assert lines["warnings"] == HOLDS
+
+
+@pytest.mark.slow
+def test_the_plan_of_2020_makes_a_release():
+    """Two blocks in one state, with few persons of two races: 64 cells on six levels."""
+    races = {**plan_of("redistricting-2020").attributes, "cenrace": ("white", "black")}
+    plan = plan_of("redistricting-2020", attributes=races)
+    levels = ["state", "county", "tract", "block_group", "block"]
+    columns = {level: ["1", "1"] for level in levels[:-1]}
+    places = Hierarchy.from_columns({**columns, "block": ["1", "2"]}, levels)
+    queries = Queries(plan)
+    counts = np.where(queries.zeros, 0, np.random.default_rng(0).poisson(9, (2, 64)))
+    found = tabulate(CrossTable(places, races, counts), plan, 20.0, 1e-10, SimulatedNoise(1))
+    assert found.ledger.spent == pytest.approx(found.ledger.rho, rel=1e-12)
+    assert len(found.ledger.spends) == 6 * 11 - 1
+    assert found.table[found.table.level == 1]["count"].sum() == counts.sum()
