@@ -104,9 +104,10 @@ def test_sensitivity_of_every_neighbour(unit):
     Queries are sums, so that the difference does not depend on the other persons.
     """
     furthest: dict[str, float] = {}
-    others = persons_of(unit) if unit.bounded else [()]
-    for one, other in itertools.product(persons_of(unit), others):
-        pairs = zip(measured(with_rows(one), unit), measured(with_rows(other), unit), strict=True)
+    tables = [measured(with_rows(rows), unit) for rows in persons_of(unit)]
+    others = tables if unit.bounded else [measured(with_rows(()), unit)]
+    for one, other in itertools.product(tables, others):
+        pairs = zip(one, other, strict=True)
         for (name, first, sensitivity), (_, second, _) in pairs:
             off = np.square(first - second).sum()
             assert off <= sensitivity**2
