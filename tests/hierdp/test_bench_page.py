@@ -46,6 +46,7 @@ def test_the_page_holds_the_rows_and_nothing_in_them_is_code():
     assert HOSTILE not in text
     assert "<b>machine</b>" not in text
     (data,) = re.findall(r'<script id="data" type="application/json">(.*?)</script>', text, re.DOTALL)
+    assert not re.search("[<>&]", data)
     found = json.loads(data)
     assert len(found["rows"]) == 18
     assert {row["message"] for row in found["rows"]} == {HOSTILE, ""}

@@ -17,7 +17,7 @@ from solvers.testing import check_backend
 from tests.marks import quick
 from tests.solvers import broken
 
-QUICK = ["cp-sat", "glop"]
+QUICK = ["cp-sat"]
 NAMES = [*QUICK, *(b.name for b in reachable() if b.name not in (*QUICK, "fast", "highs"))]
 
 DETECTS: dict[str, tuple[str, ...]] = {
@@ -71,6 +71,7 @@ def test_a_broken_promise_is_caught(how, words):
         check_backend(broken.row(how))
 
 
+@pytest.mark.slow
 def test_a_status_without_a_claim_needs_a_message():
     with pytest.raises(AssertionError, match="a status without a claim needs a message"):
         check_backend(broken.row("silent"), recognizes=())
