@@ -3,6 +3,7 @@
 From Lagrangian Require Import Programs Minimum Bound Check Certificates.
 
 Print Assumptions minimum_is_a_bound.
+Print Assumptions minimum_is_attained.
 Print Assumptions bound_is_a_bound.
 Print Assumptions equal_is_optimal.
 Print Assumptions rounded_bounds.

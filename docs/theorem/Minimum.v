@@ -463,3 +463,172 @@ Proof.
     apply (bounds_same _ (sum_at (added (pieces x) charge) v)); [now apply added_is|].
     now apply least_bent_is_a_bound.
 Qed.
+
+(** * The minimum is attained: it is the least cost, and not only a bound *)
+
+Lemma lesser_is a b c : lesser a b = At c -> a = At c \/ b = At c.
+Proof.
+  destruct a as [|a|], b as [|b|]; simpl; try discriminate; auto.
+  destruct (at_most a b); auto.
+Qed.
+
+Lemma raised_above_back integer lo v : above (raised integer lo) v -> above lo v.
+Proof.
+  destruct lo as [l|], integer; simpl; try tauto. pose proof (Qle_ceiling l). lra.
+Qed.
+
+Lemma lowered_below_back integer hi v : below (lowered integer hi) v -> below hi v.
+Proof.
+  destruct hi as [u|], integer; simpl; try tauto. pose proof (Qfloor_le u). lra.
+Qed.
+
+(** A value moved into an interval that is not empty lies in it. *)
+Lemma clamped_inside lo hi t : crossed lo hi = false ->
+  above lo (no_less lo (no_more hi t)) /\ below hi (no_less lo (no_more hi t)).
+Proof.
+  unfold crossed, no_less, no_more.
+  destruct lo as [l|], hi as [u|]; simpl; intro C; try (compare t u); try (compare l t); try (compare l u);
+  simpl in *; try discriminate; try (split; lra); try (compare l t; split; lra).
+Qed.
+
+Lemma ends_inside lo hi : crossed lo hi = false ->
+  (forall l, lo = Some l -> above lo l /\ below hi l) /\ (forall u, hi = Some u -> above lo u /\ below hi u).
+Proof.
+  unfold crossed. destruct lo as [l|], hi as [u|]; simpl; intro C;
+  (split; [intros k E | intros k E]); try discriminate; injection E as <-; simpl; try (split; [lra|exact I]);
+  try (split; [exact I|lra]); apply negb_false_iff, at_most_true in C; split; lra.
+Qed.
+
+Lemma least_parabola_is_attained integer a s h lo hi b :
+  least_parabola integer a s h lo hi = At b ->
+  exists v, kind_of integer v /\ above lo v /\ below hi v /\ parabola a s h v == b.
+Proof.
+  unfold least_parabola. destruct (crossed _ _) eqn:C; [discriminate|].
+  assert (Into : forall v c, kind_of integer v ->
+    above (raised integer lo) v /\ below (lowered integer hi) v -> parabola a s h v == c -> c == b ->
+    exists v, kind_of integer v /\ above lo v /\ below hi v /\ parabola a s h v == b).
+  { intros v c K [A B] P E. exists v. split; [exact K|]. split; [now apply raised_above_back in A|].
+    split; [now apply lowered_below_back in B|]. now rewrite P. }
+  destruct (ends_inside _ _ C) as [Low High].
+  assert (Left : forall l, raised integer lo = Some l -> parabola_at a s h l == b ->
+    exists v, kind_of integer v /\ above lo v /\ below hi v /\ parabola a s h v == b).
+  { intros l L E. eapply (Into l); [now apply (raised_kind integer l lo) | now apply Low | | exact E].
+    symmetry. apply parabola_at_is. }
+  assert (Right : forall u, lowered integer hi = Some u -> parabola_at a s h u == b ->
+    exists v, kind_of integer v /\ above lo v /\ below hi v /\ parabola a s h v == b).
+  { intros u U E. eapply (Into u); [now apply (lowered_kind integer u hi) | now apply High | | exact E].
+    symmetry. apply parabola_at_is. }
+  compare a 0; simpl negb; cbv iota.
+  - compare 0 a; simpl negb; cbv iota.
+    + compare s 0; simpl negb; cbv iota.
+      * compare 0 s; simpl negb; cbv iota.
+        -- intro H. injection H as <-.
+           eapply (Into (no_less (raised integer lo) (no_more (lowered integer hi) 0))).
+           ++ apply clamped_kind. intros _. now exists 0%Z.
+           ++ now apply clamped_inside.
+           ++ reflexivity.
+           ++ unfold parabola. assert (a == 0) as -> by lra. assert (s == 0) as -> by lra. ring.
+        -- destruct (lowered integer hi) as [u|] eqn:U; [|discriminate]. intro H. injection H as H.
+           apply (Right u eq_refl). now rewrite H.
+      * destruct (raised integer lo) as [l|] eqn:L; [|discriminate]. intro H. injection H as H.
+        apply (Left l eq_refl). now rewrite H.
+    + destruct (raised integer lo) as [l|] eqn:L, (lowered integer hi) as [u|] eqn:U; try discriminate.
+      intro H. apply lesser_is in H. destruct H as [H|H]; injection H as H;
+      [apply (Left l eq_refl) | apply (Right u eq_refl)]; now rewrite H.
+  - intro H. injection H as H.
+    eapply (Into (no_less (raised integer lo) (no_more (lowered integer hi) (vertex integer a s)))).
+    + apply clamped_kind, vertex_kind.
+    + now apply clamped_inside.
+    + symmetry. apply parabola_at_is.
+    + now rewrite H.
+Qed.
+
+Lemma least_bent_is_attained integer b : forall kinks a s h lo hi,
+  least_bent integer a s h lo hi kinks = At b ->
+  exists v, kind_of integer v /\ above lo v /\ below hi v /\ parabola a s h v + bent kinks v == b.
+Proof.
+  induction kinks as [|[w c] rest IH]; intros a s h lo hi; simpl.
+  { intro H. destruct (least_parabola_is_attained _ _ _ _ _ _ _ H) as (v & K & A & B & P).
+    exists v. repeat split; auto. rewrite P. ring. }
+  assert (L : forall hi', least_bent integer a (sub s w) (add h (mul w c)) lo hi' rest = At b ->
+    (forall v, below hi' v -> v <= c /\ below hi v) ->
+    exists v, kind_of integer v /\ above lo v /\ below hi v
+      /\ parabola a s h v + (w * Qabs (v - c) + bent rest v) == b).
+  { intros hi' H N. destruct (IH _ _ _ _ _ H) as (v & K & A & B & P). destruct (N v B) as [C B'].
+    exists v. repeat split; auto. rewrite <- P.
+    rewrite (parabola_moved a (s - w) (h + w * c) (sub s w) (add h (mul w c)))
+      by (rewrite ?sub_is, ?add_is, ?mul_is; ring).
+    rewrite Qabs_neg by lra. unfold parabola. ring. }
+  assert (R : forall lo', least_bent integer a (add s w) (sub h (mul w c)) lo' hi rest = At b ->
+    (forall v, above lo' v -> c <= v /\ above lo v) ->
+    exists v, kind_of integer v /\ above lo v /\ below hi v
+      /\ parabola a s h v + (w * Qabs (v - c) + bent rest v) == b).
+  { intros lo' H N. destruct (IH _ _ _ _ _ H) as (v & K & A & B & P). destruct (N v A) as [C A'].
+    exists v. repeat split; auto. rewrite <- P.
+    rewrite (parabola_moved a (s + w) (h - w * c) (add s w) (sub h (mul w c)))
+      by (rewrite ?sub_is, ?add_is, ?mul_is; ring).
+    rewrite Qabs_pos by lra. unfold parabola. ring. }
+  destruct hi as [u|]; [compare u c|];
+  [intro H; apply (L (Some u) H); simpl; intros v V; split; lra | |];
+  (destruct lo as [l|]; [compare c l|];
+   [intro H; apply (R (Some l) H); simpl; intros v V; split; lra | |]);
+  (intro H; apply lesser_is in H; destruct H as [H|H];
+   [apply (L (Some c) H) | apply (R (Some c) H)]; simpl; intros v V; split; try exact I; lra).
+Qed.
+
+Lemma least_cell_is_attained lo hi others charge b : forall costs first so_far,
+  least_cell lo hi others charge first costs so_far = At b ->
+  so_far = At b \/ exists z c, entry costs (z - first) = Some c /\ cell lo hi others charge z c = At b.
+Proof.
+  induction costs as [|c rest IH]; simpl; intros first so_far H; [now left|].
+  destruct (IH _ _ H) as [E|(z & d & D & E)].
+  - apply lesser_is in E. destruct E as [E|E]; [now left|]. right. exists first, c.
+    rewrite Z.sub_diag. now split.
+  - right. exists z, d. split; [|exact E].
+    assert (P : (first + 1 <= z)%Z).
+    { clear - D. destruct (Z.le_gt_cases (first + 1) z) as [L|G]; [exact L|]. exfalso.
+      assert (N : forall costs k, (k < 0)%Z -> entry costs k = None).
+      { clear. induction costs as [|c rest IH]; simpl; intros k K; [reflexivity|].
+        destruct (Z.eqb_spec k 0); [lia|]. apply IH. lia. }
+      rewrite N in D by lia. discriminate. }
+    destruct (Z.eqb_spec (z - first) 0); [lia|].
+    replace (z - first - 1)%Z with (z - (first + 1))%Z by lia. exact D.
+Qed.
+
+Lemma table_of_back ps first costs others z c v : table_of ps = Some (first, costs, others) ->
+  v == inject_Z z -> entry costs (z - first) = Some c -> Forall (fun p => piece_allows p v) others ->
+  Forall (fun p => piece_allows p v) ps /\ cost_of ps v == c + cost_of others v.
+Proof.
+  revert others. induction ps as [|p rest IH]; simpl; intros others E V C All; [discriminate|].
+  destruct p as [w|w d|w d|f cs];
+  [destruct (table_of rest) as [[[f cs] others']|]; try discriminate; injection E as <- <- <-;
+   inversion All as [|? ? P Rest]; subst; destruct (IH others' eq_refl V C Rest) as [F S];
+   (split; [constructor; [exact I | exact F] | simpl; rewrite S; ring]) .. |].
+  injection E as <- <- <-. split.
+  - constructor; [|exact All]. exists z, c. now split.
+  - simpl. assert (Qfloor v = z) as -> by (rewrite V; apply Qfloor_Z). now rewrite C.
+Qed.
+
+Theorem minimum_is_attained x charge b :
+  minimum x charge = At b -> exists v, allows x v /\ cost_of (pieces x) v - charge * v == b.
+Proof.
+  unfold minimum. destruct (table_of (pieces x)) as [[[first costs] others]|] eqn:T; intro H.
+  - destruct (least_cell_is_attained _ _ _ _ _ _ _ _ H) as [E|(z & c & C & E)]; [discriminate|].
+    unfold cell in E. destruct (_ && _ && _) eqn:S; [|discriminate]. injection E as E.
+    rewrite !andb_true_iff in S. destruct S as [[L U] O].
+    assert (All : Forall (fun p => piece_allows p (inject_Z z)) others).
+    { apply Forall_forall. intros p P. rewrite forallb_forall in O. apply piece_allows_b_true. auto. }
+    destruct (table_of_back _ _ _ _ z c (inject_Z z) T (Qeq_refl _) C All) as [F Cost].
+    exists (inject_Z z). split.
+    + split; [now apply above_b_true|]. split; [now apply below_b_true|]. split; [|exact F].
+      intros _. now exists z.
+    + rewrite <- E, sub_is, add_is, mul_is, cost_at_is, Cost. reflexivity.
+  - apply no_table_of in T. destruct (least_bent_is_attained _ _ _ _ _ _ _ _ H) as (v & K & A & B & P).
+    exists v. split.
+    + split; [exact A|]. split; [exact B|]. split; [exact K|].
+      apply Forall_forall. intros p In. destruct p; simpl; try exact I.
+      assert (X : existsb is_table (pieces x) = true).
+      { apply existsb_exists. eexists. split; [exact In | reflexivity]. }
+      congruence.
+    + rewrite <- (added_is _ _ _ T). exact P.
+Qed.
