@@ -75,6 +75,23 @@ class OfChildren:
         link = scipy.sparse.hstack([queries, -each(others)], "csr")
         return [*found, Rows("queries", link, *np.zeros((2, others)))]
 
+    def all_variables(self, x: Array, measured: Ints) -> Array:
+        """The histograms, then the measured answers, as in `rows`."""
+        return np.concatenate([x.ravel(), self.workload.answers(x).ravel()[measured]])
+
+    def split_prices(self, prices: Array, measured: Ints) -> dict[str, Array]:
+        """Prices of `rows` by name: ``prices`` of the parent's cells, ``rules``, and ``answers``."""
+        cells = 0 if self.parent is None else self.workload.cells
+        rules = 0 if self.rules is None else self.rules.size
+        parent, charge, slope = np.split(prices, [cells, cells + self.children * rules])
+        answers = np.zeros(self.children * self.workload.size, prices.dtype)
+        answers[measured] = slope
+        return {
+            "prices": parent if cells else np.zeros(self.workload.cells, np.int64),
+            "rules": charge.reshape(self.children, rules),
+            "answers": answers.reshape(self.children, self.workload.size),
+        }
+
     def broken_sums(self, x: Array, slack: float) -> list[str]:
         """The parent's cells to which the children do not sum, and the rules that they break."""
         found = []

@@ -221,6 +221,10 @@ class JointTables:
         x = answer_of(x, self.shape, integer=True)
         return np.concatenate([x.ravel(), self.workload.answers(x).ravel()[self._measured]])
 
+    def from_row_prices(self, _: Any, prices: Array) -> Witness:
+        """The witness is prices of the program's rows."""
+        return {"prices": prices}
+
     def objective(self, x: Any) -> Number:
         """Σ w ‖Q x − y‖²; exact (an `int`, or a `Fraction`) if noisy answers and x are."""
         x = answer_of(x, self.shape, integer=True)

@@ -20,8 +20,9 @@ class Model(Protocol):
     is not simply the first block of `program`; ``exact_program()``, if `program` rounds its data; and
     ``apart(x, witness)``, the problems side by side, if the bound is rounded up for each of them.
 
-    Optional: ``variables(x) -> array``, all variables of `program` at an answer. It declares that the witness
-    is ``{"prices": array}``, one price for each row of `program`; `solvers.prove` then searches for them.
+    Optional: ``variables(x) -> array``, all variables of `program` at an answer, and
+    ``from_row_prices(x, prices) -> witness``, the reverse of ``row_prices``. With these, `solvers.prove`
+    finds prices through a backend if there is no fast path.
 
     The class also declares what is special about a model, so that no other file needs to know its name:
 

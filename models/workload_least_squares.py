@@ -225,6 +225,15 @@ class WorkloadLeastSquares(OfChildren):
         slopes = (-2 * weight * (answers - noisy)).ravel()[self._measured]
         return np.concatenate([*([] if self.parent is None else [price]), charge.ravel(), slopes])
 
+    def variables(self, x: Any) -> Array:
+        """All variables of the program at an answer."""
+        return self.all_variables(answer_of(x, self.shape, integer=False), self._measured)
+
+    def from_row_prices(self, x: Any, prices: Array) -> Witness:
+        """The reverse of `row_prices`, with the slopes taken at x."""
+        found = self.split_prices(prices, self._measured)
+        return {"prices": found["prices"], "rules": found["rules"], "point": x}
+
     def objective(self, x: Any) -> Number:
         """Σ w ‖Q x − y‖²; a `Fraction` if noisy answers and x are exact (even if weights are floats)."""
         x = answer_of(x, self.shape, integer=False)

@@ -203,6 +203,14 @@ class WorkloadRounding(OfChildren):
         parts = [] if self.parent is None else [price]
         return np.concatenate([*parts, charge.ravel(), slope.ravel()[self._measured]])
 
+    def variables(self, x: Any) -> Array:
+        """All variables of the program at an answer."""
+        return self.all_variables(answer_of(x, self.shape, integer=True), self._measured)
+
+    def from_row_prices(self, _: Any, prices: Array) -> Witness:
+        """The reverse of `row_prices`."""
+        return self.split_prices(prices, self._measured)
+
     def objective(self, x: Any) -> Number:
         """Σ w ‖Q (z − x)‖₁, exact: a `Fraction`."""
         x = answer_of(x, self.shape, integer=True)

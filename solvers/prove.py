@@ -18,8 +18,9 @@ def prove(model: Model | Program, x: Any) -> Certificate:
     optimal, or if a proof needs more numbers than the answer holds. If a gap remains, `solvers.fast.search`
     looks for a witness, or the fast path finds an optimum, whose witness bounds every answer.
 
-    For a bare `Program`, and for a model whose witness is prices of the program's rows (see ``variables`` of
-    `models.Model`), HiGHS finds these; `solvers.prove_program.prove_program` takes other backends, too.
+    For a bare `Program`, HiGHS finds prices of its rows; `solvers.prove_program.prove_program` takes other
+    backends, too. So it does for a model that no fast path takes, if the model reads its witness from such
+    prices (``from_row_prices`` of `models.Model`).
 
     Parameters
     ----------
@@ -45,16 +46,14 @@ def prove(model: Model | Program, x: Any) -> Certificate:
     own = model.certificate(x)
     if own.bound is None or own.gap == 0:
         return own
-    found = _row_prices(model, x) if hasattr(model, "variables") else fast.search(model, x)
+    found = fast.search(model, x)
     if found is not None:
-        proof = model.certificate(x, found)
-        if proof.bound is None or proof.bound <= own.bound:
-            return own
-        return proof if proof.optimal else replace(proof, reason=own.reason)
+        return _better(own, model.certificate(x, found))
     try:
         best, witness = fast.answer(model)
     except fast.NoFastPath:
-        return own
+        found = _priced(model, x)
+        return own if found is None else _better(own, model.certificate(x, found))
     proof = own if best is None else model.certificate(best, witness)
     if proof.bound is None or proof.bound <= own.bound:
         return own
@@ -63,6 +62,16 @@ def prove(model: Model | Program, x: Any) -> Certificate:
     return judge(own.objective, gap, exactly, proof.witness, own.reason)
 
 
-def _row_prices(model: Any, x: Any) -> Witness | None:
-    """Prices of the program's rows, for a model whose witness they are."""
-    return prove_program(model.program(), model.variables(x)).witness or None
+def _better(own: Certificate, proof: Certificate) -> Certificate:
+    """The one of two certificates of an answer whose bound is better."""
+    if proof.bound is None or own.bound is None or proof.bound <= own.bound:
+        return own
+    return proof if proof.optimal else replace(proof, reason=own.reason)
+
+
+def _priced(model: Any, x: Any) -> Witness | None:
+    """A witness from a backend's prices of the program's rows, if the model says how to read them."""
+    if not hasattr(model, "from_row_prices"):
+        return None
+    prices = prove_program(model.program(), model.variables(x)).witness.get("prices")
+    return None if prices is None else model.from_row_prices(x, prices)

@@ -108,7 +108,17 @@ class Step:
         from solvers import solve
 
         progress.watch_compiler()
-        solution = solve(model)
+        return cls.of(name, model, solve(model), problems)
+
+    @classmethod
+    def of(cls, name: str, model: Model, solution: Solution, problems: Sequence[str] = ()) -> Step:
+        """The step with a fast path's answer.
+
+        Raises
+        ------
+        NotProved, NotSolved
+            As `solve`.
+        """
         if solution.status == "infeasible":
             raise NotSolved("infeasible", f"{name} has no answer: {solution.message}")
         if solution.status != "optimal":

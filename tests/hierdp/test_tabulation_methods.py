@@ -14,6 +14,7 @@ from hierdp.mechanisms.tabulation.family import answered, nested, whole_histogra
 from hierdp.mechanisms.tabulation.methods import METHODS, Settings, post_process
 from hierdp.mechanisms.tabulation.passes import UNIT, Family, snapped
 from hierdp.mechanisms.tabulation.problem import Constraints, Measured
+from hierdp.mechanisms.tabulation.solving import solve_step
 from hierdp.mechanisms.tabulation.tree_estimate import every_marginal, subtree_weights, tree_model
 from hierdp.record.step import Step
 from models import Tree, Workload
@@ -65,7 +66,7 @@ NONE = Constraints(np.zeros(6, bool))
 def test_tables_are_whole_consistent_and_keep_all_constraints(method, seed):
     true, measured = tables(seed)
     held = constraints(true, seed)
-    found, steps = post_process(measured, held, method, PASSES, Step.solve)
+    found, steps = post_process(measured, held, method, PASSES, solve_step)
     for k, table in enumerate(found):
         assert table.dtype == np.int64
         assert table.min() >= 0
@@ -85,7 +86,7 @@ def test_without_noise_the_truth_comes_out(method):
         pytest.skip("its test is in test_tabulation_joint.py")
     true, measured = tables(1)
     exact = replace(measured, noisy=[WORKLOAD.answers(t) for t in true])
-    found, _ = post_process(exact, NONE, method, PASSES, Step.solve)
+    found, _ = post_process(exact, NONE, method, PASSES, solve_step)
     for mine, theirs in zip(found, true, strict=True):
         assert np.allclose(mine, theirs, atol=1e-6)
 
@@ -109,19 +110,19 @@ def dense_estimate(measured, given=None):
 
 def test_gls_is_least_squares_over_all_regions():
     _, measured = tables(3)
-    (nation, states, counties), _ = post_process(measured, NONE, "GLS", PASSES, Step.solve)
+    (nation, states, counties), _ = post_process(measured, NONE, "GLS", PASSES, solve_step)
     assert np.allclose(np.concatenate([nation, states, counties]), dense_estimate(measured), atol=1e-6)
 
 
 def test_gls_keeps_fixed_sums_and_refuses_what_it_cannot_keep():
     true, measured = tables(3)
     held = constraints(true, 3, sums=[()])
-    found, _ = post_process(measured, replace(held, zeros=np.zeros(6, bool)), "GLS", PASSES, Step.solve)
+    found, _ = post_process(measured, replace(held, zeros=np.zeros(6, bool)), "GLS", PASSES, solve_step)
     assert np.allclose(found[1].sum(axis=1), true[1].sum(axis=1), atol=1e-3)  # the variance is 2^-16
     one = np.arange(6) == 2
     for wrong in (replace(held, zeros=one), replace(constraints(true, 3), zeros=np.zeros(6, bool))):
         with pytest.raises(InputError, match="GLS takes no bounds and no structural zeros"):
-            post_process(measured, wrong, "GLS", PASSES, Step.solve)
+            post_process(measured, wrong, "GLS", PASSES, solve_step)
 
 
 def test_blue_down_is_least_squares_given_the_parent_where_no_count_is_near_zero():
@@ -135,7 +136,7 @@ def test_blue_down_is_least_squares_given_the_parent_where_no_count_is_near_zero
         for k, n in enumerate(measured.tree.level_sizes)
     ]
     measured = replace(measured, noisy=noisy)
-    found, steps = post_process(measured, NONE, "BlueDown", PASSES, Step.solve)
+    found, steps = post_process(measured, NONE, "BlueDown", PASSES, solve_step)
     by_name = {step.name: np.asarray(step.solution.x, float) for step in steps}
     nodes = measured.tree.nodes_of
     assert np.allclose(by_name["nation all: least squares"], dense_estimate(measured)[nodes(0)], atol=1e-4)
@@ -301,7 +302,7 @@ def test_contradicting_bounds_are_named():
     lower = [side.copy() for side in held.lower]
     lower[2][1, 0] = held.upper[1][1, 0] + 1
     with pytest.raises(InputError, match=r"state 'B': sum 0 must be at least \d+ and at most \d+"):
-        post_process(measured, replace(held, lower=lower), "TopDown", PASSES, Step.solve)
+        post_process(measured, replace(held, lower=lower), "TopDown", PASSES, solve_step)
 
 
 @pytest.mark.slow
@@ -309,8 +310,8 @@ def test_contradicting_bounds_are_named():
 def test_other_processes_give_the_same(method):
     true, measured = tables(0)
     held = constraints(true, 0)
-    here, steps = post_process(measured, held, method, PASSES, Step.solve)
+    here, steps = post_process(measured, held, method, PASSES, solve_step)
     with execution.using(workers=2):
-        there, others = post_process(measured, held, method, PASSES, Step.solve)
+        there, others = post_process(measured, held, method, PASSES, solve_step)
     assert all(np.array_equal(a, b) for a, b in zip(here, there, strict=True))
     assert [step.name for step in steps] == [step.name for step in others]

@@ -11,14 +11,19 @@ import numpy as np
 from hierdp import execution
 from hierdp.errors import InputError
 from hierdp.mechanisms.tabulation.family import answered, nested, whole_histograms
+from hierdp.mechanisms.tabulation.joint import joint_model
 from hierdp.mechanisms.tabulation.passes import UNIT, Family
 from hierdp.mechanisms.tabulation.problem import Constraints, Measured
+from hierdp.mechanisms.tabulation.solving import solve_step
 from hierdp.mechanisms.tabulation.tree_estimate import every_marginal, subtree_weights, tree_model
 from hierdp.record.step import Solving, Step
 from models.arithmetic.arrays import Array, Floats, Ints
 
 TREE = "least squares over all regions"
 """The name of GLS's step."""
+
+JOINT = "tables of all regions"
+"""The name of Joint's step."""
 
 Tables = list[Array]
 """For each level, the histograms of its regions; shape (regions, cells)."""
@@ -98,6 +103,15 @@ def least_squares(
     return [x[measured.tree.nodes_of(level)] for level in range(measured.tree.depth + 1)], [step]
 
 
+def joint(
+    measured: Measured, constraints: Constraints, _: Settings, solving: Solving
+) -> tuple[Tables, list[Step]]:
+    """All levels and constraints as one integer program, by an exact backend where it is small."""
+    step = solving(JOINT, joint_model(measured, constraints), ())
+    x = np.asarray(step.solution.x).astype(np.int64)
+    return [x[measured.tree.nodes_of(level)] for level in range(measured.tree.depth + 1)], [step]
+
+
 def _down(
     measured: Measured,
     constraints: Constraints,
@@ -144,8 +158,8 @@ def _down(
 
 def _each(tasks: Sequence[tuple[Any, ...]], solving: Solving, what: str) -> Iterator[tuple[Ints, list[Step]]]:
     """Solve the families of a level, which do not depend on each other, in their order."""
-    if solving == Step.solve:
-        yield from execution.each(_solved, tasks, what, (Step.solve,))
+    if solving == solve_step:
+        yield from execution.each(_solved, tasks, what, (solve_step,))
     else:
         yield from (_solved(solving, *task) for task in tasks)
 
@@ -160,11 +174,15 @@ def _solved(
     return answered(whole_histograms(name, family, passes, rounding), solving)
 
 
-METHODS = {"TopDown": top_down, "BlueDown": blue_down, "GLS": least_squares}
+METHODS = {"TopDown": top_down, "BlueDown": blue_down, "GLS": least_squares, "Joint": joint}
 
 
 def post_process(
-    measured: Measured, constraints: Constraints, method: str, settings: Settings, solving: Solving
+    measured: Measured,
+    constraints: Constraints,
+    method: str,
+    settings: Settings,
+    solving: Solving = solve_step,
 ) -> tuple[Tables, list[Step]]:
     """Make noisy tables consistent, by one of `METHODS`.
 
@@ -175,7 +193,7 @@ def post_process(
     method : str
     settings : Settings
     solving : callable
-        Solves the problems, or looks up saved answers.
+        Solves the problems, or looks up saved answers. Only `solve_step` uses other processes.
 
     Returns
     -------
