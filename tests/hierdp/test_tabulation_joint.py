@@ -5,10 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from hierdp.check import HOLDS, check
 from hierdp.errors import InputError
 from hierdp.mechanisms.tabulation import joint
+from hierdp.mechanisms.tabulation.audit import CELLS, _run, _table
 from hierdp.mechanisms.tabulation.methods import post_process
 from hierdp.mechanisms.tabulation.solving import solve_step
+from hierdp.privacy.noise import SimulatedNoise
 from hierdp.record.step import NotSolved
 from models import Workload, WorkloadLeastSquares, WorkloadRounding
 from solvers import fast, solve
@@ -43,6 +46,13 @@ def test_too_large_a_program_is_refused_with_its_size(monkeypatch):
     monkeypatch.setattr(joint, "LARGEST", 65)
     with pytest.raises(InputError, match=r"up to 65 whole variables; this one has 66 \(11 regions"):
         post_process(measured, NONE, "Joint", PASSES)
+
+
+def test_a_release_of_all_regions_at_once_passes_its_check(tmp_path):
+    made = _run(_table(CELLS), SimulatedNoise(3), CELLS, "Joint")
+    assert [step.proved.proved_optimal for step in made.steps] == [True]
+    found = {line.check: line.verdict for line in check(made.write(tmp_path / "joint", report=False))}
+    assert found["table from steps"] == found["certificates"] == HOLDS
 
 
 CROSSED = Workload.marginals((2, 2, 2), [(0, 1), (1, 2), (0, 2), (0, 1, 2)])

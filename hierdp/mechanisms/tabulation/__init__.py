@@ -48,6 +48,7 @@ MECHANISM = Mechanism(
         Method("TopDown", "WorkloadLeastSquares, WorkloadRounding", f"{ABOWD}, §6"),
         Method("BlueDown", "BlockInference, WorkloadLeastSquares, WorkloadRounding", GHAZI),
         Method("GLS", "BlockInference", CUMINGS_MENON),
+        Method("Joint", "JointTables", f"{ABOWD}, all levels at once"),
     ),
     replay=f"{__name__}.replay",
     audit=f"{__name__}.audit",

@@ -30,7 +30,10 @@ UNBIASED = ("GLS",)
 """The methods that take neither bounds nor structural zeros, and give standard errors."""
 
 OVER_THE_TREE = ("BlueDown", "GLS")
-"""The methods that begin with least squares over all regions: only the last level must measure every cell."""
+"""The methods that begin with least squares over all regions."""
+
+LAST_LEVEL = (*OVER_THE_TREE, "Joint")
+"""The methods for which only the last level must measure every cell."""
 
 
 def settings_for(
@@ -50,7 +53,7 @@ def settings_for(
             "another method, or leave them out"
         )
     detailed = np.flatnonzero(queries.workload.detailed).tolist()
-    for level in range(len(levels) - 1 if method in OVER_THE_TREE else 0, len(levels)):
+    for level in range(len(levels) - 1 if method in LAST_LEVEL else 0, len(levels)):
         if not any(one.level == level and one.query in detailed for one in measured):
             raise InputError(
                 f"level {levels[level]!r} does not measure every cell, which {method} needs: give the query "

@@ -14,7 +14,7 @@ from hierdp.mechanisms.tabulation.budget import Measurement, Unit, measurements,
 from hierdp.mechanisms.tabulation.constraints import broken_bounds, constraints_of
 from hierdp.mechanisms.tabulation.measure import variances
 from hierdp.mechanisms.tabulation.mechanism import settings_of, standard_errors
-from hierdp.mechanisms.tabulation.methods import TREE, Settings, post_process
+from hierdp.mechanisms.tabulation.methods import JOINT, TREE, Settings, post_process
 from hierdp.mechanisms.tabulation.options import OVER_THE_TREE, UNBIASED, settings_for
 from hierdp.mechanisms.tabulation.plan import plan_of
 from hierdp.mechanisms.tabulation.problem import Measured
@@ -85,6 +85,8 @@ def replay(saved: Replay, table: DataFrame, manifest: Manifest, regions: Regions
     variance = variances(queries, len(counts), measured, rho)
     if method in OVER_THE_TREE:
         noisy, known = _noisy_of_tree(saved, queries, places)
+    elif method == "Joint":
+        noisy, known = _noisy_of_all(saved, queries, places)
     else:
         noisy, known = _noisy_of_families(saved, queries, places, how, variance < np.inf)
     answers = Measured(places, queries.workload, noisy, variance)
@@ -139,6 +141,16 @@ def _noisy_of_tree(saved: Replay, queries: Queries, places: Hierarchy) -> Noisy:
         noisy[:, workload.start[q] : workload.start[q + 1]] = given[:, first : first + size]
         first += size
     return [noisy[places.tree.nodes_of(level)] for level in range(places.tree.depth + 1)], known
+
+
+def _noisy_of_all(saved: Replay, queries: Queries, places: Hierarchy) -> Noisy:
+    """The noisy answers in the step with the tables of all regions."""
+    workload = queries.workload
+    noisy = np.asarray(getattr(saved.peek(JOINT, places.size * workload.cells).model, "noisy", ()))
+    if noisy.shape != (places.size, workload.size):
+        raise Differs(f"step {JOINT!r} does not have the noisy answers of every region")
+    by_level = [noisy[places.tree.nodes_of(level)] for level in range(places.tree.depth + 1)]
+    return by_level, [True] * len(workload.queries)
 
 
 def _noisy_of_families(
