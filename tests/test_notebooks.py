@@ -26,7 +26,7 @@ def outputs(path):
 
 
 def test_all_are_there():
-    assert {path.stem for path in FILES} == {*PAPERS, "tour", "solvers", "your-own-model"}
+    assert {path.stem for path in FILES} == {*PAPERS, "tabulation", "tour", "solvers", "your-own-model"}
 
 
 @each
