@@ -72,14 +72,18 @@ def problems(which: str, data: Path | None = None) -> list[Problem]:
 
 
 def _relaxed(found: list[Problem]) -> Iterator[Problem]:
-    """The first problem of each model also over the reals, if it has that option: for LP and QP solvers."""
+    """The first problem of each model that can also be over the reals: for LP and QP solvers."""
     seen: set[tuple[str, str]] = set()
     for one in found:
         model: Any = one.model
         whole = getattr(model, "integer", False) and getattr(model, "window", None) is None
         if whole and (one.origin, one.kind) not in seen:
+            try:
+                relaxed = replace(model, integer=False)
+            except ValueError:  # some options are for whole numbers only; the next of its kind may do
+                continue
             seen.add((one.origin, one.kind))
-            yield Problem(f"{one.name}-relaxed", replace(model, integer=False), one.origin)
+            yield Problem(f"{one.name}-relaxed", relaxed, one.origin)
 
 
 def _in_turns(found: list[Problem]) -> list[Problem]:

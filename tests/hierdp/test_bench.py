@@ -13,13 +13,13 @@ from click.testing import CliRunner
 
 from hierdp.bench import metrics, runs, verdicts
 from hierdp.bench.files import write
-from hierdp.bench.problems import Problem, problems
+from hierdp.bench.problems import Problem, _relaxed, problems
 from hierdp.bench.report import study
 from hierdp.bench.verdicts import KnownOptimum, verdict
 from hierdp.cli import main
 from hierdp.errors import InputError
 from hierdp.execution import store
-from models import BudgetSplit, Chebyshev, CostTable, CumulativeQIP, HierarchyQIP, Isotonic, Tree
+from models import BudgetSplit, Chebyshev, CostTable, CumulativeQIP, FixedSum, HierarchyQIP, Isotonic, Tree
 from models.instances import load
 from solvers import Solution, solve
 
@@ -488,3 +488,9 @@ def test_help_of_a_benchmark_runs_nothing(name, work, monkeypatch, capsys):
         module.main()
     assert ended.value.code == 0
     assert "usage:" in capsys.readouterr().out
+
+
+def test_the_first_problem_of_a_kind_that_can_be_relaxed_is():
+    """Absolute changes are for whole counts only: in the medium set, such a problem comes first."""
+    kept = [Problem(f"p{p}", FixedSum([3, 1], total=2, p=p), "random") for p in (1, 2, 2)]
+    assert [(one.name, one.model.integer) for one in _relaxed(kept)] == [("p2-relaxed", False)]
