@@ -17,7 +17,7 @@ test: $(VENV)/.installed-test
 
 # The quick tests, then the slow ones, then the attacks.
 test-all: test
-	$(BIN)/python -m pytest -n 2 -m 'slow and not attack and not notebooks and not spark'
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m 'slow and not attack and not notebooks and not spark'
 	$(MAKE) test-attack
 
 # Kills, hostile tables and releases, limits; prints its figures. One process, and all on this machine.
@@ -26,7 +26,7 @@ test-attack: $(VENV)/.installed-test
 
 # In their quick settings; `make notebooks` runs them in full and keeps their outputs.
 test-notebooks: $(VENV)/.installed-test $(VENV)/.installed-notebooks
-	$(BIN)/python -m pytest tests/test_notebooks.py -m notebooks
+	$(BIN)/python -m pytest -n 2 --dist worksteal tests/test_notebooks.py -m notebooks
 
 notebooks: $(VENV)/.installed-notebooks
 	$(BIN)/python notebooks/run.py
