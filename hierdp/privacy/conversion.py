@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from functools import lru_cache
 
 from hierdp.privacy.rounding import below
 
@@ -66,6 +67,7 @@ def _log_of_1_plus(x: Decimal) -> Decimal:
     return (1 + x).ln() if x > Decimal("1e-8") else 2 * x / (2 + x)
 
 
+@lru_cache(maxsize=256)
 def best_order(epsilon: float, delta: float) -> Decimal:
     """u = α − 1 of the Rényi order α at which (ε, δ) allows the largest ρ.
 
@@ -74,6 +76,8 @@ def best_order(epsilon: float, delta: float) -> Decimal:
         ln δ = −u²ε/(2u + 1) − ln(1 + u) − ln(1 + 1/u) u²/(2u + 1),
 
     which falls as u grows; for u ≤ 1 it is at least −u²ε − 2u, for u ≥ 1 at most −uε/3 and −ln(1 + u).
+
+    It is kept for the next call: a search takes milliseconds, and a release asks for the same one many times.
     """
     with localcontext() as context:
         context.prec = 30

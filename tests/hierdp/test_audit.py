@@ -234,9 +234,9 @@ def test_delta_is_allowed_for():
     def shows(table, rng):
         return [table if rng.random() < 0.1 else -1]
 
-    (line,) = audit([plain(shows, delta=0.1)], 1000, 0.99, np.random.default_rng)
+    (line,) = audit([plain(shows, delta=0.1)], 3000, 0.99, np.random.default_rng)
     assert line.epsilon < 1
-    (line,) = audit([plain(shows, delta=0.01)], 1000, 0.99, np.random.default_rng)
+    (line,) = audit([plain(shows, delta=0.01)], 3000, 0.99, np.random.default_rng)
     assert line.over
 
 
