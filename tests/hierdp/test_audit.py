@@ -281,7 +281,7 @@ HALF = [
     ("group-size", "M_c^dp", "only group", 800),
     ("top-down", "VanillaGauss", "is added", 700),
     ("top-down", "SH", "is added", 300),
-    ("tabulation", "GLS", "a person joins A", 700),
+    ("tabulation", "GLS", "a person joins A", 400),
 ]
 """Cases whose runs take a few milliseconds. `python -m benchmarks.audit` runs the others, with more runs."""
 

@@ -181,6 +181,7 @@ ROWS = {
     ),
 }
 ROWS["clustering"] = ROWS["range-query"]
+ROWS["tabulation"] = ROWS["count-of-counts"]
 OPTIONS = {
     "range-query": ["--numbers", "age=0:4", "--count", "n"],
     "clustering": ["--numbers", "age=0:4", "--count", "n"],
@@ -188,6 +189,10 @@ OPTIONS = {
         *("--levels", "town", "--group", "home", "--entities", "n", "--method", "Hg"),
         *("--regions-from-data", "--groups-from-data"),
         *("--size-budget", "0.1"),
+    ],
+    "tabulation": [
+        *("--levels", "town", "--attribute", "home=1,2,3", "--count", "n", "--delta", "1e-8", "--unbounded"),
+        "--regions-from-data",
     ],
 }
 
