@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
 
 import numpy as np
 
@@ -69,23 +68,7 @@ def settings_for(
             raise InputError(f"query {query!r} must be in one of the passes, and in no more")
     if not set(detailed) & set(passes[-1]):
         raise InputError("the last pass needs a query of every cell, such as 'detailed'")
-    if method not in UNBIASED:
-        _refuse_overlaps(method, queries)
     rounding = None if plan.rounding is None else tuple(map(plan.queries.index, plan.rounding))
     if rounding is not None and not set(rounding) & set(detailed):
         raise InputError("rounding needs a query of every cell, such as 'detailed', besides others")
     return Settings(passes, rounding)
-
-
-def _refuse_overlaps(method: str, queries: Queries) -> None:
-    """Refuse sums that rounding cannot keep at once: a flow of least cost needs sums that nest."""
-    plan = queries.plan
-    named = [query for _, query in plan.invariants] + [bound.query for bound in plan.bounds]
-    if method == "TopDown":
-        named += plan.rounding or ()
-    for one, other in combinations(dict.fromkeys(named), 2):
-        if queries.overlap(one, other):
-            raise InputError(
-                f"invariants, bounds and rounding are of the queries {one!r} and {other!r}, whose sums "
-                "overlap without one containing the other; rounding needs sums that nest. Leave one out"
-            )

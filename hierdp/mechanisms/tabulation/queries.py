@@ -194,13 +194,6 @@ class Queries:
         rows = self.workload_of([fine, coarse]).row
         return len(np.unique(rows, axis=1).T) == len(np.unique(rows[0]))
 
-    def overlap(self, one: str, other: str) -> bool:
-        """Whether two answers of two queries overlap, and neither contains the other."""
-        rows = self.workload_of([one, other]).row
-        pairs, both = np.unique(rows, axis=1, return_counts=True)
-        sizes = np.bincount(rows.ravel())
-        return bool(np.any(both < np.minimum(sizes[pairs[0]], sizes[pairs[1]])))
-
     def _check_bound(self, bound: Bound) -> None:
         """Refuse a lower bound on a sum of structural zeros."""
         chosen = self.answers_of(bound)
