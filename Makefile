@@ -10,8 +10,8 @@ COMPILE := $(BIN)/python -m compileall -q models solvers hierdp
 demo: $(VENV)/.installed
 	$(BIN)/hierdp demo --overwrite
 
-# About 6 minutes on two cores, the compilation of every kernel included: tests of a file share a process,
-# and so what it has compiled.
+# About 450 CPU seconds, so 4 minutes on two quiet cores; a third of it compiles kernels. Tests of a file
+# share a process, and so what it has compiled.
 test: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m 'not slow and not attack and not notebooks and not spark'
 
@@ -24,7 +24,7 @@ test-all: test
 test-attack: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -m attack tests
 
-# In their quick settings; `make notebooks` runs them in full and keeps their outputs.
+# In their quick settings, two at a time; `make notebooks` runs them in full and keeps their outputs.
 test-notebooks: $(VENV)/.installed-test $(VENV)/.installed-notebooks
 	$(BIN)/python -m pytest -n 2 --dist worksteal tests/test_notebooks.py -m notebooks
 
