@@ -30,7 +30,6 @@ from hierdp.mechanisms.tabulation.problem import Constraints, Measured
 from hierdp.mechanisms.top_down.mechanism import top_down
 from hierdp.privacy.conversion import rho_of
 from hierdp.privacy.noise import SimulatedNoise
-from hierdp.record.step import Step
 from hierdp.tables.cells import Flows
 from models import Workload
 from models.arithmetic.arrays import Floats, Ints
@@ -128,7 +127,7 @@ def measured(nation: Nation, fixed: int, rho: float, seed: int) -> tuple[Measure
 
 def solved_by(method: str, measurements: Measured, constraints: Constraints) -> Tables:
     """A method's tables, each step proved."""
-    return post_process(measurements, constraints, method, PASSES, Step.solve)[0]
+    return post_process(measurements, constraints, method, PASSES)[0]
 
 
 def by_inftda(nation: Nation, seed: int) -> Tables:

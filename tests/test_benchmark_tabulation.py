@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks import tabulation, tabulation_cost
+from benchmarks import tabulation, tabulation_cost, tabulation_joint
 from benchmarks.peers import bureau, families
 from hierdp.privacy.conversion import rho_of
 from models.tree import Tree
@@ -85,6 +85,13 @@ def test_costs_are_measured():
     assert [row["cells"] for row in tabulation_cost.by_cells(60, (1, 2))] == [32, 64]
     made = tabulation_cost.nation(1)
     assert made.regions.tree.size == 1 + 1 + 20 + 400
+
+
+def test_no_method_costs_less_than_the_joint_optimum():
+    rows = pd.DataFrame(tabulation_joint.compare(2)).pivot_table("cost", "seed", "method")
+    assert len(rows) == 2
+    assert (rows.Joint <= rows.BlueDown * (1 + 1e-9)).all()
+    assert (rows.Joint < rows.TopDown).all()
 
 
 def test_without_the_bureaus_code_nothing_is_compared(tmp_path):
