@@ -39,7 +39,7 @@ test-spark: $(VENV)/.installed-test $(VENV)/.installed-spark
 # Needs Debian's coq, libzarith-ocaml-dev and ocaml-findlib. Compiles the proofs, then holds the extracted checker
 # against hierdp's: over the benchmark's sets, the demo's releases (a small one if there is no demo), random programs.
 theorem: THEOREM_RANDOM ?= 100000
-theorem: THEOREM_SETS ?= small
+theorem: THEOREM_SETS ?= small,medium
 theorem: $(VENV)/.installed
 	docs/theorem/build.sh
 	$(BIN)/python docs/theorem/agree.py build/theorem/checker --random $(THEOREM_RANDOM) --sets $(THEOREM_SETS)

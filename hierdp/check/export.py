@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from hierdp.errors import InputError
 from hierdp.execution import progress
 from hierdp.record.files import PROOFS
 from hierdp.record.proofs import read
 from hierdp.record.written import LIMIT
-from models.witnesses.plain_text import FIRST_LINE, model_lines
+from models.certificate import Witness
+from models.witnesses.plain_text import write_proofs
 
 EXPORTED = "proofs.txt"
 
@@ -46,19 +49,16 @@ def export(release: str | Path, folder: str | Path, limit: int = LIMIT) -> tuple
     if target.exists():
         raise InputError(f"{target} exists; choose another folder for --export, or remove it")
     folder.mkdir(parents=True, exist_ok=True)
-    written = skipped = 0
     try:
-        with target.open("w", encoding="utf-8", newline="\n") as out:
-            out.write(f"{FIRST_LINE}\n")
-            for step in read(saved, limit=limit):
-                progress.watch_compiler()
-                for line in model_lines(step.step, step.model, step.x, step.witness):
-                    out.write(f"{line}\n")
-                    written += line.startswith("problem ")
-                    skipped += line.startswith("skipped ")
+        return write_proofs(target, _steps(saved, limit))
     except BaseException as error:
         target.unlink()
         if isinstance(error, InputError) or not isinstance(error, ValueError):
             raise
         raise InputError(f"the proofs cannot be exported: {error}") from None
-    return written, skipped
+
+
+def _steps(saved: Path, limit: int) -> Iterator[tuple[str, Any, Any, Witness | None]]:
+    for step in read(saved, limit=limit):
+        progress.watch_compiler()
+        yield step.step, step.model, step.x, step.witness

@@ -15,8 +15,9 @@ a problem that was left out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,32 @@ FIRST_LINE = "hierdp proofs 1"
 
 MOST_VARIABLES = 2_000_000
 """Programs with more variables are left out."""
+
+
+def write_proofs(path: Path, steps: Iterable[tuple[str, Any, Any, Witness | None]]) -> tuple[int, int]:
+    """Write a file of proofs, one step at a time.
+
+    Parameters
+    ----------
+    path : Path
+        The file; replaced if it exists.
+    steps : iterable of tuple
+        ``(name, model, answer, witness)``; the witness is None if the certificate needs none.
+
+    Returns
+    -------
+    tuple of int
+        How many problems were written, and how many were left out.
+    """
+    written = skipped = 0
+    with path.open("w", encoding="utf-8", newline="\n") as out:
+        out.write(f"{FIRST_LINE}\n")
+        for name, model, x, witness in steps:
+            for line in model_lines(name, model, x, witness):
+                out.write(f"{line}\n")
+                written += line.startswith("problem ")
+                skipped += line.startswith("skipped ")
+    return written, skipped
 
 
 def problem_lines(name: str, program: Program, variables: ArrayLike, prices: ArrayLike) -> Iterator[str]:

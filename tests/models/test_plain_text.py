@@ -18,8 +18,9 @@ from models import (
     Program,
     Tree,
 )
+from models.instances import load_instance, save
 from models.programs.terms import Block, Rows, Term
-from models.witnesses.plain_text import completed, exact_proofs, model_lines, problem_lines
+from models.witnesses.plain_text import completed, exact_proofs, model_lines, problem_lines, write_proofs
 
 INFINITE = {"-inf": float("-inf"), "inf": float("inf")}
 
@@ -128,3 +129,15 @@ def test_an_auxiliary_variable_is_the_least_that_its_rows_allow():
     assert completed(model.program(), [0, 1, 3]).tolist() == [0, 1, 3, 5]
     (_, (program, variables, prices)), *_ = exact_proofs("n", model, np.array([3, 1, 0]))
     assert (variables.tolist(), prices.shape) == ([3, 1, 0, 2], (program.matrix.shape[0],))
+
+
+def test_stored_instances_are_written_with_their_answers(tmp_path):
+    model, x = MODELS[0]
+    one = load_instance(save(model, tmp_path / "one.npz", np.array(x)))
+    wrong = load_instance(save(model, tmp_path / "wrong.npz", np.array([4, 0, 0])))
+    steps = [(name, each.model, each.answer, each.witness) for name, each in (("one", one), ("wrong", wrong))]
+    assert write_proofs(tmp_path / "proofs.txt", steps) == (1, 1)
+    first, *lines, last = (tmp_path / "proofs.txt").read_text().splitlines()
+    assert first == "hierdp proofs 1"
+    assert lines == list(model_lines("one", model, np.array(x)))
+    assert last == "skipped wrong: its own certificate does not prove it"
