@@ -29,6 +29,7 @@ DETECTS: dict[str, tuple[str, ...]] = {
 
 FAULTS = {
     "cvxpy:copt": "COPT 8.0.7 calls answers to a QP of three variables optimal that are not",
+    "cvxpy:qoco": "QOCO 0.3.2 calls an answer to an unbounded program optimal",
     "qpsolvers:copt": "COPT 8.0.7 calls answers to a QP of three variables optimal that are not",
     "cvxpy:proxqp": "ProxQP 0.8.0 calls a feasible linear program infeasible",
     "qpsolvers:proxqp": "ProxQP 0.8.0 calls a feasible linear program infeasible",
