@@ -1,4 +1,4 @@
-"""QOCO calls an answer of 10¹⁶ to an unbounded linear program optimal: minimize −v with v = w, v ≥ 0, w ≥ 0."""
+"""QOCO calls an answer of 10¹⁶ to an unbounded linear program optimal: minimize −v with v = w ≥ 0."""
 
 from importlib import metadata
 
