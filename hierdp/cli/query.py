@@ -11,46 +11,65 @@ import click
 from hierdp.cli.common import NOT_PRIVATE, WARNING, console, gigabytes, print_frame, printing, with_limit
 
 if TYPE_CHECKING:
+    from pandas import DataFrame
+
     from hierdp.mechanisms.range_query.answers import RangeAnswers
 
 
 @click.command()
 @click.argument("release", type=click.Path(path_type=Path))
 @click.option("--range", "ranges", multiple=True, metavar="[AXIS=]LOW:HIGH",
-              help="A query. Repeat it for more queries. An omitted end is the end of the axis, so :HIGH is "
-                   "a prefix. For a box, give several axes: age=18:65,income=0:1000.")  # fmt: skip
+              help="A query of a histogram. Repeat it for more queries. An omitted end is the end of the "
+                   "axis, so :HIGH is a prefix. For a box, give several axes: "
+                   "age=18:65,income=0:1000.")  # fmt: skip
+@click.option("--where", "wheres", multiple=True, metavar="COLUMN=NAME|NAME;…",
+              help="A query of a table of regions, by the names of a level (county=Kings|Queens), of an axis "
+                   "(origin=JFK), or of categories (age=child). Repeat it for more queries.")  # fmt: skip
 @click.option("--file", type=click.File("r"),
-              help="A file with one query per line; - for standard input.")  # fmt: skip
+              help="A file with one query per line, as --range for a histogram and --where for any other "
+                   "release; - for standard input.")  # fmt: skip
 @with_limit
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV, with all digits.")
-def query(release: Path, ranges: tuple[str, ...], file: TextIO | None, as_csv: bool, limit: float) -> None:
-    """Answer range queries from RELEASE, a folder made by `hierdp release range-query`.
+def query(
+    release: Path,
+    ranges: tuple[str, ...],
+    wheres: tuple[str, ...],
+    file: TextIO | None,
+    as_csv: bool,
+    limit: float,
+) -> None:
+    """Answer queries from RELEASE, a folder made by `hierdp release` or `hierdp repair`.
 
-    Ranges of numbers and dates go from LOW to HIGH, which is excluded, and must consist of whole bins. Ranges
+    A query of regions and categories (--where) is the sum of their counts. Columns that are not named are
+    summed over; names of one column are separated by |, columns by semicolons. AXIS.LEVEL names a level that
+    several axes have. Sizes may be a range: size=1:4 is 1, 2 and 3.
+
+    A query of a histogram (--range; releases of range-query and clustering) is the sum of its bins. Ranges of
+    numbers and dates go from LOW to HIGH, which is excluded, and must consist of whole bins. Ranges
     of names include both ends. Queries spend no privacy budget.
 
     The standard error is exact: it follows from the distribution of the noise. It is not known for counts
-    that were made non-negative or whole (--repair), because their error depends on the true counts. It is
-    then printed as "not known", and left empty with --csv.
+    that were made non-negative or whole, because their error depends on the true counts, nor for a sum of
+    several rows of a table. It is then printed as "not known", and left empty with --csv.
 
     \b
     hierdp query ages --range 18:65 --range :18 --range 65:
     hierdp query places --range x=-10:40,y=35:70
+    hierdp query homes --where "county=Kings|Queens; size=1:4"
+    hierdp query trips --where "origin=JFK; destination.state=CA" --csv
     """
-    from hierdp.execution import progress
-    from hierdp.mechanisms.range_query.answers import answers_frame
     from hierdp.mechanisms.range_query.reading import read_answers, warning_of
 
-    texts = [*ranges, *(line.strip() for line in file or () if line.strip())]
+    if ranges and wheres:
+        raise click.UsageError("--range is for histograms, --where for tables of regions: give one of them")
+    lines = [line.strip() for line in file or () if line.strip()]
+    texts = [*ranges, *wheres, *lines]
     if not texts:
-        raise click.UsageError("no query: give --range LOW:HIGH or --file")
-    progress.watch_compiler()
-    answers = read_answers(release, gigabytes(limit))
-    spans = [_box(answers, text) for text in texts]
-    frame = answers_frame(
-        answers.box([[low for low, _ in box] for box in spans], [[high for _, high in box] for box in spans]),
-        texts,
-    )
+        raise click.UsageError("no query: give --range LOW:HIGH, --where COLUMN=NAME or --file")
+    if wheres or (not ranges and _has_regions(release)):
+        frame = _sums(release, texts, gigabytes(limit))
+    else:
+        frame = _boxes(read_answers(release, gigabytes(limit)), texts)
     if as_csv:
         with printing():
             frame.to_csv(sys.stdout, index=False)
@@ -62,6 +81,40 @@ def query(release: Path, ranges: tuple[str, ...], file: TextIO | None, as_csv: b
     if error.isna().any():
         frame["standard_error"] = error.astype(object).where(error.notna(), "not known")
     print_frame(screen, f"{release}", frame)
+
+
+def _has_regions(release: Path) -> bool:
+    from hierdp.record import files, written
+
+    written.names_in(release)
+    return (release / files.REGIONS).is_file()
+
+
+def _sums(release: Path, texts: list[str], limit: int) -> DataFrame:
+    """The answers to questions about regions and categories."""
+    import pandas as pd
+
+    from hierdp.questions.tables import Questions
+    from hierdp.record import written
+
+    found = written.read(release, limit)
+    questions = Questions(found.table, found.manifest["settings"], found.regions)
+    answers = [questions.ask(text) for text in texts]
+    columns = {"estimate": [one.estimate for one in answers], "standard_error": [one[1] for one in answers]}
+    return pd.DataFrame({"query": texts, **columns})
+
+
+def _boxes(answers: RangeAnswers, texts: list[str]) -> DataFrame:
+    """The answers to ranges and boxes."""
+    from hierdp.execution import progress
+    from hierdp.mechanisms.range_query.answers import answers_frame
+
+    progress.watch_compiler()
+    spans = [_box(answers, text) for text in texts]
+    return answers_frame(
+        answers.box([[low for low, _ in box] for box in spans], [[high for _, high in box] for box in spans]),
+        texts,
+    )
 
 
 def _box(answers: RangeAnswers, text: str) -> list[tuple[int, int]]:

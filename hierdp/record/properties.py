@@ -159,7 +159,8 @@ def _table_sums(table: DataFrame, hierarchy: Hierarchy) -> str:
     for depth, parents in enumerate(hierarchy.tree.levels):
         above, below = level == depth, level == depth + 1
         keys = np.asarray(parents)[at[below]] * cells + cell[below]
-        wrong = _differs(keys, counts[below], at[above] * cells + cell[above], counts[above])
+        others = at[above] * cells + cell[above]
+        wrong = _differs(keys, counts[below], others, counts[above], _rounding(counts))
         if wrong is not None:
             row = table[names].iloc[int(np.argmax(cell == wrong % cells))]
             named = ", ".join(f"{name} {row[name]!r}" for name in names)

@@ -140,7 +140,7 @@ def test_mistakes_are_explained_and_nothing_is_written(people, tmp_path, words, 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "no query: give --range LOW:HIGH or --file"),
+        ([], "no query: give --range LOW:HIGH, --where COLUMN=NAME or --file"),
         (["--range", "20"], "'20': write LOW:HIGH, once for each axis"),
         (["--range", "age=0:10,age=0:20"], "once for each axis"),
         (["--range", "height=0:10"], "unknown axis 'height'; the axes are 'age'"),

@@ -1,21 +1,23 @@
-"""Read a written range-query release, to query it."""
+"""Read a written histogram, to query it."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from hierdp.counts.axes import axis_of
 from hierdp.errors import InputError
-from hierdp.mechanisms.range_query.answers import RangeAnswers
+from hierdp.mechanisms.range_query.answers import RangeAnswers, Summed
 from hierdp.record import files, written
 from hierdp.record.written import LIMIT
 
 if TYPE_CHECKING:
-    pass
+    from pandas import DataFrame
 
 
 def read_answers(path: str | Path, limit: int = LIMIT) -> RangeAnswers:
-    """Read a written release from its ``released.parquet`` and ``manifest.json``, to query it.
+    """Read a written histogram (range-query, clustering) from its table and manifest, to query it.
 
     Parameters
     ----------
@@ -26,23 +28,32 @@ def read_answers(path: str | Path, limit: int = LIMIT) -> RangeAnswers:
     Raises
     ------
     InputError
-        If the folder is not a range-query release, or a file is broken or would need more memory.
+        If the folder is not a histogram, or a file is broken or would need more memory.
     """
     from hierdp.mechanisms.range_query.table import answers_of
 
     folder = Path(path)
     written.names_in(folder)
     settings = written.read_manifest(folder, limit)["settings"]
-    if "range_query" not in settings:
-        raise InputError(f"{folder} is a release of another kind: only range-query releases answer ranges")
+    if "range_query" not in settings and not isinstance(settings.get("axes"), list):
+        raise InputError(
+            f"{folder} is a release of another kind: only range-query releases and clustering answer ranges; "
+            "ask for sums of regions and categories by --where"
+        )
     table = written.read_table(folder / f"{files.TABLE}.parquet", limit)
     try:
-        return answers_of(table, settings)
+        return answers_of(table, settings) if "range_query" in settings else _of_clusters(table, settings)
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as broken:
         why = str(broken) if isinstance(broken, InputError) else type(broken).__name__
         raise written.Unreadable(
             f"{folder} is broken: its table does not agree with its manifest ({why}); see hierdp check"
         ) from None
+
+
+def _of_clusters(table: DataFrame, settings: Mapping[str, Any]) -> RangeAnswers:
+    """Sums of the bins of a histogram by clusters; their standard errors are not known."""
+    axes = tuple(axis_of(told, table[told["name"]].unique()) for told in settings["axes"])
+    return RangeAnswers(axes, Summed(table["count"].to_numpy().reshape([axis.bins for axis in axes])))
 
 
 def warning_of(path: str | Path) -> str | None:

@@ -1,0 +1,1 @@
+"""Questions to written releases: sums over regions, cells, ranges and groups of categories."""

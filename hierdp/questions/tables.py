@@ -1,0 +1,223 @@
+"""Sums over regions and categories of a released table, whatever released it.
+
+A table has rows for the regions of each level, along one hierarchy or several, and perhaps columns of
+categories (sizes, attributes). A question selects regions of each hierarchy and categories of each column;
+its answer is the sum of these rows, on the coarsest level that has such regions. Rows that a table leaves out
+are zeros.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hierdp.counts.hierarchy import Hierarchy
+from hierdp.counts.layout import attributes_of, is_cells, is_sizes
+from hierdp.counts.size_table import SizeTable
+from hierdp.errors import InputError, listed
+from hierdp.questions.parsing import parsed
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+REGION = "region"
+"""The column of regions of a table with one hierarchy; an axis's own column has the axis's name."""
+
+
+class Answer(NamedTuple):
+    """The answer to a question; `standard_error` is NaN if it is not known."""
+
+    estimate: int | float
+    standard_error: float
+
+
+class Chosen(NamedTuple):
+    """Regions of one level of an axis, as a mask over that level."""
+
+    level: int
+    regions: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Questions:
+    """Answers questions from a release's table, manifest and regions.
+
+    Parameters
+    ----------
+    table : DataFrame or SizeTable
+    settings : mapping
+        As in the manifest.
+    regions : mapping of str to Hierarchy
+        As in the release, by axis.
+
+    Raises
+    ------
+    InputError
+        If the table has no regions.
+    """
+
+    table: Any
+    settings: Mapping[str, Any]
+    regions: Mapping[str, Hierarchy]
+
+    def __post_init__(self) -> None:
+        by_axis = is_cells(self.settings, self.table)
+        if not self.regions or not (by_axis or (len(self.regions) == 1 and REGION in self.table)):
+            raise InputError("its table has no regions: it answers ranges (--range)")
+
+    @cached_property
+    def _order(self) -> list[str]:
+        """The axis that each level refines."""
+        if is_cells(self.settings, self.table):
+            return list(self.settings["order"])
+        ((name, hierarchy),) = self.regions.items()
+        return [name] * hierarchy.tree.depth
+
+    @cached_property
+    def categories(self) -> dict[str, list[str]]:
+        """The categories of each column that has some, as text."""
+        if isinstance(self.table, SizeTable):
+            return {"size": list(map(str, range(self.table.sizes)))}
+        if is_sizes(self.table):
+            return {"size": list(map(str, sorted(self.table["size"].unique().tolist())))}
+        names = [] if is_cells(self.settings, self.table) else attributes_of(self.table)
+        told = self.settings.get("plan", {}).get("attributes", {}) if names else {}
+        there = {name: self.table[name].astype(str).unique().tolist() for name in names}
+        return {name: list(map(str, told.get(name) or there[name])) for name in names}
+
+    def ask(self, text: str) -> Answer:
+        """The answer to a question such as ``county=Kings|Queens; size=1:4``.
+
+        A name of a level selects regions of it; a name of an axis (``region``, if there is one), regions of
+        any one level; ``AXIS.LEVEL`` a level of an axis. Columns that are not named are summed over.
+
+        Raises
+        ------
+        InputError
+            If there is no such column, region or category; the message names it.
+        """
+        chosen: dict[str, Chosen] = {}
+        kept: dict[str, list[str]] = {}
+        for column, names in parsed(text).items():
+            if column in self.categories:
+                kept[column] = self._kept(column, names, text)
+                continue
+            axis, levels = self._place(column, text)
+            if axis in chosen:
+                raise InputError(f"{text!r}: {axis!r} is selected twice; name one level of it")
+            chosen[axis] = self._chosen(axis, levels, names, text)
+        return self._sum(chosen, kept)
+
+    def _place(self, column: str, text: str) -> tuple[str, range]:
+        """The axis that a column selects from, and its levels."""
+        if len(self.regions) == 1 and column == REGION:
+            column = next(iter(self.regions))
+        if column in self.regions:
+            return column, range(len(self.regions[column].levels))
+        found = [
+            (axis, level)
+            for axis, hierarchy in self.regions.items()
+            for level, name in enumerate(hierarchy.levels)
+            if column in (name, f"{axis}.{name}")
+        ]
+        if not found:
+            there = [*self.regions, *self.categories]
+            there += [level for hierarchy in self.regions.values() for level in hierarchy.levels[1:]]
+            raise InputError(f"{text!r}: no column {column!r}; there are {listed(dict.fromkeys(there), 20)}")
+        if len(found) > 1:
+            which = [f"{axis}.{column}" for axis, _ in found]
+            raise InputError(f"{text!r}: {column!r} is a level of several axes; write {listed(which)}")
+        axis, level = found[0]
+        return axis, range(level, level + 1)
+
+    def _chosen(self, axis: str, levels: Sequence[int], names: list[str], text: str) -> Chosen:
+        hierarchy = self.regions[axis]
+        there = {level: set(hierarchy.names[level]) for level in levels}
+        for name in names:
+            if not any(name in known for known in there.values()):
+                raise InputError(f"{text!r}: {_unknown(name, sorted(set().union(*there.values())))}")
+        fitting = [level for level in levels if there[level] >= set(names)]
+        if len(fitting) != 1:
+            which = [hierarchy.levels[level] for level in (fitting or levels)]
+            why = "are regions of several levels" if fitting else "are not regions of one level"
+            raise InputError(f"{text!r}: {listed(names)} {why}; name the level ({listed(which)})")
+        return Chosen(fitting[0], np.isin(hierarchy.names[fitting[0]], names))
+
+    def _kept(self, column: str, names: list[str], text: str) -> list[str]:
+        known = self.categories[column]
+        found: list[str] = []
+        for name in names:
+            if name in known:
+                found.append(name)
+            elif column == "size" and ":" in name:
+                found += _sizes(name, known, text)
+            else:
+                raise InputError(f"{text!r}: {_unknown(name, known)}")
+        return list(dict.fromkeys(found))
+
+    def _sum(self, chosen: Mapping[str, Chosen], kept: Mapping[str, list[str]]) -> Answer:
+        needed = {axis: part.level for axis, part in chosen.items()}
+        level = next(
+            k
+            for k in range(len(self._order) + 1)
+            if all(self._order[:k].count(axis) >= depth for axis, depth in needed.items())
+        )
+        masks = {axis: self._mask(axis, level, chosen.get(axis)) for axis in self.regions}
+        cells = math.prod(int(mask.sum()) for mask in masks.values())
+        cells *= math.prod(len(kept.get(name, known)) for name, known in self.categories.items())
+        if isinstance(self.table, SizeTable):
+            (mask,) = masks.values()
+            sizes = list(map(int, kept.get("size", self.categories["size"])))
+            there = self.table.counts[self.table.hierarchy.tree.nodes_of(level)][mask]
+            return Answer(int(there[:, sizes].sum()), np.nan)
+        rows = self._rows(level, masks, kept)
+        values = rows["groups" if is_sizes(self.table) else "count"].to_numpy()
+        known = "standard_error" in rows and len(rows) == cells == 1
+        error = float(rows["standard_error"].iloc[0]) if known else np.nan
+        return Answer(values.sum().item() if len(rows) else 0, error)
+
+    def _mask(self, axis: str, level: int, part: Chosen | None) -> NDArray[np.bool_]:
+        """The selected regions of an axis at the depth that a level of the table has reached."""
+        hierarchy, depth = self.regions[axis], self._order[:level].count(axis)
+        if part is None:
+            return np.ones(int(hierarchy.tree.level_sizes[depth]), dtype=bool)
+        mask = part.regions
+        for above in range(part.level, depth):
+            mask = mask[np.asarray(hierarchy.tree.levels[above])]
+        return mask
+
+    def _rows(
+        self, level: int, masks: Mapping[str, NDArray[np.bool_]], kept: Mapping[str, list[str]]
+    ) -> DataFrame:
+        rows: DataFrame = self.table[self.table["level"] == level]
+        for axis, mask in masks.items():
+            if not mask.all():
+                depth = self._order[:level].count(axis)
+                column = axis if is_cells(self.settings, self.table) else REGION
+                rows = rows[rows[column].isin(self.regions[axis].names[depth][mask])]
+        for column, names in kept.items():
+            rows = rows[rows[column].astype(str).isin(names)]
+        return rows
+
+
+def _sizes(name: str, known: Sequence[str], text: str) -> list[str]:
+    """The sizes of a range, which excludes its upper end; an omitted end is that of all sizes."""
+    low, _, high = (part.strip() for part in name.partition(":"))
+    if not all(end.isdigit() or not end for end in (low, high)):
+        raise InputError(f"{text!r}: write sizes as whole numbers, LOW:HIGH")
+    least, end = int(low or 0), int(high) if high else int(known[-1]) + 1
+    if end < least:
+        raise InputError(f"{text!r}: {high} comes before {low}")
+    return [size for size in known if least <= int(size) < end]
+
+
+def _unknown(name: str, known: Sequence[str]) -> str:
+    near = get_close_matches(name, known, n=1)
+    return f"unknown name {name!r}" + (f"; did you mean {near[0]!r}?" if near else "")
