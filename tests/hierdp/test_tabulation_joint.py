@@ -101,3 +101,22 @@ def test_least_squares_that_the_fast_path_does_not_take_are_solved_and_proved(mo
     with pytest.raises(NotSolved, match="A: least squares has no answer") as failure:
         solve_step("A: least squares", other)
     assert failure.value.status == "infeasible"
+
+
+@pytest.mark.parametrize("method", quick(["TopDown", "Joint"], first=1))
+def test_contradicting_constraints_are_named_with_their_region(method):
+    """Ages add up to more than groups allow; the bounds of no single sum show it."""
+    true, measured = tables(1)
+    held = constraints(true, 1, sums=((0,), (1,)))
+    lower = [np.zeros(held.sums.answers(t).shape) for t in true]
+    upper = [np.full(side.shape, np.inf) for side in lower]
+    lower[2][4, 3:] = 30
+    upper[2][4, :3] = [5, 6, 7]
+    held = replace(held, zeros=np.zeros(6, bool), lower=lower, upper=upper)
+    with pytest.raises(InputError, match="county 4: sum 0 at most 5") as failure:
+        post_process(measured, held, method, PASSES)
+    words = str(failure.value)
+    assert "county 4: sum 1 at most 6" in words
+    assert "at least 30" in words
+    assert words.endswith("Change or leave out one of them. Nothing is released")
+    assert ("county in B:" in words) == (method == "TopDown")

@@ -10,6 +10,7 @@ import numpy as np
 
 from hierdp import execution
 from hierdp.errors import InputError
+from hierdp.mechanisms.tabulation.contradiction import explained
 from hierdp.mechanisms.tabulation.family import answered, nested, whole_histograms
 from hierdp.mechanisms.tabulation.joint import joint_model
 from hierdp.mechanisms.tabulation.passes import UNIT, Family
@@ -107,7 +108,14 @@ def joint(
     measured: Measured, constraints: Constraints, _: Settings, solving: Solving
 ) -> tuple[Tables, list[Step]]:
     """All levels and constraints as one integer program, by an exact backend where it is small."""
-    step = solving(JOINT, joint_model(measured, constraints), ())
+    model, regions = joint_model(measured, constraints), measured.regions
+    names = [
+        f"{level} {name}"
+        for level, those in zip(regions.levels, regions.names, strict=True)
+        for name in those.tolist()
+    ]
+    named = names, constraints.names
+    step = explained(JOINT, model, named, lambda solving: solving(JOINT, model, ()), solving)
     x = np.asarray(step.solution.x).astype(np.int64)
     return [x[measured.tree.nodes_of(level)] for level in range(measured.tree.depth + 1)], [step]
 
@@ -136,7 +144,8 @@ def _down(
         if tight.sums is not None:
             bounds = [np.asarray(side[level][these], float) for side in (tight.lower, tight.upper)]
         each = weights if weights.ndim == 1 else weights[these]
-        return Family(workload, noisy[these], each, parent, tight.zeros, tight.sums, bounds[0], bounds[1])
+        whose = tuple(regions.names[level][these].tolist()), tuple(tight.names)
+        return Family(workload, noisy[these], each, parent, tight.zeros, tight.sums, *bounds, *whose)
 
     name = f"{regions.levels[0]} {regions.names[0][0]}"
     root, steps = _solved(solving, name, family(0, np.arange(1), None), settings.passes, rounding)
@@ -171,7 +180,9 @@ def _solved(
     passes: Sequence[tuple[int, ...]],
     rounding: Sequence[int],
 ) -> tuple[Ints, list[Step]]:
-    return answered(whole_histograms(name, family, passes, rounding), solving)
+    problems = whole_histograms(name, family, passes, rounding)
+    named = family.regions, family.names
+    return explained(name, family, named, lambda solving: answered(problems, solving), solving)
 
 
 METHODS = {"TopDown": top_down, "BlueDown": blue_down, "GLS": least_squares, "Joint": joint}

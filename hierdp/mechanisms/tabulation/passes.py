@@ -35,6 +35,8 @@ class Family:
     zeros : bool array, shape (cells,)
     sums : Workload or None
     lower, upper : float arrays, shape (children, sums.size)
+    regions, names : tuples of str
+        The names of the children and of the sums, for messages.
     """
 
     workload: Workload
@@ -45,6 +47,8 @@ class Family:
     sums: Workload | None
     lower: Floats
     upper: Floats
+    regions: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
 
     @property
     def model(self) -> WorkloadLeastSquares:

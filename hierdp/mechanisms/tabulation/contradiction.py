@@ -1,0 +1,122 @@
+"""Why there is no table: the constraints that contradict each other, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+import scipy
+
+from hierdp.errors import InputError
+from hierdp.mechanisms.tabulation.passes import Family
+from hierdp.mechanisms.tabulation.solving import searches
+from hierdp.record.step import NotSolved, Solving
+from models import JointTables, Program
+from models.programs.terms import INFINITY, Block, Rows
+
+if TYPE_CHECKING:
+    from solvers.conflict import Constraint
+
+MOST = 8
+"""How many constraints a message shows."""
+
+T = TypeVar("T")
+
+
+def explained(
+    name: str,
+    given: Family | JointTables,
+    named: tuple[Sequence[str], Sequence[str]],
+    solved: Callable[[Solving], T],
+    solving: Solving,
+) -> T:
+    """What `solved` returns; if constraints contradict each other, an error that names them.
+
+    Parameters
+    ----------
+    name : str
+        For the message.
+    given : Family or JointTables
+    named : pair of sequences of str
+        The names of the children or nodes, and of the sums.
+    solved : callable
+        Solves the steps with `solving`.
+    solving : callable
+        A function that looks up saved answers is not followed by a search.
+
+    Raises
+    ------
+    InputError
+        If constraints contradict each other; the message lists some that do, as few as possible.
+    NotSolved
+        If a step has no answer for another reason.
+    """
+    try:
+        return solved(solving)
+    except InputError:
+        raise
+    except (NotSolved, ValueError) as failure:
+        late = isinstance(failure, NotSolved) and failure.status == "time_limit"
+        found = [] if late or not searches(solving) else _found(given)
+        if not found:
+            raise
+        told = list(dict.fromkeys(filter(None, (_words(one, given, *named) for one in found))))
+        more = [f"{len(told) - MOST} more"] if len(told) > MOST else []
+        raise InputError(
+            f"{name}: no tables of counts satisfy all constraints; these contradict each other: "
+            f"{'; '.join(told[:MOST] + more)}. Change or leave out one of them. Nothing is released"
+        ) from failure
+
+
+def _found(given: Family | JointTables) -> list[Constraint]:
+    """The conflict; none if real numbers satisfy the constraints, or the search fails."""
+    from solvers.conflict import conflict
+    from solvers.solution import NoAnswer
+
+    try:
+        return conflict(_alone(given) if isinstance(given, JointTables) else program_of(given))
+    except NoAnswer:
+        return []
+
+
+def _alone(model: JointTables) -> Program:
+    """A model's constraints alone, without the bounds that they imply for each cell."""
+    program = model.program()
+    zeros = np.zeros(model.workload.cells, bool) if model.zeros is None else np.asarray(model.zeros)
+    x = Block("x", model.shape, 0, np.broadcast_to(np.where(zeros, 0.0, INFINITY), model.shape))
+    others = Block("answer", program.blocks[1].shape, -INFINITY, INFINITY)
+    return replace(program, blocks=[x, others], rows=[r for r in program.rows if r.name != "queries"])
+
+
+def program_of(family: Family) -> Program:
+    """A family's constraints alone, over the cells of its children."""
+    children, cells = len(family.noisy), family.workload.cells
+    upper = np.broadcast_to(np.where(family.zeros, 0.0, INFINITY), (children, cells))
+    each, kron = scipy.sparse.identity, scipy.sparse.kron
+    rows = []
+    if family.parent is not None:
+        sums = kron(np.ones((1, children)), each(cells), "csr")
+        rows.append(Rows("parent", sums, family.parent, family.parent))
+    if family.sums is not None:
+        sums = kron(each(children), family.sums.matrix, "csr")
+        rows.append(Rows("sums", sums, family.lower.ravel(), family.upper.ravel()))
+    return Program("constraints", [Block("x", (children, cells), 0, upper)], rows, [])
+
+
+def _words(one: Constraint, given: Family | JointTables, regions: Sequence[str], sums: Sequence[str]) -> str:
+    """A constraint in words; empty for counts of at least 0."""
+    shape = given.workload.shape
+
+    def cell(at: int) -> str:
+        return f"cell {tuple(map(int, np.unravel_index(at, shape)))}"
+
+    if one.name == "sums":
+        region, at = divmod(one.place[0], len(sums))
+        return f"{regions[region]}: {sums[at]} {one.sides}"
+    if one.is_row:
+        return f"the regions add up in {cell(one.place[0] % given.workload.cells)}"
+    if one.upper < INFINITY and one.name == "x":
+        return f"{regions[one.place[0]]}: {cell(one.place[1])} {one.sides}"
+    return ""
