@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -144,8 +144,9 @@ def _down(
         if tight.sums is not None:
             bounds = [np.asarray(side[level][these], float) for side in (tight.lower, tight.upper)]
         each = weights if weights.ndim == 1 else weights[these]
-        whose = tuple(regions.names[level][these].tolist()), tuple(tight.names)
-        return Family(workload, noisy[these], each, parent, tight.zeros, tight.sums, *bounds, *whose)
+        lower, upper = bounds
+        found = Family(workload, noisy[these], each, parent, tight.zeros, tight.sums, lower, upper)
+        return replace(found, regions=tuple(regions.names[level][these].tolist()), names=tuple(tight.names))
 
     name = f"{regions.levels[0]} {regions.names[0][0]}"
     root, steps = _solved(solving, name, family(0, np.arange(1), None), settings.passes, rounding)
