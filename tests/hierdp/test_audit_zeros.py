@@ -53,7 +53,7 @@ def test_every_method_adds_noise_to_zeros(mechanism, method):
 
 SLOW_ONES = {
     *(("group-size", "M_dp^OP"), ("top-down", "TDA_inf")),
-    *(("tabulation", "TopDown"), ("tabulation", "BlueDown")),
+    *(("tabulation", "TopDown"), ("tabulation", "BlueDown"), ("tabulation", "Joint")),
 }
 """These take longer; they measure the same as M_H, InfTDA and GLS, with the same code."""
 

@@ -325,7 +325,7 @@ def test_any_solver_that_cvxpy_and_pyomo_find():
     ],
 )
 def test_what_the_solvers_behind_cvxpy_and_pyomo_take(monkeypatch, name, integer, quadratic):
-    monkeypatch.setattr(capability, "_behind", lambda _: True)
+    monkeypatch.setattr(capability.Backend, "installed", property(lambda _: True))
     backend = capability.find(name)
     assert (backend.integer, backend.quadratic) == (integer, quadratic)
 
