@@ -82,10 +82,29 @@ ORDER = {"axes": {"o": list(FROM.levels), "d": list(TO.levels)}, "order": ["o", 
 
 @pytest.mark.parametrize(
     ("text", "answer"),
-    [("", 31), ("o=A1", 3), ("state=A; place=X", 5), ("d.place=Y", 18), ("o=A2; d=X|Y", 4), ("o=A2;d=Y", 0)],
+    [
+        ("", 31),
+        ("o=A1", 3),
+        ("state=A; place=X", 5),
+        ("d.place=Y", 18),
+        ("o=A2; d=X|Y", 4),
+        ("o=A2;d=Y", 0),
+        ("d.root=all; county=A1", 3),
+    ],
 )
 def test_cells_of_two_axes_are_summed_over_what_is_not_named(text, answer):
     assert Questions(cells(), ORDER, {"o": FROM, "d": TO}).ask(text).estimate == answer
+
+
+def test_regions_of_a_coarser_level_stand_for_those_below_them():
+    order = {**ORDER, "order": ["o", "o", "d"]}  # places are known for counties only
+    assert Questions(cells(), order, {"o": FROM, "d": TO}).ask("state=A; place=X").estimate == 5
+
+
+def test_one_row_of_several_cells_has_no_known_standard_error():
+    questions = Questions(cells().assign(standard_error=2.0), ORDER, {"o": FROM, "d": TO})
+    assert questions.ask("o=A2; d=X") == (4, 2.0)
+    assert np.isnan(questions.ask("o=A2; d=X|Y").standard_error)
 
 
 def test_a_level_of_two_axes_needs_the_name_of_one():

@@ -117,6 +117,24 @@ def test_a_changed_given_count_or_an_added_budget_fails_the_check(tmp_path):
     assert [line.verdict for line in check_expected(made.table, manifest, made.regions, checking)] == [FAILS]
 
 
+def test_counts_that_the_steps_do_not_give_fail_the_check(tmp_path):
+    out = repair(table(), **COLUMNS).write(tmp_path / "out")
+    path = out / "released.parquet"
+    frame = pd.read_parquet(path)
+    frame.loc[frame.region == "A1", "count"] += 1
+    frame.loc[frame.region == "A2", "count"] -= 1
+    frame.to_parquet(path, index=False)
+    seal.seal(out)
+    (line,) = (line for line in check(out) if line.check == "table from steps")
+    assert (line.verdict, line.why) == (FAILS, "row 4 of the table: 'count' is not what the steps give")
+
+
+def test_without_a_fixed_total_it_is_that_of_least_squares():
+    free = repair(table(), **COLUMNS, method="least-squares").table["count"][0]
+    for method in ("hierarchy-qip", "chebyshev"):
+        assert repair(table(), **COLUMNS, method=method).table["count"][0] == round(free)
+
+
 def test_a_release_without_its_budget_fails_the_check():
     checking = MECHANISMS["group-size"].checking
     manifest = {"budget": None, "standard_errors": "not known after post-processing"}
