@@ -294,6 +294,10 @@ REFUSED = {
         {"queries": ["total", "age"]},
         "level 'root' does not measure every cell, which TopDown needs",
     ),
+    "weights of another method": (
+        {"method": "BlueDown", "plan": {**PLAN, "weights": {"total": 2}}},
+        "BlueDown takes no weights",
+    ),
     "a query in no pass": ({"passes": ["total", "age,detailed"]}, "query 'two' must be in one of the passes"),
     "a query in two passes": (
         {"passes": ["total", "two,age,detailed,total"]},

@@ -282,6 +282,19 @@ def test_rounded_fractions_add_up_to_the_parent_within_their_bounds():
         assert np.abs(held - x).max() <= 6 * UNIT
 
 
+def test_weights_of_queries_multiply_those_of_their_variance():
+    """Doubled weights of all queries change nothing; a weight of one query is as good as less variance."""
+    _, measured = tables(1)
+    plain, _ = post_process(measured, NONE, "TopDown", PASSES, Step.solve)
+    double, _ = post_process(measured, NONE, "TopDown", replace(PASSES, weights=(2.0,) * 4), Step.solve)
+    heavy, _ = post_process(measured, NONE, "TopDown", replace(PASSES, weights=(1.0, 9.0, 1, 1)), Step.solve)
+    variance = measured.variance / [1, 9, 1, 1]
+    exact, _ = post_process(replace(measured, variance=variance), NONE, "TopDown", PASSES, Step.solve)
+    assert all(np.array_equal(a, b) for a, b in zip(plain, double, strict=True))
+    assert all(np.array_equal(a, b) for a, b in zip(heavy, exact, strict=True))
+    assert not all(np.array_equal(a, b) for a, b in zip(plain, heavy, strict=True))
+
+
 def test_a_parent_without_persons_needs_no_step():
     family = Family(
         WORKLOAD, np.ones((2, 12)), np.ones(4), np.zeros(6, int), np.zeros(6, bool), None, *([0] * 2)

@@ -37,6 +37,7 @@ WHOLE = {
     "zeros": ["group=c,age=young", {"two": "a or b", "age": ["old"]}],
     "passes": [["total"], ["two*age", "detailed"]],
     "rounding": ["total", "detailed"],
+    "weights": {"total": "3/2"},
 }
 
 
@@ -155,6 +156,9 @@ def by_level(root, state=0):
 BAD = {
     "an entry": (wrong(querys=["total"]), "entry 'querys'.*Did you mean 'queries'"),
     "no attributes": ({"attributes": {}}, "no attributes"),
+    "a weight of 0": (wrong(weights={"total": 0}), "the weight of 'total' is 0: write a number above 0"),
+    "a weight that is no number": (wrong(weights={"total": "x"}), "the weight of 'total' is 'x'"),
+    "a weight of no query": (wrong(weights={"sex": 2}), "a weight or a share is of query 'sex'"),
     "an attribute of a query": (
         wrong(queries=["gruop"]),
         "query 'gruop' names attribute 'gruop'.*mean 'group'",
@@ -162,7 +166,7 @@ BAD = {
     "an attribute twice": (wrong(queries=["group*two"]), "names attribute 'group' twice"),
     "a query twice": (wrong(queries=["age", "age"]), "query 'age' is given twice"),
     "a query of another name": (
-        wrong(queries=["detailed", "age*group"], query_shares=None, passes=None, rounding=None),
+        wrong(queries=["detailed", "age*group"], query_shares=None, passes=None, rounding=None, weights=None),
         "'detailed' and 'age\\*group' are the same",
     ),
     "the name of an attribute": ({"attributes": {"level": ["a"]}}, "attribute 'level': choose another name"),

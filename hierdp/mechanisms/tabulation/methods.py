@@ -41,17 +41,20 @@ class Settings:
     rounding : tuple of int, optional
         The positions of the queries whose change by rounding is least. Default: queries that nest, from the
         first; see `hierdp.mechanisms.tabulation.family.nested`.
+    weights : tuple of float, optional
+        How much TopDown's least squares counts each query, relative to the inverse of its variance.
     """
 
     passes: tuple[tuple[int, ...], ...]
     rounding: tuple[int, ...] | None = None
+    weights: tuple[float, ...] | None = None
 
 
 def top_down(
     measured: Measured, constraints: Constraints, settings: Settings, solving: Solving
 ) -> tuple[Tables, list[Step]]:
     """Level by level from the root: least squares in passes, then rounding (Abowd et al. 2022, §5)."""
-    weights = measured.weights
+    weights = measured.weights * (1.0 if settings.weights is None else np.array(settings.weights))
     return _down(
         measured, constraints, settings, solving, lambda level: (measured.noisy[level], weights[level])
     )

@@ -51,6 +51,10 @@ def settings_for(
             f"{method} takes no bounds and no structural zeros, which no unbiased estimate keeps; choose "
             "another method, or leave them out"
         )
+    if plan.weights and method != "TopDown":
+        raise InputError(
+            f"{method} takes no weights: it weights all answers by the inverse of their variance"
+        )
     detailed = np.flatnonzero(queries.workload.detailed).tolist()
     for level in range(len(levels) - 1 if method in LAST_LEVEL else 0, len(levels)):
         if not any(one.level == level and one.query in detailed for one in measured):
@@ -71,4 +75,5 @@ def settings_for(
     rounding = None if plan.rounding is None else tuple(map(plan.queries.index, plan.rounding))
     if rounding is not None and not set(rounding) & set(detailed):
         raise InputError("rounding needs a query of every cell, such as 'detailed', besides others")
-    return Settings(passes, rounding)
+    weights = tuple(float(plan.weights.get(query, 1)) for query in plan.queries)
+    return Settings(passes, rounding, weights if plan.weights else None)

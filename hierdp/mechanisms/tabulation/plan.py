@@ -20,6 +20,9 @@ TOTAL, DETAILED = "total", "detailed"
 COLUMNS = ("level", "level_name", "region", "parent", "count", "standard_error")
 """Columns of a release, which no attribute can be named for."""
 
+MOST_WEIGHT = 1_000_000
+"""The largest weight of a query."""
+
 SHIPPED = "plans"
 """The folder of the plans that come with hierdp."""
 
@@ -84,6 +87,9 @@ class Plan:
         The queries of each pass of least squares. Default: the method's.
     rounding : tuple of str, optional
         The queries that rounding keeps near. Default: the method's.
+    weights : mapping of str to Fraction
+        How much TopDown's least squares counts each query's squares, relative to the inverse of their
+        variance. Default: 1.
 
     Raises
     ------
@@ -108,6 +114,7 @@ class Plan:
     zeros: tuple[Cells, ...] = ()
     passes: tuple[tuple[str, ...], ...] | None = None
     rounding: tuple[str, ...] | None = None
+    weights: Mapping[str, Fraction] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Check names, and use the default queries if there are none."""
@@ -125,7 +132,7 @@ class Plan:
         for query in self.queries:
             self.variables(query)
         _refuse_repeats("query", self.queries)
-        for group in (*(self.passes or ()), self.rounding or ()):
+        for group in (*(self.passes or ()), self.rounding or (), self.weights):
             for query in group:
                 self._check_measured(query)
         for where, shares in self.query_shares.items():
@@ -222,6 +229,7 @@ class Plan:
             "zeros": [{name: list(chosen) for name, chosen in cells.items()} for cells in self.zeros],
             "passes": [list(one) for one in self.passes or ()],
             "rounding": list(self.rounding or ()),
+            "weights": _texts(self.weights),
         }
         return {name: value for name, value in whole.items() if value}
 
@@ -246,7 +254,7 @@ class Plan:
     def _check_measured(self, query: str) -> None:
         if query not in self.queries:
             raise InputError(
-                f"a pass, the rounding or a share is of query {query!r}, which is not in the plan; "
+                f"a pass, the rounding, a weight or a share is of query {query!r}, which is not in the plan; "
                 f"{_there_are('queries', query, self.queries)}"
             )
 
@@ -299,6 +307,10 @@ def plan_of(plan: str | Path | Mapping[str, Any] | None = None, **options: Any) 
         tuple(_cells("zeros", one, names) for one in _list("zeros", told.get("zeros", ()))),
         tuple(_pass(one) for one in _list("passes", told["passes"])) if told.get("passes") else None,
         tuple(map(query_name, _list("rounding", told["rounding"]))) if told.get("rounding") else None,
+        {
+            query_name(name): _weight(name, one)
+            for name, one in _mapping("weights", told.get("weights", {})).items()
+        },
     )
 
 
@@ -408,19 +420,32 @@ def _shares_by_name(where: str, given: Any, spelt: Any = str) -> Shares:
 
 
 def _share(name: str, given: Any) -> Fraction:
-    """A share as an exact fraction: 3/4, 0.75, or nothing for 0. A float counts as the decimal shown."""
-    wrong = InputError(f"the share of {name!r} is {given!r}: write a number from 0 to 1, such as 0.25 or 3/4")
-    if given == "":
-        return Fraction(0)
-    if isinstance(given, bool) or not isinstance(given, str | int | float | Fraction):
-        raise wrong
-    try:
-        share = Fraction(str(given).replace(" ", ""))
-    except (ValueError, ZeroDivisionError):
-        raise wrong from None
-    if not 0 <= share <= 1:
-        raise wrong
+    """A share as an exact fraction: 3/4, 0.75, or nothing for 0."""
+    share = Fraction(0) if given == "" else _fraction(given)
+    if share is None or not 0 <= share <= 1:
+        raise InputError(
+            f"the share of {name!r} is {given!r}: write a number from 0 to 1, such as 0.25 or 3/4"
+        )
     return share
+
+
+def _weight(name: str, given: Any) -> Fraction:
+    weight = _fraction(given)
+    if weight is None or not 0 < weight <= MOST_WEIGHT:
+        raise InputError(
+            f"the weight of {name!r} is {given!r}: write a number above 0, at most {MOST_WEIGHT:,}"
+        )
+    return weight
+
+
+def _fraction(given: Any) -> Fraction | None:
+    """A number as an exact fraction; a float counts as the decimal shown. None if it is no number."""
+    if isinstance(given, bool) or not isinstance(given, str | int | float | Fraction):
+        return None
+    try:
+        return Fraction(str(given).replace(" ", ""))
+    except (ValueError, ZeroDivisionError):
+        return None
 
 
 def _invariant(given: Any) -> tuple[str, str]:
