@@ -22,6 +22,7 @@ from hierdp.mechanisms.count_of_counts.plan import MERGES
 from hierdp.mechanisms.group_size.repairs import METHODS as SIZE_METHODS
 from hierdp.mechanisms.range_query.plan import METHODS as RANGE_METHODS
 from hierdp.mechanisms.range_query.repairs import REPAIRS
+from hierdp.mechanisms.tabulation.options import METHODS as TABLE_METHODS
 from hierdp.mechanisms.top_down import top_down
 from hierdp.mechanisms.top_down.repairs import METHODS as LEVEL_METHODS
 from hierdp.privacy.conversion import PAPERS
@@ -37,9 +38,15 @@ PEOPLE = pd.DataFrame(
         "s": ["01", "01", "01", "02", "02", 'é, "q"', "02"] * 6,
         "c": ["01a", "01b", "01b", "02a", "02a", "z\nz", "02b"] * 6,
         "g": [f"{i % 11:02}" for i in range(42)],
+        "a": ["x", "y", "z"] * 14,
+        "b": ["u", "v"] * 21,
     }
 )
 SIZES = {"levels": ["s", "c"], "group": ["c", "g"], "regions_from_data": True, "groups_from_data": True}
+TABLES = {
+    **{"levels": ["s", "c"], "attributes": ["a", "b"]},
+    **{"regions_from_data": True, "attributes_from_data": True, "invariants": ["s:total"]},
+}
 FLOWS = {"axes": {"o": ["s", "c"], "d": ["c"]}, "regions_from_data": True}
 
 
@@ -108,6 +115,7 @@ ALL = [
         ("clustering", {"axes": [("s", ["s"]), ("c", ["c"])], "regions_from_data": True, "method": name})
         for name in CLUSTER_METHODS
     ),
+    *(("tabulation", {**TABLES, "delta": 1e-6, "method": name}) for name in TABLE_METHODS),
 ]
 
 
