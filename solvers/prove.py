@@ -8,7 +8,6 @@ from typing import Any
 from models import Certificate, Model, Program
 from models.certificate import Witness, judge
 from solvers import fast
-from solvers.prove_program import prove_program
 
 
 def prove(model: Model | Program, x: Any) -> Certificate:
@@ -42,6 +41,8 @@ def prove(model: Model | Program, x: Any) -> Certificate:
     True
     """
     if isinstance(model, Program):
+        from solvers.prove_program import prove_program
+
         return prove_program(model, x)
     own = model.certificate(x)
     if own.bound is None or own.gap == 0:
@@ -73,5 +74,7 @@ def _priced(model: Any, x: Any) -> Witness | None:
     """A witness from a backend's prices of the program's rows, if the model says how to read them."""
     if not hasattr(model, "from_row_prices"):
         return None
+    from solvers.prove_program import prove_program
+
     prices = prove_program(model.program(), model.variables(x)).witness.get("prices")
     return None if prices is None else model.from_row_prices(x, prices)

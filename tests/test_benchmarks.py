@@ -128,6 +128,7 @@ def test_a_model_that_says_nothing_of_benchmarks_is_measured_on_random_instances
         random = Chebyshev.random
 
     monkeypatch.setattr(instances, "kinds", lambda: {"Bare": Bare})
+    monkeypatch.setattr(instances, "PATHS", {"Bare": "its fast path"})
     family = instances.families()[0]
     assert family.name == "Bare"
     assert family.make(np.random.default_rng(0), 30).data[0].size == 30

@@ -67,7 +67,8 @@ def optimum(y: Array, w: Array | None, p: int, integer: bool, exactly: bool = Tr
 
 
 def _integers(y: Array, w: Array | None, p: int) -> Array:
-    low, high = math.floor(y.min()), math.ceil(y.max())
+    least, most = (end.item() if isinstance(end, np.generic) else end for end in (y.min(), y.max()))
+    low, high = math.floor(least), math.ceil(most)  # of a NumPy integer, these would go through a float
     size = max(abs(low), abs(high)) + 1
     given = [a.dtype for a in (y, w) if a is not None]
     slow = object in given or size >= 2**61

@@ -66,7 +66,7 @@ def test_the_contract(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CONTRACTS)
 def test_the_contract_on_many_instances(name):
-    assert check(name, some(name, 20, seed=1), witnesses=40) > 1000
+    assert check(name, some(name, 20, seed=1), witnesses=40) > 600
 
 
 def all_shared(names, number):

@@ -140,6 +140,13 @@ def test_partitioning_finds_the_least_optimal_answer(p):
                 )
 
 
+def test_partitioning_keeps_the_last_digit_of_large_whole_numbers():
+    """The ends of the range of values must not become floats."""
+    for y in (2**63 - 1, -(2**63) + 1, 2**60 + 1):
+        found = optimum(np.array([y]), np.array([10**20], object), 1, False)
+        assert found.tolist() == [y]
+
+
 values = st.one_of(
     st.integers(-5, 5),
     st.fractions(-4, 4, max_denominator=5),
