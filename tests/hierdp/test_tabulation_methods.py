@@ -295,6 +295,15 @@ def test_weights_of_queries_multiply_those_of_their_variance():
     assert not all(np.array_equal(a, b) for a, b in zip(plain, heavy, strict=True))
 
 
+def test_the_answers_of_a_level_are_computed_once(monkeypatch):
+    """Not once for each parent, which takes hours for a nation."""
+    _, measured = tables(1)
+    seen, answers = [], Workload.answers
+    monkeypatch.setattr(Workload, "answers", lambda own, x: (seen.append(len(x)), answers(own, x))[1])
+    post_process(measured, NONE, "BlueDown", PASSES, lambda *problem: Step.solve(*problem))
+    assert seen.count(7) == 3  # of the 7 counties: twice for the proof of the tree's step, once to go down
+
+
 def test_a_parent_without_persons_needs_no_step():
     family = Family(
         WORKLOAD, np.ones((2, 12)), np.ones(4), np.zeros(6, int), np.zeros(6, bool), None, *([0] * 2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -136,7 +137,7 @@ def _down(
     or for each.
     """
     regions, workload = measured.regions, measured.workload
-    tight = constraints.tightened(regions)
+    tight, of_level = constraints.tightened(regions), lru_cache(maxsize=1)(of_level)
     rounding = settings.rounding
     if rounding is None:
         rounding = tuple(nested(workload, tight.sums))
