@@ -313,18 +313,11 @@ class WorkloadLeastSquares(OfChildren):
                 gap += self._rounding(point, moved, price, charge)
         if not exactly:
             gap = float(gap)
-            if gap < -FLOAT_TOLERANCE * max(1.0, objective, self._paid(price, charge)):
+            if gap < -FLOAT_TOLERANCE * max(1.0, objective):
                 return infeasible(objective, [f"x: it costs {-gap:.6g} less than any that keeps all sums"])
             gap = max(gap, 0.0) if math.isfinite(gap) else INFINITY
         kept = {"prices": price, "rules": charge, "point": point}
         return judge(objective, gap, exactly, kept, "the prices leave a gap")
-
-    def _paid(self, price: Array, charge: Array) -> float:
-        """What the parent's cells and the rules cost at these prices, in absolute values."""
-        paid = 0.0 if self.parent is None else float(np.abs(price * np.asarray(self.parent)).sum())
-        lower, upper = self.sides
-        side = np.where(charge > 0, lower, np.where(charge < 0, upper, 0)).astype(float)
-        return paid + float(np.abs(charge * side).sum())
 
     def _rounding(self, point: Array, moved: Array, price: Array, charge: Array) -> float:
         """How much rounding may lower the gap if the point is far from any answer."""

@@ -154,3 +154,22 @@ def test_constraints_that_contradict_each_other_are_not_answered():
     )
     assert solve(model).status == "unsupported"
     assert solve(model, "highs").status == "infeasible"
+
+
+@pytest.mark.parametrize("shift", [0.0, 1e6, 1e12])
+def test_no_prices_excuse_sums_that_are_off(shift):
+    """The tolerance for sums of large counts is wide. An answer that uses it to cost less is refused.
+
+    Prices of fixed totals can all be shifted against the parent's, at no cost.
+    """
+    workload = Workload.marginals((1,), [(0,)])
+    noisy, parent = [[5e8], [5e8 + 1]], [10**9]
+    totals = Workload.marginals((1,), [()])
+    fixed = [[5e8], [5e8]]
+    model = WorkloadLeastSquares(workload, noisy, [1e6], parent, None, totals, fixed, fixed)
+    assert not model.violations(noisy)  # within the tolerance
+    witness = {"prices": [-shift], "rules": [[shift], [shift]]}
+    best = solve(model)
+    prices = {name: np.asarray(best.witness[name]) + np.asarray(witness[name]) for name in witness}
+    assert best.status == "optimal"
+    assert not model.certificate(noisy, prices).optimal
