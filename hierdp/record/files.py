@@ -198,16 +198,17 @@ def read_regions_of(path: Path, csv_safe: bool = False) -> dict[str, Hierarchy]:
     return found
 
 
-def finest(table: DataFrame, regions: Mapping[str, Hierarchy]) -> DataFrame | None:
+def finest(
+    table: DataFrame, regions: Mapping[str, Hierarchy], spelt: Spelt | None = None
+) -> DataFrame | None:
     """The last level, with one column per level of regions, as in the data; None if there are no regions.
 
     The table may be a part of one, with any regions of the last level. If two axes have levels of the same
-    name, the name is prefixed with the axis's name.
+    name, the name is prefixed with the axis's name. `spelt` has the names by axis and level, if known.
     """
-    import pandas as pd
-
     if not regions:
         return None
+    spelt = _spelt(regions) if spelt is None else spelt
     depth = sum(hierarchy.tree.depth for hierarchy in regions.values())  # a level refines one axis by one
     names = [level for hierarchy in regions.values() for level in hierarchy.levels[1:]]
     columns: dict[str, Any] = {}
@@ -218,16 +219,30 @@ def finest(table: DataFrame, regions: Mapping[str, Hierarchy]) -> DataFrame | No
         at = hierarchy.positions(last[axis])
         if (at < 0).any():
             raise InputError(f"a region of the table is not in the list of regions of {axis!r}")
-        for level, spelt in hierarchy.columns().items():
+        for level, names_of_level in spelt[axis].items():
             alone = names.count(level) == 1 and level not in values
-            columns[level if alone else f"{axis}_{level}"] = pd.Series(spelt).array.take(at)
+            columns[level if alone else f"{axis}_{level}"] = names_of_level.take(at)
     made: DataFrame = last[values].reset_index(drop=True).assign(**columns)[[*columns, *values]]
     return made
 
 
+Spelt = Mapping[str, Mapping[str, Any]]
+"""For each axis and level, the names of the finest places' regions, as pandas arrays."""
+
+
+def _spelt(regions: Mapping[str, Hierarchy]) -> Spelt:
+    import pandas as pd
+
+    return {
+        axis: {level: pd.Series(names).array for level, names in hierarchy.columns().items()}
+        for axis, hierarchy in regions.items()
+    }
+
+
 def finest_parts(table: SizeTable, regions: Mapping[str, Hierarchy]) -> Iterator[DataFrame]:
     """`finest` of a large table, a part at a time."""
+    spelt = _spelt(regions)  # once, not for each part
     for part in table.parts(table.finest):
-        last = finest(part, regions)
+        last = finest(part, regions, spelt)
         assert last is not None
         yield last
