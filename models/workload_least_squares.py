@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -21,6 +20,7 @@ from models.programs.program import Program
 from models.programs.terms import INFINITY, Block, Term
 from models.synthetic import heavy_tailed, noise
 from models.witnesses.arrays import exact_array, real_array
+from models.witnesses.children_squares import dual_bound, squares
 from models.workload import Workload
 
 
@@ -237,20 +237,19 @@ class WorkloadLeastSquares(OfChildren):
     def objective(self, x: Any) -> Number:
         """Σ w ‖Q x − y‖²; a `Fraction` if noisy answers and x are exact (even if weights are floats)."""
         x = answer_of(x, self.shape, integer=False)
-        cost: Number = self._cost(x, exact.is_exact(x) and exact.is_exact(self.data[0]))
-        return cost
+        return self._counted(squares(self, x), self._exactly(x))
 
-    def _cost(self, x: Array, exactly: bool) -> Any:
-        noisy, weights = self.data
-        away = exact.difference(self.workload.answers(x), noisy)
-        kind: Any = Fraction if exactly else float
-        cost = kind(0)
-        for q in range(len(self.workload.queries)):
-            part = away[:, self.workload.start[q] : self.workload.start[q + 1]]
-            for w in np.unique(weights[:, q]).tolist():
-                held = part[weights[:, q] == w]
-                cost += kind(w) * kind(exact.dot(held, held))
-        return cost
+    def _exactly(self, x: Array) -> bool:
+        """Whether costs of an answer are shown as Fractions."""
+        return exact.is_exact(x) and exact.is_exact(self.data[0])
+
+    @staticmethod
+    def _counted(cost: Fraction, exactly: bool) -> Number:
+        """A cost, as a float unless it is of exact numbers; infinite if floats cannot hold it."""
+        try:
+            return cost if exactly else float(cost)
+        except OverflowError:
+            return INFINITY
 
     def violations(self, x: Any) -> list[str]:
         """Negative counts, broken structural zeros, wrong sums over the children, and broken rules."""
@@ -279,53 +278,32 @@ class WorkloadLeastSquares(OfChildren):
         Parameters
         ----------
         x : array, shape (children, cells)
-            Whole or `Fraction` answers to exact data are judged in Fractions, floats with rounding.
+            Cost and bound are computed without rounding, also those of floats. A gap is allowed (see
+            `Certificate`), and sums may be off by a tolerance, unless x and the noisy answers are exact.
         witness : mapping, optional
             ``prices``, shape (cells,): λ. ``rules``, shape (children, rules.size): ν. ``point``, shape
             (children, cells): p; by default x.
         """
         x = answer_of(x, self.shape, integer=False)
-        exactly = exact.is_exact(x) and exact.is_exact(self.data[0])
-        objective, broken = self._cost(x, exactly), self.violations(x)
+        exactly, cost, broken = self._exactly(x), squares(self, x), self.violations(x)
+        objective = self._counted(cost, exactly)
         if not objective < INFINITY:
             broken.append("x: squares pass what floats hold")
         if broken:
             return infeasible(objective, broken)
         point, price, charge = self._witness(witness, x, exactly)
-        reduced = self._slope(point, exactly) - price - self._charged(charge)
-        curvature = self.curvature if exactly else self.curvature.astype(float)
-        least = self._least(point, reduced, curvature)
-        moved = point - least
-        with np.errstate(all="ignore"):
-            gap = (moved * (reduced - curvature * moved)).sum()
-            if self.parent is not None:
-                gap += (price * (point.sum(axis=0) - np.asarray(self.parent))).sum()
-            if self.rules is not None:
-                lower, upper = self.sides
-                side = np.where(charge > 0, lower, np.where(charge < 0, upper, 0))
-                gap += (
-                    charge * (self.rules.answers(point) - (exact.fractions(side) if exactly else side))
-                ).sum()
-            elsewhere = not np.array_equal(point, x)
-            if elsewhere:
-                gap += objective - self._cost(point, exactly)
-            if elsewhere and not exactly:
-                gap += self._rounding(point, moved, price, charge)
+        gap = cost - dual_bound(self, self.most, point, price, charge)
         if not exactly:
-            gap = float(gap)
             if gap < -FLOAT_TOLERANCE * max(1.0, objective):
-                return infeasible(objective, [f"x: it costs {-gap:.6g} less than any that keeps all sums"])
-            gap = max(gap, 0.0) if math.isfinite(gap) else INFINITY
+                return infeasible(
+                    objective, [f"x: it costs {float(-gap):.6g} less than any that keeps all sums"]
+                )
+            gap = max(gap, Fraction(0))
         kept = {"prices": price, "rules": charge, "point": point}
-        return judge(objective, gap, exactly, kept, "the prices leave a gap")
-
-    def _rounding(self, point: Array, moved: Array, price: Array, charge: Array) -> float:
-        """How much rounding may lower the gap if the point is far from any answer."""
-        weight, size = self._weight.astype(float), np.abs(point)
-        reach = self.workload.answers(size) + np.abs(self.data[0])
-        slope = 2 * self.workload.spread(weight * reach) + np.abs(price) + self._charged(np.abs(charge))
-        parts = (weight * reach * reach).sum() + (np.abs(moved) * slope).sum() + (slope * size).sum()
-        return float(parts) * 2.0**-50 * (sum(self.shape) + len(self.workload.queries))
+        proof = judge(objective, gap, exactly, kept, "the prices leave a gap")
+        if exactly:
+            return proof
+        return replace(proof, bound=exact.float_below(cost - gap), gap=0.0 - exact.float_below(-gap))
 
     def _witness(self, witness: Witness | None, x: Array | None, exactly: bool) -> tuple[Any, Any, Any]:
         """The point, the prices of the parent's cells and those of the rules, made valid."""

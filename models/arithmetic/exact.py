@@ -7,6 +7,7 @@ add the blocks as Python integers. The objective of integer data is therefore an
 from __future__ import annotations
 
 import math
+import sys
 from fractions import Fraction
 from typing import Any
 
@@ -32,6 +33,21 @@ def fractions(values: Any) -> Array:
     for place, value in enumerate(np.ravel(values).tolist()):
         found.flat[place] = value if abs(value) == math.inf else Fraction(value)
     return found
+
+
+def float_below(value: Fraction) -> float:
+    """The largest float that is at most this number.
+
+    Examples
+    --------
+    >>> float_below(Fraction(1, 3)) < Fraction(1, 3) < float_below(-Fraction(1, 3)) * -1
+    True
+    """
+    try:
+        near = float(value)
+    except OverflowError:
+        return sys.float_info.max if value > 0 else -math.inf
+    return near if near <= value else math.nextafter(near, -math.inf)
 
 
 def signed(array: Array) -> Array:

@@ -7,6 +7,8 @@ import pytest
 
 import solvers.fast.workload_least_squares as fast_path
 from models import SimplexQP, Workload, WorkloadLeastSquares
+from models.arithmetic import exact
+from models.witnesses.children_squares import dual_bound, squares
 from solvers import fast, solve
 
 TWO = Workload.marginals((2,), [(), (0,)])
@@ -173,3 +175,59 @@ def test_no_prices_excuse_sums_that_are_off(shift):
     prices = {name: np.asarray(best.witness[name]) + np.asarray(witness[name]) for name in witness}
     assert best.status == "optimal"
     assert not model.certificate(noisy, prices).optimal
+
+
+def lagrangian(model, point, price, charge):
+    """The bound of the certificate's docstring, term by term in Fractions."""
+    noisy, weights = (exact.fractions(part) for part in model.data)
+    point, price, charge = (exact.fractions(part) for part in (point, price, charge))
+    matrix, bound = model.workload.matrix.toarray().astype(int).astype(object), Fraction(0)
+    weight = model.workload.by_answer(weights)
+    lower, upper = model.sides
+    if model.parent is not None:
+        bound += (price * exact.fractions(model.parent)).sum()
+    rules = np.zeros((0, model.workload.cells)) if model.rules is None else model.rules.matrix.toarray()
+    for c, p in enumerate(point):
+        away = matrix @ p - noisy[c]
+        slope = 2 * matrix.T @ (weight[c] * away)
+        bound += (weight[c] * away * away).sum() - slope @ p
+        tax = rules.astype(int).astype(object).T @ charge[c] if len(rules) else 0 * price
+        for nu, low, high in zip(charge[c], lower[c], upper[c], strict=True):
+            bound += nu * Fraction(float(low if nu > 0 else high)) if nu else 0
+        kappa = weights[c, model.workload.detailed].sum()
+        for j, d in enumerate(slope - price - tax):
+            most = model.most[c, j]
+            z = max(Fraction(0), p[j] - d / (2 * kappa))
+            z = z if most == np.inf else min(z, Fraction(float(most)))
+            bound += d * z + kappa * (z - p[j]) ** 2
+    return bound
+
+
+@pytest.mark.parametrize("exactly", [False, True])
+def test_the_bound_of_any_witness_is_the_lagrangian_in_fractions(exactly):
+    rng = np.random.default_rng(5)
+    for size in (1, 3, 12, 40):
+        model = WorkloadLeastSquares.random(rng, size)
+        rows = 0 if model.rules is None else model.rules.size
+        kinds = (model.shape, (model.workload.cells,), (model.children, rows))
+        point, price, charge = (rng.normal(0, 3, kind) * (rng.random(kind) < 0.8) for kind in kinds)
+        lower, upper = model.sides
+        charge[((charge > 0) & (lower == -np.inf)) | ((charge < 0) & (upper == np.inf))] = 0
+        price = price * (model.parent is not None)
+        if exactly:
+            point, price, charge = (exact.fractions(part) / 3 for part in (point, price, charge))
+        assert dual_bound(model, model.most, point, price, charge) == lagrangian(model, point, price, charge)
+
+
+def test_the_bound_in_floats_is_never_above_the_one_in_fractions():
+    """Cost and bound of floats are exact until they are shown: the bound rounded down, the gap up."""
+    model = WorkloadLeastSquares.typical(np.random.default_rng(2), 160)
+    x, witness = fast.answer(model)
+    proof = model.certificate(x, witness)
+    bound = dual_bound(
+        model, model.most, *(np.asarray(proof.witness[n]) for n in ("point", "prices", "rules"))
+    )
+    assert Fraction(proof.bound) <= min(bound, squares(model, x))
+    assert proof.bound == pytest.approx(float(bound), rel=1e-12)  # x's cost may be less by its sums' rounding
+    gap = max(squares(model, x) - bound, 0)  # sums of x in floats may be off a little, and its cost less
+    assert 0 <= Fraction(proof.gap) - gap <= Fraction(np.spacing(proof.gap))

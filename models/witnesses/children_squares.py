@@ -1,0 +1,99 @@
+"""Non-negative least squares of a parent's children: cost and dual bound without rounding.
+
+All numbers are whole numbers over common units. Floats count as the fractions that they are.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from models.arithmetic import exact
+from models.arithmetic.arrays import Array
+from models.children import OfChildren
+from models.witnesses.scaled import minus, plus, scaled, times
+
+
+def squares(model: OfChildren, x: Array) -> Fraction:
+    """Σ w ‖Q x − y‖²."""
+    noisy, weights = model.data
+    (held, y), unit = _over_one_unit(x, noisy)
+    (weight,), heavy = _over_one_unit(weights)
+    away = minus(model.workload.answers(held), y)
+    return Fraction(_weighed(model, weight, times(away, away)), unit * unit * heavy)
+
+
+def dual_bound(model: OfChildren, most: Array, point: Array, price: Array, charge: Array) -> Fraction:
+    """The bound of `models.WorkloadLeastSquares.certificate`, for any finite point and prices.
+
+    With a = Q p, the terms of p alone are f(p) − g·p = Σ w (y² − a²). In a cell, let t = 2κp − d. Then
+    d z + κ (z − p)² is least at z = t / 2κ, or at the bound of z that is nearest to it. This minimum is
+    κp² if t ≤ 0, κp² + most (κ most − t) if t ≥ 2κ most, and κp² − t² / 4κ otherwise.
+
+    Parameters
+    ----------
+    model : OfChildren
+    most : array, shape (children, cells)
+        The most that a cell can hold; infinite where nothing bounds it.
+    point : array, shape (children, cells)
+        p, where the slopes are taken.
+    price : array, shape (cells,)
+        λ, of the parent's cells.
+    charge : array, shape (children, rules.size)
+        ν, of the rules; 0 where the bound that it belongs to is infinite.
+    """
+    workload, (noisy, weights) = model.workload, model.data
+    limited = np.array(most != math.inf, bool)
+    lower, upper = model.sides
+    side = np.where(charge > 0, lower, np.where(charge < 0, upper, 0))
+    parent = np.zeros(workload.cells, np.int64) if model.parent is None else np.asarray(model.parent)
+
+    # Counts are whole numbers over `unit`, weights over `heavy`; slopes and prices over `unit` · `steep`.
+    (p, y, limit, side, parent), unit = _over_one_unit(point, noisy, np.where(limited, most, 0), side, parent)
+    (weight,), heavy = _over_one_unit(weights)
+    (price, charge), own = _over_one_unit(price, charge)
+    steep = math.lcm(own, unit * heavy) // unit
+    price, charge = (times(part, unit * steep // own) for part in (price, charge))
+    weight = times(weight, steep // heavy)
+
+    answers = workload.answers(p)
+    pull = times(minus(answers, y), times(workload.by_answer(weight), 2))
+    reduced = minus(workload.spread(pull), price)
+    if model.rules is not None:
+        reduced = minus(reduced, model.rules.spread(charge))
+    kappa = exact.widened(weight, len(workload.queries))[:, workload.detailed].sum(axis=1, keepdims=True)
+    turn = minus(times(times(p, kappa), 2), reduced)
+    inside = turn > 0
+    ends = inside & limited & (turn >= times(times(limit, kappa), 2))
+
+    bound = _weighed(model, weight, times(minus(y, answers), plus(y, answers)))
+    bound += _dot(price, parent) + _dot(charge, side) + _dot(times(p, kappa), p)
+    bound += _dot(limit[ends], minus(times(limit, kappa), turn)[ends])
+    gained = Fraction(0)
+    for row, each in zip(np.where(inside & ~ends, turn, 0), kappa[:, 0].tolist(), strict=True):
+        gained += Fraction(_dot(row, row), 4 * int(each))
+    return (bound - gained) / (unit * unit * steep)
+
+
+def _over_one_unit(*arrays: Array) -> tuple[list[Any], int]:
+    """The arrays as whole numbers over their least common unit, in their shapes; and the unit."""
+    together = scaled(arrays)
+    parts = np.split(together.number, np.cumsum([array.size for array in arrays])[:-1])
+    return [part.reshape(array.shape) for part, array in zip(parts, arrays, strict=True)], together.unit
+
+
+def _weighed(model: OfChildren, weight: Array, values: Array) -> int:
+    """Σ w · value of all answers."""
+    start = model.workload.start
+    total = 0
+    for q, each in enumerate(weight.T):
+        part = values[:, start[q] : start[q + 1]]
+        total += _dot(each, exact.widened(part, part.shape[1]).sum(axis=1))
+    return total
+
+
+def _dot(a: Array, b: Array) -> int:
+    return int(exact.dot(a, b))
