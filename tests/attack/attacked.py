@@ -11,6 +11,7 @@ MECHANISMS = {
     "top-down": "--axis place=town --count n --epsilon 1 --delta 1e-8 --regions-from-data",
     "range-query": "--numbers n=0:8 --epsilon 1",
     "clustering": "--numbers n=0:8 --epsilon 1",
+    "tabulation": "--levels town --attribute n=0,1,2,3,4,5,6 --epsilon 1 --delta 1e-8 --regions-from-data",
 }
 
 GIGABYTE = 1_000_000_000

@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -233,6 +234,9 @@ def test_what_releases_cost():
     assert loss_of(**trips, bounded=False).replaces is False
     assert loss_of(**trips, trips=3, distinct=True).unit == PERSON
     assert loss_of(**trips, method="SH") == Loss(1.0, delta=1e-8, replaces=True)
+    tables = partial(MECHANISMS["tabulation"].loss, 1.0)
+    assert tables({"delta": 1e-8}) == Loss(rho=rho_of(1.0, 1e-8), replaces=True)
+    assert tables({"delta": 1e-8, "bounded": False}) == Loss(rho=rho_of(1.0, 1e-8))
     for name in set(MECHANISMS) - {"top-down", "tabulation"}:
         assert MECHANISMS[name].loss(0.5, {"method": "any"}) == Loss(0.5)
 
@@ -983,3 +987,5 @@ def test_a_release_for_persons_costs_them():
     assert loss_of(epsilon=1.0, delta=1e-8, **persons) == replace(
         loss_of(epsilon=1.0, delta=1e-8, bounded=False), unit=PERSON
     )
+    of_tables = MECHANISMS["tabulation"].loss(1.0, {"delta": 1e-8, **persons})
+    assert of_tables == Loss(rho=rho_of(1.0, 1e-8), unit=PERSON)

@@ -38,6 +38,26 @@ def test_what_is_warned_of(options, words):
     assert words is None or words in found[0]
 
 
+TABLES = {"delta": 1e-6, "attributes": ["d=a,b"], "regions": PLACES, "region": "o"}
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({}, None),
+        ({"epsilon": 20.1}, "ε = 20.1 is so large"),
+        ({"delta": 0.039}, None),
+        ({"delta": 0.04}, "δ = 0.04 is too large for 25 counted rows (the public total)"),
+        ({"delta": 0.5, "epsilon": 9.0, "bounded": False}, "counted rows (the released total)"),
+    ],
+)
+def test_what_a_tabulation_is_warned_of(options, words):
+    given = {"epsilon": 1.0, **TABLES, "noise": SimulatedNoise(1), **options}
+    found = release(TRIPS, "tabulation", **given).cautions
+    assert [text for text in found if words is None or words not in text] == []
+    assert bool(found) == (words is not None)
+
+
 def test_every_warning_is_in_manifest_and_report(tmp_path):
     folder = made(epsilon=30, delta=0.5, trips=3).write(tmp_path / "out")
     told = json.loads((folder / "manifest.json").read_text())["cautions"]

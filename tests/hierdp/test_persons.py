@@ -8,11 +8,12 @@ import pytest
 
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError
-from hierdp.tables import flows, group_sizes
+from hierdp.tables import Axis, flows, group_sizes
 from hierdp.tables.binning import histogram
 from hierdp.tables.persons import Persons, bounded, once, row_text
 from hierdp.tables.runs import group_runs
 from hierdp.tables.sources import read, run
+from hierdp.tables.tabulated import cross_table
 
 PLACES = Hierarchy.flat("place", ["A", "B"])
 HOMES = pd.DataFrame({"place": ["A", "A", "B"], "home": ["1", "2", "3"]})
@@ -113,7 +114,18 @@ def of_all_sizes(frame, persons):
     return [np.sort(each) for each in sizes]
 
 
-READERS = {"bins": of_bins, "cells": of_cells, "listed groups": of_listed_groups, "all sizes": of_all_sizes}
+def of_tables(frame, persons):
+    homes = {"home": ["1", "2", "3"]}
+    return [cross_table(frame, axis=Axis(PLACES, ("place",)), attributes=homes, persons=persons).counts]
+
+
+READERS = {
+    "bins": of_bins,
+    "cells": of_cells,
+    "listed groups": of_listed_groups,
+    "all sizes": of_all_sizes,
+    "tables": of_tables,
+}
 
 
 @pytest.mark.parametrize("most", [1, 2])

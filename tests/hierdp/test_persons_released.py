@@ -32,6 +32,8 @@ OTHERS = [[CELLS[0], CELLS[2]], [CELLS[1]] * 3]
 
 SIZES = {"group": ["home"], "groups": HOMES, "regions": PLACES, "region": "place"}
 BINS = {"axes": [Numbers("age", 0, 4)]}
+TABLES = {"attributes": {"home": ["1", "2", "3"]}, "regions": PLACES, "region": "place", "delta": 1e-6,
+          "bounded": False}  # fmt: skip
 PLACE = {"axes": {"at": (PLACES, "place"), "to": (PLACES, "to")}, "delta": 1e-6, "bounded": False}
 
 CASES = [
@@ -47,6 +49,7 @@ CASES = [
     ("clustering", {**BINS, "method": "NF"}),
     ("top-down", PLACE),
     ("top-down", {**PLACE, "distinct": True}),
+    ("tabulation", TABLES),
     ("top-down", {**PLACE, "method": "VanillaGauss"}),
     ("top-down", {**PLACE, "method": "VanillaGauss", "distinct": True}),
 ]
@@ -189,9 +192,10 @@ def test_the_stability_histogram_counts_all_of_a_persons_rows():
         ({"person": "who", "rows_per_person": 2}, "no column 'who'"),
     ],
 )
-@pytest.mark.parametrize("mechanism", ["group-size", "range-query", "top-down"])
+@pytest.mark.parametrize("mechanism", ["group-size", "range-query", "tabulation", "top-down"])
 def test_a_wrong_choice_of_persons_is_named(mechanism, options, message):
-    given = {"group-size": {**SIZES, "max_size": 4}, "range-query": BINS, "top-down": PLACE}[mechanism]
+    given = {"group-size": {**SIZES, "max_size": 4}, "range-query": BINS, "top-down": PLACE,
+             "tabulation": TABLES}[mechanism]  # fmt: skip
     with pytest.raises(InputError, match=message):
         release(table(*OTHERS), mechanism, epsilon=1.0, **given, **options)
 
