@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from hierdp.errors import InputError as InputError
     from hierdp.front import release as release
     from hierdp.mechanisms.repair.mechanism import repair as repair
+    from hierdp.planning import plan as plan
     from hierdp.privacy.noise import SimulatedNoise as SimulatedNoise
     from hierdp.privacy.tabulated import TabulatedNoise as TabulatedNoise
     from hierdp.record.release import Release as Release
@@ -33,6 +34,7 @@ _WHERE = {
     "Release": "hierdp.record.release",
     "SimulatedNoise": "hierdp.privacy.noise",
     "TabulatedNoise": "hierdp.privacy.tabulated",
+    "plan": "hierdp.planning",
     "release": "hierdp.front",
     "repair": "hierdp.mechanisms.repair.mechanism",
     "verify": "hierdp.verification.verify",

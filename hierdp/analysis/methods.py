@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -156,6 +156,18 @@ def _consistent(queries: Queries, epsilon: float, tried: Sequence[int]) -> Itera
     left = int(np.sum(found.shares == 0))
     note = "best b" + (f"; {left} of {found.shares.size} levels should not be measured" if left else "")
     yield Row("H_b,o^c", found.variance, best, found.shares.size, "optimized", found.shares, note)
+
+
+def scaled(rows: Iterable[Row], epsilon: float) -> list[Row]:
+    """The rows of another ε, from those for ε = 1: variances are proportional to 1/ε², shares to ε."""
+    return [
+        replace(
+            row,
+            variance=row.variance / epsilon**2,
+            shares=None if row.shares is None else row.shares * epsilon,
+        )
+        for row in rows
+    ]
 
 
 def matrix_rows(queries: Queries, epsilon: float, steps: int = 1000) -> list[Row]:

@@ -8,6 +8,7 @@ from hierdp.cli.bench import bench
 from hierdp.cli.check import check
 from hierdp.cli.demo import demo
 from hierdp.cli.lists import mechanisms, solvers
+from hierdp.cli.plan import plan
 from hierdp.cli.query import query
 from hierdp.cli.release import release
 from hierdp.cli.repair import repair
@@ -15,7 +16,7 @@ from hierdp.cli.reproduce import reproduce
 from hierdp.cli.verify import verify
 
 for command in (
-    *(demo, release, repair, account, check, query, analyze, verify, audit, bench, reproduce),
+    *(demo, plan, release, repair, account, check, query, analyze, verify, audit, bench, reproduce),
     *(solvers, mechanisms),
 ):
     main.add_command(command)

@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("bins", metavar="BINS")
-@click.option("--epsilon", required=True, type=float, metavar="NUMBER", help="Privacy budget ε, such as 1.")
+@click.option("--epsilon", type=float, metavar="NUMBER", help="Privacy budget ε, such as 1.")
+@click.option("--standard-error", type=float, metavar="NUMBER",
+              help="In place of --epsilon: find the least ε with this standard error.")  # fmt: skip
+@click.option("--at", metavar="METHOD", help="With --standard-error: of which method. Default: the best one.")
 @click.option("--dimensions", type=click.IntRange(1, 16), default=1, show_default=True,
               help="Number of dimensions, with BINS bins along each.")  # fmt: skip
 @click.option("--workload", metavar="NAME",
@@ -36,8 +39,8 @@ if TYPE_CHECKING:
 @click.option("--out", type=click.Path(path_type=Path), help="Create this folder with report.html, "
               "methods.csv, and the variance by branching factor (branching.csv and .png).")  # fmt: skip
 @click.option("--overwrite", is_flag=True, help="Replace the folder if it exists.")
-def analyze(bins: str, epsilon: float, dimensions: int, matrix_mechanism: bool, out: Path | None,
-            overwrite: bool, **given: Any) -> None:  # fmt: skip
+def analyze(bins: str, epsilon: float | None, standard_error: float | None, at: str | None, dimensions: int,
+            matrix_mechanism: bool, out: Path | None, overwrite: bool, **given: Any) -> None:  # fmt: skip
     """Compare the expected error of all methods for range queries over BINS bins, without data.
 
     For each method, prints the exact expected variance of an answer (the mean over the workload, for unbiased
@@ -48,19 +51,31 @@ def analyze(bins: str, epsilon: float, dimensions: int, matrix_mechanism: bool, 
     hierdp analyze 2^20 --epsilon 1
     hierdp analyze 100 --dimensions 2 --epsilon 0.5 --workload 1-way --out places
     hierdp analyze 120 --epsilon 1 --range 18:65 --range :18 --range 65:
+    hierdp analyze 1000 --standard-error 5
+
+    `hierdp plan range-query` is the same command.
     """
     from hierdp.analysis import methods, report
     from hierdp.execution import folder, progress
     from hierdp.privacy.budget import check_epsilon
 
-    check_epsilon(epsilon)
+    if (epsilon is None) == (standard_error is None):
+        raise click.UsageError("give --epsilon, or the --standard-error that is wanted, and not both")
+    if at is not None and standard_error is None:
+        raise click.UsageError("--at says of which method a standard error is wanted; give --standard-error")
+    if epsilon is not None:
+        check_epsilon(epsilon)
     if out is not None:
         folder.check(out, overwrite)
     queries = _queries(_number(bins), dimensions, given)
     tried = _branchings(given["branching"])
     progress.watch_compiler()
     started = time.monotonic()
-    rows = methods.analyse(queries, epsilon, tried)
+    rows = methods.analyse(queries, epsilon or 1.0, tried)
+    if epsilon is None:
+        assert standard_error is not None
+        epsilon = _epsilon_for(standard_error, at, queries, rows)
+        rows = methods.scaled(rows, epsilon)
     if matrix_mechanism:
         rows += methods.matrix_rows(queries, epsilon, steps=300)
     screen = console()
@@ -76,6 +91,16 @@ def analyze(bins: str, epsilon: float, dimensions: int, matrix_mechanism: bool, 
         )
         screen.print(f"Written to {out}/.")
     screen.print(f"{time.monotonic() - started:.1f} s", style="dim")
+
+
+def _epsilon_for(wanted: float, at: str | None, queries: Queries, rows: list[Row]) -> float:
+    """The least ε with the wanted standard error, from the analysis for ε = 1."""
+    from hierdp.analysis.report import frame
+    from hierdp.mechanisms.expected import Expected
+    from hierdp.planning import epsilon_for
+
+    least = Expected("", frame(rows, queries), at=("method",)).error(at)
+    return epsilon_for(wanted, lambda epsilon: least / epsilon)
 
 
 def _number(text: str) -> int:

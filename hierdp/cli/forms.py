@@ -12,7 +12,7 @@ from click.core import ParameterSource
 
 from hierdp.cli.axes import axes_of, axis_flags, bin_flags, bins_of
 from hierdp.cli.common import columns, number
-from hierdp.cli.sources import TABLE, Input, hierarchy_of, region_flags
+from hierdp.cli.sources import TABLE, Input, hierarchy_of, region_flags, regions
 from hierdp.mechanisms.option import Keyword
 
 
@@ -131,6 +131,16 @@ def _columns(keyword: Keyword, given: Mapping[str, Any]) -> Mapping[str, Any]:
     return {keyword.name: None if text is None else columns(text)}
 
 
+def _planned_flags(_: Keyword, text: str) -> list[click.Option]:
+    found = region_flags()
+    found[0].help = f"{text} One of the next three flags says how to read TABLE."
+    return found
+
+
+def _planned_regions(keyword: Keyword, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {keyword.name: None if given["regions"] is None else regions(given, "all")}
+
+
 def _name_or_shares(keyword: Keyword, text: str) -> list[click.Option]:
     shares = f"In place of {keyword.flag}: the relative budget of a level; one per level, from the top."
     return [
@@ -150,6 +160,7 @@ FORMS: dict[str | None, Form] = {
     "path": Form(_path, lambda keyword, given: {keyword.name: given[keyword.name]}),
     "columns": Form(lambda keyword, text: [_flag(replace(keyword, type=str), text)], _columns),
     "regions": Form(lambda *_: region_flags(), lambda _, given: hierarchy_of(given)),
+    "planned regions": Form(_planned_flags, _planned_regions),
     "axes": Form(lambda *_: axis_flags(), lambda keyword, given: {keyword.name: axes_of(given)}),
     "bins": Form(lambda *_: bin_flags(), lambda keyword, given: {keyword.name: bins_of(given)}),
     "name or shares": Form(_name_or_shares, _which_of_both),

@@ -12,6 +12,7 @@ from hierdp.privacy.loss import PERSON, ROW, Loss
 
 if TYPE_CHECKING:
     from hierdp.mechanisms.checking import Checking
+    from hierdp.mechanisms.expected import Expected
     from hierdp.record.case import Case
 
 
@@ -47,6 +48,9 @@ class Mechanism:
         A regular expression for the names in its releases. Default: the names of its methods.
     audit : str, optional
         The module whose ``CASES`` `hierdp audit` runs.
+    expected : str, optional
+        The module whose ``expected(*, epsilon, …)`` gives what to expect of a release without data, as
+        `hierdp.mechanisms.expected.Expected`; its signature declares the options of `hierdp plan`.
     help : str
         Help for `hierdp release NAME --help`: a summary, what a user needs to know, and examples with
         indented commands.
@@ -61,6 +65,7 @@ class Mechanism:
     replay: str | None = None
     released_as: str | None = None
     audit: str | None = None
+    expected: str | None = None
     help: str = ""
 
     @property
@@ -82,6 +87,13 @@ class Mechanism:
         if self.released_as is not None:
             return re.fullmatch(self.released_as, name) is not None
         return any(name == method.name for method in self.methods)
+
+    @property
+    def expecting(self) -> Callable[..., Expected]:
+        """The function that gives what to expect of a release without data."""
+        assert self.expected is not None
+        function: Callable[..., Expected] = import_module(self.expected).expected
+        return function
 
     @property
     def from_table(self) -> Callable[..., Any]:

@@ -94,7 +94,8 @@ def test_python_takes_what_is_declared(mechanism):
 
 
 def test_every_form_is_known():
-    forms = {keyword.option.form for keywords in KEYWORDS.values() for keyword in keywords.values()}
+    planned = [keywords_of(mechanism.expecting) for mechanism in MECHANISMS.values()]
+    forms = {one.option.form for keywords in (*KEYWORDS.values(), *planned) for one in keywords.values()}
     assert forms - {None} == set(FORMS)
 
 

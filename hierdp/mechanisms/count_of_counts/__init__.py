@@ -58,6 +58,7 @@ MECHANISM = Mechanism(
     ),
     replay=f"{__name__}.replay",
     audit=f"{__name__}.audit",
+    expected=f"{__name__}.expected",
     released_as="(bottom-up )?(naive|Hc2?|Hg1?)( × (naive|Hc2?|Hg1?))*",
     help=HELP,
 )

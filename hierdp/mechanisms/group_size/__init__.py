@@ -55,6 +55,7 @@ MECHANISM = Mechanism(
     ),
     replay=f"{__name__}.replay",
     audit=f"{__name__}.audit",
+    expected=f"{__name__}.expected",
     help=HELP,
 )
 

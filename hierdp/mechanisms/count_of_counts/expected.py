@@ -1,0 +1,89 @@
+"""What to expect of a release of count-of-counts, without data: the noise of each level."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import numpy as np
+
+from hierdp.mechanisms.count_of_counts.plan import MAX_SIZE, budgets_of, plan_of
+from hierdp.mechanisms.expected import (
+    Expected,
+    PlannedLevels,
+    PlannedRegions,
+    RowsOfAPerson,
+    frame,
+    geometric_deviation,
+    places_of,
+)
+from hierdp.mechanisms.option import Option, documented
+from hierdp.privacy.budget import of_one_row
+
+NOTE = (
+    "The released sizes are monotone whole numbers, matched along the hierarchy: their error depends on the "
+    "true sizes. Kuo et al. 2018 prove no bound on the earth mover's distance. Their estimate (§5.1): in a "
+    "run of n groups of one size, each size has the variance in column size_variance, divided by n; ε is the "
+    "level's. A release merges the estimates of all levels, which lowers it."
+)
+
+
+@documented
+def expected(
+    *,
+    epsilon: float,
+    levels: PlannedLevels = None,
+    regions: PlannedRegions = None,
+    groups: Annotated[
+        int | None, Option("The number of groups, of which Hg measures each.", "NUMBER", least=0)
+    ] = None,
+    method: Annotated[str, Option("As of `hierdp release count-of-counts`.", "NAMES")] = "Hc",
+    max_size: Annotated[int, Option("The largest size.", "NUMBER", least=1)] = MAX_SIZE,
+    smallest: Annotated[
+        int, Option("It is public that no group is empty.", flag="--no-empty-groups", value=1)
+    ] = 0,
+    size_budget: Annotated[
+        float | None, Option("The part of ε for estimating the largest size.", "NUMBER", above=0)
+    ] = None,
+    group_budget: Annotated[
+        float | None, Option("The part of ε for the numbers of groups.", "NUMBER", above=0)
+    ] = None,
+    shares: Annotated[
+        Sequence[float] | None,
+        Option("The relative part of a level, from the root. Default: equal.", "NUMBER", flag="--share"),
+    ] = None,
+    rows_per_person: RowsOfAPerson = 1,
+) -> Expected:
+    """The noise of each level of a release of count-of-counts."""
+    places = places_of(levels, regions)
+    for_size, for_groups = (
+        None if part is None else of_one_row(part, rows_per_person) for part in (size_budget, group_budget)
+    )
+    plan = plan_of(
+        method,
+        places.levels,
+        max_size=max_size,
+        smallest=smallest,
+        shares=shares,
+        size_budget=for_size,
+        group_budget=for_groups,
+    )
+    budgets = budgets_of(plan, of_one_row(epsilon, rows_per_person))
+    depth, rows = places.tree.depth, list[dict[str, Any]]()
+    for level in [depth] if plan.bottom_up else range(depth + 1):
+        at = 0 if plan.bottom_up else level
+        one, share, regions_there = plan.methods[at], budgets[at], int(places.tree.level_sizes[level])
+        cells = regions_there * (max_size + (one.form == "H") - smallest)
+        rows.append(
+            {
+                "level": level,
+                "counts_of": places.levels[level],
+                "regions": regions_there,
+                "query": one.query(places.levels[level]),
+                "measured": groups if one.form == "Hg" else cells,
+                "noise_deviation": geometric_deviation(one.sensitivity, share),
+                "standard_error": np.nan,
+                "size_variance": 8 / (one.precision * share**2),
+            }
+        )
+    return Expected(plan.name, frame(rows), (NOTE,), epsilon)

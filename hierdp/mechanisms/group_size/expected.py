@@ -1,0 +1,54 @@
+"""What to expect of a release of groups by size, without data: the noise of each level."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import numpy as np
+
+from hierdp.mechanisms.expected import (
+    Expected,
+    PlannedLevels,
+    PlannedRegions,
+    RowsOfAPerson,
+    frame,
+    geometric_deviation,
+    places_of,
+)
+from hierdp.mechanisms.group_size.repairs import METHODS
+from hierdp.mechanisms.option import Option, documented
+from hierdp.mechanisms.solver_options import SolverOptions, checked
+from hierdp.privacy.budget import of_one_row, split
+
+NOTE = (
+    "The released counts are non-negative whole numbers that add up: their error depends on the true counts, "
+    "and no bound on it is known. The noise is that before post-processing."
+)
+
+
+@documented
+def expected(
+    *,
+    epsilon: float,
+    max_size: Annotated[int, Option("The largest size.", "NUMBER", least=0)],
+    levels: PlannedLevels = None,
+    regions: PlannedRegions = None,
+    method: Annotated[str, Option("The method; see `hierdp mechanisms`.", "NAME")] = "M_c^dp",
+    rows_per_person: RowsOfAPerson = 1,
+) -> Expected:
+    """The noise of each level of a release of groups by size."""
+    chosen, places = checked(method, SolverOptions(), METHODS), places_of(levels, regions)
+    budgets = split(of_one_row(epsilon, rows_per_person), len(places.levels))
+    rows = [
+        {
+            "level": level,
+            "counts_of": name,
+            "regions": int(places.tree.level_sizes[level]),
+            "query": chosen.query(name),
+            "measured": int(places.tree.level_sizes[level]) * (max_size + 1),
+            "noise_deviation": geometric_deviation(chosen.sensitivity, share),
+            "standard_error": np.nan,
+        }
+        for level, (name, share) in enumerate(zip(places.levels, budgets, strict=True))
+    ]
+    return Expected(chosen.name, frame(rows), (NOTE,), epsilon)

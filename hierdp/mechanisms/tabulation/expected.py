@@ -1,0 +1,150 @@
+"""What to expect of tables of several attributes, without data: noise, and the exact errors of GLS."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import numpy as np
+
+from hierdp.counts.hierarchy import Hierarchy
+from hierdp.errors import InputError
+from hierdp.mechanisms.expected import (
+    Expected,
+    PlannedLevels,
+    PlannedRegions,
+    RowsOfAPerson,
+    frame,
+    gaussian_deviation,
+    numbers_of,
+    places_of,
+)
+from hierdp.mechanisms.option import Option, documented
+from hierdp.mechanisms.solver_options import SolverOptions, checked
+from hierdp.mechanisms.tabulation.budget import Measurement, Unit, measurements, rho_of_each
+from hierdp.mechanisms.tabulation.constraints import constraints_of
+from hierdp.mechanisms.tabulation.measure import variances
+from hierdp.mechanisms.tabulation.options import METHODS, UNBIASED, settings_for
+from hierdp.mechanisms.tabulation.plan import plan_of
+from hierdp.mechanisms.tabulation.problem import Measured
+from hierdp.mechanisms.tabulation.queries import Queries
+from hierdp.mechanisms.tabulation.tree_estimate import tree_model
+from hierdp.privacy.budget import check_delta, check_epsilon
+from hierdp.privacy.conversion import rho_of
+from models.arithmetic.arrays import Floats
+
+MOST = 50_000_000
+"""The most answers of all regions for which the errors of GLS are computed."""
+
+EXACT = (
+    "standard_error: of GLS, the best linear unbiased estimate, exact; the root of the mean variance over "
+    "the regions of the level and the query's answers. Answers that are public have none."
+)
+NONE = (
+    "A bound on the error of {method} is not known: its counts are non-negative whole numbers, and their "
+    "error depends on the true counts. The noise is that before post-processing. `--method GLS` gives the "
+    "standard errors of the best linear unbiased estimate."
+)
+
+
+@documented
+def expected(
+    *,
+    epsilon: float,
+    delta: Annotated[float, Option("The δ of (ε, δ)-DP.", "NUMBER")],
+    levels: PlannedLevels = None,
+    regions: PlannedRegions = None,
+    attributes: Annotated[
+        Sequence[str] | None,
+        Option("An attribute with its number of categories: age=2.", "NAME=NUMBER", flag="--attribute"),
+    ] = None,
+    plan: Annotated[
+        Any,
+        Option("The plan of the release: a TOML file, or redistricting-2020.", "FILE", form="path"),
+    ] = None,
+    queries: Annotated[
+        Sequence[str] | None, Option("What is measured on each level.", "NAME", flag="--query")
+    ] = None,
+    level_shares: Annotated[
+        Sequence[str] | None, Option("A level's share of the budget.", "LEVEL=SHARE", flag="--level-share")
+    ] = None,
+    query_shares: Annotated[
+        Sequence[str] | None,
+        Option("A query's share of a level's budget.", "[LEVEL:]QUERY=SHARE", flag="--query-share"),
+    ] = None,
+    invariants: Annotated[
+        Sequence[str] | None, Option("A query published as it is.", "LEVEL:QUERY", flag="--invariant")
+    ] = None,
+    method: Annotated[str, Option("TopDown, BlueDown, Joint, or GLS.", "NAME")] = "TopDown",
+    bounded: Annotated[bool, Option("The total is noisy, not public.", flag="--unbounded")] = True,
+    rows_per_person: RowsOfAPerson = 1,
+) -> Expected:
+    """The noise of each level and query of a tabulation; of GLS, the exact standard errors."""
+    check_epsilon(epsilon), check_delta(delta)
+    checked(method, SolverOptions(), METHODS)
+    places, unit = places_of(levels, regions), Unit(bounded, rows_per_person)
+    numbers = None if attributes is None else numbers_of(attributes, "attribute")
+    named = None if numbers is None else {name: list(map(str, range(n))) for name, n in numbers.items()}
+    if plan is None and named is None:
+        raise InputError(
+            "no attributes: give the number of categories of each (--attribute age=2), or a plan"
+        )
+    given = plan_of(plan, attributes=named, queries=queries, level_shares=level_shares,
+                    query_shares=query_shares, invariants=invariants)  # fmt: skip
+    if given.unlisted:
+        raise InputError(f"the plan lists no categories of {given.unlisted[0]!r}: give their number")
+    given.check_levels(places.levels)
+    known = Queries(given)
+    asked = measurements(known, places.levels, unit)
+    settings_for(method, known, places.levels, asked)
+    rho = rho_of(epsilon, delta)
+    noise = dict(zip(((one.level, one.query) for one in asked), rho_of_each(rho, asked), strict=True))
+    errors = _errors(known, places, asked, rho, bounded) if method in UNBIASED else None
+    rows = list[dict[str, Any]]()
+    for level, name in enumerate(places.levels):
+        for q, query in enumerate(given.queries):
+            share = noise.get((level, q))
+            held = int(known.workload.sizes[q])
+            rows.append(
+                {
+                    "level": level,
+                    "counts_of": name,
+                    "regions": int(places.tree.level_sizes[level]),
+                    "query": query,
+                    "measured": 0 if share is None else held * int(places.tree.level_sizes[level]),
+                    "noise_deviation": np.nan
+                    if share is None
+                    else gaussian_deviation(asked[0].sensitivity, share),
+                    "standard_error": np.nan if errors is None else errors[level, q],
+                }
+            )
+    notes = (EXACT,) if method in UNBIASED else (NONE.format(method=method),)
+    return Expected(method, frame(rows), notes, epsilon)
+
+
+def _errors(
+    queries: Queries, places: Hierarchy, asked: Sequence[Measurement], rho: float, bounded: bool
+) -> Floats:
+    """The standard error of each query of the best linear unbiased estimate; shape (levels, queries)."""
+    tree, workload = places.tree, queries.workload
+    if tree.size * max(workload.size, workload.cells) > MOST:
+        raise InputError(
+            f"{tree.size:,} regions with {workload.size:,} answers each are too many to plan for: use fewer "
+            "regions of the last level"
+        )
+    sizes = [int(n) for n in tree.level_sizes]
+    nothing = [np.zeros((n, workload.size), np.int64) for n in sizes]
+    known = constraints_of(queries, places, [np.zeros((n, workload.cells), np.int64) for n in sizes], bounded)
+    variance = variances(queries, len(sizes), asked, rho)
+    model = tree_model(Measured(places, workload, nothing, variance), known)
+    found = np.zeros((len(sizes), len(workload.queries)))
+    matrix = workload.matrix
+    for q in range(len(workload.queries)):
+        alone = queries.workload_of([queries.plan.queries[q]])
+        last = workload.start[q] + 1 if alone.is_marginal else workload.start[q + 1]  # a marginal's are alike
+        each = [model.variance(matrix[answer].toarray().ravel()) for answer in range(workload.start[q], last)]
+        mean = np.mean(each, axis=0)
+        for level in range(len(sizes)):
+            if not queries.are_public(queries.plan.queries[q], level, places.levels, bounded):
+                found[level, q] = np.sqrt(np.mean(mean[tree.nodes_of(level)]))
+    return found

@@ -1,0 +1,181 @@
+"""`hierdp plan`: the noise of real releases, the errors that they state, and the ε for a wanted error."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from hierdp import Hierarchy, InputError, SimulatedNoise, plan, release
+from hierdp.cli import main
+from hierdp.mechanisms import MECHANISMS
+from hierdp.privacy.noise import deviation_of
+from tests.marks import quick
+
+PLACES = Hierarchy.from_columns(
+    {"state": ["A", "A", "A", "B"], "county": ["A1", "A2", "A3", "B1"]}, ["state", "county"]
+)
+PEOPLE = pd.DataFrame(
+    {
+        "state": list("AAABBA"),
+        "county": ["A1", "A2", "A3", "B1", "B1", "A1"],
+        "home": list("abcdda"),
+        "age": ["old", "young", "old", "old", "young", "young"],
+        "bin": [0, 1, 2, 3, 3, 0],
+    }
+)
+TREE = {"levels": ["state", "county"], "regions_from_data": True}
+BINS = {"axes": [("bin", "bin")], "regions_from_data": True}
+AXES = {"axes": {"place": ["state", "county"], "age": ["age"]}, "regions_from_data": True, "delta": 1e-6}
+SHAPES = ["place=state:2,county:4", "age=age:2"]
+CASES = {
+    "top-down": (
+        {"shares": [1, 2, 3], **AXES},
+        {"axes": SHAPES, "shares": [1, 2, 3], "delta": 1e-6},
+    ),
+    "group-size": (
+        {"max_size": 3, "group": ["home"], "groups_from_data": True, **TREE},
+        {"max_size": 3, "regions": PLACES},
+    ),
+    "group-size M_H": (
+        {"max_size": 3, "group": ["home"], "groups_from_data": True, "method": "M_H^dp", **TREE},
+        {"max_size": 3, "regions": PLACES, "method": "M_H^dp"},
+    ),
+    "count-of-counts": (
+        {"max_size": 5, "group": ["home"], "groups_from_data": True, "method": "Hc x Hg x naive", **TREE},
+        {"max_size": 5, "regions": PLACES, "method": "Hc x Hg x naive"},
+    ),
+    "count-of-counts bottom-up": (
+        {"max_size": 5, "group": ["home"], "groups_from_data": True, "method": "bottom-up", **TREE},
+        {"max_size": 5, "regions": PLACES, "method": "bottom-up"},
+    ),
+    "top-down unbounded": (
+        {"bounded": False, "trips": 2, "distinct": True, **AXES},
+        {"axes": SHAPES, "bounded": False, "trips": 2, "distinct": True, "delta": 1e-6},
+    ),
+    "tabulation": (
+        {"attributes": ["age"], "attributes_from_data": True, "delta": 1e-6, "levels": ["state", "county"],
+         "regions_from_data": True},
+        {"attributes": ["age=2"], "delta": 1e-6, "regions": PLACES},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", quick(CASES, first=1))
+def test_the_noise_is_that_of_a_release(case):
+    mechanism = case.split()[0]
+    released, planned = CASES[case]
+    made = release(PEOPLE, mechanism, epsilon=2, noise=SimulatedNoise(1), **released)
+    table = plan(mechanism, epsilon=2, **planned).table.dropna(subset="noise_deviation")
+    assert table["query"].tolist() == [
+        spend.query.split(" by ")[0] if mechanism == "tabulation" else spend.query
+        for spend in made.ledger.spends
+    ]
+    assert table["noise_deviation"].tolist() == pytest.approx(
+        [deviation_of(one) for one in made.ledger.spends]
+    )
+
+
+@pytest.mark.parametrize("method", quick(["SF", "AHP", "PHP", "GS", "Laplace", "NF"], first=1))
+def test_the_noise_of_clusters_is_that_of_their_sums(method):
+    histogram = pd.DataFrame({"bin": np.repeat(np.arange(30), 3)})
+    made = release(histogram, "clustering", epsilon=2, noise=SimulatedNoise(1), method=method, **BINS)
+    table = plan("clustering", epsilon=2, bins=30, method=method).table
+    assert (table["noise_deviation"] * table["cluster"]).tolist() == pytest.approx(
+        [deviation_of(made.ledger.spends[-1])] * len(table)
+    )
+    assert table["standard_error"].notna().any() == (method == "Laplace")
+
+
+def test_the_errors_of_gls_are_those_of_a_release():
+    options = {"epsilon": 2, "delta": 1e-6, "method": "GLS"}
+    named = {"attributes": ["age"], "attributes_from_data": True, "levels": ["state", "county"]}
+    made = release(PEOPLE, "tabulation", noise=SimulatedNoise(1), regions_from_data=True, **named, **options)
+    table = plan("tabulation", regions=PLACES, attributes=["age=2"], **options).table
+    stated = (made.table["standard_error"] ** 2).groupby(made.table["level"]).mean() ** 0.5
+    by_age = table[table["query"] == "age"].set_index("level")["standard_error"]
+    assert by_age.tolist() == pytest.approx(stated.tolist())
+    assert table.loc[0, ["query", "standard_error"]].tolist() == ["total", 0]  # it is public
+
+
+def test_the_errors_of_noise_on_all_cells_are_those_of_a_release():
+    made = release(PEOPLE, "top-down", epsilon=2, noise=SimulatedNoise(1), method="VanillaGauss", **AXES)
+    table = plan("top-down", epsilon=2, delta=1e-6, axes=SHAPES, method="VanillaGauss").table
+    cells = np.array([8, 4, 2, 1])
+    assert (table["standard_error"] ** 2).tolist() == pytest.approx(
+        cells * table["noise_deviation"].iloc[0] ** 2
+    )
+    last = made.table[made.table["level"] == 3]
+    assert last["standard_error"].iloc[0] == pytest.approx(table["standard_error"].iloc[-1])
+
+
+def test_the_bound_is_that_of_the_theorem():
+    axes = ["origin=state:52", "destination=state:52"]
+    found = plan("top-down", epsilon=1, delta=1e-8, axes=axes)
+    assert found.table["bound"].tolist() == [84, 194]  # 2⌊10.78·√(2 ln(2·52/.05))⌋, …
+    for other in ({"bounded": False}, {"method": "TDA"}):
+        assert plan("top-down", epsilon=1, delta=1e-8, axes=axes, **other).table["bound"].isna().all()
+
+
+WANTED = {
+    "group-size": ({"max_size": 3, "levels": ["state=2"]}, "state", 4.0),
+    "top-down": ({"delta": 1e-6, "axes": ["place=state:2"]}, "1", 3.0),
+    "tabulation": (
+        {"delta": 1e-6, "levels": ["state=2"], "attributes": ["age=3"], "method": "GLS"},
+        "state:age",
+        2.5,
+    ),
+    "range-query": ({"bins": 16}, "F", 7.0),
+    "clustering": ({"bins": 16, "method": "Laplace"}, None, 0.02),
+}
+
+
+@pytest.mark.parametrize("mechanism", quick(WANTED, first=2))
+def test_the_least_epsilon_for_a_wanted_error(mechanism):
+    options, at, wanted = WANTED[mechanism]
+    found = plan(mechanism, standard_error=wanted, at=at, **options)
+    assert found.error(at) <= wanted * (1 + 1e-9)
+    assert plan(mechanism, epsilon=found.epsilon * (1 - 2e-3), **options).error(at) > wanted
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "options", "message"),
+    [
+        ("nothing", {}, "no mechanism 'nothing'"),
+        ("clustering", {"bins": 4}, "give epsilon, or the standard_error"),
+        ("clustering", {"bins": 4, "epsilon": 1, "at": "x"}, "give that, or leave `at` out"),
+        ("clustering", {"bins": 4, "standard_error": -1}, "must be a positive number"),
+        ("clustering", {"bins": 4, "standard_error": 1e9, "method": "Laplace"}, "no ε from"),
+        ("group-size", {"epsilon": 1, "max_size": 3}, "give the number of regions of each level"),
+        ("group-size", {"epsilon": 1, "max_size": 3, "levels": ["state"]}, "write NAME=NUMBER"),
+        ("group-size", {"epsilon": 1, "max_size": 3, "levels": ["a=5", "b=3"]}, "fewer than the level above"),
+        ("group-size", {"standard_error": 1, "max_size": 3, "levels": ["a=5"], "at": "b"}, "one of 'root'"),
+        ("top-down", {"epsilon": 1, "delta": 1e-6, "axes": ["place"]}, "write NAME=LEVEL:NUMBER"),
+        ("tabulation", {"epsilon": 1, "delta": 1e-6, "levels": ["a=5"]}, "no attributes"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_named(mechanism, options, message):
+    with pytest.raises(InputError, match=message):
+        plan(mechanism, **options)
+
+
+def test_the_command_prints_a_table_and_writes_a_csv(tmp_path):
+    def run(*words):
+        return CliRunner().invoke(main, ["plan", *map(str, words)])
+
+    out = tmp_path / "plan.csv"
+    words = ["group-size", "--level", "state=2", "--max-size", 3, "--epsilon", 1, "--out", out]
+    done = run(*words)
+    assert done.exit_code == 0, done.output
+    assert "not known" in done.output
+    assert pd.read_csv(out)["measured"].tolist() == [4, 8]
+    assert "exists" in run(*words).output
+    assert set(MECHANISMS) == set(main.commands["plan"].commands)
+
+
+@pytest.mark.slow
+def test_analyze_finds_the_epsilon_for_a_wanted_error():
+    def run(*words):
+        return CliRunner().invoke(main, ["plan", *map(str, words)])
+
+    done = run("range-query", 16, "--standard-error", 7, "--at", "F")
+    assert "ε = 0.4949" in done.output  # flat answers have variance 2·6/ε², 6 the mean length
