@@ -155,5 +155,7 @@ def print_frame(screen: Any, title: str, frame: Any) -> None:
 
 def _shown(value: Any) -> str:
     if isinstance(value, float):
+        if value != value:  # not known
+            return ""
         return f"{value:,.3g}" if abs(value) < 100 else f"{value:,.0f}"
     return f"{value:,}" if isinstance(value, int) else str(value)

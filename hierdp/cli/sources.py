@@ -22,24 +22,31 @@ TABLE = Input(readable=False)
 """The type of options that name tables: files, or tables of the database."""
 
 
-def from_tables(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add TABLE, --database and --query; `table` and all options of type `TABLE` are passed on as sources."""
+def from_tables(command: Callable[..., Any], called: str = "TABLE") -> Callable[..., Any]:
+    """Add TABLE, --database and --query; `table` and all options of type `TABLE` are passed on as sources.
 
-    @click.argument("table", required=False, type=TABLE)
+    Parameters
+    ----------
+    command : callable
+    called : str
+        What help calls the table.
+    """
+
+    @click.argument("table", required=False, type=TABLE, metavar=f"[{called}]")
     @click.option("--database", type=Input(readable=False), metavar="URL",
                   envvar="HIERDP_DATABASE", show_envvar=True,
                   help="Database of the tables named, but for those that end in .parquet or .csv: a DuckDB "
                        "file, or postgresql://user@host/name. Keep a password out of it: PostgreSQL reads "
                        "PGPASSWORD or ~/.pgpass.")  # fmt: skip
     @click.option("--sql", "--query", "query", metavar="SQL",
-                  help="In place of TABLE: the rows of this SELECT, run by the database, or else by DuckDB "
+                  help=f"In place of {called}: the rows of this SELECT, run by the database, else by DuckDB "
                       "over files: \"SELECT * FROM 'trips/*.parquet' WHERE y = 2013\".")  # fmt: skip
     @wraps(command)
     def sourced(table: str | None, database: str | None, query: str | None, **given: Any) -> Any:
         from hierdp.tables import Database
 
         if (table is None) == (query is None):
-            raise click.UsageError("no table: give TABLE, the name of a file or table, or --sql SQL")
+            raise click.UsageError(f"no table: give {called}, the name of a file or table, or --sql SQL")
         if query is not None:
             source: Any = Database(database or "", query=query)
         else:

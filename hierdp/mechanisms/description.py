@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from hierdp.errors import InputError
 from hierdp.privacy.loss import PERSON, ROW, Loss
 
 if TYPE_CHECKING:
     from hierdp.mechanisms.checking import Checking
     from hierdp.mechanisms.expected import Expected
+    from hierdp.mechanisms.truth import Truth
     from hierdp.record.case import Case
 
 
@@ -51,6 +53,8 @@ class Mechanism:
     expected : str, optional
         The module whose ``expected(*, epsilon, …)`` gives what to expect of a release without data, as
         `hierdp.mechanisms.expected.Expected`; its signature declares the options of `hierdp plan`.
+    truth : str, optional
+        The module whose ``TRUTH`` says how releases are compared with true counts.
     help : str
         Help for `hierdp release NAME --help`: a summary, what a user needs to know, and examples with
         indented commands.
@@ -66,6 +70,7 @@ class Mechanism:
     released_as: str | None = None
     audit: str | None = None
     expected: str | None = None
+    truth: str | None = None
     help: str = ""
 
     @property
@@ -80,6 +85,20 @@ class Mechanism:
     def cases(self) -> tuple[Case, ...]:
         """The cases for `hierdp audit`."""
         found: tuple[Case, ...] = () if self.audit is None else import_module(self.audit).CASES
+        return found
+
+    @property
+    def compared(self) -> Truth:
+        """How its releases are compared with true counts.
+
+        Raises
+        ------
+        InputError
+            If that is not defined.
+        """
+        if self.truth is None:
+            raise InputError(f"releases of {self.name} cannot be compared with true counts")
+        found: Truth = import_module(self.truth).TRUTH
         return found
 
     def released(self, name: str) -> bool:

@@ -36,9 +36,12 @@ class Section:
         return [_cells(frame) for frame in self.frames]
 
 
-def page(title: str, sections: Sequence[Section], warnings: Sequence[str] = (), note: str = "") -> str:
-    """A complete page; line breaks of the note are kept."""
-    return str(_template().render(title=title, sections=sections, warnings=warnings, note=note))
+def page(
+    title: str, sections: Sequence[Section], warnings: Sequence[str] = (), note: str = "", banner: str = ""
+) -> str:
+    """A complete page. Line breaks of the note are kept; a banner is in view, and on each printed page."""
+    filled = _template().render(title=title, sections=sections, warnings=warnings, note=note, banner=banner)
+    return str(filled)
 
 
 @cache

@@ -51,6 +51,7 @@ MECHANISM = Mechanism(
         Method("Laplace", "none: noise on every bin", "Dwork et al. 2006"),
     ),
     replay=f"{__name__}.replay",
+    truth="hierdp.mechanisms.range_query.truth",
     audit=f"{__name__}.audit",
     expected=f"{__name__}.expected",
     help=HELP,

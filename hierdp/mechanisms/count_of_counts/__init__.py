@@ -57,6 +57,7 @@ MECHANISM = Mechanism(
         Method("naive", "FixedSum in squares, GroupMatching, Merging", f"{KUO}, §4.1"),
     ),
     replay=f"{__name__}.replay",
+    truth="hierdp.mechanisms.size_truth",
     audit=f"{__name__}.audit",
     expected=f"{__name__}.expected",
     released_as="(bottom-up )?(naive|Hc2?|Hg1?)( × (naive|Hc2?|Hg1?))*",

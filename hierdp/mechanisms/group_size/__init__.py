@@ -54,6 +54,7 @@ MECHANISM = Mechanism(
         Method("M_dp^OP", "CostTable, HierarchyQIP", f"{FIORETTO}, §6"),
     ),
     replay=f"{__name__}.replay",
+    truth="hierdp.mechanisms.size_truth",
     audit=f"{__name__}.audit",
     expected=f"{__name__}.expected",
     help=HELP,

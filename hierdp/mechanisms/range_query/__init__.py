@@ -61,6 +61,7 @@ MECHANISM = Mechanism(
         Method("Wavelet", "none: noise on Haar coefficients", "Xiao, Wang & Gehrke 2011 (Privelet)"),
     ),
     replay=f"{__name__}.replay",
+    truth=f"{__name__}.truth",
     audit=f"{__name__}.audit",
     expected=f"{__name__}.expected",
     help=HELP,

@@ -30,8 +30,6 @@ def read_answers(path: str | Path, limit: int = LIMIT) -> RangeAnswers:
     InputError
         If the folder is not a histogram, or a file is broken or would need more memory.
     """
-    from hierdp.mechanisms.range_query.table import answers_of
-
     folder = Path(path)
     written.names_in(folder)
     settings = written.read_manifest(folder, limit)["settings"]
@@ -42,12 +40,19 @@ def read_answers(path: str | Path, limit: int = LIMIT) -> RangeAnswers:
         )
     table = written.read_table(folder / f"{files.TABLE}.parquet", limit)
     try:
-        return answers_of(table, settings) if "range_query" in settings else _of_clusters(table, settings)
+        return answers_in(table, settings)
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as broken:
         why = str(broken) if isinstance(broken, InputError) else type(broken).__name__
         raise written.Unreadable(
             f"{folder} is broken: its table does not agree with its manifest ({why}); see hierdp check"
         ) from None
+
+
+def answers_in(table: DataFrame, settings: Mapping[str, Any]) -> RangeAnswers:
+    """The source of answers of a histogram (range-query, clustering), from its table and settings."""
+    from hierdp.mechanisms.range_query.table import answers_of
+
+    return answers_of(table, settings) if "range_query" in settings else _of_clusters(table, settings)
 
 
 def _of_clusters(table: DataFrame, settings: Mapping[str, Any]) -> RangeAnswers:

@@ -29,6 +29,7 @@ MECHANISM = Mechanism(
         Method("chebyshev", "TreeChebyshev", "Boninsegna & Silvestri 2025, for a whole tree"),
     ),
     replay=f"{__name__}.replay",
+    truth=f"{__name__}.truth",
     released_as="repair: [a-z-]+",
 )
 

@@ -51,6 +51,7 @@ MECHANISM = Mechanism(
         Method("Joint", "JointTables", f"{ABOWD}, all levels at once"),
     ),
     replay=f"{__name__}.replay",
+    truth=f"{__name__}.truth",
     audit=f"{__name__}.audit",
     expected=f"{__name__}.expected",
     help=HELP,

@@ -63,6 +63,7 @@ MECHANISM = Mechanism(
         Method("SH", "none: noisy positive counts over a threshold", f"{BONINSEGNA}, Theorem 8", "(ε, δ)-DP"),
     ),
     replay=f"{__name__}.replay",
+    truth=f"{__name__}.truth",
     audit=f"{__name__}.audit",
     expected=f"{__name__}.expected",
     help=HELP,

@@ -1,0 +1,1 @@
+"""Releases against the truth: inside the house (`evaluate`), and on public data (`compare`)."""

@@ -1,0 +1,104 @@
+"""True groups by size, beside those of a release of group-size or count-of-counts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from hierdp.counts.hierarchy import Hierarchy
+from hierdp.counts.size_runs import Runs, SizeRuns
+from hierdp.counts.size_table import SizeTable
+from hierdp.errors import InputError
+from hierdp.mechanisms.truth import Truth, region_column
+from hierdp.metrics.level import Level, sparse_level
+from hierdp.metrics.runs import earth_movers_runs
+from hierdp.tables.runs import group_runs
+from models.arithmetic.arrays import Ints
+
+
+def options(
+    source: Any,
+    _: Any,
+    _settings: Mapping[str, Any],
+    regions: Mapping[str, Hierarchy],
+    columns: Mapping[str, Any],
+) -> dict[str, Any]:
+    """See `Truth.options`; the regions are the release's."""
+    if "group" not in columns:
+        raise InputError("name the column that identifies a row's group (group=, --group)")
+    (places,) = regions.values()
+    where = columns.get("groups")
+    region = region_column(source if where is None else where, places.levels[-1], columns.get("region"))
+    return {**columns, "regions": places, "region": region}
+
+
+def levels(
+    data: SizeRuns, table: Any, settings: Mapping[str, Any], regions: Mapping[str, Hierarchy]
+) -> list[Level]:
+    """Each level's numbers of groups by region and size, with the earth mover's distance per region.
+
+    Larger groups are counted in the release's last size on both sides.
+    """
+    (places,) = regions.values()
+    tree, largest = places.tree, int(settings["max_size"])
+    width = largest + 1
+    true, released = data.runs.capped(largest), _runs(table, places)
+    distance = earth_movers_runs(true, released)
+    found = []
+    for number, name in enumerate(places.levels):
+        nodes = tree.nodes_of(number)
+        before, after = (_keyed(side.between(nodes.start, nodes.stop), width) for side in (true, released))
+        here = distance[nodes]
+        more = {"emd_per_region": float(here.sum() / here.size)}
+
+        def names(keys: Ints, known: Any = places.names[number]) -> Sequence[str]:
+            pairs = zip(keys // width, keys % width, strict=True)
+            return [f"{known[region]}, size {size}" for region, size in pairs]
+
+        cells = here.size * (width - int(settings.get("smallest_size", 0)))
+        found.append(sparse_level(name, before, after, cells, names, more=more))
+    return found
+
+
+def _keyed(runs: Runs, width: int) -> tuple[Ints, Ints]:
+    return runs.row * width + runs.sizes, runs.counts
+
+
+def _runs(table: Any, places: Hierarchy) -> Runs:
+    """The released groups, one row for each region of all levels."""
+    if isinstance(table, SizeTable):
+        return Runs.from_dense(table.counts)
+    level = table["level"].to_numpy()
+    node = np.full(len(table), -1, np.int64)
+    for number, names in enumerate(places.names):
+        rows = np.flatnonzero(level == number)
+        node[rows] = (
+            _positions(table["region"].to_numpy(object)[rows], names) + places.tree.level_start[number]
+        )
+    sizes, groups = (table[name].to_numpy(np.int64) for name in ("size", "groups"))
+    return Runs.added(node, sizes, groups, places.tree.size)
+
+
+def _positions(names: Any, known: Any) -> Ints:
+    import pandas as pd
+
+    found: Ints = pd.Index(known, dtype=object).get_indexer(names).astype(np.int64)
+    if (found < 0).any():
+        raise InputError(
+            f"the release has a region {names[found < 0][0]!r} that is not in its list of regions"
+        )
+    return found
+
+
+READING = ("group", "groups", "entities", "levels", "regions", "region", "root", "unknown")
+
+TRUTH = Truth(
+    "how many groups of each size each region has",
+    READING,
+    group_runs,
+    ("group", "groups", "entities", "region", "unknown"),
+    options,
+    levels,
+)
