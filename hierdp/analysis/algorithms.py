@@ -12,7 +12,8 @@
   all bins uses all children of the root. `regular.nodes_used` counts the nodes for every tree.
 - Line 13 returns the sum over all queries. The mean is this sum divided by N(N + 1)/2.
 
-With these corrections it reproduces every digit of V* in Table 2 where b^h = N.
+With these corrections it reproduces every digit of V* in Table 2 where b^h = N. `mean_variance_as_counted`
+counts nodes as the paper must have done where b^h > N, and gives its digits there, too.
 """
 
 from __future__ import annotations
@@ -83,11 +84,34 @@ def mean_variance(bins: int, branching: int, shares: ArrayLike) -> float:
     >>> round(mean_variance(2**11, 13, [1 / 3] * 3), 2)
     214.29
     """
-    found = estimates(branching, shares)
-    b = branching
+    return plain(bins, branching, _improved(branching, shares))
+
+
+def mean_variance_as_counted(bins: int, branching: int, shares: ArrayLike) -> float:
+    """Algorithm 2, corrected, but with the nodes counted as in the paper's V*.
+
+    Below the top level they are counted by Eq. 2, which holds if all families are full. On the top level,
+    where Eq. 2 may be negative, only whole nodes are counted: those with b^(h − 1) bins. If the last node is
+    short, it is left out. Where b^h = N, the result is that of `mean_variance`.
+
+    Examples
+    --------
+    >>> round(mean_variance_as_counted(2**11, 13, [1 / 3] * 3), 2)
+    215.13
+    """
+    each = _improved(branching, shares)
+    used = _nodes(bins, branching, each.size)
+    size = branching ** (each.size - 1)
+    first = np.arange(0, bins - size + 1, size)  # before each whole node of the top level
+    used[-1] = float(np.sum((first + 1.0) * (bins - first - size + 1.0)))
+    return float(np.sum(used * each)) / (bins * (bins + 1) / 2)
+
+
+def _improved(b: int, shares: ArrayLike) -> Floats:
+    """The variance that a node used in an answer contributes, by level; lines 2–5 of Algorithm 2."""
+    found = estimates(b, shares)
     factor = _mixed(b, found) / ((b - 1) * b / 2 * found.own[:-1])
-    factor = np.append(factor, found.below[-1] / found.own[-1])
-    return plain(bins, b, factor * found.own)
+    return np.asarray(np.append(factor, found.below[-1] / found.own[-1]) * found.own)
 
 
 def mean_variance_as_printed(bins: int, branching: int, shares: ArrayLike) -> float:

@@ -120,8 +120,36 @@ def test_dimensions(frames):
 
 def test_the_whole_study_without_data(made, tmp_path):
     names = [part.name for part in made.parts]
-    assert names == ["table1", "table2", "table3", "sampled", "algorithms", "figure2", "budgets", "figure4",
-                     "propositions", "break-even"]  # fmt: skip
+    assert names == ["table1", "table2", "table3", "sampled", "algorithms", "ragged", "wavelet", "figure2",
+                     "budgets", "figure4", "propositions", "break-even", "differences"]  # fmt: skip
     made.write(tmp_path / "out")
     assert "![Figure 2: budgets](figure2.png)" in (tmp_path / "out" / "report.md").read_text()
     assert "none: Figure 3 is left out" in made.settings["data"]
+
+
+def test_ragged_rows_follow_from_the_papers_count_of_nodes(frames):
+    table = frames["ragged"]
+    np.testing.assert_allclose(table.as_counted_by_the_paper, table["V*_printed"], atol=0.0101)
+    ragged = table[~table["b^h = N"]]
+    assert ((ragged.nodes_counted_exactly - ragged["V*_printed"]).abs() > 0.5).all()
+    assert len(ragged) == 4
+
+
+def test_six_wavelet_cells_follow_the_law(frames):
+    table = frames["wavelet"].set_index("N")
+    assert table.printed_is.tolist() == ["exact", *["law"] * 5, "exact", "law"]
+    np.testing.assert_allclose(table.law, table.prefixes_twice, atol=0.0101)
+
+
+def test_every_difference_has_a_reason(frames):
+    table = frames["differences"]
+    assert (table.why.str.len() > 20).all()
+    assert table.published.str.contains("104.74").sum() == 1
+
+
+def test_the_gram_matrix_of_ranges_over_their_length():
+    from hierdp.reproduce.qardaji2013.tables import by_length
+
+    ranges = np.array([[i <= t <= j for t in range(9)] for i in range(9) for j in range(i, 9)], float)
+    ranges /= ranges.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(by_length(9), ranges.T @ ranges)

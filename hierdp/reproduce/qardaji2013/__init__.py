@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hierdp.reproduce.qardaji2013 import checks, dimensions, figures, tables
+from hierdp.reproduce.qardaji2013 import checks, counted, dimensions, figures, tables
 from hierdp.reproduce.qardaji2013.settings import QUICK, Settings
 from hierdp.reproduce.runs import said
 from hierdp.reproduce.study import Study
@@ -27,6 +27,7 @@ def study(settings: Settings, data: Path | None, seed: int = 0) -> Study:
     made = [
         *tables.parts(settings),
         *checks.parts(settings),
+        *counted.parts(),
         *figures.parts(),
         *dimensions.parts(settings),
     ]
@@ -35,5 +36,6 @@ def study(settings: Settings, data: Path | None, seed: int = 0) -> Study:
         from hierdp.reproduce.qardaji2013 import curves
 
         made += curves.parts(settings, data, seed)
+    made.append(counted.differences({name: frame for part in made for name, frame in part.frames.items()}))
     sets = ["dpbench"] if there else ["none: Figure 3 is left out"]
     return Study("Qardaji, Yang & Li 2013, reproduced", made, said(settings, seed, sets))

@@ -17,6 +17,8 @@ class Settings:
         Not used, because this study uses no solver.
     matrix_bins : int
         Largest number of bins for the matrix mechanism (the paper: 512).
+    search_bins : int
+        Largest number of bins for p-identity and for the lower bound, which take longer.
     steps : int
         Iterations of its descent.
     sampled_bins : int
@@ -31,7 +33,8 @@ class Settings:
 
     runs: int = 5
     time_limit: float = 60.0
-    matrix_bins: int = 128
+    matrix_bins: int = 512
+    search_bins: int = 128
     steps: int = 1000
     sampled_bins: int = 2**11
     break_even_bins: int = 400

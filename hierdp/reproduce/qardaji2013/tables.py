@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from hierdp.analysis import algorithms, matrix_mechanism, wavelet
 from hierdp.analysis.budgets import equal, geometric, noise_variance
 from hierdp.analysis.methods import MOST_BRANCHING
@@ -15,6 +17,7 @@ from hierdp.reproduce.qardaji2013 import paper_weights
 from hierdp.reproduce.qardaji2013.published import AROUND_1024, TABLE_1, TABLE_2, TABLE_3
 from hierdp.reproduce.qardaji2013.settings import Settings
 from hierdp.reproduce.study import Part
+from models.arithmetic.arrays import Floats
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -130,19 +133,18 @@ def table_3(settings: Settings) -> Part:
             again = {f"2^{k}": round(paper_weights.mean_variance(2**k, b), 2) for k in range(4, 12)}
             rows.append({"method": name, "whose": "ours, the paper's weights", **again})
         rows.append({"method": name, "whose": "published", **_by_size(printed)})
-    few = [k for k in range(4, 10) if 2**k <= settings.matrix_bins]
-    extra = {"MM, p-identity": matrix_mechanism.p_identity, "MM, eigen-select, L2 weights": _eigen_2}
-    for name, strategy in extra.items():
-        rows.append(
-            {"method": name, "whose": "ours", **{f"2^{k}": _matrix(strategy, k, settings) for k in few}}
-        )
+    few = [k for k in range(4, 10) if 2**k <= min(settings.matrix_bins, settings.search_bins)]
+    for name, strategy in EXTRA.items():
+        ours = {f"2^{k}": _matrix(strategy, k, settings) for k in range(4, 10)}
+        rows.append({"method": name, "whose": "ours", **ours})
     bounds = {f"2^{k}": round(matrix_mechanism.lower_bound(RANGE.gram(2**k), _queries(k))[0], 2) for k in few}
     rows.append({"method": "MM, lower bound (SDP)", "whose": "ours", **bounds})
     texts = [
         "Mean variance of all ranges, ε = 1. Printed cells of consistent hierarchies for 2^10 and 2^11 were "
         f"sampled. Only the matrix mechanism is limited because of its cost, here to {settings.matrix_bins} "
-        "bins. Its strategies are local optima, so these cells can agree only approximately. The lower "
-        "bound holds for every strategy with Laplace noise (models.StrategySDP, by its certificate).",
+        f"bins, and p-identity and the lower bound to {settings.search_bins}. Its strategies are local "
+        "optima, so these cells can agree only approximately. The lower bound holds for every strategy "
+        "with Laplace noise (models.StrategySDP, by its certificate).",
         "Measuring single bins (F) is also a strategy. So the printed low-rank cells above F in the same "
         "column (all but 2^8) are worse than a strategy that the method could have started from.",
         "StructureFirst has no cell: its error depends on the data.",
@@ -168,16 +170,48 @@ def _cell(name: str, k: int, settings: Settings) -> float:
 
 
 def _matrix(strategy: Any, k: int, settings: Settings) -> float:
-    if 2**k > settings.matrix_bins:
+    searched = strategy is matrix_mechanism.p_identity
+    if 2**k > (min(settings.matrix_bins, settings.search_bins) if searched else settings.matrix_bins):
         return MISSING
     gram = RANGE.gram(2**k)
-    takes = strategy in (matrix_mechanism.low_rank, matrix_mechanism.p_identity)
+    takes = searched or strategy is matrix_mechanism.low_rank
     found = strategy(gram, settings.steps) if takes else strategy(gram)
     return round(matrix_mechanism.mean_variance(found, gram, _queries(k)), 2)
 
 
-def _eigen_2(gram: Any) -> Any:
+def _eigen_2(gram: Floats) -> Floats:
     return matrix_mechanism.eigen(gram, 2)
+
+
+def _eigen_by_length(gram: Floats) -> Floats:
+    return matrix_mechanism.eigen(by_length(len(gram)), 2)
+
+
+def _eigen_roots(gram: Floats) -> Floats:
+    values, vectors = np.linalg.eigh(by_length(len(gram)))
+    return np.asarray(values[:, None] ** 0.25 * vectors.T)
+
+
+EXTRA = {
+    "MM, eigen-select, L2 weights": _eigen_2,
+    "MM, eigen-select, ranges over their length": _eigen_by_length,
+    "MM, eigen-select, ranges over their length, λ^¼": _eigen_roots,
+    "MM, p-identity": matrix_mechanism.p_identity,
+}
+"""Strategies that the paper does not name; λ are the eigenvalues."""
+
+
+def by_length(bins: int) -> Floats:
+    """The Gram matrix of all ranges, each divided by its number of bins."""
+    gram = np.zeros((bins, bins))
+    one = np.arange(bins)
+    apart = np.abs(one[:, None] - one)
+    low, high = np.minimum(one[:, None], one), np.maximum(one[:, None], one)
+    for length in range(1, bins + 1):
+        # Ranges of this length that contain both bins start from `first` to `last`.
+        first, last = np.maximum(high - length + 1, 0), np.minimum(low, bins - length)
+        gram += np.where(apart < length, np.maximum(last - first + 1, 0), 0) / length**2
+    return gram
 
 
 def _queries(k: int) -> int:
