@@ -140,7 +140,8 @@ def sums(table, by):
 @pytest.mark.parametrize("method", quick([name for name in METHODS if name != "GLS"], first=1))
 def test_a_release_keeps_its_constraints_and_checks(method, tmp_path):
     rows = people()
-    found = made(method, rows, plan={**PLAN, **KEPT})
+    queries = ["total", *(["two"] if method != "BlueDown" else []), "age", "detailed"]
+    found = made(method, rows, plan={**PLAN, **KEPT, "queries": queries})
     table = found.table
     assert table["count"].dtype == np.int64
     assert table["count"].min() > 0  # cells without persons have no row
@@ -309,6 +310,15 @@ REFUSED = {
         {"zeros": ["group=c"], "method": "GLS"},
         "GLS takes no bounds and no structural zeros",
     ),
+    "least squares with bounds": (
+        {"bounds": ["county:total:1.."], "queries": ["total", "detailed"], "method": "GLS"},
+        "GLS takes no bounds and no structural zeros",
+    ),
+    "recodes and GLS": ({"method": "GLS"}, "GLS does not use answers to the recoded query 'two'"),
+    "recodes and BlueDown": (
+        {"method": "BlueDown", "queries": ["two*age", "detailed"]},
+        "BlueDown does not use answers to the recoded query 'two.age'.* choose TopDown or Joint",
+    ),
     "a method": ({"method": "TopUp"}, "no method 'TopUp'"),
     "a person and a public total": ({"person": "who", "rows_per_person": 2}, "give bounded=False"),
     "a category": (
@@ -325,6 +335,11 @@ def test_wrong_input_is_refused_before_noise_is_drawn(case):
     rows.loc[:71, "county"], rows.loc[72:, "county"] = "A1", "B1"
     with pytest.raises(InputError, match=words):
         made(rows=rows, noise=Undrawn(0), **{"plan": PLAN, **options})
+
+
+def test_a_recoded_query_without_a_share_is_no_hindrance():
+    shares = {"query_shares": {"total": "1/2", "two": 0, "age": 0, "detailed": "1/2"}}
+    assert len(made("GLS", plan={**PLAN, **shares}).ledger.spends) == 6
 
 
 def test_regions_that_are_no_tree_are_refused():

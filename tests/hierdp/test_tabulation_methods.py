@@ -323,6 +323,7 @@ def test_contradicting_bounds_are_named():
     held = constraints(true, 0)
     lower = [side.copy() for side in held.lower]
     lower[2][1, 0] = held.upper[1][1, 0] + 1
+    held.upper[2][1] = np.inf
     with pytest.raises(InputError, match=r"state 'B': sum 0 must be at least \d+ and at most \d+"):
         post_process(measured, replace(held, lower=lower), "TopDown", PASSES, solve_step)
 

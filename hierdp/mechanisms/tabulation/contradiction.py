@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 MOST = 8
 """How many constraints a message shows."""
 
+SECONDS = 60.0
+"""How long HiGHS may search for whole tables that satisfy all constraints."""
+
 T = TypeVar("T")
 
 
@@ -62,12 +65,47 @@ def explained(
         found = [] if late or not searches(solving) else _found(given)
         if not found:
             raise
-        told = list(dict.fromkeys(filter(None, (_words(one, given, *named) for one in found))))
-        more = [f"{len(told) - MOST} more"] if len(told) > MOST else []
-        raise InputError(
-            f"{name}: no tables of counts satisfy all constraints; these contradict each other: "
-            f"{'; '.join(told[:MOST] + more)}. Change or leave out one of them. Nothing is released"
-        ) from failure
+        raise _error(name, found, given, named) from failure
+
+
+def refuse_contradictions(
+    name: str, given: Family | JointTables, named: tuple[Sequence[str], Sequence[str]]
+) -> None:
+    """Refuse constraints that no whole tables satisfy, before there are noisy answers; see `explained`.
+
+    Raises
+    ------
+    InputError
+        If there are no such tables, or HiGHS does not find out.
+    """
+    from solvers import solve
+
+    program = _alone(given) if isinstance(given, JointTables) else program_of(given)
+    x, *others = program.blocks
+    found = solve(replace(program, blocks=[replace(x, integer=True), *others]), "highs", SECONDS)
+    if found.status == "optimal":
+        return
+    if found.status == "infeasible":
+        raise _error(name, _found(given), given, named)
+    raise InputError(
+        f"{name}: HiGHS did not find out whether tables of counts satisfy all constraints ({found.status}; "
+        f"{found.message}). Use fewer bounds or invariants. Nothing is released"
+    )
+
+
+def _error(
+    name: str,
+    found: Sequence[Constraint],
+    given: Family | JointTables,
+    named: tuple[Sequence[str], Sequence[str]],
+) -> InputError:
+    told = list(dict.fromkeys(filter(None, (_words(one, given, *named) for one in found))))
+    more = [f"{len(told) - MOST} more"] if len(told) > MOST else []
+    which = "; ".join(told[:MOST] + more) or "fractions satisfy them, whole numbers do not"
+    return InputError(
+        f"{name}: no tables of counts satisfy all constraints; these contradict each other: {which}. Change "
+        "or leave out one of them. Nothing is released"
+    )
 
 
 def _found(given: Family | JointTables) -> list[Constraint]:

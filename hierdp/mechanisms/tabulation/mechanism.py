@@ -15,11 +15,12 @@ from hierdp.mechanisms.option import Option, documented
 from hierdp.mechanisms.persons import already_for_persons, persons_of
 from hierdp.mechanisms.public import public_tables
 from hierdp.mechanisms.solver_options import SolverOptions, checked
-from hierdp.mechanisms.tabulation.budget import ONE_PERSON, Unit, measurements
+from hierdp.mechanisms.tabulation.budget import ONE_PERSON, Measurement, Unit, measurements
 from hierdp.mechanisms.tabulation.constraints import constraints_of
+from hierdp.mechanisms.tabulation.lookahead import refuse_dead_ends
 from hierdp.mechanisms.tabulation.measure import measure
-from hierdp.mechanisms.tabulation.methods import post_process
-from hierdp.mechanisms.tabulation.options import METHODS, UNBIASED, settings_for
+from hierdp.mechanisms.tabulation.methods import Settings, post_process
+from hierdp.mechanisms.tabulation.options import METHODS, UNBIASED, refuse_unused, settings_for
 from hierdp.mechanisms.tabulation.plan import Plan, plan_of
 from hierdp.mechanisms.tabulation.queries import Queries
 from hierdp.mechanisms.tabulation.solving import solving_of
@@ -164,8 +165,8 @@ def from_table(
         str,
         Option(
             "TopDown: level by level; BlueDown: least squares over all regions first, then level by level; "
-            "GLS: that least squares, fractional, with standard errors. The last two do not use answers to "
-            "recoded queries.",
+            "GLS: that least squares, fractional, with standard errors; Joint: all levels at once, if there "
+            "are few cells. BlueDown and GLS take no recoded queries.",
             "NAME",
         ),
     ] = "TopDown",
@@ -198,7 +199,7 @@ def from_table(
     public = public_tables(regions, regions_from_data, given.unlisted, attributes_from_data)
     if not given.unlisted:
         known = Queries(given)
-        settings_for(method, known, names, measurements(known, names, unit))
+        _settings(method, known, names, unit)
     data = cross_table(
         source,
         axis=axis,
@@ -304,11 +305,11 @@ def tabulate(
     plan.check_levels(places.levels)
     queries, tree = Queries(plan), places.tree
     _refuse_zeros(queries, data)
-    asked = measurements(queries, places.levels, unit)
-    how = settings_for(method, queries, places.levels, asked)
+    asked, how = _settings(method, queries, places.levels, unit)
     everywhere = np.asarray(tree.sum_up(data.counts), np.int64)
     true = [everywhere[tree.nodes_of(level)] for level in range(tree.depth + 1)]
     constraints = constraints_of(queries, places, true, unit.bounded)
+    refuse_dead_ends(method, queries.workload, constraints, places)
     total = int(true[0].sum())
     measured, spends = measure(queries, places, true, asked, rho_of(epsilon, delta), noise or ExactNoise())
     del everywhere, true  # as large as the noisy answers
@@ -324,6 +325,16 @@ def tabulate(
     if plan.invariants:
         made = made.taking_as_public(invariants=", ".join(":".join(one) for one in plan.invariants))
     return made
+
+
+def _settings(
+    method: str, queries: Queries, levels: Sequence[str], unit: Unit
+) -> tuple[list[Measurement], Settings]:
+    """What is measured, and the method's options; refuses what the method does not take."""
+    measured = measurements(queries, levels, unit)
+    settings = settings_for(method, queries, levels, measured)
+    refuse_unused(method, queries, measured)
+    return measured, settings
 
 
 def _refuse_zeros(queries: Queries, data: CrossTable) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from hierdp import execution
+from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError
 from hierdp.mechanisms.tabulation.contradiction import explained
 from hierdp.mechanisms.tabulation.family import answered, nested, whole_histograms
@@ -112,16 +113,17 @@ def joint(
     measured: Measured, constraints: Constraints, _: Settings, solving: Solving
 ) -> tuple[Tables, list[Step]]:
     """All levels and constraints as one integer program, by an exact backend where it is small."""
-    model, regions = joint_model(measured, constraints), measured.regions
-    names = [
-        f"{level} {name}"
-        for level, those in zip(regions.levels, regions.names, strict=True)
-        for name in those.tolist()
-    ]
-    named = names, constraints.names
+    model = joint_model(measured, constraints)
+    named = named_nodes(measured.regions), constraints.names
     step = explained(JOINT, model, named, lambda solving: solving(JOINT, model, ()), solving)
     x = np.asarray(step.solution.x).astype(np.int64)
     return [x[measured.tree.nodes_of(level)] for level in range(measured.tree.depth + 1)], [step]
+
+
+def named_nodes(regions: Hierarchy) -> list[str]:
+    """The regions of all levels, for messages."""
+    levels = zip(regions.levels, regions.names, strict=True)
+    return [f"{level} {name}" for level, names in levels for name in names.tolist()]
 
 
 def _down(

@@ -13,6 +13,7 @@ from hierdp.mechanisms.tabulation.budget import Measurement
 from hierdp.mechanisms.tabulation.methods import Settings
 from hierdp.mechanisms.tabulation.plan import TOTAL
 from hierdp.mechanisms.tabulation.queries import Queries
+from models import Workload
 
 
 @dataclass(frozen=True)
@@ -77,3 +78,25 @@ def settings_for(
         raise InputError("rounding needs a query of every cell, such as 'detailed', besides others")
     weights = tuple(float(plan.weights.get(query, 1)) for query in plan.queries)
     return Settings(passes, rounding, weights if plan.weights else None)
+
+
+def refuse_unused(method: str, queries: Queries, measured: Sequence[Measurement]) -> None:
+    """Refuse queries that are measured and that the method does not use.
+
+    Least squares over all regions takes marginals, which are diagonal in one basis. A recode is not: its
+    coarse categories hold different numbers of categories.
+
+    Raises
+    ------
+    InputError
+        If a recoded query is measured; the message names it.
+    """
+    if method not in OVER_THE_TREE:
+        return
+    for one in measured:
+        name, query = queries.plan.queries[one.query], queries.workload.queries[one.query]
+        if not Workload(queries.shape, [query]).is_marginal:
+            raise InputError(
+                f"{method} does not use answers to the recoded query {name!r}, so its share of the "
+                "budget would be wasted; leave it out, or choose TopDown or Joint, which use it"
+            )

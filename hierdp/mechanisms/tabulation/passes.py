@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hierdp.mechanisms.tabulation.nesting import tighten
 from models import Workload, WorkloadLeastSquares
 from models.arithmetic.arrays import Array, Flags, Floats, Ints
 
@@ -156,7 +157,7 @@ class Family:
         low, high = self.lower.copy(), np.where(room, self.upper, 0.0)
         if self.parent is not None:
             held = self.sums.answers(self.parent).astype(float)
-            _tighten(low, high, held, held)
+            tighten(low, high, held, held)
         rows = self.sums.row - self.sums.start[:-1, None]
         parts = [slice(int(a), int(b)) for a, b in zip(self.sums.start, self.sums.start[1:], strict=False)]
         for (coarse, into), (fine, inner) in itertools.permutations(zip(parts, rows, strict=True), 2):
@@ -169,7 +170,7 @@ class Family:
                 at = coarse.start + k
                 low[:, at] = np.maximum(low[:, at], least.sum(axis=0))
                 high[:, at] = np.minimum(high[:, at], most.sum(axis=0))
-                _tighten(least, most, low[:, at], high[:, at])
+                tighten(least, most, low[:, at], high[:, at])
                 low[:, these], high[:, these] = least.T, most.T
         forced = low == high
         low, high = np.where(forced, low, self.lower), np.where(forced, high, self.upper)
@@ -181,15 +182,6 @@ class Family:
         kept = [query for query, binds in zip(self.sums.queries, binding, strict=True) if binds]
         sums = Workload(self.sums.shape, kept)
         return replace(self, sums=sums, lower=low[:, columns], upper=high[:, columns])
-
-
-def _tighten(low: Floats, high: Floats, least: Floats, most: Floats) -> None:
-    """Tighten, in place, bounds of numbers whose sum along the first axis is between two others."""
-    others = np.where(np.isinf(high), 0, high).sum(axis=0) - np.where(np.isinf(high), 0, high)
-    unbounded = np.isinf(high).sum(axis=0) - np.isinf(high) > 0
-    rest = low.sum(axis=0) - low
-    np.maximum(low, np.where(unbounded, 0, least - others), out=low)
-    np.minimum(high, most - rest, out=high)
 
 
 def _added(side: Floats, into: Ints, size: int) -> Floats:

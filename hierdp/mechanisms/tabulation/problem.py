@@ -10,6 +10,7 @@ import numpy as np
 
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError
+from hierdp.mechanisms.tabulation.nesting import NestedSums
 from models import Workload
 from models.arithmetic.arrays import Array, Flags, Floats, Ints
 from models.tree import Tree
@@ -79,6 +80,9 @@ class Constraints:
     def tightened(self, regions: Hierarchy) -> Constraints:
         """The same constraints, with those that they imply for the levels above: the children's, added up.
 
+        If the bounded sums nest, a child's bounds are first tightened by each other. With a fixed total, for
+        example, an upper bound on one group is a lower bound on the others.
+
         Raises
         ------
         InputError
@@ -87,24 +91,54 @@ class Constraints:
         if self.sums is None:
             return self
         room = self.sums.answers(np.where(self.zeros, 0, 1)) > 0
+        nested = self.nested
+        below = None if isinstance(nested, tuple) or nested.are_disjoint else nested
         lower, upper = list[Floats](), list[Floats]()
-        tree = regions.tree
-        for level in range(tree.depth, -1, -1):
+        tight: tuple[Floats, Floats] | None = None
+        for level in range(regions.tree.depth, -1, -1):
             low = np.maximum(np.asarray(self.lower[level], float), 0)
             high = np.where(room, np.asarray(self.upper[level], float), np.minimum(self.upper[level], 0))
             if lower:
-                parents = np.asarray(tree.levels[level])
-                order = np.argsort(parents, kind="stable")
-                first = np.searchsorted(parents[order], np.arange(len(low)))
-                low = np.maximum(low, np.add.reduceat(lower[0][order], first))
-                high = np.minimum(high, np.add.reduceat(upper[0][order], first))
+                parents = np.asarray(regions.tree.levels[level])
+                low = np.maximum(low, by_parent(lower[0], parents))
+                high = np.minimum(high, by_parent(upper[0], parents))
+                if below is not None and tight is not None:
+                    least, most = (by_parent(side.T, parents).T for side in tight)
+                    below.raise_bounds(low, high, least, most)
             for region, i in np.argwhere(low > high)[:1].tolist():
-                raise InputError(
-                    f"{regions.levels[level]} {regions.names[level][region]!r}: {self.names[i]} must be at "
-                    f"least {low[region, i]:g} and at most {high[region, i]:g}, with the bounds of the "
-                    "regions in it added up. Bounds, invariants and structural zeros contradict each other: "
-                    "change one"
-                )
+                self._refuse(regions, level, region, i, (low[region, i], high[region, i]), "regions")
+            if below is not None:
+                held = below.added_up(low, high)
+                for k, region in np.argwhere(held[0] > held[1])[:1].tolist():
+                    i = int(below.answers[k][0]) if below.answers[k].size else None
+                    self._refuse(regions, level, region, i, (held[0][k, region], held[1][k, region]), "sums")
+                tight = below.tight(*held)
             lower.insert(0, low)
             upper.insert(0, high)
         return replace(self, lower=tuple(lower), upper=tuple(upper))
+
+    @cached_property
+    def nested(self) -> NestedSums | tuple[int, int]:
+        """The sums that are bounded below the root, as a tree; or two of them that cross."""
+        assert self.sums is not None
+        sides = zip(self.lower[1:], self.upper[1:], strict=True)
+        bounded = [np.any((np.asarray(low) > 0) | (np.asarray(high) < np.inf), axis=0) for low, high in sides]
+        chosen = np.any([np.zeros(self.sums.size, bool), *bounded], axis=0)
+        return NestedSums.of(self.sums, chosen, self.zeros)
+
+    def _refuse(
+        self, regions: Hierarchy, level: int, region: int, i: int | None, ends: tuple[float, float], of: str
+    ) -> None:
+        name = "all cells" if i is None else self.names[i]
+        raise InputError(
+            f"{regions.levels[level]} {regions.names[level][region]!r}: {name} must be at least {ends[0]:g} "
+            f"and at most {ends[1]:g}, with the bounds of the {of} in it added up. Bounds, invariants and "
+            "structural zeros contradict each other: change one"
+        )
+
+
+def by_parent(held: Floats, parents: Ints) -> Floats:
+    """The sums of rows of siblings; shape (children, n) → (parents, n). Every parent has children."""
+    order = np.argsort(parents, kind="stable")
+    first = np.searchsorted(parents[order], np.arange(int(parents.max()) + 1))
+    return np.asarray(np.add.reduceat(held[order], first))
