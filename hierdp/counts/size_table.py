@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Union
+from typing import TYPE_CHECKING, Any, Union
+
+import numpy as np
 
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.layout import SIZES
@@ -30,11 +32,10 @@ class SizeTable:
     Parameters
     ----------
     hierarchy : Hierarchy
-    counts : int64 array, shape (regions, sizes)
+    counts : int32 or int64 array, shape (regions, sizes)
 
     Examples
     --------
-    >>> import numpy as np
     >>> places = Hierarchy.flat("zone", ["East", "West"])
     >>> table = SizeTable(places, np.array([[0, 3], [0, 1], [0, 2]]))
     >>> len(table), [len(part) for part in table.parts()], table.frame()["groups"].tolist()
@@ -87,10 +88,19 @@ Table = Union["DataFrame", SizeTable]
 
 def _rows(regions: DataFrame, counts: Ints) -> DataFrame:
     """One row for each of these regions and each size."""
-    import numpy as np
-
     sizes = counts.shape[1]
     table = regions.loc[regions.index.repeat(sizes)].reset_index(drop=True)
     table["size"] = np.tile(np.arange(sizes), len(regions))
-    table["groups"] = counts.ravel()
+    table["groups"] = counts.ravel().astype(np.int64, copy=False)
     return table
+
+
+def narrow(groups: Any) -> type[np.signedinteger[Any]]:
+    """The integer type of counts of so many groups: 32 bits if that is enough, which halves the memory."""
+    return np.int32 if isinstance(groups, int) and 0 <= groups <= np.iinfo(np.int32).max else np.int64
+
+
+def fits(counts: Ints, kind: np.dtype[Any]) -> bool:
+    """Whether an integer type holds all counts."""
+    ends = np.iinfo(kind)
+    return not counts.size or bool(ends.min <= counts.min() and counts.max() <= ends.max)

@@ -63,7 +63,7 @@ def _broken_sizes(table: SizeTable, settings: Mapping[str, Any]) -> dict[str, st
 def _sums_by_size(table: SizeTable) -> str:
     tree = table.hierarchy.tree
     for size in range(table.sizes):
-        column = np.ascontiguousarray(table.counts[:, size])
+        column = table.counts[:, size].astype(np.int64)
         wrong = np.flatnonzero(tree.child_sums(column) != column[tree.internal])
         if wrong.size:
             region = np.concatenate(table.hierarchy.names)[tree.internal[wrong[0]]]

@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hierdp.counts.hierarchy import Hierarchy
-from hierdp.counts.size_table import SizeTable
+from hierdp.counts.size_table import SizeTable, fits, narrow
 from hierdp.errors import InputError, listed
 from hierdp.execution import seal
 from hierdp.record import files
+from models.arithmetic.arrays import Ints
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -275,7 +276,7 @@ def _large_table(
     if (needed := _COPIES * 8 * cells) > limit:
         raise TooLarge(folder.name, needed, limit)
     empty = SizeTable(hierarchy, np.broadcast_to(np.int64(0), (hierarchy.size, most + 1)))
-    counts = np.empty(empty.counts.shape, np.int64)
+    counts: Ints = np.empty(empty.counts.shape, narrow(manifest["settings"].get("groups")))
     cuts = empty.cuts()
     parts = zip(cuts, empty.parts(), read_parts(folder, len(cuts), limit), strict=True)
     for at, (cut, rows, part) in enumerate(parts):
@@ -284,7 +285,10 @@ def _large_table(
             raise Unreadable(
                 f"{folder.name}/{files.part_name(at)} has other rows than the regions of {files.REGIONS}"
             )
-        counts[cut] = part["groups"].to_numpy().reshape(-1, most + 1)
+        found = part["groups"].to_numpy().reshape(-1, most + 1)
+        if not fits(found, counts.dtype):  # a wrong release, which the checks will report
+            counts = counts.astype(np.int64)
+        counts[cut] = found
     return SizeTable(hierarchy, counts)
 
 

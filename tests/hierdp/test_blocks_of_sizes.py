@@ -261,3 +261,18 @@ def test_a_program_over_all_sizes_is_not_split(monkeypatch):
         assert METHODS[name].blocks(16, 7, None) == [slice(0, 7)]
     assert METHODS["M_H^dp"].blocks(16, 7, 3) == [slice(0, 7)]
     assert METHODS["M_H^dp"].blocks(16, 7, None) == [slice(k, k + 1) for k in range(7)]
+
+
+@pytest.mark.usefixtures("blocks")
+def test_an_answer_beyond_the_groups_is_found(tmp_path):
+    """Its counts are held in 32 bits, which may hide a multiple of 2³²: the certificate must fail."""
+
+    def beyond(one):
+        if not one.step.endswith("sizes 0 to 2"):
+            return one
+        x = one.x.copy()
+        x[3, 1] += 2**32
+        return replace(one, x=x)
+
+    found = failed(rewritten(made("M_H^dp").write(tmp_path / "out"), beyond))
+    assert "certificates" in found

@@ -119,6 +119,18 @@ def test_a_changed_part_is_found(tmp_path, part):
 
 
 @pytest.mark.usefixtures("large")
+def test_a_count_that_is_right_in_its_last_32_bits_is_found(tmp_path):
+    """Counts are held in 32 bits where all groups fit."""
+    folder = made().write(tmp_path / "out")
+    name = f"released.parquet/{PARTS[3]}"
+    value = int(pd.read_parquet(folder / name)["groups"].iloc[7]) + 2**32
+    change(folder, name, "groups", 7, value)
+    found = failed(sealed(folder))
+    assert "'groups' is not what the steps give" in found["table from steps"]
+    assert "do not add up" in found["consistent"]
+
+
+@pytest.mark.usefixtures("large")
 @pytest.mark.parametrize(
     ("column", "value"), [("region", "12"), ("parent", "9"), ("size", 8), ("level", 0), ("level_name", "x")]
 )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hierdp.counts.hierarchy import Hierarchy
+from hierdp.counts.size_table import narrow
 from hierdp.mechanisms.checking import Checking
 from hierdp.mechanisms.group_size.fits import AT_ONCE, fit_regions, region_names, together
 from hierdp.mechanisms.group_size.mechanism import settings_of, table_of
@@ -82,7 +83,9 @@ def _replay_blocks(
     blocks: Sequence[slice],
 ) -> tuple[Ints, Families]:
     """The counts of a release in blocks of sizes, and sums of the noisy counts; holds one step at a time."""
-    counts, families = np.empty(shape, np.int64), Families(places.tree, shape[1])
+    # An answer with more than all groups, which 32 bits may not hold, fails its certificate.
+    counts: Ints = np.empty(shape, narrow(groups))
+    families = Families(places.tree, shape[1])
     if method.fitted:
         fits = _Fits(saved, places, shape, families)
         fit_regions(fits, places, groups, saved.solve, counts, _drop, fits.side_by_side)
