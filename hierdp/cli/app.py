@@ -16,6 +16,7 @@ from typing import Any
 
 import click
 
+from hierdp.cli.commands import Commands
 from hierdp.cli.common import Unprinted, console, visible
 
 DEBUG = "HIERDP_DEBUG"
@@ -236,7 +237,11 @@ def _place(bug: BaseException) -> str:
     return f"{'/'.join(Path(frames[-1].filename).parts[-2:])}:{frames[-1].lineno}" if frames else "start"
 
 
-@click.group(cls=Friendly, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=Friendly,
+    commands=Commands(),
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 @click.version_option(package_name="hierdp")
 def main() -> None:
     """Differentially private counts along a hierarchy, repaired by exact optimization and proved optimal.

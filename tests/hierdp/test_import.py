@@ -95,6 +95,16 @@ def loaded(tmp_path, code):
     return set(done.stdout.split())
 
 
+def test_a_command_loads_without_the_others(tmp_path):
+    found = loaded(tmp_path, "from hierdp.cli import main\nmain(['query', '--help'], standalone_mode=False)")
+    assert {one for one in found if one.startswith("hierdp.cli.")} == {
+        "hierdp.cli.app",
+        "hierdp.cli.commands",
+        "hierdp.cli.common",
+        "hierdp.cli.query",
+    }
+
+
 def test_a_model_loads_without_the_others(tmp_path):
     found = loaded(tmp_path, "from models import Chebyshev")
     assert "models.chebyshev" in found
