@@ -9,6 +9,7 @@ import pytest
 from test_tables import COUNTY_OF, PLACES, plain_flows, plain_sizes
 
 from hierdp import SimulatedNoise, release
+from hierdp.check import FAILS, check
 from hierdp.errors import InputError
 from hierdp.tables import Database, Prefixes, flows, group_sizes, read
 
@@ -116,8 +117,6 @@ def test_errors_hold_no_values(spark):
 def test_a_release_from_spark(spark, tmp_path):
     import ibis
 
-    from hierdp.check import FAILS, check
-
     frame = pd.DataFrame({"s": ["01", "01", "é"] * 5, "g": range(15)})
     source = spark.createDataFrame(frame)
     options = {"epsilon": 1, "levels": ["s"], "group": ["g"], "max_size": 3,
@@ -129,3 +128,37 @@ def test_a_release_from_spark(spark, tmp_path):
     source.createOrReplaceTempView("people")
     assert read(ibis.pyspark.connect(spark).table("people")).count().to_pyarrow().as_py() == 15
     assert Database("pyspark://local", query="SELECT 1").shown == "pyspark://local"
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["lists", "from data"])
+def test_tables_of_attributes_match_those_of_a_frame(spark, known, tmp_path):
+    """Spark counts the rows: the release is the same as from the rows themselves."""
+    rng = np.random.default_rng(4)
+    county = rng.choice(["A1", "A2", "B1", "B2"], 500)
+    rows = pd.DataFrame({"state": [one[0] for one in county], "county": county})
+    rows["group"] = rng.choice(["a", "b", "ç"], 500, p=[0.6, 0.3, 0.1])
+    rows["age"] = rng.choice(["old", "young"], 500)
+    rows["n"] = rng.integers(0, 4, 500)
+    options = {
+        "levels": ["state", "county"],
+        "regions_from_data": True,
+        "count": "n",
+        "invariants": ["state:total"],
+        "zeros": ["group=ç,age=young"],
+        "attributes": {"group": ["a", "b", "ç"], "age": ["old", "young"]} if known else ["group", "age"],
+        "attributes_from_data": not known,
+        "epsilon": 1,
+        "delta": 1e-6,
+    }
+    rows = rows[(rows.group != "ç") | (rows.age == "old")]
+    there, here = (
+        release(source, "tabulation", noise=SimulatedNoise(5), **options)
+        for source in (spark.createDataFrame(rows), rows)
+    )
+    pd.testing.assert_frame_equal(there.table, here.table)
+    assert there.manifest()["settings"] == here.manifest()["settings"]
+    assert [line.why for line in check(there.write(tmp_path / "out")) if line.verdict == FAILS] == []
+    if known:
+        strange = spark.createDataFrame(rows.replace({"age": {"old": "other"}}))
+        with pytest.raises(InputError, match=r"column 'age' has 1 categories .* 'other'"):
+            release(strange, "tabulation", **options)

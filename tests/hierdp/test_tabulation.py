@@ -15,13 +15,15 @@ from hierdp.check import FAILS, HOLDS, check
 from hierdp.cli import main
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError
-from hierdp.mechanisms.tabulation import tabulate
+from hierdp.mechanisms.tabulation import mechanism, tabulate
 from hierdp.mechanisms.tabulation.budget import ONE_PERSON, Unit, measurements
 from hierdp.mechanisms.tabulation.measure import measure
 from hierdp.mechanisms.tabulation.options import METHODS
 from hierdp.mechanisms.tabulation.plan import plan_of
 from hierdp.mechanisms.tabulation.queries import Queries
 from hierdp.mechanisms.tabulation.table import counts_in, table_of
+from hierdp.record.files import PROOFS
+from hierdp.record.spool import Spool
 from hierdp.tables import Axis, Database
 from hierdp.tables.persons import Persons
 from hierdp.tables.tabulated import CrossTable, cross_table
@@ -166,6 +168,18 @@ def test_a_release_keeps_its_constraints_and_checks(method, tmp_path):
     assert lines["table from steps"].verdict == lines["budget: queries"].verdict == HOLDS
     finest = pd.read_parquet(tmp_path / "out" / "finest.parquet")
     assert list(finest.columns) == ["state", "county", "group", "age", "count"]
+
+
+def test_a_large_release_saves_its_steps_at_once_with_the_same_files(tmp_path, monkeypatch):
+    options = {"plan": PLAN, "attributes": ATTRIBUTES, "method": "BlueDown", "queries": ["total", "detailed"]}
+    made(**options).write(tmp_path / "small", report=False)
+    monkeypatch.setattr(mechanism, "LARGE", 35)
+    large = made(**options)
+    assert isinstance(large.steps, Spool)
+    large.write(tmp_path / "large", report=False)
+    for name in ("released.parquet", PROOFS):
+        assert (tmp_path / "small" / name).read_bytes() == (tmp_path / "large" / name).read_bytes()
+    assert [line.why for line in check(tmp_path / "large") if line.verdict == FAILS] == []
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ import pytest
 from hierdp import execution
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError
+from hierdp.mechanisms.tabulation import methods
 from hierdp.mechanisms.tabulation.family import answered, nested, whole_histograms
 from hierdp.mechanisms.tabulation.methods import METHODS, Settings, post_process
 from hierdp.mechanisms.tabulation.passes import UNIT, Family, snapped
@@ -302,6 +303,21 @@ def test_the_answers_of_a_level_are_computed_once(monkeypatch):
     monkeypatch.setattr(Workload, "answers", lambda own, x: (seen.append(len(x)), answers(own, x))[1])
     post_process(measured, NONE, "BlueDown", PASSES, lambda *problem: Step.solve(*problem))
     assert seen.count(7) == 3  # of the 7 counties: twice for the proof of the tree's step, once to go down
+
+
+def test_families_are_made_when_their_turn_comes(monkeypatch):
+    """All of a level at once are as large as all noisy answers."""
+    _, measured = tables(1)
+    made, seen = [], []
+    monkeypatch.setattr(methods, "Family", lambda *given: (made.append(1), Family(*given))[1])
+
+    def solving(name, *problem):
+        seen.append((name, len(made)))
+        return Step.solve(name, *problem)
+
+    post_process(measured, NONE, "BlueDown", PASSES, solving)
+    rounded = [number for name, number in seen if name.endswith("rounding")]
+    assert rounded == [1, 2, 3, 4, 5]
 
 
 def test_a_parent_without_persons_needs_no_step():

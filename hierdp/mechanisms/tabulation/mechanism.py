@@ -31,11 +31,14 @@ from hierdp.privacy.loss import PERSON, ROW, Loss
 from hierdp.privacy.noise import ExactNoise, Noise
 from hierdp.record.files import ALONE
 from hierdp.record.release import Release
-from hierdp.record.step import Steps
+from hierdp.record.spool import Spool
 from hierdp.tables.axes import Axis
 from hierdp.tables.tabulated import CrossTable, cross_table
 from models import BlockInference, Model
 from models.arithmetic.arrays import Floats
+
+LARGE = 200_000
+"""With more cells in all regions together, solved steps are saved at once, not kept in memory."""
 
 
 @documented
@@ -313,15 +316,19 @@ def tabulate(
     total = int(true[0].sum())
     measured, spends = measure(queries, places, true, asked, rho_of(epsilon, delta), noise or ExactNoise())
     del everywhere, true  # as large as the noisy answers
-    counts, solved = post_process(measured, constraints, method, how, solving_of(solver))
-    steps = Steps()
-    for step in solved:
-        steps.add(step)
-    errors = standard_errors(solved[0].model, places) if method in UNBIASED else None
+    large = method not in UNBIASED and places.size * queries.workload.cells > LARGE
+    counts, steps = post_process(
+        measured, constraints, method, how, solving_of(solver), Spool() if large else None
+    )
+    del measured
+    if isinstance(steps, Spool):
+        steps.close()
+    errors = standard_errors(steps[0].model, places) if method in UNBIASED else None
     ledger = Ledger(epsilon, delta, unit.neighbours(plan.invariants), spends)
     settings = settings_of(places, plan, unit, total, solver.backend)
     table, regions = table_of(queries, places, counts, errors), {ALONE: places}
-    made = Release(method, table, ledger, tuple(steps.kept), settings, tuple(steps.proved), regions=regions)
+    solved = steps if isinstance(steps, Spool) else tuple(steps)
+    made = Release(method, table, ledger, solved, settings, regions=regions)
     if plan.invariants:
         made = made.taking_as_public(invariants=", ".join(":".join(one) for one in plan.invariants))
     return made

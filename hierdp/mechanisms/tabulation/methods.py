@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from typing import Any
+from functools import lru_cache, partial
+from typing import Any, overload
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from hierdp.mechanisms.tabulation.passes import UNIT, Family
 from hierdp.mechanisms.tabulation.problem import Constraints, Measured
 from hierdp.mechanisms.tabulation.solving import solve_step
 from hierdp.mechanisms.tabulation.tree_estimate import every_marginal, subtree_weights, tree_model
+from hierdp.record.spool import Spool
 from hierdp.record.step import Solving, Step
 from models.arithmetic.arrays import Array, Floats, Ints
 
@@ -27,6 +29,9 @@ TREE = "least squares over all regions"
 
 JOINT = "tables of all regions"
 """The name of Joint's step."""
+
+Kept = list[Step] | deque[Step] | Spool
+"""Where solved steps are kept."""
 
 Tables = list[Array]
 """For each level, the histograms of its regions; shape (regions, cells)."""
@@ -53,26 +58,29 @@ class Settings:
 
 
 def top_down(
-    measured: Measured, constraints: Constraints, settings: Settings, solving: Solving
-) -> tuple[Tables, list[Step]]:
+    measured: Measured, constraints: Constraints, settings: Settings, solving: Solving, steps: Kept
+) -> Tables:
     """Level by level from the root: least squares in passes, then rounding (Abowd et al. 2022, §5)."""
     weights = measured.weights * (1.0 if settings.weights is None else np.array(settings.weights))
-    return _down(
-        measured, constraints, settings, solving, lambda level: (measured.noisy[level], weights[level])
-    )
+
+    def of_level(level: int) -> tuple[Array, Floats]:
+        return measured.noisy[level], weights[level]
+
+    return _down(measured, constraints, settings, solving, steps, of_level)
 
 
 def blue_down(
-    measured: Measured, constraints: Constraints, _: Settings, solving: Solving
-) -> tuple[Tables, list[Step]]:
+    measured: Measured, constraints: Constraints, _: Settings, solving: Solving, steps: Kept
+) -> Tables:
     """Least squares over the tree first, then constraints level by level (Ghazi et al. 2026).
 
     Given the parent's table, what is known about the children are the measurements in their subtrees. The
     distance to the estimates in the metric of this information (the inverse of their covariance) is a
     weighted sum of squares of all marginals; see `tree_estimate`.
     """
-    step = solving(TREE, tree_model(measured, constraints), ())
-    estimate = np.round(np.asarray(step.solution.x, float) / UNIT) * UNIT
+    estimate = _of_tree(measured, constraints, solving, steps)
+    np.round(estimate / UNIT, out=estimate)
+    estimate *= UNIT
     whole = every_marginal(measured)
     weights = subtree_weights(measured)
     tree = measured.tree
@@ -83,13 +91,12 @@ def blue_down(
 
     every = Settings((tuple(range(len(whole.queries))),), tuple(nested(whole, constraints.sums)))
     marginals = Measured(measured.regions, whole, (), measured.variance)
-    found, steps = _down(marginals, constraints, every, solving, of_level)
-    return found, [step, *steps]
+    return _down(marginals, constraints, every, solving, steps, of_level)
 
 
 def least_squares(
-    measured: Measured, constraints: Constraints, _: Settings, solving: Solving
-) -> tuple[Tables, list[Step]]:
+    measured: Measured, constraints: Constraints, _: Settings, solving: Solving, steps: Kept
+) -> Tables:
     """The best linear unbiased estimate: fractional and signed; fixed sums hold up to rounding.
 
     Raises
@@ -104,20 +111,25 @@ def least_squares(
         raise InputError(
             "GLS takes no bounds and no structural zeros, which no unbiased estimate keeps; choose BlueDown"
         )
+    x = _of_tree(measured, constraints, solving, steps)
+    return [x[measured.tree.nodes_of(level)] for level in range(measured.tree.depth + 1)]
+
+
+def _of_tree(measured: Measured, constraints: Constraints, solving: Solving, steps: Kept) -> Floats:
+    """Least squares over all regions; shape (nodes, cells)."""
     step = solving(TREE, tree_model(measured, constraints), ())
-    x = np.asarray(step.solution.x, float)
-    return [x[measured.tree.nodes_of(level)] for level in range(measured.tree.depth + 1)], [step]
+    steps.append(step)
+    return np.array(step.solution.x, float)
 
 
-def joint(
-    measured: Measured, constraints: Constraints, _: Settings, solving: Solving
-) -> tuple[Tables, list[Step]]:
+def joint(measured: Measured, constraints: Constraints, _: Settings, solving: Solving, steps: Kept) -> Tables:
     """All levels and constraints as one integer program, by an exact backend where it is small."""
     model = joint_model(measured, constraints)
     named = named_nodes(measured.regions), constraints.names
     step = explained(JOINT, model, named, lambda solving: solving(JOINT, model, ()), solving)
+    steps.append(step)
     x = np.asarray(step.solution.x).astype(np.int64)
-    return [x[measured.tree.nodes_of(level)] for level in range(measured.tree.depth + 1)], [step]
+    return [x[measured.tree.nodes_of(level)] for level in range(measured.tree.depth + 1)]
 
 
 def named_nodes(regions: Hierarchy) -> list[str]:
@@ -131,8 +143,9 @@ def _down(
     constraints: Constraints,
     settings: Settings,
     solving: Solving,
+    steps: Kept,
     of_level: Callable[[int], tuple[Array, Floats]],
-) -> tuple[Tables, list[Step]]:
+) -> Tables:
     """Level by level: the root's table alone, then each parent's children.
 
     `of_level` gives the answers to which the tables of a level are fitted, and their weights, for all regions
@@ -154,22 +167,52 @@ def _down(
         found = Family(workload, noisy[these], each, parent, tight.zeros, tight.sums, lower, upper)
         return replace(found, regions=tuple(regions.names[level][these].tolist()), names=tuple(tight.names))
 
+    def task(level: int, children: Sequence[Ints], v: int) -> tuple[Any, ...]:
+        """The family of a region of a level."""
+        name = f"{regions.levels[level + 1]} in {regions.names[level][v]}"
+        found = family(level + 1, children[v], tables[level][v])
+        return name, found, settings.passes, rounding
+
     name = f"{regions.levels[0]} {regions.names[0][0]}"
-    root, steps = _solved(solving, name, family(0, np.arange(1), None), settings.passes, rounding)
-    tables: Tables = [root]
+
+    def solved(found: tuple[Ints, list[Step]]) -> Ints:
+        for step in found[1]:
+            steps.append(step)
+        return found[0]
+
+    root = _solved(solving, name, family(0, np.arange(1), None), settings.passes, rounding)
+    tables: Tables = [solved(root)]
     for level in range(measured.tree.depth):
         children = measured.children(level)
-        below, names = regions.levels[level + 1], regions.names[level]
-        tasks = [
-            (f"{below} in {names[v]}", family(level + 1, these, tables[level][v]), settings.passes, rounding)
-            for v, these in enumerate(children)
-        ]
+        below = regions.levels[level + 1]
+        tasks = _Made(len(children), partial(task, level, children))
         held = np.zeros((int(measured.tree.level_sizes[level + 1]), workload.cells), np.int64)
-        for these, (x, more) in zip(children, _each(tasks, solving, f"tables by {below}"), strict=True):
-            held[these] = x
-            steps.extend(more)
+        for these, found in zip(children, _each(tasks, solving, f"tables by {below}"), strict=True):
+            held[these] = solved(found)
         tables.append(held)
-    return tables, steps
+    return tables
+
+
+@dataclass(frozen=True)
+class _Made(Sequence[tuple[Any, ...]]):
+    """Tasks that are made when they are needed: all families together are as large as all noisy answers."""
+
+    number: int
+    make: Callable[[int], tuple[Any, ...]]
+
+    def __len__(self) -> int:
+        return self.number
+
+    @overload
+    def __getitem__(self, at: int) -> tuple[Any, ...]: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> list[tuple[Any, ...]]: ...
+
+    def __getitem__(self, at: int | slice) -> tuple[Any, ...] | list[tuple[Any, ...]]:
+        if isinstance(at, slice):
+            return [self.make(place) for place in range(self.number)[at]]
+        return self.make(range(self.number)[at])
 
 
 def _each(tasks: Sequence[tuple[Any, ...]], solving: Solving, what: str) -> Iterator[tuple[Ints, list[Step]]]:
@@ -201,7 +244,8 @@ def post_process(
     method: str,
     settings: Settings,
     solving: Solving = solve_step,
-) -> tuple[Tables, list[Step]]:
+    steps: Kept | None = None,
+) -> tuple[Tables, Kept]:
     """Make noisy tables consistent, by one of `METHODS`.
 
     Parameters
@@ -212,16 +256,20 @@ def post_process(
     settings : Settings
     solving : callable
         Solves the problems, or looks up saved answers. Only `solve_step` uses other processes.
+    steps : list, deque or Spool, optional
+        Where the solved steps are appended, in their order. Default: a new list.
 
     Returns
     -------
     list of arrays
         For each level, shape (regions, cells); int64, or floats for GLS.
-    list of Step
+    list, deque or Spool
+        `steps`.
 
     Raises
     ------
     InputError
         If constraints contradict each other, or the method does not take them; the message names the region.
     """
-    return METHODS[method](measured, constraints, settings, solving)
+    steps = [] if steps is None else steps
+    return METHODS[method](measured, constraints, settings, solving, steps), steps

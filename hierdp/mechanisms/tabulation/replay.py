@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,7 @@ from hierdp.record.compare import compare, compare_settings
 from hierdp.record.files import REGIONS
 from hierdp.record.properties import Regions
 from hierdp.record.replay import Differs, Replay
+from hierdp.record.step import Step
 from models import Workload
 from models.arithmetic.arrays import Ints
 
@@ -90,7 +92,8 @@ def replay(saved: Replay, table: DataFrame, manifest: Manifest, regions: Regions
     else:
         noisy, known = _noisy_of_families(saved, queries, places, how, variance < np.inf)
     answers = Measured(places, queries.workload, noisy, variance)
-    found, steps = post_process(answers, constraints, method, how, saved.solve)
+    last: deque[Step] = deque(maxlen=1)  # of GLS, the only one
+    found, steps = post_process(answers, constraints, method, how, saved.solve, last)
     saved.end()
     errors = standard_errors(steps[0].model, places) if method in UNBIASED else None
     compare(table, table_of(queries, places, found, errors))
