@@ -1,8 +1,8 @@
 """Non-negative least squares of a parent's children: an interior-point method, then an active-set method.
 
 At given prices of the parent's cells the children are independent of each other. So each Newton step of the
-interior-point method (Mehrotra 1992) factors a small system for each child, all at once, and then solves one
-system for the steps of the prices, whose matrix is the sum of the children's inverses.
+interior-point method (Mehrotra 1992) solves a small system for each child, all at once, and one for the steps
+of the prices (`solvers.fast.children_systems`).
 
 The last iterate shows which cells are 0 and which rules bind. With these as equations, the optimum solves one
 linear system. If its counts or prices have the wrong sign, the set is corrected and the system solved again:
@@ -15,14 +15,16 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy
 
 from models import WorkloadLeastSquares
 from models.arithmetic.arrays import Array, Flags, Floats
 from models.certificate import Witness
+from solvers.fast.children_systems import Sums, Systems
 from solvers.fast.no_path import NoFastPath
 
 MOST_WORK = 1e11
-"""Children times cells cubed beyond which the dense systems would take minutes."""
+"""Children times coarse sums cubed beyond which their systems would take minutes."""
 
 ROUNDS = 100
 """The most iterations of the interior-point method; about 10 to 30 are needed."""
@@ -88,15 +90,18 @@ def _problem(model: WorkloadLeastSquares) -> _Problem:
     full = np.zeros((0, model.workload.cells)) if model.rules is None else model.rules.matrix.toarray()
     free = ~model.fixed & ((upper <= 0) @ full == 0)
     columns = np.flatnonzero(free.any(axis=0))
-    children, cells = model.children, columns.size
-    if children * float(cells) ** 3 > MOST_WORK:
-        raise NoFastPath(
-            f"{children} children of {cells} cells are too much for dense systems; take another backend"
-        )
+    children = model.children
     workload = model.workload
     noisy, weights = (part.astype(float) for part in model.data)
-    weight = workload.by_answer(weights)
-    queries = workload.matrix.toarray()[:, columns]
+    weight = 2 * workload.by_answer(weights)
+    coarse, diagonal, heights = _coarse(workload.matrix[:, columns], weight)
+    sums = Sums(scipy.sparse.vstack([coarse, full[:, columns]]).tocsr())
+    count = sums.matrix.shape[0]
+    if children * float(count) ** 3 > MOST_WORK:
+        raise NoFastPath(
+            f"{children} children with {count} sums of cells are too much for dense systems; "
+            "take another backend"
+        )
     parent = None if model.parent is None else np.asarray(model.parent, float)[columns]
     at_lower = at_upper = np.zeros(full.shape[0], bool)
     if model.parent is not None:
@@ -110,16 +115,15 @@ def _problem(model: WorkloadLeastSquares) -> _Problem:
     empty = free @ full.T == 0
     lower = np.where(((lower <= 0) & (lower < upper)) | empty, -np.inf, lower)
     upper = np.where(empty, np.inf, upper)
-    # Children of the same weights have the same matrix.
-    kinds, which = np.unique(weights, axis=0, return_inverse=True)
-    squares = np.stack([2 * queries.T @ (workload.by_answer(w)[:, None] * queries) for w in kinds])
-    heavy = max(float(np.trace(squares, axis1=1, axis2=2).max(initial=0.0)) / max(cells, 1), 1e-300)
+    heavy = 2 * float(weights.sum(axis=1).max())
     return _Problem(
         columns,
         unit,
         unit * heavy,
-        squares[which.ravel()] / heavy,
-        2 * (weight * noisy) @ queries / (unit * heavy),
+        sums,
+        diagonal / heavy,
+        np.concatenate([heights / heavy, np.zeros(lower.shape)], axis=1),
+        workload.spread(weight * noisy)[:, columns] / (unit * heavy),
         free[:, columns],
         None if parent is None else parent / unit,
         full[:, columns],
@@ -130,12 +134,36 @@ def _problem(model: WorkloadLeastSquares) -> _Problem:
     )
 
 
+def _coarse(sums: Any, weight: Floats) -> tuple[Any, Floats, Floats]:
+    """The different sums of two cells or more, the weight of each cell alone, and that of each of these sums.
+
+    Parameters
+    ----------
+    sums : csr_matrix, shape (sums, cells)
+    weight : array, shape (children, sums)
+    """
+    size = np.diff(sums.indptr)
+    alone = np.flatnonzero(size == 1)
+    diagonal = (
+        weight[:, alone] @ sums[alone].toarray() if alone.size else np.zeros((len(weight), sums.shape[1]))
+    )
+    several = np.flatnonzero((size > 1) & (weight > 0).any(axis=0))
+    sums.sort_indices()
+    keys = [sums.indices[sums.indptr[i] : sums.indptr[i + 1]].tobytes() for i in several.tolist()]
+    first: dict[bytes, int] = {}
+    into = np.array([first.setdefault(key, len(first)) for key in keys], np.int64)
+    heights = np.zeros((len(first), len(weight)))
+    np.add.at(heights, into, weight[:, several].T)
+    _, kept = np.unique(into, return_index=True)
+    return sums[several[kept]], diagonal, heights.T
+
+
 class _System(NamedTuple):
     """What both Newton steps of an iteration share."""
 
-    matrix: Floats
+    systems: Systems
     slope: Floats
-    short: Floats
+    short: Floats | None
     missing: Floats
     off: Floats
     ratio: Floats
@@ -148,12 +176,18 @@ class _System(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class _Problem:
-    """``min Σ_c ½ x_cᵀ H_c x_c − h_c·x_c`` on free cells, with x ≥ 0 and the model's sums and rules."""
+    """``min Σ_c ½ x_cᵀ H_c x_c − h_c·x_c`` on free cells, with x ≥ 0 and the model's sums and rules.
+
+    H = diag(`diagonal`) + Bᵀ diag(`weight`) B, where B are the `sums`: coarse queries, then the rules, which
+    have no weight.
+    """
 
     columns: Array
     unit: float
     cost: float
-    hessian: Floats
+    sums: Sums
+    diagonal: Floats
+    weight: Floats
     linear: Floats
     free: Flags
     parent: Floats | None
@@ -168,59 +202,30 @@ class _Problem:
         """The rules that are equations; shape (children, rules)."""
         return np.asarray(self.lower == self.upper)
 
-    def sums(self, x: Floats) -> Floats:
-        """By how much the children's sum falls short of the parent; empty without a parent."""
-        return np.zeros(0) if self.parent is None else self.parent - x.sum(axis=0)
+    def short(self, x: Floats) -> Floats | None:
+        """By how much the children's sum falls short of the parent; None without a parent."""
+        return None if self.parent is None else self.parent - x.sum(axis=0)
 
     def slope(self, x: Floats) -> Floats:
         """The gradient of the objective."""
-        return np.asarray(np.matmul(self.hessian, x[..., None])[..., 0] - self.linear)
+        pulls = self.sums.spread(self.weight * self.sums.of(x))
+        return np.asarray(self.diagonal * x + pulls - self.linear)
 
-    def step(
-        self, matrix: Floats, right: Floats, free: Flags, held: Flags, short: Floats, missing: Floats
+    def systems(self, more: Floats, ratio: Floats, free: Flags, held: Flags) -> Systems:
+        """The Newton systems with more on the diagonal, weights of rules, and rules as equations."""
+        before = self.weight.shape[1] - ratio.shape[1]
+        every = np.concatenate([np.zeros((len(held), before), bool), held], axis=1)
+        weight = np.concatenate([self.weight[:, :before], ratio], axis=1)
+        return Systems(self.sums, self.diagonal + more, weight, free, every)
+
+    def solved(
+        self, systems: Systems, right: Floats, missing: Floats, short: Floats | None
     ) -> tuple[Floats, Floats, Floats]:
-        """Solve one Newton system for steps of x, of the parent's prices and of the rules that are held.
-
-        matrix dx − dλ − Rᵀdν = right    on free cells, dx = 0 on others
-        R dx = missing                   for rules that are held, dν = 0 for others
-        Σ_c dx = short
-        """
-        children, cells = right.shape
-        rows = np.flatnonzero(held.any(axis=0))
-        size = cells + rows.size
-        system = np.zeros((children, size, size))
-        both = free[:, :, None] & free[:, None, :]
-        system[:, :cells, :cells] = np.where(both, matrix, 0.0)
-        at = np.arange(cells)
-        system[:, at, at] = np.where(free, system[:, at, at], 1.0)
-        on = held[:, rows, None] & free[:, None, :]
-        part = np.where(on, self.rules[rows], 0.0)
-        system[:, cells:, :cells] = part
-        system[:, :cells, cells:] = part.transpose(0, 2, 1)
-        at = np.arange(cells, size)
-        system[:, at, at] = np.where(part.any(axis=2), -SMALL, -1.0)
-        inverse = _inverse(system)
-        gain = np.where(both, inverse[:, :cells, :cells], 0.0).sum(axis=0)
-        schur = gain + SMALL * max(float(np.abs(gain).max(initial=0.0)), 1e-300) * np.eye(cells)
-        asked = np.concatenate(
-            [np.where(free, right, 0.0), np.where(part.any(axis=2), missing[:, rows], 0.0)], axis=1
-        )
-        price, found = np.zeros(cells), np.zeros((children, size))
-        for _ in range(3):  # the last two rounds correct for rounding and regularization
-            left = asked - np.matmul(system, found[..., None])[..., 0]
-            left[:, cells:] -= np.where(part.any(axis=2), SMALL * found[:, cells:], 0.0)
-            left[:, :cells] += np.where(free, price, 0.0)
-            extra = np.matmul(inverse, left[..., None])[..., 0]
-            if self.parent is not None:
-                more = np.linalg.solve(schur, short - (found + extra)[:, :cells].sum(axis=0))
-                price += more
-                shift = np.zeros_like(extra)
-                shift[:, :cells] = np.where(free, more, 0.0)
-                extra += np.matmul(inverse, shift[..., None])[..., 0]
-            found += extra
-        charge = np.zeros(held.shape)
-        charge[:, rows] = -found[:, cells:]
-        return found[:, :cells], price, charge
+        """Steps of x, of the parent's prices, and of the prices of rules that are equations."""
+        before = self.weight.shape[1] - missing.shape[1]
+        padded = np.concatenate([np.zeros((len(missing), before)), missing], axis=1)
+        x, price, charge = systems.solve(right, padded, short)
+        return x, price, charge[:, before:]
 
     def interior(self) -> tuple[Floats, Floats, Floats, Floats]:
         """An answer near the optimum: x, the prices of cells at 0, those of the parent and of the rules."""
@@ -234,17 +239,17 @@ class _Problem:
         slack, tax = np.where(on, 1.0, 0.0), np.where(on, 1.0, 0.0)
         price, charge = np.zeros(cells), np.zeros(self.lower.shape)
         count = max(1, int(free.sum()) + int(on.sum()))
-        at = np.arange(cells)
         best: Any = (0, np.inf, None)
         for turn in range(ROUNDS):
             held = x @ rules.T
             total = charge + tax[0] - tax[1]
             slope = np.where(free, self.slope(x) - price - total @ rules - dual, 0.0)
-            short = self.sums(x)
+            short = self.short(x)
             missing = np.where(self.equal, np.where(self.equal, self.lower, 0.0) - held, 0.0)
             off = np.where(on, SIGN * (held - sides) - slack, 0.0)
             mu = float((x * dual).sum() + (slack * tax).sum()) / count
-            worst = max(float(np.abs(part).max(initial=0.0)) for part in (slope, short, missing, off))
+            parts = (slope, missing, off) if short is None else (slope, missing, off, short)
+            worst = max(float(np.abs(part).max(initial=0.0)) for part in parts)
             if not worst + mu < np.inf or turn > best[0] + PATIENCE:
                 break
             if worst + mu < best[1]:
@@ -254,11 +259,9 @@ class _Problem:
                 break
             safe, room = np.where(free, x, 1.0), np.where(on, slack, 1.0)
             ratio = np.where(on, np.minimum(tax / room, HUGE), 0.0)
-            matrix = self.hessian.copy()
-            matrix[:, at, at] += np.where(free, np.minimum(dual / safe, HUGE), 0.0)
-            if on.any():
-                matrix += np.einsum("ri,cr,rj->cij", rules, ratio.sum(axis=0), rules, optimize=True)
-            system = _System(matrix, slope, short, missing, off, ratio, safe, dual, room, tax, on)
+            more = np.where(free, np.minimum(dual / safe, HUGE), 0.0)
+            systems = self.systems(more, ratio.sum(axis=0), free, self.equal)
+            system = _System(systems, slope, short, missing, off, ratio, safe, dual, room, tax, on)
             dx, _, _, dz, ds, dt = self.direction(system, -x * dual, -slack * tax)
             primal, twin = _longest((x, dx), (slack, ds)), _longest((dual, dz), (tax, dt))
             ahead = float(((x + primal * dx) * (dual + twin * dz)).sum())
@@ -290,7 +293,7 @@ class _Problem:
         now, rules = system, self.rules
         pull = np.where(now.on, aims / now.room - now.ratio * now.off, 0.0)
         right = np.where(self.free, aim / now.safe, 0.0) - now.slope + (SIGN * pull).sum(axis=0) @ rules
-        dx, dp, dc = self.step(now.matrix, right, self.free, self.equal, now.short, now.missing)
+        dx, dp, dc = self.solved(now.systems, right, now.missing, now.short)
         dz = np.where(self.free, (aim - now.dual * dx) / now.safe, 0.0)
         ds = np.where(now.on, SIGN * (dx @ rules.T) + now.off, 0.0)
         dt = np.where(now.on, (aims - now.tax * ds) / now.room, 0.0)
@@ -323,7 +326,9 @@ class _Problem:
             charge = np.where(bound, charge, 0.0)
             missing = np.where(bound, at - x @ self.rules.T, 0.0)
             right = -(self.slope(x) - price - charge @ self.rules)
-            dx, dp, dc = self.step(self.hessian, right, active, bound, self.sums(x), missing)
+            none = np.zeros(x.shape), np.zeros(bound.shape)
+            systems = self.systems(*none, active, bound)
+            dx, dp, dc = self.solved(systems, right, missing, self.short(x))
             x, price, charge = x + dx, price + dp, charge + dc
             if not np.isfinite(x.sum() + price.sum() + charge.sum()):
                 break
@@ -333,7 +338,8 @@ class _Problem:
             outside = np.maximum(self.lower - held, held - self.upper).max(initial=0.0)
             wrong = max(-x.min(initial=0.0), -dual.min(initial=0.0), outside)
             wrong = max(wrong, np.abs(reduced[active]).max(initial=0.0))
-            wrong = max(wrong, np.abs(self.sums(x)).max(initial=0.0))
+            left = self.short(x)
+            wrong = wrong if left is None else max(wrong, np.abs(left).max(initial=0.0))
             wrong = max(wrong, np.abs(held - at)[bound].max(initial=0.0))
             wrong = max(wrong, -charge[low].min(initial=0.0), charge[high].max(initial=0.0))
             if wrong <= RIGHT:
@@ -355,13 +361,6 @@ class _Problem:
         shift = np.where(self.at_upper, -charge.max(axis=0), shift)
         charge, price = charge + shift, price - shift @ rules
         return price, charge
-
-
-def _inverse(system: Floats) -> Floats:
-    try:
-        return np.asarray(np.linalg.inv(system))
-    except np.linalg.LinAlgError:
-        raise NoFastPath("a Newton system is singular; take another backend") from None
 
 
 def _longest(*pairs: tuple[Floats, Floats]) -> float:

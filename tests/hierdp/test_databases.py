@@ -161,7 +161,7 @@ def test_counts_of_any_type(database, counts, message):
     row = "row 3" if database.engine == "duckdb" else "a row"  # only rows of files and DuckDB have an order
     with pytest.raises(InputError, match=f"^{row}, column 'n': {message}") as caught:
         flows(source, axes={"c": ["c"]}, count="n")
-    assert "777" not in str(caught.value)
+    assert "777" not in str(caught.value).replace(database.url, "")
 
 
 def test_regions_of_any_type(database):
@@ -224,7 +224,8 @@ def test_what_is_not_there(database):
     fails = Database(database.url, query=f"SELECT c, CAST(c || n AS INTEGER) AS n FROM {source.table}")
     with pytest.raises(InputError, match=r"cannot read the table \(.*\)") as caught:
         flows(fails, axes={"c": ["c"]}, count="n")
-    assert "777" not in f"{caught.value}{caught.value.__cause__}{caught.value.__context__}"
+    said = f"{caught.value}{caught.value.__cause__}{caught.value.__context__}"
+    assert "777" not in said.replace(database.url, "")  # a file's path has the number of the test run
 
 
 # --- DuckDB ----------------------------------------------------------------------------------------------

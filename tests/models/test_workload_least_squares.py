@@ -10,6 +10,7 @@ from models import SimplexQP, Workload, WorkloadLeastSquares
 from models.arithmetic import exact
 from models.witnesses.children_squares import dual_bound, squares
 from solvers import fast, solve
+from solvers.fast import children_systems
 
 TWO = Workload.marginals((2,), [(), (0,)])
 TOTAL = Workload.marginals((2,), [()])
@@ -231,3 +232,19 @@ def test_the_bound_in_floats_is_never_above_the_one_in_fractions():
     assert proof.bound == pytest.approx(float(bound), rel=1e-12)  # x's cost may be less by its sums' rounding
     gap = max(squares(model, x) - bound, 0)  # sums of x in floats may be off a little, and its cost less
     assert 0 <= Fraction(proof.gap) - gap <= Fraction(np.spacing(proof.gap))
+
+
+def test_prices_by_conjugate_gradients_prove_the_answer(monkeypatch):
+    """For many cells, the matrix of the parent's prices is not formed."""
+    monkeypatch.setattr(children_systems, "MOST_DENSE", 0)
+    model = WorkloadLeastSquares.typical(np.random.default_rng(0), 48, rules=True)
+    assert solve(model).certificate.gap <= 1e-9
+
+
+def test_coarse_sums_of_the_same_cells_are_one():
+    """Of 4 cells, one is empty: a sum then counts a cell alone, and two sums count the same cells."""
+    table = Workload.marginals((2, 2), [(), (0,), (1,), (0, 1)])
+    model = WorkloadLeastSquares(table, np.zeros((2, 9)), [1, 2, 4, 8], parent=[1, 2, 0, 0])
+    problem = fast_path._problem(model)
+    assert problem.sums.matrix.toarray().tolist() == [[1, 1]]
+    assert (problem.weight / problem.diagonal[:, :1]).tolist() == [[(1 + 2) / (4 + 8)]] * 2
