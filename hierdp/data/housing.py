@@ -11,7 +11,7 @@ paper, with the states' own tables, has 605 million.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -66,16 +66,13 @@ def housing(
     InputError
         If there are too few groups, or a state is unknown.
     """
-    names, shares = _from_homes(homes) if homes else _invented(seed)
+    names, shares = county_shares(seed, homes)
     if groups < 2 * OUTLIERS * len(names):
         raise InputError(
             f"{groups:,} groups are too few for {len(names)} states; give at least "
             f"{2 * OUTLIERS * len(names):,}"
         )
-    chosen = list(names if states is None else states)
-    for state in chosen:
-        if state not in names:
-            raise InputError(f"unknown state {state!r}; choose from {listed(names, most=len(names))}")
+    chosen = chosen_of(names, states)
     weight = np.array([shares[state].sum() for state in names])
     rest = groups - 2 * OUTLIERS * len(names)
     sizes = 2 * OUTLIERS + np.random.default_rng(seed).multinomial(rest, weight / weight.sum())
@@ -83,17 +80,47 @@ def housing(
     for number, state in enumerate(names):
         if state in chosen:
             rows += _state(np.random.default_rng([seed, number]), int(sizes[number]), shares[state])
-    chosen = [state for state in names if state in chosen]
+    return placed(rows, [state for state in names if state in chosen], shares, counties, states is None)
+
+
+def county_shares(seed: int, homes: Path | None) -> tuple[list[str], dict[str, NDArray[np.float64]]]:
+    """The states, and the weights of each state's counties: of workers' homes, or made up."""
+    return _from_homes(homes) if homes else _invented(seed)
+
+
+def chosen_of(names: Sequence[str], states: Sequence[str] | None) -> list[str]:
+    """The states to include: all, or those asked for.
+
+    Raises
+    ------
+    InputError
+        If a state is unknown.
+    """
+    chosen = list(names if states is None else states)
+    for state in chosen:
+        if state not in names:
+            raise InputError(f"unknown state {state!r}; choose from {listed(names, most=len(names))}")
+    return chosen
+
+
+def placed(
+    rows: Sequence[tuple[NDArray[np.int64], NDArray[np.int64]]],
+    chosen: Sequence[str],
+    shares: Mapping[str, NDArray[np.float64]],
+    counties: bool,
+    nation: bool,
+) -> SizeRuns:
+    """The hierarchy over the counties of the chosen states, with `rows` of sizes and counts, one a county."""
     columns = {
         "state": [state for state in chosen for _ in shares[state]],
         "county": [f"{state}/{i + 1:03}" for state in chosen for i in range(shares[state].size)],
     }
-    root = ("US", "nation") if states is None else ("part", "part of the nation")
+    root = ("US", "nation") if nation else ("part", "part of the nation")
     places = Hierarchy.from_columns(columns, ["state", "county"], *root)  # sorted by name, as these are
     every = Runs.from_rows(rows).summed_up(places.tree)
     if counties:
         return SizeRuns(places, every)
-    above = Hierarchy.from_columns({"state": chosen}, ["state"], *root)
+    above = Hierarchy.from_columns({"state": list(chosen)}, ["state"], *root)
     return SizeRuns(above, every.between(0, above.size))
 
 

@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 from hierdp.cli import main
 from hierdp.counts.size_runs import SizeRuns, cumulative_of
+from hierdp.data.hawaiian import FILE
 from hierdp.data.taxi import taxi
 from hierdp.mechanisms.count_of_counts import measure, post_process
 from hierdp.mechanisms.count_of_counts.plan import plan_of
@@ -33,6 +34,7 @@ TINY = kuo2018.Settings(
     housing_groups=20_000,
     sized_groups=10_000,
     joint_runs=2,
+    vertices=False,
 )
 
 
@@ -45,7 +47,8 @@ def taxis(tmp_path_factory):
     np.save(folder / "taxi_level3.npy", hoods)
     np.save(folder / "taxi_level2.npy", np.stack([hoods[:18].sum(0), hoods[18:].sum(0)]))
     np.save(folder / "taxi_level1.npy", hoods.sum(0))
-    np.save(folder / "Hawaiian_nation_H.npy", np.array([5_000, 60, 20, 4, 0, 1]))
+    (folder.parent / "hawaiian").mkdir()
+    np.save(folder.parent / "hawaiian" / FILE, np.array([5_000, 60, 20, 4, 0, 1]))
     return folder.parent
 
 
@@ -65,8 +68,8 @@ def frames(study):
 
 def test_it_has_every_table_and_figure(made):
     assert set(frames(made)) == {
-        "data", "bottom_up", "coherence", "readme", "one_region", "figure1", "figure4", "omniscient4",
-        "figure5", "omniscient5", "figure6", "omniscient6", "joint",
+        "data", "bottom_up", "coherence", "readme", "one_region", "naive_answers", "figure1", "figure4",
+        "omniscient4", "figure5", "omniscient5", "figure6", "omniscient6", "matching", "joint", "differences",
     }  # fmt: skip
     drawn = [part.name for part in made.parts if part.figure is not None]
     assert drawn == ["figure1", "figure4", "figure5", "figure6"]
@@ -103,7 +106,7 @@ def test_published_numbers_stand_beside_ours(made):
 
 
 def test_with_one_seed_errors_add_up_and_without_it_they_do_not(data):
-    rows = experiments.bottom_up_table({"taxi": (data, 4)}, TINY, seed=0)
+    rows = experiments.bottom_up_table({"taxi": ((data, 1), 4)}, TINY, seed=0)
     means = rows[(rows.method == "bottom-up") & (rows.fit == "lowest")].groupby(["noise", "level"]).emd.mean()
     for noise in ("one seed", "independent"):
         assert (
@@ -186,10 +189,10 @@ def test_all_levels_at_once_is_never_further_from_the_estimates(data):
 
 def test_runs_are_rows_of_one_measurement_each(data):
     lines = parts.lines_of(("Hc", "Hg"), ("weighted", "plain"))
-    rows = experiments.accuracy({"taxi": data}, lines, replace(TINY, epsilons=(1.0,)), 0, "test")
-    assert len(rows) == 2 * 2 * 2 * 3  # runs × methods × merges × levels
+    rows = experiments.accuracy({"taxi": (data, 1)}, lines, replace(TINY, epsilons=(1.0,)), 0, "test")
+    assert len(rows) == 2 * 2 * 3 * 3  # runs × methods × merges, and matching by original estimates × levels
     assert not rows.duplicated(["method", "merging", "run", "level"]).any()
-    assert rows.groupby(["method", "merging", "run"]).emd.sum().nunique() == 8
+    assert rows.groupby(["method", "merging", "run"]).emd.sum().nunique() == 12
 
 
 def test_errors_by_position_add_up(data):

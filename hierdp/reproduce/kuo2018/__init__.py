@@ -1,28 +1,23 @@
-"""Kuo et al.
-
-2018, repeated: the tables of §6.2, Figures 1, 4, 5, 6, and an explanation of the Taxi column.
+"""Kuo et al. 2018, repeated: the tables of §6.2, Figures 1, 4, 5, 6; explanations of the Taxi column
+and of the naive row.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
-
 from hierdp.counts.hierarchy import Hierarchy
-from hierdp.counts.size_runs import Runs, SizeRuns
+from hierdp.counts.size_runs import SizeRuns
+from hierdp.data.hawaiian import FILE, hawaiian
 from hierdp.data.housing import WEST_COAST, housing
 from hierdp.data.taxi import taxi
-from hierdp.reproduce.kuo2018 import experiments, parts
+from hierdp.reproduce.kuo2018 import experiments, naive_face, parts
+from hierdp.reproduce.kuo2018.experiments import Known
 from hierdp.reproduce.kuo2018.settings import QUICK, Settings
 from hierdp.reproduce.runs import said
 from hierdp.reproduce.study import Study
 
 __all__ = ["QUICK", "Settings", "study"]
-
-HAWAIIAN = "Hawaiian_nation_H.npy"
-"""Census blocks of the nation by number of native Hawaiians, beside the taxi files in the authors'
-repository."""
 
 
 def study(settings: Settings, data: Path | None, seed: int = 0) -> Study:
@@ -32,50 +27,59 @@ def study(settings: Settings, data: Path | None, seed: int = 0) -> Study:
     ----------
     settings : Settings
     data : path, optional
-        A folder with ``taxi/`` (see `hierdp.data.taxi`; if ``Hawaiian_nation_H.npy`` is present, it is added
-        to the naive row) and ``us-commuting-2009-2013.parquet``. Without them there are no taxis, and the
-        states' shares are synthetic.
+        A folder with ``taxi/`` (see `hierdp.data.taxi`), ``hawaiian/`` (see `hierdp.data.hawaiian`) and
+        ``us-commuting-2009-2013.parquet``. Without them there are no taxis, no Hawaiian data, and the states'
+        shares are synthetic.
     seed : int
         Seed of the noise and the housing data; the same seed gives the same numbers.
     """
     homes = data / "us-commuting-2009-2013.parquet" if data else None
     homes = homes if homes and homes.exists() else None
     coast = WEST_COAST if homes else ("S01", "S02", "S03")
-    there = data is not None and (data / "taxi").is_dir()
-    three: dict[str, SizeRuns] = {}
-    if data is not None and there:
-        three["taxi"] = SizeRuns.of(taxi(data / "taxi"))
-    sized = settings.sized_groups
-    three["housing, West Coast"] = housing(seed, sized, homes, states=coast)
-    two = {name: without_leaves(three[name]) for name in three if name == "taxi"}
-    two["housing"] = housing(seed, sized, homes, counties=False)
+    blocks = None if data is None else data / "hawaiian" / FILE
+    blocks = blocks if blocks and blocks.exists() else None
+    three: dict[str, Known] = {}
+    if data is not None and (data / "taxi").is_dir():
+        three["taxi"] = SizeRuns.of(taxi(data / "taxi")), 1
+    two = {name: (without_leaves(known), smallest) for name, (known, smallest) in three.items()}
+    taxis = three["taxi"][0] if three else None
+    three["housing, West Coast"] = housing(seed, settings.sized_groups, homes, states=coast), 1
+    two["housing"] = housing(seed, settings.sized_groups, homes, counties=False), 1
     nation = housing(seed, settings.housing_groups, homes, counties=settings.nation_runs > 0)
-    west = {"housing, West Coast, all groups": housing(seed, settings.housing_groups, homes, states=coast)}
+    west = housing(seed, settings.housing_groups, homes, states=coast)
     listed = {name: (three[name], settings.table_runs) for name in three if name == "taxi"}
-    listed |= {name: (west[name], settings.coast_runs) for name in west}
+    listed["housing, West Coast, all groups"] = (west, 1), settings.coast_runs
     if settings.nation_runs:
-        listed["housing, nation"] = (nation, settings.nation_runs)
-    roots = {name: (data.runs.between(0, 1), 1) for name, data in three.items() if name == "taxi"}
+        listed["housing, nation"] = (nation, 1), settings.nation_runs
+    roots = {name: (known.runs.between(0, 1), 1) for name, (known, _) in three.items() if name == "taxi"}
     roots["housing, nation"] = (nation.runs.between(0, 1), 1)
-    if data is not None and there and (data / "taxi" / HAWAIIAN).exists():
-        roots["Hawaiian"] = (Runs.from_dense([np.load(data / "taxi" / HAWAIIAN)]), 0)
+    if blocks is not None:
+        three["Hawaiian, West Coast"] = hawaiian(blocks, seed, homes, states=coast), 0
+        two["Hawaiian"] = hawaiian(blocks, seed, homes, counties=False), 0
+        roots["Hawaiian"] = (two["Hawaiian"][0].runs.between(0, 1), 0)
+        if settings.nation_runs:
+            listed["Hawaiian"] = (hawaiian(blocks, seed, homes), 0), settings.nation_runs
     two_ways = parts.lines_of(("Hc x Hc", "Hc x Hg", "Hg x Hc", "Hg x Hg"), ("weighted", "plain"))
     of_two = experiments.accuracy(two, two_ways, settings, seed, "two levels")
     of_three = experiments.accuracy(three, parts.lines_of(THREE), settings, seed, "three levels")
+    table = experiments.bottom_up_table(listed, settings, seed)
+    drawn = {**three, **two, "housing, West Coast, all groups": (west, 1), "housing, nation": (nation, 1)}
+    two_sets, three_sets = ({name: known for name, (known, _) in sets.items()} for sets in (two, three))
+    answers = naive_face.rows(roots, settings, seed)
     made = [
-        parts.about({**three, **two, **west, "housing, nation": nation}),
-        parts.taxi_table(
-            experiments.bottom_up_table(listed, settings, seed),
-            experiments.readme(three["taxi"], settings.max_size) if there else None,
-        ),
+        parts.about({name: known for name, (known, _) in drawn.items()}),
+        parts.taxi_table(table, experiments.readme(taxis, settings.max_size) if taxis else None),
         parts.naive(experiments.naive(roots, settings, seed)),
-        *([parts.figure_1(experiments.by_rank(three["taxi"], settings, seed))] if there else []),
-        parts.figure(4, of_two, two_ways, two, ["The paper leaves out $H_g$ × $H_g$."]),
-        parts.figure(5, of_two, parts.lines_of(("Hc x Hc", "Hg x Hg")), two, ["Weighted merging."]),
-        parts.figure(6, of_three, parts.lines_of(THREE), three, ["Weighted merging."]),
-        *([parts.joint(experiments.joint(three["taxi"], settings, seed))] if there else []),
+        parts.naive_answers(answers),
+        *([parts.figure_1(experiments.by_rank(taxis, settings, seed))] if taxis else []),
+        parts.figure(4, of_two, two_ways, two_sets, ["The paper leaves out $H_g$ × $H_g$."]),
+        parts.figure(5, of_two, parts.lines_of(("Hc x Hc", "Hg x Hg")), two_sets, ["Weighted merging."]),
+        parts.figure(6, of_three, parts.lines_of(THREE), three_sets, ["Weighted merging."]),
+        parts.matching(of_three),
+        *([parts.joint(experiments.joint(taxis, settings, seed))] if taxis else []),
+        parts.differences(table, answers),
     ]
-    return Study("Kuo et al. 2018, reproduced", made, said(settings, seed, [*three, *two, *west]))
+    return Study("Kuo et al. 2018, reproduced", made, said(settings, seed, drawn))
 
 
 THREE = ("Hc x Hc x Hc", "Hg x Hg x Hg")

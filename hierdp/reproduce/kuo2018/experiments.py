@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,14 +13,17 @@ from hierdp.execution.resume import Row, runs
 from hierdp.mechanisms.count_of_counts import measure, post_process
 from hierdp.mechanisms.count_of_counts.at_once import at_once, runs_of
 from hierdp.mechanisms.count_of_counts.estimates import METHODS, Sizes, estimate
-from hierdp.mechanisms.count_of_counts.plan import plan_of
+from hierdp.mechanisms.count_of_counts.mechanism import Measured, weights_of
+from hierdp.mechanisms.count_of_counts.plan import Plan, budgets_of, plan_of
 from hierdp.metrics.runs import earth_movers_runs, size_run_errors
 from hierdp.privacy.noise import Noise, SimulatedNoise
+from hierdp.reproduce.kuo2018.by_original import top_down_by_original
+from hierdp.reproduce.kuo2018.fast_draws import FastDraws
 from hierdp.reproduce.kuo2018.fits import fitted, released
 from hierdp.reproduce.kuo2018.settings import Settings
 from hierdp.reproduce.kuo2018.shared_seed import OneSeed, TheirDraws
 from hierdp.reproduce.runs import noise_for, seed_for
-from models import TreeMatching
+from models import Tree, TreeMatching
 from solvers.fast.tree_matching import shared_out, top_down
 
 if TYPE_CHECKING:
@@ -28,39 +32,73 @@ if TYPE_CHECKING:
 BINS = 100
 """Number of parts of Figure 1, in order of the groups' size."""
 
+MOST_L1 = 2_000_000
+"""Largest number of groups for Hg with p = 1, whose noisy sizes are not pooled."""
+
+ORIGINAL = "weighted, matched by original estimates"
+"""Algorithm 1's line 12 as printed; it differs from "weighted" from three levels on."""
+
+Known = tuple[SizeRuns, int]
+"""Data, and the smallest size that a group may have: 1 if it is public that no group is empty."""
+
 
 def accuracy(
-    sets: dict[str, SizeRuns], methods: Sequence[tuple[str, str]], settings: Settings, seed: int, what: str
+    sets: dict[str, Known], methods: Sequence[tuple[str, str]], settings: Settings, seed: int, what: str
 ) -> DataFrame:
-    """Error by level of every run, for pairs of method and merge; pairs of one method share their noise."""
+    """Error by level of every run, for pairs of method and merge.
+
+    In a run, every level is measured once by each method that is used there; all combinations share these
+    estimates.
+    """
     cases = [
-        (what, name, epsilon, run, method)
+        (what, name, epsilon, run)
         for name in sets
         for epsilon in settings.epsilons
         for run in range(settings.runs)
-        for method in dict.fromkeys(method for method, _ in methods)
     ]
     return _table(runs(_accuracy, cases, what, (sets, list(methods), settings, seed)))
 
 
 def _accuracy(
-    sets: dict[str, SizeRuns], methods: Sequence[tuple[str, str]], settings: Settings, seed: int,
-    what: str, name: str, epsilon: float, run: int, method: str,
+    sets: dict[str, Known], methods: Sequence[tuple[str, str]], settings: Settings, seed: int,
+    what: str, name: str, epsilon: float, run: int,
 ) -> list[Row]:  # fmt: skip
-    data, levels = sets[name], sets[name].hierarchy.levels
-    merges = [merge for one, merge in methods if one == method]
-    plans = [plan_of(method, levels, merge=merge, max_size=settings.max_size, smallest=1) for merge in merges]
-    noise = noise_for(seed, what, name, epsilon, run, method)
-    measured = measure(data, epsilon * len(levels), noise, plans[0])
+    data, smallest = sets[name]
+    levels, most = data.hierarchy.levels, settings.max_size
+    total = epsilon * len(levels)
+    plans = [plan_of(one, levels, merge=merge, max_size=most, smallest=smallest) for one, merge in methods]
+    found = {
+        form: measure(
+            data,
+            total,
+            FastDraws(seed_for(seed, what, name, epsilon, run, form)),
+            plan_of(form, levels, max_size=most, smallest=smallest),
+        )
+        for form in dict.fromkeys(level.name for plan in plans for level in plan.methods)
+    }
     rows: list[Row] = []
-    for merge, plan in zip(merges, plans, strict=True):
-        made = post_process(measured, data.hierarchy, plan)
+    for (method, merge), plan in zip(methods, plans, strict=True):
+        combined = _combined(found, data.hierarchy.tree, plan, total)
         case = {"data": name, "method": method, "merging": merge, "epsilon": epsilon, "run": run}
-        rows += _errors(data, made, case)
+        rows += _errors(data, post_process(combined, data.hierarchy, plan), case)
+        if merge == "weighted" and len(levels) > 2:
+            printed = top_down_by_original(data.hierarchy.tree, combined.runs, combined.weights)
+            rows += _errors(data, printed, {**case, "merging": ORIGINAL})
     return rows
 
 
-def bottom_up_table(sets: dict[str, tuple[SizeRuns, int]], settings: Settings, seed: int) -> DataFrame:
+def _combined(found: dict[str, Measured], tree: Tree, plan: Plan, epsilon: float) -> Measured:
+    """The estimates of each level by the method that the plan has there."""
+    parts = []
+    for level, method in enumerate(plan.methods):
+        nodes = tree.nodes_of(level)
+        parts.append(found[method.name].runs.between(nodes.start, nodes.stop))
+    estimates = Runs.stacked(parts)
+    weights = weights_of(estimates, tree.level, plan, budgets_of(plan, epsilon))
+    return replace(found[plan.methods[0].name], runs=estimates, weights=weights)
+
+
+def bottom_up_table(sets: dict[str, tuple[Known, int]], settings: Settings, seed: int) -> DataFrame:
     """Bottom-up and top-down Hc at ε = 1 in total, with independent noise and with one seed in all regions.
 
     Each set has its own number of runs. The taxis are run twice: with the lowest of Hc's optimal fits, as in
@@ -78,13 +116,13 @@ def bottom_up_table(sets: dict[str, tuple[SizeRuns, int]], settings: Settings, s
 
 
 def _bottom_up_table(
-    sets: dict[str, tuple[SizeRuns, int]], settings: Settings, seed: int,
+    sets: dict[str, tuple[Known, int]], settings: Settings, seed: int,
     name: str, run: int, method: str, noise: str, fit: str,
 ) -> list[Row]:  # fmt: skip
-    data, one = sets[name][0], seed_for(seed, "table", name, run)
+    (data, smallest), one = sets[name][0], seed_for(seed, "table", name, run)
     source: Noise = OneSeed(one) if noise == "one seed" else SimulatedNoise(one)
     if fit == "lowest":
-        plan = plan_of(method, data.hierarchy.levels, max_size=settings.max_size, smallest=1)
+        plan = plan_of(method, data.hierarchy.levels, max_size=settings.max_size, smallest=smallest)
         made = post_process(measure(data, 1.0, source, plan), data.hierarchy, plan)
     else:
         made = released(data, 1.0, source, settings.max_size, fit, method == "Hc")
@@ -114,7 +152,7 @@ def naive(sets: dict[str, tuple[Runs, int]], settings: Settings, seed: int) -> D
         for name, (true, _) in sets.items()
         for method in ("naive", "Hc", "Hc2", "Hg", "Hg1")
         for run in range(settings.runs)
-        if not method.startswith("Hg") or true.groups[0] <= settings.sized_groups
+        if method != "Hg1" or true.groups[0] <= MOST_L1
     ]
     return _table(runs(_naive, cases, "methods of one region", (sets, settings, seed)))
 
@@ -123,7 +161,7 @@ def _naive(
     sets: dict[str, tuple[Runs, int]], settings: Settings, seed: int, name: str, method: str, run: int
 ) -> list[Row]:
     true, smallest = sets[name][0].capped(settings.max_size), sets[name][1]
-    domain, noise = Sizes(settings.max_size, smallest), noise_for(seed, "naive", name, method, run)
+    domain, noise = Sizes(settings.max_size, smallest), FastDraws(seed_for(seed, "naive", name, method, run))
     found = estimate(true.of(0), int(true.groups[0]), METHODS[method], domain, 1.0, noise)
     emd = earth_movers_runs(true, Runs.from_rows([(found.sizes, found.counts)]))[0]
     return [{"data": name, "method": method, "run": run, "emd": emd}]
