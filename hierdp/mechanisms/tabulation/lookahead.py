@@ -109,7 +109,8 @@ def _refuse_below(method: str, constraints: Constraints, regions: Hierarchy) -> 
             if stuck is None:
                 continue
             region, chosen = stuck
-            names = [constraints.names[int(nested.answers[j][0])] for j in chosen if nested.answers[j].size]
+            named = [j for j in (*chosen, *nested.leaves(k), k) if nested.answers[j].size]
+            names = [constraints.names[int(nested.answers[j][0])] for j in named[: len(chosen)]]
             raise InputError(
                 f"{method} decides level by level, and {regions.levels[level]} "
                 f"{regions.names[level][region]!r} might get a table that cannot be divided among its "
@@ -142,9 +143,15 @@ def _stuck(
 ) -> tuple[int, list[int]] | None:
     """A region whose table might have no tables of its children, with the sums of cells that show it."""
     leaves = nested.leaves(k)
+    doubtful = np.flatnonzero(~_alike(nested, k, above, below, parents))
+    if not doubtful.size:
+        return None
     if len(leaves) > MOST_PARTS:
-        wrong = np.flatnonzero(~_alike(nested, k, above, below, parents))
-        return (int(wrong[0]), leaves) if wrong.size else None
+        return int(doubtful[0]), leaves
+    children = np.flatnonzero(np.isin(parents, doubtful))
+    above = above[0][:, doubtful], above[1][:, doubtful]
+    below = below[0][:, children], below[1][:, children]
+    parents = np.searchsorted(doubtful, parents[children])
     for number in range(1, 2 ** len(leaves) - 1):
         these = [leaf for at, leaf in enumerate(leaves) if number >> at & 1]
         chosen = np.isin(np.arange(len(nested.parts)), these)
@@ -152,7 +159,7 @@ def _stuck(
         low, high = (by_parent(side, parents) for side in nested.extremes(k, chosen, *below))
         wrong = np.flatnonzero((least < low) | (most > high))
         if wrong.size:
-            return int(wrong[0]), these
+            return int(doubtful[wrong[0]]), these
     return None
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import scipy
 
 from models import Workload
 from models.arithmetic.arrays import Flags, Floats, Ints
@@ -43,32 +44,40 @@ class NestedSums:
         chosen : bool array, shape (sums.size,)
         zeros : bool array, shape (cells,)
         """
-        held: dict[bytes, list[int]] = {}
-        dense = sums.matrix[:, ~zeros].toarray() > 0
-        for i in np.flatnonzero(chosen & dense.any(axis=1)).tolist():
-            held.setdefault(dense[i].tobytes(), []).append(i)
-        every = np.ones(dense.shape[1], bool)
-        held.setdefault(every.tobytes(), [])
-        masks = np.array([np.frombuffer(key, bool) for key in held])
-        size = masks.sum(axis=1)
-        order = np.argsort(size, kind="stable")
-        masks, size = masks[order], size[order]
-        answers = [np.array(one, np.int64) for one in held.values()]
-        answers = [answers[k] for k in order]
-        common = masks.astype(np.float32) @ masks.T.astype(np.float32)
-        crossing = (common > 0) & (common < np.minimum(size[:, None], size))
-        for one, other in np.argwhere(crossing)[:1].tolist():
-            return int(answers[one][0]), int(answers[other][0])
-        inside = np.triu(common == size[:, None], 1)
-        above = np.append(np.argmax(inside[:-1], axis=1), -1)
+        possible = sums.matrix[:, ~zeros]
+        rows = np.flatnonzero(chosen & (np.asarray(possible.sum(axis=1)).ravel() > 0))
+        every = scipy.sparse.csr_matrix(np.ones((1, possible.shape[1])))
+        masks = scipy.sparse.vstack([possible[rows], every], "csr")
+        size = np.asarray(masks.sum(axis=1)).ravel().astype(np.int64)
+        common = (masks @ masks.T).tocsr()
+        common.sort_indices()
+        common = common.tocoo()  # pairs that share cells, in order
+        one, other, shared = common.row, common.col, common.data.astype(np.int64)
+        for k in np.flatnonzero(shared < np.minimum(size[one], size[other]))[:1]:
+            return int(rows[one[k]]), int(rows[other[k]])
+        same = np.arange(size.size)  # the first of those with the same cells
+        alike = size[one] == size[other]
+        np.minimum.at(same, one[alike], other[alike])
+        first = np.unique(same)
+        order = first[np.argsort(size[first], kind="stable")]
+        above = np.full(size.size, -1)  # the smallest that contains it
+        inside = size[one] < size[other]
+        one, other = one[inside], same[other[inside]]
+        smallest = np.lexsort((size[other], one))
+        child, at = np.unique(one[smallest], return_index=True)
+        above[child] = other[smallest][at]
+        below: dict[int, list[int]] = {}
+        covered = np.zeros(size.size, np.int64)
+        np.add.at(covered, above[order[:-1]], size[order[:-1]])
         found = cls([], [])
-        place: list[int] = []
-        for k, mask in enumerate(masks):
-            parts = [place[j] for j in np.flatnonzero(above == k)]
-            rest = mask & ~masks[above == k].any(axis=0)
-            if parts and rest.any():
+        members = np.argsort(same, kind="stable")
+        groups = np.split(members, np.flatnonzero(np.diff(same[members])) + 1)
+        answers = {int(same[group[0]]): rows[group[group < rows.size]] for group in groups}
+        for k in order.tolist():
+            parts = below.get(k, [])
+            if parts and covered[k] < size[k]:
                 parts.append(found._add([], []))
-            place.append(found._add(answers[k], parts))
+            below.setdefault(int(above[k]), []).append(found._add(answers[k], parts))
         return found
 
     def _add(self, answers: Sequence[int] | Ints, parts: Sequence[int]) -> int:
