@@ -18,7 +18,7 @@ import scipy
 from models.arithmetic.arrays import Flags, Floats
 from solvers.fast.no_path import NoFastPath
 
-MOST_DENSE = 300
+MOST_DENSE = 100
 """The most cells for which the matrix of the parent's prices is formed."""
 
 STEPS = 400
