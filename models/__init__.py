@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from models.sparsest_chebyshev import SparsestChebyshev as SparsestChebyshev
     from models.strategy_sdp import StrategySDP as StrategySDP
     from models.tree import Tree as Tree
+    from models.tree_absolute import TreeAbsolute as TreeAbsolute
     from models.tree_chebyshev import TreeChebyshev as TreeChebyshev
     from models.tree_matching import TreeMatching as TreeMatching
     from models.witnesses.lagrangian import lagrangian_bound as lagrangian_bound
@@ -66,6 +67,7 @@ _WHERE = {
     "SparsestChebyshev": "models.sparsest_chebyshev",
     "StrategySDP": "models.strategy_sdp",
     "Tree": "models.tree",
+    "TreeAbsolute": "models.tree_absolute",
     "TreeChebyshev": "models.tree_chebyshev",
     "TreeMatching": "models.tree_matching",
     "Workload": "models.workload",

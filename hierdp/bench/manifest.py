@@ -48,6 +48,11 @@ STEPS: dict[str, tuple[str, str, str]] = {
     "SimplexQP": (BONINSEGNA, "TopDown, a family's counts", "one sum"),
     "SparsestChebyshev": ("beyond the papers", "the sparsest Chebyshev answer", "one sum, binaries"),
     "StrategySDP": (QARDAJI, "§4.1, the matrix mechanism's strategy", "conic: a semidefinite matrix"),
+    "TreeAbsolute": (
+        "beyond the papers",
+        "least absolute deviations over a tree",
+        "laminar, absolute values",
+    ),
     "TreeChebyshev": ("beyond the papers", "InfTDA of a whole tree", "laminar, Chebyshev norm"),
     "TreeMatching": ("beyond the papers", "the matchings of a whole tree", "laminar, Monge"),
     "WorkloadLeastSquares": (

@@ -25,10 +25,12 @@ from hierdp.mechanisms.registry import REPAIR
               default="hierarchy-qip", show_default=True,
               help="least-squares: consistent; with standard errors if some are given. non-negative, whole: "
                    "the nearest such counts. hierarchy-qip: whole and non-negative, of a given total. "
-                   "chebyshev: the same, with the least largest change.")  # fmt: skip
+                   "chebyshev: the same, with the least largest change. least-absolute: the same, with the "
+                   "least sum of absolute changes, robust against a few wrong counts.")  # fmt: skip
 @click.option("--fixed", multiple=True, metavar="LEVEL",
               help="A level whose counts stay as given, such as root. Repeat it for more. For hierarchy-qip "
-                   "and chebyshev, which take the total of least squares without it.")  # fmt: skip
+                   "and chebyshev, which take the total of least squares without it, and for "
+                   "least-absolute.")  # fmt: skip
 @click.option("--window", type=click.IntRange(min=0), metavar="NUMBER",
               help="Largest change of a given count below the fixed ones, for hierarchy-qip.")  # fmt: skip
 @click.option("--root", default="all", show_default=True, metavar="NAME",

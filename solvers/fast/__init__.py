@@ -32,6 +32,7 @@ PATHS = {
     "SimplexQP": "solvers.fast.fixed_total:solve_fixed_sum",
     "SparsestChebyshev": "solvers.fast.sparsest_chebyshev:solve_sparsest_chebyshev",
     "StrategySDP": "solvers.fast.strategy:solve_strategy",
+    "TreeAbsolute": "solvers.fast.tree_absolute:solve_tree_absolute",
     "TreeChebyshev": "solvers.fast.tree_chebyshev:solve_tree_chebyshev",
     "TreeMatching": "solvers.fast.tree_matching:solve_tree_matching",
     "WorkloadLeastSquares": "solvers.fast.workload_least_squares:solve_workload_least_squares",

@@ -68,6 +68,46 @@ def test_no_whole_counts_are_nearer(method, missing, fixed):
     assert all(found[region] == count for region, count in kept.items())
 
 
+@pytest.mark.parametrize(("missing", "fixed"), quick([("B", ""), ("", "root"), ("", "state")]))
+def test_no_whole_counts_have_a_smaller_sum_of_absolute_changes(missing, fixed):
+    frame = table(EVERY.replace("A1,4,1", "A1,4,0.5"))
+    frame = frame[~((frame.state == missing) & frame.county.isna())]
+    options = {"standard_error": "se", "method": "least-absolute", "fixed": [fixed] if fixed else []}
+    made = repair(frame, **COLUMNS, **options)
+    found = dict(zip(made.table.region, made.table["count"], strict=True))
+    kept = {"root": {"all": 12}, "state": {"A": 9, "B": 4}, "": {}}[fixed]
+    rows = frame.astype(object).where(frame.notna(), "").to_numpy().tolist()
+    rows = [row for row in rows if (row[1] or row[0] or "all") not in kept]
+
+    def cost(counts):
+        return sum(abs(counts[c or s or "all"] - n) / se for s, c, n, se in rows)
+
+    every = (sums_of(dict(zip(["A1", "A2", "B1", "B2"], v, strict=True))) for v in np.ndindex(8, 13, 2, 9))
+    assert cost(found) == min(cost(one) for one in every if kept.items() <= one.items())
+    assert kept.items() <= found.items()
+    assert made.settings["weights"] == "1 / standard error"
+
+
+def test_a_window_without_a_fixed_level_holds_below_the_root():
+    made = repair(table(), **COLUMNS, window=3).table.set_index("region")
+    free = repair(table(), **COLUMNS).table.set_index("region")
+    below = made[made.level > 0]
+    assert (below["count"] - below.given).abs().max() == 3  # B1 goes from -3 to 0
+    assert made["count"]["all"] == free["count"]["all"]
+    counts = [sums_of(dict(zip(["A1", "A2", "B1", "B2"], v, strict=True))) for v in np.ndindex(8, 8, 1, 10)]
+    given = table().fillna("").to_numpy().tolist()
+    given = [(c or s, n) for s, c, n, _ in given if s]
+    fitting = [one for one in counts if all(abs(one[region] - n) <= 3 for region, n in given)]
+    least = min(
+        sum((one[region] - n) ** 2 for region, n in given)
+        for one in fitting
+        if one["all"] == made["count"]["all"]
+    )
+    assert ((below["count"] - below.given) ** 2).sum() == least
+    with pytest.raises(InputError, match="use a wider window"):
+        repair(table(), **COLUMNS, window=2)
+
+
 def test_least_squares_and_its_standard_errors_are_those_of_the_dense_estimate():
     frame = table(EVERY.replace("A,,9,2\n", ""))
     made = repair(frame, **COLUMNS, standard_error="se", method="least-squares").table.set_index("region")

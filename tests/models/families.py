@@ -146,6 +146,14 @@ def tree_chebyshev():
                 yield models.TreeChebyshev(tree, noisy, total)
 
 
+def tree_absolute():
+    for k, tree in enumerate(TREES):
+        for at, noisy in enumerate(vectors((-1, 0, 1, 3), tree.size, tree.size)[:60]):
+            weights = None if at % 3 else [(k + at + 2 * i) % 4 for i in range(tree.size)]
+            for total in (0, 2, 3):
+                yield models.TreeAbsolute(tree, noisy, weights, total)
+
+
 def constrained_inference():
     for tree in tiny_trees(6):
         for k, seed in enumerate(range(5)):
@@ -407,6 +415,7 @@ CONTRACTS = {
     "SimplexQP": Contract(simplex_qp),
     "SparsestChebyshev": Contract(sparsest_chebyshev),
     "StrategySDP": Contract(strategy_sdp, {"answers": strategy_answers}),
+    "TreeAbsolute": Contract(tree_absolute),
     "TreeChebyshev": Contract(tree_chebyshev),
     "TreeMatching": Contract(tree_matching),
     "WorkloadLeastSquares": Contract(

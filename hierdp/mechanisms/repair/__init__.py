@@ -27,6 +27,7 @@ MECHANISM = Mechanism(
         Method("whole", "NonNegativeInference, whole", "Qardaji, Yang & Li 2013, with x ≥ 0 whole"),
         Method("hierarchy-qip", "HierarchyQIP", "Fioretto & Van Hentenryck 2019"),
         Method("chebyshev", "TreeChebyshev", "Boninsegna & Silvestri 2025, for a whole tree"),
+        Method("least-absolute", "TreeAbsolute", "least absolute deviations"),
     ),
     replay=f"{__name__}.replay",
     truth=f"{__name__}.truth",

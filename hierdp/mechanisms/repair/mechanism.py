@@ -66,16 +66,20 @@ def repair(
     count : str
         The column of counts, whole or not, of either sign.
     standard_error : str, optional
-        A column of standard errors: counts weigh 1/standard error². It may be empty on fixed levels. Default:
+        A column of standard errors: counts weigh 1/standard error² (1/standard error with
+        "least-absolute"). It may be empty on fixed levels. Default:
         all weigh the same.
     method : str
         The model: "least-squares" (`ConstrainedInference`: consistent, with standard errors if some are
         given), "non-negative" (`NonNegativeInference`), "whole" (the same in whole numbers),
-        "hierarchy-qip" (`HierarchyQIP`: whole and non-negative, of a given total), or "chebyshev"
-        (`TreeChebyshev`: whole and non-negative, with the least largest change). The last two take the total
-        of least squares, rounded, if none is fixed.
+        "hierarchy-qip" (`HierarchyQIP`: whole and non-negative, of a given total), "chebyshev"
+        (`TreeChebyshev`: whole and non-negative, with the least largest change), or "least-absolute"
+        (`TreeAbsolute`: whole and non-negative, with the least sum of absolute changes; weights
+        1/standard error). "hierarchy-qip" and "chebyshev" take the total of least squares, rounded, if none
+        is fixed.
     fixed : sequence of str
-        Levels whose counts stay as given, such as the root's; for "hierarchy-qip" and "chebyshev".
+        Levels whose counts stay as given, such as the root's; for "hierarchy-qip", "chebyshev" and
+        "least-absolute".
     window : int, optional
         Largest change of a given count below the root, or below the finest fixed level; for "hierarchy-qip".
     root, root_level : str

@@ -14,7 +14,15 @@ from hierdp.mechanisms.repair.given import Given
 from hierdp.mechanisms.repair.subtrees import subtrees
 from hierdp.mechanisms.repair.weights import real_weights, whole_weights
 from hierdp.record.step import Solving, Step
-from models import ConstrainedInference, HierarchyQIP, Model, NonNegativeInference, Tree, TreeChebyshev
+from models import (
+    ConstrainedInference,
+    HierarchyQIP,
+    Model,
+    NonNegativeInference,
+    Tree,
+    TreeAbsolute,
+    TreeChebyshev,
+)
 from models.arithmetic.arrays import Ints
 
 M = TypeVar("M", bound=Model)
@@ -43,6 +51,7 @@ METHODS = {
     "whole": Method(whole_only=True),
     "hierarchy-qip": Method(fixed=True, window=True),
     "chebyshev": Method(whole_only=True, errors=False, fixed=True),
+    "least-absolute": Method(whole_only=True, fixed=True),
 }
 
 
@@ -165,6 +174,21 @@ def _chebyshev(given: Given, options: Options, solving: Solving) -> NDArray[Any]
     return _below_fixed(given, options, solving, model)
 
 
+def _least_absolute(given: Given, options: Options, solving: Solving) -> NDArray[Any]:
+    tree = given.hierarchy.tree
+    # Weights in the ratio of 1/standard error: the likeliest counts if the noise is Laplace's.
+    spread, largest = np.sqrt(given.variance), 2.0 * float(np.abs(given.counts).sum(dtype=float))
+    if not options.fixed:
+        model = _fitting(lambda: TreeAbsolute(tree, given.counts, whole_weights(tree, spread, largest)))
+        return np.asarray(solving("nearest counts in absolute changes", model).solution.x)
+
+    def below(subtree: Tree, nodes: Ints, counts: NDArray[Any], total: int) -> TreeAbsolute:
+        weights = whole_weights(subtree, np.append(np.inf, spread[nodes[1:]]), largest)
+        return _fitting(lambda: TreeAbsolute(subtree, counts, weights, total))
+
+    return _below_fixed(given, options, solving, below)
+
+
 def _below_fixed(
     given: Given,
     options: Options,
@@ -202,4 +226,5 @@ _REPAIRS: dict[str, Callable[[Given, Options, Solving], NDArray[Any]]] = {
     "whole": _whole,
     "hierarchy-qip": _hierarchy_qip,
     "chebyshev": _chebyshev,
+    "least-absolute": _least_absolute,
 }

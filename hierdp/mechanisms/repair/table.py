@@ -22,6 +22,9 @@ AXIS = "region"
 NAME = "repair: "
 """A repair's manifest names its method after these characters."""
 
+WEIGHTS = {"least-absolute": "1 / standard error"}
+"""The weights of methods that do not weigh by 1 / standard error²."""
+
 GIVEN, GIVEN_ERROR = "given", "given_standard_error"
 
 
@@ -70,7 +73,7 @@ def settings_of(given: Given, options: Options) -> dict[str, Any]:
         "order": [AXIS] * hierarchy.tree.depth,
         "fixed": list(options.fixed),
         "window": options.window,
-        "weights": "equal" if given.errors is None else "1 / standard error²",
+        "weights": "equal" if given.errors is None else WEIGHTS.get(options.method, "1 / standard error²"),
     }
     if hierarchy.levels[0] in options.fixed:
         settings["total"] = int(given.counts[0])
