@@ -157,6 +157,10 @@ REFUSED = {
         {"bounds": ["county:total:9..", "county:group:0..2"]},
         "county 'A1': total must be at least 9 and at most 6, with the bounds of the sums in it added up",
     ),
+    "the nation's groups and their total": (
+        {"bounds": ["root:group:3.."]},
+        "root 'all': total must be at least 9 and at most 7, with the bounds of the sums in it added up",
+    ),
     "the nation's parts": (
         {"bounds": ["root:group:3..", "root:age:0..3"]},
         "root all: no tables of counts satisfy all constraints",

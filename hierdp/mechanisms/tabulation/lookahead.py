@@ -74,15 +74,17 @@ def _refuse_at_root(method: str, workload: Workload, constraints: Constraints, r
     lower, upper = (np.asarray(side[0], float) for side in (constraints.lower, constraints.upper))
     chosen = ((lower > 0) | (upper < np.inf))[0]
     found = NestedSums.of(sums, chosen, zeros)
-    if isinstance(found, tuple):
-        kinds = np.repeat(np.arange(len(sums.queries)), sums.sizes)
-        rest = (NestedSums.of(sums, chosen & (kinds != q), zeros) for q in range(len(sums.queries)))
-        if not any(isinstance(one, NestedSums) for one in rest):
-            one, other = (constraints.names[i] for i in found)
-            raise InputError(
-                f"bounds or invariants of {regions.levels[0]} are on sums of three or more kinds that cross, "
-                f"such as {one!r} and {other!r}: {method} might find no table that keeps them. {INSTEAD}"
-            )
+    if isinstance(found, NestedSums):
+        constraints.refuse_parts(regions, 0, found, *found.added_up(lower, upper))
+        return
+    kinds = np.repeat(np.arange(len(sums.queries)), sums.sizes)
+    rest = (NestedSums.of(sums, chosen & (kinds != q), zeros) for q in range(len(sums.queries)))
+    if not any(isinstance(one, NestedSums) for one in rest):
+        one, other = (constraints.names[i] for i in found)
+        raise InputError(
+            f"bounds or invariants of {regions.levels[0]} are on sums of three or more kinds that cross, "
+            f"such as {one!r} and {other!r}: {method} might find no table that keeps them. {INSTEAD}"
+        )
     name = f"{regions.levels[0]} {regions.names[0][0]}"
     root = Family(workload, np.zeros((1, 0)), np.zeros(0), None, zeros, sums, lower, upper)
     refuse_contradictions(name, root, ((str(regions.names[0][0]),), constraints.names))

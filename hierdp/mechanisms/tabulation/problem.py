@@ -109,9 +109,7 @@ class Constraints:
                 self._refuse(regions, level, region, i, (low[region, i], high[region, i]), "regions")
             if below is not None:
                 held = below.added_up(low, high)
-                for k, region in np.argwhere(held[0] > held[1])[:1].tolist():
-                    i = int(below.answers[k][0]) if below.answers[k].size else None
-                    self._refuse(regions, level, region, i, (held[0][k, region], held[1][k, region]), "sums")
+                self.refuse_parts(regions, level, below, *held)
                 tight = below.tight(*held)
             lower.insert(0, low)
             upper.insert(0, high)
@@ -125,6 +123,14 @@ class Constraints:
         bounded = [np.any((np.asarray(low) > 0) | (np.asarray(high) < np.inf), axis=0) for low, high in sides]
         chosen = np.any([np.zeros(self.sums.size, bool), *bounded], axis=0)
         return NestedSums.of(self.sums, chosen, self.zeros)
+
+    def refuse_parts(
+        self, regions: Hierarchy, level: int, nested: NestedSums, low: Floats, high: Floats
+    ) -> None:
+        """Refuse bounds of a level that contradict those of their parts, from `NestedSums.added_up`."""
+        for k, region in np.argwhere(low > high)[:1].tolist():
+            i = int(nested.answers[k][0]) if nested.answers[k].size else None
+            self._refuse(regions, level, region, i, (low[k, region], high[k, region]), "sums")
 
     def _refuse(
         self, regions: Hierarchy, level: int, region: int, i: int | None, ends: tuple[float, float], of: str
