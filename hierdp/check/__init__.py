@@ -25,11 +25,12 @@ from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.size_table import SizeTable
 from hierdp.errors import InputError
 from hierdp.execution import seal
+from hierdp.mechanisms.checking import Checking
 from hierdp.mechanisms.registry import released_by
 from hierdp.privacy.budget import Ledger
 from hierdp.record import files, signature, written
 from hierdp.record.cautions import cautions
-from hierdp.record.properties import broken
+from hierdp.record.properties import Regions, broken
 from hierdp.record.written import LIMIT, Unreadable
 from hierdp.versions import version_of
 
@@ -130,10 +131,10 @@ def _checks(
         yield CheckResult("readable", FAILS, str(broken))
         return
     manifest, table, regions = release.manifest, release.table, release.regions
-    refuse_to_take_long(manifest, table, limit)
-    yield from _check_version(manifest)
     mechanism = released_by(manifest["mechanism"])
     checking = None if mechanism is None else mechanism.checking
+    refuse_to_take_long(manifest, table, limit, _one_by_one(checking, manifest, regions))
+    yield from _check_version(manifest)
     parts: list[tuple[str, Callable[[], Iterator[CheckResult]]]] = [
         ("manifest", lambda: check_entries(manifest) if _same_version(manifest) else iter(())),
         ("shape", lambda: check_shape(table, manifest, regions, mechanism)),
@@ -155,6 +156,16 @@ def _checks(
             raise
         except Exception as error:  # an edited file may hold anything
             yield CheckResult(name, FAILS, f"a file has unexpected contents: {type(error).__name__} {error}")
+
+
+def _one_by_one(checking: Checking | None, manifest: Mapping[str, Any], regions: Regions) -> bool:
+    """Whether steps were saved one by one; not in a manifest that was edited so that it cannot be read."""
+    if checking is None or checking.one_by_one is None:
+        return False
+    try:
+        return checking.one_by_one(manifest, regions)
+    except (KeyError, TypeError, ValueError, OverflowError):
+        return False
 
 
 def _of_one_row(release: written.Written) -> written.Written:

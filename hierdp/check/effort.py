@@ -24,7 +24,9 @@ class TooLong(InputError):
     """The message says how long the check may take, and how to allow it."""
 
 
-def refuse_to_take_long(manifest: Mapping[str, Any], table: Table, limit: int) -> None:
+def refuse_to_take_long(
+    manifest: Mapping[str, Any], table: Table, limit: int, one_by_one: bool = False
+) -> None:
     """Refuse a check that may take more than 30 s for each gigabyte of the limit.
 
     Parameters
@@ -34,6 +36,8 @@ def refuse_to_take_long(manifest: Mapping[str, Any], table: Table, limit: int) -
         The released table.
     limit : int
         In bytes; see `hierdp.check.check`.
+    one_by_one : bool
+        Whether steps were saved one by one, whatever their number; see `hierdp.mechanisms.checking`.
 
     Raises
     ------
@@ -44,8 +48,10 @@ def refuse_to_take_long(manifest: Mapping[str, Any], table: Table, limit: int) -
     try:
         problems = len(manifest["solved"])
         variables = sum(int(line["variables"]) for line in manifest["solved"])
-        kept = min(variables, Steps.MOST)  # further problems are not in the release, and not checked
-        of_rows = rows * (_OF_A_LARGE_ROW if isinstance(table, SizeTable) else _OF_A_ROW)
+        large = isinstance(table, SizeTable)
+        # Unless steps were saved one by one, further problems are not in the release, and not checked.
+        kept = variables if one_by_one and not large else min(variables, Steps.MOST)
+        of_rows = rows * (_OF_A_LARGE_ROW if large else _OF_A_ROW)
         seconds = of_rows + problems * _OF_A_PROBLEM + kept * _OF_A_VARIABLE
     except (KeyError, TypeError, ValueError, OverflowError):
         return  # an edited manifest, which the checks will report

@@ -193,6 +193,7 @@ class _Proofs:
 def _missing_steps(lines: list[Mapping[str, Any]], kept: int) -> list[str]:
     """Steps that are in the manifest only, although they were not too large to save."""
     room = Steps.MOST - sum(int(line["variables"]) for line in lines[:kept])
+    room = Steps.MOST if room < 0 else room  # then steps were saved one by one, and only larger ones left out
     small = [line["step"] for line in lines[kept:] if int(line["variables"]) <= room]
     return [f"{PROOFS} lacks the steps {listed(small)}"] if small else []
 

@@ -12,7 +12,8 @@ from typing import overload
 from hierdp.record.files import PROOFS
 from hierdp.record.proofs import ProofsFile, SavedStep, read
 from hierdp.record.replay import SavedAnswer
-from hierdp.record.step import Proved, Step
+from hierdp.record.step import Proved, Step, Steps
+from models import Model
 
 NO_LIMIT = 1 << 62
 """For a file of our own."""
@@ -83,3 +84,40 @@ class Spool(Sequence[Step]):
         proof = saved.model.certificate(saved.x, saved.witness)
         found = SavedAnswer(saved.x, proof.objective, proof.bound, proof, saved.witness, line.seconds)
         return Step(saved.step, saved.model, found, saved.problems)
+
+
+class SpilledSteps:
+    """Collects solved steps: in memory, or all of them in a `Spool` when they have many variables.
+
+    Of a single step with more than `Steps.MOST` variables, only the result is kept.
+
+    Attributes
+    ----------
+    kept : list of Step, or Spool
+    proved : list of Proved
+        The results of the steps that are not kept.
+    """
+
+    def __init__(self) -> None:
+        self.kept: list[Step] | Spool = []
+        self.proved: list[Proved] = []
+        self._room = Steps.MOST
+
+    def solve(self, name: str, model: Model, problems: Sequence[str] = ()) -> Step:
+        """Solve with `Step.solve`, and keep the step."""
+        step = Step.solve(name, model, problems)
+        self.add(step)
+        return step
+
+    def add(self, step: Step) -> None:
+        """Keep a step, or only its result."""
+        proved = step.proved
+        if proved.variables > Steps.MOST:
+            self.proved.append(proved)
+            return
+        self._room -= proved.variables
+        if self._room < 0 and isinstance(self.kept, list):
+            held, self.kept = self.kept, Spool()
+            while held:
+                self.kept.append(held.pop(0))
+        self.kept.append(step)

@@ -155,7 +155,7 @@ def test_without_proofs(tmp_path):
     assert FAILS not in found.values()
 
 
-@pytest.mark.parametrize("most", quick([0, 4, 9, 30], every=4))
+@pytest.mark.parametrize("most", quick([0, 4, 8], every=3))
 @pytest.mark.parametrize("merge", MERGES)
 def test_steps_too_large_to_keep(tmp_path, monkeypatch, merge, most):
     monkeypatch.setattr(Steps, "MOST", most)

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hierdp import execution, release
+from hierdp.check import FAILS, HOLDS, check
 from hierdp.counts.size_runs import Runs, SizeRuns
 from hierdp.data.taxi import taxi
 from hierdp.errors import InputError
@@ -21,7 +22,10 @@ from hierdp.mechanisms.count_of_counts.estimates import METHODS, Sizes, estimate
 from hierdp.mechanisms.count_of_counts.plan import MERGES, plan_of
 from hierdp.metrics.runs import earth_movers_runs, size_run_errors
 from hierdp.privacy.noise import ExactNoise, SimulatedNoise
+from hierdp.record import proofs
+from hierdp.record.spool import Spool
 from hierdp.record.step import Steps
+from hierdp.record.written import TooLarge
 from tests.marks import quick, shares
 
 TAXI = Path(__file__).parents[3] / "shared" / "data" / "taxi"
@@ -333,19 +337,51 @@ def test_private_largest_size_adds_five_standard_deviations():
 def test_large_steps_are_kept_as_what_was_proved(monkeypatch):
     data = data_of([[0, 0]], [(0, 1), (1, 2)])
     whole = count_of_counts(data, 1.0, SimulatedNoise(0), max_size=50)
-    monkeypatch.setattr(Steps, "MOST", 60)
+    monkeypatch.setattr(Steps, "MOST", 45)
     made = count_of_counts(data, 1.0, SimulatedNoise(0), max_size=50)
     assert [step.name for step in made.steps] == [
-        "Hc: root all",
         "matching: groups of all with those below",
         "merging: sizes at level 1",
     ]
-    assert [line.step for line in made.without_arrays] == ["Hc: level1 1-000", "Hc: level1 1-001"]
+    large = ["Hc: root all", "Hc: level1 1-000", "Hc: level1 1-001"]
+    assert [line.step for line in made.without_arrays] == large
     said = {line.step: (line.objective, line.variables) for line in whole.proved}
     assert {line.step: (line.objective, line.variables) for line in made.proved} == said
     assert made.manifest()["all_proved_optimal"]
     assert len(made.manifest()["solved"]) == 5
     assert agree(released(made, data.hierarchy), released(whole, data.hierarchy))
+
+
+def many_regions():
+    return data_of([[0] * 20], [(leaf, size) for leaf in range(20) for size in (1, 7)])
+
+
+def test_many_steps_are_kept_in_a_file(tmp_path, monkeypatch):
+    """All are saved and checked, and neither release nor check holds them together in memory."""
+    whole = count_of_counts(many_regions(), 1.0, SimulatedNoise(0), max_size=1000)
+    whole.write(tmp_path / "whole", report=False)
+    with pytest.raises(TooLarge, match=r"proofs\.zip"):
+        check(tmp_path / "whole", limit=300_000)
+    monkeypatch.setattr(Steps, "MOST", 5_000)
+    made = count_of_counts(many_regions(), 1.0, SimulatedNoise(0), max_size=1000)
+    assert isinstance(made.steps, Spool)
+    assert not made.without_arrays
+    made.write(tmp_path / "several", report=False)
+    for name in ("released.parquet", "proofs.zip"):
+        assert (tmp_path / "several" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+    found = {line.check: line.verdict for line in check(tmp_path / "several", limit=300_000)}
+    assert found["certificates"] == found["table from steps"] == found["noise"] == HOLDS
+    assert FAILS not in found.values()
+
+
+@pytest.mark.slow
+def test_a_step_left_out_of_many_is_found(tmp_path, monkeypatch):
+    monkeypatch.setattr(Steps, "MOST", 5_000)
+    made = count_of_counts(many_regions(), 1.0, SimulatedNoise(0), max_size=1000)
+    folder = made.write(tmp_path / "out", report=False)
+    proofs.write(made.steps[:-1], folder / "proofs.zip")
+    found = {line.check: line.why for line in check(folder) if line.verdict == FAILS}
+    assert found["certificates"] == "proofs.zip lacks the steps 'merging: sizes at level 1'"
 
 
 @pytest.mark.parametrize("cells", quick([0, 30, 129, 10**6]))

@@ -24,15 +24,19 @@ from hierdp import SimulatedNoise, execution, release
 from hierdp import versions as source
 from hierdp.cli import main
 from hierdp.counts import size_table
+from hierdp.counts.size_runs import SizeRuns
 from hierdp.errors import InputError
 from hierdp.execution import cluster, engine, processes
+from hierdp.mechanisms.count_of_counts import count_of_counts
+from hierdp.mechanisms.count_of_counts import estimates as count_of_counts_estimates
 from hierdp.mechanisms.group_size import fits as group_size_fits
 from hierdp.mechanisms.group_size import group_size
 from hierdp.mechanisms.group_size import repairs as group_size_repairs
 from hierdp.mechanisms.solver_options import SolverOptions
 from hierdp.mechanisms.top_down import repairs as top_down_repairs
 from hierdp.mechanisms.top_down import top_down
-from hierdp.record.step import NotSolved
+from hierdp.record.spool import Spool
+from hierdp.record.step import NotSolved, Steps
 from hierdp.tables import Flows, GroupSizes
 from models import CumulativeQIP
 from models.arithmetic import exact
@@ -395,6 +399,26 @@ def test_a_release_in_blocks_is_the_same_bytes_on_a_cluster(method, local, tmp_p
     with execution.using(scheduler=local.scheduler_address):
         assert job() == here
     assert sum(sent) > len(fits) + 2 * len(blocks)  # the search for the blocks' groups runs there, too
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["Hc", "Hg"])
+def test_steps_kept_in_a_file_are_the_same_bytes_wherever_they_are_solved(
+    method, engines, tmp_path, monkeypatch
+):
+    """Count-of-counts with more variables than are held; the regions of a batch are solved elsewhere."""
+    monkeypatch.setattr(Steps, "MOST", 40)
+    monkeypatch.setattr(count_of_counts_estimates, "CELLS", 50)
+
+    def job():
+        made = count_of_counts(SizeRuns.of(sizes()), 1.0, SimulatedNoise(3), method, max_size=9)
+        assert isinstance(made.steps, Spool)
+        path = made.write(tmp_path / "out", overwrite=True, report=False)
+        return {file.name: file.read_bytes() for file in path.iterdir() if file.name not in DATED}
+
+    made = everywhere(few(engines), job)
+    assert {"released.parquet", "proofs.zip"} <= set(made[0])
+    assert all(one == made[0] for one in made)
 
 
 def noting(results, sent):

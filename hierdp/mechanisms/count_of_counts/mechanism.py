@@ -39,7 +39,8 @@ from hierdp.privacy.budget import Ledger, Spend, check_epsilon, of_one_row
 from hierdp.privacy.noise import ExactNoise, Noise, announce
 from hierdp.record.files import ALONE
 from hierdp.record.release import Release
-from hierdp.record.step import Solving, Step, Steps
+from hierdp.record.spool import SpilledSteps
+from hierdp.record.step import Solving, Step
 from hierdp.tables.runs import group_runs
 from models.arithmetic.arrays import Ints
 from models.tree import Tree
@@ -204,9 +205,7 @@ def count_of_counts(
     ledger = Ledger(epsilon, 0.0, neighbours_of(plan), measured.spends)
     settings = settings_of(plan, places, measured.max_size, int(measured.groups[0]))
     table, regions = table_of(places, runs), {ALONE: places}
-    return Release(
-        plan.name, table, ledger, tuple(steps.kept), settings, tuple(steps.proved), regions=regions
-    )
+    return Release(plan.name, table, ledger, steps.kept, settings, tuple(steps.proved), regions=regions)
 
 
 def neighbours_of(plan: Plan) -> str:
@@ -248,7 +247,7 @@ class Measured:
     max_size : int
         K, public or estimated.
     spends : tuple of Spend
-    steps : Steps
+    steps : SpilledSteps
     """
 
     runs: Runs
@@ -256,13 +255,13 @@ class Measured:
     groups: Ints
     max_size: int
     spends: tuple[Spend, ...]
-    steps: Steps
+    steps: SpilledSteps
 
 
 def measure(data: SizeRuns, epsilon: float, noise: Noise, plan: Plan) -> Measured:
     """Estimate every region, with independent noise."""
     places, true = data.hierarchy, data.runs
-    tree, steps, spends = places.tree, Steps(), list[Spend]()
+    tree, steps, spends = places.tree, SpilledSteps(), list[Spend]()
     rest = budgets_of(plan, epsilon)
     if plan.smallest and (true.sizes == 0).any():
         region = np.concatenate(places.names)[true.row[true.sizes == 0][-1]]

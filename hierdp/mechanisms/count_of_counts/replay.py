@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from hierdp.record.compare import compare, compare_settings
 from hierdp.record.properties import Regions
 from hierdp.record.replay import Differs, Replay
 from hierdp.record.shape import shape_of_sizes
+from hierdp.record.spool import SpilledSteps
 from hierdp.record.step import Steps
 from models import Tree
 from models.arithmetic import exact
@@ -65,11 +67,11 @@ def replay(saved: Replay, table: DataFrame, manifest: Mapping[str, Any], regions
     groups, spends = released.groups, manifest["budget"]["spends"]
     if plan.group_budget is not None:
         groups = _groups(saved, places, groups, [s for s in spends if s["query"].startswith(NUMBERS)])
-    runs, noisy = _estimates(saved, plan, places, groups, Sizes(settings["max_size"], plan.smallest))
-    if plan.group_budget is None and noisy:  # otherwise they were adjusted to the noisy numbers of groups
-        saved.twice += _measured_twice(plan, tree, noisy, spends)
+    differences = _Differences(plan, tree)
+    runs = _estimates(saved, plan, places, groups, Sizes(settings["max_size"], plan.smallest), differences)
+    saved.twice += differences.twice(spends)
     weights = weights_of(runs, tree.level, plan, budgets)
-    measured = Measured(runs, weights, groups, settings["max_size"], (), Steps())
+    measured = Measured(runs, weights, groups, settings["max_size"], (), SpilledSteps())
     found = post_process(measured, places, plan, saved.solve)
     saved.end()
     compare(table, table_of(places, found))
@@ -88,25 +90,40 @@ def plan_in(settings: Mapping[str, Any]) -> Plan:
     return plan_of(named, settings["levels"], max_size=largest, smallest=smallest, **options)
 
 
-def _measured_twice(
-    plan: Plan, tree: Tree, noisy: dict[int, Ints], spends: list[Mapping[str, Any]]
-) -> Iterator[Twice]:
-    """The differences between groups by size of regions and of their children; none without groups."""
-    if plan.bottom_up:
-        return
-    spends = spends[-len(plan.methods) :]
-    for level in range(tree.depth):
-        form = plan.methods[level].form
-        if form == "Hg" or plan.methods[level + 1].form != form:
-            continue
-        laws = CountNoise.of(spends[level]), CountNoise.of(spends[level + 1])
-        above = [r for r in noisy if tree.level[r] == level]
-        start, child = tree.children
-        below = [[c for c in child[start[r] : start[r + 1]].tolist() if c in noisy] for r in above]
-        off = np.stack([noisy[r] - sum(noisy[c] for c in each) for r, each in zip(above, below, strict=True)])
-        counts = np.repeat([len(each) for each in below], off.shape[1])
-        what = f"sizes of levels {level} and {level + 1}"
-        yield Twice(what, off.ravel().astype(float), laws[1], counts, laws[0])
+class _Differences:
+    """Noisy groups by size of regions, less those of their children, where both were measured.
+
+    They are taken in level order, and only the differences are held.
+    """
+
+    def __init__(self, plan: Plan, tree: Tree) -> None:
+        self._plan, self._tree, self._left, self._children = plan, tree, dict[int, Ints](), dict[int, int]()
+        forms = [] if plan.bottom_up else [method.form for method in plan.methods]
+        # Numbers of groups that were measured, too, changed what was measured of their sizes.
+        known = plan.group_budget is None
+        self._twice = [known and above == below != "Hg" for above, below in pairwise(forms)]
+
+    def add(self, region: int, noisy: Ints) -> None:
+        """Take the noisy numbers of a region."""
+        level, above = int(self._tree.level[region]), int(self._tree.parent[region])
+        if level < len(self._twice) and self._twice[level]:
+            self._left[region], self._children[region] = noisy.copy(), 0
+        if above in self._left:
+            self._left[above] -= noisy
+            self._children[above] += 1
+
+    def twice(self, spends: Sequence[Mapping[str, Any]]) -> Iterator[Twice]:
+        """The differences of all families between two levels; none of a level without groups."""
+        spends = spends[-len(self._plan.methods) :]
+        for level in np.flatnonzero(self._twice).tolist():
+            here = [r for r in self._left if self._tree.level[r] == level]
+            if not here:
+                continue
+            laws = CountNoise.of(spends[level]), CountNoise.of(spends[level + 1])
+            off = np.stack([self._left[r] for r in here])
+            counts = np.repeat([self._children[r] for r in here], off.shape[1])
+            what = f"sizes of levels {level} and {level + 1}"
+            yield Twice(what, off.ravel().astype(float), laws[1], counts, laws[0])
 
 
 def _groups(saved: Replay, places: Hierarchy, released: Ints, spends: list[Mapping[str, Any]]) -> Ints:
@@ -122,12 +139,11 @@ def _groups(saved: Replay, places: Hierarchy, released: Ints, spends: list[Mappi
 
 
 def _estimates(
-    saved: Replay, plan: Plan, places: Hierarchy, groups: Ints, domain: Sizes
-) -> tuple[Runs, dict[int, Ints]]:
-    """The saved estimates of single regions, and the noisy numbers that each starts from."""
+    saved: Replay, plan: Plan, places: Hierarchy, groups: Ints, domain: Sizes, differences: _Differences
+) -> Runs:
+    """The saved estimates of single regions; `differences` takes the noisy numbers that each starts from."""
     tree, names = places.tree, np.concatenate(places.names)
     found = [(np.empty(0, np.int64), np.empty(0, np.int64))] * tree.size
-    noisy: dict[int, Ints] = {}
     measured = np.flatnonzero(groups) if not plan.bottom_up else _last(tree.level, groups)
     for r in measured.tolist():
         level = int(tree.level[r])
@@ -135,10 +151,10 @@ def _estimates(
         where = places.levels[level], str(names[r])
         region = NoisyRegion(np.empty(0, np.int64), int(groups[r]), method, domain, where)
         region = _measured(saved, region)
-        noisy[r] = region.noisy
+        differences.add(r, region.noisy)
         made = repaired(region, saved.solve)
         found[r] = made.sizes, made.counts
-    return Runs.from_rows(found), noisy
+    return Runs.from_rows(found)
 
 
 def _measured(saved: Replay, region: NoisyRegion) -> NoisyRegion:
@@ -172,4 +188,9 @@ def _released(table: DataFrame, regions: Hierarchy) -> Runs:
     return Runs.added(row, sizes, counts, regions.tree.size)
 
 
-CHECKING = Checking(shape_of_sizes, expected_spends, replay)
+def one_by_one(manifest: Mapping[str, Any], _: Regions) -> bool:
+    """Whether the steps were many, and so were saved one by one; `replay` always takes them so."""
+    return sum(int(line["variables"]) for line in manifest["solved"]) > Steps.MOST
+
+
+CHECKING = Checking(shape_of_sizes, expected_spends, replay, one_by_one=one_by_one)
