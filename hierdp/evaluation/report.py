@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hierdp.evaluation.notice import NOTICE, WHY, WORST
 from hierdp.metrics.cells import RANKED
-from hierdp.reports import figures
-from hierdp.reports.page import Section, page
+from hierdp.reports.page import Bars, Section, page
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -76,12 +75,12 @@ def evaluation_page(
     """The report as HTML, marked NOT TO BE PUBLISHED on every page."""
     sections = [
         Section("What this is", [WHY, f"The release: {release}."]),
-        *(Section(part.title, [part.text], _figure(part), [part.frame]) for part in parts(errors)),
+        *(Section(part.title, [part.text], frames=[part.frame], bars=_bars(part)) for part in parts(errors)),
         Section(
             "Errors by size of the true count",
             ["The mean error of cells whose true count lies in a range, level by level."],
-            _by_size(by_size),
-            [by_size],
+            frames=[by_size],
+            bars=_by_size(by_size),
         ),
         Section(
             "The worst cells",
@@ -96,22 +95,20 @@ def evaluation_page(
     return page("Errors of a release", sections, warnings, banner=NOTICE)
 
 
-def _figure(part: Part) -> str:
+def _bars(part: Part) -> list[Bars]:
     if "mean_error" not in part.frame:
-        return ""
-    levels = part.frame["level"].tolist()
-    means = figures.bars(levels, part.frame["mean_error"].tolist(), "Mean absolute error by level", "counts")
+        return []
+    means = Bars("Mean absolute error by level", part.frame[["level", "mean_error"]], "mean_error")
     if "relative" not in part.frame:
-        return means
-    relative = part.frame["relative"].fillna(0).tolist()
-    return means + figures.bars(levels, relative, "L1 error by the sum of the true counts", "share")
+        return [means]
+    relative = part.frame[["level", "relative"]].fillna(0)
+    return [means, Bars("L1 error by the sum of the true counts", relative, "relative")]
 
 
-def _by_size(frame: DataFrame) -> str:
+def _by_size(frame: DataFrame) -> list[Bars]:
     """Bars of the finest level's mean errors."""
     if not len(frame):
-        return ""
+        return []
     last = frame["level"].iloc[-1]
-    here = frame[frame["level"] == last]
-    title = f"Mean absolute error by size of the true count ({last})"
-    return figures.bars(here["true_count"].tolist(), here["mean_error"].tolist(), title, "counts")
+    here = frame.loc[frame["level"] == last, ["true_count", "mean_error"]]
+    return [Bars(f"Mean absolute error by size of the true count ({last})", here, "mean_error")]

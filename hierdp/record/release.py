@@ -41,8 +41,11 @@ ENTRIES = (
 )
 """The entries that every manifest has; it may also have those of `OPTIONAL`."""
 
-OPTIONAL = ("account", "cautions")
+OPTIONAL = ("account", "cautions", "report")
 """Further entries that a manifest may have."""
+
+REPORT_LAYOUT = 2
+"""The manifest's `report`: which of the layouts of report.html a release has; manifests without it have 1."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -153,6 +156,7 @@ class Release:
             "solved": [line.line for line in self.proved],
             "all_proved_optimal": all(line.proved_optimal for line in self.proved),
             "csv_safe": csv_safe,
+            "report": REPORT_LAYOUT,
             **({} if self.charge is None else {"account": self.charge.as_dict()}),
             "versions": {"python": platform.python_version(), **dict(versions())},
         }

@@ -19,15 +19,20 @@ from numpy.typing import NDArray
 
 from models.arithmetic.arrays import Floats
 
-WIDTH, HEIGHT = 860, 300
-LEFT, RIGHT, TOP, BOTTOM = 72, 16, 34, 46
+WIDTH, HEIGHT = 480, 260
+"""In units of the drawing, whose letters have 12; a page scales it to the screen."""
+
+LEFT, RIGHT, TOP, BOTTOM = 60, 18, 32, 44
 BLUE = "#0072B2"
 
-LETTER = 6.2
+LETTER = 6.8
 """Approximate width of a letter of a label, in pixels."""
 
 COLOURS = ((0, 34, 78), (67, 78, 108), (125, 124, 120), (188, 175, 111), (254, 232, 56))
 """Colours from low to high, uniform in lightness and safe for colour-blind readers (after cividis)."""
+
+DARK = (0, 58, 96)
+"""The darkest colour of a matrix."""
 
 SKEWED = 20
 """Colours are logarithmic if the largest count exceeds the median positive one by this factor."""
@@ -70,37 +75,26 @@ def points(x: Floats, y: Floats, title: str, x_label: str, y_label: str) -> str:
     return _figure(_axes(across, up, x_label, y_label) + dots, title)
 
 
-def bars(labels: Sequence[str], values: Sequence[float], title: str, x_label: str) -> str:
-    """Horizontal bars; long labels are shortened, with the full label in a tooltip."""
-    most = 46
-    left = 16 + LETTER * min(most, max(map(len, labels)))
-    height = TOP + BOTTOM + 18 * len(labels)
-    low, high = min(0.0, *values), max(0.0, *values)
-    across = Scale(low, high if high > low else low + 1, left, WIDTH - RIGHT)
-    drawn = _x_axis(across, height, x_label)
-    for i, (label, value) in enumerate(zip(labels, values, strict=True)):
-        y = TOP + 18 * i
-        short = label if len(label) <= most else label[: most - 1] + "…"
-        from_, to = sorted((across(0), across(value)))
-        drawn += (
-            f'<text x="{left - 8:.1f}" y="{y + 13}" text-anchor="end">{escape(short)}'
-            f"<title>{escape(label)}</title></text>"
-            f'<rect x="{from_:.1f}" y="{y + 2}" width="{to - from_:.1f}" height="14" fill="{BLUE}"/>'
-        )
-    return _figure(drawn, title, height)
+def steps(
+    values: Floats,
+    errors: Floats | None,
+    title: str,
+    x_label: str,
+    y_label: str,
+    ends: tuple[float, float] | None = None,
+) -> str:
+    """A step line over equal bins; `errors` is the half-width of a band around it.
 
-
-def steps(values: Floats, errors: Floats | None, title: str, x_label: str, y_label: str) -> str:
-    """A step line over the bins 0, 1, …; `errors` is the half-width of a band around it.
-
-    If there are more bins than pixels, each pixel shows the smallest and largest value of its bins.
+    The x axis shows numbers from `ends[0]` to `ends[1]`, by default the bins 0, 1, …. If there are more bins
+    than pixels, each pixel shows the smallest and largest value of its bins.
     """
     across = Scale(-0.5, values.size - 0.5, LEFT, WIDTH - RIGHT)
+    shown = across if ends is None else Scale(*ends, LEFT, WIDTH - RIGHT)
     spread = np.zeros_like(values) if errors is None else errors
     low, high = min(0.0, float((values - spread).min())), max(0.0, float((values + spread).max()))
     up = Scale(low, high if high > low else low + 1, HEIGHT - BOTTOM, TOP)
     starts = np.unique(np.arange(WIDTH) * values.size // WIDTH)
-    drawn = _axes(across, up, x_label, y_label)
+    drawn = _axes(shown, up, x_label, y_label)
     if errors is not None:
         band = np.minimum.reduceat(values - errors, starts), np.maximum.reduceat(values + errors, starts)
         drawn += _band(across, up, starts, *band, values.size, f'fill="{BLUE}" fill-opacity="0.22"')
@@ -146,7 +140,7 @@ def image(values: Floats, title: str, x_label: str, y_label: str) -> str:
     pixels = np.full(shown.shape, 255, dtype=np.uint8)  # the last colour is white
     for at in zip(*np.nonzero(shown > 0 if log else np.isfinite(shown)), strict=True):
         pixels[at] = round(colours(max(float(shown[at]), colours.low)))
-    side = min((WIDTH - LEFT - 130) / shape[0], 420 / shape[1])
+    side = min((WIDTH - LEFT - 90) / shape[0], 330 / shape[1])
     width, height = side * shape[0], side * shape[1]
     whole = max(150.0, height + TOP + BOTTOM)
     across = Scale(0, shape[0], LEFT, LEFT + width)
@@ -158,10 +152,50 @@ def image(values: Floats, title: str, x_label: str, y_label: str) -> str:
         f'<rect x="{LEFT}" y="{TOP}" width="{width:.1f}" height="{height:.1f}" fill="none" stroke="#888"/>'
         + _x_axis(across, TOP + height + BOTTOM, x_label, grid=False)
         + _y_axis(up, y_label, grid=False, most=max(1, min(7, int(height / 18))))
-        + _key(colours, LEFT + width + 24, max(100.0, min(height, 240.0)))
+        + _key(colours, LEFT + width + 16, max(100.0, min(height, 240.0)))
     )
-    words = "; colours by the logarithm of the count, white: none over 0" if log else ""
-    return _figure(drawn, title + words, whole)
+    return _figure(drawn, title, whole, LOGARITHMIC if log else "")
+
+
+LOGARITHMIC = "Colours by the logarithm of the count; white: none over 0."
+
+
+def matrix(values: Floats, rows: Sequence[str], columns: Sequence[str], title: str, note: str) -> str:
+    """Numbers by the named rows and columns as a grid of colours; larger numbers are darker.
+
+    Each cell has its number as a tooltip. Long names are shortened, with the full name in a tooltip.
+    """
+    longest = 13
+    left = 12 + LETTER * min(longest, max(map(len, rows)))
+    head = TOP + 10 + 0.75 * LETTER * min(longest, max(map(len, columns)))
+    side = min((WIDTH - left - RIGHT - 40) / len(columns), 34.0)
+    most, positive = max(1.0, float(values.max())), values[values > 0]
+    skewed = positive.size > 0 and most > SKEWED * float(np.median(positive))
+    drawn = ""
+    for j, name in enumerate(columns):
+        place = f'transform="translate({left + side * (j + 0.6):.1f} {head - 6:.1f}) rotate(-48)"'
+        drawn += f"<text {place}>{_cut(name, longest)}</text>"
+    for i, name in enumerate(rows):
+        y = head + side * i
+        place = f'x="{left - 8:.1f}" y="{y + side / 2 + 4:.1f}" text-anchor="end"'
+        drawn += f"<text {place}>{_cut(name, longest)}</text>"
+        for j, other in enumerate(columns):
+            value = float(values[i, j])
+            part = max(0.0, value) / most
+            part = math.sqrt(part) if skewed else part
+            shade = ",".join(str(round(255 + (dark - 255) * part)) for dark in DARK)
+            told = escape(f"{name} → {other}: {_short(value)}")
+            drawn += (
+                f'<rect x="{left + side * j:.1f}" y="{y:.1f}" width="{side:.1f}" height="{side:.1f}" '
+                f'fill="rgb({shade})" stroke="#ccc"><title>{told}</title></rect>'
+            )
+    height = head + side * len(rows) + 12
+    return _figure(drawn, title, height, note)
+
+
+def _cut(name: str, most: int) -> str:
+    short = name if len(name) <= most else name[: most - 1] + "…"
+    return escape(short) + (f"<title>{escape(name)}</title>" if short != name else "")
 
 
 def _key(colours: Scale, x: float, height: float) -> str:
@@ -237,7 +271,7 @@ def _x_axis(scale: Scale, height: float, label: str, grid: bool = True) -> str:
     bottom = height - BOTTOM
     middle = (scale.start + scale.end) / 2
     drawn = f'<text x="{middle:.1f}" y="{bottom + 36:.1f}" text-anchor="middle">{escape(label)}</text>'
-    for value in scale.ticks(max(1, min(9, int((scale.end - scale.start) / 50)))):
+    for value in scale.ticks(max(1, min(9, int((scale.end - scale.start) / 46)))):
         x = scale(value)
         if grid:
             drawn += f'<path d="M{x:.1f} {TOP}V{bottom:.1f}" stroke="#ddd"/>'
@@ -262,8 +296,12 @@ def _short(value: float) -> str:
     return f"{value:,.0f}" if value == round(value) and abs(value) < 1e6 else f"{value:.4g}"
 
 
-def _figure(drawn: str, title: str, height: float = HEIGHT) -> str:
+def _figure(drawn: str, title: str, height: float = HEIGHT, note: str = "") -> str:
+    """The drawing under its title, and over a note."""
+    below = f'<text x="0" y="{height + 12:.0f}">{escape(note)}</text>' if note else ""
+    whole = height + (18 if note else 0)
     return (
-        f'<svg viewBox="0 0 {WIDTH} {height:.0f}" width="{WIDTH}" role="img" font-size="11" fill="#222">'
-        f'<text x="0" y="16" font-size="13" font-weight="bold">{escape(title)}</text>{drawn}</svg>'
+        f'<svg viewBox="0 0 {WIDTH} {whole:.0f}" role="img" aria-label="{escape(title)}" font-size="12" '
+        f'font-family="system-ui, sans-serif" fill="#222"><text x="0" y="16" font-size="13.5" '
+        f'font-weight="bold">{escape(title)}</text>{drawn}{below}</svg>'
     )

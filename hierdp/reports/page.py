@@ -17,18 +17,74 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 
-MOST_ROWS = 40
+MOST_ROWS = 10
 """Number of solved steps that a report shows; the manifest has all of them."""
 
 
 @dataclass(frozen=True)
+class Bars:
+    """A table whose rows have a bar: readable on a phone, on paper and by a screen reader.
+
+    Attributes
+    ----------
+    title : str
+    frame : DataFrame
+        Labels in the first column. All its columns are shown.
+    drawn : str
+        The column of numbers that the bars show.
+    """
+
+    title: str
+    frame: DataFrame
+    drawn: str
+
+    @property
+    def columns(self) -> list[tuple[str, bool]]:
+        """Each column's name, and whether it has numbers."""
+        found: list[tuple[str, bool]] = _cells(self.frame)["columns"]
+        return found
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """Each row's cells, and its bar's left end and width in percent; negative numbers lie left of 0."""
+        values = [float(value) for value in self.frame[self.drawn]]
+        low, high = min(0.0, *values), max(0.0, *values)
+        size = (high - low) or 1.0
+        return [
+            {
+                "cells": cells,
+                "left": f"{100 * (min(0.0, value) - low) / size:.1f}",
+                "width": f"{100 * abs(value) / size:.1f}",
+            }
+            for cells, value in zip(_cells(self.frame)["rows"], values, strict=True)
+        ]
+
+
+@dataclass(frozen=True)
 class Section:
-    """A heading with paragraphs, a figure (SVG) and tables."""
+    """A heading with paragraphs, figures and tables.
+
+    Attributes
+    ----------
+    title : str
+        Empty: no heading.
+    texts : sequence of str
+        Paragraphs.
+    figure : str
+        A large figure (SVG), which scrolls on small screens.
+    frames : sequence of DataFrame
+        Tables. On small screens, a row becomes a block of named values.
+    figures : sequence of str
+        Small figures (SVG), as wide as the page; above the others.
+    bars : sequence of Bars
+    """
 
     title: str
     texts: Sequence[str] = ()
     figure: str = ""
     frames: Sequence[DataFrame] = ()
+    figures: Sequence[str] = ()
+    bars: Sequence[Bars] = ()
 
     @property
     def tables(self) -> list[dict[str, Any]]:
@@ -57,7 +113,7 @@ def budget_section(manifest: Mapping[str, Any]) -> Section:
     """The ledger."""
     ledger = Ledger.from_dict(manifest["budget"])
     told = f"{manifest['mechanism']}: {budget_in_words(ledger)}"
-    return Section("Budget", [told], frames=[budget_frame(ledger)])
+    return Section("Budget: the ledger", [told], frames=[budget_frame(ledger)])
 
 
 def budget_in_words(ledger: Ledger) -> str:

@@ -4,22 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import Any
 
 from hierdp.counts.layout import attributes_of, is_cells, is_sizes
 from hierdp.counts.size_table import SizeTable, Table
 from hierdp.privacy.budget import Ledger
-from hierdp.reports import figures
+from hierdp.reports.accuracy import accuracy_section
+from hierdp.reports.counts import axes_of, counts_section
 from hierdp.reports.page import Section, budget_section, page, steps_section
 from hierdp.reports.solved import counted
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
-
-LARGEST = 15
-"""Number of cells drawn for a table over several axes."""
 
 PROPERTIES = {
     "whole": "whole numbers",
@@ -31,7 +24,7 @@ ANSWERS = {True: "yes", False: "not claimed", None: "does not apply"}
 
 
 def release_report(table: Table, manifest: Mapping[str, Any]) -> str:
-    """A report that needs no true counts, with verdicts first and long tables last.
+    """A report that needs no true counts: plain words and verdicts first, the ledger last.
 
     Parameters
     ----------
@@ -45,60 +38,84 @@ def release_report(table: Table, manifest: Mapping[str, Any]) -> str:
     str
         A page in HTML.
     """
-    about = (repair_section if manifest["budget"] is None else about_section)(table, manifest)
+    released = manifest["budget"] is not None
+    what = _what(table, manifest["settings"]) if released else _what_was_repaired(manifest["settings"])
     sections = [
-        about,
+        about_section(table, manifest, what),
         verdicts_section(manifest),
         counts_section(table, manifest["settings"]),
-        *([] if manifest["budget"] is None else [budget_section(manifest)]),
+        protected_section(manifest),
+        accuracy_section(table, manifest),
         settings_section(manifest),
         steps_section(manifest),
+        *([budget_section(manifest)] if released else []),
     ]
     warning = manifest["warning"]
-    title = manifest["title"] or about.title
-    if title == about.title:
-        sections[0] = Section("What was released", about.texts)
-    return page(
-        title, sections, [*([warning] if warning else []), *_cautions(manifest)], manifest["note"] or ""
-    )
+    warnings = [*([warning] if warning else []), *_cautions(manifest)]
+    return page(manifest["title"] or what, sections, warnings, manifest["note"] or "")
 
 
 def _cautions(manifest: Mapping[str, Any]) -> list[str]:
     return [f"Warning: {text}." for text in manifest.get("cautions", [])]
 
 
-def about_section(table: Table, manifest: Mapping[str, Any]) -> Section:
-    """What was released and what is protected, in plain words."""
-    ledger = Ledger.from_dict(manifest["budget"])
-    what = _what(table, manifest["settings"])
+def about_section(table: Table, manifest: Mapping[str, Any], what: str) -> Section:
+    """What was released or repaired, in plain words; it stands under the title without a heading."""
+    rows, where = f"{len(table):,} rows", _where(table)
+    said = f"{what}: " if manifest["title"] else ""
+    if manifest["budget"] is None:
+        kept = manifest["settings"]["fixed"]
+        text = (
+            f"{said}Somebody else noised or estimated these counts. hierdp made them consistent: {rows}, in "
+            f"{where}, with the given counts beside the repaired ones."
+        )
+        return Section("", [text + (f" Counts of {', '.join(kept)} are as given." if kept else "")])
     repaired = "; the noisy counts were then made to fit together" if manifest["solved"] else ""
+    text = (
+        f"{said}{rows}, in {where}. To protect the people behind the counts, {manifest['mechanism']} added "
+        f"random noise to the true counts{repaired}. No true count is in any of the files."
+    )
+    return Section("", [text if said else text[0].upper() + text[1:]])
+
+
+def protected_section(manifest: Mapping[str, Any]) -> Section:
+    """Whom the release protects, how well, and what it takes as public."""
+    title = "What is protected"
+    if manifest["budget"] is None:
+        text = (
+            "This is a repair, not a private release: hierdp added no noise, and makes no claim of privacy. "
+            "Whom the counts protect, if anybody, depends on how the given counts were made."
+        )
+        return Section(title, [text])
+    ledger = Ledger.from_dict(manifest["budget"])
+    chance = f", but for a chance of {ledger.delta:g}" if ledger.delta else ""
     texts = [
-        f"{what}: {len(table):,} rows, in {_where(table)}. {manifest['mechanism']} added "
-        f"random noise to the true counts{repaired}. No true count is in any of the files.",
         f"Protected: {_protected(ledger)}. Whatever somebody concludes from this release, and whatever else "
-        f"they know, such a change makes it at most {_factor(ledger.epsilon)} times as likely"
-        + (f", but for a chance of {ledger.delta:g}" if ledger.delta else "")
-        + f" (ε = {ledger.epsilon:g}; the smaller ε, the stronger the protection and the larger the noise).",
+        f"they know, such a change makes it at most {_factor(ledger.epsilon)} times as likely{chance} "
+        f"(ε = {ledger.epsilon:g}; the smaller ε, the stronger the protection and the larger the noise).",
+        "For example, somebody who holds two such tables to be equally likely becomes "
+        f"{_sure(ledger.epsilon)} sure of one of them{chance}.",
     ]
+    if not ledger.private:
+        texts = [
+            "This run protects nobody: its noise is simulated. With exact noise it would be as follows.",
+            *texts,
+        ]
     public = manifest["taken_as_public"]
     if public:
         told = "; ".join(f"{name.replace('_', ' ')}: {words}" for name, words in public.items())
         texts.append(f"Taken as public, by the publisher's word: {told}.")
-    return Section(what, texts)
+    return Section(title, texts)
 
 
-def repair_section(table: Table, manifest: Mapping[str, Any]) -> Section:
-    """What was repaired, and that nothing is claimed of its privacy, in plain words."""
-    what = f"Repaired counts by {' and '.join(_named(manifest['settings']))}"
-    options = manifest["settings"]
-    kept = f" Counts of {', '.join(options['fixed'])} are as given." if options["fixed"] else ""
-    texts = [
-        "Somebody else noised or estimated these counts. hierdp made them consistent: "
-        f"{len(table):,} rows, in {_where(table)}, with the given counts beside the repaired ones.{kept}",
-        "This is a repair, not a private release: hierdp added no noise, and makes no claim of privacy. "
-        "Whom the counts protect, if anybody, depends on how the given counts were made.",
-    ]
-    return Section(what, texts)
+def _sure(epsilon: float) -> str:
+    """What e^ε : 1 is as a probability, rounded up to a percent."""
+    percent = math.ceil(100 / (1 + math.exp(-epsilon)) - 1e-9)
+    return f"at most {percent} %" if percent < 100 else "nearly 100 %"
+
+
+def _what_was_repaired(settings: Mapping[str, Any]) -> str:
+    return f"Repaired counts by {' and '.join(_named(settings))}"
 
 
 def _named(settings: Mapping[str, Any]) -> list[str]:
@@ -151,12 +168,6 @@ def _privacy(budget: Mapping[str, Any] | None) -> list[tuple[str, str]]:
     ]
 
 
-def counts_section(table: Table, settings: Mapping[str, Any]) -> Section:
-    """A figure of the released counts."""
-    figure = _draw(table, settings)
-    return Section("Counts", [] if figure else ["There is nothing to draw."], figure)
-
-
 def settings_section(manifest: Mapping[str, Any]) -> Section:
     """The public parameters, and the versions of the software."""
     import pandas as pd
@@ -192,13 +203,8 @@ def _what(table: Table, settings: Mapping[str, Any]) -> str:
         return f"Counts by {' and '.join(settings['axes'])}"
     if names := attributes_of(table):
         return f"Counts by {', '.join(names)}, for every {', '.join(settings['levels'][1:])}"
-    axes = _axes(settings)
+    axes = axes_of(settings)
     return f"Counts by {' and '.join(axis['name'] for axis in axes)}" if axes else "Private counts"
-
-
-def _axes(settings: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The axes of a table of bins."""
-    return list(settings.get("range_query", settings).get("axes") or ())
 
 
 def _in_words(settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -219,68 +225,3 @@ def _plain(value: Any) -> str:
     if isinstance(value, list | tuple):
         return ", ".join(map(_plain, value))
     return f"{value:.6g}" if isinstance(value, float) else str(value)
-
-
-def _draw(table: Any, settings: Mapping[str, Any]) -> str:
-    """A figure that suits the table; empty if there is nothing to draw."""
-    if not len(table):
-        return ""
-    if is_sizes(table):
-        return _sizes(table, settings)
-    if is_cells(settings, table):
-        return _cells(table, list(settings["axes"]))
-    if names := attributes_of(table):
-        return _table(table, names)
-    axes = _axes(settings)
-    return _bins(table, [axis["name"] for axis in axes]) if axes else ""
-
-
-def _sizes(table: Table, settings: Mapping[str, Any]) -> str:
-    if isinstance(table, SizeTable):  # the root's rows
-        table = next(table.parts())
-    top = table[table["level"] == 0] if (table["level"] == 0).any() else table
-    groups = top.groupby("size")["groups"].sum()
-    groups = groups[groups > 0]
-    if groups.empty:
-        return ""
-    last = f" ({settings['max_size']} means this or more)" if "max_size" in settings else ""
-    x, y = groups.index.to_numpy(float), groups.to_numpy(float)
-    return figures.points(
-        x, y, "Groups by size, all regions together", f"entities in a group{last}", "groups"
-    )
-
-
-def _cells(table: DataFrame, names: list[str]) -> str:
-    finest = table[table["level"] == table["level"].max()].nlargest(LARGEST, "count")
-    labels = [" → ".join(map(str, row)) for row in finest[names].itertuples(index=False)]
-    title = f"The largest cells of the finest level ({' → '.join(names)})"
-    return figures.bars(labels, finest["count"].tolist(), title, "count")
-
-
-def _table(table: DataFrame, names: list[str]) -> str:
-    """The largest cells of the root."""
-    top = table[table["level"] == 0].nlargest(LARGEST, "count")
-    if top.empty:
-        return ""
-    labels = [", ".join(map(str, row)) for row in top[names].itertuples(index=False)]
-    title = f"The largest cells of all regions together ({', '.join(names)})"
-    return figures.bars(labels, top["count"].tolist(), title, "count")
-
-
-def _bins(table: DataFrame, names: list[str]) -> str:
-    """One axis as steps with standard errors; two axes as an image."""
-    if "level" in table:
-        table = table[table["level"] == table["level"].max()]
-    columns = [f"{name}_first" if f"{name}_first" in table else name for name in names]
-    shape = [int(table[column].nunique()) for column in columns]
-    counts = table["count"].to_numpy(float)
-    if len(names) == 2 and counts.size == shape[0] * shape[1]:
-        x, y = (f"{name}, bin" for name in names)
-        return figures.image(counts.reshape(shape), "Counts by bin", x, y)
-    if len(names) != 1:
-        return ""
-    errors = table["standard_error"].to_numpy(float) if "standard_error" in table else None
-    if errors is not None and not np.isfinite(errors).all():
-        errors = None
-    title = "Counts by bin" + ("" if errors is None else ", with one standard error on each side")
-    return figures.steps(counts, errors, title, f"{names[0]}, bin from 0 on", "count")

@@ -511,6 +511,8 @@ REPORT_CHANGES = {
     "when it was made": entry(created="2020-01-01T00:00:00+00:00"),
     "where regions are from": entry(taken_as_public={"regions": "the census"}),
     "words that are none": entry(taken_as_public={"regions": 7}),
+    "another layout": entry(report=1),
+    "a layout that is none": entry(report="good"),
     "a version": manifest(lambda m: m["versions"].update(numpy="0.1")),
 }  # fmt: skip
 
@@ -521,6 +523,16 @@ def test_a_report_that_differs_from_the_release_is_detected(sizes, tmp_path, nam
     REPORT_CHANGES[name](folder)
     seal.seal(folder)
     assert "report" in failed(folder)
+
+
+def test_a_report_of_an_earlier_layout_is_not_compared(sizes, tmp_path):
+    """Releases whose manifest has no `report` were written before the layout had a number."""
+    folder = shutil.copytree(sizes, tmp_path / "out")
+    change_manifest(folder, lambda m: m.pop("report"))
+    REPORT_CHANGES["another report"](folder)
+    seal.seal(folder)
+    assert verdicts(folder)["report"] == OPEN
+    assert FAILS not in verdicts(folder).values()
 
 
 def test_a_report_of_another_version_is_not_compared(sizes, tmp_path):

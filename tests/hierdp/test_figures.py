@@ -5,9 +5,12 @@ import io
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from hierdp.reports import figures
+from hierdp.reports.accuracy import reach_of
+from hierdp.reports.page import Bars, Section, page
 
 
 def pixels(svg):
@@ -33,7 +36,7 @@ def test_an_image_has_a_square_cell_a_bin_and_the_second_axis_up():
 def test_skewed_counts_have_logarithmic_colours():
     values = np.array([[1.0, 10.0, 100.0], [10.0, 1000.0, 0.0], [1.0, 10.0, -5.0]])
     svg = figures.image(values, "counts", "x", "y")
-    assert "colours by the logarithm of the count, white: none over 0" in svg
+    assert figures.LOGARITHMIC in svg
     shown = pixels(svg)[::-1].transpose(1, 0, 2)
     assert shown[1, 2].tolist() == shown[2, 2].tolist() == [255, 255, 255]
     assert shown[0, 0].tolist() == list(figures.COLOURS[0])
@@ -62,15 +65,32 @@ def test_a_line_of_steps_goes_through_its_values():
     assert heights == [pytest.approx(up(v), abs=0.06) for v in (0, 5, -5)]
 
 
-def test_points_and_bars_are_where_their_values_are():
+def test_points_are_where_their_values_are():
     svg = figures.points(np.array([1.0, 9.0]), np.array([1.0, 1000.0]), "", "x", "y")
     heights = [float(v) for v in re.findall(r"M[0-9.]+ ([0-9.]+)h0", svg)]
     up = figures.Scale(1 / 1.4, 1400, figures.HEIGHT - figures.BOTTOM, figures.TOP, log=True)
     assert heights == [pytest.approx(up(v), abs=0.06) for v in (1, 1000)]
-    svg = figures.bars(["a", "b" * 99], [4.0, 1.0], "", "x")
-    first, second = (float(v) for v in re.findall(r'<rect [^>]*width="([0-9.]+)"', svg))
-    assert first == pytest.approx(4 * second, abs=0.3)
-    assert "b" * 99 in svg  # in full in its tooltip
+
+
+def test_bars_are_as_long_as_their_values():
+    frame = pd.DataFrame({"region": ["a", "b", "<c>"], "count": [3.0, 1.0, -1.0]})
+    shown = Bars("Counts", frame, "count")
+    assert [(row["left"], row["width"]) for row in shown.rows] == [
+        ("25.0", "75.0"), ("25.0", "25.0"), ("0.0", "25.0"),
+    ]  # fmt: skip
+    text = page("A title", [Section("Counts", bars=[shown])])
+    assert '<th scope="row">&lt;c&gt;</th><td class="bar"><span style="margin-left:0.0%;width:25.0%">' in text
+    assert [row["width"] for row in Bars("", frame.assign(count=0), "count").rows] == ["0.0"] * 3
+
+
+def test_a_matrix_is_darkest_where_the_count_is_largest():
+    svg = figures.matrix(np.array([[0.0, 5.0], [10.0, 2.5]]), ["a", "b" * 99], ["x", "<y>"], "", "")
+    shades = re.findall(r'fill="rgb\((\d+),(\d+),(\d+)\)" stroke="#ccc"><title>(.*?)</title>', svg)
+    red = {told: int(shade) for shade, _, _, told in shades}
+    assert red["a → x: 0"] == 255
+    assert red[f"{'b' * 99} → x: 10"] == figures.DARK[0]
+    assert red["a → &lt;y&gt;: 5"] == pytest.approx(255 / 2, abs=1)
+    assert f"<title>{'b' * 99}</title>" in svg  # the name in full as a tooltip
 
 
 @pytest.mark.parametrize("value", [0.0, 5.0])
@@ -78,7 +98,7 @@ def test_equal_counts_can_be_drawn(value):
     values = np.full(3, value)
     for svg in (
         figures.steps(values, values, "", "", ""),
-        figures.bars(["a", "b", "c"], values.tolist(), "", ""),
+        figures.matrix(values.reshape(1, 3), ["a"], ["b", "c", "d"], "", ""),
         figures.image(values.reshape(1, 3), "", "", ""),
         figures.points(values, values + 1, "", "", ""),
     ):
@@ -95,3 +115,15 @@ def test_ticks_are_round_few_and_inside(low, high, log):
     assert all(low <= tick <= high for tick in ticks)
     assert len(ticks) <= 15
     assert log or len(ticks) >= 2
+
+
+@pytest.mark.parametrize("scale", [0.2, 1.0, 7.3])
+def test_reported_reach_of_noise_holds_95_of_100_draws(scale):
+    """The least k with P(|X| > k) ≤ 5 %, by summing the law."""
+    values = np.arange(-2000, 2001)
+    law = np.exp(-np.abs(values) / scale)
+    beyond = [law[np.abs(values) > k].sum() / law.sum() for k in range(60)]
+    least = next(k for k, chance in enumerate(beyond) if chance <= 0.05)
+    spend = {"noise": "double-geometric", "scale": scale, "standard_deviation": 1.0}
+    assert reach_of(spend) == least
+    assert reach_of({"noise": "discrete Gaussian", "standard_deviation": 10.0}) == 20

@@ -1,0 +1,93 @@
+"""How accurate a release is expected to be, from its own files."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from hierdp.counts.size_table import SizeTable, Table
+from hierdp.reports.page import Section, number
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+MOST = 12
+"""The most measurements that are shown; the ledger has all."""
+
+TITLE = "How accurate to expect it"
+REPAIRED = (
+    "This is the noise before the counts were made to fit together. Sums of many counts are usually nearer "
+    "to the truth than the table says; the exact error after that step is not known."
+)
+NOT_NEGATIVE = (
+    "No count is negative, so where the true counts are near 0, the released ones are too high on average."
+)
+
+
+def accuracy_section(table: Table, manifest: Mapping[str, Any]) -> Section:
+    """Standard errors where they are known; otherwise the noise of each measurement."""
+    if not isinstance(table, SizeTable) and "standard_error" in table:
+        known = table[table["standard_error"].notna()]
+        if len(known):
+            return _of_errors(known)
+    if manifest["budget"] is None:
+        return Section(
+            TITLE, ["That depends on the given counts, of whose errors nothing was said in standard errors."]
+        )
+    return _of_noise(manifest)
+
+
+def _of_errors(known: DataFrame) -> Section:
+    """The smallest, the median and the largest standard error of each level."""
+    import pandas as pd
+
+    by = next((name for name in ("level_name", "level") if name in known), None)
+    groups = [("all", known)] if by is None else list(known.groupby(by, sort=False))
+    rows = []
+    for name, held in groups:
+        errors = held["standard_error"]
+        found = (float(errors.min()), float(errors.median()), float(errors.max()))
+        rows.append([str(name), len(held), *(number(float(f"{value:.3g}"), 3) for value in found)])
+    columns = ["level", "counts", "smallest", "median", "largest standard error"]
+    text = (
+        "Each count has its standard error in the column standard_error: about 68 of 100 counts are within "
+        "one standard error of the true count, and about 95 within two."
+    )
+    return Section(TITLE, [text], frames=[pd.DataFrame(rows, columns=columns)])
+
+
+def _of_noise(manifest: Mapping[str, Any]) -> Section:
+    """The noise of each measurement, and the counts to which it adds at most a tenth."""
+    import pandas as pd
+
+    spends = [spend for spend in manifest["budget"]["spends"] if spend.get("standard_deviation") is not None]
+    if not spends:
+        return Section(TITLE, ["The noise of this release has no standard deviation that could be shown."])
+    rows = []
+    for spend in spends[:MOST]:
+        reach = reach_of(spend)
+        deviation = number(float(f"{spend['standard_deviation']:.3g}"), 3)
+        rows.append([spend["query"], deviation, f"± {reach:,}", f"{10 * reach:,}"])
+    more = f" The first {MOST} of {len(spends)} measurements are shown." if len(spends) > MOST else ""
+    texts = [
+        "Random noise was added to each measured number. The table says how much: 95 of 100 noisy numbers "
+        "are within the given distance of the true ones. If the true number is at least that of the last "
+        f"column, this is at most a tenth of it.{more}",
+        *([REPAIRED] if manifest["solved"] else []),
+        *([NOT_NEGATIVE] if manifest["holds"].get("non_negative") else []),
+    ]
+    columns = ["measurement", "standard deviation", "95 of 100 within", "a tenth of"]
+    return Section(TITLE, texts, frames=[pd.DataFrame(rows, columns=columns)])
+
+
+def reach_of(spend: Mapping[str, Any]) -> int:
+    """The least whole number that at least 95 % of the draws of a measurement's noise do not exceed.
+
+    Double-geometric noise has P(|X| > k) = 2a^(k+1) / (1 + a) with a = e^(−1/scale). For Gaussian noise, this
+    is 1.96 standard deviations, rounded up.
+    """
+    if "geometric" not in spend["noise"]:
+        return math.ceil(1.96 * float(spend["standard_deviation"]) - 1e-9)
+    decay = -1 / float(spend["scale"])
+    return max(0, math.ceil((math.log(0.025) + math.log1p(math.exp(decay))) / decay - 1 - 1e-9))
