@@ -1,9 +1,9 @@
 """Newton systems of a parent's children: a small system for each child, and one for the parent's prices.
 
-A child's matrix is a diagonal plus the squares of coarse queries and rules, few beside its cells. So a child
-needs a system of the size of these sums alone (Woodbury's identity). The prices of the parent's cells solve a
-system whose matrix is the sum of the children's inverses: formed where it is small, otherwise applied child
-by child in the method of conjugate gradients.
+A child's matrix is a diagonal plus the squares of coarse queries and rules. So a child needs a system of
+the size of these sums alone (Woodbury's identity), or of its cells, if these are fewer. The prices of the
+parent's cells solve a system whose matrix is the sum of the children's inverses. It is formed where it is
+small or the inverses are known; otherwise it is applied child by child in the method of conjugate gradients.
 """
 
 from __future__ import annotations
@@ -20,6 +20,9 @@ from solvers.fast.no_path import NoFastPath
 
 MOST_DENSE = 100
 """The most cells for which the matrix of the parent's prices is formed."""
+
+SMALL = 50
+"""Up to this number of sums, systems of sums are solved even if the cells are fewer."""
 
 STEPS = 400
 """The most steps of conjugate gradients; some tens are needed."""
@@ -86,15 +89,35 @@ class Systems:
         reach = sums.of(self._ease)
         equal = np.where(reach > 0, EQUAL / np.where(reach > 0, reach, 1.0), 0.0)
         self._root = np.sqrt(np.where(held, equal, weight))
-        count = sums.matrix.shape[0]
-        inner = np.asarray((sums.pairs @ self._ease.T).T).reshape(len(free), count, count)
+        self._inner: Any = None
+        self._inverse: Any = None
+        try:
+            if sums.matrix.shape[0] <= max(SMALL, free.shape[1]):
+                self._inner = self._inverses_of_sums()
+            else:
+                self._inverse = self._inverses_of_cells()
+        except np.linalg.LinAlgError:
+            raise NoFastPath("a Newton system is singular; take another backend") from None
+
+    def _inverses_of_sums(self) -> Floats:
+        """The inverse of each child's system of sums; shape (children, sums, sums)."""
+        count = self.sums.matrix.shape[0]
+        inner = np.asarray((self.sums.pairs @ self._ease.T).T).reshape(len(self.free), count, count)
         inner *= self._root[:, :, None] * self._root[:, None, :]
         at = np.arange(count)
         inner[:, at, at] += 1.0
-        try:
-            self._inner = np.linalg.inv(inner)
-        except np.linalg.LinAlgError:
-            raise NoFastPath("a Newton system is singular; take another backend") from None
+        return np.asarray(np.linalg.inv(inner))
+
+    def _inverses_of_cells(self) -> Floats:
+        """The inverse of each child's matrix, 0 beside its free cells; shape (children, cells, cells)."""
+        squares = [
+            (self.sums.transposed.multiply(root * root) @ self.sums.matrix).toarray() for root in self._root
+        ]
+        both = self.free[:, :, None] & self.free[:, None, :]
+        full = np.where(both, squares, 0.0)
+        at = np.arange(self.free.shape[1])
+        full[:, at, at] = np.where(self.free, full[:, at, at] + self.diagonal, 1.0)
+        return np.where(both, np.linalg.inv(full), 0.0)
 
     def solve(self, right: Floats, missing: Floats, short: Floats | None) -> tuple[Floats, Floats, Floats]:
         """Solve for x, the prices of the parent's cells, and the multipliers of sums that are held.
@@ -106,10 +129,8 @@ class Systems:
         x, charge = np.zeros(self.free.shape), np.zeros(self.held.shape)
         price = np.zeros(self.free.shape[1])
         for _ in range(3):  # the last two rounds correct for rounding, and make equations hold
-            left = (
-                right - self.diagonal * x + price + self.sums.spread(charge - self.weight * self.sums.of(x))
-            )
-            left = np.where(self.free, left, 0.0)
+            pulls = self.sums.spread(charge - self.weight * self.sums.of(x))
+            left = np.where(self.free, right - self.diagonal * x + price + pulls, 0.0)
             off = np.where(self.held, missing - self.sums.of(x), 0.0)
             dx, dc = self._children(left, off)
             if short is not None:
@@ -123,6 +144,10 @@ class Systems:
     def _children(self, right: Floats, missing: Floats) -> tuple[Floats, Floats]:
         """Each child's x and charges, with a large weight in place of equations."""
         root = self._root
+        if self._inverse is not None:
+            weighed = np.where(self.held, root * root, 0.0)
+            x = np.matmul(self._inverse, (right + self.sums.spread(weighed * missing))[..., None])[..., 0]
+            return x, weighed * (missing - self.sums.of(x))
         first = self._ease * right
         found = root * np.matmul(self._inner, (root * (self.sums.of(first) - missing))[..., None])[..., 0]
         return first - self._ease * self.sums.spread(found), np.where(self.held, -found, 0.0)
@@ -130,17 +155,20 @@ class Systems:
     def _prices(self, short: Floats) -> Floats:
         """The prices whose steps of x add up to what is short."""
         ease = self._ease.sum(axis=0)
-        open_cells = ease > 0
-        if short.size <= MOST_DENSE:
+        short = np.where(ease > 0, short, 0.0)
+        if self._inverse is not None:
+            gain = self._inverse.sum(axis=0) + np.diag(np.where(ease > 0, 0.0, 1.0))
+        elif short.size > MOST_DENSE:
+            return self._by_gradients(short, ease)
+        else:
             pulls = self.sums.matrix.toarray() * self._ease[:, None, :] * self._root[:, :, None]
-            gain = np.diag(np.where(open_cells, ease, 1.0))
+            gain = np.diag(np.where(ease > 0, ease, 1.0))
             gain -= np.einsum("cri,crj->ij", pulls, np.matmul(self._inner, pulls), optimize=True)
-            gain += 1e-10 * max(float(ease.max(initial=0.0)), 1e-300) * np.eye(short.size)
-            try:
-                return np.asarray(np.linalg.solve(gain, np.where(open_cells, short, 0.0)))
-            except np.linalg.LinAlgError:
-                raise NoFastPath("a Newton system is singular; take another backend") from None
-        return self._by_gradients(np.where(open_cells, short, 0.0), ease)
+        gain += 1e-10 * max(float(np.abs(gain).max(initial=0.0)), 1e-300) * np.eye(short.size)
+        try:
+            return np.asarray(np.linalg.solve(gain, short))
+        except np.linalg.LinAlgError:
+            raise NoFastPath("a Newton system is singular; take another backend") from None
 
     def _by_gradients(self, short: Floats, ease: Floats) -> Floats:
         """The same by conjugate gradients; exact if the children's diagonals are alike."""

@@ -96,10 +96,10 @@ def _problem(model: WorkloadLeastSquares) -> _Problem:
     weight = 2 * workload.by_answer(weights)
     coarse, diagonal, heights = _coarse(workload.matrix[:, columns], weight)
     sums = Sums(scipy.sparse.vstack([coarse, full[:, columns]]).tocsr())
-    count = sums.matrix.shape[0]
+    count = min(sums.matrix.shape)
     if children * float(count) ** 3 > MOST_WORK:
         raise NoFastPath(
-            f"{children} children with {count} sums of cells are too much for dense systems; "
+            f"{children} children with {count} cells or sums of cells are too much for dense systems; "
             "take another backend"
         )
     parent = None if model.parent is None else np.asarray(model.parent, float)[columns]

@@ -234,11 +234,22 @@ def test_the_bound_in_floats_is_never_above_the_one_in_fractions():
     assert 0 <= Fraction(proof.gap) - gap <= Fraction(np.spacing(proof.gap))
 
 
-def test_prices_by_conjugate_gradients_prove_the_answer(monkeypatch):
-    """For many cells, the matrix of the parent's prices is not formed."""
+@pytest.mark.parametrize("way", ["_inverses_of_sums", "_inverses_of_cells"])
+def test_newton_systems_of_many_cells_and_of_many_sums(monkeypatch, way):
+    """The first without the matrix of the parent's prices, by conjugate gradients."""
     monkeypatch.setattr(children_systems, "MOST_DENSE", 0)
-    model = WorkloadLeastSquares.typical(np.random.default_rng(0), 48, rules=True)
+    monkeypatch.setattr(children_systems, "SMALL", 50 if way == "_inverses_of_sums" else 0)
+    used = []
+    solve_by = getattr(children_systems.Systems, way)
+    monkeypatch.setattr(children_systems.Systems, way, lambda *args: used.append(1) or solve_by(*args))
+    rng = np.random.default_rng(0)
+    workload = Workload.marginals((3, 3), [(), (0,), (1,), (0, 1)])
+    true = rng.poisson(3, (3, 9)) + 1
+    noisy, rules = workload.answers(true) + rng.integers(-4, 5, (3, 16)), Workload.marginals((3, 3), [(0,)])
+    held = rules.answers(true)
+    model = WorkloadLeastSquares(workload, noisy, [1, 2, 3, 4], true.sum(axis=0), None, rules, held, held)
     assert solve(model).certificate.gap <= 1e-9
+    assert used
 
 
 def test_coarse_sums_of_the_same_cells_are_one():
