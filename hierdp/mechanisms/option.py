@@ -165,7 +165,8 @@ def _row(keyword: Keyword) -> str:
         kind += ", optional" if keyword.default is None else f", default {keyword.default!r}"
     words, value = keyword.option.help, keyword.set_by_flag
     words = words if value is None else f"With {value!r}: {words}"
-    return f"{keyword.name} : {kind}\n" + fill(words, 100, initial_indent="    ", subsequent_indent="    ")
+    lines = fill(words, 100, initial_indent="    ", subsequent_indent="    ", break_on_hyphens=False)
+    return f"{keyword.name} : {kind}\n{lines}"
 
 
 def _plain(hint: Any) -> str:

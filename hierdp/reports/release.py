@@ -14,6 +14,9 @@ from hierdp.reports.counts import axes_of, counts_section
 from hierdp.reports.page import Section, budget_section, page, steps_section
 from hierdp.reports.solved import counted
 
+MOST_VALUES = 100
+"""Longer lists among the settings are in the manifest only."""
+
 PROPERTIES = {
     "whole": "whole numbers",
     "non_negative": "not negative",
@@ -223,5 +226,7 @@ def _plain(value: Any) -> str:
             return f"{value['name']} ({value['kind']})"
         return "; ".join(f"{name}: {_plain(part)}" for name, part in value.items())
     if isinstance(value, list | tuple):
+        if len(value) > MOST_VALUES:
+            return f"{len(value):,} values: see manifest.json"
         return ", ".join(map(_plain, value))
     return f"{value:.6g}" if isinstance(value, float) else str(value)

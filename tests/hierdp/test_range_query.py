@@ -321,7 +321,8 @@ def test_budget_so_large_that_noise_is_zero(method):
         counts = np.arange(math.prod(shape)).reshape(shape)
         made = range_query(data_for(method, counts), 1e6, SimulatedNoise(1), method)
         every = made.box(np.zeros((1, len(shape)), int), np.array([shape]))
-        assert every.estimate == pytest.approx([counts.sum()])
+        # The matrix method's answers are multiples of 2^-20: there, the noise is small, but not zero.
+        assert every.estimate == pytest.approx([counts.sum()], abs=1e-4 if method == "matrix" else None)
 
 
 @pytest.mark.parametrize("repair", ["least squares", "non-negative", "whole", "whole, free total"])

@@ -59,6 +59,7 @@ MECHANISM = Mechanism(
         Method("H_tree", COVER, QARDAJI),
         Method("Flat", COVER, QARDAJI),
         Method("Wavelet", "none: noise on Haar coefficients", "Xiao, Wang & Gehrke 2011 (Privelet)"),
+        Method("matrix", "none: least squares", "Li et al. 2010, McKenna et al. 2018 (HDMM)"),
     ),
     replay=f"{__name__}.replay",
     truth=f"{__name__}.truth",

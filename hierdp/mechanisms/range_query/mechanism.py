@@ -21,7 +21,9 @@ from hierdp.mechanisms import shared_options as shared
 from hierdp.mechanisms.option import Option, documented
 from hierdp.mechanisms.persons import for_persons, persons_of
 from hierdp.mechanisms.public import public_axes
+from hierdp.mechanisms.range_query import matrix
 from hierdp.mechanisms.range_query.answers import Answers, Consistent, Covering, RangeAnswers
+from hierdp.mechanisms.range_query.matrix import MOST_BINS, STRATEGIES
 from hierdp.mechanisms.range_query.plan import METHODS as METHODS
 from hierdp.mechanisms.range_query.plan import Plan, chosen, plan_of
 from hierdp.mechanisms.range_query.repairs import Repaired, repaired
@@ -80,8 +82,8 @@ def from_table(
     method: Annotated[
         str,
         Option(
-            "H_b^c, H_b, H_2, H_2^c, Flat, Wavelet, Quadtree; H_tree or H_tree^c to measure the regions of a "
-            "hierarchy among the axes. See `hierdp mechanisms`.",
+            "H_b^c, H_b, H_2, H_2^c, Flat, Wavelet, Quadtree, matrix; H_tree or H_tree^c to measure the "
+            "regions of a hierarchy among the axes. See `hierdp mechanisms`.",
             "NAME",
         ),
     ] = "H_b^c",
@@ -111,13 +113,22 @@ def from_table(
             "NAME",
         ),
     ] = None,
+    strategy: Annotated[
+        str | None,
+        Option(
+            f"For matrix, with at most {MOST_BINS} bins: the queries that are measured. p-identity "
+            "(default), eigen-select or optimal (which would be best for Gaussian noise).",
+            "NAME",
+        ),
+    ] = None,
 ) -> RangeRelease:
     """Release a table's counts by bin: `hierdp.tables.binning.histogram`, then `range_query`."""
-    chosen(method, branching=branching, budget=budget, repair=repair)  # before reading the table
+    given = {"branching": branching, "budget": budget, "repair": repair, "strategy": strategy}
+    chosen(method, **given)  # before reading the table
     axes, persons = checked_axes(axes), persons_of(person, rows_per_person)
     public = public_axes(named_regions(axes), regions_from_data)
     data = histogram(source, axes, count, unknown, clip, persons)
-    options: Any = {"branching": branching, "budget": budget, "repair": repair}
+    options: Any = given
     made = for_persons(lambda of_row: range_query(data, of_row, noise, method, **options), epsilon, persons)
     return public.of(made)
 
@@ -131,6 +142,7 @@ def range_query(
     branching: int | None = None,
     budget: str | Sequence[float] | None = None,
     repair: str | None = None,
+    strategy: str | None = None,
 ) -> RangeRelease:
     """Release a noisy histogram of one or more dimensions that answers ranges, prefixes and boxes.
 
@@ -144,8 +156,8 @@ def range_query(
         Exact noise by default; `SimulatedNoise` for experiments makes the release not private.
     method : str
         One of `METHODS`: "H_b^c", the paper's recommendation; "H_b", "H_2", "H_2^c", "Flat", "Wavelet",
-        "Quadtree" (2 along each axis, geometric budgets), or "H_tree" or "H_tree^c" over the regions of a
-        given hierarchy. Methods with ^c are made consistent by least squares.
+        "matrix", "Quadtree" (2 along each axis, geometric budgets), or "H_tree" or "H_tree^c" over the
+        regions of a given hierarchy. Methods with ^c are made consistent by least squares.
     branching : int, optional
         Branching factor along each axis. Default: the best for the number of bins; see `best_branching`.
     budget : "equal", "geometric", "optimized", or a sequence of shares from the top, optional
@@ -155,11 +167,14 @@ def range_query(
         For consistent methods: "least squares" (default), "non-negative" or "whole" (and non-negative). The
         latter two are nearest to the noisy counts among counts with the total of least squares, or, with ",
         free total", among all. They are not linear, so their standard errors are unknown.
+    strategy : str, optional
+        For "matrix": the queries that are measured, one of `hierdp.mechanisms.range_query.matrix.STRATEGIES`.
+        Default: "p-identity".
 
     Returns
     -------
     RangeRelease
-        One row for each node (wavelet: each bin); `range`, `prefix` and `box` answer queries.
+        One row for each node (wavelet, matrix: each bin); `range`, `prefix` and `box` answer queries.
 
     Raises
     ------
@@ -176,10 +191,12 @@ def range_query(
     (array([6396.3,  988.4]), array([7.5, 5.8]))
     """
     epsilon = check_epsilon(epsilon)
-    picked = chosen(method, branching=branching, budget=budget, repair=repair)
+    picked = chosen(method, branching=branching, budget=budget, repair=repair, strategy=strategy)
     noise = noise or ExactNoise()
     if picked.name == "Wavelet":
         return _wavelet(data, epsilon, noise)
+    if picked.name == "matrix":
+        return _matrix(data, epsilon, noise, STRATEGIES[0] if strategy is None else strategy)
     plan = plan_of(data.axes, epsilon, picked, branching, budget)
     measured = measure(data.counts, plan, noise)
     repair = (repair or LEAST_SQUARES) if picked.consistent else None
@@ -260,6 +277,22 @@ def _wavelet(data: Histogram, epsilon: float, noise: Noise) -> RangeRelease:
     ledger = Ledger(epsilon, 0.0, PERSON, (measured.spend,))
     settings = {"range_query": told(data.axes, source), **_hierarchy(data)}
     return RangeRelease("Wavelet", bin_table(data.axes, source), ledger, (), settings)
+
+
+def _matrix(data: Histogram, epsilon: float, noise: Noise, name: str) -> RangeRelease:
+    rows = matrix.whole_strategy(name, data.counts.shape)
+    true = matrix.true_answers(rows, np.asarray(data.counts, np.int64))
+    measured = noise.geometric(true, matrix.QUERIES, matrix.sensitivity(rows), epsilon)
+    variance = double_geometric_variance(measured.spend.scale)
+    source = matrix.Matrix.of(rows, measured.counts, variance, data.counts.shape)
+    ledger = Ledger(epsilon, 0.0, PERSON, (measured.spend,))
+    settings = {
+        "range_query": told(data.axes, source),
+        "strategy": name,
+        "noisy": measured.counts.tolist(),
+        **_hierarchy(data),
+    }
+    return RangeRelease("matrix", bin_table(data.axes, source), ledger, (), settings)
 
 
 def _hierarchy(data: Histogram) -> dict[str, Any]:

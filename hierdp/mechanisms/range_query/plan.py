@@ -44,7 +44,7 @@ class Method:
         The default. None: equal in one dimension, as the paper recommends, and geometric in more, where this
         matters most.
     takes : tuple of str
-        The supported options among ``branching``, ``budget`` and ``repair``.
+        The supported options among ``branching``, ``budget``, ``repair`` and ``strategy``.
     """
 
     name: str
@@ -66,9 +66,11 @@ METHODS = {
         Method("H_tree^c", True, takes=("budget", "repair")),
         Method("Quadtree", True, 2, "geometric", takes=("repair",)),
         Method("Wavelet", False, takes=()),
+        Method("matrix", False, takes=("strategy",)),
     )
 }
-"""The methods, by name. H_tree measures the regions of a given hierarchy; for the wavelet, see `wavelet`."""
+"""The methods, by name. H_tree measures the regions of a given hierarchy; for the wavelet, see
+`wavelet`, for the matrix mechanism `matrix`."""
 
 
 @dataclass(frozen=True, eq=False)

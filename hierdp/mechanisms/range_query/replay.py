@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 from hierdp.counts.axes import Names
 from hierdp.counts.boxes import BoxTree
 from hierdp.mechanisms.checking import Checking
-from hierdp.mechanisms.range_query.answers import Consistent, Covering
+from hierdp.mechanisms.range_query import matrix
+from hierdp.mechanisms.range_query.answers import Consistent, Covering, RangeAnswers
+from hierdp.mechanisms.range_query.matrix import QUERIES, STRATEGIES, Matrix, strategy_in
 from hierdp.mechanisms.range_query.mechanism import COEFFICIENTS, level_query, post_process
 from hierdp.mechanisms.range_query.plan import METHODS, Method
 from hierdp.mechanisms.range_query.repairs import REPAIRS
@@ -31,8 +33,15 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 
+CLOSE = 1e-7
+"""Least squares by two machines agree at least as closely, in counts."""
+
+
 def expected_spends(table: DataFrame, manifest: Mapping[str, Any], _: Regions) -> Expected:
     """All Haar coefficients, or the levels of boxes below the root; the division of ε is not recorded."""
+    if manifest["mechanism"] == "matrix":
+        rows = strategy_in(manifest["settings"]["range_query"]["strategy"])
+        return PERSON, [ExpectedSpend(QUERIES, matrix.sensitivity(rows), manifest["budget"]["epsilon"])]
     if manifest["mechanism"] == "Wavelet":
         shape = tuple(axis["bins"] for axis in manifest["settings"]["range_query"]["axes"])
         return PERSON, [ExpectedSpend(COEFFICIENTS, sensitivity(shape), manifest["budget"]["epsilon"])]
@@ -45,12 +54,14 @@ def replay(saved: Replay, table: DataFrame, manifest: Mapping[str, Any], _: Regi
     settings, method = manifest["settings"], METHODS[manifest["mechanism"]]
     scales = [line["scale"] for line in manifest["budget"]["spends"]]
     answers = answers_of(table, settings)
-    source: Covering | Consistent | Wavelet
+    source: Covering | Consistent | Wavelet | Matrix
     if method.name == "Wavelet":
         (scale,) = scales
         source = Wavelet(answers.source.counts, double_geometric_variance(scale))  # type: ignore[attr-defined]
         again = bin_table(answers.axes, source)
         _check_whole(source.counts)
+    elif method.name == "matrix":
+        source, again = _again(answers, table, settings, scales)
     else:
         boxes = answers.source.boxes  # type: ignore[attr-defined]
         _check_boxes(boxes, settings.get("branching"), method)
@@ -71,10 +82,34 @@ def replay(saved: Replay, table: DataFrame, manifest: Mapping[str, Any], _: Regi
     if not set(settings.get("hierarchies", ())) <= set(named):
         raise Differs("the settings have a hierarchy without an axis")
     about = told(answers.axes, source)
-    asked = {} if method.name == "Wavelet" else {"levels_asked": len(scales)}
-    given = {name: settings[name] for name in ("branching", "repair", "hierarchies") if name in settings}
+    asked = {} if method.name in ("Wavelet", "matrix") else {"levels_asked": len(scales)}
+    names = (
+        "branching",
+        "repair",
+        "hierarchies",
+        *(("strategy", "noisy") if method.name == "matrix" else ()),
+    )
+    given = {name: settings[name] for name in names if name in settings}
     compare_settings(settings, {"range_query": about, **asked, **given})
     return "it follows from its noisy counts and the steps"
+
+
+def _again(
+    answers: RangeAnswers, table: DataFrame, settings: Mapping[str, Any], scales: Sequence[float]
+) -> tuple[Matrix, DataFrame]:
+    """Least squares from the noisy answers, which are taken as given; machines round it differently."""
+    source, (scale,) = answers.source, scales
+    if not isinstance(source, Matrix) or settings["strategy"] not in STRATEGIES:
+        raise Differs("a release of the method matrix has a strategy, and answers that follow from it")
+    noisy = settings["noisy"]
+    if len(noisy) != len(source.strategy) or not all(type(count) is int for count in noisy):
+        raise Differs("the noisy answers are not whole numbers, one for each query of the strategy")
+    found = Matrix.of(source.strategy, noisy, double_geometric_variance(scale), source.counts.shape)
+    again = bin_table(answers.axes, found)
+    for name in ("count", "standard_error"):
+        same = np.isclose(table[name].to_numpy(float), again[name].to_numpy(float), rtol=CLOSE, atol=CLOSE)
+        again[name] = np.where(same, table[name], again[name])
+    return found, again
 
 
 def _check_whole(counts: NDArray[np.float64]) -> None:

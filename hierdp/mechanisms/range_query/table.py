@@ -12,6 +12,7 @@ from hierdp.counts.axes import Axis, Names, axis_of, tree_order
 from hierdp.counts.boxes import END, FIRST, boxes_of
 from hierdp.errors import InputError
 from hierdp.mechanisms.range_query.answers import Consistent, Covering, RangeAnswers
+from hierdp.mechanisms.range_query.matrix import Matrix, strategy_in
 from hierdp.mechanisms.range_query.wavelet import Wavelet
 from models.arithmetic.arrays import Ints
 
@@ -57,7 +58,7 @@ def tree_table(axes: Sequence[Axis], source: Covering | Consistent, noisy: Ints)
     return pd.DataFrame(columns)
 
 
-def bin_table(axes: Sequence[Axis], source: Wavelet) -> DataFrame:
+def bin_table(axes: Sequence[Axis], source: Wavelet | Matrix) -> DataFrame:
     """One row for each bin."""
     import pandas as pd
 
@@ -67,13 +68,15 @@ def bin_table(axes: Sequence[Axis], source: Wavelet) -> DataFrame:
     return pd.DataFrame({**columns, "count": source.counts.ravel(), "standard_error": errors})
 
 
-def told(axes: Sequence[Axis], source: Covering | Consistent | Wavelet) -> dict[str, Any]:
+def told(axes: Sequence[Axis], source: Covering | Consistent | Wavelet | Matrix) -> dict[str, Any]:
     """The settings that `answers_of` needs in addition to the table."""
     about: dict[str, Any] = {
         "axes": [axis.as_dict() for axis in axes],
         "answers": type(source).__name__.lower(),
     }
-    return about | ({"variance": source.variance} if isinstance(source, Wavelet) else {})
+    if isinstance(source, Matrix):
+        about["strategy"] = source.strategy.tolist()
+    return about | ({"variance": source.variance} if isinstance(source, Wavelet | Matrix) else {})
 
 
 def answers_of(table: DataFrame, settings: Mapping[str, Any]) -> RangeAnswers:
@@ -87,6 +90,12 @@ def answers_of(table: DataFrame, settings: Mapping[str, Any]) -> RangeAnswers:
     if about["answers"] == "wavelet":
         counts = table["count"].to_numpy(float).reshape(shape)
         return RangeAnswers(axes, Wavelet(counts, float(about["variance"])))
+    if about["answers"] == "matrix":
+        counts = table["count"].to_numpy(float).reshape(shape)
+        strategy = strategy_in(about["strategy"])
+        if strategy.shape[1] != counts.size:
+            raise InputError(f"its strategy has {strategy.shape[1]} columns, not {counts.size}")
+        return RangeAnswers(axes, Matrix(counts, strategy, float(about["variance"])))
     boxes = boxes_of(table, shape, [axis.name for axis in axes])
     variance = table["noise_variance"].to_numpy(float, na_value=np.nan)
     variance = np.where(np.isnan(variance), np.inf, variance)
