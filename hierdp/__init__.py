@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from hierdp.counts.axes import Numbers as Numbers
     from hierdp.counts.hierarchy import Hierarchy as Hierarchy
     from hierdp.errors import InputError as InputError
+    from hierdp.evaluation.compare import compare as compare
     from hierdp.evaluation.evaluate import evaluate as evaluate
     from hierdp.front import release as release
     from hierdp.mechanisms.repair.mechanism import repair as repair
@@ -36,6 +37,7 @@ _WHERE = {
     "SimulatedNoise": "hierdp.privacy.noise",
     "TabulatedNoise": "hierdp.privacy.tabulated",
     "plan": "hierdp.planning",
+    "compare": "hierdp.evaluation.compare",
     "evaluate": "hierdp.evaluation.evaluate",
     "release": "hierdp.front",
     "repair": "hierdp.mechanisms.repair.mechanism",

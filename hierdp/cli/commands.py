@@ -9,7 +9,7 @@ import click
 
 MODULES = {
     **{name: name for name in ("demo", "plan", "release", "repair", "account", "check", "query")},
-    **{name: name for name in ("analyze", "evaluate", "verify", "audit", "bench", "reproduce")},
+    **{name: name for name in ("analyze", "compare", "evaluate", "verify", "audit", "bench", "reproduce")},
     "solvers": "lists",
     "mechanisms": "lists",
 }

@@ -41,9 +41,15 @@ def resuming(folder: Path, *about: Any) -> Iterator[None]:
     """`hierdp.execution.resume.keeping`, with a message if the run is interrupted."""
     from hierdp.execution.resume import keeping
 
+    with told_if_interrupted(folder), keeping(folder, *about):
+        yield
+
+
+@contextmanager
+def told_if_interrupted(folder: Path) -> Iterator[None]:
+    """Say where finished runs are, if a run is interrupted."""
     try:
-        with keeping(folder, *about):
-            yield
+        yield
     except BaseException:
         if folder.is_dir():
             click.echo(

@@ -61,15 +61,19 @@ class Study:
     def write(self, path: Path, overwrite: bool = False) -> None:
         """Write ``report.html``, ``report.md``, ``settings.json``, and each table and figure."""
         with folder.appearing(path, overwrite) as aside:
-            for part in self.parts:
-                for name, frame in part.frames.items():
-                    frame.to_parquet(aside / f"{name}.parquet", index=False)
-                if part.figure is not None:
-                    part.figure.savefig(aside / f"{part.name}.png", dpi=130)
-            settings = json.dumps(dict(self.settings), indent=2, ensure_ascii=False)
-            (aside / "settings.json").write_text(settings + "\n", encoding="utf-8")
-            (aside / "report.md").write_text(self.markdown(), encoding="utf-8")
-            (aside / "report.html").write_text(self.page(), encoding="utf-8")
+            self.fill(aside)
+
+    def fill(self, aside: Path) -> None:
+        """Write the files of `write` into a folder that exists."""
+        for part in self.parts:
+            for name, frame in part.frames.items():
+                frame.to_parquet(aside / f"{name}.parquet", index=False)
+            if part.figure is not None:
+                part.figure.savefig(aside / f"{part.name}.png", dpi=130)
+        settings = json.dumps(dict(self.settings), indent=2, ensure_ascii=False)
+        (aside / "settings.json").write_text(settings + "\n", encoding="utf-8")
+        (aside / "report.md").write_text(self.markdown(), encoding="utf-8")
+        (aside / "report.html").write_text(self.page(), encoding="utf-8")
 
     def page(self) -> str:
         """The report as HTML."""

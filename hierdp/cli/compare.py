@@ -1,0 +1,166 @@
+"""hierdp compare: its options are those of the mechanisms whose methods are named."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from collections.abc import Sequence
+from copy import copy
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from hierdp.cli.common import columns, console, number, print_frame
+from hierdp.cli.engine import spread
+from hierdp.cli.forms import arguments_of, flags_of
+from hierdp.cli.sources import Input, files_read, from_tables
+from hierdp.mechanisms import MECHANISMS, Mechanism
+from hierdp.mechanisms.option import Keyword, keywords_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+OWN = "hierdp.compare"
+"""Where the context has the arguments, the mechanisms and their options."""
+
+
+class CompareCommand(click.Command):
+    """A command whose further options depend on --methods."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Find the methods first."""
+        ctx.meta[OWN] = list(args), _mechanisms(args)
+        return super().parse_args(ctx, args)
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """The options of every comparison, then those of the mechanisms."""
+        _, mechanisms = ctx.meta.get(OWN, ([], []))
+        own: dict[str, click.Option] = {}
+        for mechanism in mechanisms:
+            for flag in flags_of(_keywords(mechanism)):
+                own.setdefault(str(flag.name), flag)
+        taken = {text for flag in own.values() for text in flag.opts}
+        shared = [_without(one, taken) for one in super().get_params(ctx)]
+        return [*(one for one in shared if one.opts or one.name not in own), *own.values()]
+
+
+def _without(option: click.Parameter, taken: set[str]) -> click.Parameter:
+    """An option of every comparison, without the flags that a mechanism has for an option of its own."""
+    if not taken & set(option.opts):
+        return option
+    left = copy(option)
+    left.opts = [flag for flag in option.opts if flag not in taken]
+    return left
+
+
+def _mechanisms(args: Sequence[str]) -> list[Mechanism]:
+    """The mechanisms of the methods that are named in these arguments."""
+    from hierdp.evaluation.compare import mechanism_of, the_question
+
+    named = None
+    for at, text in enumerate(args):
+        if text == "--methods" and at + 1 < len(args):
+            named = args[at + 1]
+        elif text.startswith("--methods="):
+            named = text.partition("=")[2]
+    if named is None:
+        return []
+    by_method = {method: mechanism_of(method) for method in columns(named)}
+    the_question(by_method)
+    return list({mechanism.name: mechanism for mechanism in by_method.values()}.values())
+
+
+def _keywords(mechanism: Mechanism) -> Mapping[str, Keyword]:
+    """The options of a mechanism but its method."""
+    return {name: one for name, one in keywords_of(mechanism.from_table).items() if name != "method"}
+
+
+METHODS = "\b\nMethods that answer the same question:\n" + "\n".join(
+    f"  {name + ':':17}{', '.join(method.name for method in mechanism.methods)}"
+    for name, mechanism in MECHANISMS.items()
+)
+
+
+@click.command(cls=CompareCommand, epilog=METHODS)
+@partial(from_tables, called="DATA")
+@partial(spread, there="All runs and their noise are made there: the data are public.")
+@click.option("--methods", required=True, metavar="NAMES",
+              help="Comma-separated methods, see below; of one mechanism, or of group-size and "
+                   "count-of-counts, or of range-query and clustering. The further options are those of "
+                   "`hierdp release`: --methods InfTDA,SH --help lists them.")  # fmt: skip
+@click.option("--epsilon", default="1", show_default=True, metavar="NUMBERS",
+              help="Comma-separated privacy budgets: 0.1,1,10.")  # fmt: skip
+@click.option("--runs", type=click.IntRange(min=1), default=10, show_default=True,
+              help="Runs of each method and ε.")  # fmt: skip
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the noise.")
+@click.option("--account", type=Input(path_type=Path), metavar="FILE",
+              help="The account of DATA (see `hierdp account`), if it is not beside DATA.")  # fmt: skip
+@click.option("--public", is_flag=True, help="DATA are public, although they have an account.")
+@click.option("--out", type=click.Path(path_type=Path), default=Path("comparison"), show_default=True,
+              help="Folder to create, for the report, the plot and the tables.")  # fmt: skip
+@click.option("--overwrite", is_flag=True, help="Replace the folder if it exists.")
+@click.option("--resume", type=click.Path(path_type=Path), metavar="FOLDER",
+              help="Folder for finished runs until all are finished; the same command continues from there. "
+                   "Default: a folder beside --out.")  # fmt: skip
+@click.pass_context
+def compare(
+    context: click.Context,
+    /,
+    table: Any,
+    *,
+    methods: str,
+    epsilon: str,
+    runs: int,
+    seed: int,
+    account: Path | None,
+    public: bool,
+    out: Path,
+    overwrite: bool,
+    resume: Path | None,
+    **given: Any,
+) -> None:
+    """Compare methods on DATA, which are public, with simulated noise: errors by level, and time.
+
+    Each run is a release by the method's own code, with noise from a seed, compared with DATA. Do not give
+    the table that you are going to release: what you choose by its results reveals something about it that
+    no budget covers. Data with an account (see `hierdp account`) are refused.
+
+    \b
+    hierdp compare commuting.parquet --methods InfTDA,TDA_L2,SH --epsilon 0.1,1,10 --runs 10 --delta 1e-8 \\
+        --axis origin=o_state,o_county --axis destination=d_state,d_county --regions-from-data --count workers
+    hierdp compare ages.csv --methods "H_b^c,Flat,AHP" --numbers age=0:120
+    """
+    from hierdp.cli.engine import told_if_interrupted
+    from hierdp.evaluation.compare import compare as compared
+    from hierdp.execution import folder
+    from hierdp.privacy.budget import check_epsilon
+
+    folder.check(out, overwrite, files_read(context))
+    args, mechanisms = context.meta[OWN]
+    options: dict[str, Any] = {}
+    for mechanism in mechanisms:
+        options |= arguments_of(_keywords(mechanism), given, context.get_parameter_source)
+    saved = resume or out.absolute().with_name(f".{out.absolute().name}.runs")
+    started = time.monotonic()
+    with told_if_interrupted(saved):
+        found = compared(
+            table,
+            methods=columns(methods),
+            epsilons=[check_epsilon(number(text)) for text in columns(epsilon)],
+            runs=runs,
+            seed=seed,
+            account=account,
+            public=public,
+            resume=saved,
+            command=shlex.join(["hierdp", "compare", *args]),
+            **options,
+        )
+    screen = console()
+    print_frame(
+        screen, f"Errors by level: means over {runs} runs, with the 95% interval of L1", found.summary
+    )
+    print_frame(screen, "Time of noise and post-processing: medians", found.seconds)
+    found.write(out, overwrite)
+    screen.print(f"Written to {out}/ in {time.monotonic() - started:.0f} s; open {out}/report.html.")

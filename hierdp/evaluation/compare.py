@@ -1,0 +1,299 @@
+"""`hierdp.compare`: methods side by side on public data, with simulated noise."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import pickle
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hierdp.errors import InputError, listed
+from hierdp.evaluation.summary import Comparison, comparison_of
+from hierdp.execution import resume as saving
+from hierdp.front import name_of
+from hierdp.mechanisms import MECHANISMS, Mechanism
+from hierdp.mechanisms.option import keywords_of
+from hierdp.mechanisms.option_values import check_options
+from hierdp.privacy.account import OPENED, Account
+from hierdp.privacy.budget import check_epsilon
+from hierdp.privacy.noise import NoisyCounts, SimulatedNoise
+from hierdp.privacy.threshold import Changes
+from hierdp.reproduce.runs import seed_for
+from hierdp.tables import read
+from hierdp.tables.sources import run
+from models.arithmetic.arrays import Ints
+
+if TYPE_CHECKING:
+    from hierdp.privacy.budget import Spend
+
+FIRST_LINE = 65_536
+"""Bytes of a file that are read to tell whether it is an account."""
+
+
+def compare(
+    source: Any,
+    *,
+    methods: Sequence[str],
+    epsilons: Sequence[float] = (1.0,),
+    runs: int = 10,
+    seed: int = 0,
+    account: str | Path | None = None,
+    public: bool = False,
+    resume: str | Path | None = None,
+    command: str | None = None,
+    **options: Any,
+) -> Comparison:
+    """Compare methods on public data with simulated noise: errors by level with their spread, and time.
+
+    Every run is a release by the method's own code, with noise from a seed, compared with the table itself.
+    Do not use the table that you are going to release: what you choose by its results reveals something
+    about it that no budget covers.
+
+    Parameters
+    ----------
+    source : path, DataFrame, Arrow or Ibis table
+        Public data, read once; see `hierdp.tables.read`.
+    methods : sequence of str
+        Names as in `hierdp mechanisms`, also of several mechanisms that answer the same question: group-size
+        and count-of-counts; range-query and clustering.
+    epsilons : sequence of float
+    runs : int
+        Runs of each method and ε.
+    seed : int
+        Seed of all noise. Each run has its own noise, whichever other methods and runs there are.
+    account : path, optional
+        An account of the data (see `hierdp.privacy.account`), if it is not beside them.
+    public : bool
+        States that the data are public although they have an account.
+    resume : path, optional
+        A folder for finished runs until all are finished; the same call continues from there.
+    command : str, optional
+        The command that repeats it, for the report.
+    **options
+        Options of the mechanisms, as for `hierdp.release`; each mechanism gets those that it takes.
+
+    Returns
+    -------
+    Comparison
+        `errors` has the mean, the standard deviation and the 95% interval of each metric by level, method and
+        ε; `runs` every run; `write` makes a folder with a report and a plot.
+
+    Raises
+    ------
+    InputError
+        If there is no such method, the methods answer different questions, an option does not fit, or the
+        data have an account and are not said to be public.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> trips = pd.DataFrame({"from": ["A", "A", "B"], "to": ["B", "C", "C"], "people": [50, 20, 9]})
+    >>> found = compare(trips, methods=["InfTDA", "SH"], runs=2, axes={"from": ["from"], "to": ["to"]},
+    ...                 count="people", delta=1e-6, regions_from_data=True)
+    >>> found.title
+    'InfTDA, SH: counts by cell, level by level'
+    >>> found.summary[["level", "method", "runs"]].values.tolist()[-2:]
+    [['from from × to to', 'InfTDA', 2], ['from from × to to', 'SH', 2]]
+    """
+    refuse_accounts(source, account, public)
+    budgets = [check_epsilon(epsilon) for epsilon in epsilons]
+    for what, given in (("methods", methods), ("epsilons", budgets)):
+        if isinstance(given, str) or not given or len(set(given)) < len(given):
+            raise InputError(f"{what} must be a list of at least one, each once; got {given!r}")
+    if isinstance(runs, bool) or not isinstance(runs, int) or runs < 1:
+        raise InputError(f"runs must be a whole number of at least 1, got {runs!r}")
+    SimulatedNoise(seed)  # checks it
+    by_method = {method: mechanism_of(method) for method in methods}
+    question = the_question(by_method)
+    own = {mechanism.name: _own(mechanism, options) for mechanism in by_method.values()}
+    for name in options:
+        if not any(name in each for each in own.values()):
+            raise InputError(f"{listed(own)} {'takes' if len(own) == 1 else 'take'} no {name}")
+    for method, mechanism in by_method.items():
+        check_options(
+            mechanism.name, keywords_of(mechanism.from_table), {**own[mechanism.name], "method": method}
+        )
+    table, own = run(read(source)), {name: _in_memory(name, each) for name, each in own.items()}
+    how = next(iter(by_method.values())).compared
+    reading = {name: value for each in own.values() for name, value in each.items() if name in how.reading}
+    truth = how.read(table, **reading)
+    cases = [(method, epsilon, number) for number in range(runs) for epsilon in budgets for method in methods]
+    about = hashlib.sha256(pickle.dumps((table, own), protocol=5)).hexdigest(), seed
+    with nullcontext() if resume is None else saving.keeping(Path(resume), about):
+        rows = saving.runs(one_run, cases, "runs", (table, truth, own, seed))
+        settings = {
+            "methods": ", ".join(methods),
+            "epsilons": ", ".join(f"{epsilon:g}" for epsilon in budgets),
+            "runs": runs,
+            "seed": seed,
+            "data": name_of(source) or "a table in memory",
+            **({"options": _in_words(options)} if command is None else {"command": command}),
+        }
+        return comparison_of([row for each in rows for row in each], question, settings)
+
+
+def one_run(
+    table: Any,
+    truth: Any,
+    own: Mapping[str, Mapping[str, Any]],
+    seed: int,
+    method: str,
+    epsilon: float,
+    number: int,
+) -> list[dict[str, Any]]:
+    """The errors of one release, a row for each level.
+
+    `seconds` are those of noise and post-processing: from the first draw on, without reading the table.
+    """
+    mechanism = mechanism_of(method)
+    noise = _TimedNoise(seed_for(seed, method, epsilon, number))
+    made = mechanism.from_table(table, epsilon=epsilon, noise=noise, method=method, **own[mechanism.name])
+    seconds = time.perf_counter() - noise.began
+    levels = mechanism.compared.levels(truth, made.table, made.settings, made.regions)
+    case = {"method": method, "epsilon": epsilon, "run": number}
+    return [{**case, **level.errors(), "seconds": seconds} for level in levels]
+
+
+class _TimedNoise(SimulatedNoise):
+    """Simulated noise that knows when the first number was drawn."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed)
+        self._began: float | None = None
+
+    @property
+    def began(self) -> float:
+        """When the first number was drawn; now, if none was."""
+        self._began = self._began or time.perf_counter()
+        return self._began
+
+    def geometric(self, counts: Ints, query: str, sensitivity: int, epsilon: float) -> NoisyCounts:
+        """See `Noise.geometric`."""
+        _ = self.began
+        return super().geometric(counts, query, sensitivity, epsilon)
+
+    def gaussian(self, counts: Ints, query: str, sensitivity: float, rho: float) -> NoisyCounts:
+        """See `Noise.gaussian`."""
+        _ = self.began
+        return super().gaussian(counts, query, sensitivity, rho)
+
+    def stable(
+        self, counts: Ints, query: str, changes: Changes, epsilon: float, least: int
+    ) -> tuple[Ints, NoisyCounts]:
+        """See `Noise.stable`."""
+        _ = self.began
+        return super().stable(counts, query, changes, epsilon, least)
+
+    def choose(
+        self, scores: Sequence[Ints], query: str, sensitivity: int, epsilon: float
+    ) -> tuple[Ints, Spend]:
+        """See `Noise.choose`."""
+        _ = self.began
+        return super().choose(scores, query, sensitivity, epsilon)
+
+
+def mechanism_of(method: str) -> Mechanism:
+    """The mechanism that has a method, also one given by level: ``Hg x Hc x Hc``.
+
+    Raises
+    ------
+    InputError
+        If there is none.
+    """
+    for mechanism in MECHANISMS.values():
+        names = {one.name for one in mechanism.methods}
+        if method in names or {part.strip() for part in str(method).split(" x ")} <= names:
+            return mechanism
+    known = [f"{name}: " + ", ".join(one.name for one in each.methods) for name, each in MECHANISMS.items()]
+    raise InputError(f"no method {method!r}; there are {'; '.join(known)}")
+
+
+def the_question(by_method: Mapping[str, Mechanism]) -> str:
+    """The question that all methods answer.
+
+    Raises
+    ------
+    InputError
+        If they answer different ones.
+    """
+    asked: dict[str, list[str]] = {}
+    for method, mechanism in by_method.items():
+        asked.setdefault(mechanism.compared.question, []).append(method)
+    if len(asked) > 1:
+        told = "; ".join(f"{', '.join(named)}: {question}" for question, named in asked.items())
+        raise InputError(f"these methods answer different questions, and cannot be compared ({told})")
+    return next(iter(asked))
+
+
+def refuse_accounts(source: Any, account: str | Path | None, public: bool) -> None:
+    """Refuse data that have an account, unless they are said to be public.
+
+    Raises
+    ------
+    InputError
+        If there is an account, given or in the folder of the data.
+    """
+    if account is not None:
+        Account(account).statement()  # which checks that it is one
+    found = [Path(account)] if account is not None else list(accounts_beside(source))
+    if found and not public:
+        raise InputError(
+            f"these data have an account, {found[0]}, so they are to be protected: what is chosen by runs on "
+            "them reveals something that no budget covers. Compare on public data; if these are public, say "
+            "so (--public, in Python public=True)"
+        )
+
+
+def accounts_beside(source: Any) -> Iterator[Path]:
+    """The accounts in the folder of a file that are for it, or for a data set that is not a file there."""
+    if not isinstance(source, str | Path) or not Path(source).is_file():
+        return
+    path = Path(source)
+    for other in sorted(path.absolute().parent.iterdir()):
+        name = _account_of(other)
+        if name is not None and (name in (path.name, path.stem) or not (other.parent / name).exists()):
+            yield other
+
+
+def _account_of(path: Path) -> str | None:
+    """The data set that a file is the account of; None if it is not an account."""
+    try:
+        if not path.is_file():
+            return None
+        with path.open("rb") as file:
+            start = file.read(FIRST_LINE)
+        if not start.startswith(b"{"):
+            return None
+        line = json.loads(start.partition(b"\n")[0])
+    except (OSError, ValueError):
+        return None
+    return (
+        str(line["data"])
+        if isinstance(line, dict) and line.get("kind") == OPENED and "data" in line
+        else None
+    )
+
+
+def _in_words(options: Mapping[str, Any]) -> str:
+    return json.dumps(dict(options), default=repr, ensure_ascii=False)
+
+
+def _own(mechanism: Mechanism, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that a mechanism takes."""
+    if "method" in options:
+        raise InputError("give the methods as a list (methods=, --methods), not one method")
+    keywords = keywords_of(mechanism.from_table)
+    return {name: value for name, value in options.items() if name in keywords}
+
+
+def _in_memory(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options, with the rows of tables that are given by name, for workers on other machines."""
+    keywords = keywords_of(MECHANISMS[name].from_table)
+    return {
+        option: run(read(value)) if value is not None and keywords[option].option.form == "table" else value
+        for option, value in options.items()
+    }

@@ -1,0 +1,226 @@
+"""The runs of a comparison, summed up: means with their spread, by level, method and ε."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hierdp.execution import folder
+from hierdp.reports import plots
+from hierdp.reproduce.study import Part, Study
+from hierdp.versions import versions
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+CASE = ("method", "epsilon", "run", "level", "cells")
+"""Columns of a run that are not metrics."""
+
+SHOWN = ("max_error", "false_positives", "false_negatives", "spearman", "top_100", "emd_per_region", "kld")
+"""The metrics in the table of a level, after L1 and its interval and the root mean square error."""
+
+CONFIDENCE = 0.95
+
+MOST_LEVELS = 12
+"""Levels that a report has; of more, the last ones."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison:
+    """Methods side by side on public data.
+
+    Attributes
+    ----------
+    title : str
+        The methods, and the question that they answer.
+    settings : mapping
+        Everything that is needed to repeat it.
+    runs : DataFrame
+        One row for each run and level, with all metrics of `hierdp.metrics.cells.cell_errors`.
+    """
+
+    title: str
+    settings: Mapping[str, Any]
+    runs: DataFrame
+
+    def __repr__(self) -> str:
+        """A summary in one line."""
+        return f"Comparison({self.title}; {self.settings['runs']} runs)"
+
+    @cached_property
+    def errors(self) -> DataFrame:
+        """See `summed_up`."""
+        return summed_up(self.runs)
+
+    @property
+    def summary(self) -> DataFrame:
+        """A row for each level, ε and method, with the means of some metrics beside each other."""
+        return _wide(self.errors)
+
+    @property
+    def seconds(self) -> DataFrame:
+        """The median time of each method and ε."""
+        each = self.runs.drop_duplicates(["method", "epsilon", "run"])
+        found = each.groupby(["epsilon", "method"], sort=False)["seconds"].median()
+        return found.reset_index()
+
+    def study(self) -> Study:
+        """The report, with a plot."""
+        levels, runs, summary = list(dict.fromkeys(self.runs["level"])), self.settings["runs"], self.summary
+        spread = "The interval is Student's 95% interval of the mean over the runs." if runs > 1 else (
+            "There is one run, so no interval."
+        )  # fmt: skip
+        texts = [
+            f"Mean over {runs} runs with simulated noise. {spread} L1 is the sum of absolute errors over all "
+            "cells of a level."
+        ]
+        if len(levels) > MOST_LEVELS:
+            texts.append(f"The last {MOST_LEVELS} of {len(levels)} levels; errors.csv has all.")
+        shown = summary[summary["level"].isin(levels[-MOST_LEVELS:])]
+        figure = _figure(self.errors, levels[-MOST_LEVELS:])
+        words = ["Seconds of noise and post-processing, without reading the table: the median over runs."]
+        parts = [
+            Part("errors", "Errors by level", texts, {"summary": shown}, figure),
+            Part("time", "Time", words, {"seconds": self.seconds}),
+        ]
+        return Study(self.title, parts, self.settings)
+
+    def write(self, path: str | Path, overwrite: bool = False) -> Path:
+        """Write ``report.html``, ``errors.csv`` and ``runs.csv`` (also as Parquet), and ``settings.json``.
+
+        Raises
+        ------
+        InputError
+            If the folder exists, or its parent does not.
+        """
+        with folder.appearing(Path(path), overwrite) as aside:
+            self.study().fill(aside)
+            for name in ("runs", "errors"):
+                frame = getattr(self, name)
+                frame.to_parquet(aside / f"{name}.parquet", index=False)
+                frame.to_csv(aside / f"{name}.csv", index=False)
+        return Path(path)
+
+
+def comparison_of(
+    rows: Sequence[Mapping[str, Any]], question: str, settings: Mapping[str, Any]
+) -> Comparison:
+    """The comparison with these rows, one for each run and level; all methods answer one question."""
+    import pandas as pd
+
+    told = {**settings, "versions": ", ".join(f"{name} {version}" for name, version in versions())}
+    return Comparison(f"{settings['methods']}: {question}", told, pd.DataFrame(rows))
+
+
+def summed_up(runs: DataFrame) -> DataFrame:
+    """One row for each level, method, ε and metric: its mean, standard deviation and 95% interval.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> runs = pd.DataFrame({"method": "A", "epsilon": 1.0, "run": [0, 1], "level": "all", "l1": [4, 6]})
+    >>> summed_up(runs).round(1).to_dict("records")[0]["mean"]
+    5.0
+    """
+    import pandas as pd
+
+    metrics = [name for name in runs.columns if name not in CASE]
+    found = []
+    for (level, epsilon, method), here in runs.groupby(["level", "epsilon", "method"], sort=False):
+        for metric in metrics:
+            values = here[metric].dropna().to_numpy(float)
+            if values.size:
+                low, high, deviation = _interval(values)
+                found.append(
+                    {
+                        "level": level,
+                        "epsilon": epsilon,
+                        "method": method,
+                        "metric": metric,
+                        "runs": values.size,
+                        "mean": float(values.mean()),
+                        "standard_deviation": deviation,
+                        "low": low,
+                        "high": high,
+                    }
+                )
+    order = {level: number for number, level in enumerate(dict.fromkeys(runs["level"]))}
+    frame = pd.DataFrame(found)
+    return frame.sort_values("level", key=lambda column: column.map(order), kind="stable").reset_index(
+        drop=True
+    )
+
+
+def _interval(values: Any) -> tuple[float, float, float]:
+    """Student's interval of the mean, and the standard deviation; NaN for a single value."""
+    from scipy import stats
+
+    if values.size < 2:
+        return math.nan, math.nan, math.nan
+    deviation = float(values.std(ddof=1))
+    half = stats.t.ppf((1 + CONFIDENCE) / 2, values.size - 1) * deviation / math.sqrt(values.size)
+    return float(values.mean() - half), float(values.mean() + half), deviation
+
+
+def _wide(errors: DataFrame) -> DataFrame:
+    """A row for each level, ε and method, with the metrics beside each other."""
+    import pandas as pd
+
+    rows = []
+    for (level, epsilon, method), here in errors.groupby(["level", "epsilon", "method"], sort=False):
+        by_metric = here.set_index("metric")
+        l1 = by_metric.loc["l1"].to_dict()
+        more = {name: by_metric["mean"].get(name, math.nan) for name in ("rmse", *SHOWN)}
+        rows.append(
+            {
+                "level": level,
+                "epsilon": epsilon,
+                "method": method,
+                "runs": int(l1["runs"]),
+                "l1": l1["mean"],
+                "l1_low": l1["low"],
+                "l1_high": l1["high"],
+                **more,
+            }
+        )
+    return pd.DataFrame(rows).dropna(axis="columns", how="all")
+
+
+def _figure(errors: DataFrame, levels: Sequence[str]) -> Any:
+    """L1 with its interval: a panel for each level; against ε, or a bar for each method if there is one ε."""
+    l1 = errors[errors["metric"] == "l1"]
+    columns = min(3, len(levels))
+    rows = math.ceil(len(levels) / columns)
+    drawn, panels = plots.figure(4.2 * columns, 2.8 * rows, columns, rows)
+    methods = list(dict.fromkeys(l1["method"]))
+    for axes in panels[len(levels) :]:
+        axes.set_visible(False)
+    for axes, level in zip(panels, levels, strict=False):
+        here = l1[l1["level"] == level]
+        for k, method in enumerate(methods):
+            own = here[here["method"] == method].sort_values("epsilon")
+            half = np.nan_to_num((own["high"] - own["low"]).to_numpy() / 2)
+            x = own["epsilon"] if l1["epsilon"].nunique() > 1 else np.full(len(own), k)
+            axes.errorbar(x, own["mean"], half, label=method, capsize=3, **plots.style(k))
+        if (here["mean"] > 0).all() and here["mean"].max() > 10 * here["mean"].min():
+            axes.set_yscale("log")
+        else:
+            axes.set_ylim(bottom=0)
+        if l1["epsilon"].nunique() > 1:
+            axes.set_xscale("log")
+            axes.set_xlabel("ε")
+        else:
+            axes.set_xticks(range(len(methods)), methods, fontsize=7, rotation=20)
+            axes.set_xlim(-0.5, len(methods) - 0.5)
+        short = level if len(level) <= 42 else level[:41] + "…"
+        axes.set_title(short, loc="left", fontsize=8, fontweight="bold")
+        axes.set_ylabel("L1", fontsize=8)
+    if l1["epsilon"].nunique() > 1:
+        panels[0].legend(fontsize=7, frameon=False)
+    return drawn

@@ -1,0 +1,185 @@
+"""Methods are compared by their own releases with simulated noise; data with an account are refused."""
+
+import json
+import math
+import shlex
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from hierdp import InputError, Numbers, SimulatedNoise, compare, evaluate, execution, release
+from hierdp.cli import main
+from hierdp.evaluation import compare as module
+from hierdp.evaluation.compare import accounts_beside, mechanism_of
+from hierdp.evaluation.summary import summed_up
+from hierdp.privacy.account import open_account
+from hierdp.reproduce.runs import seed_for
+
+rng = np.random.default_rng(4)
+PEOPLE = pd.DataFrame({"age": rng.integers(0, 20, 300), "home": rng.integers(0, 90, 300)})
+PEOPLE["state"] = np.array(["A", "B"])[PEOPLE.home % 2]
+PEOPLE["sex"] = rng.choice(["f", "m"], 300)
+TRIPS = PEOPLE.groupby(["state", "sex"], as_index=False).size().rename(columns={"size": "n"})
+TOP_DOWN = {
+    "axes": {"state": ["state"], "sex": ["sex"]},
+    "count": "n",
+    "delta": 1e-6,
+    "regions_from_data": True,
+}
+FLAGS = [
+    "--axis",
+    "state=state",
+    "--axis",
+    "sex=sex",
+    "--count",
+    "n",
+    "--delta",
+    "1e-6",
+    "--regions-from-data",
+]
+SIZES = {
+    "group": "home",
+    "levels": ["state"],
+    "max_size": 9,
+    "regions_from_data": True,
+    "groups_from_data": True,
+}
+
+
+def without_time(found):
+    return found.runs.drop(columns="seconds")
+
+
+def test_a_run_is_the_release_itself_with_noise_from_its_own_seed():
+    found = compare(TRIPS, methods=["SH", "InfTDA"], runs=2, seed=5, **TOP_DOWN)
+    noise = SimulatedNoise(seed_for(5, "InfTDA", 1.0, 1))
+    made = release(TRIPS, "top-down", epsilon=1, noise=noise, **TOP_DOWN)
+    rows = found.runs.query("method == 'InfTDA' and epsilon == 1 and run == 1").reset_index(drop=True)
+    alone = evaluate(made, TRIPS, count="n").errors
+    pd.testing.assert_frame_equal(rows[alone.columns], alone)
+    assert len(found.runs) == 2 * 2 * len(alone)
+    assert (found.runs.seconds > 0).all()
+    fewer = compare(TRIPS, methods=["InfTDA"], runs=1, seed=5, **TOP_DOWN)
+    same = found.runs.query("method == 'InfTDA' and epsilon == 1 and run == 0")
+    pd.testing.assert_frame_equal(without_time(fewer), same.drop(columns="seconds").reset_index(drop=True))
+
+
+def test_the_spread_is_the_interval_of_the_mean():
+    runs = pd.DataFrame({"method": "A", "epsilon": 1.0, "run": range(4), "level": "all", "l1": [2, 4, 4, 6]})
+    (row,) = summed_up(runs).to_dict("records")
+    half = 3.182446305284263 * math.sqrt(8 / 3) / 2  # Student's t, 3 degrees of freedom, 97.5%
+    assert (row["mean"], row["runs"]) == (4, 4)
+    assert (row["low"], row["high"]) == pytest.approx((4 - half, 4 + half))
+    assert row["standard_deviation"] == pytest.approx(math.sqrt(8 / 3))
+
+
+@pytest.mark.slow
+def test_an_interrupted_comparison_continues(tmp_path, monkeypatch):
+    plain, done = module.one_run, []
+
+    def stopping(*given):
+        if len(done) == 2:
+            raise KeyboardInterrupt
+        done.append(given[-3:])
+        return plain(*given)
+
+    for what in ("__module__", "__qualname__"):
+        setattr(stopping, what, getattr(plain, what))
+    monkeypatch.setattr(module, "one_run", stopping)
+    asked = {"methods": ["InfTDA"], "runs": 4, "resume": tmp_path / "runs", **TOP_DOWN}
+    for _ in range(2):  # two runs, then no more
+        with pytest.raises(KeyboardInterrupt):
+            compare(TRIPS, **asked)
+    assert done == [("InfTDA", 1.0, 0), ("InfTDA", 1.0, 1)]
+    with pytest.raises(KeyboardInterrupt):  # other data have no finished runs
+        compare(TRIPS.assign(n=TRIPS.n + 1), **asked)
+    monkeypatch.setattr(module, "one_run", plain)
+    found = compare(TRIPS, **asked)
+    pd.testing.assert_frame_equal(
+        without_time(found), without_time(compare(TRIPS, methods=["InfTDA"], runs=4, **TOP_DOWN))
+    )
+    assert not (tmp_path / "runs").exists()
+
+
+def test_data_with_an_account_are_refused_unless_they_are_said_to_be_public(tmp_path):
+    data = tmp_path / "trips.csv"
+    TRIPS.to_csv(data, index=False)
+    asked = {"methods": ["InfTDA"], "runs": 1, **TOP_DOWN}
+    open_account(tmp_path / "other.account", "trips2.csv", 1)
+    (tmp_path / "trips2.csv").touch()
+    assert not list(accounts_beside(data))  # that of another file
+    path = tmp_path / "ledger"
+    open_account(path, "trips.csv", 1)
+    for given in ({}, {"account": tmp_path / "other.account"}):
+        with pytest.raises(InputError, match=r"have an account.*--public"):
+            compare(data, **asked, **given)
+    with pytest.raises(InputError, match="have an account"):
+        compare(TRIPS, **asked, account=path)  # a table in memory
+    assert len(compare(data, **asked, public=True).runs)
+    path.rename(tmp_path / "elsewhere.json")
+    assert list(accounts_beside(data)) == [tmp_path / "elsewhere.json"]
+    (tmp_path / "elsewhere.json").unlink()
+    open_account(tmp_path / "named", "the trips of 2013", 1)  # a name that is not that of a file
+    assert list(accounts_beside(data)) == [tmp_path / "named"]
+
+
+def test_what_cannot_be_compared_is_refused():
+    for given, words in (
+        ({"methods": ["InfTDA", "AHP"]}, "different questions"),
+        ({"methods": ["InfTda"]}, "no method 'InfTda'"),
+        ({"methods": ["SH"], "bins": 3}, "takes no bins"),
+        ({"methods": ["SH"], "method": "SH"}, "as a list"),
+        ({"methods": ["SH", "SH"]}, "each once"),
+        ({"methods": "SH"}, "must be a list"),
+        ({"methods": ["SH"], "epsilons": [1, -1]}, "-1"),
+        ({"methods": ["SH"], "runs": 0}, "runs"),
+    ):
+        with pytest.raises(InputError, match=words):
+            compare(TRIPS, **{**TOP_DOWN, **given})
+    assert mechanism_of("Hg x Hc x Hc").name == "count-of-counts"
+
+
+@pytest.mark.slow
+def test_the_command_has_the_options_of_its_methods_and_says_how_to_repeat_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    TRIPS.to_csv("trips.csv", index=False)
+    given = ["compare", "trips.csv", "--methods", "InfTDA,SH", "--runs", "2", "--epsilon", "1,4", *FLAGS]
+    done = CliRunner().invoke(main, given)
+    assert done.exit_code == 0, done.output
+    told = json.loads((tmp_path / "comparison/settings.json").read_text())
+    assert shlex.split(told["command"]) == ["hierdp", *given]
+    first = pd.read_parquet("comparison/runs.parquet")
+    assert len(pd.read_csv("comparison/runs.csv")) == len(first) == 2 * 2 * 2 * 3
+    assert "<svg" in (tmp_path / "comparison/report.html").read_text()
+    again = CliRunner().invoke(main, [*shlex.split(told["command"])[1:], "--overwrite"])
+    assert again.exit_code == 0, again.output
+    second = pd.read_parquet("comparison/runs.parquet")
+    pd.testing.assert_frame_equal(first.drop(columns="seconds"), second.drop(columns="seconds"))
+    helped = CliRunner().invoke(main, ["compare", "--methods", "H_b^c", "--help"]).output
+    assert "--numbers" in helped
+    assert "--zero" not in helped  # of top-down
+    wrong = CliRunner().invoke(main, ["compare", "trips.csv", "--methods", "SH", "--numbers", "n=0:9"])
+    assert wrong.exit_code == 2
+
+
+@pytest.mark.slow
+def test_methods_of_two_mechanisms_are_compared_by_their_common_question():
+    sizes = compare(PEOPLE, methods=["M_c^dp", "Hc", "bottom-up"], runs=1, **SIZES).runs
+    assert sizes.groupby("method")["level"].agg(tuple).nunique() == 1
+    assert sizes.cells.nunique() == 2
+    bins = compare(PEOPLE, methods=["H_b^c", "Wavelet", "AHP"], runs=1, axes=[Numbers("age", 0, 20)]).runs
+    assert bins.groupby("method")["level"].agg(tuple).nunique() == 1
+    table = {"attributes": ["sex"], "attributes_from_data": True, "levels": ["state"], "delta": 1e-6}
+    methods = ["TopDown", "BlueDown", "GLS", "Joint"]
+    found = compare(PEOPLE, methods=methods, runs=1, regions_from_data=True, **table)
+    assert set(found.runs.method) == set(methods)
+
+
+@pytest.mark.slow
+def test_runs_are_the_same_on_processes():
+    here = compare(PEOPLE, methods=["M_c^dp", "Hc"], runs=2, **SIZES)
+    with execution.using(workers=2):
+        there = compare(PEOPLE, methods=["M_c^dp", "Hc"], runs=2, **SIZES)
+    pd.testing.assert_frame_equal(without_time(here), without_time(there))
