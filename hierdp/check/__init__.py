@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from hierdp.check.account import check_account
 from hierdp.check.budget import budget_of_one_row, check_budget
-from hierdp.check.effort import refuse_to_take_long
+from hierdp.check.effort import refuse_or_announce
 from hierdp.check.entries import check_entries
 from hierdp.check.expected import check_expected
 from hierdp.check.proofs import check_proofs
@@ -133,7 +133,7 @@ def _checks(
     manifest, table, regions = release.manifest, release.table, release.regions
     mechanism = released_by(manifest["mechanism"])
     checking = None if mechanism is None else mechanism.checking
-    refuse_to_take_long(manifest, table, limit, _one_by_one(checking, manifest, regions))
+    refuse_or_announce(manifest, table, limit, _one_by_one(checking, manifest, regions))
     yield from _check_version(manifest)
     parts: list[tuple[str, Callable[[], Iterator[CheckResult]]]] = [
         ("manifest", lambda: check_entries(manifest) if _same_version(manifest) else iter(())),

@@ -7,6 +7,7 @@ from typing import Any
 
 from hierdp.counts.size_table import SizeTable, Table
 from hierdp.errors import InputError
+from hierdp.execution import progress
 from hierdp.record.step import Steps
 
 SECONDS_PER_GB = 30.0
@@ -24,10 +25,10 @@ class TooLong(InputError):
     """The message says how long the check may take, and how to allow it."""
 
 
-def refuse_to_take_long(
+def refuse_or_announce(
     manifest: Mapping[str, Any], table: Table, limit: int, one_by_one: bool = False
 ) -> None:
-    """Refuse a check that may take more than 30 s for each gigabyte of the limit.
+    """Refuse a check that may take more than 30 s for each gigabyte of the limit; announce a long one.
 
     Parameters
     ----------
@@ -63,3 +64,4 @@ def refuse_to_take_long(
             f"allow it: limit, or --limit {seconds / SECONDS_PER_GB + 0.1:.1f}, which is "
             f"{SECONDS_PER_GB:.0f} s for each GB"
         )
+    progress.announce(f"The check of {rows:,} rows and {problems:,} problems", seconds)

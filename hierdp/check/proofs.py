@@ -157,7 +157,8 @@ class _Proofs:
     def __iter__(self) -> Iterator[SavedStep]:
         """Stop at the first step that cannot be read; `wrong` says what is wrong with any step."""
         try:
-            for kept in read(self.path, self.lines, self.limit, self.one_by_one):
+            saved = read(self.path, self.lines, self.limit, self.one_by_one)
+            for kept in progress.steps(saved, "steps checked", len(self.lines)):
                 line = self.lines[self.seen]
                 self.seen += 1
                 self._check_step(kept, line)

@@ -56,6 +56,12 @@ def tell(line: str) -> None:
         _console.print(line, soft_wrap=True)
 
 
+def announce(what: str, seconds: float, more: str = "") -> None:
+    """Print beforehand about how long something will take, if that is more than a few seconds."""
+    if seconds >= LONG_SECONDS:
+        tell(f"{what} will take about {duration(seconds)}{more}")
+
+
 def steps(items: Iterable[T], what: str, total: int) -> Iterator[T]:
     """Iterate, and show progress after a second.
 

@@ -341,9 +341,7 @@ def announce(draws: int, noise: Noise) -> None:
         started = time.perf_counter()
         noise.geometric(zeros, "time of a draw", 1, 1.0)
         seconds = (time.perf_counter() - started) / sample * draws / processors()
-        if seconds >= progress.LONG_SECONDS:
-            about = progress.duration(seconds)
-            progress.tell(f"{draws:,} draws of exact noise will take about {about} on {processors()} cores")
+        progress.announce(f"{draws:,} draws of exact noise", seconds, f" on {processors()} cores")
 
 
 def _draw(drawing: Drawing, counts: Ints, query: str) -> Ints:

@@ -3,9 +3,13 @@
 import io
 
 import numba
+import pandas as pd
 import pytest
 from rich.console import Console
 
+from hierdp import SimulatedNoise, release
+from hierdp.check import check, effort
+from hierdp.counts.axes import Numbers
 from hierdp.execution import progress
 from hierdp.privacy import noise
 from hierdp.privacy.tabulated import TabulatedNoise
@@ -89,3 +93,24 @@ def test_draw_time_estimate_uses_the_samplers_sample_size():
     noise.announce(noise.MANY, Sampler())
     assert drawn == [1, 7]
     assert TabulatedNoise.sample > noise.SAMPLE
+
+
+def test_only_long_work_is_announced(monkeypatch):
+    screen = Console(file=io.StringIO(), force_terminal=False)
+    monkeypatch.setattr(progress, "_console", screen)
+    progress.announce("A short check", 4.9)
+    progress.announce("The check", 89, " on 2 cores")
+    assert screen.file.getvalue() == "The check will take about 89 s on 2 cores\n"
+
+
+def test_a_long_check_is_announced_and_shows_its_steps(monkeypatch, tmp_path):
+    rows = pd.DataFrame({"age": range(8)})
+    made = release(rows, "range-query", epsilon=1, axes=[Numbers("age", 0, 8)], noise=SimulatedNoise(1))
+    folder, shown = made.write(tmp_path / "out", report=False), []
+    screen = Console(file=io.StringIO(), force_terminal=False)
+    monkeypatch.setattr(progress, "_console", screen)
+    monkeypatch.setattr(effort, "_OF_A_PROBLEM", 20.0)
+    monkeypatch.setattr(progress, "steps", lambda items, what, total: shown.append((what, total)) or items)
+    check(folder, limit=10**9)
+    assert "problems will take about 20 s" in screen.file.getvalue()
+    assert ("steps checked", 1) in shown

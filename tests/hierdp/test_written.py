@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 from hierdp import SimulatedNoise, release
 from hierdp.check import FAILS, check
-from hierdp.check.effort import refuse_to_take_long
+from hierdp.check.effort import refuse_or_announce
 from hierdp.cli import main
 from hierdp.cli.common import visible
 from hierdp.counts.axes import Numbers
@@ -255,18 +255,18 @@ def test_a_check_that_takes_longer_than_the_limit_is_asked_about(folder):
 
 @pytest.mark.parametrize("solved", [None, 3, [3], [{}], [{"variables": "x"}], [{"variables": 10**400}]])
 def test_a_nonsensical_manifest_is_not_refused_for_its_estimate(solved):
-    refuse_to_take_long({"solved": solved}, range(5), 10**9)
+    refuse_or_announce({"solved": solved}, range(5), 10**9)
 
 
 def test_the_time_for_a_large_table_is_less_for_each_row():
     places = Hierarchy.flat("zone", [str(k) for k in range(999)])
     table = SizeTable(places, np.broadcast_to(np.int64(0), (1_000, 100_000)))
     manifest = {"solved": [{"variables": 2 * len(table)}]}
-    refuse_to_take_long(manifest, table, 15 * 10**9)
+    refuse_or_announce(manifest, table, 15 * 10**9)
     with pytest.raises(InputError, match="may take 420 s"):
-        refuse_to_take_long(manifest, table, 10 * 10**9)
+        refuse_or_announce(manifest, table, 10 * 10**9)
     with pytest.raises(InputError, match="may take 1,020 s"):
-        refuse_to_take_long(manifest, range(len(table)), 15 * 10**9)
+        refuse_or_announce(manifest, range(len(table)), 15 * 10**9)
 
 
 def test_proofs_that_take_more_than_the_limit(folder):
