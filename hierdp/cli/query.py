@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
@@ -28,6 +28,11 @@ if TYPE_CHECKING:
 @click.option("--file", type=click.File("r"),
               help="A file with one query per line, as --range for a histogram and --where for any other "
                    "release; - for standard input.")  # fmt: skip
+@click.option("--interval", is_flag=True,
+              help="For counts made whole level by level (InfTDA, TDA, TopDown, BlueDown): 90 % intervals by "
+                   "bootstrap, with their measured coverage, and the utility bound.")  # fmt: skip
+@click.option("--times", type=click.IntRange(min=20), default=100, show_default=True, metavar="NUMBER",
+              help="With --interval: how many times the released counts are released again.")  # fmt: skip
 @with_limit
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV, with all digits.")
 def query(
@@ -37,6 +42,8 @@ def query(
     file: TextIO | None,
     as_csv: bool,
     limit: float,
+    interval: bool,
+    times: int,
 ) -> None:
     """Answer queries from RELEASE, a folder made by `hierdp release` or `hierdp repair`.
 
@@ -51,6 +58,13 @@ def query(
     The standard error is exact: it follows from the distribution of the noise. It is not known for counts
     that were made non-negative or whole, because their error depends on the true counts, nor for a sum of
     several rows of a table. It is then printed as "not known", and left empty with --csv.
+
+    With --interval, counts that were made whole and non-negative level by level get an interval by parametric
+    bootstrap: the released counts are taken as the truth, and released again with simulated noise of the same
+    law. This spends no budget. Such intervals are estimates. They are printed with the coverage that was
+    measured for counts of this size on public data (nominal: 90 %); where it was too low, as for small
+    counts, the interval is "not known". For InfTDA, bound is an error that no count of the level exceeds,
+    with a probability of 95 %, whatever the data.
 
     \b
     hierdp query ages --range 18:65 --range :18 --range 65:
@@ -67,7 +81,9 @@ def query(
     if not texts:
         raise click.UsageError("no query: give --range LOW:HIGH, --where COLUMN=NAME or --file")
     if wheres or (not ranges and _has_regions(release)):
-        frame = _sums(release, texts, gigabytes(limit))
+        frame = _sums(release, texts, gigabytes(limit), times if interval else None)
+    elif interval:
+        raise click.UsageError("--interval is for tables of regions; a histogram has standard errors")
     else:
         frame = _boxes(read_answers(release, gigabytes(limit)), texts)
     if as_csv:
@@ -77,9 +93,9 @@ def query(
     screen = console()
     if warning_of(release):
         screen.print(NOT_PRIVATE, style=WARNING)
-    error = frame["standard_error"]
-    if error.isna().any():
-        frame["standard_error"] = error.astype(object).where(error.notna(), "not known")
+    for column in ("standard_error", "low", "high", "bound"):
+        if column in frame and frame[column].isna().any():
+            frame[column] = frame[column].astype(object).where(frame[column].notna(), "not known")
     print_frame(screen, f"{release}", frame)
 
 
@@ -90,7 +106,7 @@ def _has_regions(release: Path) -> bool:
     return (release / files.REGIONS).is_file()
 
 
-def _sums(release: Path, texts: list[str], limit: int) -> DataFrame:
+def _sums(release: Path, texts: list[str], limit: int, times: int | None = None) -> DataFrame:
     """The answers to questions about regions and categories."""
     import pandas as pd
 
@@ -100,7 +116,22 @@ def _sums(release: Path, texts: list[str], limit: int) -> DataFrame:
     found = written.read(release, limit)
     questions = Questions(found.table, found.manifest["settings"], found.regions)
     answers = [questions.ask(text) for text in texts]
-    columns = {"estimate": [one.estimate for one in answers], "standard_error": [one[1] for one in answers]}
+    columns: dict[str, list[Any]] = {
+        "estimate": [one.estimate for one in answers],
+        "standard_error": [one.standard_error for one in answers],
+    }
+    if times is not None:
+        from hierdp.execution import progress
+        from hierdp.questions.intervals import Intervals
+
+        progress.watch_compiler()
+        intervals = Intervals(found.table, found.manifest, found.regions, times).of(texts, answers)
+        columns |= {
+            "low": [one.low for one in intervals],
+            "high": [one.high for one in intervals],
+            "coverage": [one.in_words for one in intervals],
+            "bound": [one.bound for one in intervals],
+        }
     return pd.DataFrame({"query": texts, **columns})
 
 

@@ -12,6 +12,8 @@ from hierdp.errors import InputError
 from hierdp.privacy.loss import PERSON, ROW, Loss
 
 if TYPE_CHECKING:
+    from pandas import DataFrame
+
     from hierdp.mechanisms.checking import Checking
     from hierdp.mechanisms.expected import Expected
     from hierdp.mechanisms.truth import Truth
@@ -55,6 +57,9 @@ class Mechanism:
         `hierdp.mechanisms.expected.Expected`; its signature declares the options of `hierdp plan`.
     truth : str, optional
         The module whose ``TRUTH`` says how releases are compared with true counts.
+    again : str, optional
+        The module whose ``again(table, manifest, regions, noise)`` takes a release's counts as the truth and
+        releases them again, for `hierdp query --interval`. It may also have ``bounds``.
     help : str
         Help for `hierdp release NAME --help`: a summary, what a user needs to know, and examples with
         indented commands.
@@ -71,6 +76,7 @@ class Mechanism:
     audit: str | None = None
     expected: str | None = None
     truth: str | None = None
+    again: str | None = None
     help: str = ""
 
     @property
@@ -113,6 +119,16 @@ class Mechanism:
         assert self.expected is not None
         function: Callable[..., Expected] = import_module(self.expected).expected
         return function
+
+    @property
+    def released_again(self) -> Callable[..., DataFrame] | None:
+        """The function that takes a release's counts as the truth and releases them again."""
+        return None if self.again is None else getattr(import_module(self.again), "again", None)
+
+    @property
+    def bounds(self) -> Callable[..., list[float] | None] | None:
+        """The function that bounds the errors of a release's levels, if a theorem does."""
+        return None if self.again is None else getattr(import_module(self.again), "bounds", None)
 
     @property
     def from_table(self) -> Callable[..., Any]:

@@ -32,10 +32,23 @@ REGION = "region"
 
 
 class Answer(NamedTuple):
-    """The answer to a question; `standard_error` is NaN if it is not known."""
+    """The answer to a question.
+
+    Attributes
+    ----------
+    estimate : int or float
+    standard_error : float
+        NaN if it is not known.
+    level : int
+        The level of the counts.
+    cells : int
+        The number of counts in the sum, with those of 0.
+    """
 
     estimate: int | float
     standard_error: float
+    level: int = 0
+    cells: int = 1
 
 
 class Chosen(NamedTuple):
@@ -176,12 +189,12 @@ class Questions:
             (mask,) = masks.values()
             sizes = list(map(int, kept.get("size", self.categories["size"])))
             there = self.table.counts[self.table.hierarchy.tree.nodes_of(level)][mask]
-            return Answer(int(there[:, sizes].sum()), np.nan)
+            return Answer(int(there[:, sizes].sum()), np.nan, level, cells)
         rows = self._rows(level, masks, kept)
         values = rows["groups" if is_sizes(self.table) else "count"].to_numpy()
         known = "standard_error" in rows and len(rows) == cells == 1
         error = float(rows["standard_error"].iloc[0]) if known else np.nan
-        return Answer(values.sum().item() if len(rows) else 0, error)
+        return Answer(values.sum().item() if len(rows) else 0, error, level, cells)
 
     def _mask(self, axis: str, level: int, part: Chosen | None) -> NDArray[np.bool_]:
         """The selected regions of an axis at the depth that a level of the table has reached."""

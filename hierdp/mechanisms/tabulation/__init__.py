@@ -54,6 +54,7 @@ MECHANISM = Mechanism(
     truth=f"{__name__}.truth",
     audit=f"{__name__}.audit",
     expected=f"{__name__}.expected",
+    again=f"{__name__}.again",
     help=HELP,
 )
 

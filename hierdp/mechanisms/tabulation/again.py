@@ -1,0 +1,32 @@
+"""A release's tables taken as the truth and released again: post-processing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from hierdp.mechanisms.tabulation.mechanism import tabulate
+from hierdp.mechanisms.tabulation.replay import queries_of, unit_of
+from hierdp.mechanisms.tabulation.table import counts_in
+from hierdp.privacy.budget import Ledger
+from hierdp.privacy.noise import Noise
+from hierdp.record.properties import Regions
+from hierdp.tables.tabulated import CrossTable
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+
+def again(table: DataFrame, manifest: Mapping[str, Any], regions: Regions, noise: Noise) -> DataFrame:
+    """The table of a second release, whose true counts are the released ones.
+
+    It has the method, the plan, the budget and the noise of the first; only released counts are used.
+    """
+    settings, budget = manifest["settings"], Ledger.from_dict(manifest["budget"])
+    (places,) = regions.values()
+    queries = queries_of(settings)
+    categories = {name: queries.variables[name].labels for name in queries.plan.attributes}
+    data = CrossTable(places, categories, counts_in(table, queries, places)[-1])
+    unit, method = unit_of(settings), manifest["mechanism"]
+    found: DataFrame = tabulate(data, queries.plan, budget.epsilon, budget.delta, noise, method, unit).table
+    return found
