@@ -58,7 +58,8 @@ def by_hierdp(tree: Tree, noisy: Any, variance: Floats) -> Callable[[], Floats]:
 def by_nixtla(tree: Tree, noisy: Any, method: str, variance: Floats) -> Callable[[], Floats]:
     """hierarchicalforecast's reconciliation; its variances come from residuals, here two of each count."""
     reconcile = importlib.import_module("hierarchicalforecast.methods").MinTrace
-    matrix, nothing = sums(tree), {}
+    matrix = sums(tree)
+    nothing: dict[str, Any] = {}
     if method == "wls_var":
         residuals = np.sqrt(variance)[:, None] * np.array([[2**0.5, 0.0]])
         nothing = {"y_insample": residuals, "y_hat_insample": np.zeros_like(residuals)}
