@@ -10,8 +10,8 @@ COMPILE := $(BIN)/python -m compileall -q models solvers hierdp
 demo: $(VENV)/.installed
 	$(BIN)/hierdp demo --overwrite
 
-# About 450 CPU seconds, so 4 minutes on two quiet cores; a third of it compiles kernels. Tests of a file
-# share a process, and so what it has compiled.
+# To take under 4 minutes on two quiet cores in a fresh clone: CONTRIBUTING.md. Tests of a file share a process, and
+# so what it has loaded and compiled.
 test: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m 'not slow and not attack and not notebooks and not spark'
 

@@ -10,6 +10,17 @@ import pytest
 
 from hierdp.execution import progress
 from hierdp.tables import databases
+from models.arithmetic import kernels
+
+
+def pytest_configure(config):
+    """Let Python run kernels for longer in the quick tests: most use tiny arrays, and compiling takes longer.
+
+    The slow tests compile kernels when a release would.
+    """
+    if "not slow" in config.option.markexpr:
+        kernels.PATIENCE_SECONDS = 3.0
+        kernels.SMALL = 20_000
 
 
 def pytest_ignore_collect(collection_path, config):

@@ -56,7 +56,7 @@ class Kernel(Generic[Out]):
     def __init__(self, function: Callable[..., Out], approximate: bool, options: dict[str, Any]) -> None:
         self.py_func = function
         self._options = options
-        self._small = SMALL if approximate or "reassoc" not in options.get("fastmath", ()) else -1
+        self._always = "reassoc" in options.get("fastmath", ()) and not approximate
         self._spent = 0.0
         self._compiled: Callable[..., Out] | None = None
         update_wrapper(self, function)
@@ -66,7 +66,7 @@ class Kernel(Generic[Out]):
         compiled = self._compiled
         if compiled is not None:
             return compiled(*args)
-        if self._spent > PATIENCE_SECONDS or _largest(args) > self._small:
+        if self._always or self._spent > PATIENCE_SECONDS or _largest(args) > SMALL:
             return self.compiled()(*args)
         began = time.thread_time()
         with np.errstate(all="ignore"):  # as in machine code

@@ -273,7 +273,7 @@ def all_scores(counts, clusters, bound, ends):
     return noise.scores
 
 
-@pytest.mark.parametrize(("bins", "most"), quick([(4, 3), (3, 6), (5, 2)]))
+@pytest.mark.parametrize(("bins", "most"), quick([(4, 2), (4, 3), (3, 6), (5, 2)]))
 def test_scores_move_by_no_more_than_their_sensitivity(bins, most):
     reached = 0
     for clusters in range(2, bins):

@@ -529,7 +529,7 @@ def test_a_full_disk(tmp_path):
     try:
         arguments = release_arguments(tmp_path)
         table = tmp_path / "in.csv"
-        table.write_text("town,home\n" + "".join(f"town{i},{i}\n" for i in range(2_000)))
+        table.write_text("town,home\n" + "".join(f"town{i},{i}\n" for i in range(500)))
         done = CliRunner().invoke(main, arguments)
         assert done.exit_code == 1
         assert done.output.strip().splitlines()[-1] == "Error: the disk is full; nothing is left half written"

@@ -11,7 +11,7 @@ from models import Chebyshev
 from models.arithmetic.segments import adds_up
 from solvers import fast, prove, solve
 from tests.brute import compositions, intopt
-from tests.marks import shares
+from tests.marks import quick, shares
 
 
 def all_vectors(n: int, values: range) -> np.ndarray:
@@ -19,7 +19,7 @@ def all_vectors(n: int, values: range) -> np.ndarray:
 
 
 @pytest.mark.parametrize("total", range(7))
-@pytest.mark.parametrize("n", [1, 2, 3, 4])
+@pytest.mark.parametrize("n", quick([1, 2, 3, 4], first=3))
 def test_every_tiny_vector_as_segments_of_one_model(n, total):
     vectors = all_vectors(n, range(-3, 5))
     count = len(vectors)
@@ -49,7 +49,7 @@ def test_every_tiny_vector_as_segments_of_one_model(n, total):
         assert np.array_equal(alone[distance[:, k] == least], least[distance[:, k] == least])
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 4])
+@pytest.mark.parametrize("n", quick([1, 2, 3, 4], first=3))
 def test_every_tiny_vector_is_answered_as_intopt_answers(n):
     values = range(-3, 5)
     for total in range(7):

@@ -56,13 +56,14 @@ def test_potentials_that_claim_too_much(monkeypatch, model):
 def test_potentials_in_floats_that_claim_too_much(monkeypatch):
     from solvers.fast import monge
 
-    model = Clustering(np.sort(np.random.default_rng(1).integers(0, 100, 300)), 5.0)
+    model = Clustering(np.sort(np.random.default_rng(1).integers(0, 100, 210)), 5.0)
+    assert not model.in_fractions
     best = float(solve(model).objective)
     honest = monge.least_costs
 
     def claims_one_run(noise, price, sums):
         d, begins = honest(noise, price, sums)
-        begins[-1], d[-1] = 0, float(model.objective([1] + [0] * 299))
+        begins[-1], d[-1] = 0, float(model.objective([1] + [0] * 209))
         return d, begins
 
     monkeypatch.setattr(monge, "least_costs", claims_one_run)
@@ -72,14 +73,15 @@ def test_potentials_in_floats_that_claim_too_much(monkeypatch):
 def test_layers_in_floats_that_claim_too_much(monkeypatch):
     from solvers.fast import segment_paths
 
-    model = Segmentation(np.random.default_rng(1).integers(0, 100, 300), 2)
+    model = Segmentation(np.random.default_rng(1).integers(0, 100, 110), 2)
+    assert not model.in_fractions
     best = float(solve(model).objective)
     monkeypatch.setattr(segment_paths, "layered_starts", lambda *_: np.array([0, 1]))
     honest = segment_paths.layers
 
     def claims_more(most, sums, whole=False):
         d = honest(most, sums, whole)
-        d[-1, -1] = float(model.objective([1, 1] + [0] * 298))
+        d[-1, -1] = float(model.objective([1, 1] + [0] * 108))
         return d
 
     monkeypatch.setattr(segment_paths, "layers", claims_more)

@@ -134,11 +134,12 @@ def test_wrong_potentials_and_prices_prove_less_and_never_too_much(monkeypatch):
         assert model.certificate(x).bound == pytest.approx(cost, rel=1e-11)
 
 
-def test_an_optimal_answer_needs_no_search(monkeypatch):
+@shares(5)
+def test_an_optimal_answer_needs_no_search(monkeypatch, share):
     """The saving of one more run is found near the answer, and is the price that proves the answer."""
     monkeypatch.setattr(clustering, "EXACT_UP_TO", 0)
-    rng = np.random.default_rng(4)
-    for t in range(300):
+    rng = np.random.default_rng(share.start)
+    for t in range(300)[share]:
         n = int(rng.integers(2, 60))
         values = [rng.integers(0, 5, n), rng.integers(0, 900, n), np.floor(rng.pareto(0.7, n).clip(0, 1e9))][
             t % 3
@@ -202,15 +203,16 @@ def test_large_ones_are_proved(n):
                 assert float(proof.bound) == pytest.approx(float(solution.objective), rel=1e-9)
 
 
-def test_few_prices_are_tried(monkeypatch):
+@pytest.mark.parametrize("size", quick([500, 5_000]))
+def test_few_prices_are_tried(monkeypatch, size):
     """5 to 20 shortest paths, whereas layers take k; a few dozen for costs that halve 400 times."""
     tried = []
     walk = runs.walk
     monkeypatch.setattr(runs, "walk", lambda begins: tried.append(1) or walk(begins))
     rng = np.random.default_rng(5)
     for values in (
-        np.floor(rng.pareto(0.5, 5_000).clip(0, 1e9)),
-        rng.normal(0, 1, 5_000),
+        np.floor(rng.pareto(0.5, size).clip(0, 1e9)),
+        rng.normal(0, 1, size),
         2.0 ** np.arange(400),
     ):
         n = values.size

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from models import Isotonic
-from models.arithmetic import exact
+from models.arithmetic import exact, kernels
 from models.arithmetic.distance import _integers, distance
 from models.witnesses import isotonic_prices
 from tests.marks import quick
@@ -22,6 +22,12 @@ numbers = st.one_of(
     st.sampled_from([LEAST, LEAST + 1, MOST, MOST - 1, 2**62, -(2**62), 2**61, 2**32, 2**31, -(2**24)]),
 )
 rows = st.lists(st.tuples(numbers, numbers, numbers), max_size=30)
+
+
+@pytest.fixture
+def as_in_a_release(monkeypatch):
+    """Blocks are compiled, not run by Python: their sums may exceed the width of machine integers."""
+    monkeypatch.setattr(kernels, "SMALL", 1_000)
 
 
 def plain(x, y, p, weights=None):
@@ -47,6 +53,7 @@ def test_whole_numbers_of_any_size(given_rows):
     check(x, y, w)
 
 
+@pytest.mark.usefixtures("as_in_a_release")
 @pytest.mark.parametrize("size", [1, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK + 5])
 @pytest.mark.parametrize(
     "bits", quick([5, 15, 16, 23, 24, 25, 31, 47, 48, 49, 61, 62], slow=lambda bits: bits not in (15, 24, 48))
@@ -59,6 +66,7 @@ def test_full_blocks_at_every_width(bits, size):
         check(-most, np.zeros_like(most), np.full(size, -weight))
 
 
+@pytest.mark.usefixtures("as_in_a_release")
 def test_products_of_one_bit_more_than_a_block_may_have():
     """The factors are not powers of two, so products of 50 bits already exceed 64 bits in a full block."""
     nothing = np.zeros(BLOCK, np.int64)
@@ -69,6 +77,7 @@ def test_products_of_one_bit_more_than_a_block_may_have():
         assert distance(x, nothing, 2, v) == BLOCK * int(x[0]) ** 2 * int(v[0])
 
 
+@pytest.mark.usefixtures("as_in_a_release")
 def test_one_large_entry_among_small_ones_of_another_block():
     x = np.arange(3 * BLOCK)
     for place in (0, BLOCK - 1, BLOCK, 3 * BLOCK - 1):
@@ -147,18 +156,17 @@ def test_totals_of_many_and_of_halves():
 
 def test_a_kernel_is_compiled_once_for_data_and_answers(monkeypatch):
     """Models' data are read-only and answers are writable, which are two types for Numba."""
-    kernels = (_integers, exact._dot, exact._total, isotonic_prices.scan_prices)
-    for kernel in kernels:
-        monkeypatch.setattr(kernel, "_small", -1)
-    before = {kernel: set(kernel.signatures) for kernel in kernels}  # from tests that call kernels directly
+    called = (_integers, exact._dot, exact._total, isotonic_prices.scan_prices)
+    for kernel in called:
+        monkeypatch.setattr(kernel, "_always", True)
+        monkeypatch.setattr(kernel, "_compiled", None)  # without the types that other tests called it with
     data, answer = np.arange(3), np.arange(3)
     data.flags.writeable = False
     for x, y in ((data, answer), (answer, data), (answer, answer)):
         assert (distance(x, y, 2, y), exact.dot(x, y), exact.total(x)) == (0, 5, 3)
         assert Isotonic(y, weights=y + 1).certificate(x).optimal
-    assert all(kernel.signatures for kernel in kernels)
-    new = [(kernel, signature) for kernel in kernels for signature in {*kernel.signatures} - before[kernel]]
-    for kernel, signature in new:
+    assert all(kernel.signatures for kernel in called)
+    for kernel, signature in [(one, signature) for one in called for signature in one.signatures]:
         arrays = [kind for kind in signature if hasattr(kind, "mutable")]
         read = arrays[:-1] if kernel is isotonic_prices.scan_prices else arrays  # it writes to its last
         assert not any(kind.mutable for kind in read)

@@ -451,6 +451,11 @@ def test_whole_answers_get_no_tolerance():
     assert (proof.optimal, proof.gap) == (False, 10**9 + 1)
 
 
+def test_a_whole_entry_costs_least_at_the_nearest_number():
+    proof = Isotonic([0.7, 5.0], integer=True).certificate([0, 5], {"prices": [0, 0, 0]})
+    assert (proof.bound, proof.optimal) == (pytest.approx(0.3**2), False)
+
+
 def test_without_weights_l1_is_the_same_as_with_weights_of_one():
     rng = np.random.default_rng(1)
     for _ in range(60):

@@ -43,7 +43,7 @@ def _reordered(a):
 
 def run(made, monkeypatch, *, compiled):
     for one in (_inner, _outer):
-        monkeypatch.setattr(one, "_small", -1 if compiled else kernels.SMALL)
+        monkeypatch.setattr(one, "_always", compiled)
     out = np.zeros(4)
     return made(Pair(np.arange(4), np.linspace(0, 1, 4)), out), out.tolist()
 
@@ -77,6 +77,7 @@ def test_a_large_array_is_left_to_machine_code(monkeypatch, size):
 
 
 def test_a_kernel_that_has_taken_long_is_compiled(monkeypatch):
+    monkeypatch.setattr(kernels, "PATIENCE_SECONDS", 0.1)
     clock, called = iter([0.0, 0.09, 1.0, 1.02]), []
     monkeypatch.setattr(kernels.time, "thread_time", lambda: next(clock))
     made = kernel()(lambda: 7)

@@ -12,6 +12,7 @@ from solvers.fast import hierarchy_blocks
 from solvers.fast.exchange import units_near
 from solvers.fast.hierarchy import settled
 from solvers.fast.hierarchy_blocks import block_totals
+from tests.marks import shares
 
 
 def example(seed):
@@ -31,22 +32,22 @@ def in_turn(tree):
     return lambda work, items: [work(tree, *item) for item in items]
 
 
-@given(st.integers(0, 10**6), st.sampled_from([1, 3, 64]))
-@settings(max_examples=12, deadline=None, derandomize=True)
-def test_blocks_have_the_answer_of_the_whole(seed, units):
+@shares(4)
+def test_blocks_have_the_answer_of_the_whole(share, monkeypatch):
     """Blocks have the answer of the whole for any number of units listed at first."""
-    model, cuts = example(seed)
-    best = fast.answer(model)[0]
-    parts = [model.counts[:, cut] for cut in cuts]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(hierarchy_blocks, "_UNITS", units)
+    for k in range(12)[share]:
+        units, seed = (1, 3, 64)[k % 3], 14 + k  # the totals of 14 are far from those over the reals
+        model, cuts = example(seed)
+        best = fast.answer(model)[0]
+        parts = [model.counts[:, cut] for cut in cuts]
+        monkeypatch.setattr(hierarchy_blocks, "_UNITS", units)
         totals = block_totals(parts, model.total, in_turn(model.tree))
-    assert totals == [int(best[0, cut].sum()) for cut in cuts]
-    blocks = [HierarchyQIP(model.tree, part, share) for part, share in zip(parts, totals, strict=True)]
-    answers = [fast.answer(block)[0] for block in blocks]
-    assert np.array_equal(np.concatenate(answers, axis=1), best)
-    ends = [block.root_prices(x) for block, x in zip(blocks, answers, strict=True)]
-    assert max(low for low, _ in ends) <= min(high for _, high in ends)
+        assert totals == [int(best[0, cut].sum()) for cut in cuts]
+        blocks = [HierarchyQIP(model.tree, part, n) for part, n in zip(parts, totals, strict=True)]
+        answers = [fast.answer(block)[0] for block in blocks]
+        assert np.array_equal(np.concatenate(answers, axis=1), best)
+        ends = [block.root_prices(x) for block, x in zip(blocks, answers, strict=True)]
+        assert max(low for low, _ in ends) <= min(high for _, high in ends)
 
 
 @given(st.integers(0, 10**6))

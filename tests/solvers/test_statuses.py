@@ -304,10 +304,14 @@ def test_optional_libraries_are_asked_for_by_their_extra(monkeypatch, name, extr
         capability._version.cache_clear()
 
 
-def test_any_solver_that_cvxpy_and_pyomo_find():
+@pytest.mark.parametrize("name", quick(["cvxpy:scipy", "cvxpy:SCIPY", "pyomo:appsi_highs"]))
+def test_any_solver_that_cvxpy_and_pyomo_find(name):
     model = Isotonic([3, 1, 4, 1, 5], p=1, integer=True)
-    for name in ("cvxpy:SCIPY", "cvxpy:scipy", "pyomo:appsi_highs"):
-        assert solve(model, name).objective == solve(model).objective
+    assert solve(model, name).objective == solve(model).objective
+
+
+def test_a_solver_that_cvxpy_does_not_find_is_named():
+    model = Isotonic([3, 1, 4, 1, 5], p=1, integer=True)
     with pytest.raises(
         ValueError, match=r"cvxpy:nosuch is not installed. To get it: .* where cvxpy finds it"
     ):
