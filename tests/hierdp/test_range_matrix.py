@@ -44,6 +44,7 @@ def test_a_strategy_is_whole_and_its_sensitivity_is_that_of_all_neighbours(name)
             moved.append(int(np.abs(true_answers(rows, more) - true_answers(rows, counts)).sum()))
         assert max(moved) == sensitivity(rows)
         assert type(sensitivity(rows)) is int
+        assert sensitivity(rows * np.where(np.arange(len(rows)) % 2, -1, 1)[:, None]) == max(moved)
         made = range_query(Histogram.of(counts), 0.5, SimulatedNoise(0), "matrix", strategy=name)
         (spend,) = made.ledger.spends
         assert (spend.query, spend.sensitivity, spend.epsilon) == (QUERIES, max(moved), 0.5)

@@ -98,8 +98,8 @@ def sensitivity(strategy: Ints) -> int:
 
     Examples
     --------
-    >>> sensitivity(np.array([[2, 0], [1, -1], [0, 2]]))
-    3
+    >>> sensitivity(np.array([[2, 0], [1, -3], [0, 2]]))
+    5
     """
     return max(sum(abs(int(entry)) for entry in column) for column in strategy.T)
 
