@@ -106,7 +106,7 @@ def precincts(
         return by_query(counts_in(table, queries, data.hierarchy), data.hierarchy.levels)
 
     for method in methods:
-        made = (tabulate(data, plan, 2.0, 1e-10, SimulatedNoise(run), method) for run in range(1))
+        made = (tabulate(data, plan, 2.0, 1e-10, SimulatedNoise(run), method) for run in range(3))
         queries = queries_of({"plan": plan.as_dict()})
         truth = by_query([everywhere[tree.nodes_of(k)] for k in range(tree.depth + 1)], data.hierarchy.levels)
         yield from covered(f"precincts of {state}", 2.0, made, truth, arrays, times=20)

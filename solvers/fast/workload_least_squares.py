@@ -308,7 +308,7 @@ class _Problem:
         the right signs. Then the numbers given are returned, and the certificate says how near they are.
         """
         kept = x, price, charge
-        active = self.free & (x > dual)
+        active = self._filled(self.free & (x > dual), x, dual)
         before: list[bytes] = []
         for _ in range(20):
             held = x @ self.rules.T
@@ -344,8 +344,16 @@ class _Problem:
             wrong = max(wrong, -charge[low].min(initial=0.0), charge[high].max(initial=0.0))
             if wrong <= RIGHT:
                 kept = np.maximum(x, 0.0), price, charge
-            active = self.free & (x > dual)
+            active = self._filled(self.free & (x > dual), x, dual)
         return kept
+
+    def _filled(self, active: Flags, x: Floats, dual: Floats) -> Flags:
+        """The active cells; where no child has one of those that the parent fills, the likeliest child's."""
+        if self.parent is not None:
+            empty = np.flatnonzero((self.parent > 0) & ~active.any(axis=0))
+            likely = np.where(self.free, x - dual, -np.inf)[:, empty].argmax(axis=0)
+            active[likely, empty] = True
+        return active
 
     def charged_to_sides(self, price: Floats, charge: Floats) -> tuple[Floats, Floats]:
         """Turn multipliers of equations into prices of the bounds that these come from, as small as possible.

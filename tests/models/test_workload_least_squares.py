@@ -259,3 +259,17 @@ def test_coarse_sums_of_the_same_cells_are_one():
     problem = fast_path._problem(model)
     assert problem.sums.matrix.toarray().tolist() == [[1, 1]]
     assert (problem.weight / problem.diagonal[:, :1]).tolist() == [[(1 + 2) / (4 + 8)]] * 2
+
+
+@pytest.mark.parametrize(("children", "few"), [(10, 1), (40, 4)])
+def test_a_cell_with_few_persons_among_many_is_divided(children, few):
+    """At the end of the interior-point method, no child seems to have any of them."""
+    rng = np.random.default_rng(7 if children == 10 else 0)
+    workload = Workload.marginals((2, 2), [(), (0,), (1,), (0, 1)])
+    true = rng.poisson(10_000, (children, 4))
+    true[:, 3] = 0
+    true[0, 3] = few
+    noisy = workload.answers(true)
+    noisy = noisy + rng.normal(0, 12, noisy.shape)
+    model = WorkloadLeastSquares(workload, noisy, [0.004] * 4, true.sum(axis=0))
+    assert solve(model).certificate.gap <= 1e-6
