@@ -49,7 +49,7 @@ class TreeAbsolute:
     Examples
     --------
     >>> model = TreeAbsolute(Tree([[0, 0]]), [9, 2, 4])
-    >>> model.objective([6, 2, 4]), model.certificate([6, 2, 4], {"prices": [-1, 0, 0]}).optimal
+    >>> model.objective([6, 2, 4]), model.certificate([6, 2, 4], {"prices": [1, 0, 0]}).optimal
     (3, True)
     """
 

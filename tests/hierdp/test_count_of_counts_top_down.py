@@ -15,6 +15,7 @@ from hierdp.mechanisms.count_of_counts.top_down import Weighed, top_down
 from hierdp.record.step import Steps
 from models import HierarchyQIP, Tree
 from solvers import solve
+from tests.marks import quick
 
 quiet = settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=25)
 
@@ -167,9 +168,11 @@ def test_numbers_of_groups_are_the_nearest(parents):
         assert set(totals) == {t for t in (found[0] - 1, found[0], found[0] + 1) if t >= 0}
 
 
-def test_numbers_of_groups_of_a_nation():
+@pytest.mark.parametrize(("states", "counties"), quick([(5, 60), (50, 2_000)]))
+def test_numbers_of_groups_of_a_nation(states, counties):
     rng = np.random.default_rng(0)
-    tree = Tree([np.zeros(50, int), np.append(np.arange(50), rng.integers(0, 50, 1950))])
+    above = np.append(np.arange(states), rng.integers(0, states, counties - states))
+    tree = Tree([np.zeros(states, int), above])
     true = tree.sum_up(rng.integers(0, 10**6, tree.leaves.size))
     noisy = true + rng.integers(-30, 31, tree.size)
     found = consistent_groups(tree, noisy, Steps())

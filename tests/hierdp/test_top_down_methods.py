@@ -233,7 +233,7 @@ def test_large_counts(repair):
     assert step.solution.x.tolist() == [2**55 + 1, 0, 0, 5]
 
 
-@pytest.mark.parametrize("backend", ["clarabel", "highs", "osqp"])
+@pytest.mark.parametrize("backend", quick(["clarabel", "highs", "osqp"], first=2))
 @pytest.mark.parametrize("repair", [rounded, two_phases])
 def test_least_squares_by_a_solver(backend, repair, monkeypatch):
     monkeypatch.setattr(top_down_repairs, "MOST_REAL", 7)
