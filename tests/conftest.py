@@ -19,8 +19,9 @@ def pytest_configure(config):
     The slow tests compile kernels when a release would.
     """
     if "not slow" in config.option.markexpr:
-        kernels.PATIENCE_SECONDS = 3.0
-        kernels.SMALL = 20_000
+        kernels.PATIENCE_SECONDS = 60.0
+        kernels.SMALL = 30_000
+        kernels.REORDERS = ""
 
 
 def pytest_ignore_collect(collection_path, config):

@@ -28,6 +28,9 @@ SMALL = 1_000
 PATIENCE_SECONDS = 0.1
 """Once Python has run a kernel for this long in this process, it is compiled."""
 
+REORDERS = "reassoc"
+"""The option of ``fastmath`` that lets machine code reorder sums."""
+
 SAID = "HIERDP_SAID_CODE_IS_NOT_KEPT"
 """Environment variable that is set after this process, or one that started it, has warned."""
 
@@ -56,7 +59,7 @@ class Kernel(Generic[Out]):
     def __init__(self, function: Callable[..., Out], approximate: bool, options: dict[str, Any]) -> None:
         self.py_func = function
         self._options = options
-        self._always = "reassoc" in options.get("fastmath", ()) and not approximate
+        self._always = REORDERS in options.get("fastmath", ()) and not approximate
         self._spent = 0.0
         self._compiled: Callable[..., Out] | None = None
         update_wrapper(self, function)

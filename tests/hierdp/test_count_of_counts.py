@@ -286,10 +286,12 @@ def form(row, kind):
 def test_precisions_are_those_of_the_paper():
     """1/V is S·ε²/2 for Hg and n·ε²/4 for Hc, here in units of ε²/8; uneven shares weigh by their squares."""
     data = data_of([[0, 0]], [(0, 1), (0, 1), (0, 3), (1, 2)])
-    even = measure(data, 1.0, Double(), plan_of("Hg x Hc", data.hierarchy.levels))
+    even = measure(data, 1.0, Double(), plan_of("Hg x Hc", data.hierarchy.levels, max_size=9))
     assert even.weights.dtype == np.int64
     assert even.weights.tolist() == [4 * 2, 4, 4, 2 * 2, 2, 2]
-    uneven = measure(data, 1.0, Double(), plan_of("Hg x Hc", data.hierarchy.levels, shares=[1, 2]))
+    uneven = measure(
+        data, 1.0, Double(), plan_of("Hg x Hc", data.hierarchy.levels, shares=[1, 2], max_size=9)
+    )
     assert uneven.weights.tolist() == pytest.approx([2, 1, 1, 4, 2, 2])
 
 

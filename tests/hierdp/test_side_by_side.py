@@ -145,6 +145,7 @@ def calls(work):
     return number
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("work", ["release", "check"])
 def test_the_calls_for_a_region_are_few_however_many_there_are(tmp_path, work, monkeypatch):
     monkeypatch.setattr(kernels, "SMALL", 1_000)  # calls in machine code are not counted

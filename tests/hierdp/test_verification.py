@@ -19,6 +19,7 @@ from hierdp.verification.judge import Truth
 from models import Chebyshev, HierarchyQIP, Isotonic, StrategySDP, Tree
 from solvers import Solution, solve
 from solvers.backends.table import Backend, find
+from tests.marks import quick
 
 MODEL = Chebyshev([5, 3, -2, 8], total=9)
 
@@ -286,7 +287,7 @@ def test_an_inaccurate_answer_may_be_a_little_too_good(status, objective, verdic
     assert verification._verdict(Solution("scs", "1", status, None, objective), truth) == verdict
 
 
-@pytest.mark.parametrize("backend", ["nobody", "pyomo:no_such_solver"])
+@pytest.mark.parametrize("backend", quick(["nobody", "pyomo:no_such_solver"]))
 def test_a_backend_that_is_not_there(backend):
     with pytest.raises(ValueError, match=r"there is no backend 'nobody'|is not installed\. To get it: pip"):
         verify(MODEL, backends=[backend])

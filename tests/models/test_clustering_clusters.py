@@ -222,9 +222,11 @@ def test_few_prices_are_tried(monkeypatch, size):
             assert len(tried) <= (70 if n == 400 else 25)
 
 
-@given(st.integers(0, 2**32 - 1), st.integers(1, 260), st.data())
+@pytest.mark.parametrize("most", quick([80, 260]))
+@given(st.integers(0, 2**32 - 1), st.integers(0, 259), st.data())
 @settings(max_examples=15, deadline=None, derandomize=True)
-def test_ugly_instances(seed, size, data):
+def test_ugly_instances(most, seed, number, data):
+    size = 1 + number % most
     model = Clustering.random(np.random.default_rng(seed), size)
     model = replace(model, clusters=data.draw(st.integers(1, size)))
     solution = solve(model)

@@ -12,7 +12,7 @@ from models import HierarchyQIP, Tree
 from models.witnesses.tree_sums import adds_up
 from solvers import fast, prove, solve
 from tests.brute import all_answers, compositions, tiny_trees, top_down_key
-from tests.marks import quick
+from tests.marks import quick, shares
 
 TREES = tiny_trees(5)
 
@@ -69,7 +69,7 @@ def test_every_tiny_instance_of_one_size(tree):
 
 @pytest.mark.parametrize(
     "tree",
-    quick(tiny_trees(4), every=3),
+    quick(tiny_trees(4), every=6),
     ids=lambda t: "-".join("".join(map(str, lv)) for lv in t.levels) or "root",
 )
 def test_every_tiny_instance_of_two_sizes(tree):
@@ -426,10 +426,11 @@ def test_objectives_beyond_64_bits_are_exact():
     assert huge.certificate([[2**40], [0], [2**40], [0]]).objective > 2**107
 
 
-def test_ties_go_to_the_earlier_size_and_child_in_wide_trees_too():
+@shares(6)
+def test_ties_go_to_the_earlier_size_and_child_in_wide_trees_too(share):
     """No unit can move to an earlier sibling or an earlier size at no cost."""
-    rng = np.random.default_rng(12)
-    for _ in range(600):
+    for seed in range(600)[share]:
+        rng = np.random.default_rng(seed)
         first = int(rng.integers(1, 8))
         levels = [np.zeros(first, int), rng.integers(0, first, rng.integers(1, 14))][: rng.integers(1, 3)]
         tree = Tree(levels)

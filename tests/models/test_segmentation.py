@@ -212,13 +212,13 @@ def test_all_excess_of_potentials_is_found():
         assert ordered_runs.most_over_layers(layer, model.sums(), cost, 0.0) <= 1e-9 * max(1.0, cost)
 
 
-def test_sorted_values_are_those_of_a_clustering_without_noise():
-    rng = np.random.default_rng(11)
-    for n in (5, 60, 700):
-        values = np.sort(np.floor(rng.pareto(1, n) * 20).clip(0, 1e5)).astype(np.int64)
-        for k in (1, 3, 5):
-            cost = solve(Clustering(values, 0, k)).objective
-            assert solve(Segmentation(values, k)).objective == cost
+@pytest.mark.parametrize("n", quick([5, 30, 105, 700], first=2))
+def test_sorted_values_are_those_of_a_clustering_without_noise(n):
+    rng = np.random.default_rng(n)
+    values = np.sort(np.floor(rng.pareto(1, n) * 20).clip(0, 1e5)).astype(np.int64)
+    for k in (1, 3, 5):
+        cost = solve(Clustering(values, 0, k)).objective
+        assert solve(Segmentation(values, k)).objective == cost
 
 
 def test_the_least_cost_need_not_be_convex_in_the_number_of_runs():
@@ -253,9 +253,11 @@ def test_large_ones_are_proved():
             assert solution.gap <= 1e-9 * max(1, solution.objective)
 
 
-@given(st.integers(0, 2**32 - 1), st.integers(1, 150))
+@pytest.mark.parametrize("most", quick([40, 150]))
+@given(st.integers(0, 2**32 - 1), st.integers(0, 149))
 @settings(max_examples=25, deadline=None, derandomize=True)
-def test_ugly_instances(seed, size):
+def test_ugly_instances(most, seed, number):
+    size = 1 + number % most
     model = Segmentation.random(np.random.default_rng(seed), size)
     first, second = solve(model), solve(model)
     assert first.status == "optimal", first

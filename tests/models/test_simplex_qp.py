@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from models import SimplexQP
 from solvers import fast, prove, solve
-from solvers.fast.fixed_total import _held, _units
+from solvers.fast.fixed_total import _held, _price, _units
 from tests.brute import compositions
 from tests.marks import quick, shares
 
@@ -394,6 +394,12 @@ def test_real_answers_may_miss_by_a_small_part_of_the_largest():
     assert large.violations([-2.0, 2.0, 10**6]) == ["x >= 0: x[0] = -2.0"]
 
 
+def test_a_guessed_price_at_which_all_entries_are_zero_is_dropped():
+    y = np.array([10.0, 20.0, -50.0])
+    assert _price(y, None, 20, -1e3) == _price(y, None, 20, np.inf) == -10
+
+
+@pytest.mark.slow
 def test_an_optimum_of_zeros_first_is_proved():
     # The entries that determine the first price are all 0.
     y = np.concatenate([np.full(20_000, -50.0), [10.0, 20.0]])

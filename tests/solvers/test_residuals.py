@@ -8,6 +8,7 @@ from models.programs.program import Program
 from models.programs.terms import Block, Term, rows_of
 from solvers import backends, solve
 from solvers.residuals import dual, primal
+from tests.marks import quick
 
 RNG = np.random.default_rng(0)
 MODELS = {
@@ -19,10 +20,11 @@ MODELS = {
     "variances": ConstrainedInference.random(RNG, 30),
     "a linear program": Chebyshev([5, 3, -2, 7], total=4).program().relaxed(),
 }
+FIRST = ("highs", "glop", "pdlp", "clarabel")
 TELLS_PRICES = ("highs", "gurobi", "glop", "pdlp", "clarabel", "osqp", "scs", "cvxpy:highs")
 
 
-@pytest.mark.parametrize("name", TELLS_PRICES)
+@pytest.mark.parametrize("name", quick(TELLS_PRICES, slow=lambda name: name not in FIRST))
 @pytest.mark.parametrize("what", MODELS)
 def test_prices_prove_optima_whatever_the_backends_signs(name, what):
     if name not in {one.name for one in backends() if one.installed}:

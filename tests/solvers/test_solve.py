@@ -26,14 +26,14 @@ MODELS = [Chebyshev, HierarchyQIP, Isotonic]
 
 
 @pytest.mark.parametrize("kind", MODELS)
-@pytest.mark.parametrize("seed", quick(range(12), first=5))
+@pytest.mark.parametrize("seed", quick(range(12), first=3))
 def test_medium_instances_have_one_optimum_everywhere(kind, seed):
     model = kind.random(np.random.default_rng(100 + seed), 40)
     fast = solve(model)
     assert fast.status == "optimal"
     whole = getattr(model, "integer", True)
     names = ["highs", "cp-sat"] if whole else ["highs", "clarabel"]
-    if seed < 3:
+    if seed in (0, 11):
         names.append("pyomo:highs")
     for name in names:
         other = solve(model, name, time_limit=300, threads=1)
@@ -342,7 +342,7 @@ def test_tolerances_must_be_positive_and_are_not_for_all():
         solve(Isotonic([1]), "min-cost-flow", tolerance=1e-3)
 
 
-@pytest.mark.parametrize("name", ["pdlp", "clarabel", "scs"])
+@pytest.mark.parametrize("name", quick(["clarabel", "pdlp", "scs"]))
 def test_a_loose_tolerance_is_looser(name):
     """First-order and interior-point answers show the tolerance, and so that it reaches the solver."""
     model = Isotonic(np.random.default_rng(0).integers(0, 100, 30), integer=False)
@@ -351,7 +351,7 @@ def test_a_loose_tolerance_is_looser(name):
     assert away[0] > 1e-3 > 1e-4 > away[1]
 
 
-@pytest.mark.parametrize("name", sorted(OPTIONS))
+@pytest.mark.parametrize("name", quick(sorted(OPTIONS), slow=lambda name: name not in ("HIGHS", "CLARABEL")))
 def test_every_solver_takes_its_tolerances(name):
     """All options exist: a solver that does not know an option fails with a message."""
     model = Isotonic([5, 3, 4], integer=False)
