@@ -62,7 +62,10 @@ def solve_workload_least_squares(model: WorkloadLeastSquares) -> tuple[Array, Wi
             "other: another backend, such as highs, can tell"
         )
     prices[problem.columns] = price * problem.cost
-    return full, {"prices": prices, "rules": _forced(model, full, prices, charge * problem.cost)}
+    witness = {"prices": prices, "rules": _forced(model, full, prices, charge * problem.cost)}
+    if not model.certificate(full, witness):
+        raise NoFastPath("the prices found leave a gap; take another backend")
+    return full, witness
 
 
 def _forced(model: WorkloadLeastSquares, x: Floats, price: Floats, charge: Floats) -> Floats:
