@@ -48,7 +48,7 @@ def test_public_names(tmp_path):
     done = python(code, tmp_path)
     assert done.stdout.split() == [
         "Dates", "Hierarchy", "InputError", "Names", "Numbers", "Release", "SimulatedNoise",
-        "TabulatedNoise", "plan", "release", "repair", "verify",
+        "TabulatedNoise", "compare", "evaluate", "plan", "release", "repair", "verify",
     ]  # fmt: skip
     assert "module 'hierdp' has no attribute 'relese'" in done.stderr
 
