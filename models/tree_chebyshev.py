@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from models.arithmetic import exact
-from models.arithmetic.answers import answer_of, fractional
+from models.arithmetic.answers import answer_of
 from models.arithmetic.arrays import Array, Ints
 from models.certificate import Certificate, Witness, infeasible, judge
 from models.programs.program import Program
@@ -19,6 +19,7 @@ from models.programs.trees import children_sums
 from models.synthetic import binary_counts, random_noisy
 from models.tree import Tree
 from models.witnesses.arrays import whole_array
+from models.witnesses.tree_sums import broken_sums
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,16 +120,7 @@ class TreeChebyshev:
 
     def violations(self, x: Any) -> list[str]:
         """Negative counts and fractions, wrong sums, a wrong root."""
-        x = answer_of(x, self.counts.shape, integer=True)
-        found = list(fractional(x))
-        found += [f"x >= 0: x[{r}] = {x[r]}" for r in np.flatnonzero(x < 0)]
-        inner = self.tree.internal
-        sums = self.tree.child_sums(x) if inner.size else x[:0]
-        for k in np.flatnonzero(sums != x[inner]):
-            found.append(f"consistency: node {inner[k]}: children sum to {sums[k]}, not {x[inner[k]]}")
-        if x[0] != self.total:
-            found.append(f"total: x[0] = {x[0]}, not {self.total}")
-        return found
+        return broken_sums(self.tree, answer_of(x, self.counts.shape, integer=True), self.total)
 
     def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:
         """Two sets of nodes whose counts contradict each other at a smaller distance; linear time.

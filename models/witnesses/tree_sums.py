@@ -1,4 +1,4 @@
-"""A one-pass check that whole counts add up along a tree and are within their domains."""
+"""Checks that whole counts add up along a tree: in one pass with their domains, or naming what is wrong."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from models.arithmetic import exact
-from models.arithmetic.arrays import Ints
+from models.arithmetic.answers import fractional
+from models.arithmetic.arrays import Array, Ints
 from models.arithmetic.kernels import kernel
 from models.programs.layout import ROWS, in_blocks
 from models.tree import Tree
@@ -31,6 +32,27 @@ def adds_up(tree: Tree, x: Ints, total: int, domain: Any) -> bool:
         lambda a, b: bool(_fit(x, *domain, total, own, home, sums, a, b)), x.shape[1], x.size, ROWS
     )
     return all(fits) and exact.total(x[0]) == total
+
+
+def broken_sums(tree: Tree, x: Array, total: int | None) -> list[str]:
+    """What keeps one count of each node from being whole, non-negative, consistent and of a given total.
+
+    Parameters
+    ----------
+    tree : Tree
+    x : array, shape (nodes,)
+    total : int or None
+        What the root's count must be, if it is given.
+    """
+    found = list(fractional(x))
+    found += [f"x >= 0: x[{r}] = {x[r]}" for r in np.flatnonzero(x < 0)]
+    inner = tree.internal
+    sums = tree.child_sums(exact.widened(x, tree.size)) if inner.size else x[:0]
+    for k in np.flatnonzero(sums != x[inner]):
+        found.append(f"consistency: node {inner[k]}: children sum to {sums[k]}, not {x[inner[k]]}")
+    if total is not None and x[0] != total:
+        found.append(f"total: x[0] = {x[0]}, not {total}")
+    return found
 
 
 @kernel(nogil=True)

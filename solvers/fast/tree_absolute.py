@@ -61,7 +61,7 @@ def solve_tree_absolute(model: TreeAbsolute) -> tuple[Ints, Witness | None]:
         many = nodes.stop - nodes.start
         start = below.starts(many)
         taken = np.clip(x[nodes][below.owner] - start, 0, below.length)
-        x[next_] = np.bincount(below.child, taken, next_.stop - next_.start).astype(np.int64)
+        np.add.at(x[next_], below.child, taken)
         price[nodes] = _prices(model, level, below, taken, x, price)
     return x, {"prices": price}
 
