@@ -15,7 +15,7 @@ from hierdp.bench.answers import SUFFIXES, Told, read_answer
 from hierdp.bench.problems import program_of
 from hierdp.bench.verdicts import KnownOptimum, verdict
 from hierdp.errors import InputError
-from hierdp.verification.judge import exceeds
+from hierdp.verification.judge import exceeds, resolution
 from models.arithmetic.exact import Number
 from models.instances import Instance, load_instance
 from solvers.backends.table import Backend
@@ -144,7 +144,8 @@ def _judged(name: str, told: Told, known: Instance) -> Row:
     gap: Number | None = None
     if found.objective is not None and optimum is not None:
         gap = found.objective - optimum
-        if judged == "inaccurate" and not exceeds(found.objective, optimum):
+        unseen = resolution(found.objective, optimum)
+        if judged == "inaccurate" and not exceeds(found.objective, optimum, exactly=unseen):
             judged = "solved"
     if isinstance(gap, Fraction) and gap.denominator == 1:
         gap = gap.numerator

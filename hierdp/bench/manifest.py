@@ -27,40 +27,33 @@ EDITION = "2026.1"
 
 KUO, FIORETTO = "Kuo et al. 2018", "Fioretto & Van Hentenryck 2019"
 QARDAJI, BONINSEGNA = "Qardaji, Yang & Li 2013", "Boninsegna & Silvestri 2025"
+ABOWD, BEYOND = "Abowd et al. 2022", "beyond the papers"
 
 STEPS: dict[str, tuple[str, str, str]] = {
-    "BlockInference": ("tabulations of the decennial census", "consistent histograms", "laminar"),
-    "BudgetSplit": (QARDAJI, "§3.3, the split of the budget", "conic: second-order cones"),
-    "Chebyshev": (BONINSEGNA, "InfTDA, the Chebyshev step of a family", "one sum, Chebyshev norm"),
+    "BlockInference": ("Cumings-Menon & Zhuravlev 2024", "tables of all nodes over the reals", "laminar"),
+    "BudgetSplit": (QARDAJI, "§3.5, Eq. 5, the split of the budget", "conic: second-order cones"),
+    "Chebyshev": (BONINSEGNA, "Eq. 6, a family's counts in InfTDA", "one sum, Chebyshev norm"),
     "Clustering": ("Zhang et al. 2014", "Theorem 4.2, the clusters of AHP", "paths in a network"),
     "ConstrainedInference": (QARDAJI, "§3.3, constrained inference", "laminar"),
-    "ControlledRounding": ("Boninsegna & Silvestri 2025", "rounding to a total", "one sum, binaries"),
-    "CostTable": (FIORETTO, "§6, the dynamic program's step", "one sum, tables; Monge where convex"),
+    "ControlledRounding": (BONINSEGNA, "stage 2 of TopDown, the rounding", "one sum, binaries"),
+    "CostTable": (FIORETTO, "Fig. 5, an entry of a cost table", "one sum, tables; Monge where convex"),
     "CumulativeQIP": (FIORETTO, "Fig. 7, M_c", "chains over a tree"),
-    "FixedSum": (BONINSEGNA, "TopDown, a family's counts", "one sum"),
+    "FixedSum": (BONINSEGNA, "what Eq. 6 is compared with: other norms", "one sum"),
     "GroupMatching": (KUO, "§5.2, the matching of groups", "Monge assignment"),
     "HierarchyQIP": (FIORETTO, "Fig. 3, M_H", "laminar: a network"),
     "Isotonic": (KUO, "§4.2 and §4.3, Hg and Hc", "chain"),
-    "JointTables": ("tabulations of the decennial census", "whole tables of all regions", "general rows"),
-    "Merging": (KUO, "§5.3, Eq. 5", "separable"),
+    "JointTables": (ABOWD, "TopDown's levels in one problem", "general rows"),
+    "Merging": (KUO, "§5.3, Eq. 5, the average of two estimates", "separable"),
     "NonNegativeInference": (QARDAJI, "§3.3 with counts of at least 0", "laminar: a network"),
-    "Segmentation": ("Zhang et al. 2014", "v-optimal histograms", "paths in a network"),
-    "SimplexQP": (BONINSEGNA, "TopDown, a family's counts", "one sum"),
-    "SparsestChebyshev": ("beyond the papers", "the sparsest Chebyshev answer", "one sum, binaries"),
+    "Segmentation": ("Jagadish et al. 1998", "v-optimal histograms", "paths in a network"),
+    "SimplexQP": (KUO, "§4.1, the naive histogram", "one sum"),
+    "SparsestChebyshev": (BEYOND, "§4.2 of Boninsegna & Silvestri 2025, exactly", "one sum, binaries"),
     "StrategySDP": (QARDAJI, "§4.1, the matrix mechanism's strategy", "conic: a semidefinite matrix"),
-    "TreeAbsolute": (
-        "beyond the papers",
-        "least absolute deviations over a tree",
-        "laminar, absolute values",
-    ),
-    "TreeChebyshev": ("beyond the papers", "InfTDA of a whole tree", "laminar, Chebyshev norm"),
-    "TreeMatching": ("beyond the papers", "the matchings of a whole tree", "laminar, Monge"),
-    "WorkloadLeastSquares": (
-        "tabulations of the decennial census",
-        "histograms from queries",
-        "general rows",
-    ),
-    "WorkloadRounding": ("tabulations of the decennial census", "whole histograms", "general rows"),
+    "TreeAbsolute": (BEYOND, "least absolute changes over a tree", "laminar, absolute values"),
+    "TreeChebyshev": (BEYOND, "InfTDA of a whole tree", "laminar, Chebyshev norm"),
+    "TreeMatching": (BEYOND, "the matchings of a whole tree", "laminar, Monge"),
+    "WorkloadLeastSquares": (ABOWD, "step 1 of TopDown, histograms", "general rows"),
+    "WorkloadRounding": (ABOWD, "step 2 of TopDown, controlled rounding", "general rows"),
 }
 """By model: the paper, its step, and the structure. Other models have their first line as the step."""
 

@@ -27,8 +27,8 @@ STATED_UP_TO = 2_000_000
 
 Verdict = Literal["solved", "wrong", "inaccurate", "bound", "stopped", "unsupported", "failed"]
 """
-- ``solved``: feasible, and optimal: exactly for whole answers (or within the requested tolerance, if there is
-one), within the requested accuracy for floats;
+- ``solved``: feasible, and optimal: exactly for whole answers (up to `judge.resolution` if the costs are
+floats; or within the requested tolerance, if there is one), within the requested accuracy for floats;
 - ``wrong``: refuted (`hierdp.verification.judge`): it is called optimal but a feasible answer costs less, it
 costs less than a proved bound, or its bound exceeds the cost of a feasible answer;
 - ``inaccurate``: an answer that is not called optimal, or is infeasible beyond the tolerance;

@@ -15,10 +15,12 @@ INACCURATE = 1e-3
 """The same for answers in floats that are not called optimal: they may violate constraints."""
 
 LAST_DIGITS = 2.0**-46
-"""Relative agreement required of such fractions: some units in the last place of a float."""
+"""How much a claim of optimality may exceed the optimum, relatively, if the data are floats: a sum of 128
+costs in floats may be off by as much, so no solver can tell the two apart."""
 
-DENOMINATOR = 2**20
-"""Fractions with larger denominators count as those of data in floats."""
+FLOATS = 2**20
+"""Costs of data in floats are fractions whose denominators have a power of two beyond this one. Costs of
+whole numbers and of other fractions have not, and are compared exactly."""
 
 SAYS_NOTHING = ("unsupported", "size_limit", "numerical", "out_of_memory", "crashed", "error")
 """Statuses of solvers that make no claim about the model."""
@@ -51,15 +53,17 @@ class Truth:
 
 
 def exceeds(a: Number, b: Number, accuracy: float = ACCURACY, exactly: float = 0.0) -> bool:
-    """Whether a > b: by more than a relative accuracy in floats, by more than `exactly` in exact numbers.
-
-    Fractions with denominators of data in floats are exact, but no solver can tell their last digits: they
-    may differ by `LAST_DIGITS`.
-    """
+    """Whether a > b: by more than a relative accuracy in floats, by more than `exactly` in exact numbers."""
     over, exact = excess(a, b)
-    if exact and max(Fraction(a).denominator, Fraction(b).denominator) > DENOMINATOR:
-        exactly = max(exactly, LAST_DIGITS)
     return not over <= (exactly if exact else accuracy)  # NaN exceeds every number
+
+
+def resolution(cost: Number, optimum: Number) -> float:
+    """The relative difference of two exact costs that solvers in floats cannot see: 0 or `LAST_DIGITS`."""
+    if isinstance(cost, float) or isinstance(optimum, float):
+        return 0.0  # not exact: `exceeds` has an accuracy for these
+    below = (Fraction(number).denominator for number in (cost, optimum))
+    return LAST_DIGITS if any(number & -number > FLOATS for number in below) else 0.0
 
 
 def excess(a: Number, b: Number) -> tuple[float | Fraction, bool]:
@@ -93,8 +97,11 @@ def refuted(found: Solution, truth: Truth, accuracy: float = ACCURACY, exactly: 
         return "its bound lies above a feasible answer"
     if cost is None:
         return ""
-    if claimed and truth.high is not None and exceeds(cost, truth.high, accuracy, exactly):
-        return "a feasible answer costs less"
+    if claimed and truth.high is not None:
+        # A bound in floats, or none, is the claim of a solver in floats. An exact bound has no last digits.
+        unseen = 0.0 if isinstance(found.bound, int | Fraction) else resolution(cost, truth.high)
+        if exceeds(cost, truth.high, accuracy, max(exactly, unseen)):
+            return "a feasible answer costs less"
     if truth.low is not None and exceeds(truth.low, cost, accuracy):
         inaccurate = isinstance(cost, float) and not claimed and not exceeds(truth.low, cost, INACCURATE)
         return "" if inaccurate else "its answer costs less than a proved bound"

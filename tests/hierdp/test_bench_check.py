@@ -1,5 +1,6 @@
 """Test sets as files with a manifest, and solution files judged against them."""
 
+import inspect
 import json
 import re
 import subprocess
@@ -100,6 +101,11 @@ def test_a_proof_as_text_proves_the_optimum(folder):
 
 def test_a_source_names_an_existing_model_and_any_model_has_one():
     assert set(manifest.STEPS) <= set(kinds())
+    for name, (paper, step, _) in manifest.STEPS.items():
+        said = inspect.getdoc(kinds()[name])
+        for place in re.findall(r"§[\d.]*\d|(?:Eq|Fig)\. \d+|Theorem [\d.]+|(?:stage|step) \d", step):
+            assert place in said, (name, place)
+        assert paper == manifest.BEYOND or paper in said, (name, paper)
 
     class Own(Chebyshev):
         """Counts of my own."""

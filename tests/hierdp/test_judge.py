@@ -123,9 +123,29 @@ def test_without_a_proof_a_better_answer_refutes_and_nothing_else():
     assert bench.verdict(said("infeasible"), told, None).verdict == "wrong"
 
 
-def test_fractions_may_differ_in_the_last_digits_of_a_float_and_whole_numbers_may_not():
-    third = Fraction(50, 3)
-    assert not exceeds(Fraction(float(third)) + Fraction(1, 2**48), third)
-    assert exceeds(third + Fraction(1, 2**40), third)
-    assert exceeds(10**15 + Fraction(1, 3), 10**15)
-    assert exceeds(10**15 + 1, 10**15)
+TENTH = 3 * Fraction(0.1)
+"""A cost of data in floats: its denominator is 2**55."""
+
+TINY = Fraction(1, 2**60)
+
+
+def test_a_claim_in_floats_may_miss_the_last_digits_of_data_in_floats_and_of_no_others():
+    """One unit in the last place of a float is not held against a solver in floats; a millionth unit of
+    whole numbers or other fractions is.
+    """
+    truth = Truth(TENTH, TENTH)
+    assert refuted(said("optimal", TENTH + TINY), truth) == ""
+    assert refuted(said("optimal", TENTH + TINY, bound=0.3), truth) == ""
+    assert refuted(said("optimal", TENTH + Fraction(1, 2**45)), truth) == "a feasible answer costs less"
+    third = Fraction(50 * 10**9, 3 * 10**9 + 1)  # a large denominator, but not of floats
+    assert refuted(said("optimal", third + Fraction(1, 3**40)), Truth(third, third))
+    assert refuted(said("optimal", 10**15 + Fraction(1, 3)), Truth(10**15, 10**15))
+
+
+def test_exact_claims_and_proofs_are_compared_exactly():
+    truth = Truth(TENTH, TENTH)
+    assert refuted(said("optimal", TENTH + TINY, bound=TENTH), truth) == "a feasible answer costs less"
+    assert "less than a proved bound" in refuted(said("optimal", TENTH - TINY), truth)
+    assert "its bound" in refuted(said("optimal", TENTH, bound=TENTH + TINY), truth)
+    assert not Truth(TENTH, TENTH + TINY).proved
+    assert exceeds(TENTH + TINY, TENTH)
