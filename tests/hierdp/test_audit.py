@@ -274,7 +274,7 @@ HALF = [
     ("range-query", "H_2", "", 1000),
     ("range-query", "H_2^c", "first bin", 1500),
     ("range-query", "Wavelet", "first bin", 1000),
-    *(("clustering", m, "", 1500) for m in ("AHP", "AHP-greedy", "GS", "PHP", "SF")),
+    *(("clustering", m, "", 1500) for m in ("AHP", "AHP-greedy", "AHP-by-place", "GS", "PHP", "SF")),
     *(("clustering", m, "", 600) for m in ("Laplace", "NF")),
     *(("count-of-counts", m, "only group", 800) for m in ("Hc", "Hg")),
     ("count-of-counts", "bottom-up", "", 500),

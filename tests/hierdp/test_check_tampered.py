@@ -305,7 +305,7 @@ TIED = {
     "a wavelet's error": ("range-query", {**BINS, "method": "Wavelet"}, cell("standard_error", 0)),
     **{
         f"{method}, {what}": ("clustering", {**BINS, "method": method}, change)
-        for method in ("AHP", "AHP-empirical", "AHP-greedy", "NF", "GS", "SF", "PHP")
+        for method in ("AHP", "AHP-empirical", "AHP-greedy", "AHP-by-place", "NF", "GS", "SF", "PHP")
         for what, change in (("mean", cell("count", 0, 0.25)), ("bin's cluster", in_table(another_cluster)))
         if (method, what) != ("PHP", "bin's cluster")
     },

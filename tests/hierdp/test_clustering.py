@@ -17,7 +17,7 @@ from hierdp.errors import InputError
 from hierdp.mechanisms.clustering import METHODS, ahp_rules, clustering, from_table
 from hierdp.mechanisms.clustering import structure_first as sf
 from hierdp.mechanisms.clustering.ahp import ahp, laplace_scale, sorted_counts
-from hierdp.mechanisms.clustering.ahp_rules import RULES, empirical, greedy, optimal, rules_of_thumb
+from hierdp.mechanisms.clustering.ahp_rules import RULES, by_place, empirical, greedy, optimal, rules_of_thumb
 from hierdp.mechanisms.clustering.noise_first import noise_first
 from hierdp.privacy.budget import Ledger, Spend
 from hierdp.privacy.noise import ExactNoise, SimulatedNoise
@@ -182,6 +182,29 @@ def test_empirical_is_the_best_of_the_rules_of_thumb():
 
 
 # AHP
+
+
+def test_zeros_are_cut_by_place():
+    values = np.array([0] * 10 + [50, 51, 90, 90, 90, 400])
+    marks, steps = by_place(values, 2.0)
+    found, _ = optimal(values, 2.0)
+    assert steps[0].solution.x.tolist() == found.tolist()  # the step keeps its proved answer
+    assert np.flatnonzero(marks[:10]).tolist() == [0, 2, 5, 7]  # ⌈√16⌉ runs
+    assert marks[10:].tolist() == found[10:].tolist()
+    none = np.arange(5) * 100 + 1
+    assert by_place(none, 2.0)[0].tolist() == optimal(none, 2.0)[0].tolist()
+    assert by_place(np.append(values, 900), 2.0)[0][:10].sum() == 5  # ⌈√17⌉
+    one = np.array([0, 300, 600])
+    assert by_place(one, 2.0)[0].tolist() == [1, 1, 1]
+
+
+def test_bins_below_the_threshold_share_means_with_neighbours():
+    """Four of nine bins are below the threshold, in two places: ⌈√9⌉ runs keep the places apart."""
+    noisy = [900, -3, 1, 900, 900, 900, 2, 0, 900]
+    noise = Choosing(make=lambda true: np.resize(noisy, true.shape))
+    published = METHODS["AHP-by-place"].publish(np.arange(9), 1.0, noise)
+    assert published.clusters.tolist() == [3, 0, 1, 3, 3, 3, 2, 2, 3]
+    assert noise.true[1].tolist() == [1, 2, 6 + 7, 0 + 3 + 4 + 5 + 8]  # the sums that are measured
 
 
 def test_ahp_step_by_step():
@@ -436,7 +459,7 @@ def test_exact_noise_is_private_and_adds_up(tmp_path):
 @given(st.lists(st.integers(0, 2**40), min_size=1, max_size=40), st.integers(0, 99))
 @settings(max_examples=25, deadline=None, derandomize=True)
 def test_clusters_are_means_of_noisy_sums(counts, seed):
-    for name in ("AHP", "AHP-greedy", "AHP-empirical"):
+    for name in RULES:
         published = METHODS[name].publish(np.array(counts), 1.0, SimulatedNoise(seed))
         sizes = np.bincount(published.clusters)
         assert (sizes > 0).all()

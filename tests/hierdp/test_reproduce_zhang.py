@@ -11,13 +11,11 @@ from click.testing import CliRunner
 
 from hierdp.cli import main
 from hierdp.mechanisms.clustering import METHODS
-from hierdp.mechanisms.clustering.ahp_rules import RULES
 from hierdp.metrics.histogram import kld
 from hierdp.metrics.ranges import range_error
 from hierdp.reproduce import zhang2014
 from hierdp.reproduce.runs import noise_for
 from hierdp.reproduce.zhang2014 import experiments, optimum, parts
-from hierdp.reproduce.zhang2014.by_place import BY_PLACE, by_place
 from hierdp.reproduce.zhang2014.data import drawn, histograms
 from hierdp.reproduce.zhang2014.finer import LARGEST, net_trace, search_log
 from hierdp.reproduce.zhang2014.settings import PUBLISHED_METHODS, TABLES
@@ -83,7 +81,7 @@ def test_runs_are_rows_of_one_measurement_each(runs, bench):
     rows, ranges = runs
     sets = histograms(bench, TINY.sets, 0)
     assert len(rows) == 2 * 2 * 2 * len(TINY.methods)
-    assert set(rows.method) == {*METHODS, BY_PLACE}
+    assert set(rows.method) == set(METHODS)
     assert not rows.duplicated(["data", "epsilon", "run", "method"]).any()
     assert not ranges.duplicated(["data", "epsilon", "run", "method", "size"]).any()
     assert rows[rows.method == "Laplace"].mse.nunique() == 8  # no two runs share their noise
@@ -197,20 +195,6 @@ def test_rules_are_run_on_what_ahp_clusters(bench):
             assert mine.clusters == made.clusters.max() + 1
             error = optimum.expected_mse(counts, made.clusters, made.spends[-1].epsilon)
             assert mine.expected_mse == pytest.approx(error)
-
-
-def test_zeros_by_place():
-    values = np.array([0] * 10 + [50, 51, 90, 90, 90, 400])
-    marks, steps = by_place(values, 2.0)
-    found, _ = RULES["AHP"](values, 2.0)
-    assert steps[0].solution.x.tolist() == found.tolist()  # the step keeps its proved answer
-    assert np.flatnonzero(marks[:10]).tolist() == [0, 2, 5, 7]
-    assert marks[10:].tolist() == found[10:].tolist()
-    none = np.arange(5) * 100 + 1
-    assert by_place(none, 2.0)[0].tolist() == RULES["AHP"](none, 2.0)[0].tolist()
-    assert by_place(np.append(values, 900), 2.0)[0][:10].sum() == 5  # ⌈√17⌉
-    one = np.array([0, 300, 600])
-    assert by_place(one, 2.0)[0].tolist() == [1, 1, 1]
 
 
 def test_expected_error_is_the_mean_over_noise():

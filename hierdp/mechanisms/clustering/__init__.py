@@ -44,6 +44,7 @@ MECHANISM = Mechanism(
         Method("AHP", "Clustering", f"{ZHANG}, §4.2"),
         Method("AHP-empirical", "Clustering into so many", f"{ZHANG}, Alg. 2"),
         Method("AHP-greedy", "none: the greedy rule", f"{ZHANG}, Alg. 3"),
+        Method("AHP-by-place", "Clustering, zeros cut by place", "beyond the paper"),
         Method("NF", "Segmentation", f"{XU}, NoiseFirst"),
         Method("SF", "none: boundaries by private choices", f"{XU}, StructureFirst"),
         Method("PHP", "none: cuts by private choices", "Acs, Castelluccia & Chen 2012"),

@@ -1,6 +1,6 @@
 """AHP's rules for cutting sorted noisy bins into clusters: Zhang et al.
 
-2014, §4.2. They are post-processing.
+2014, §4.2, and one of ours, by place. They are post-processing.
 """
 
 from __future__ import annotations
@@ -46,7 +46,26 @@ def greedy(values: Ints, scale: float, _: Solving = Step.solve) -> tuple[Ints, t
     return np.asarray(_greedy(values.astype(np.float64), 2 * scale**2)), ()
 
 
-RULES: dict[str, Rule] = {"AHP": optimal, "AHP-empirical": empirical, "AHP-greedy": greedy}
+def by_place(values: Ints, scale: float, solving: Solving = Step.solve) -> tuple[Ints, tuple[Step, ...]]:
+    """The optimum, with the values of 0 divided into ⌈√n⌉ runs. Not in the paper.
+
+    The optimum has one cluster for the bins that the threshold set to 0, wherever they are in the data: it
+    cannot gain by dividing equal values. But their true counts differ, and those of neighbours less than
+    others. Equal values are sorted in the order of the data, so cuts among them divide the bins by place.
+    """
+    marks, steps = optimal(values, scale, solving)
+    cut, zeros = marks.copy(), int(np.searchsorted(values, 0, side="right"))
+    parts = min(zeros, math.isqrt(values.size - 1) + 1)
+    cut[np.arange(parts) * zeros // max(1, parts)] = 1
+    return cut, steps
+
+
+RULES: dict[str, Rule] = {
+    "AHP": optimal,
+    "AHP-empirical": empirical,
+    "AHP-greedy": greedy,
+    "AHP-by-place": by_place,
+}
 
 
 def rules_of_thumb(values: Ints) -> dict[str, int]:

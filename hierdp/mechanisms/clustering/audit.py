@@ -7,6 +7,7 @@ from functools import cache, partial
 from typing import Any
 
 from hierdp.counts.axes import Numbers
+from hierdp.mechanisms.clustering.ahp_rules import RULES
 from hierdp.mechanisms.clustering.mechanism import clustering
 from hierdp.mechanisms.persons import for_persons
 from hierdp.privacy.noise import Noise
@@ -22,9 +23,9 @@ def _run(data: Histogram, noise: Noise, method: str, epsilon: float, **more: Any
 def _cases() -> Iterator[Case]:
     first, empty = "a person joins the first bin", "a person joins the empty bin"
     told: list[tuple[str, str, list[int], list[int], float, dict[str, Any]]] = [
-        *((m, first, [2, 0], [3, 0], LARGE, {}) for m in ("AHP", "AHP-greedy")),
+        *((m, first, [2, 0], [3, 0], LARGE, {}) for m in ("AHP", "AHP-greedy", "AHP-by-place")),
         ("AHP-empirical", first, [20, 0], [21, 0], EPSILON, {"share": 0.1}),
-        *((m, empty, [2, 0], [2, 1], LARGE, {}) for m in ("AHP", "AHP-greedy", "AHP-empirical")),
+        *((m, empty, [2, 0], [2, 1], LARGE, {}) for m in RULES),
         ("SF", empty, [20, 0, 0], [20, 1, 0], EPSILON, {"clusters": 2, "largest": 30, "share": 0.1}),
         ("PHP", empty, [20, 0], [20, 1], EPSILON, {"share": 0.1}),
         ("NF", first, [6, 6, 1, 0], [7, 6, 1, 0], EPSILON, {}),

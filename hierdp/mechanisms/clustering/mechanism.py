@@ -33,18 +33,17 @@ if TYPE_CHECKING:
 METHODS = {
     method.name: method
     for method in (
-        *(
-            Method(name, partial(ahp, rule=rule), ("share", "eta"), "Zhang et al. 2014")
-            for name, rule in RULES.items()
-        ),
-        Method("NF", noise_first, (), "Xu et al. 2012"),
-        Method("SF", structure_first, ("share", "clusters", "largest"), "Xu et al. 2012"),
-        Method("PHP", php, ("share",), "Acs, Castelluccia & Chen 2012"),
-        Method("GS", gs, ("share", "width"), "Kellaris & Papadopoulos 2013"),
-        Method("Laplace", laplace, (), "Dwork et al. 2006"),
+        *(Method(name, partial(ahp, rule=rule), ("share", "eta")) for name, rule in RULES.items()),
+        Method("NF", noise_first, ()),
+        Method("SF", structure_first, ("share", "clusters", "largest")),
+        Method("PHP", php, ("share",)),
+        Method("GS", gs, ("share", "width")),
+        Method("Laplace", laplace, ()),
     )
 }
-"""The methods, by their names in Zhang et al. 2014, §6. Their AHP is greedy, for speed; ours is optimal."""
+"""The methods, by their names in Zhang et al. 2014, §6, and one of ours, AHP-by-place. Their AHP is greedy,
+for speed; ours is optimal.
+"""
 
 
 def checked(method: str, options: Mapping[str, Any]) -> Method:
@@ -134,8 +133,8 @@ def from_table(
     method: Annotated[
         str,
         Option(
-            "AHP, AHP-greedy or AHP-empirical; or NF, SF, PHP, GS or Laplace, for comparison. See `hierdp "
-            "mechanisms`.",
+            "AHP, AHP-greedy or AHP-empirical; AHP-by-place, if neighbouring bins are alike; or NF, SF, PHP, "
+            "GS or Laplace, for comparison. See `hierdp mechanisms`.",
             "NAME",
         ),
     ] = "AHP",

@@ -56,14 +56,11 @@ class Method:
         Takes ``(counts, epsilon, noise, **options)``, with counts of shape (n,), and returns `Published`.
     takes : tuple of str
         Its options.
-    where : str
-        Its paper.
     """
 
     name: str
     publish: Callable[..., Published]
     takes: tuple[str, ...]
-    where: str
 
 
 def sums_of(counts: Ints, clusters: Ints) -> Ints:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -10,13 +10,10 @@ import numpy as np
 
 from hierdp.execution.resume import Row, runs
 from hierdp.mechanisms.clustering import METHODS
-from hierdp.mechanisms.clustering.ahp import ahp
-from hierdp.mechanisms.clustering.published import Published
 from hierdp.metrics.histogram import kld
 from hierdp.metrics.ranges import range_error
 from hierdp.privacy.noise import SimulatedNoise
 from hierdp.reproduce.runs import noise_for, timed
-from hierdp.reproduce.zhang2014.by_place import BY_PLACE, by_place
 from hierdp.reproduce.zhang2014.settings import Settings
 from models.arithmetic.arrays import Ints
 
@@ -24,12 +21,6 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 Sets = Mapping[str, Ints]
-
-WAYS: dict[str, Callable[..., Published]] = {
-    **{name: method.publish for name, method in METHODS.items()},
-    BY_PLACE: partial(ahp, rule=by_place),
-}
-"""All methods, by their names in the tables."""
 
 
 def sizes_of(bins: int, many: int) -> list[int]:
@@ -64,7 +55,7 @@ def _accuracy(sets: Sets, settings: Settings, seed: int, name: str, epsilon: flo
     counts, rows = sets[name], []
     sizes = sizes_of(counts.size, settings.range_sizes)
     for method in settings.methods:
-        publish = partial(WAYS[method], **usual(method, counts.size, settings))
+        publish = partial(METHODS[method].publish, **usual(method, counts.size, settings))
         seconds, made = timed(publish, counts, epsilon, noise_for(seed, name, epsilon, run))
         found: Row = {
             "data": name, "epsilon": epsilon, "run": run, "method": method,
@@ -108,7 +99,7 @@ def _tuned(
     errors = []
     for run in range(settings.tuned_runs):
         noise = noise_for(seed, "tuned", name, epsilon, run)
-        made = WAYS[method](sets[name], epsilon, noise, **given)
+        made = METHODS[method].publish(sets[name], epsilon, noise, **given)
         errors.append(((made.counts - sets[name]) ** 2).mean())
     key = {"data": name, "epsilon": epsilon, "method": method, "parameter": option}
     return [{**key, "value": value, "mse": np.mean(errors)}]
@@ -138,4 +129,4 @@ def warm_up(methods: tuple[str, ...]) -> None:
     """Compile the kernels before anything is timed."""
     counts = np.arange(64) ** 2
     for method in methods:
-        WAYS[method](counts, 1.0, SimulatedNoise(0))
+        METHODS[method].publish(counts, 1.0, SimulatedNoise(0))

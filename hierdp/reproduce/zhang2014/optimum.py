@@ -12,7 +12,6 @@ from hierdp.mechanisms.clustering.ahp import ETA, SHARE, laplace_scale, sorted_c
 from hierdp.mechanisms.clustering.ahp_rules import RULES, optimal
 from hierdp.privacy.budget import split
 from hierdp.reproduce.runs import noise_for, timed
-from hierdp.reproduce.zhang2014.by_place import BY_PLACE, by_place
 from hierdp.reproduce.zhang2014.experiments import Sets
 from hierdp.reproduce.zhang2014.settings import Settings
 from models import Clustering
@@ -52,7 +51,7 @@ def rules(sets: Sets, settings: Settings, seed: int) -> DataFrame:
         values, order = sorted_counts(noisy.counts, for_order, ETA)
         scale = laplace_scale(for_sums)
         model = Clustering(values, scale)
-        for rule, find in {**RULES, BY_PLACE: by_place}.items():
+        for rule, find in RULES.items():
             seconds, (marks, _) = timed(find, values, scale)
             error = expected_mse(counts[order], np.cumsum(marks) - 1, for_sums)
             cost = float(model.objective(marks))

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 from hierdp.mechanisms.clustering.ahp_rules import RULES
 from hierdp.reports import plots
 from hierdp.reproduce.study import Part
-from hierdp.reproduce.zhang2014.by_place import BY_PLACE
 from hierdp.reproduce.zhang2014.optimum import KNOWN
 from hierdp.reproduce.zhang2014.settings import Settings
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-RIVALS = (*(rule for rule in RULES if rule != "AHP"), BY_PLACE)
+RIVALS = tuple(rule for rule in RULES if rule != "AHP")
 """The rules that the optimum is compared with."""
 
 
@@ -48,8 +47,8 @@ def optimum(found: DataFrame, settings: Settings) -> Part:
         "medians; those of AHP and AHP-empirical include their proofs.",
         f"“{KNOWN}”: the best clusters for the same ε₂ if the counts and their order were known, which is "
         f"not private. The gap to the other rules is due to noise in the order, which no clustering can "
-        f"remove. “{BY_PLACE}” is private, but not in the paper: the optimum, with the bins below the "
-        "threshold divided into ⌈√n⌉ runs in the order of the data.",
+        "remove. AHP-by-place is not in the paper: the optimum, with the bins below the threshold divided "
+        "into ⌈√n⌉ runs in the order of the data.",
     ]
     return Part(
         "optimum", "The gain by optimal clustering", texts, {"optimum": pd.DataFrame(rows)}, _figure(ratios)

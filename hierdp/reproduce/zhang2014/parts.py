@@ -10,7 +10,6 @@ import numpy as np
 
 from hierdp.reports import plots
 from hierdp.reproduce.study import Part
-from hierdp.reproduce.zhang2014.by_place import BY_PLACE
 from hierdp.reproduce.zhang2014.data import WHAT
 from hierdp.reproduce.zhang2014.experiments import Sets
 from hierdp.reproduce.zhang2014.settings import (
@@ -26,7 +25,7 @@ from hierdp.reproduce.zhang2014.settings import (
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
 
-DRAWN = ("AHP", "NF", BY_PLACE, "SF", "PHP", "GS", "Laplace")
+DRAWN = ("AHP", "NF", "AHP-by-place", "SF", "PHP", "GS", "Laplace")
 """The methods in the figures, with their colours and markers; AHP-greedy would coincide with AHP."""
 
 WIN = 0.999
@@ -154,7 +153,7 @@ def _figure(ranges: DataFrame, name: str, settings: Settings) -> Part:
     texts = [
         f"Over all ranges of each size; means of {settings.runs} runs, bars from the least to the largest "
         "run. The paper's AHP, the greedy one, would coincide with AHP's line. The tables have means and "
-        f"standard deviations over runs. “{BY_PLACE}” is ours: AHP with its zeros divided into runs of "
+        "standard deviations over runs. AHP-by-place is ours: AHP with its zeros divided into runs of "
         "neighbouring bins."
     ]
     key = f"ranges_{name.lower().replace(', ', '_').replace(' ', '_').replace('-', '_')}"
