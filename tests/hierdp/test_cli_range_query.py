@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from hierdp.cli import main
 from hierdp.mechanisms.range_query.reading import read_answers
+from tests.marks import quick
 
 
 def run(*words):
@@ -188,13 +189,16 @@ def test_with_regions_names_are_one_column(people, tmp_path):
 
 @pytest.mark.parametrize(
     ("numbers", "warned"),
-    [
-        ("age=0:120:7", "makes bins of width 17.1429, .* if age is a whole number, use 6 or 8 bins"),
-        ("age=0:120:500", "makes bins of width 0.24, .* use 120 bins"),
-        ("age=0:120:8", None),
-        ("age=0:120", None),
-        ("age=0:120.5:7", None),
-    ],
+    quick(
+        [
+            ("age=0:120:7", "makes bins of width 17.1429, .* if age is a whole number, use 6 or 8 bins"),
+            ("age=0:120:8", None),
+            ("age=0:120:500", "makes bins of width 0.24, .* use 120 bins"),
+            ("age=0:120", None),
+            ("age=0:120.5:7", None),
+        ],
+        first=2,
+    ),
 )
 def test_bins_that_begin_between_whole_numbers_cause_a_warning(people, tmp_path, numbers, warned):
     out = tmp_path / "out"

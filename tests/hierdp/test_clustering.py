@@ -170,7 +170,7 @@ def test_rules_of_thumb():
 def test_empirical_is_the_best_of_the_rules_of_thumb():
     rng = np.random.default_rng(3)
     for scale in (0.3, 3.0, 30.0):
-        values = np.sort(np.floor(rng.pareto(1, 40) * 10)).astype(np.int64)
+        values = np.sort(np.floor(rng.pareto(1, 20) * 10)).astype(np.int64)
         marks, steps = empirical(values, scale)
         costs = {step.model.clusters: step.solution.objective for step in steps}
         assert set(costs) == set(rules_of_thumb(values).values())
@@ -296,7 +296,7 @@ def all_scores(counts, clusters, bound, ends):
     return noise.scores
 
 
-@pytest.mark.parametrize(("bins", "most"), quick([(4, 2), (4, 3), (3, 6), (5, 2)]))
+@pytest.mark.parametrize(("bins", "most"), quick([(3, 3), (4, 2), (4, 3), (3, 6), (5, 2)]))
 def test_scores_move_by_no_more_than_their_sensitivity(bins, most):
     reached = 0
     for clusters in range(2, bins):
@@ -425,11 +425,12 @@ def test_equal_answers_give_equal_releases(method):
         assert releases[0] == releases[1]
 
 
-@pytest.mark.parametrize("method", quick(METHODS, every=3))
-def test_measurements_change_by_at_most_their_sensitivity(method):
+@pytest.mark.parametrize("bins", quick([3, 4]))
+@pytest.mark.parametrize("method", METHODS)
+def test_measurements_change_by_at_most_their_sensitivity(method, bins):
     """With one more person in one bin, and equal earlier answers, noisy counts move by 1 in total."""
-    for counts in itertools.product(range(3), repeat=4):
-        for i in range(4):
+    for counts in itertools.product(range(3), repeat=bins):
+        for i in range(bins):
             asked = []
             for more in (0, 1):
                 true = np.array(counts)

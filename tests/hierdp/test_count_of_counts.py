@@ -152,7 +152,7 @@ def test_sensitivity_of_every_neighbour(method, smallest, groups):
 
 @shares(5)
 @pytest.mark.parametrize("method", quick(EVERY, every=4))
-@pytest.mark.parametrize("smallest", [0, 1])
+@pytest.mark.parametrize("smallest", quick([0, 1]))
 @pytest.mark.parametrize(
     "fixed",
     [
@@ -478,6 +478,7 @@ def test_bad_options_are_refused_before_the_table_is_read():
 # --- the paper's data ------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not TAXI.exists(), reason=f"{TAXI} is not here")
 def test_the_error_of_a_single_region_is_the_published_one():
     """The authors' README has 2,801 (one run). Ours have standard deviation 50; the mean of five, 22."""

@@ -154,7 +154,7 @@ def test_equal_entries_are_merged():
 def test_numbers_of_groups_are_the_nearest(parents):
     tree = Tree(parents)
     instances = list(product((-2, 0, 3), repeat=tree.size))
-    for noisy in instances[:: max(1, len(instances) // 100)]:
+    for noisy in instances[:: max(1, len(instances) // 50)]:
         steps = Steps()
         found = consistent_groups(tree, np.array(noisy), steps)
         best = min(

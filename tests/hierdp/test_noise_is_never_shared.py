@@ -70,6 +70,7 @@ def test_exact_noise_has_nothing_to_seed_and_nothing_to_repeat():
     assert {name for name in vars(Noise) if not name.startswith("_")} <= set(dir(ExactNoise))
 
 
+@pytest.mark.slow
 def test_nothing_else_imports_the_shared_seed():
     """It belongs to one reproduction, which only `hierdp reproduce` loads, by the paper's name."""
     home = Path(hierdp.__file__).parent

@@ -193,7 +193,7 @@ def test_more_possible_cells_than_64_bits():
     """Then the cells' keys take two words; 76 · 3000⁵ mod 2⁶⁴ is among the keys that begin with 0."""
     wide, names = hierarchy([[0] * 3000], "w"), tuple("abcdef")
     rng = np.random.default_rng(0)
-    cells = {tuple(rng.choice([0, 76, 2000], 6).tolist()): int(rng.integers(1, 10**6)) for _ in range(200)}
+    cells = {tuple(rng.choice([0, 76, 2000], 6).tolist()): int(rng.integers(1, 10**6)) for _ in range(60)}
     data = table_of((wide,) * 6, cells, names)
     table = inf_tda(data, 10.0, DELTA, Double()).table
     order = refinements(data, None)

@@ -75,8 +75,8 @@ def test_every_tiny_instance(scale, arithmetic, share):
 
 def test_layer_by_layer_on_hundreds_of_instances(arithmetic):
     rng = np.random.default_rng(1)
-    for t in range(12):
-        n = int(rng.integers(1, 16))
+    for t in range(8):
+        n = int(rng.integers(1, 13))
         kinds = [
             rng.integers(0, 4, n),
             rng.integers(0, 200, n),
@@ -114,7 +114,7 @@ def test_wrong_potentials_and_prices_prove_less_and_never_too_much(monkeypatch):
     monkeypatch.setattr(clustering, "EXACT_UP_TO", 0)
     rng = np.random.default_rng(3)
     along, one_more = sorted_runs.along, sorted_runs.one_more
-    for _ in range(30):
+    for _ in range(12):
         n = int(rng.integers(3, 30))
         model = Clustering(np.sort(rng.integers(0, 60, n)), 3.0, int(rng.integers(1, n)))
         x, witness = fast.answer(model)
@@ -134,7 +134,7 @@ def test_wrong_potentials_and_prices_prove_less_and_never_too_much(monkeypatch):
         assert model.certificate(x).bound == pytest.approx(cost, rel=1e-11)
 
 
-@shares(5)
+@shares(61)
 def test_an_optimal_answer_needs_no_search(monkeypatch, share):
     """The saving of one more run is found near the answer, and is the price that proves the answer."""
     monkeypatch.setattr(clustering, "EXACT_UP_TO", 0)
@@ -203,7 +203,7 @@ def test_large_ones_are_proved(n):
                 assert float(proof.bound) == pytest.approx(float(solution.objective), rel=1e-9)
 
 
-@pytest.mark.parametrize("size", quick([500, 5_000]))
+@pytest.mark.parametrize("size", quick([60, 500, 5_000]))
 def test_few_prices_are_tried(monkeypatch, size):
     """5 to 20 shortest paths, whereas layers take k; a few dozen for costs that halve 400 times."""
     tried = []
@@ -213,13 +213,13 @@ def test_few_prices_are_tried(monkeypatch, size):
     for values in (
         np.floor(rng.pareto(0.5, size).clip(0, 1e9)),
         rng.normal(0, 1, size),
-        2.0 ** np.arange(400),
+        2.0 ** np.arange(min(size, 400)),
     ):
         n = values.size
-        for k in (2, 9, 70, n // 2, n - 1):
+        for k in {2, 9, min(70, n - 2), n // 2, n - 1}:
             tried.clear()
             fast.answer(Clustering(np.sort(values), 1.0, k))[0]
-            assert len(tried) <= (70 if n == 400 else 25)
+            assert len(tried) <= (70 if n == 400 else 25)  # no other values are 400
 
 
 @pytest.mark.parametrize("most", quick([80, 260]))
@@ -248,8 +248,8 @@ def test_scaling_fractions_to_integers_keeps_the_cut():
 
 @pytest.mark.parametrize("far", [10**12, 2**61])
 def test_huge_counts_lose_no_digits_or_are_not_proved(monkeypatch, far):
-    values = np.sort(np.concatenate([np.arange(40) * 3, far + np.arange(30) * 7]))
-    for k in (None, 2, 5, 60):
+    values = np.sort(np.concatenate([np.arange(20) * 3, far + np.arange(15) * 7]))
+    for k in (None, 2, 5, 30):
         model = Clustering(values, 10.0, k)
         exactly = solve(model)
         assert (exactly.status, exactly.gap) == ("optimal", 0)

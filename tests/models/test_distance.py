@@ -56,7 +56,7 @@ def test_whole_numbers_of_any_size(given_rows):
 @pytest.mark.usefixtures("as_in_a_release")
 @pytest.mark.parametrize("size", [1, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK + 5])
 @pytest.mark.parametrize(
-    "bits", quick([5, 15, 16, 23, 24, 25, 31, 47, 48, 49, 61, 62], slow=lambda bits: bits not in (15, 24, 48))
+    "bits", quick([5, 15, 16, 23, 24, 25, 31, 47, 48, 49, 61, 62], slow=lambda bits: bits != 24)
 )
 def test_full_blocks_at_every_width(bits, size):
     """All products of a block are as large as possible: at some of these widths its sum exceeds 64 bits."""

@@ -37,7 +37,7 @@ def test_every_tiny_vector_as_segments_of_one_model(n, p):
             assert type(proof.gap) is type(proof.objective) is int
 
 
-@shares(5)
+@shares(13)
 @pytest.mark.parametrize("p", [1, 2])
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_the_certificate_accepts_exactly_the_optimal_answers(n, p, share):

@@ -77,6 +77,7 @@ def test_a_kernel_that_has_taken_long_is_compiled(monkeypatch):
     assert (made(), made(), made(), called) == (7, 7, None, [1])
 
 
+@pytest.mark.slow
 def test_an_argument_left_out_has_its_default_in_machine_code_of_any_type():
     def total(a, doubled=False):
         return 2 * a.sum() if doubled else a.sum()
