@@ -143,14 +143,18 @@ def grid(title: str, *heads: str) -> Any:
 
 
 def print_frame(screen: Any, title: str, frame: Any) -> None:
-    """Print a DataFrame as a table."""
+    """Print a DataFrame as a table; numbers, also as text, are right-aligned."""
     table = grid(title)
     for column in frame.columns:
-        right = frame[column].dtype.kind in "if"
+        right = frame[column].dtype.kind in "if" or all(map(_is_number, frame[column]))
         table.add_column(str(column).replace("_", " "), justify="right" if right else "left")
     for row in frame.itertuples(index=False):
         table.add_row(*(_shown(value) for value in row))
     screen.print(table)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, str) and not value.strip("0123456789,.e+-")
 
 
 def _shown(value: Any) -> str:

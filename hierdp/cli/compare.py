@@ -157,10 +157,10 @@ def compare(
             command=shlex.join(["hierdp", "compare", *args]),
             **options,
         )
-    screen = console()
-    print_frame(
-        screen, f"Errors by level: means over {runs} runs, with the 95% interval of L1", found.summary
-    )
-    print_frame(screen, "Time of noise and post-processing: medians", found.seconds)
     found.write(out, overwrite)
+    screen = console()
+    screen.print(f"Errors by level: means over {runs} runs; ± is half the 95% interval of L1")
+    for level in found.levels:
+        print_frame(screen, level, found.shown(level))
+    print_frame(screen, "Time of noise and post-processing: medians", found.seconds)
     screen.print(f"Written to {out}/ in {time.monotonic() - started:.0f} s; open {out}/report.html.")

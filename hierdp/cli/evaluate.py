@@ -77,9 +77,10 @@ def evaluate(
         folder.check(out, overwrite, inputs)
     given["group"] = list(given["group"]) or None
     found = evaluated(release, table, gigabytes(limit), axes=_axes(axes), **given)
-    print_evaluation(found)
     if out is not None:
         found.write(out, overwrite, inputs)
+    print_evaluation(found)
+    if out is not None:
         console().print(f"{NOTICE}: written to {out}/; open {out}/report.html.", style=WARNING)
 
 

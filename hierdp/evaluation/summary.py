@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ import numpy as np
 
 from hierdp.execution import folder
 from hierdp.reports import plots
-from hierdp.reproduce.study import Part, Study
+from hierdp.reports.page import Section, page
 from hierdp.versions import versions
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ SHOWN = ("max_error", "false_positives", "false_negatives", "spearman", "top_100
 """The metrics in the table of a level, after L1 and its interval and the root mean square error."""
 
 CONFIDENCE = 0.95
+SPREAD = "± is half of Student's 95% interval of its mean over the runs."
 
 MOST_LEVELS = 12
 """Levels that a report has; of more, the last ones."""
@@ -70,29 +72,45 @@ class Comparison:
         found = each.groupby(["epsilon", "method"], sort=False)["seconds"].median()
         return found.reset_index()
 
-    def study(self) -> Study:
-        """The report, with a plot."""
-        levels, runs, summary = list(dict.fromkeys(self.runs["level"])), self.settings["runs"], self.summary
-        spread = "The interval is Student's 95% interval of the mean over the runs." if runs > 1 else (
-            "There is one run, so no interval."
-        )  # fmt: skip
-        texts = [
-            f"Mean over {runs} runs with simulated noise. {spread} L1 is the sum of absolute errors over all "
-            "cells of a level."
-        ]
-        if len(levels) > MOST_LEVELS:
-            texts.append(f"The last {MOST_LEVELS} of {len(levels)} levels; errors.csv has all.")
-        shown = summary[summary["level"].isin(levels[-MOST_LEVELS:])]
-        figure = _figure(self.errors, levels[-MOST_LEVELS:])
-        words = ["Seconds of noise and post-processing, without reading the table: the median over runs."]
-        parts = [
-            Part("errors", "Errors by level", texts, {"summary": shown}, figure),
-            Part("time", "Time", words, {"seconds": self.seconds}),
-        ]
-        return Study(self.title, parts, self.settings)
+    @property
+    def levels(self) -> list[str]:
+        """The levels that a report has, coarse ones first."""
+        return list(dict.fromkeys(self.runs["level"]))[-MOST_LEVELS:]
+
+    def shown(self, level: str) -> DataFrame:
+        """The means of a level for readers: a row for each ε and method, with half the interval of L1."""
+        from hierdp.reports.page import number
+
+        found = self.summary[self.summary["level"] == level].rename(columns={"epsilon": "ε", "l1": "L1"})
+        if "l1_high" in found:
+            found["l1_high"] -= found["L1"]
+        found = found.drop(columns=["level", "runs", "l1_low"], errors="ignore")
+        found = found.rename(columns={"l1_high": "±", "rmse": "RMSE"}).dropna(axis="columns", how="all")
+        for name in found.columns.drop("method"):
+            found[name] = ["" if value != value else number(float(value), 3) for value in found[name]]
+        return found
+
+    def page(self) -> str:
+        """The report as HTML."""
+        runs, levels = self.settings["runs"], self.levels
+        spread = SPREAD if runs > 1 else "There is one run, so no interval."
+        words = (
+            f"Means over {runs} runs with simulated noise. L1 is the sum of absolute errors over all cells."
+        )
+        texts = [f"{words} {spread}"]
+        if len(levels) < self.runs["level"].nunique():
+            texts.append(f"The last {MOST_LEVELS} levels; errors.csv has all.")
+        sections = [Section("Errors by level", texts)]
+        for level in levels:
+            drawn = plots.svg(_figure(self.errors, [level]))
+            sections.append(Section(level, figures=[drawn], frames=[self.shown(level)]))
+        words = "Seconds of noise and post-processing, without reading the table: the median over runs."
+        told = "; ".join(f"{name}: {value}" for name, value in self.settings.items())
+        sections += [Section("Time", [words], frames=[self.seconds]), Section("Settings", [told])]
+        return page(self.title, sections)
 
     def write(self, path: str | Path, overwrite: bool = False) -> Path:
-        """Write ``report.html``, ``errors.csv`` and ``runs.csv`` (also as Parquet), and ``settings.json``.
+        """Write ``report.html``, ``errors`` and ``runs`` (CSV, Parquet), ``errors.png``, ``settings.json``.
 
         Raises
         ------
@@ -100,11 +118,14 @@ class Comparison:
             If the folder exists, or its parent does not.
         """
         with folder.appearing(Path(path), overwrite) as aside:
-            self.study().fill(aside)
             for name in ("runs", "errors"):
                 frame = getattr(self, name)
                 frame.to_parquet(aside / f"{name}.parquet", index=False)
                 frame.to_csv(aside / f"{name}.csv", index=False)
+            _figure(self.errors, self.levels).savefig(aside / "errors.png", dpi=130)
+            settings = json.dumps(dict(self.settings), indent=2, ensure_ascii=False)
+            (aside / "settings.json").write_text(settings + "\n", encoding="utf-8")
+            (aside / "report.html").write_text(self.page(), encoding="utf-8")
         return Path(path)
 
 
@@ -219,8 +240,15 @@ def _figure(errors: DataFrame, levels: Sequence[str]) -> Any:
             axes.set_xticks(range(len(methods)), methods, fontsize=7, rotation=20)
             axes.set_xlim(-0.5, len(methods) - 0.5)
         short = level if len(level) <= 42 else level[:41] + "…"
-        axes.set_title(short, loc="left", fontsize=8, fontweight="bold")
+        if len(levels) > 1:  # a single panel is below its heading
+            axes.set_title(short, loc="left", fontsize=8, fontweight="bold")
         axes.set_ylabel("L1", fontsize=8)
     if l1["epsilon"].nunique() > 1:
-        panels[0].legend(fontsize=7, frameon=False)
+        drawn.legend(
+            *panels[0].get_legend_handles_labels(),
+            fontsize=7,
+            frameon=False,
+            loc="outside lower left",
+            ncols=5,
+        )
     return drawn

@@ -13,7 +13,7 @@ from hierdp import InputError, Numbers, SimulatedNoise, compare, evaluate, execu
 from hierdp.cli import main
 from hierdp.evaluation import compare as module
 from hierdp.evaluation.compare import accounts_beside, mechanism_of
-from hierdp.evaluation.summary import summed_up
+from hierdp.evaluation.summary import comparison_of, summed_up
 from hierdp.privacy.account import open_account
 from hierdp.reproduce.runs import seed_for
 
@@ -73,6 +73,9 @@ def test_the_spread_is_the_interval_of_the_mean():
     assert (row["mean"], row["runs"]) == (4, 4)
     assert (row["low"], row["high"]) == pytest.approx((4 - half, 4 + half))
     assert row["standard_deviation"] == pytest.approx(math.sqrt(8 / 3))
+    found = comparison_of(runs.assign(rmse=1234.5).to_dict("records"), "", {"methods": "A", "runs": 4})
+    shown = {"ε": "1", "method": "A", "L1": "4", "±": f"{half:.3g}", "RMSE": "1,234"}
+    assert found.shown("all").to_dict("records") == [shown]
 
 
 @pytest.mark.slow
@@ -160,6 +163,9 @@ def test_the_command_has_the_options_of_its_methods_and_says_how_to_repeat_it(tm
     helped = CliRunner().invoke(main, ["compare", "--methods", "H_b^c", "--help"]).output
     assert "--numbers" in helped
     assert "--zero" not in helped  # of top-down
+    monkeypatch.setattr("hierdp.cli.compare.print_frame", lambda *_: 1 / 0)  # as if the reader were gone
+    CliRunner().invoke(main, [*given, "--out", "kept"])
+    assert (tmp_path / "kept/report.html").exists()
     wrong = CliRunner().invoke(main, ["compare", "trips.csv", "--methods", "SH", "--numbers", "n=0:9"])
     assert wrong.exit_code == 2
 

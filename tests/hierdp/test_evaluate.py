@@ -25,6 +25,7 @@ def made(kind, source=PEOPLE, noise=1, **options):
     return release(source, kind, epsilon=1, noise=SimulatedNoise(noise), **options)
 
 
+@pytest.fixture(scope="module")
 def trips():
     return made("top-down", TRIPS, axes=AXES, count="n", delta=1e-6, regions_from_data=True)
 
@@ -34,11 +35,10 @@ def sizes(kind="group-size", **more):
     return made(kind, regions_from_data=True, groups_from_data=True, **given)
 
 
-def test_errors_of_cells_are_those_of_two_tables_side_by_side():
-    result = trips()
-    found = evaluate(result, TRIPS, count="n")
+def test_errors_of_cells_are_those_of_two_tables_side_by_side(trips):
+    found = evaluate(trips, TRIPS, count="n")
     both = TRIPS.set_index(["county", "sex"])["n"].to_frame("true")
-    last = result.table[result.table["level"] == result.table["level"].max()]
+    last = trips.table[trips.table["level"] == trips.table["level"].max()]
     both["released"] = last.set_index(["place", "sex"])["count"]
     error = both["released"].fillna(0) - both["true"]
     row = found.errors.iloc[-1]
@@ -50,11 +50,10 @@ def test_errors_of_cells_are_those_of_two_tables_side_by_side():
     assert abs(worst.error) == row.max_error
 
 
-def test_a_release_has_no_errors_against_itself():
-    result = trips()
-    itself = result.finest().rename(columns={"place_county": "county", "sex_sex": "sex"})
+def test_a_release_has_no_errors_against_itself(trips):
+    itself = trips.finest().rename(columns={"place_county": "county", "sex_sex": "sex"})
     columns = {"place": itself.columns[1], "sex": itself.columns[2]}
-    found = evaluate(result, itself, count="count", axes=columns)
+    found = evaluate(trips, itself, count="count", axes=columns)
     assert (found.errors[["l1", "false_positives", "false_negatives"]] == 0).all(axis=None)
     assert not len(found.worst)
 
@@ -129,8 +128,7 @@ def test_a_repair_is_compared_with_the_counts_that_it_was_given():
     assert "17" not in str(wrong.value)
 
 
-def test_a_true_table_that_does_not_fit_is_refused_without_a_count():
-    result = trips()
+def test_a_true_table_that_does_not_fit_is_refused_without_a_count(trips):
     strange = pd.concat([TRIPS, TRIPS.tail(1).assign(county="Z9", n=987)])
     for source, given, words in (
         (strange, {"count": "n"}, "Z9"),
@@ -139,18 +137,17 @@ def test_a_true_table_that_does_not_fit_is_refused_without_a_count():
         (TRIPS, {"count": "n", "axes": {"origin": "county"}}, "no axis 'origin'"),
     ):
         with pytest.raises(InputError, match=words) as wrong:
-            evaluate(result, source, **given)
+            evaluate(trips, source, **given)
         assert "987" not in str(wrong.value)
 
 
-def test_another_total_than_the_published_one_is_cautioned():
-    result = trips()
-    assert not evaluate(result, TRIPS, count="n").cautions
-    assert "another total" in evaluate(result, TRIPS.assign(n=TRIPS.n + 1), count="n").cautions[0]
+def test_another_total_than_the_published_one_is_cautioned(trips):
+    assert not evaluate(trips, TRIPS, count="n").cautions
+    assert "another total" in evaluate(trips, TRIPS.assign(n=TRIPS.n + 1), count="n").cautions[0]
 
 
-def test_every_file_and_the_console_say_that_it_is_not_to_be_published(tmp_path):
-    trips().write(tmp_path / "released", report=False, proofs=False)
+def test_every_file_and_the_console_say_that_it_is_not_to_be_published(tmp_path, trips):
+    trips.write(tmp_path / "released", report=False, proofs=False)
     TRIPS.to_csv(tmp_path / "true.csv", index=False)
     given = ["evaluate", str(tmp_path / "released"), str(tmp_path / "true.csv"), "--count", "n"]
     inside = CliRunner().invoke(main, [*given, "--out", str(tmp_path / "released" / "errors")])

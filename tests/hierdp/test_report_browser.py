@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hierdp import SimulatedNoise, evaluate, release, repair
+from hierdp import SimulatedNoise, compare, evaluate, release, repair
 from hierdp.counts.axes import Numbers
 from hierdp.counts.hierarchy import Hierarchy
 
@@ -40,6 +40,8 @@ MADE = {
     "tabulation": ("tabulation", TABLES),
     "GLS": ("tabulation", {**TABLES, "method": "GLS"}),
     "repair": ("repair", {}),
+    "compare": ("compare", {"axes": {"from": (PLACES, "county"), "to": (PLACES, "county")}, "delta": 1e-6}),
+    "compare sizes": ("compare", {**SIZES, "max_size": 9}),
     "evaluate": ("evaluate", {}),
 }
 WIDTHS = (400, 800, 1400)
@@ -62,7 +64,7 @@ OVERFLOWING = """() => {
 
 @pytest.fixture(scope="module")
 def reports(tmp_path_factory):
-    """A report of every kind of release, and of a repair."""
+    """A report of every kind of release, of a repair, of an evaluation and of comparisons."""
     place = tmp_path_factory.mktemp("reports")
     given = PEOPLE.groupby(["state", "county"], as_index=False).size().rename(columns={"size": "people"})
     for name, (mechanism, options) in MADE.items():
@@ -70,6 +72,10 @@ def reports(tmp_path_factory):
             made = repair(given, levels=["state", "county"], count="people")
         elif mechanism == "evaluate":
             evaluate(place / "tabulation", PEOPLE).write(place / name)
+            continue
+        elif mechanism == "compare":
+            methods = ["Hg", "Hg x Hc x Hc"] if "sizes" in name else ["InfTDA", "SH"]
+            compare(PEOPLE, methods=methods, epsilons=[0.1, 1], runs=2, **options).write(place / name)
             continue
         else:
             made = release(PEOPLE, mechanism, epsilon=1, noise=SimulatedNoise(2), **options)
