@@ -14,6 +14,7 @@ from hierdp.analysis.grids import feasible
 from hierdp.analysis.queries import Queries
 from hierdp.analysis.shape import height
 from hierdp.errors import InputError
+from hierdp.execution import progress
 from models.arithmetic.arrays import Floats
 
 MOST_BRANCHING = 1024
@@ -170,6 +171,10 @@ def scaled(rows: Iterable[Row], epsilon: float) -> list[Row]:
     ]
 
 
+_OF_256_BINS = 12.0
+"""Seconds of the matrix mechanism with 300 steps; they grow with the number of bins to the power of 2.5."""
+
+
 def matrix_rows(queries: Queries, epsilon: float, steps: int = 1000) -> list[Row]:
     """The matrix mechanism's rows, for few bins.
 
@@ -185,19 +190,20 @@ def matrix_rows(queries: Queries, epsilon: float, steps: int = 1000) -> list[Row
             f"the matrix mechanism takes at most {matrix_mechanism.MOST_BINS} bins, got {queries.bins}"
         )
     gram, count = queries.gram()
-    found = {
-        "MM, eigen-select": (matrix_mechanism.eigen(gram), "eigenvectors, weighted for Laplace noise"),
-        "MM, low-rank": (matrix_mechanism.low_rank(gram, steps), "a local optimum, from an SVD"),
-        "MM, p-identity": (
-            matrix_mechanism.p_identity(gram, steps),
-            "single bins and a few more; local optimum",
-        ),
+    mm = matrix_mechanism
+    strategies: dict[str, tuple[Callable[[], Floats], str]] = {
+        "MM, eigen-select": (lambda: mm.eigen(gram), "eigenvectors, weighted for Laplace noise"),
+        "MM, low-rank": (lambda: mm.low_rank(gram, steps), "a local optimum, from an SVD"),
+        "MM, p-identity": (lambda: mm.p_identity(gram, steps), "single bins and a few more; local optimum"),
     }
+    what = f"The matrix mechanism on {queries.bins} bins"
+    progress.announce(what, steps / 300 * _OF_256_BINS * (queries.bins / 256) ** 2.5)
+    shown = progress.steps(strategies.items(), "strategies", len(strategies))
     rows = [
-        Row(name, matrix_mechanism.mean_variance(strategy, gram, count, epsilon), note=note)
-        for name, (strategy, note) in found.items()
+        Row(name, mm.mean_variance(strategy(), gram, count, epsilon), note=note)
+        for name, (strategy, note) in shown
     ]
-    least, _ = matrix_mechanism.lower_bound(gram, count, epsilon)
+    least, _ = mm.lower_bound(gram, count, epsilon)
     note = "proved: no strategy with Laplace noise is better"
     return [*rows, Row("MM, lower bound (SDP)", least, note=note)]
 

@@ -15,6 +15,7 @@ from hierdp.bench.answers import SUFFIXES, Told, read_answer
 from hierdp.bench.problems import program_of
 from hierdp.bench.verdicts import KnownOptimum, verdict
 from hierdp.errors import InputError
+from hierdp.execution import progress
 from hierdp.verification.judge import exceeds, resolution
 from models.arithmetic.exact import Number
 from models.instances import Instance, load_instance
@@ -111,7 +112,7 @@ def _file(folder: Path, name: str) -> Path | None:
 
 
 def _rows(problems: Any, files: dict[str, Path | None], test_set: Path) -> Iterator[Row]:
-    for one in problems:
+    for one in progress.steps(problems, "answers judged", len(problems)):
         name, path = one["name"], files[one["name"]]
         if path is None:
             yield Row(name, "", "missing")

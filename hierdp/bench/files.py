@@ -12,6 +12,7 @@ from hierdp.bench.cbf import write_cbf
 from hierdp.bench.problems import Problem, program_of
 from hierdp.bench.verdicts import KnownOptimum
 from hierdp.execution import folder as folders
+from hierdp.execution import progress
 from models import lagrangian_certificate
 from models.arithmetic.exact import Number
 from models.instances import save
@@ -63,7 +64,8 @@ def write(chosen: Iterable[Problem], folder: Path, which: str = "") -> list[Path
     folder.mkdir(parents=True, exist_ok=True)
     written: list[Path] = []
     rows, entries = [], []
-    for problem in chosen:
+    problems = list(chosen)
+    for problem in progress.steps(problems, "problems written", len(problems)):
         truth = KnownOptimum.of(problem.model, ["highs"], SECONDS)
         entry, files = _problem(problem, truth, folder, which)
         entries.append({**entry, "files": {path.name: manifest.digest(path) for path in files}})

@@ -110,18 +110,18 @@ def _sums(release: Path, texts: list[str], limit: int, times: int | None = None)
     """The answers to questions about regions and categories."""
     import pandas as pd
 
+    from hierdp.execution import progress
     from hierdp.questions.tables import Questions
     from hierdp.record import written
 
     found = written.read(release, limit)
     questions = Questions(found.table, found.manifest["settings"], found.regions)
-    answers = [questions.ask(text) for text in texts]
+    answers = [questions.ask(text) for text in progress.steps(texts, "queries answered", len(texts))]
     columns: dict[str, list[Any]] = {
         "estimate": [one.estimate for one in answers],
         "standard_error": [one.standard_error for one in answers],
     }
     if times is not None:
-        from hierdp.execution import progress
         from hierdp.questions.intervals import Intervals
 
         progress.watch_compiler()

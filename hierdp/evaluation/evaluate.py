@@ -12,7 +12,7 @@ import numpy as np
 
 from hierdp.errors import InputError, listed
 from hierdp.evaluation.notice import NOTICE, WHY, WORST
-from hierdp.execution import folder, seal
+from hierdp.execution import folder, progress, seal
 from hierdp.mechanisms.registry import REPAIR, released_by
 from hierdp.metrics.cells import errors_by_size
 from hierdp.metrics.level import Level
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 TABLES = ("errors", "by_size", "worst")
+
+_OF_A_COUNT = 1.5e-5
+"""Seconds to compare a released count with the true one; measured with 305,000 counts."""
 """The tables of an evaluation, and the names of their files."""
 
 
@@ -153,6 +156,7 @@ def evaluate(release: str | Path | Release, truth: Any, limit: int = LIMIT, **co
     else:
         read = written.read(Path(release), limit)
         about, table, regions, called = read.manifest, read.table, read.regions, str(release)
+    progress.announce(f"The comparison of {len(table):,} counts", len(table) * _OF_A_COUNT)
     levels = _levels(about, table, regions, truth, columns)
     return _of(called, about, levels)
 
@@ -181,12 +185,13 @@ def _of(release: str, about: Mapping[str, Any], levels: Sequence[Level]) -> Eval
     """The tables of an evaluation."""
     import pandas as pd
 
-    sizes, worst = [], []
-    for level in levels:
+    rows, sizes, worst = [], [], []
+    for level in progress.steps(levels, "levels compared", len(levels)):
+        rows.append(level.errors())
         by_size = errors_by_size(level.true, level.released, level.cells)
         sizes += [{"level": level.name, **row} for row in by_size]
         worst += _worst(level)
-    errors = pd.DataFrame([level.errors() for level in levels])
+    errors = pd.DataFrame(rows)
     listed_worst = pd.DataFrame(worst, columns=["level", "cell", "error"])
     other = _public_total(about["settings"]) not in (None, levels[0].true.sum().item())
     cautions = [OTHER_TOTAL] if other and released_by(about["mechanism"]) is not REPAIR else []

@@ -66,8 +66,10 @@ def steps(items: Iterable[T], what: str, total: int) -> Iterator[T]:
     """Iterate, and show progress after a second.
 
     On a terminal this is a bar. In a file or pipe it is lines with the remaining time, if that is at least a
-    few seconds. Only the outermost of nested loops is shown.
+    few seconds. Only the outermost of nested loops is shown; a loop of one step shows those within it.
     """
+    if total == 1:
+        return iter(items)
     by_lines = _console is not None and not _console.is_terminal
     return _lines(items, what, total) if by_lines else _bar(items, what, total)
 

@@ -1,13 +1,16 @@
 """Messages to a terminal during long work."""
 
 import io
+import re
 
 import numba
 import pandas as pd
 import pytest
 from rich.console import Console
 
-from hierdp import SimulatedNoise, release
+from hierdp import SimulatedNoise, evaluate, release, repair
+from hierdp.analysis.methods import matrix_rows
+from hierdp.analysis.queries import Regular
 from hierdp.check import check, effort
 from hierdp.counts.axes import Numbers
 from hierdp.execution import progress
@@ -66,6 +69,13 @@ def test_work_inside_other_work_is_silent(lines):
     assert all(line.startswith("noise: ") for line in lines(100, 2.0, inner))
 
 
+def test_work_inside_a_single_step_may_be_shown(lines):
+    live = []
+    for total in (1, 2):
+        lines(total, 1.0, lambda: live.append(progress._live))
+    assert live == [False, True, True]
+
+
 def test_nothing_is_printed_without_a_console(lines, monkeypatch):
     monkeypatch.setattr(progress, "_console", None)
     assert lines(50, 10.0) == []
@@ -114,3 +124,27 @@ def test_a_long_check_is_announced_and_shows_its_steps(monkeypatch, tmp_path):
     check(folder, limit=10**9)
     assert "problems will take about 20 s" in screen.file.getvalue()
     assert ("steps checked", 1) in shown
+
+
+@pytest.mark.slow
+def test_long_repairs_evaluations_and_analyses_are_announced_in_plain_lines(monkeypatch):
+    screen = Console(file=io.StringIO(), force_terminal=False)
+    monkeypatch.setattr(progress, "_console", screen)
+    monkeypatch.setattr(progress, "LONG_SECONDS", 0.0)
+    monkeypatch.setattr(progress, "PATIENCE_SECONDS", 0.0)
+    given = pd.DataFrame({"state": ["A", "B", "A", "B"], "town": [None, None, "A1", "B1"], "n": [3, 2, 3, 2]})
+    made = repair(given, levels=["state", "town"], count="n", fixed=["state"])
+    evaluate(made, given[given.town.notna()], count="n")
+    matrix_rows(Regular.ranges(4), 1.0, steps=2)
+    told = screen.file.getvalue()
+    assert "\x1b" not in told
+    found = [re.sub(" about .*", "", line) for line in told.splitlines()]
+    for line in (
+        "The repair of 5 regions will take",
+        "problems solved: 1 of 2 done,",
+        "The comparison of 5 counts will take",
+        "levels compared: 1 of 3 done,",
+        "The matrix mechanism on 4 bins will take",
+        "strategies: 1 of 3 done,",
+    ):
+        assert line in found

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hierdp.counts.hierarchy import as_names
+from hierdp.execution import progress
 from hierdp.mechanisms.repair.methods import Options, repaired
 from hierdp.mechanisms.repair.reading import read_given
 from hierdp.mechanisms.repair.table import AXIS, NAME, settings_of, table_of
@@ -14,6 +15,9 @@ from hierdp.privacy.budget import Ledger
 from hierdp.record.release import Release
 from hierdp.record.step import Steps
 from hierdp.reports.solved import counted
+
+_OF_A_REGION = 2e-5
+"""Seconds to repair and write a region; measured with 305,000 regions, by each method."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -110,6 +114,8 @@ def repair(
     """
     options = Options(method, as_names(fixed), window)
     given = read_given(source, levels, count, standard_error, root, root_level, options.fixed)
+    regions = given.hierarchy.tree.size
+    progress.announce(f"The repair of {regions:,} regions", regions * _OF_A_REGION)
     steps = Steps()
     counts = repaired(given, options, steps.solve)
     return Repair(

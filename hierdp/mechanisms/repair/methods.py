@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hierdp.errors import InputError, listed
+from hierdp.execution import progress
 from hierdp.mechanisms.repair.given import Given
 from hierdp.mechanisms.repair.subtrees import subtrees
 from hierdp.mechanisms.repair.weights import real_weights, whole_weights
@@ -203,7 +204,8 @@ def _below_fixed(
     else:
         level, totals = 0, [max(0, round(float(_least_squares(given, options, solving)[0])))]
     found = np.zeros(tree.size, np.int64)
-    for total, (nodes, below) in zip(totals, subtrees(tree, level, given.measured), strict=True):
+    problems = zip(totals, subtrees(tree, level, given.measured), strict=True)
+    for total, (nodes, below) in progress.steps(problems, "problems solved", len(totals)):
         counts = given.counts[nodes]
         counts[0] = total
         model = model_of(below, nodes, counts, total)
