@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
+from hierdp.analysis.bayes_bound import least_errors
 from hierdp.cli import main
 from hierdp.mechanisms.clustering import METHODS
 from hierdp.metrics.histogram import kld
@@ -16,7 +17,9 @@ from hierdp.metrics.ranges import range_error
 from hierdp.reproduce import zhang2014
 from hierdp.reproduce.runs import noise_for
 from hierdp.reproduce.zhang2014 import experiments, optimum, parts
+from hierdp.reproduce.zhang2014.bound import bound
 from hierdp.reproduce.zhang2014.data import drawn, histograms
+from hierdp.reproduce.zhang2014.differences import differences
 from hierdp.reproduce.zhang2014.finer import LARGEST, net_trace, search_log
 from hierdp.reproduce.zhang2014.settings import PUBLISHED_METHODS, TABLES
 
@@ -152,6 +155,47 @@ def test_orderings():
     assert row.best_of_all == "PHP"
     assert row["best_rival_over_AHP-greedy"] == 0.25
     assert row.order_floor_1 == "GS < SF = NF < AHP-greedy < PHP"
+
+
+def test_published_errors_are_held_against_the_least():
+    counts = {"NetTrace, rebuilt": np.array([0] * 600 + [110, 80, 50, 20] * 10)}
+    few = replace(TINY, epsilons=(0.1,), bound_runs=1)
+    values = {"AHP": 2.5, "AHP-greedy": 2.4, "NF": 4.8, "SF": 1.0, "PHP": 0.1, "GS": 7.0, "Laplace": 4.0}
+    rows = [
+        {
+            "data": "NetTrace, rebuilt",
+            "epsilon": 0.1,
+            "run": 0,
+            "method": name,
+            "kld": value,
+            "mse": 9 * value,
+        }
+        for name, value in values.items()
+    ]
+    runs = pd.DataFrame(rows)
+    part = bound(runs, counts, few, 0)
+    row = part.frames["bound"].iloc[0]
+    least = least_errors(counts["NetTrace, rebuilt"], 0.1)
+    assert (row.least_kld, row.least_mse, row.AHP_kld, row.AHP_mse) == (least.kld, least.mse, 2.5, 22.5)
+    assert 0.1 < least.kld < 0.572
+    assert (row.below_by_place, row.attainable, row.published_AHP_kld) == ("PHP", "yes", 0.572)
+    assert least_errors(counts["NetTrace, rebuilt"], row.epsilon_needed).kld == pytest.approx(0.572, rel=1e-3)
+    assert row.AHP_kld_on_draws > least.kld
+    table = differences(runs, counts).frames["differences"].set_index(["data", "epsilon", "method"])
+    why = table.why_they_differ
+    assert len(table) == 3 * 4 * 5
+    assert why["NetTrace", 0.1, "NF"] == why["NetTrace", 0.1, "GS"] == "they agree"
+    assert table.ours["NetTrace", 0.1, "SF"] == 1.0
+    assert why["NetTrace", 0.1, "SF"].startswith("their k and their bound")
+    assert why["NetTrace", 0.1, "AHP-greedy"] == "their parameters are not known. Open"
+    assert "not public" in why["Location", 0.1, "AHP-greedy"]
+    assert "need DPBench" in why["Search Log", 0.1, "NF"]
+    assert (why != "").all()
+    scarce = {"NetTrace, rebuilt": np.array([0] * 6000 + [9, 6, 3, 2] * 10)}
+    assert bound(runs, scarce, few, 0).frames["bound"].attainable[0] == "no"
+    assert "0.1" in bound(runs, scarce, few, 0).texts[1]
+    why = differences(runs, scarce).frames["differences"].why_they_differ
+    assert why[why.str.contains("the least of any")].index.size == 1
 
 
 def test_claims_are_counted():

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Annotated, Any
 
 import numpy as np
 
+from hierdp.analysis.bayes_bound import least_errors
 from hierdp.mechanisms.clustering.ahp import SHARE
 from hierdp.mechanisms.clustering.mechanism import checked
 from hierdp.mechanisms.clustering.structure_first import FOR_LARGEST
 from hierdp.mechanisms.expected import Expected, RowsOfAPerson, frame, geometric_deviation
 from hierdp.mechanisms.option import Option, documented
 from hierdp.privacy.budget import check_share, of_one_row, split
+from hierdp.tables import read
+from hierdp.tables.columns import refuse, whole_of
+from hierdp.tables.sources import run
+from models.arithmetic.arrays import Ints
 
 BIAS = (
     "The bins of a cluster share its mean: their bias depends on the data and on the clusters, so the "
@@ -22,6 +28,11 @@ BIAS = (
 REUSED = (
     "NF uses one measurement twice: clusters are chosen by the noise that their means contain, so the noise "
     "of a mean is not known either."
+)
+LEAST = (
+    "On bins drawn from the {bins:,} public counts, no ε-DP method has a root mean squared error below "
+    "{rmse:.4g} by bin, or a KLD below {kld:.4g}. A method that uses the places of the bins can be better on "
+    "the bins as they are, if neighbours are alike."
 )
 
 
@@ -40,8 +51,44 @@ def expected(
     ] = None,
     width: Annotated[int | None, Option("GS: bins per cluster.", "NUMBER", least=1)] = None,
     rows_per_person: RowsOfAPerson = 1,
+    public_counts: Annotated[
+        Any,
+        Option(
+            "A table of public counts like those to be released, such as last year's, in a column `count`, "
+            "one row for each bin. Adds the least error that a method without places can have on these.",
+            "TABLE",
+            form="table",
+        ),
+    ] = None,
 ) -> Expected:
-    """The noise in the counts of a clustered histogram."""
+    """The noise in the counts of a clustered histogram, and the least error on bins like public ones."""
+    found = _expected(epsilon, bins, method, share, clusters, largest, width, rows_per_person)
+    if public_counts is None:
+        return found
+    counts = _counts_of(public_counts)
+    least = least_errors(counts, epsilon)
+    note = LEAST.format(bins=counts.size, rmse=math.sqrt(least.mse), kld=least.kld)
+    return replace(found, notes=(*found.notes, note))
+
+
+def _counts_of(source: Any) -> Ints:
+    """The column ``count`` of a table."""
+    table = read(source)
+    number, faults = whole_of(table, "count")
+    refuse(table, faults, "the table of public counts")
+    return np.asarray(run(table.select(n=number))["n"].to_numpy(), dtype=np.int64)
+
+
+def _expected(
+    epsilon: float,
+    bins: int,
+    method: str,
+    share: float | None,
+    clusters: int | None,
+    largest: int | None,
+    width: int | None,
+    rows_per_person: int,
+) -> Expected:
     given = {"share": share, "clusters": clusters, "largest": largest, "width": width}
     checked(method, {name: value for name, value in given.items() if value is not None})
     budget = of_one_row(epsilon, rows_per_person)

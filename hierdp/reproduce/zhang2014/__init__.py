@@ -10,7 +10,9 @@ from pathlib import Path
 from hierdp.reproduce.runs import said
 from hierdp.reproduce.study import Study
 from hierdp.reproduce.zhang2014 import experiments, hierarchical, optimum, optimum_parts, parts
+from hierdp.reproduce.zhang2014.bound import bound
 from hierdp.reproduce.zhang2014.data import histograms
+from hierdp.reproduce.zhang2014.differences import differences
 from hierdp.reproduce.zhang2014.settings import QUICK, Settings
 
 __all__ = ["QUICK", "Settings", "study"]
@@ -34,6 +36,8 @@ def study(settings: Settings, data: Path | None, seed: int = 0) -> Study:
         parts.about(sets),
         *(parts.table(runs, epsilon, settings) for epsilon in settings.epsilons),
         parts.orderings(runs, settings),
+        bound(runs, sets, settings, seed),
+        differences(runs, sets),
         *parts.figures(ranges, settings),
         parts.claims(ranges),
         optimum_parts.optimum(optimum.rules(sets, settings, seed), settings),

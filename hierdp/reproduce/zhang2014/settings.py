@@ -75,6 +75,8 @@ class Settings:
         Runs of the clustering rules on the same counts.
     tuned_runs : int
         Runs of each value of each parameter in the comparison with tuned parameters.
+    bound_runs : int
+        Histograms drawn from the counts, to see that AHP's error does not depend on places.
     hierarchy_runs : int
     hierarchy_epsilons : tuple of float
         Values of ε for AHP at the nodes of a hierarchy.
@@ -99,6 +101,7 @@ class Settings:
     floors: tuple[float, ...] = (1.0, 1e-6)
     rule_runs: int = 10
     tuned_runs: int = 5
+    bound_runs: int = 3
     hierarchy_runs: int = 10
     hierarchy_epsilons: tuple[float, ...] = (1.0, 0.1, 0.01)
 
@@ -109,6 +112,7 @@ QUICK = Settings(
     range_sizes=8,
     rule_runs=2,
     tuned_runs=1,
+    bound_runs=1,
     hierarchy_runs=1,
     hierarchy_epsilons=(0.1,),
 )
