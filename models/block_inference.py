@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -16,13 +15,14 @@ from models.arithmetic import effects, exact
 from models.arithmetic.answers import answer_of, tolerance_for
 from models.arithmetic.arrays import Array, Floats, Ints
 from models.arithmetic.exact import Number
-from models.certificate import FLOAT_TOLERANCE, Certificate, Witness, infeasible, judge
+from models.certificate import Certificate, Witness, infeasible, judge_squares
 from models.programs.program import Program
 from models.programs.terms import INFINITY, Block, Rows, Term
 from models.programs.trees import children_sums
 from models.synthetic import heavy_tailed, noise, random_noisy
 from models.tree import Tree
 from models.witnesses.arrays import exact_array, real_array
+from models.witnesses.block_squares import dual_bound, squares
 from models.workload import Workload
 
 
@@ -180,18 +180,15 @@ class BlockInference:
 
     def objective(self, x: Any) -> Number:
         """Σ w ‖Q x − y‖²; a `Fraction` where noisy answers and x are exact (even if weights are floats)."""
-        noisy, weights = self.data
         x = answer_of(x, self.shape, integer=False)
-        kind: Any = Fraction if exact.is_exact(x) and exact.is_exact(noisy) else float
-        cost: Number = kind(0)
-        for k in range(self.tree.depth + 1):
-            nodes = self.tree.nodes_of(k)
-            away = exact.difference(self.workload.answers(x[nodes]), noisy[nodes])
-            for q, w in enumerate(weights[k].tolist()):
-                if w > 0:
-                    part = away[:, self.workload.start[q] : self.workload.start[q + 1]]
-                    cost += kind(w) * kind(exact.dot(part, part))
-        return cost
+        return exact.counted(self._cost(x), self._exactly(x))
+
+    def _cost(self, x: Array) -> Fraction:
+        return squares(self.tree, self.workload, self.data, x)
+
+    def _exactly(self, x: Array) -> bool:
+        """Whether costs of an answer are shown as Fractions."""
+        return exact.is_exact(x) and exact.is_exact(self.data[0])
 
     def violations(self, x: Any) -> list[str]:
         """Cells of inner nodes that differ from the sum over the children."""
@@ -213,12 +210,11 @@ class BlockInference:
         g_v = 2 Σ_q w_q Q_qᵀ(Q_q x_v − y_{v,q}) and A_v = Σ_q w_q Q_qᵀQ_q,
 
             bound  =  Σ_v min over z of ( Σ_q w_q ‖Q_q z − y_{v,q}‖² + s_v·z )
-                   =  objective  −  Σ_v ¼ (g_v + s_v)ᵀ A_v⁻¹ (g_v + s_v)
 
-        for any prices (Lagrangian duality). A_v scales each effect (`models.arithmetic.effects`), so the gap
+        for any prices (Lagrangian duality). A_v scales each effect (`models.arithmetic.effects`), so a bound
         is a sum of squares of effects. If a level's queries do not measure an effect, s_v must be 0 in it:
-        such prices are replaced by the parent's. If all squares are 0 (the normal equations), the bound
-        is the optimum.
+        such prices are replaced by the parent's. If x is consistent, the gap is
+        Σ_v ¼ (g_v + s_v)ᵀ A_v⁻¹ (g_v + s_v), so g_v + s_v = 0 for all nodes (the normal equations) proves x.
 
         Without a witness, a node's prices are read off x: the mean over its children c of g_c + λ[c]. They
         prove an optimal x; for others the gap is an upper bound.
@@ -226,35 +222,25 @@ class BlockInference:
         Parameters
         ----------
         x : array, shape (nodes, cells)
-            Whole or `Fraction` answers to exact data are judged in Fractions, floats with rounding.
+            Cost and bound are computed without rounding, also those of floats. A gap is allowed (see
+            `Certificate`), and sums may be off by a tolerance, unless x and the noisy answers are exact.
         witness : mapping, optional
             ``prices``, shape (nodes, cells): λ; entries for leaves are ignored.
         """
-        noisy, _ = self.data
         x = answer_of(x, self.shape, integer=False)
-        objective, broken = self.objective(x), self.violations(x)
+        exactly, cost, broken = self._exactly(x), self._cost(x), self.violations(x)
+        objective = exact.counted(cost, exactly)
         if not objective < INFINITY:
             broken.append("x: squares pass what floats hold")
         if broken:
             return infeasible(objective, broken)
-        exactly = exact.is_exact(x) and exact.is_exact(noisy)
-        values: Any = exact.fractions(x) if exactly else x.astype(float)
-        given = exact_array(witness, "prices", self.shape) if exactly else None
-        price: Any = given if exactly else real_array(witness, "prices", self.shape)
-        slope = self._slope(values, exactly)
-        price = self._read(slope) if price is None else exact.fractions(price) if exactly else price.copy()
-        price = self._valid(price)
-        gap = self._missed(slope + price - self._above(price), exactly)
-        inner = self.tree.internal
-        if inner.size:
-            gap += (price[inner] * (self.tree.child_sums(values) - values[inner])).sum()
-        if not exactly:
-            gap = float(gap)
-            # For large counts the tolerance for sums is wide: even the noisy counts may be within it.
-            if gap < -FLOAT_TOLERANCE * max(1.0, float(objective)):
-                return infeasible(objective, [f"consistency: it costs {-gap:.6g} less than any true sums"])
-            gap = max(gap, 0.0) if math.isfinite(gap) else INFINITY
-        return judge(objective, gap, exactly, {"prices": price}, "the prices leave a gap")
+        read: Any = exact_array if exactly else real_array
+        price: Any = read(witness, "prices", self.shape)
+        if price is None:
+            price = self._read(self._slope(exact.fractions(x) if exactly else x.astype(float), exactly))
+        price = self._valid(exact.fractions(price) if exactly else price.copy())
+        bound = dual_bound(self.tree, self.workload, self.data, self.information, price)
+        return judge_squares(cost, bound, exactly, {"prices": price})
 
     def _slope(self, x: Array, exactly: bool) -> Array:
         """The gradient of the objective at x; shape (nodes, cells)."""
@@ -288,28 +274,16 @@ class BlockInference:
         return above
 
     def _valid(self, price: Array) -> Array:
-        """Set prices to 0 at leaves, and to the parent's in effects that a level does not measure."""
+        """Set prices to 0 at leaves, and to the parent's in effects that a level leaves out; exactly."""
         tree, shape = self.tree, self.workload.shape
         price[tree.leaves] = 0
-        for k in range(tree.depth):
-            unknown = (self.information[k] == 0) & effects.exists(shape)
-            if not unknown.any():
-                continue
+        missing = (self.information == 0) & effects.exists(shape)
+        for k in np.flatnonzero(missing.any(axis=1)).tolist():
+            price = exact.fractions(price)
             nodes = tree.nodes_of(k)
             above = price[tree.parent[nodes]] if k else np.zeros_like(price[nodes])
-            price[nodes] -= effects.scaled(price[nodes] - above, shape, unknown.astype(np.int64))
-            price[tree.leaves] = 0
+            price[nodes] -= effects.scaled(price[nodes] - above, shape, missing[k].astype(np.int64))
         return price
-
-    def _missed(self, left: Array, exactly: bool) -> Any:
-        """Σ_v ¼ leftᵀ A_v⁻¹ left; effects that A_v does not measure are 0 for valid prices."""
-        kind: Any = Fraction if exactly else float
-        gap = kind(0)
-        for k in range(self.tree.depth + 1):
-            squares = effects.squares(left[self.tree.nodes_of(k)], self.workload.shape)
-            shares = zip(squares, self.information[k].tolist(), strict=True)
-            gap += sum((kind(square) / (4 * kind(v)) for square, v in shares if v > 0), kind(0))
-        return gap
 
     def variance(self, query: ArrayLike) -> Floats:
         """The variance of a linear query of each node's estimate.

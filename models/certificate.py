@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import Any
 
+from models.arithmetic import exact
 from models.arithmetic.exact import Number
 
 Witness = Mapping[str, Any]
@@ -54,13 +56,29 @@ class Certificate:
         return self.optimal
 
 
-def judge(objective: Number, gap: Number, exact: bool, witness: Witness, reason: str) -> Certificate:
+def judge(objective: Number, gap: Number, exactly: bool, witness: Witness, reason: str) -> Certificate:
     """A certificate from a feasible answer's objective and its proved gap."""
-    allowed = 0 if exact else FLOAT_TOLERANCE * max(1.0, abs(float(objective)))
+    allowed = 0 if exactly else FLOAT_TOLERANCE * max(1.0, abs(float(objective)))
     # If the objective overflows, every gap would be within the tolerance.
-    optimal = bool(gap <= allowed) and (exact or math.isfinite(objective))
+    optimal = bool(gap <= allowed) and (exactly or math.isfinite(objective))
     why = "the prices prove it: no feasible answer is better" if optimal else reason
     return Certificate(optimal, objective, objective - gap, gap, witness, why)
+
+
+def judge_squares(cost: Fraction, bound: Fraction, exactly: bool, witness: Witness) -> Certificate:
+    """A certificate from cost and dual bound without rounding, shown as floats unless the numbers are exact.
+
+    Sums of an answer in floats may be off by a tolerance, so that it costs a little less than the bound.
+    """
+    objective, gap = exact.counted(cost, exactly), cost - bound
+    if not exactly:
+        if gap < -FLOAT_TOLERANCE * max(1.0, objective):
+            return infeasible(objective, [f"x: it costs {float(-gap):.6g} less than any that keeps all sums"])
+        gap = max(gap, Fraction(0))
+    proof = judge(objective, gap, exactly, witness, "the prices leave a gap")
+    if exactly:
+        return proof
+    return replace(proof, bound=exact.float_below(cost - gap), gap=0.0 - exact.float_below(-gap))
 
 
 def infeasible(objective: Number, violations: list[str]) -> Certificate:

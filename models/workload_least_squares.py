@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from fractions import Fraction
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -14,7 +13,7 @@ from models.arithmetic import exact
 from models.arithmetic.answers import answer_of, tolerance_for
 from models.arithmetic.arrays import Array, Flags, Ints
 from models.arithmetic.exact import Number
-from models.certificate import FLOAT_TOLERANCE, Certificate, Witness, infeasible, judge
+from models.certificate import Certificate, Witness, infeasible, judge_squares
 from models.children import OfChildren, bounds_of, for_each_child, rule_name
 from models.programs.program import Program
 from models.programs.terms import INFINITY, Block, Term
@@ -237,19 +236,11 @@ class WorkloadLeastSquares(OfChildren):
     def objective(self, x: Any) -> Number:
         """Σ w ‖Q x − y‖²; a `Fraction` if noisy answers and x are exact (even if weights are floats)."""
         x = answer_of(x, self.shape, integer=False)
-        return self._counted(squares(self, x), self._exactly(x))
+        return exact.counted(squares(self, x), self._exactly(x))
 
     def _exactly(self, x: Array) -> bool:
         """Whether costs of an answer are shown as Fractions."""
         return exact.is_exact(x) and exact.is_exact(self.data[0])
-
-    @staticmethod
-    def _counted(cost: Fraction, exactly: bool) -> Number:
-        """A cost, as a float unless it is of exact numbers; infinite if floats cannot hold it."""
-        try:
-            return cost if exactly else float(cost)
-        except OverflowError:
-            return INFINITY
 
     def violations(self, x: Any) -> list[str]:
         """Negative counts, broken structural zeros, wrong sums over the children, and broken rules."""
@@ -286,24 +277,14 @@ class WorkloadLeastSquares(OfChildren):
         """
         x = answer_of(x, self.shape, integer=False)
         exactly, cost, broken = self._exactly(x), squares(self, x), self.violations(x)
-        objective = self._counted(cost, exactly)
+        objective = exact.counted(cost, exactly)
         if not objective < INFINITY:
             broken.append("x: squares pass what floats hold")
         if broken:
             return infeasible(objective, broken)
         point, price, charge = self._witness(witness, x, exactly)
-        gap = cost - dual_bound(self, self.most, point, price, charge)
-        if not exactly:
-            if gap < -FLOAT_TOLERANCE * max(1.0, objective):
-                return infeasible(
-                    objective, [f"x: it costs {float(-gap):.6g} less than any that keeps all sums"]
-                )
-            gap = max(gap, Fraction(0))
-        kept = {"prices": price, "rules": charge, "point": point}
-        proof = judge(objective, gap, exactly, kept, "the prices leave a gap")
-        if exactly:
-            return proof
-        return replace(proof, bound=exact.float_below(cost - gap), gap=0.0 - exact.float_below(-gap))
+        bound = dual_bound(self, self.most, point, price, charge)
+        return judge_squares(cost, bound, exactly, {"prices": price, "rules": charge, "point": point})
 
     def _witness(self, witness: Witness | None, x: Array | None, exactly: bool) -> tuple[Any, Any, Any]:
         """The point, the prices of the parent's cells and those of the rules, made valid."""

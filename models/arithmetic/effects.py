@@ -10,11 +10,14 @@ Effects are numbered by their bits: effect ``t`` deviates along attribute ``a`` 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
+from models.arithmetic import exact
 from models.arithmetic.arrays import Array, Flags
 
 
@@ -92,3 +95,23 @@ def squares(x: Array, shape: tuple[int, ...]) -> list[Any]:
         flat = part.ravel()
         found[effect] = (flat * flat).sum() * repeated if flat.size else 0
     return found
+
+
+def whole_squares(x: Array, shape: tuple[int, ...]) -> Array:
+    """`squares` of whole numbers, without rounding: Fractions, shape (2^attributes,)."""
+    cells = math.prod(shape)
+    found = [(0, exact.widened(x.reshape(x.shape[0], *shape), cells << len(shape)), 1)]
+    for a, n in enumerate(shape, start=1):
+        split = []
+        for (
+            effect,
+            part,
+            repeated,
+        ) in found:  # each part is n times that of `parts`, for every attribute so far
+            total = part.sum(axis=a, keepdims=True)
+            split += [(effect, total, repeated * n), (effect | 1 << (a - 1), n * part - total, repeated)]
+        found = split
+    squared = np.empty(1 << len(shape), object)
+    for effect, part, repeated in found:
+        squared[effect] = Fraction(repeated * int(exact.dot(part, part)), cells * cells)
+    return squared

@@ -50,6 +50,14 @@ def float_below(value: Fraction) -> float:
     return near if near <= value else math.nextafter(near, -math.inf)
 
 
+def counted(cost: Fraction, exactly: bool) -> Number:
+    """A cost, as a float unless it is of exact numbers; infinite if floats cannot hold it."""
+    try:
+        return cost if exactly else float(cost)
+    except OverflowError:
+        return math.inf
+
+
 def signed(array: Array) -> Array:
     """Integers of any width as int64, so that narrow ones do not wrap around; other arrays unchanged."""
     if array.dtype == np.int64 or not (np.issubdtype(array.dtype, np.integer) or array.dtype == bool):

@@ -7,21 +7,20 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
 from models.arithmetic import exact
 from models.arithmetic.arrays import Array
 from models.children import OfChildren
-from models.witnesses.scaled import minus, plus, scaled, times
+from models.witnesses.scaled import minus, over_one_unit, plus, times
 
 
 def squares(model: OfChildren, x: Array) -> Fraction:
     """Σ w ‖Q x − y‖²."""
     noisy, weights = model.data
-    (held, y), unit = _over_one_unit(x, noisy)
-    (weight,), heavy = _over_one_unit(weights)
+    (held, y), unit = over_one_unit(x, noisy)
+    (weight,), heavy = over_one_unit(weights)
     away = minus(model.workload.answers(held), y)
     return Fraction(_weighed(model, weight, times(away, away)), unit * unit * heavy)
 
@@ -52,9 +51,9 @@ def dual_bound(model: OfChildren, most: Array, point: Array, price: Array, charg
     parent = np.zeros(workload.cells, np.int64) if model.parent is None else np.asarray(model.parent)
 
     # Counts are whole numbers over `unit`, weights over `heavy`; slopes and prices over `unit` · `steep`.
-    (p, y, limit, side, parent), unit = _over_one_unit(point, noisy, np.where(limited, most, 0), side, parent)
-    (weight,), heavy = _over_one_unit(weights)
-    (price, charge), own = _over_one_unit(price, charge)
+    (p, y, limit, side, parent), unit = over_one_unit(point, noisy, np.where(limited, most, 0), side, parent)
+    (weight,), heavy = over_one_unit(weights)
+    (price, charge), own = over_one_unit(price, charge)
     steep = math.lcm(own, unit * heavy) // unit
     price, charge = (times(part, unit * steep // own) for part in (price, charge))
     weight = times(weight, steep // heavy)
@@ -76,13 +75,6 @@ def dual_bound(model: OfChildren, most: Array, point: Array, price: Array, charg
     for row, each in zip(np.where(inside & ~ends, turn, 0), kappa[:, 0].tolist(), strict=True):
         gained += Fraction(_dot(row, row), 4 * int(each))
     return (bound - gained) / (unit * unit * steep)
-
-
-def _over_one_unit(*arrays: Array) -> tuple[list[Any], int]:
-    """The arrays as whole numbers over their least common unit, in their shapes; and the unit."""
-    together = scaled(arrays)
-    parts = np.split(together.number, np.cumsum([array.size for array in arrays])[:-1])
-    return [part.reshape(array.shape) for part, array in zip(parts, arrays, strict=True)], together.unit
 
 
 def _weighed(model: OfChildren, weight: Array, values: Array) -> int:

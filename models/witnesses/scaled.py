@@ -80,6 +80,13 @@ def scaled(parts: Sequence[Array]) -> Scaled:
     return Scaled(np.concatenate([one.over(unit) for one in each]), unit)
 
 
+def over_one_unit(*arrays: Array) -> tuple[list[Any], int]:
+    """The arrays as whole numbers over their least common unit, in their shapes; and the unit."""
+    together = scaled(arrays)
+    parts = np.split(together.number, np.cumsum([array.size for array in arrays])[:-1])
+    return [part.reshape(array.shape) for part, array in zip(parts, arrays, strict=True)], together.unit
+
+
 def _scaled(array: Array) -> Scaled:
     if array.dtype == object:
         fractions = [Fraction(v.item() if isinstance(v, np.generic) else v) for v in array.tolist()]

@@ -7,6 +7,7 @@ import pytest
 
 import solvers.fast.block_inference as fast_path
 from models import BlockInference, ConstrainedInference, Tree, Workload
+from models.arithmetic import exact
 from solvers import fast, solve
 
 RAGGED = Tree([[0, 0, 0], [0, 0, 2], [1, 0]])
@@ -95,6 +96,34 @@ def test_exact_data_give_an_exact_optimum():
     assert not refused.optimal
     assert refused.gap > 0
     assert model.certificate(off, proof.witness).gap == model.objective(off) - found.objective
+
+
+@pytest.mark.parametrize("dropped", [True, False])
+def test_floats_are_judged_without_rounding(dropped):
+    """The bound is the least Lagrangian, as by dense algebra, and never exceeds the optimum in Fractions."""
+    model = instance(seed=2, dropped=dropped)
+    exactly = BlockInference(model.tree, model.workload, np.asarray(model.noisy, object), model.weights)
+    best = solve(exactly).objective
+    x = fast.answer(model)[0]
+    proof = model.certificate(x)
+    cost = exactly.objective(exact.fractions(x))
+    assert proof.objective == float(cost)
+    assert proof.bound <= best <= cost + Fraction(1, 10**9)
+    assert 0 <= proof.gap < 1e-12 * proof.objective
+    rng = np.random.default_rng(0)
+    for prices in (proof.witness["prices"], rng.normal(0, 30, model.shape)):
+        found = model.certificate(x, {"prices": prices})
+        price = np.asarray(found.witness["prices"], float)
+        charge = price - np.vstack([0 * price[:1], price[model.tree.parent[1:]]])
+        queries, least = model.workload.matrix.toarray(), 0.0
+        for v, level in enumerate(model.tree.level):
+            weight = model.workload.by_answer(np.asarray(model.weights, float)[level])
+            square, slope = queries.T @ (weight[:, None] * queries), 2 * queries.T @ (weight * model.noisy[v])
+            z = np.linalg.pinv(2 * square) @ (slope - charge[v])
+            least += weight @ (queries @ z - model.noisy[v]) ** 2 + charge[v] @ z
+        assert found.bound == pytest.approx(least, rel=1e-9)
+        assert found.bound <= best
+        assert found.gap == pytest.approx(float(cost) - found.bound, rel=1e-9, abs=1e-9)
 
 
 def test_one_cell_is_constrained_inference():
