@@ -1,8 +1,9 @@
-"""The effort of a backend: its threads and accuracy."""
+"""The effort of a backend: its threads, accuracy, presolve and memory."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -16,10 +17,16 @@ class Effort:
     tolerance : float, optional
         How far rows may be violated and the optimum missed, absolutely and relatively, if the backend has
         such options. Default: no gap for integer programs, the backend's highest accuracy for others.
+    presolve : bool
+        Whether the backend may simplify the program first. Default: yes, as all of them do.
+    memory : int, optional
+        Bytes that the backend's process may allocate (Linux). Default: no limit.
     """
 
     threads: int | None = None
     tolerance: float | None = None
+    presolve: bool = True
+    memory: int | None = None
 
 
 _ANY = (0.0, 1.0)
@@ -57,6 +64,18 @@ OPTIONS: dict[str, dict[str, tuple[float, float]]] = {
 """The names of each solver's tolerances, and the range of values that each of them accepts."""
 
 
+WITHOUT_PRESOLVE: dict[str, dict[str, Any]] = {
+    "HIGHS": {"presolve": "off"},
+    "GUROBI": {"Presolve": 0},
+    "SCIP": {"presolving/maxrounds": 0},
+    "CP-SAT": {"cp_model_presolve": False},
+    "GLOP": {"use_preprocessing": False},
+    "CLARABEL": {"presolve_enable": False},
+    "COPT": {"Presolve": 0},
+}
+"""The option of each solver that turns its presolve off."""
+
+
 def tolerances(solver: str, tolerance: float) -> dict[str, float]:
     """A solver's own options for a tolerance.
 
@@ -67,3 +86,14 @@ def tolerances(solver: str, tolerance: float) -> dict[str, float]:
     """
     taken = OPTIONS[solver].items()
     return {option: min(max(tolerance, least), most) for option, (least, most) in taken}
+
+
+def without_presolve(solver: str, effort: Effort) -> dict[str, Any]:
+    """A solver's own options for an effort without presolve; none for an effort with it.
+
+    Examples
+    --------
+    >>> without_presolve("HIGHS", Effort(presolve=False))
+    {'presolve': 'off'}
+    """
+    return {} if effort.presolve else WITHOUT_PRESOLVE[solver]

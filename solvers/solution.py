@@ -74,6 +74,8 @@ class Solution:
         The proof, if the backend is `fast`; for others call ``prove(model, solution.x)``.
     witness : mapping or None
         The certificate's second argument; None if the certificate reads its numbers off the answer.
+    cpu_seconds : float or None
+        CPU time of building and solving, of all threads; None if the backend's process ended.
     """
 
     backend: str
@@ -89,6 +91,7 @@ class Solution:
     dual_residual: float | None = None
     certificate: Certificate | None = None
     witness: Witness | None = None
+    cpu_seconds: float | None = None
 
     @property
     def gap(self) -> Number | None:
@@ -107,7 +110,8 @@ class Solution:
 class Answer:
     """What a session returns: all variables of the program that it was opened on, or none.
 
-    `prices`, one for each row: the derivative of the optimum by the row's side.
+    `prices`, one for each row: the derivative of the optimum by the row's side. `cpu_seconds`: as in
+    `Solution`.
     """
 
     status: Status
@@ -117,3 +121,4 @@ class Answer:
     prices: Array | None = None
     primal_residual: float | None = None
     dual_residual: float | None = None
+    cpu_seconds: float | None = None

@@ -29,6 +29,8 @@ def solve(
     threads: int | None = None,
     tolerance: float | None = None,
     stating_counts: bool = False,
+    presolve: bool = True,
+    memory: int | None = None,
 ) -> Solution:
     """Solve a model (or a bare program) with a backend.
 
@@ -46,6 +48,11 @@ def solve(
         The backend's accuracy; see `solvers.effort.Effort`. It does not change which answers are accepted.
     stating_counts : bool
         Whether the time limit includes building the program. Default: only the backend's solve.
+    presolve : bool
+        Whether the backend may simplify the program first.
+    memory : int, optional
+        Bytes that the backend's process may allocate, on Linux; the fast paths ignore it. What comes of it is
+        the status ``out_of_memory``, or ``crashed`` if the backend does not survive.
 
     Returns
     -------
@@ -56,7 +63,8 @@ def solve(
     ------
     ValueError
         If there is no such backend, it is not installed (the message says how to install it), or the time
-        limit, number of threads or tolerance is not positive, or the backend takes no tolerance.
+        limit, number of threads, tolerance or memory is not positive, or the backend takes no tolerance, or
+        has no presolve to turn off.
 
     Examples
     --------
@@ -71,10 +79,14 @@ def solve(
         raise ValueError(f"threads must be at least 1, got {threads}")
     if tolerance is not None and not tolerance > 0:
         raise ValueError(f"tolerance must be positive, got {tolerance}")
+    if memory is not None and memory < 1:
+        raise ValueError(f"memory must be at least 1 byte, got {memory}")
     chosen = find(backend)
     if tolerance is not None and not chosen.tolerant:
         raise ValueError(f"{chosen.name} takes no tolerance: it is as accurate as it is")
-    effort = Effort(threads, tolerance)
+    if not presolve and not chosen.presolves:
+        raise ValueError(f"{chosen.name} has no presolve that can be turned off")
+    effort = Effort(threads, tolerance, presolve, memory)
     if chosen.name == "fast":
         return _fast(model, chosen)
     if is_conic(model):
@@ -120,6 +132,7 @@ def _conic(model: Any, chosen: Backend, effort: Effort, time_limit: float | None
         building,
         solving,
         message,
+        cpu_seconds=answer.cpu_seconds,
     )
 
 
@@ -130,15 +143,19 @@ def _fast(model: Model | Program, chosen: Backend) -> Solution:
         message = "the fast paths take models, not programs"
         return Solution(chosen.name, chosen.version, "unsupported", message=message)
     # Numba compiles a kernel at its first use on a machine, for seconds, which are not counted.
-    compiling, started = seconds_compiling(), time.perf_counter()
+    compiling, started, cpu = seconds_compiling(), time.perf_counter(), time.process_time()
     try:
         x, witness = fast.answer(model)
     except fast.NoFastPath as failure:
         return Solution(chosen.name, chosen.version, "unsupported", message=str(failure))
-    seconds = max(0.0, time.perf_counter() - started - (seconds_compiling() - compiling))
+    compiling = seconds_compiling() - compiling
+    seconds = max(0.0, time.perf_counter() - started - compiling)
+    cpu = max(0.0, time.process_time() - cpu - compiling)
     if x is None:
         why = getattr(model, "why_infeasible", str)()
-        return Solution(chosen.name, chosen.version, "infeasible", solve_seconds=seconds, message=why)
+        return Solution(
+            chosen.name, chosen.version, "infeasible", solve_seconds=seconds, message=why, cpu_seconds=cpu
+        )
     proof = model.certificate(x, witness)
     return Solution(
         chosen.name,
@@ -151,6 +168,7 @@ def _fast(model: Model | Program, chosen: Backend) -> Solution:
         message="" if proof.optimal else proof.reason,
         certificate=proof,
         witness=witness,
+        cpu_seconds=cpu,
     )
 
 
@@ -209,6 +227,7 @@ def checked(
         message,
         answer.primal_residual,
         answer.dual_residual,
+        cpu_seconds=answer.cpu_seconds,
     )
 
 

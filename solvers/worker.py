@@ -8,9 +8,12 @@ is started on a backend's first use and kept; programs and answers travel as pic
 from __future__ import annotations
 
 import atexit
+import resource
 import threading
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -120,7 +123,8 @@ def run(
     except TimeoutError as late:
         return Answer("time_limit", message=str(late)), 0.0, time.perf_counter() - started
     except ChildProcessError as death:
-        return Answer("crashed", message=str(death)), 0.0, time.perf_counter() - started
+        limited = f"; its memory was limited to {effort.memory / 1e9:g} GB" if effort.memory else ""
+        return Answer("crashed", message=f"{death}{limited}"), 0.0, time.perf_counter() - started
 
 
 def available(backend: Any) -> bool:
@@ -144,17 +148,18 @@ def _serve(line: Connection) -> None:
             continue
         _, backend, plan, effort, seconds, stating_counts = question
         started = built = time.perf_counter()
-        stated = False
+        stated, cpu = False, time.process_time()
         try:
-            solve = plan.open(backend, effort)
-            built = time.perf_counter()
-            line.send(built - started)
-            stated = True
-            if seconds is not None and stating_counts:
-                seconds -= built - started
-                if seconds <= 0:
-                    raise NoAnswer("time_limit", "stating the program took all of the time")
-            answer = solve(seconds)
+            with _at_most(effort.memory):
+                solve = plan.open(backend, effort)
+                built = time.perf_counter()
+                line.send(built - started)
+                stated = True
+                if seconds is not None and stating_counts:
+                    seconds -= built - started
+                    if seconds <= 0:
+                        raise NoAnswer("time_limit", "stating the program took all of the time")
+                answer = solve(seconds)
         except NoAnswer as refusal:
             answer = Answer(refusal.status, message=str(refusal))
         except MemoryError as lack:
@@ -163,4 +168,20 @@ def _serve(line: Connection) -> None:
             answer = Answer("error", message=f"{type(failure).__name__}: {failure}")
         if not stated:
             line.send(built - started)
+        answer = replace(answer, cpu_seconds=time.process_time() - cpu)
         line.send((answer, time.perf_counter() - built))
+
+
+@contextmanager
+def _at_most(memory: int | None) -> Iterator[None]:
+    """Limit the memory that this process allocates, in bytes; what it holds already counts, too."""
+    if memory is None:
+        yield
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    least = memory if hard == resource.RLIM_INFINITY else min(memory, hard)
+    resource.setrlimit(resource.RLIMIT_DATA, (least, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 COLUMNS = {
     "backend": "backend", "version": "version", "problem": "problem", "set": "set", "model": "model",
     "form": "form", "variables": "variables", "tolerance": "tolerance", "threads": "threads",
-    "time_limit": "limit", "status": "status", "verdict": "verdict", "relative_gap": "gap",
-    "optimum": "optimum", "message": "message",
+    "time_limit": "limit", "memory": "memory", "repeats": "repeats", "status": "status",
+    "verdict": "verdict", "relative_gap": "gap", "optimum": "optimum", "message": "message",
 }  # fmt: skip
 """Columns of the results that the page has, and their names there."""
 
@@ -47,7 +47,11 @@ def page(rows: DataFrame) -> str:
     import jinja2
 
     source = resources.files("hierdp.bench").joinpath("leaderboard.html").read_text(encoding="utf-8")
-    shown = rows[list(COLUMNS)].rename(columns=COLUMNS).assign(seconds=metrics.seconds(rows))
+    shown = (
+        rows[list(COLUMNS)]
+        .rename(columns=COLUMNS)
+        .assign(seconds=metrics.seconds(rows), cpu=metrics.seconds(rows, cpu=True))
+    )
     listed = [{name: _plain(value) for name, value in row.items()} for row in shown.to_dict("records")]
     data = json.dumps(
         {"rows": listed, "shift": metrics.SHIFT, "unsolved": metrics.UNSOLVED}, ensure_ascii=False

@@ -23,13 +23,15 @@ UNSOLVED = ("wrong", "inaccurate", "bound", "stopped", "failed")
 """The verdicts of problems that a backend accepts but does not solve; see `hierdp.bench.verdicts`."""
 
 
-def seconds(rows: DataFrame) -> Floats:
+def seconds(rows: DataFrame, cpu: bool = False) -> Floats:
     """Time of each run: stating and solving, with the certificate of the fast path (others prove on the way).
 
-    A run that does not solve its problem costs its time limit.
+    A run that does not solve its problem costs its time limit. With `cpu`: CPU time of all threads; NaN where
+    it was not measured.
     """
-    parts = rows[["build_seconds", "solve_seconds", "certificate_seconds"]].astype(float)
-    taken = parts.fillna(0.0).sum(axis=1).to_numpy()
+    parts = rows[["cpu_seconds"] if cpu else ["build_seconds", "solve_seconds"]].astype(float)
+    proving = rows["certificate_seconds"].astype(float).fillna(0.0)
+    taken = (parts.sum(axis=1, skipna=not cpu) + proving).to_numpy()
     solved = (rows["verdict"] == "solved").to_numpy()
     limit = rows["time_limit"].to_numpy(float)
     return np.where(solved, taken, np.maximum(taken, limit))
@@ -92,7 +94,8 @@ def by_backend(rows: DataFrame) -> DataFrame:
         quickest = best.reindex(taken["problem"]).to_numpy(float)
         known = ~np.isnan(quickest)
         beyond = here[here["verdict"] == "unsupported"]
-        all_times = np.concatenate([times, beyond["time_limit"].to_numpy(float)])
+        limits = beyond["time_limit"].to_numpy(float)
+        all_times = np.concatenate([times, limits])
         made.append(
             {
                 "backend": backend,
@@ -105,6 +108,9 @@ def by_backend(rows: DataFrame) -> DataFrame:
                 if known.any()
                 else float("nan"),
                 "mean_seconds_all": shifted_geometric_mean(all_times),
+                "mean_cpu_seconds_all": shifted_geometric_mean(
+                    np.concatenate([seconds(taken, cpu=True), limits])
+                ),
                 "primal_residual": _worst(taken, "primal_residual"),
                 "dual_residual": _worst(taken, "dual_residual"),
                 "relative_gap": _worst(taken, "relative_gap"),

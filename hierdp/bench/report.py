@@ -30,7 +30,8 @@ LIMITATIONS = (
     "that the model's certificate proves takes its place. The fast path's time includes its certificate, as "
     "the others' times include their proofs. All times are of a first solve, without cached results, with "
     "kernels compiled.",
-    "Every problem is solved once: times of a few milliseconds vary by a factor of two.",
+    "Times are of one solve, or medians if problems were solved repeatedly (`--repeats`): a single time of a "
+    "few milliseconds varies by a factor of two, more on a busy machine. CPU times vary less.",
     "Tolerances have different meanings in different solvers. Whole answers need none, and are judged with "
     "one only at “low” and “high”.",
 )
@@ -52,11 +53,13 @@ def study(results: Path) -> Study:
     parts = [_what(rows)]
     for which in [name for name in SETS if (rows["set"] == name).any()]:
         of_set = rows[rows["set"] == which]
-        for _, same in of_set.groupby(["time_limit", "threads"]):
-            name, limit, threads = which, float(same["time_limit"].iloc[0]), int(same["threads"].iloc[0])
-            title = f"{which.capitalize()} problems, {limit:g} s, {threads} thread" + "s" * (threads > 1)
-            if of_set.groupby(["time_limit", "threads"]).ngroups > 1:
-                name = f"{which}-{limit:g}s-{threads}"
+        settings: Any = of_set.groupby(["time_limit", "threads", "memory", "repeats"])
+        for (limit, threads, memory, repeats), same in settings:
+            name, title = which, f"{which.capitalize()} problems, {limit:g} s, {counted(threads, 'thread')}"
+            title += f", {memory:g} GB" * (memory > 0) + f", {repeats} times" * (repeats > 1)
+            if settings.ngroups > 1:
+                name = f"{which}-{limit:g}s-{threads}" + f"-{memory:g}GB" * (memory > 0)
+                name += f"-{repeats}x" * (repeats > 1)
             for tolerance in TOLERANCES:
                 here = asked(same, tolerance)
                 if not here.empty:
@@ -67,6 +70,7 @@ def study(results: Path) -> Study:
     parts += [
         _wrong(rows),
         _refused(rows),
+        _failures(rows),
         _problems(rows),
         Part("limitations", "Known limitations", LIMITATIONS, {}),
     ]
@@ -74,9 +78,12 @@ def study(results: Path) -> Study:
 
 
 def told_apart(rows: DataFrame) -> DataFrame:
-    """The rows; if a backend has several versions, its name includes the version."""
+    """The rows; a backend's name says if it has several versions, or is without presolve."""
+    if rows.empty:
+        return rows
     several = rows.groupby("backend")["version"].transform("nunique") > 1
-    return rows.assign(backend=rows["backend"].where(~several, rows["backend"] + " " + rows["version"]))
+    named = rows["backend"].where(~several, rows["backend"] + " " + rows["version"])
+    return rows.assign(backend=named.where(rows["presolve"].astype(bool), named + ", no presolve"))
 
 
 def asked(rows: DataFrame, tolerance: str) -> DataFrame:
@@ -234,6 +241,21 @@ def _refused(rows: DataFrame) -> Part:
         .reset_index()
     )
     return Part("refused", "Answers not accepted", [text], {"refused": made})
+
+
+def _failures(rows: DataFrame) -> Part:
+    """How runs end that solve nothing, by the backend's status."""
+    bad = rows[~rows["verdict"].isin(["solved", "unsupported"])]
+    if bad.empty:
+        return Part("failures", "Failures by kind", ["Every backend solved all problems it accepts."], {})
+    kinds = bad["verdict"].where(bad["verdict"] == bad["status"], bad["verdict"] + ": " + bad["status"])
+    made = bad.assign(kind=kinds).pivot_table(
+        index="backend", columns="kind", values="problem", aggfunc="size", fill_value=0
+    )
+    text = "Runs that did not solve their problem: the verdict, and the status that the backend ended with."
+    return Part(
+        "failures", "Failures by kind", [text], {"failures": made.reset_index().rename_axis(columns=None)}
+    )
 
 
 def _settings(rows: DataFrame) -> dict[str, Any]:

@@ -5,19 +5,23 @@ from __future__ import annotations
 import os
 import platform
 import re
+import statistics
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from hierdp.bench.problems import Problem, fresh
-from hierdp.bench.verdicts import KnownOptimum, verdict
+from hierdp.bench.verdicts import KnownOptimum, Verdict, verdict
 from hierdp.errors import InputError
 from hierdp.execution import progress, store
 from models.programs.layout import processors
 from solvers import Solution, backends, solve
 from solvers.backends.table import Backend, find
+from solvers.probe import probe
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -25,14 +29,27 @@ if TYPE_CHECKING:
 TOLERANCES: dict[str, float | None] = {"low": 1e-3, "default": None, "high": 1e-9}
 """The accuracies requested from backends; "default" is that of `solvers.solve`: each backend's highest."""
 
-KEY = ["problem", "backend", "version", "tolerance", "time_limit", "threads"]
+SETTINGS = ["time_limit", "threads", "presolve", "memory", "repeats"]
+"""Columns of the settings that all backends have, unless they have no presolve to turn off."""
+
+KEY = ["problem", "backend", "version", "tolerance", *SETTINGS]
 """Columns that identify a run; a run with the same values is not repeated."""
 
 COLUMNS = [
     *KEY, "set", "model", "origin", "form", "variables", "rows", "status", "verdict", "relative_gap",
     "bound_error", "objective", "bound", "optimum", "proved", "primal_residual", "dual_residual",
-    "build_seconds", "solve_seconds", "certificate_seconds", "message", "python", "machine", "load",
+    "build_seconds", "solve_seconds", "certificate_seconds", "cpu_seconds", "lower_quartile",
+    "upper_quartile", "message", "python", "machine", "load",
 ]  # fmt: skip
+
+LATER = {
+    "presolve": True, "memory": 0.0, "repeats": 1, "cpu_seconds": float("nan"),
+    "lower_quartile": float("nan"), "upper_quartile": float("nan"),
+}  # fmt: skip
+"""Columns that files of version 0.1 lack, and the values of their rows."""
+
+SEVERITY: tuple[Verdict, ...] = ("solved", "unsupported", "bound", "stopped", "inaccurate", "failed", "wrong")
+"""If repeated runs end differently, the row has the last of their verdicts in this order."""
 
 
 @dataclass(frozen=True)
@@ -47,11 +64,20 @@ class Settings:
         Seconds for each solve.
     threads : int
         Threads of each solve, if the backend supports such a limit.
+    presolves : sequence of bool
+        Whether backends presolve. Those without a presolve that can be turned off have one row, under True.
+    memory : float
+        Gigabytes that a backend's process may allocate; 0 for no limit.
+    repeats : int
+        How often each problem is solved. Times are medians, with quartiles.
     """
 
     tolerances: Sequence[str] = ("default",)
     time_limit: float = 10.0
     threads: int = 1
+    presolves: Sequence[bool] = (True,)
+    memory: float = 0.0
+    repeats: int = 1
 
 
 def run(
@@ -89,13 +115,14 @@ def run(
             raise InputError(f"no tolerance {name!r}; there are {', '.join(TOLERANCES)}")
     until = None if minutes is None else time.monotonic() + 60 * minutes
     named = _named(chosen)
-    with store.growing(results, COLUMNS, KEY) as kept:
+    with store.growing(results, COLUMNS, KEY, LATER) as kept:
         todo = [task for task in _tasks(problems, settings, named) if task.key not in kept.done]
         truth = _KnownOptima([one.name for one in named if one.name != "fast"], settings.time_limit)
+        warm: set[str] = set()
         for task in progress.steps(todo, f"{which} problems", len(todo)):
             if until is not None and time.monotonic() > until:
                 break
-            kept.add(_row(task, which, truth.of(task.problem)))
+            kept.add(_row(task, which, truth.of(task.problem), warm))
     return read(results)
 
 
@@ -115,7 +142,7 @@ def read(results: Path) -> DataFrame:
     InputError
         If it is not a results file.
     """
-    return store.read(results, COLUMNS)
+    return store.read(results, COLUMNS, LATER)
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,6 +150,7 @@ class _Task:
     problem: Problem
     backend: Backend
     tolerance: str
+    presolve: bool
     settings: Settings
 
     @property
@@ -135,7 +163,18 @@ class _Task:
             self.tolerance,
             asked.time_limit,
             asked.threads,
+            self.presolve,
+            asked.memory,
+            asked.repeats,
         )
+
+    def solve(self) -> Solution:
+        """Solve a copy of the problem without cached results."""
+        asked = self.settings
+        return solve(
+            fresh(self.problem.model), self.backend.name, asked.time_limit, asked.threads,
+            TOLERANCES[self.tolerance], presolve=self.presolve, memory=int(asked.memory * 1e9) or None,
+        )  # fmt: skip
 
 
 def _named(chosen: Sequence[str] | None) -> list[Backend]:
@@ -146,7 +185,8 @@ def _tasks(problems: Iterable[Problem], settings: Settings, chosen: Sequence[Bac
     for problem in problems:
         for backend in chosen:
             for tolerance in settings.tolerances if backend.tolerant else ("default",):
-                yield _Task(problem, backend, tolerance, settings)
+                for presolve in settings.presolves if backend.presolves else (True,):
+                    yield _Task(problem, backend, tolerance, presolve, settings)
 
 
 class _KnownOptima:
@@ -168,11 +208,21 @@ class _KnownOptima:
         return self._truth
 
 
-def _row(task: _Task, which: str, truth: KnownOptimum) -> dict[str, Any]:
+def _row(task: _Task, which: str, truth: KnownOptimum, warm: set[str]) -> dict[str, Any]:
+    """Run a task, after a tiny problem if the backend's process is new."""
     asked, problem, ours = task.settings, task.problem, task.backend.name == "fast"
-    tolerance = TOLERANCES[task.tolerance]
-    found = solve(fresh(problem.model), task.backend.name, asked.time_limit, asked.threads, tolerance)
-    judged = verdict(found, truth, tolerance, asked.time_limit)
+    if not ours and task.backend.name not in warm:
+        probe(task.backend)
+        warm.add(task.backend.name)
+    tried = []
+    for _ in range(asked.repeats):
+        found = task.solve()
+        judged = verdict(found, truth, TOLERANCES[task.tolerance], asked.time_limit)
+        tried.append((found, judged, _proving(problem, found) if ours else None))
+        if found.cpu_seconds is None and found.status in ("time_limit", "crashed"):  # its process has ended
+            warm.discard(task.backend.name)
+    found, judged, _ = max(tried, key=lambda one: SEVERITY.index(one[1].verdict))
+    totals = [one.build_seconds + one.solve_seconds + (proving or 0.0) for one, _, proving in tried]
     row = {
         **dict(zip(KEY, task.key, strict=True)),
         "set": which,
@@ -186,15 +236,24 @@ def _row(task: _Task, which: str, truth: KnownOptimum) -> dict[str, Any]:
         "bound": None if found.bound is None else float(found.bound),
         "primal_residual": found.primal_residual,
         "dual_residual": found.dual_residual,
-        "build_seconds": found.build_seconds,
-        "solve_seconds": found.solve_seconds,
-        "certificate_seconds": _proving(problem, found) if ours else None,
+        "build_seconds": _median(one.build_seconds for one, _, _ in tried),
+        "solve_seconds": _median(one.solve_seconds for one, _, _ in tried),
+        "certificate_seconds": _median(proving for _, _, proving in tried),
+        "cpu_seconds": _median(one.cpu_seconds for one, _, _ in tried),
+        "lower_quartile": float(np.quantile(totals, 0.25)),
+        "upper_quartile": float(np.quantile(totals, 0.75)),
         "message": found.message[:200],
         "python": platform.python_version(),
         "machine": machine(),
         "load": os.getloadavg()[0],
     }
     return {name: row[name] for name in COLUMNS}
+
+
+def _median(values: Iterable[float | None]) -> float | None:
+    """The median of the known values."""
+    known = [value for value in values if value is not None]
+    return statistics.median(known) if known else None
 
 
 def _proving(problem: Problem, found: Solution) -> float | None:

@@ -47,13 +47,23 @@ def bench() -> None:
 @click.option("--time-limit", type=SECONDS, default=10.0, show_default=True, help="Seconds for each solve.")
 @click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True,
               help="Threads of each solve.")  # fmt: skip
+@click.option("--presolve", "presolves", type=click.Choice(["on", "off"]), multiple=True, default=("on",),
+              show_default=True,
+              help="Whether backends simplify problems first. Repeat it for both.")  # fmt: skip
+@click.option("--memory", type=SECONDS, metavar="GB",
+              help="Memory that a backend's process may allocate (Linux); default: no limit.")  # fmt: skip
+@click.option("--repeats", type=click.IntRange(min=1), default=1, show_default=True,
+              help="Solve each problem so many times; times are medians, with quartiles.")  # fmt: skip
 @click.option("--minutes", type=SECONDS,
               help="Start no solve after this many minutes. The same command continues.")  # fmt: skip
 @DATA
 def run(sets: tuple[str, ...], out: Path, backends: str | None, models: str | None,
-        tolerances: tuple[str, ...], time_limit: float, threads: int, minutes: float | None,
-        data: Path) -> None:  # fmt: skip
+        tolerances: tuple[str, ...], time_limit: float, threads: int, presolves: tuple[str, ...],
+        memory: float | None, repeats: int, minutes: float | None, data: Path) -> None:  # fmt: skip
     """Solve test sets with backends, and save one row per solve.
+
+    A backend's first solve, and its first one after its process has ended, follows a tiny problem that is not
+    counted.
 
     You can stop it at any time; the same command continues from there.
     """
@@ -62,6 +72,7 @@ def run(sets: tuple[str, ...], out: Path, backends: str | None, models: str | No
     from hierdp.bench import metrics, runs
     from hierdp.bench.problems import problems
     from hierdp.bench.report import asked as of_tolerance
+    from hierdp.bench.report import told_apart
     from hierdp.cli.app import Ended
     from hierdp.errors import InputError
 
@@ -69,7 +80,8 @@ def run(sets: tuple[str, ...], out: Path, backends: str | None, models: str | No
         raise click.UsageError(
             f"the folder {out.absolute().parent} of {out.name} does not exist; create it first"
         )
-    asked = runs.Settings(tolerances, time_limit, threads)
+    presolving = tuple(word == "on" for word in dict.fromkeys(presolves))
+    asked = runs.Settings(tolerances, time_limit, threads, presolving, memory or 0.0, repeats)
     chosen = columns(backends) if backends else None
     screen = console()
     until = None if minutes is None else time.monotonic() + 60 * minutes
@@ -87,9 +99,12 @@ def run(sets: tuple[str, ...], out: Path, backends: str | None, models: str | No
             raise Ended(why, 130) from stop
         except ValueError as bad:
             raise click.UsageError(str(bad)) from bad
-        of_set = (rows["set"] == which) & (rows["time_limit"] == time_limit) & (rows["threads"] == threads)
+        of_set = rows["set"] == which
+        for name, value in (("time_limit", time_limit), ("threads", threads), ("memory", asked.memory),
+                            ("repeats", repeats)):  # fmt: skip
+            of_set &= rows[name] == value
         for tolerance in dict.fromkeys(tolerances):
-            here = of_tolerance(rows[of_set], tolerance)
+            here = of_tolerance(told_apart(rows[of_set]), tolerance)
             if not here.empty:
                 title = f"{which.capitalize()} problems, tolerance {tolerance}"
                 print_frame(screen, title, metrics.by_backend(metrics.settled(here)))

@@ -14,7 +14,7 @@ import numpy as np
 
 from models.arithmetic.arrays import Array
 from models.arithmetic.exact import Number
-from solvers.effort import Effort, tolerances
+from solvers.effort import Effort, tolerances, without_presolve
 from solvers.solution import Answer, Status
 
 SOLVERS = {"clarabel": "CLARABEL", "scs": "SCS"}
@@ -51,11 +51,17 @@ class ConicPlan:
 
     def open(self, backend: Any, effort: Effort) -> Callable[[float | None], Answer]:
         """A function that solves the model within a time limit; cvxpy builds the problem at the first run."""
-        return lambda seconds: solve_conic(self.model, backend.name, seconds, effort.tolerance)
+        return lambda seconds: solve_conic(
+            self.model, backend.name, seconds, effort.tolerance, effort.presolve
+        )
 
 
 def solve_conic(
-    model: Conic, solver_name: str, time_limit: float | None = None, tolerance: float | None = None
+    model: Conic,
+    solver_name: str,
+    time_limit: float | None = None,
+    tolerance: float | None = None,
+    presolve: bool = True,
 ) -> Answer:
     """Solve a model through cvxpy.
 
@@ -67,6 +73,7 @@ def solve_conic(
     time_limit : float, optional
         Seconds.
     tolerance : float, optional
+    presolve : bool
         See `solvers.effort.Effort`.
 
     Returns
@@ -82,6 +89,7 @@ def solve_conic(
     options = dict(_OPTIONS[solver_name])
     if tolerance is not None:
         options |= tolerances(SOLVERS[solver_name], tolerance)
+    options |= without_presolve(SOLVERS[solver_name], Effort(presolve=presolve))
     if time_limit is not None:
         options[_SECONDS[solver_name]] = max(time_limit, 0.01)
     problem, answer = model.cvxpy()

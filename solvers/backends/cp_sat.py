@@ -15,7 +15,7 @@ from models.arithmetic.arrays import Array
 from models.programs.program import Program
 from models.programs.terms import Rows, Term
 from solvers.backends import session
-from solvers.effort import Effort
+from solvers.effort import Effort, without_presolve
 from solvers.solution import Answer, NoAnswer, Status
 
 _LIMIT = 2**62
@@ -109,6 +109,8 @@ class Session(session.Session):
             solver.parameters.max_time_in_seconds = max(seconds, 0.01)
         if self._effort.threads is not None:
             solver.parameters.num_workers = self._effort.threads
+        for option, value in without_presolve("CP-SAT", self._effort).items():
+            setattr(solver.parameters, option, value)
         if self._effort.tolerance is not None:
             solver.parameters.relative_gap_limit = self._effort.tolerance
             solver.parameters.absolute_gap_limit = self._effort.tolerance

@@ -14,7 +14,7 @@ from models.programs.terms import Rows
 from solvers.backends import session
 from solvers.backends.licences import named, noting, status_of
 from solvers.backends.relations import relations
-from solvers.effort import Effort, tolerances
+from solvers.effort import Effort, tolerances, without_presolve
 from solvers.solution import Answer, Status
 
 _STATUS: dict[str, Status] = {
@@ -86,6 +86,7 @@ class Session(session.Session):
         self._options = dict(_ACCURATE.get(self._solver, {}))
         if effort.tolerance is not None:
             self._options |= tolerances(self._solver, effort.tolerance)
+        self._options |= without_presolve(self._solver, effort)
         if effort.threads is not None and self._solver in _THREADS:
             self._options = _with(self._options, _THREADS[self._solver], effort.threads)
         self._failures = _failures_of(self._solver)

@@ -16,7 +16,7 @@ from models.programs.program import Program
 from models.programs.terms import Rows
 from solvers.backends import session
 from solvers.backends.relations import relations
-from solvers.effort import Effort, tolerances
+from solvers.effort import Effort, tolerances, without_presolve
 from solvers.solution import Answer, NoAnswer, Status
 
 _STATUS: dict[int, Status] = {
@@ -57,6 +57,7 @@ class Session(session.Session):
         limits: dict[str, float] = {} if effort.threads is None else {"Threads": effort.threads}
         if effort.tolerance is not None:
             limits |= tolerances("GUROBI", effort.tolerance)
+        limits |= without_presolve("GUROBI", effort)
         try:
             self._model = gp.Model(env=gp.Env(params=PARAMETERS | limits))
             self._state(program)

@@ -11,7 +11,7 @@ from models.programs.program import Program
 from models.programs.terms import Rows
 from models.programs.write import to_highs
 from solvers.backends import session
-from solvers.effort import Effort, tolerances
+from solvers.effort import Effort, tolerances, without_presolve
 from solvers.solution import Answer, Status
 
 QP_REGULARIZATION = 1e-12
@@ -46,6 +46,8 @@ class Session(session.Session):
         if effort.tolerance is not None:
             for option, value in tolerances("HIGHS", effort.tolerance).items():
                 self._highs.setOptionValue(option, value)
+        for option, value in without_presolve("HIGHS", effort).items():
+            self._highs.setOptionValue(option, value)
         if self._highs.passModel(to_highs(program)) == highspy.HighsStatus.kError:
             raise ValueError("HiGHS does not take this program")
 

@@ -12,7 +12,7 @@ from ortools.math_opt.python import mathopt
 from models.programs.program import Program
 from models.programs.terms import Rows
 from solvers.backends import session
-from solvers.effort import Effort, tolerances
+from solvers.effort import Effort, tolerances, without_presolve
 from solvers.solution import Answer, NoAnswer, Status
 
 _SOLVER = {
@@ -53,6 +53,10 @@ class Session(session.Session):
             if effort.tolerance is not None:
                 self._parameters.gscip.real_params.update(tolerances("SCIP", effort.tolerance))
                 self._parameters.relative_gap_tolerance = effort.tolerance
+            self._parameters.gscip.int_params.update(without_presolve("SCIP", effort))
+        if solver == "glop":
+            for option, value in without_presolve("GLOP", effort).items():
+                setattr(self._parameters.glop, option, value)
         if solver == "glop" and effort.tolerance is not None:
             self._parameters.glop.primal_feasibility_tolerance = effort.tolerance
             self._parameters.glop.dual_feasibility_tolerance = effort.tolerance

@@ -16,7 +16,7 @@ from models.programs.terms import Rows
 from models.programs.write import row_to_pyomo, to_pyomo
 from solvers.backends import session
 from solvers.backends.licences import named
-from solvers.effort import Effort, tolerances
+from solvers.effort import Effort, tolerances, without_presolve
 from solvers.solution import Answer, Status
 
 _STATUS: dict[Any, Status] = {
@@ -70,6 +70,7 @@ class Session(session.Session):
         self._solver.options.update(_ACCURATE.get(solver, {}))
         if solver == "highs" and effort.tolerance is not None:
             self._solver.options.update(tolerances("HIGHS", effort.tolerance))
+        self._solver.options.update(without_presolve(solver.upper(), effort))
         self._model = to_pyomo(program)
         self._model.more = pyo.ConstraintList()
         self._size = program.size

@@ -19,7 +19,7 @@ from models.programs.program import Program
 from models.programs.terms import Rows
 from solvers.backends import session
 from solvers.backends.licences import named
-from solvers.effort import Effort, tolerances
+from solvers.effort import Effort, tolerances, without_presolve
 from solvers.solution import Answer, NoAnswer, Status
 
 MOST_BYTES = 2 * 10**9
@@ -89,6 +89,7 @@ class Session(session.Session):
         self._options = dict(_ACCURATE.get(self._solver, {}))
         if effort.tolerance is not None:
             self._options |= tolerances(self._solver.upper(), effort.tolerance)
+        self._options |= without_presolve(self._solver.upper(), effort)
         if effort.threads is not None and self._solver in _THREADS:
             self._options[_THREADS[self._solver]] = effort.threads
         self._bend, self._slope, self._constant = program.expanded()

@@ -15,7 +15,7 @@ from pyscipopt import Model, quicksum
 from models.programs.program import Program
 from models.programs.terms import Rows
 from solvers.backends import session
-from solvers.effort import Effort, tolerances
+from solvers.effort import Effort, tolerances, without_presolve
 from solvers.solution import Answer, NoAnswer, Status
 
 _STATUS: dict[str, Status] = {
@@ -38,6 +38,7 @@ class Session(session.Session):
         self._model.setParam("limits/gap", 0.0)
         if effort.tolerance is not None:
             self._model.setParams(tolerances("SCIP", effort.tolerance))
+        self._model.setParams(without_presolve("SCIP", effort))
         if effort.threads is not None:
             self._model.setParam("lp/threads", effort.threads)
         lower, upper = (np.where(np.isinf(side), np.nan, side).tolist() for side in program.bounds)

@@ -11,7 +11,7 @@ from typing import Any
 
 from models.programs.program import Program
 from solvers.backends.session import Session
-from solvers.effort import OPTIONS, Effort
+from solvers.effort import OPTIONS, WITHOUT_PRESOLVE, Effort
 
 LEGEND = """yes: as it is. Exactly rewritten: squares as lines, |x| as rows, tables of costs as binaries.
 relaxed: over the reals, hence a bound, unless the answer is whole. whole: of whole numbers only.
@@ -94,6 +94,11 @@ class Backend:
         if self.asked:
             return f"pip install {self.package}, and the solver {self.argument} where {self.package} finds it"
         return f"pip install hierdp[{self.extra}]" if self.extra else f"pip install {self.package}"
+
+    @property
+    def presolves(self) -> bool:
+        """Whether it has a presolve that can be turned off."""
+        return (self.argument or self.name).upper() in WITHOUT_PRESOLVE
 
     @property
     def takes(self) -> dict[str, str]:

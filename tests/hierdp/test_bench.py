@@ -4,6 +4,7 @@ import importlib
 import signal
 import subprocess
 import sys
+from typing import get_args
 from unittest import mock
 
 import numpy as np
@@ -14,7 +15,7 @@ from click.testing import CliRunner
 from hierdp.bench import metrics, runs, verdicts
 from hierdp.bench.files import write
 from hierdp.bench.problems import Problem, _relaxed, problems
-from hierdp.bench.report import study
+from hierdp.bench.report import study, told_apart
 from hierdp.bench.verdicts import KnownOptimum, verdict
 from hierdp.cli import main
 from hierdp.errors import InputError
@@ -150,6 +151,7 @@ def frame(*rows):
         version="1",
         model="M",
         certificate_seconds=np.nan,
+        cpu_seconds=lambda rows: rows["solve_seconds"] * 2,
         objective=np.nan,
         bound=np.nan,
         proved=True,
@@ -174,6 +176,7 @@ def test_means_by_hand():
     assert table["wrong"].tolist() == [0, 0, 1]
     s = metrics.SHIFT
     assert table.loc["a", "mean_seconds_all"] == pytest.approx(np.sqrt((1 + s) * (4 + s)) - s)
+    assert table.loc["a", "mean_cpu_seconds_all"] == pytest.approx(np.sqrt((2 + s) * (8 + s)) - s)
     assert table.loc["b", "mean_seconds_all"] == pytest.approx(np.sqrt((2 + s) * (10 + s)) - s)
     assert table.loc["c", "mean_seconds_all"] == pytest.approx(10.0)  # wrong, unsupported: the limit
     assert table.loc["a", "times_best_exact"] == pytest.approx(1.0)
@@ -245,12 +248,48 @@ def test_runs_resume_and_grow(tmp_path, monkeypatch):
     assert solved["proved"].all()
 
 
+def test_repeats_have_medians_and_quartiles_and_the_worst_verdict(tmp_path, monkeypatch):
+    """A backend that is wrong once of three times is wrong; its first solve is not a counted one."""
+    model = Chebyshev([5, 3, -2, 7], total=4)
+    best = solve(model)
+    answers = iter([(1.0, best.objective), (4.0, best.objective + 1), (2.0, best.objective)])
+    warmed = []
+
+    def solved(*_, **options):
+        seconds, objective = next(answers)
+        assert (options["presolve"], options["memory"]) == (False, 2_500_000_000)
+        return Solution("highs", "1", "optimal", best.x, objective, None, 0.5, seconds, cpu_seconds=seconds)
+
+    monkeypatch.setattr(runs, "solve", solved)
+    monkeypatch.setattr(runs, "probe", warmed.append)
+    asked = runs.Settings(presolves=(False,), memory=2.5, repeats=3)
+    (row,) = runs.run(
+        [Problem("one", model, "random")], "small", asked, tmp_path / "r.parquet", ["highs"]
+    ).to_dict("records")
+    assert [backend.name for backend in warmed] == ["highs"]
+    assert (row["verdict"], row["solve_seconds"], row["build_seconds"]) == ("wrong", 2.0, 0.5)
+    assert (row["cpu_seconds"], row["lower_quartile"], row["upper_quartile"]) == (2.0, 2.0, 3.5)
+    assert (row["presolve"], row["memory"], row["repeats"]) == (False, 2.5, 3)
+    named = told_apart(pd.DataFrame([row, {**row, "presolve": True}]))
+    assert named["backend"].tolist() == ["highs, no presolve", "highs"]
+
+
+def test_every_verdict_has_a_severity_and_old_files_are_read(tmp_path):
+    assert set(runs.SEVERITY) == set(get_args(verdicts.Verdict))
+    old = [name for name in runs.COLUMNS if name not in runs.LATER]
+    pd.DataFrame([dict.fromkeys(old, 1)]).to_parquet(tmp_path / "old.parquet")
+    row = runs.read(tmp_path / "old.parquet").iloc[0]
+    assert (row["presolve"], row["memory"], row["repeats"]) == (True, 0.0, 1)
+
+
 def test_the_fast_path_is_timed_on_a_model_that_remembers_nothing(tmp_path):
     problem = Problem("one", CumulativeQIP(Tree([[0, 0]]), [[3, 5], [2, 1], [0, 3]], 5), "random")
     object.__setattr__(problem.model, "remembered", 1)  # like a cached property
     seen = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(runs, "solve", lambda model, *a: seen.append(model.__dict__) or solve(model, *a))
+        patch.setattr(
+            runs, "solve", lambda model, *a, **k: seen.append(model.__dict__) or solve(model, *a, **k)
+        )
         runs.run([problem], "small", runs.Settings(), tmp_path / "r.parquet", ["fast"])
     assert seen[0].keys() == {"tree", "noisy", "total", "integer"}
 
@@ -277,7 +316,7 @@ from pathlib import Path
 from hierdp.bench import runs
 from tests.hierdp.test_bench import some
 solve, left = runs.solve, [3]
-def dying(*given):
+def dying(*given, **options):
     left[0] -= 1
     if left[0] < 0:
         os.kill(os.getpid(), 9)

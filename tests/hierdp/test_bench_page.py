@@ -35,7 +35,9 @@ def results():
                 "objective": 5.0, "bound": 5.0,
                 "optimum": 5.0, "proved": True, "primal_residual": np.nan, "dual_residual": np.nan,
                 "build_seconds": 0.0, "solve_seconds": float(rng.uniform(0, 5)),
-                "certificate_seconds": np.nan, "message": HOSTILE if backend == "highs" else "",
+                "certificate_seconds": np.nan, "cpu_seconds": float(rng.uniform(0, 5)),
+                "presolve": True, "memory": 0.0, "repeats": 1, "lower_quartile": 0.0, "upper_quartile": 0.0,
+                "message": HOSTILE if backend == "highs" else "",
                 "python": "3", "machine": "a <b>machine</b>", "load": 0.0,
             })  # fmt: skip
     return pd.DataFrame(rows)[runs.COLUMNS]
@@ -81,6 +83,7 @@ def test_a_browser_shows_what_python_computes(tmp_path, form):
     for k, backend in enumerate(shown["backend"]):
         row = wanted.loc[backend]
         assert float(shown["mean"][k]) == pytest.approx(row["mean_seconds_all"], rel=6e-3)
+        assert float(shown["cpu"][k]) == pytest.approx(row["mean_cpu_seconds_all"], rel=6e-3)
         assert float(shown["solved"][k]) == pytest.approx(row["solved"], rel=6e-3)
         assert [int(shown[name][k]) for name in metrics.UNSOLVED] == [row[name] for name in metrics.UNSOLVED]
     detail = table(dom, "detail")

@@ -30,6 +30,8 @@ class Session(session.Session):
             time.sleep(0.5)
         if self.order == "eat":
             raise MemoryError("no more")
+        if self.order == "hoard":
+            return Answer("feasible", np.empty(2**28)[: self.size] * 0)
         if self.order == "stumble":
             raise RuntimeError("out of luck")
         return Answer("feasible", np.full(self.size, 0.5), None, "it stopped short")

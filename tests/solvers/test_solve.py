@@ -18,8 +18,8 @@ from models import Chebyshev, FixedSum, HierarchyQIP, Isotonic, Program, Tree
 from models.programs.terms import Block, Term, rows_of
 from solvers import backends, fast, solve, worker
 from solvers.backends import table
-from solvers.backends.table import find
-from solvers.effort import OPTIONS
+from solvers.backends.table import find, reachable
+from solvers.effort import OPTIONS, WITHOUT_PRESOLVE
 from tests.marks import quick
 
 MODELS = [Chebyshev, HierarchyQIP, Isotonic]
@@ -175,16 +175,18 @@ from models.programs.program import Program
 from models.programs.terms import Block, Term
 from solvers.effort import Effort
 from solvers.backends.highs import Session
-session = Session(Program("p", [Block("v", (2,))], [], [Term("linear", np.arange(2))]), Effort())
+program = Program("p", [Block("v", (2,))], [], [Term("linear", np.arange(2))])
+session, plain = Session(program, Effort()), Session(program, Effort(presolve=False))
 session._highs.getRunTime = lambda: 100.0  # what earlier runs took
 session.run(2.5)
 print(session._highs.getOptionValue("time_limit")[1])
+print(*(one._highs.getOptionValue("presolve")[1] for one in (session, plain)))
 """
 
 
-def test_highs_counts_the_time_of_all_its_runs():
+def test_highs_counts_the_time_of_all_its_runs_and_can_do_without_presolve():
     done = subprocess.run([sys.executable, "-c", TWICE], capture_output=True, text=True, check=True)
-    assert done.stdout == "102.5\n"
+    assert done.stdout == "102.5\nchoose off\n"
 
 
 @pytest.mark.parametrize("limit", [0, -1, float("nan")])
@@ -340,6 +342,23 @@ def test_tolerances_must_be_positive_and_are_not_for_all():
         solve(Isotonic([1]), "highs", tolerance=0)
     with pytest.raises(ValueError, match="min-cost-flow takes no tolerance"):
         solve(Isotonic([1]), "min-cost-flow", tolerance=1e-3)
+    with pytest.raises(ValueError, match="memory must be at least 1 byte, got 0"):
+        solve(Isotonic([1]), "highs", memory=0)
+    with pytest.raises(ValueError, match="osqp has no presolve that can be turned off"):
+        solve(Isotonic([1]), "osqp", presolve=False)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(WITHOUT_PRESOLVE))
+def test_without_presolve_answers_are_the_same(name):
+    """All options exist: a solver that does not know an option fails with a message."""
+    found = [one for one in reachable() if one.presolves and one.installed
+             and name in (one.name.upper(), one.argument.upper())]  # fmt: skip
+    if not found:
+        pytest.skip(f"{name} is not installed")
+    for one in found:
+        answer = solve(Isotonic([5, 3, 4], p=1, integer=one.integers_only), one, 300, presolve=False)
+        assert float(answer.objective) == pytest.approx(2, abs=1e-6), one.name
 
 
 @pytest.mark.parametrize("name", quick(["clarabel", "pdlp", "scs"]))

@@ -35,13 +35,26 @@ def told(monkeypatch):
     monkeypatch.setattr(capability, "EXACT", (*capability.EXACT, backend))
     monkeypatch.setattr(worker, "GRACE_SECONDS", 0.3)
 
-    def ask(order, integer=False):
+    def ask(order, integer=False, memory=None):
         """Set short limits only if they are meant to be reached, so that a busy machine causes no failure."""
         program = Program(order, [Block(order, (2,), 0, 1, integer)], [], [Term("linear", np.arange(2))])
         monkeypatch.setattr(worker, "STATING_SECONDS", 3 if order == "never_stated" else 300)
-        return solve(program, "told", time_limit=0.2 if order in ("hang", "dawdle") else 300)
+        limit = 0.2 if order in ("hang", "dawdle") else 300
+        return solve(program, "told", time_limit=limit, memory=memory)
 
     return ask
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not count all memory")
+def test_a_limit_of_memory_holds_for_one_solve(told):
+    """Two gigabytes that are not written to: allowed, then not, then allowed again, in one process."""
+    assert told("hoard").status == "feasible"
+    assert told("hoard", memory=10**9).status == "out_of_memory"
+    assert told("hoard").status == "feasible"
+    died = told("die", memory=10**9)
+    assert died.message.endswith("its memory was limited to 1 GB")
+    assert died.cpu_seconds is None
+    assert told("stumble").cpu_seconds >= 0
 
 
 @pytest.mark.parametrize(
