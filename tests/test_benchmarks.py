@@ -13,6 +13,7 @@ from benchmarks import (
     growth,
     growth_report,
     headline,
+    imports,
     instances,
     measuring,
     noisy_releases,
@@ -282,3 +283,11 @@ def test_committed_results_are_small_and_whole(name, columns):
         pytest.skip("nothing was measured yet")
     assert path.stat().st_size < 1_000_000
     assert len(store.read(path, columns))
+
+
+def test_modules_are_charged_to_their_library():
+    assert imports.group("pandas.core.frame") == imports.group("pyarrow") == "pyarrow, pandas"
+    assert imports.group("models.tree") == imports.HIERDP
+    assert imports.group("sqlglot") == imports.OTHERS
+    spent = imports.charged(["hierdp.errors", "no such module"])
+    assert list(spent) == [*imports.LIBRARIES, imports.OTHERS, imports.HIERDP]

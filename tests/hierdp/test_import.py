@@ -242,3 +242,19 @@ assert scipy.linalg.det([[2.0]]) == 2
 
 def test_a_command_line_loads_numba_without_linear_algebra(tmp_path):
     loaded(tmp_path, ALGEBRA)
+
+
+def test_a_small_release_loads_no_compiler_and_no_solver(tmp_path):
+    """Its kernels are run by Python, its fast paths solve it, and its noise is OpenDP's."""
+    (tmp_path / "in.csv").write_text("town,home\na,1\na,1\nb,2\n")
+    options = "--levels town --group home --max-size 3 --epsilon 1 --regions-from-data --groups-from-data"
+    command = ["release", "group-size", "in.csv", *options.split(), "--out", "out"]
+    code = f"from hierdp.cli import main\nmain({command}, standalone_mode=False)"
+    done = python(f"{code}\nimport sys\nprint('loaded', *sys.modules)", tmp_path)
+    found = set(done.stdout.splitlines()[-1].split())
+    assert "ibis" in found, done.stderr
+    unused = HEAVY - {"opendp", "duckdb", "ibis", "pandas"}
+    unused |= {"numba", "scipy.linalg", "scipy.optimize", "sklearn", "polars", "flint", "cryptography"}
+    assert not found & unused
+    inside = {one.rpartition(".")[0] for one in found}
+    assert {name for name, package in MECHANISMS.items() if package in inside} == {"group-size"}
