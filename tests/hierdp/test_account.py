@@ -324,6 +324,7 @@ def test_check_finds_a_release_of_persons_and_of_replacements(opened, tmp_path):
         assert line_of(made.write(tmp_path / str(i)), replaced).verdict == HOLDS
 
 
+@pytest.mark.slow
 def test_check_reports_missing_account_entries(written, opened, tmp_path):
     account, folder = written
     alone = release(HOMES, "group-size", epsilon=0.4, **SIZES).write(tmp_path / "alone")

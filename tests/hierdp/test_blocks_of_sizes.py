@@ -24,8 +24,9 @@ from hierdp.record.written import TooLarge
 from hierdp.tables import GroupSizes, group_sizes
 from models import HierarchyQIP
 from solvers import Solution, fast
+from tests.marks import quick
 
-METHODS_IN_BLOCKS = ["M_c^dp", "M_H^dp"]
+METHODS_IN_BLOCKS = quick(["M_c^dp", "M_H^dp"])
 
 
 def made(method="M_c^dp", **options):

@@ -517,7 +517,7 @@ REPORT_CHANGES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", REPORT_CHANGES)
+@pytest.mark.parametrize("name", quick(REPORT_CHANGES, every=3))
 def test_a_report_that_differs_from_the_release_is_detected(sizes, tmp_path, name):
     folder = shutil.copytree(sizes, tmp_path / "out")
     REPORT_CHANGES[name](folder)

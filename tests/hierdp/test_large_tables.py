@@ -132,7 +132,8 @@ def test_a_count_that_is_right_in_its_last_32_bits_is_found(tmp_path):
 
 @pytest.mark.usefixtures("large")
 @pytest.mark.parametrize(
-    ("column", "value"), [("region", "12"), ("parent", "9"), ("size", 8), ("level", 0), ("level_name", "x")]
+    ("column", "value"),
+    quick([("region", "12"), ("parent", "9"), ("size", 8), ("level", 0), ("level_name", "x")], every=2),
 )
 def test_a_part_with_other_rows_is_found(tmp_path, column, value):
     folder = made().write(tmp_path / "out")

@@ -90,7 +90,7 @@ def test_sensitivity_of_the_scores(most):
 def test_a_person_moves_one_cluster_of_a_round_and_one_sum():
     """Given the same answers to all earlier queries, as composition requires."""
     rng = np.random.default_rng(2)
-    for counts in histograms(5, 2):
+    for counts in histograms(4, 2):
         choices = rng.integers(0, 6, 10).tolist()
         here = Told(choices)
         php(counts, 1.0, here)

@@ -14,6 +14,7 @@ from hierdp.execution import seal
 from hierdp.mechanisms import MECHANISMS
 from hierdp.privacy.account import Account, open_account
 from hierdp.record.cautions import FROM_DATA
+from tests.marks import quick
 
 ALL = pd.DataFrame({"town": ["a", "a", "a", "b", "b", "lone"], "home": ["1", "1", "2", "3", "3", "4"]})
 """The last row is a resident who lives alone, in a town without other residents."""
@@ -63,7 +64,7 @@ def test_every_mechanism_is_among_them():
     assert set(SEEN) == set(LISTED) == set(NEITHER) == set(MECHANISMS)
 
 
-@pytest.mark.parametrize("mechanism", SEEN)
+@pytest.mark.parametrize("mechanism", quick(SEEN, every=2))
 def test_a_lone_resident_shows_only_if_regions_and_groups_are_from_the_data(mechanism):
     seen = [exact(made(rows, mechanism, SEEN[mechanism])) for rows in (ALL, LESS)]
     assert seen[0] != seen[1]
@@ -89,7 +90,7 @@ def test_the_number_of_groups_shows_the_lone_resident():
     assert exact(made(ALL, "count-of-counts", public))[0] == exact(made(LESS, "count-of-counts", public))[0]
 
 
-@pytest.mark.parametrize("mechanism", SEEN)
+@pytest.mark.parametrize("mechanism", quick(SEEN, every=2))
 def test_data_dependent_lists_cause_a_warning(mechanism, tmp_path):
     folder = made(ALL, mechanism, SEEN[mechanism]).write(tmp_path / "seen")
     told = json.loads((folder / "manifest.json").read_text())

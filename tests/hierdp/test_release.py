@@ -328,7 +328,8 @@ def test_invalid_targets_are_refused(made, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "failure", [OSError(errno.ENOSPC, "No space left on device"), KeyboardInterrupt(), MemoryError()]
+    "failure",
+    quick([OSError(errno.ENOSPC, "No space left on device"), KeyboardInterrupt(), MemoryError()], every=2),
 )
 @pytest.mark.parametrize("existing", [False, True])
 def test_a_failure_half_way_leaves_nothing(made, tmp_path, monkeypatch, failure, existing):

@@ -164,7 +164,7 @@ def test_sensitivity_through_the_reader_with_an_unknown_region(method, unit):
     assert worst == unit.trips**2 * (2 if unit.bounded else 1)
 
 
-@pytest.mark.parametrize("unit", quick(WITH_UNKNOWN, slow=lambda unit: unit == Unit(2)), ids=str)
+@pytest.mark.parametrize("unit", quick(WITH_UNKNOWN, every=2), ids=str)
 def test_changes_through_the_reader_with_an_unknown_region(unit):
     """The changes given to the stability histogram: number of counts, sizes, and what one table adds."""
 

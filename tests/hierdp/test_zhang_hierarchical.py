@@ -46,6 +46,7 @@ def test_each_way_spends_the_same_budget():
     assert spent == pytest.approx(2 * 10 * 0.3 + 2 * 6 * 0.9)
 
 
+@pytest.mark.slow
 def test_part_requires_data(monkeypatch, tmp_path):
     assert hierarchical.parts(QUICK, None, 0) == []
     assert hierarchical.parts(QUICK, tmp_path, 0) == []

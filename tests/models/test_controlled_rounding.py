@@ -31,7 +31,7 @@ def largest_parts_up(values, total):
     return down
 
 
-@shares(3)
+@shares(7)
 @pytest.mark.parametrize("kind", ["fractions", "floats"])
 @pytest.mark.parametrize("n", quick([1, 2, 3, 4], first=3))
 def test_every_tiny_instance(n, kind, share):

@@ -78,6 +78,7 @@ def test_products_of_one_bit_more_than_a_block_may_have():
 
 
 @pytest.mark.usefixtures("as_in_a_release")
+@pytest.mark.slow
 def test_one_large_entry_among_small_ones_of_another_block():
     x = np.arange(3 * BLOCK)
     for place in (0, BLOCK - 1, BLOCK, 3 * BLOCK - 1):
@@ -131,6 +132,7 @@ def test_fractions_and_python_integers():
     assert type(distance(x, y, 1)) is Fraction
 
 
+@pytest.mark.slow
 def test_floats_wherever_there_is_one():
     rng = np.random.default_rng(0)
     for size in (1, 100, 2 * BLOCK + 7):
@@ -154,6 +156,7 @@ def test_totals_of_many_and_of_halves():
     assert exact.dot(np.array([Fraction(1, 3)], dtype=object), np.array([2**62])) == Fraction(2**62, 3)
 
 
+@pytest.mark.slow
 def test_a_kernel_is_compiled_once_for_data_and_answers(monkeypatch):
     """Models' data are read-only and answers are writable, which are two types for Numba."""
     called = (_integers, exact._dot, exact._total, isotonic_prices.scan_prices)

@@ -16,7 +16,7 @@ from tests.marks import quick, shares
 @pytest.mark.parametrize("p", [1, 2])
 @pytest.mark.parametrize("n", quick([1, 2, 3, 4], first=3))
 def test_every_tiny_vector_as_segments_of_one_model(n, p):
-    values = range(-2, 4) if n < 3 else (-2, 0, 1, 3)
+    values = range(-2, 4) if n < 3 else (-2, 1, 3)
     vectors = np.array(list(product(values, repeat=n)), dtype=np.int64)
     count = len(vectors)
     # An empty segment after each vector: these must not change anything.
@@ -107,7 +107,7 @@ def test_backends_agree(p):
 
 @pytest.mark.parametrize("p", [1, 2])
 @pytest.mark.parametrize(
-    ("n", "segments"), quick([(3_000, 1), (3_000, 600), (10**6, 1), (10**6, 200_000)], first=2)
+    ("n", "segments"), quick([(1_000, 1), (1_000, 200), (3_000, 600), (10**6, 1), (10**6, 200_000)], first=2)
 )
 def test_as_many_as_a_million_counts_are_proved(n, segments, p):
     rng = np.random.default_rng(1)

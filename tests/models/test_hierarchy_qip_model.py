@@ -60,7 +60,7 @@ def judge_all(tree: Tree, sizes: int, total: int, noisy_values, window=None, cer
 
 
 @pytest.mark.parametrize(
-    "tree", quick(TREES, every=4), ids=lambda t: "-".join("".join(map(str, lv)) for lv in t.levels) or "root"
+    "tree", quick(TREES, every=6), ids=lambda t: "-".join("".join(map(str, lv)) for lv in t.levels) or "root"
 )
 def test_every_tiny_instance_of_one_size(tree):
     for total in range(4):

@@ -61,7 +61,7 @@ def agrees(model, x, witness):
     return True
 
 
-@pytest.mark.parametrize("name", quick(NAMES, every=2))
+@pytest.mark.parametrize("name", quick(NAMES, every=3))
 def test_the_bounds_are_the_same(name):
     kind = getattr(models, name.partition(",")[0])
     rng = np.random.default_rng(1)
