@@ -1,4 +1,4 @@
-"""hierdp bench: run, report, page, write, check."""
+"""hierdp bench: run, report, page, write, verify, check."""
 
 from __future__ import annotations
 
@@ -149,9 +149,11 @@ def page(results: Path, out: Path) -> None:
 @bench.command()
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
 @click.option("--set", "which", type=SETS, default="small", show_default=True, help="Test set.")
+@click.option("--archive", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.tar.gz",
+              help="Also pack the set into this archive: the same bytes each time.")  # fmt: skip
 @MODELS
 @DATA
-def write(folder: Path, which: str, models: str | None, data: Path) -> None:
+def write(folder: Path, which: str, archive: Path | None, models: str | None, data: Path) -> None:
     """Write a test set to FOLDER, for other tools.
 
     Each problem is written as .mps and .lp, with squares also as .qps, with cones (BudgetSplit, StrategySDP)
@@ -160,6 +162,7 @@ def write(folder: Path, which: str, models: str | None, data: Path) -> None:
     source, structure, size, optimum and the hashes of its files; FOLDER/optima.csv the optima alone. A
     .proof.txt has the program, the answer and its row prices as rational numbers.
     """
+    from hierdp.bench.archive import pack
     from hierdp.bench.files import OPTIMA
     from hierdp.bench.files import write as write_problems
     from hierdp.bench.problems import problems
@@ -167,12 +170,41 @@ def write(folder: Path, which: str, models: str | None, data: Path) -> None:
     chosen = _chosen(problems(which, data if data.is_dir() else None), models)
     paths = write_problems(chosen, folder, which)
     console().print(f"{len(paths)} files in {folder}/; the optima are in {folder}/{OPTIMA}.")
+    if archive is not None:
+        pack(paths, archive)
+        console().print(f"Packed into {archive}. Next: hierdp bench verify {archive}")
+
+
+@bench.command()
+@click.argument("test_set", metavar="SET", type=click.Path(path_type=Path))
+def verify(test_set: Path) -> None:
+    """Check a test set, a folder or an archive: the hash of each file, and the proof of each optimum.
+
+    Ends with exit code 1 if a file has changed or a proof fails.
+
+    \b
+    hierdp bench write problems --archive hierdp-instances-2026.1.tar.gz
+    hierdp bench verify hierdp-instances-2026.1.tar.gz
+    """
+    import pandas as pd
+
+    from hierdp.bench.archive import verify as verified
+
+    found = pd.DataFrame(verified(test_set))
+    bad = found[~found["verdict"].isin(["proved", "not proved"])]
+    screen = console()
+    if not bad.empty:
+        print_frame(screen, f"Failures in {test_set}", bad)
+    counts = found["verdict"].value_counts()
+    screen.print(", ".join(f"{number:,} {verdict}" for verdict, number in counts.items()))
+    if not bad.empty:
+        raise click.exceptions.Exit(1)
 
 
 @bench.command()
 @click.argument("answers", type=click.Path(path_type=Path, file_okay=False))
-@click.option("--problems", "folder", type=click.Path(path_type=Path, file_okay=False), required=True,
-              help="The folder of the test set, from hierdp bench write.")  # fmt: skip
+@click.option("--problems", "folder", type=click.Path(path_type=Path), required=True,
+              help="The folder or archive of the test set, from hierdp bench write.")  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Also write the table as .csv.")
 def check(answers: Path, folder: Path, out: Path | None) -> None:
     """Judge the solution files in ANSWERS: feasible by how much, and optimal exactly or by what gap.
@@ -185,9 +217,11 @@ def check(answers: Path, folder: Path, out: Path | None) -> None:
     hierdp bench write problems --set small
     hierdp bench check my-answers --problems problems
     """
+    from hierdp.bench.archive import opened
     from hierdp.bench.checked import check_answers, table
 
-    rows = check_answers(answers, folder)
+    with opened(folder) as test_set:
+        rows = check_answers(answers, test_set)
     frame = table(rows)
     screen = console()
     print_frame(screen, f"Answers in {answers}", frame)

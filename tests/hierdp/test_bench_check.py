@@ -3,8 +3,11 @@
 import inspect
 import json
 import re
+import shutil
 import subprocess
 import sys
+import tarfile
+import time
 from fractions import Fraction
 from pathlib import Path
 
@@ -14,6 +17,7 @@ from click.testing import CliRunner
 
 from hierdp.bench import manifest
 from hierdp.bench.answers import read_answer
+from hierdp.bench.archive import opened, pack, verify
 from hierdp.bench.checked import check_answers
 from hierdp.bench.files import write
 from hierdp.bench.manifest import rounded
@@ -236,6 +240,47 @@ def test_neither_the_manifest_nor_a_changed_file_is_trusted(tmp_path, folder):
         check_answers(folder, folder)
     with pytest.raises(InputError, match=r"has no manifest\.json"):
         check_answers(folder, tmp_path)
+
+
+def test_an_archive_is_the_same_bytes_each_time_and_is_verified(tmp_path, folder):
+    for turn in ("1", "2"):
+        paths = write(
+            [Problem(name, model, "random") for name, model in MODELS.items()], tmp_path / turn, "small"
+        )
+        (tmp_path / f"at{turn}").mkdir()
+        pack(reversed(paths), tmp_path / f"at{turn}" / "set.tar.gz")
+        time.sleep(0.01)  # other times of files
+    archive = tmp_path / "at1" / "set.tar.gz"
+    assert archive.read_bytes() == (tmp_path / "at2" / "set.tar.gz").read_bytes()
+    assert archive.read_bytes()[4:8] == bytes(4)  # gzip's time
+    with tarfile.open(archive) as tar:
+        entries = tar.getmembers()
+    assert [one.name for one in entries] == sorted(f"set/{path.name}" for path in folder.iterdir())
+    assert {(one.mtime, one.uid, one.gid, one.uname) for one in entries} == {(0, 0, 0, "")}
+    assert [found[:2] for found in verify(archive)] == [(name, "proved") for name in MODELS]
+    with opened(archive) as inside:
+        assert judged(tmp_path, inside, "whole", {"x": solve(MODELS["whole"]).x.tolist()}).gap == 0
+
+
+def test_a_changed_file_and_a_wrong_optimum_are_found(tmp_path, folder):
+    shutil.copytree(folder, tmp_path / "set")
+    (tmp_path / "set" / "real.mps").write_text("")
+    text = json.loads((tmp_path / "set" / "manifest.json").read_text())
+    text["problems"][0]["optimum"] = "0"
+    text["problems"][1]["proved"] = False
+    (tmp_path / "set" / "manifest.json").write_text(json.dumps(text))
+    found = {one.problem: one for one in verify(tmp_path / "set")}
+    assert [found[name].verdict for name in MODELS] == ["wrong", "wrong", "changed"]
+    assert (
+        found["whole"].message == f"the manifest says 0, the answer costs {solve(MODELS['whole']).objective}"
+    )
+    assert "real.mps" in found["real"].message
+    done = CliRunner().invoke(main, ["bench", "verify", str(tmp_path / "set")])
+    assert (done.exit_code, "2 wrong, 1 changed" in done.output) == (1, True)
+    with pytest.raises(InputError, match="neither a folder nor an archive"):
+        verify(folder / "manifest.json")
+    with pytest.raises(InputError, match=r"is to be a \.tar\.gz file"):
+        pack([], tmp_path / "set.zip")
 
 
 @pytest.mark.slow
