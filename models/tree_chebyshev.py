@@ -26,11 +26,12 @@ from models.witnesses.tree_sums import broken_sums
 class TreeChebyshev:
     """Whole non-negative counts over a tree, consistent, with the least largest change of any node.
 
-        minimize    max over all nodes r below the root of |x_r − y_r|
+        minimize    max over all nodes r below the root of w_r |x_r − y_r|
         subject to  x_root = c,  Σ_{s child of r} x_s = x_r,  x ≥ 0,  x integer
 
     InfTDA (Boninsegna & Silvestri 2025) solves a Chebyshev problem for each family in turn, from the root
-    down, with the parent's count given. This model solves all of them at once.
+    down, with the parent's count given. This model solves all of them at once. Weights in the ratio of
+    1/standard error bound changes by multiples of the standard errors.
 
     Parameters
     ----------
@@ -39,11 +40,14 @@ class TreeChebyshev:
         Noisy counts in level order; the root's is ignored.
     total : int
         The root's public count c ≥ 0.
+    weights : int array, shape (nodes,), optional
+        Whole weights w ≥ 1; the root's is ignored. Default: all 1.
 
     Raises
     ------
     ValueError
-        If the counts are not one whole number per node, c is negative, or sums would not fit 62 bits.
+        If counts or weights are not one whole number per node, c is negative, a weight is under 1, or sums
+        would not fit 62 bits.
 
     Examples
     --------
@@ -52,11 +56,14 @@ class TreeChebyshev:
     2
     >>> model.certificate([10, 7, 3, 7, 0, 3], {"node": 1, "lower": [3], "upper": [1]}).bound
     2
+    >>> TreeChebyshev(Tree([[0, 0]]), [0, 5, 2], total=10, weights=[1, 1, 3]).objective([10, 8, 2])
+    3
     """
 
     tree: Tree
     noisy: ArrayLike
     total: int
+    weights: ArrayLike | None = None
 
     def __post_init__(self) -> None:
         noisy = exact.as_data("noisy", self.noisy)
@@ -66,27 +73,44 @@ class TreeChebyshev:
         if 4 * noisy.size * (exact.reach(noisy) + self.total + 1) >= 2**62:
             raise ValueError(f"{noisy.size} counts of up to {exact.reach(noisy)} add up beyond 62 bits")
         object.__setattr__(self, "noisy", noisy)
+        if self.weights is not None:
+            weights = exact.as_data("weights", self.weights)
+            if weights.dtype != np.int64 or weights.size != noisy.size or weights[1:].min(initial=1) < 1:
+                raise ValueError(f"weights must hold a whole number >= 1 for each of the {noisy.size} nodes")
+            object.__setattr__(self, "weights", np.concatenate([[1], weights[1:]]))
+        if 4 * self.furthest >= 2**62:
+            raise ValueError(f"changes with weights of up to {exact.reach(self.node_weights)} exceed 62 bits")
 
     @property
     def counts(self) -> Ints:
         """The noisy counts as an array."""
         return np.asarray(self.noisy)
 
+    @property
+    def node_weights(self) -> Ints:
+        """The weight of each node, shape (nodes,)."""
+        return np.ones(self.tree.size, np.int64) if self.weights is None else np.asarray(self.weights)
+
+    @property
+    def furthest(self) -> int:
+        """A distance that all consistent counts keep."""
+        return exact.reach(self.node_weights) * (exact.reach(self.counts) + self.total + 1)
+
     def program(self) -> Program:
         """One distance variable for all nodes."""
-        n, y = self.tree.size, self.counts
+        n, w = self.tree.size, self.node_weights[1:]
+        y = w * self.counts[1:]
         below = np.arange(1, n)
         beside = (np.tile(below - 1, 2), np.concatenate([below, np.full(n - 1, n)]))
         ones, shape = np.ones(n - 1), (n - 1, n + 1)
         lower = np.zeros(n)
         lower[0] = self.total
-        furthest = exact.reach(y) + self.total
         return Program(
             "TreeChebyshev",
-            [Block("x", (n,), lower, self.total, True), Block("distance", (1,), 0, furthest, True)],
+            [Block("x", (n,), lower, self.total, True), Block("distance", (1,), 0, self.furthest, True)],
             [
-                rows_of("below", shape, (*beside, np.concatenate([ones, -ones])), -INFINITY, y[1:]),
-                rows_of("above", shape, (*beside, np.concatenate([ones, ones])), y[1:], INFINITY),
+                rows_of("below", shape, (*beside, np.concatenate([w, -ones])), -INFINITY, y),
+                rows_of("above", shape, (*beside, np.concatenate([w, ones])), y, INFINITY),
                 children_sums("consistency", self.tree, others=1),
             ],
             [Term("linear", np.array([n]))],
@@ -95,8 +119,11 @@ class TreeChebyshev:
     def row_prices(self, witness: Witness) -> Array:
         """The witness as prices of the program's rows: shares of the nodes of A and B, added up along paths.
 
-        The bound that they prove is that of the two sets, before it is rounded up.
+        The bound that they prove is that of the two sets, before it is rounded up. With weights there are
+        none: changes are rounded one by one, which no prices show.
         """
+        if self.weights is not None:
+            return np.zeros(0)
         tree, y = self.tree, np.concatenate([[self.total], self.counts[1:]])
         above, below, along = np.zeros((3, tree.size), np.int64)
         above[np.asarray(witness.get("lower", []), np.int64)] = 1
@@ -114,9 +141,12 @@ class TreeChebyshev:
         return np.array([Fraction(price, moving) for price in prices.tolist()])
 
     def objective(self, x: Any) -> int:
-        """The largest change of a node below the root."""
-        away = np.abs(answer_of(x, self.counts.shape, integer=True) - self.counts)[1:]
-        return int(away.max(initial=0))
+        """The largest weighted change of a node below the root."""
+        away = np.abs(exact.difference(answer_of(x, self.counts.shape, integer=True), self.counts))[1:]
+        weights = self.node_weights[1:]
+        if exact.reach(away) * exact.reach(weights) >= 2**62:  # of an answer that breaks constraints
+            return int(max(w * d for w, d in zip(weights.tolist(), away.tolist(), strict=True)))
+        return int((weights * away).max(initial=0))
 
     def violations(self, x: Any) -> list[str]:
         """Negative counts and fractions, wrong sums, a wrong root."""
@@ -127,37 +157,40 @@ class TreeChebyshev:
 
         Let r be a node, A a set of nodes of its subtree, none of them below another, and B a set of nodes
         such that each leaf of the subtree is, or is below, exactly one of them. Then Σ_A x ≤ x_r = Σ_B x. At
-        distance d, x_a ≥ y_a − d and x_b ≤ y_b + d, except that the root's count is c. So (|A| + |B|)·d ≥ Σ_A
-        y − Σ_B y, where y_root = c, and the root is not counted in |A| and |B|. Some such sets leave no gap:
-        this is Hoffman's circulation theorem (1960) on a tree.
+        distance d, x_a ≥ y_a − ⌊d/w_a⌋ and x_b ≤ y_b + ⌊d/w_b⌋, except that the root's count is c. So the sum
+        of ⌊d/w⌋ over A and B, without the root, is at least Σ_A y − Σ_B y, where y_root = c. If it is not, no
+        answer has distance d. Some such sets leave no gap: this is Hoffman's circulation theorem (1960) on a
+        tree. Without weights, d is the largest that the sets exclude; with weights, the witness gives it.
 
-        Without a witness, the bound is the largest −y_r, as no count is negative; `solvers.prove` finds the
-        sets.
+        Without a witness, the bound is the largest −w_r·y_r, as no count is negative; `solvers.prove` finds
+        the sets.
 
         Parameters
         ----------
         x : int array, shape (nodes,)
         witness : mapping, optional
             ``node``, r, shape (), and ``lower`` and ``upper``, the nodes of A and B, int arrays. Sets that do
-            not meet these conditions prove nothing.
+            not meet these conditions prove nothing. With weights also ``distance``, d, shape ().
         """
         x = answer_of(x, self.counts.shape, integer=True)
         objective = self.objective(x)
         broken = self.violations(x)
         if broken:
             return infeasible(objective, broken)
-        bound = max(0, -int(self.counts[1:].min(initial=0)))
+        bound = max(0, -int((self.node_weights * self.counts)[1:].min(initial=0)))
         node = whole_array(witness, "node", ())
         lower, upper = (whole_array(witness, name, (-1,)) for name in ("lower", "upper"))
+        distance = np.array(0) if self.weights is None else whole_array(witness, "distance", ())
         proof = {}
-        if node is not None and lower is not None and upper is not None:
-            bound = max(bound, self._clash(int(node), lower, upper))
+        if node is not None and lower is not None and upper is not None and distance is not None:
+            bound = max(bound, self._clash(int(node), lower, upper, int(distance)))
             proof = {"node": node, "lower": lower, "upper": upper}
+            proof |= {} if self.weights is None else {"distance": distance}
         reason = f"an answer with no change over {bound} is not ruled out"
         return judge(objective, objective - bound, True, proof, reason)
 
-    def _clash(self, node: int, lower: Ints, upper: Ints) -> int:
-        """The least distance that two sets of nodes below a node allow; 0 if they break the conditions."""
+    def _clash(self, node: int, lower: Ints, upper: Ints, distance: int) -> int:
+        """A distance that two sets of nodes below a node need; 0 if they break the conditions."""
         tree, size = self.tree, self.tree.size
         named = np.concatenate([[node], lower, upper])
         if named.min() < 0 or named.max() >= size:
@@ -176,9 +209,14 @@ class TreeChebyshev:
             return 0
         y = self.counts.copy()
         y[0] = self.total
-        moving = int(np.count_nonzero(lower) + np.count_nonzero(upper))
         away = int(exact.total(y[lower])) - int(exact.total(y[upper]))
-        return max(0, -(-away // moving)) if moving else 0
+        moving = np.concatenate([lower[lower > 0], upper[upper > 0]])
+        if self.weights is None:
+            return max(0, -(-away // moving.size)) if moving.size else 0
+        if not 0 <= distance <= self.furthest:
+            return 0
+        room = exact.total(distance // self.node_weights[moving])
+        return distance + 1 if away > int(room) else 0
 
     @classmethod
     def random(cls, rng: np.random.Generator, size: int) -> Self:
@@ -187,7 +225,9 @@ class TreeChebyshev:
         branching = max(1, round(2 * size ** (1 / max(depth, 1))) - 1)  # on average, half as many children
         tree = Tree.random(rng, depth, branching, ragged=bool(rng.random() < 0.3))
         noisy = random_noisy(rng, (tree.size,))
-        return cls(tree, noisy, max(0, int(noisy[0]) + int(rng.integers(-3, 4))))
+        total = max(0, int(noisy[0]) + int(rng.integers(-3, 4)))
+        weights = rng.integers(1, 30, tree.size) if rng.random() < 0.3 else None
+        return cls(tree, noisy, total, weights)
 
     @classmethod
     def typical(cls, rng: np.random.Generator, size: int, **options: Any) -> Self:

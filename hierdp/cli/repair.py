@@ -19,14 +19,15 @@ from hierdp.mechanisms.registry import REPAIR
                    "finer ones are empty; on the root's row all are.")  # fmt: skip
 @click.option("--count", required=True, metavar="COLUMN", help="The column of counts, whole or not.")
 @click.option("--standard-error", metavar="COLUMN",
-              help="A column of standard errors: counts weigh 1 / standard error². Default: all weigh the "
-                   "same.")  # fmt: skip
+              help="A column of standard errors: counts weigh 1 / standard error², with chebyshev and "
+                   "least-absolute 1 / standard error. Default: all weigh the same.")  # fmt: skip
 @click.option("--method", type=click.Choice([method.name for method in REPAIR.methods]),
               default="hierarchy-qip", show_default=True,
               help="least-squares: consistent; with standard errors if some are given. non-negative, whole: "
                    "the nearest such counts. hierarchy-qip: whole and non-negative, of a given total. "
-                   "chebyshev: the same, with the least largest change. least-absolute: the same, with the "
-                   "least sum of absolute changes, robust against a few wrong counts.")  # fmt: skip
+                   "chebyshev: the same, with the least largest change, in standard errors. least-absolute: "
+                   "the same, with the least sum of absolute changes, robust against a few wrong "
+                   "counts.")  # fmt: skip
 @click.option("--fixed", multiple=True, metavar="LEVEL",
               help="A level whose counts stay as given, such as root. Repeat it for more. For hierarchy-qip "
                    "and chebyshev, which take the total of least squares without it, and for "

@@ -157,7 +157,7 @@ def _exact_proof(model: Any, x: Any, witness: Witness) -> Proof | str:
         return f"its program has {program.size:,} variables, more than {MOST_VARIABLES:,}"
     prices = np.asarray(model.row_prices(witness))
     if prices.shape != (program.matrix.shape[0],):
-        return "its witness does not read as row prices, as the number of its runs is fixed"
+        return "its witness does not read as row prices"
     answer = model.program_answer(x) if hasattr(model, "program_answer") else x
     return program, completed(program, answer), prices
 

@@ -4,7 +4,8 @@ At distance d, the feasible counts of a subtree are an interval: its lower end i
 functions of d, its upper end a minimum. If an interval is empty, the functions that determine its ends give a
 larger lower bound on d, and the search continues from there: Newton's method for the largest of many linear
 bounds. It ends, after a few passes over the tree, at the least distance that leaves no interval empty (Radzik
-1998, "Fractional combinatorial optimization").
+1998, "Fractional combinatorial optimization"). With weights, each node's room is rounded down to whole
+counts, so the ends are not linear, and the least distance is found by bisection.
 """
 
 from __future__ import annotations
@@ -37,6 +38,15 @@ def solve_tree_chebyshev(model: TreeChebyshev) -> tuple[Ints, Witness | None]:
 
 def least_distance(model: TreeChebyshev) -> int:
     """The optimum: the least distance at which no interval is empty."""
+    if model.weights is not None:
+        empty, far = -1, model.furthest
+        while far - empty > 1:
+            middle = (empty + far) // 2
+            if spans(model, middle, model.total)[2] > middle:
+                empty = middle
+            else:
+                far = middle
+        return far
     distance = -1
     needed = 0
     while needed > distance:
@@ -59,29 +69,34 @@ def spans(model: TreeChebyshev, distance: int, largest: int = FAR) -> tuple[Ints
     -------
     least, most : int64 arrays, shape (nodes,)
     needed : int
-        The given distance if no interval is empty; otherwise more.
+        The given distance if no interval is empty; otherwise more, and without weights at most the least.
     """
     tree = model.tree
     least, most, falls, rises = np.zeros((4, tree.size), np.int64)
-    given = model.counts, model.total, largest, tree.parent, tree.children[0], distance
-    return least, most, int(_narrow(*given, least, most, falls, rises))
+    given = model.counts, _room(model, distance), model.total, largest, tree.parent, tree.children[0]
+    return least, most, distance + int(_narrow(*given, least, most, falls, rises))
+
+
+def _room(model: TreeChebyshev, distance: int) -> Ints:
+    """How far each node's count may lie from the noisy one."""
+    return np.full(model.tree.size, distance) if model.weights is None else distance // model.node_weights
 
 
 @kernel()
 def _narrow(
-    y: Any, total: int, largest: int, parent: Any, start: Any, distance: int, least: Any, most: Any,
-    falls: Any, rises: Any,
+    y: Any, room: Any, total: int, largest: int, parent: Any, start: Any, least: Any, most: Any, falls: Any,
+    rises: Any,
 ) -> int:  # fmt: skip
     """Fill in the intervals from the leaves up, as sums over children; all four arrays hold zeros at first.
 
-    If the distance grows by one, a lower end falls by at most `falls`, and an upper end rises by at most
-    `rises`.
+    If each room grows by one, a lower end falls by at most `falls`, and an upper end rises by at most
+    `rises`. Returned is by how much they must grow at least, 0 if no interval is empty.
     """
-    needed = distance
+    needed = 0
     for r in range(y.size - 1, -1, -1):
         low, high, fall, rise = total, total, 0, 0
         if r > 0:
-            low, high, fall, rise = y[r] - distance, y[r] + distance, 1, 1
+            low, high, fall, rise = y[r] - room[r], y[r] + room[r], 1, 1
             if low <= 0:
                 low, fall = 0, 0
             if high > largest:
@@ -92,7 +107,7 @@ def _narrow(
             if most[r] < high:
                 high, rise = most[r], rises[r]
         if low > high:
-            needed = max(needed, distance - (high - low) // (fall + rise))
+            needed = max(needed, -((high - low) // (fall + rise)))
         least[r], most[r], falls[r], rises[r] = low, high, fall, rise
         if r > 0:
             above = parent[r]
@@ -106,12 +121,14 @@ def _narrow(
 def clash(model: TreeChebyshev, distance: int) -> Witness:
     """A proof that a distance has no answer: a node, and the nodes below it that make its interval empty."""
     least, most, _ = spans(model, distance)
-    low, high = np.maximum(0, model.counts - distance), model.counts + distance
+    room = _room(model, distance)
+    low, high = np.maximum(0, model.counts - room), model.counts + room
     low[0] = high[0] = model.total
     node = int(np.flatnonzero(least > most)[-1])
     parent = model.tree.parent
     lower, upper = (np.flatnonzero(_makers(parent, node, *ends)) for ends in ((least, low), (most, high)))
-    return {"node": np.array(node), "lower": lower[low[lower] > 0], "upper": upper}
+    found = {"node": np.array(node), "lower": lower[low[lower] > 0], "upper": upper}
+    return found if model.weights is None else {**found, "distance": np.array(distance)}
 
 
 @kernel()

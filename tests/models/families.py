@@ -144,6 +144,10 @@ def tree_chebyshev():
         for noisy in vectors((0, 1, 4), tree.size, tree.size)[:80]:
             for total in range(4):
                 yield models.TreeChebyshev(tree, noisy, total)
+    forks = [tree for tree in TREES if tree.leaves.size > 1]
+    for k, (noisy, tree) in enumerate(product(vectors((-1, 0, 4), 7, 7)[::53][:40], forks)):
+        weights = [1 + (k + 2 * i) % 4 for i in range(tree.size)]
+        yield models.TreeChebyshev(tree, noisy[: tree.size], 1 + k % 3, weights)
 
 
 def tree_absolute():

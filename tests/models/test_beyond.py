@@ -110,6 +110,8 @@ def test_broken_constraints_are_named():
     assert SparsestChebyshev([5, 0], 5).violations([4, 1])[-1].startswith("nearest: x[1] = 1 is more than 0")
     with pytest.raises(ValueError, match="a whole number for each of the 3 nodes"):
         TreeChebyshev(Tree([[0, 0]]), [1, 2], 3)
+    with pytest.raises(ValueError, match="a whole number >= 1 for each of the 3 nodes"):
+        TreeChebyshev(Tree([[0, 0]]), [0, 1, 2], 3, [0, 1, 0])
     with pytest.raises(ValueError, match="total is -1"):
         SparsestChebyshev([1], -1)
 
@@ -123,6 +125,26 @@ def test_consistent_sets_prove_nothing(lower, upper):
     model = TreeChebyshev(Tree([[0], [0]]), [0, 10, 10], 10)
     witness = {"node": 0, "lower": np.array(lower), "upper": np.array(upper, np.int64)}
     assert model.certificate([10, 10, 10], witness).bound == 0
+
+
+def test_weighted_changes_are_the_least_on_tiny_trees():
+    rng, checked = np.random.default_rng(5), 0
+    for levels in ([[0]], [[0, 0], [1, 0]], [[0, 0], [0, 0]], [[0, 0], [0, 1, 1]]) * 12:
+        tree = Tree(levels)
+        weights = rng.integers(1, 8, tree.size)
+        model = TreeChebyshev(tree, rng.integers(-3, 7, tree.size), int(rng.integers(0, 6)), weights)
+        away = [(x, np.abs(np.array(x) - model.counts)[1:] * weights[1:]) for x in tree_answers(model)]
+        best = min(int(one.max()) for _, one in away)
+        assert (solve(model).status, solve(model).objective) == ("optimal", best)
+        witness = fast.answer(model)[1]
+        for x, one in away:
+            assert model.certificate(x, witness).gap == one.max() - best
+            checked += 1
+        for _ in range(5):  # any sets and any distance prove no more
+            lower, upper = (rng.integers(0, tree.size, rng.integers(0, 4)) for _ in range(2))
+            tried = {"node": int(rng.integers(tree.size)), "lower": lower, "upper": upper}
+            assert model.certificate(x, {**tried, "distance": int(rng.integers(-2, 40))}).bound <= best
+    assert checked > 200
 
 
 def test_a_contradiction_below_the_root_counts_both_nodes():

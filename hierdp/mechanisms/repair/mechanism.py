@@ -70,14 +70,14 @@ def repair(
     count : str
         The column of counts, whole or not, of either sign.
     standard_error : str, optional
-        A column of standard errors: counts weigh 1/standard error² (1/standard error with
-        "least-absolute"). It may be empty on fixed levels. Default:
-        all weigh the same.
+        A column of standard errors: counts weigh 1/standard error² (1/standard error with "chebyshev" and
+        "least-absolute"). It may be empty on fixed levels. Default: all weigh the same.
     method : str
         The model: "least-squares" (`ConstrainedInference`: consistent, with standard errors if some are
         given), "non-negative" (`NonNegativeInference`), "whole" (the same in whole numbers),
         "hierarchy-qip" (`HierarchyQIP`: whole and non-negative, of a given total), "chebyshev"
-        (`TreeChebyshev`: whole and non-negative, with the least largest change), or "least-absolute"
+        (`TreeChebyshev`: whole and non-negative, with the least largest change, in standard errors if some
+        are given), or "least-absolute"
         (`TreeAbsolute`: whole and non-negative, with the least sum of absolute changes; weights
         1/standard error). "hierarchy-qip" and "chebyshev" take the total of least squares, rounded, if none
         is fixed.

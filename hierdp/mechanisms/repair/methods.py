@@ -41,7 +41,6 @@ class Method:
     """What a method accepts, besides counts."""
 
     whole_only: bool = False
-    errors: bool = True
     fixed: bool = False
     window: bool = False
 
@@ -51,7 +50,7 @@ METHODS = {
     "non-negative": Method(),
     "whole": Method(whole_only=True),
     "hierarchy-qip": Method(fixed=True, window=True),
-    "chebyshev": Method(whole_only=True, errors=False, fixed=True),
+    "chebyshev": Method(whole_only=True, fixed=True),
     "least-absolute": Method(whole_only=True, fixed=True),
 }
 
@@ -90,11 +89,6 @@ class Options:
             raise InputError(
                 f"the count of {region} is not whole, and {self.method} takes whole counts: use "
                 "hierarchy-qip, or round the counts"
-            )
-        if not method.errors and given.errors is not None:
-            raise InputError(
-                f"{self.method} bounds the largest change, and weighs no counts: leave the standard errors "
-                "out, or use another method"
             )
         if not np.abs(given.counts).max(initial=0) <= LARGEST:
             region = given.name(int(np.argmax(np.abs(given.counts))))
@@ -169,8 +163,13 @@ def _refuse_narrow(given: Given, qip: HierarchyQIP, nodes: Ints) -> None:
 
 
 def _chebyshev(given: Given, options: Options, solving: Solving) -> NDArray[Any]:
-    def model(tree: Tree, _: Ints, counts: NDArray[Any], total: int) -> TreeChebyshev:
-        return _fitting(lambda: TreeChebyshev(tree, counts, total))
+    spread, largest = np.sqrt(given.variance), 2.0 * float(np.abs(given.counts).sum(dtype=float))
+
+    def model(tree: Tree, nodes: Ints, counts: NDArray[Any], total: int) -> TreeChebyshev:
+        weights = None
+        if given.errors is not None:  # changes are bounded by multiples of the standard errors
+            weights = np.maximum(whole_weights(tree, np.append(np.inf, spread[nodes[1:]]), largest), 1)
+        return _fitting(lambda: TreeChebyshev(tree, counts, total, weights))
 
     return _below_fixed(given, options, solving, model)
 

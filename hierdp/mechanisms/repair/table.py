@@ -22,7 +22,7 @@ AXIS = "region"
 NAME = "repair: "
 """A repair's manifest names its method after these characters."""
 
-WEIGHTS = {"least-absolute": "1 / standard error"}
+WEIGHTS = {"chebyshev": "1 / standard error", "least-absolute": "1 / standard error"}
 """The weights of methods that do not weigh by 1 / standard error²."""
 
 GIVEN, GIVEN_ERROR = "given", "given_standard_error"
