@@ -143,7 +143,7 @@ def test_gaps_come_from_the_better_proof(monkeypatch):
 
 def test_an_objective_that_overflows_proves_nothing():
     assert not judge(float("inf"), 1e300, exactly=False, witness={}, reason="").optimal
-    assert judge(10**400, 0, exact=True, witness={}, reason="").optimal
+    assert judge(10**400, 0, exactly=True, witness={}, reason="").optimal
 
 
 @pytest.mark.parametrize("name", KINDS)
