@@ -6,7 +6,8 @@ a region that was released as empty: their error is at most the region's. A disc
 absolute value with probability at most 2·exp(−t²/2σ²) (Canonne et al. 2020, Corollary 9). The bounds here
 differ in what the union bound is taken over.
 
-They hold for every answer of least Chebyshev distance (InfTDA), provided that the total is public.
+They hold for every answer of least Chebyshev distance (InfTDA), provided that the total is public. The
+baselines, which measure the finest counts alone, have the bounds of Proposition 1.
 """
 
 from __future__ import annotations
@@ -91,6 +92,83 @@ def error_bound_by_nodes(scales: Sequence[float], nodes: Sequence[int], beta: fl
     # A level without nodes has no noise. Noise is a whole number, so noise ≤ t implies noise ≤ ⌊t⌋.
     each = [s * math.sqrt(2 * math.log(2 * n / share)) for s, n in zip(scales, nodes, strict=True) if n]
     return 2 * sum(map(math.floor, each))
+
+
+def gauss_error_bound(scale: float, below: int, nodes: int, beta: float) -> int:
+    """Proposition 1, VanillaGauss: ⌊√(2·m·σ² ln(2n/β))⌋ for all n nodes of a level at once.
+
+    A node's error is the sum of the noise of its m finest counts, which exceeds t in absolute value with
+    probability at most 2·exp(−t²/2mσ²): the noise of each is as concentrated as a normal law (Canonne et al.
+    2020). In the paper, level ℓ of a tree of T levels and b children has m = b^{T−ℓ} and n = b^ℓ.
+
+    Parameters
+    ----------
+    scale : float
+        σ of the discrete Gaussian noise of each finest count; √(Δ₂²/2ρ) for ρ-zCDP.
+    below : int
+        m: the largest number of finest counts, empty ones included, of a node of the level.
+    nodes : int
+        n: the number of nodes of the level.
+    beta : float
+        Probability with which the bound may fail.
+
+    Raises
+    ------
+    InputError
+        If a number is out of its range.
+
+    Examples
+    --------
+    >>> [gauss_error_bound(8.7, 2 ** (16 - level), 2**level, beta=0.05) for level in (0, 8, 16)]
+    [6049, 598, 47]
+    """
+    _at_least_one(below=below, nodes=nodes)
+    variance = below * _positive("scale", scale) ** 2
+    return math.floor(math.sqrt(2 * variance * math.log(2 * nodes / _chance(beta))))
+
+
+def stability_error_bound(scale: float, least: int, below: int, positive: int, beta: float) -> int:
+    """Proposition 1, stability histogram: m·(k + t − 1), for all nodes of a level at once.
+
+    With probability 1 − β, no noise exceeds k, the least whole number with n·2a^{k+1}/(1 + a) ≤ β, a =
+    e^{−1/scale}: the double-geometric law in place of the paper's Laplace law. A count that is kept is then
+    off by at most k, and one that is dropped was at most k + t − 1. Empty counts get no noise. In the paper,
+    m = b^{T−ℓ} and n = b^T.
+
+    Parameters
+    ----------
+    scale : float
+        Scale of the double-geometric noise, P(X = j) ∝ exp(−|j|/scale): 2/ε if one trip is replaced.
+    least : int
+        The threshold t: lower noisy counts are dropped. The paper's is 1 + 2·ln(2/δ)/ε.
+    below : int
+        m: the largest number of positive finest counts of a node of the level, or a larger number.
+    positive : int
+        n: the number of positive finest counts in all, or a larger number.
+    beta : float
+        Probability with which the bound may fail.
+
+    Raises
+    ------
+    InputError
+        If a number is out of its range.
+
+    Examples
+    --------
+    >>> [stability_error_bound(2, 40, 2 ** (16 - level), 2**16, beta=0.05) for level in (0, 8, 16)]
+    [4390912, 17152, 67]
+    """
+    _at_least_one(least=least, below=below, positive=positive)
+    a = math.exp(-1 / _positive("scale", scale))
+    tail = 2 * positive / ((1 + a) * _chance(beta))
+    largest = max(0, math.ceil(scale * math.log(tail)) - 1)
+    return below * (largest + least - 1)
+
+
+def _at_least_one(**numbers: int) -> None:
+    for name, value in numbers.items():
+        if value < 1:
+            raise InputError(f"{name} must be at least 1, got {value}")
 
 
 def _chance(beta: float) -> float:

@@ -105,6 +105,11 @@ def test_the_tables_say_what_is_known_to_hold(made):
         assert utility[f"{bound}_largest_ratio"].between(0.01, 1).all()
     assert (utility.bound_measured_finest <= utility.bound_possible_finest).all()
     assert (utility.bound_possible_finest <= utility.theorem_finest).all()
+    proposition = tables["proposition"]
+    assert set(proposition.method) == {"VanillaGauss", "SH"} & set(TINY.methods)
+    assert not proposition.fails.any()
+    assert proposition.largest_ratio.between(0, 1).all()
+    assert (proposition.largest_ratio[proposition.method == "VanillaGauss"] > 0.3).all()
     fewest = tables["fewest"]
     assert (fewest.positive_fewest <= fewest.positive_IntOpt).all()
     known = tables["published"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -10,7 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hierdp.analysis.utility import error_bound, error_bound_by_nodes
+from hierdp.analysis.utility import (
+    error_bound,
+    error_bound_by_nodes,
+    gauss_error_bound,
+    stability_error_bound,
+)
 from hierdp.data.trips import binary_areas, trips
 from hierdp.execution import progress
 from hierdp.execution.resume import runs
@@ -19,10 +25,11 @@ from hierdp.mechanisms.top_down import top_down, true_table
 from hierdp.metrics import group_sizes as metrics
 from hierdp.privacy import conversion, threshold
 from hierdp.privacy.noise import ExactNoise, Noise, NoisyCounts, SimulatedNoise
+from hierdp.privacy.threshold import Changes, papers_threshold
 from hierdp.record.release import Release
 from hierdp.record.step import NotSolved, Step
 from hierdp.reproduce.boninsegna2025 import authors
-from hierdp.reproduce.boninsegna2025.settings import CHEBYSHEV, Settings
+from hierdp.reproduce.boninsegna2025.settings import BASELINES, CHEBYSHEV, Settings
 from hierdp.reproduce.runs import noise_for, seed_for
 from hierdp.tables import Flows
 from models import Chebyshev, SparsestChebyshev
@@ -68,7 +75,7 @@ def _accuracy(
         except NotSolved:
             break
         errors = _errors(truth, made)
-        bounds = _bounds(sets[name], made, settings) if method in CHEBYSHEV else {}
+        bounds = (_bounds if method in CHEBYSHEV else _baseline)(sets[name], made, settings)
         about = {"data": name, "method": method, "epsilon": epsilon, "run": run, "seconds": seconds}
         for level, row in enumerate(errors):
             rows.append({**about, **row, **{bound: values[level] for bound, values in bounds.items()}})
@@ -243,6 +250,39 @@ def _bounds(data: Flows, made: Release, settings: Settings) -> dict[str, list[fl
         "bound_possible": _prefixes(scales, possible, beta),
         "bound_measured": _prefixes(scales, _measured(made), beta),
     }
+
+
+def _baseline(data: Flows, made: Release, settings: Settings) -> dict[str, list[float]]:
+    """Proposition 1 at each level, for the methods that measure only the finest counts."""
+    if made.mechanism not in BASELINES:
+        return {}
+    order, spend = made.settings["order"], made.ledger.spends[0]
+    nodes = [1, *possible_nodes(data, order)]
+    found = []
+    for many, below in zip(nodes, cells_below(data, order), strict=True):
+        if made.mechanism == "SH":
+            positive = data.counts.size
+            least = papers_threshold(Changes(2, 2, 1, 1), spend.scale, settings.delta)
+            bound = stability_error_bound(spend.scale, least, min(below, positive), positive, settings.beta)
+        else:
+            bound = gauss_error_bound(spend.scale, below, many, settings.beta)
+        found.append(float(bound))
+    return {"proposition": found}
+
+
+def cells_below(data: Flows, order: list[str]) -> list[int]:
+    """The largest number of finest cells in a cell of each level, the root's first."""
+    depths = dict.fromkeys(data.axis_names, 0)
+    largest = dict[str, list[int]]()
+    for name, axis in zip(data.axis_names, data.axes, strict=True):
+        leaves = np.asarray(axis.tree.sum_up(np.ones(axis.tree.leaves.size, np.int64)))
+        levels = range(axis.tree.depth + 1)
+        largest[name] = [int(leaves[axis.tree.nodes_of(level)].max()) for level in levels]
+    found = [math.prod(each[0] for each in largest.values())]
+    for refined in order:
+        depths[refined] += 1
+        found.append(math.prod(largest[one][depth] for one, depth in depths.items()))
+    return found
 
 
 def _measured(made: Release) -> list[int]:

@@ -9,6 +9,9 @@ from hierdp.data.trips import SETS
 CHEBYSHEV = ("InfTDA", "TDA_inf")
 """The methods that minimize the Chebyshev distance, to which the utility theorem applies."""
 
+BASELINES = ("VanillaGauss", "SH")
+"""The methods that measure the finest counts alone, to which Proposition 1 applies."""
+
 
 @dataclass(frozen=True)
 class Settings:
