@@ -1,4 +1,4 @@
-"""Read solution files: of HiGHS, SCIP, Gurobi and CPLEX (``.sol``), and JSON."""
+"""Read solution files: of HiGHS, SCIP, Gurobi and CPLEX (``.sol``), JSON, and NumPy's arrays (``.npy``)."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from hierdp.errors import InputError
+from models.arithmetic.arrays import Array
 from models.programs.program import Program
 from solvers.solution import Status
 
-SUFFIXES = (".json", ".sol")
+SUFFIXES = (".json", ".sol", ".npy")
 
 MOST_BYTES = 2 * 10**9
 """Larger files are not read."""
@@ -39,14 +40,14 @@ class Told:
 
     Attributes
     ----------
-    values : dict or list
+    values : dict, list or array
         By the variable's name in the written program, or in the order of the program. Empty: no answer.
     status : str, optional
         None if the file does not say, or says something else.
     bound : float, optional
     """
 
-    values: dict[str, float] | list[float]
+    values: dict[str, float] | list[float] | Array
     status: Status | None = None
     bound: float | None = None
 
@@ -61,7 +62,7 @@ class Told:
         if not len(self.values):
             return None
         found = np.zeros(program.size)
-        if isinstance(self.values, list):
+        if not isinstance(self.values, dict):
             own = int(np.prod(shape))
             if len(self.values) not in (own, program.size):
                 raise InputError(
@@ -83,7 +84,7 @@ class Told:
     def complete(self, program: Program) -> bool:
         """Whether the auxiliary variables are listed, too."""
         own = program.blocks[0].size
-        if isinstance(self.values, list):
+        if not isinstance(self.values, dict):
             return len(self.values) == program.size
         return own == program.size or any(name in self.values for name in program.variable_names()[own:])
 
@@ -92,7 +93,8 @@ def read_answer(path: Path) -> Told:
     """Read a solution file.
 
     JSON is an object with ``x`` (a list of numbers, nested or not, or an object by names), and optionally
-    ``status`` (optimal, feasible, infeasible, unbounded, time_limit) and ``bound``.
+    ``status`` (optimal, feasible, infeasible, unbounded, time_limit) and ``bound``. An array is the answer,
+    and makes no claim.
 
     Raises
     ------
@@ -102,6 +104,8 @@ def read_answer(path: Path) -> Told:
     try:
         if path.stat().st_size > MOST_BYTES:
             raise InputError(f"{path} has more than {MOST_BYTES:,} bytes")
+        if path.suffix == ".npy":
+            return Told(_finite(_numbers(path)))
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as failure:
         raise InputError(f"{path} cannot be read: {failure}") from None
@@ -111,6 +115,16 @@ def read_answer(path: Path) -> Told:
         raise InputError(f"{path}: {wrong}") from None
     except (ValueError, TypeError) as wrong:
         raise InputError(f"{path} is no solution file: {wrong}") from None
+
+
+def _numbers(path: Path) -> Array:
+    try:
+        found: Array = np.load(path, allow_pickle=False)
+    except (ValueError, EOFError) as wrong:
+        raise InputError(f"{path} is no array of NumPy's: {wrong}") from None
+    if found.dtype.kind not in "iuf":
+        raise InputError(f"{path} is an array of {found.dtype}, not of numbers")
+    return found.ravel()
 
 
 def _json(text: str) -> Told:

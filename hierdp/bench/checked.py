@@ -13,14 +13,14 @@ import numpy as np
 from hierdp.bench import manifest
 from hierdp.bench.answers import SUFFIXES, Told, read_answer
 from hierdp.bench.problems import program_of
-from hierdp.bench.verdicts import KnownOptimum, verdict
+from hierdp.bench.verdicts import STATED_UP_TO, KnownOptimum, verdict
 from hierdp.errors import InputError
 from hierdp.execution import progress
 from hierdp.verification.judge import exceeds, resolution
 from models.arithmetic.exact import Number
 from models.instances import Instance, load_instance
 from solvers.backends.table import Backend
-from solvers.plan import Plan
+from solvers.plan import WHOLE, Plan
 from solvers.residuals import primal
 from solvers.solution import Answer, Solution
 from solvers.solve import checked
@@ -165,23 +165,33 @@ def _truth(known: Instance) -> KnownOptimum:
 def _found(known: Instance, told: Told) -> tuple[Solution, float | None]:
     """The answer as a backend's would be checked; and its largest violation if all variables are given."""
     model: Any = known.model
-    program, status = program_of(model), told.status or "feasible"
+    small = known.answer is None or known.answer.size <= STATED_UP_TO
+    program, status = program_of(model) if small else None, told.status or "feasible"
     if not len(told.values):
         return Solution(_FILE.name, "", status, bound=told.bound, message="the file has no answer"), None
     if program is None:
-        return _conic(known, told), None
+        return _unstated(known, told), None
     variables = told.variables(program, program.blocks[0].shape)
     answer = Answer(status, variables, told.bound)
     violation = primal(program, variables) if told.complete(program) else None
     return checked(model, program, Plan(program), answer, _FILE, 0.0, 0.0), violation
 
 
-def _conic(known: Instance, told: Told) -> Solution:
+def _unstated(known: Instance, told: Told) -> Solution:
+    """The answer to a model that is not a program, or too large to state: as the model itself judges it."""
     model: Any = known.model
     if isinstance(told.values, dict) or known.answer is None or len(told.values) != known.answer.size:
         count = "" if known.answer is None else f"{known.answer.size:,} "
-        raise InputError(f"for a problem with cones, give the answer's {count}numbers as a list x, in JSON")
+        raise InputError(
+            f"for a problem with cones, or a large one, give the answer's {count}numbers as a list x, in "
+            "JSON or .npy"
+        )
     x = np.asarray(told.values).reshape(known.answer.shape)
+    if known.answer.dtype.kind in "iu" and x.dtype.kind == "f":
+        if np.abs(x - np.rint(x)).max(initial=0.0) > WHOLE:
+            message = "the answer is not whole, beyond tolerance"
+            return Solution(_FILE.name, "", "numerical", message=message)
+        x = np.rint(x).astype(np.int64)
     broken = model.violations(x)
     if broken:
         message = f"the answer breaks a constraint: {broken[0]}"

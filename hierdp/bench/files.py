@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 from hierdp.bench import manifest
 from hierdp.bench.cbf import write_cbf
 from hierdp.bench.problems import Problem, program_of
-from hierdp.bench.verdicts import KnownOptimum
+from hierdp.bench.verdicts import STATED_UP_TO, KnownOptimum
 from hierdp.execution import folder as folders
 from hierdp.execution import progress
 from models import lagrangian_certificate
@@ -31,7 +31,9 @@ SECONDS = 10.0
 PROOF = ".proof.txt"
 
 
-def write(chosen: Iterable[Problem], folder: Path, which: str = "") -> list[Path]:
+def write(
+    chosen: Collection[Problem], folder: Path, which: str = "", texts_up_to: int = STATED_UP_TO
+) -> list[Path]:
     """Save problems in the formats of solvers, with a manifest.
 
     - ``NAME.npz``: the model exactly, its best known answer, and the witness that proves it
@@ -50,11 +52,14 @@ def write(chosen: Iterable[Problem], folder: Path, which: str = "") -> list[Path
 
     Parameters
     ----------
-    chosen : iterable of Problem
+    chosen : collection of Problem
+        Only one at a time is used, so it may make them as it is iterated over.
     folder : path
         Created if it does not exist; files of the same names are replaced.
     which : str
         The name of the test set, for the manifest.
+    texts_up_to : int
+        Problems with more cells are written as ``.npz`` only.
 
     Returns
     -------
@@ -64,10 +69,9 @@ def write(chosen: Iterable[Problem], folder: Path, which: str = "") -> list[Path
     folder.mkdir(parents=True, exist_ok=True)
     written: list[Path] = []
     rows, entries = [], []
-    problems = list(chosen)
-    for problem in progress.steps(problems, "problems written", len(problems)):
-        truth = KnownOptimum.of(problem.model, ["highs"], SECONDS)
-        entry, files = _problem(problem, truth, folder, which)
+    for problem in progress.steps(chosen, "problems written", len(chosen)):
+        truth = KnownOptimum.of(problem.model, ["highs"], SECONDS, problem.form, texts_up_to)
+        entry, files = _problem(problem, truth, folder, which, texts_up_to)
         entries.append({**entry, "files": {path.name: manifest.digest(path) for path in files}})
         written += files
         rows.append((problem.name, truth.form, _plain(truth.optimum), str(truth.proved).lower()))
@@ -77,10 +81,11 @@ def write(chosen: Iterable[Problem], folder: Path, which: str = "") -> list[Path
 
 
 def _problem(
-    problem: Problem, truth: KnownOptimum, folder: Path, which: str
+    problem: Problem, truth: KnownOptimum, folder: Path, which: str, texts_up_to: int
 ) -> tuple[dict[str, Any], list[Path]]:
     """Write one problem: its entry in the manifest, and its files."""
-    name, program = problem.name, program_of(problem.model)
+    name, texts = problem.name, truth.variables <= texts_up_to
+    program = program_of(problem.model) if texts else None
     files = [save(problem.model, folder / f"{name}.npz", truth.answer, truth.witness)]
     entry = manifest.about(problem, which, truth.form, truth.variables)
     if program is not None:
@@ -95,7 +100,8 @@ def _problem(
     elif truth.form == "conic" and truth.answer is not None:
         files.append(write_cbf(problem.model, truth.answer, folder / f"{name}.cbf"))
     entry |= {"optimum": manifest.exactly(truth.optimum), "proved": truth.proved}
-    text, why = _proof(problem, truth, program)
+    beyond = f"not written beyond {texts_up_to:,} cells; the .npz has the proof"
+    text, why = _proof(problem, truth, program) if texts else ([], beyond)
     if text:
         with folders.file_appearing(folder / f"{name}{PROOF}") as aside:
             aside.write_text("\n".join([FIRST_LINE, *text]) + "\n", encoding="utf-8")

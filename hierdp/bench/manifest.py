@@ -68,6 +68,8 @@ def about(problem: Problem, which: str, form: str, variables: int) -> dict[str, 
     paper, step, structure = STEPS.get(name, ("", first, ""))
     if problem.origin == "real":
         data = f"{problem.name.partition(f'-{name}')[0]}, with simulated noise"
+    elif problem.origin == "ladder":
+        data = f"random, by {name}.typical; one of each size"
     else:
         data = f"random, by {name}.random; at most {INSTANCES} of each size"
     return {

@@ -38,12 +38,15 @@ class Problem:
     name : str
         Unique in the benchmark, and valid as a file name.
     model : Model
-    origin : "random" or "real"
+    origin : "random", "real" or "ladder"
+    form : str
+        LP, QP, MILP or MIQP, of problems that may be too large to state as programs.
     """
 
     name: str
     model: Model
     origin: str
+    form: str = ""
 
     @property
     def kind(self) -> str:

@@ -74,7 +74,14 @@ class KnownOptimum:
         return judge.Truth(self.optimum if self.proved else None, self.optimum, self.infeasible)
 
     @classmethod
-    def of(cls, model: Any, others: Sequence[str] = (), limit: float | None = None) -> KnownOptimum:
+    def of(
+        cls,
+        model: Any,
+        others: Sequence[str] = (),
+        limit: float | None = None,
+        form: str = "",
+        stated_up_to: int = STATED_UP_TO,
+    ) -> KnownOptimum:
         """Solve by the fast path; if it proves nothing, by the first other backend with a proved answer.
 
         Parameters
@@ -84,15 +91,19 @@ class KnownOptimum:
             Names of exact backends. The model's certificate must prove their answers.
         limit : float, optional
             Seconds for each backend.
+        form : str
+            The form, if it is known.
+        stated_up_to : int
+            Models with more cells are not stated as a program to find out their form and rows.
         """
         found, proved = _best(model, others, limit)
         cells = 0 if found.x is None else int(np.size(found.x))
-        program = program_of(model) if cells <= STATED_UP_TO else None
+        program = program_of(model) if cells <= stated_up_to else None
         if found.x is None and program is not None:
             cells = program.blocks[0].size
         rows = None if program is None else int(program.matrix.shape[0])
         infeasible = found.status == "infeasible" and found.backend == "fast"
-        form = _form(program, model)
+        form = form or _form(program, model)
         return cls(found.objective, proved, cells, rows, form, infeasible, found.x, found.witness)
 
 

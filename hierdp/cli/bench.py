@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -148,12 +149,19 @@ def page(results: Path, out: Path) -> None:
 
 @bench.command()
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
-@click.option("--set", "which", type=SETS, default="small", show_default=True, help="Test set.")
+@click.option("--set", "which", type=click.Choice([*SETS.choices, "ladder"]), default="small",
+              show_default=True, help="Test set. The ladder has four models, from a thousand to ten million "
+              "variables, beyond 100,000 as .npz only.")  # fmt: skip
+@click.option("--up-to", type=click.IntRange(min=1), metavar="N",
+              help="With --set ladder: the most variables. Default: 10,000,000.")  # fmt: skip
+@click.option("--texts-up-to", type=click.IntRange(min=0), metavar="N",
+              help="Write larger problems as .npz only.")  # fmt: skip
 @click.option("--archive", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.tar.gz",
               help="Also pack the set into this archive: the same bytes each time.")  # fmt: skip
 @MODELS
 @DATA
-def write(folder: Path, which: str, archive: Path | None, models: str | None, data: Path) -> None:
+def write(folder: Path, which: str, up_to: int | None, texts_up_to: int | None, archive: Path | None,
+          models: str | None, data: Path) -> None:  # fmt: skip
     """Write a test set to FOLDER, for other tools.
 
     Each problem is written as .mps and .lp, with squares also as .qps, with cones (BudgetSplit, StrategySDP)
@@ -165,10 +173,20 @@ def write(folder: Path, which: str, archive: Path | None, models: str | None, da
     from hierdp.bench.archive import pack
     from hierdp.bench.files import OPTIMA
     from hierdp.bench.files import write as write_problems
+    from hierdp.bench.ladder import SIZES, TEXTS_UP_TO, Ladder
     from hierdp.bench.problems import problems
+    from hierdp.bench.verdicts import STATED_UP_TO
 
-    chosen = _chosen(problems(which, data if data.is_dir() else None), models)
-    paths = write_problems(chosen, folder, which)
+    chosen: Collection[Problem]
+    if which == "ladder":
+        if models is not None:
+            raise click.UsageError("--set ladder has four models, and takes no --models")
+        chosen, texts = Ladder(up_to or SIZES[-1]), TEXTS_UP_TO
+    else:
+        if up_to is not None:
+            raise click.UsageError("--up-to is for --set ladder; the other sets have fixed sizes")
+        chosen, texts = _chosen(problems(which, data if data.is_dir() else None), models), STATED_UP_TO
+    paths = write_problems(chosen, folder, which, texts if texts_up_to is None else texts_up_to)
     console().print(f"{len(paths)} files in {folder}/; the optima are in {folder}/{OPTIMA}.")
     if archive is not None:
         pack(paths, archive)

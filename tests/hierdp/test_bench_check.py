@@ -15,13 +15,14 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from hierdp.bench import manifest
+from hierdp.bench import ladder, manifest
 from hierdp.bench.answers import read_answer
 from hierdp.bench.archive import opened, pack, verify
 from hierdp.bench.checked import check_answers
 from hierdp.bench.files import write
 from hierdp.bench.manifest import rounded
 from hierdp.bench.problems import Problem
+from hierdp.bench.verdicts import KnownOptimum
 from hierdp.cli import main
 from hierdp.errors import InputError
 from hierdp.verification.matrix import kinds
@@ -260,6 +261,38 @@ def test_an_archive_is_the_same_bytes_each_time_and_is_verified(tmp_path, folder
     assert [found[:2] for found in verify(archive)] == [(name, "proved") for name in MODELS]
     with opened(archive) as inside:
         assert judged(tmp_path, inside, "whole", {"x": solve(MODELS["whole"]).x.tolist()}).gap == 0
+
+
+def test_large_problems_are_arrays_only_and_judged_without_a_program(tmp_path, monkeypatch):
+    """The ladder with rungs of twenty variables that count as too large for texts and for programs."""
+    monkeypatch.setattr(ladder, "SIZES", (20, 30))
+    rungs = ladder.Ladder(20)
+    assert [problem.name for problem in rungs] == [f"ladder-{name}-20" for name in ladder.RUNGS]
+    assert len(rungs) == 4
+    for problem in rungs:
+        assert problem.form == KnownOptimum.of(problem.model).form
+    made = tmp_path / "set"
+    write(rungs, made, "ladder", texts_up_to=0)
+    text = manifest.read(made)
+    assert {Path(file).suffix for one in text["problems"] for file in one["files"]} == {".npz"}
+    assert [one["form"] for one in text["problems"]] == [problem.form for problem in rungs]
+    assert {found.verdict for found in verify(made)} == {"proved"}
+    monkeypatch.setattr("hierdp.bench.checked.STATED_UP_TO", 0)
+    name = "ladder-HierarchyQIP-20"
+    x = load_instance(made / f"{name}.npz").answer
+    told(tmp_path, f"{name}.json", {"status": "optimal", "x": (x + 1e-7).tolist()})
+    np.save(
+        tmp_path / "ladder-TreeMatching-20.npy", load_instance(made / "ladder-TreeMatching-20.npz").answer
+    )
+    np.save(tmp_path / "ladder-Isotonic-L1-20.npy", np.arange(20) + 1000)
+    found = {row.problem: row for row in check_answers(tmp_path, made)}
+    assert (found[name].verdict, found[name].gap) == ("solved", 0)
+    assert (found["ladder-TreeMatching-20"].verdict, found["ladder-TreeMatching-20"].claim) == ("solved", "")
+    row = found["ladder-Isotonic-L1-20"]
+    assert (row.verdict, row.gap > 0) == ("inaccurate", True)
+    for change, words in ((0.25, "not whole"), (1, "breaks a constraint")):
+        row = judged(tmp_path, made, name, {"status": "optimal", "x": (x + change).tolist()})
+        assert (row.verdict, words in row.message) == ("infeasible", True)
 
 
 def test_a_changed_file_and_a_wrong_optimum_are_found(tmp_path, folder):
