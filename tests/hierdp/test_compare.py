@@ -14,8 +14,10 @@ from hierdp.cli import main
 from hierdp.evaluation import compare as module
 from hierdp.evaluation.compare import accounts_beside, mechanism_of
 from hierdp.evaluation.summary import comparison_of, summed_up
+from hierdp.execution import cluster
 from hierdp.privacy.account import open_account
 from hierdp.reproduce.runs import seed_for
+from tests.hierdp import tasks
 
 rng = np.random.default_rng(4)
 PEOPLE = pd.DataFrame({"age": rng.integers(0, 20, 300), "home": rng.integers(0, 90, 300)})
@@ -183,9 +185,21 @@ def test_methods_of_two_mechanisms_are_compared_by_their_common_question():
     assert set(found.runs.method) == set(methods)
 
 
+@pytest.fixture
+def scheduler(monkeypatch):
+    """The address of a Dask scheduler with two worker processes."""
+    distributed = pytest.importorskip("distributed")
+    monkeypatch.setattr(cluster, "fingerprint", tasks.same)  # a source file may be saved meanwhile
+    monkeypatch.setattr(cluster, "PATIENCE_SECONDS", 300)  # the machine may be busy
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as made:
+        yield made.scheduler_address
+
+
 @pytest.mark.slow
-def test_runs_are_the_same_on_processes():
+@pytest.mark.parametrize("where", ["processes", "Dask"])
+def test_runs_are_the_same_elsewhere(where, request):
     here = compare(PEOPLE, methods=["M_c^dp", "Hc"], runs=2, **SIZES)
-    with execution.using(workers=2):
+    place = {"scheduler": request.getfixturevalue("scheduler")} if where == "Dask" else {"workers": 2}
+    with execution.using(**place):
         there = compare(PEOPLE, methods=["M_c^dp", "Hc"], runs=2, **SIZES)
     pd.testing.assert_frame_equal(without_time(here), without_time(there))
