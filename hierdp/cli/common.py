@@ -132,8 +132,8 @@ def gigabytes(limit: float) -> int:
     return int(limit * 1e9)
 
 
-def grid(title: str, *heads: str) -> Any:
-    """An empty table with a title."""
+def grid(title: str | None, *heads: str) -> Any:
+    """An empty table, with a title if there is one."""
     from rich.table import Table
 
     table = Table(title=title, title_justify="left", box=None, header_style="bold", pad_edge=False)
@@ -144,12 +144,13 @@ def grid(title: str, *heads: str) -> Any:
 
 def print_frame(screen: Any, title: str, frame: Any) -> None:
     """Print a DataFrame as a table; numbers, also as text, are right-aligned."""
-    table = grid(title)
+    table = grid(None)
     for column in frame.columns:
         right = frame[column].dtype.kind in "if" or all(map(_is_number, frame[column]))
         table.add_column(str(column).replace("_", " "), justify="right" if right else "left")
     for row in frame.itertuples(index=False):
         table.add_row(*(_shown(value) for value in row))
+    screen.print(title, style="italic")  # a table's own title is no wider than the table
     screen.print(table)
 
 
