@@ -311,3 +311,10 @@ def test_noise_is_drawn_before_a_count_is_looked_at():
     one = add(sampler, np.zeros(5000, np.int64), Seeded(6))
     other = add(sampler, np.arange(5000) * 10**9, Seeded(6))
     assert (other - one == np.arange(5000) * 10**9).all()
+    counts, source = np.zeros(5000, np.int64), Seeded(6)
+
+    def late(into):
+        source(into)
+        counts[:] = source.count  # whoever had read the counts would add others
+
+    assert (add(sampler, counts, late) - one == source.count).all()

@@ -42,6 +42,12 @@ def one_edge_less(edges):
     edges[edges.size // 2] -= 1
 
 
+def short_table(self, bits):
+    """Leave the outermost edges out of the table."""
+    first, edges = WHOLE(self, bits)
+    return first + 3, [0, *edges[4:-4], edges[-1]]
+
+
 def cut_tail(law, word, source, near=0, bits=64):
     """Give the tails to the last values of the table."""
     if word in (0, 2**bits - 1):
@@ -64,7 +70,7 @@ def edge_taken_at_once(law, word, source, near=0, bits=64):  # noqa: ARG001
     return near
 
 
-ORIGINAL = inversion.decide
+ORIGINAL, WHOLE = inversion.decide, Quotient.edges
 
 
 def one_source_for_all(self, size, source):
@@ -132,6 +138,7 @@ MUTANTS = {
     "one word for all parts": (sampler.Sampler, "draw", one_source_for_all, [parts]),
     "a fair sign": (Quotient, "_tail", fair_sign, [enclosure, together]),
     "digits of the wrong side": (sampler.Sampler, "_together", shifted_sign, [together]),
+    "a table that ends early": (Quotient, "edges", short_table, [enclosure]),
     "a sum that wraps around": (exactness, "add", wrapped, [ends]),
 }
 
