@@ -70,15 +70,15 @@ def compositions(total: int, parts: int) -> Iterator[tuple[int, ...]]:
             yield (first, *rest)
 
 
-def intopt(y: list[int], c: int) -> list[int]:
-    """The loop of IntOpt (InfTDA), as in mechanisms.md §D."""
+def intopt(y: list[int], c: int, large_first: bool = False) -> list[int]:
+    """The loop of IntOpt (InfTDA), as in mechanisms.md §D; it lowers small counts first, or large ones."""
     g = len(y)
     if g == 0:
         return []
     s = c - sum(y)
     z = [max(-((-s) // g), -v) for v in y]
     t = max(abs(v) for v in z)
-    order = sorted(range(g), key=lambda i: (y[i], i))
+    order = sorted(range(g), key=lambda i: (-y[i] if large_first else y[i], i))
     while True:
         for i in order:
             excess = sum(z) - s

@@ -52,7 +52,7 @@ def test_every_method_adds_noise_to_zeros(mechanism, method):
 
 
 SLOW_ONES = {
-    *(("group-size", "M_dp^OP"), ("top-down", "TDA_inf")),
+    *(("group-size", "M_dp^OP"), ("top-down", "TDA_inf"), ("top-down", "InfTDA_large")),
     *(("tabulation", "TopDown"), ("tabulation", "BlueDown"), ("tabulation", "Joint")),
 }
 """These take longer; they measure the same as M_H, InfTDA and GLS, with the same code."""

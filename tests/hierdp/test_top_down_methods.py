@@ -145,7 +145,7 @@ def test_shares():
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"method": "TDA_3"}, "no method 'TDA_3'; there are 'InfTDA', 'TDA_inf'"),
+        ({"method": "TDA_3"}, "no method 'TDA_3'; there are 'InfTDA', 'InfTDA_large'"),
         ({"method": "InfTDA", "solver": SolverOptions("highs")}, "InfTDA takes no backend"),
         (
             {"method": "TDA", "solver": SolverOptions(window=3)},

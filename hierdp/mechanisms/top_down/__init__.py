@@ -56,6 +56,7 @@ MECHANISM = Mechanism(
     neighbours=f"{TRIP}; or --trips, --unbounded",
     methods=(
         Method("InfTDA", "Chebyshev", f"{BONINSEGNA}, Alg. 1"),
+        Method("InfTDA_large", "Chebyshev, large counts lowered first", f"{BONINSEGNA}, §4.2"),
         Method("TDA_inf", "Chebyshev, by a solver", f"{BONINSEGNA}, §5"),
         Method("TDA_L2", "FixedSum in squares: relaxed, rounded", f"{BONINSEGNA}, §5"),
         Method("TDA", "FixedSum in squares: relaxed, controlled rounding", f"{BONINSEGNA}, footnote 7"),

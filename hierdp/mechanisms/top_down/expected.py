@@ -30,7 +30,7 @@ from hierdp.privacy.noise import threshold
 from hierdp.privacy.rounding import root_of
 from hierdp.tables import Flows
 
-BOUNDED = ("InfTDA", "TDA_inf")
+BOUNDED = ("InfTDA", "InfTDA_large", "TDA_inf")
 """The methods with a utility theorem: answers of least Chebyshev distance."""
 
 BOUND = (

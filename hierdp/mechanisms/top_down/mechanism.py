@@ -83,7 +83,8 @@ def from_table(
     method: Annotated[
         str,
         Option(
-            "InfTDA; or TDA_inf, TDA_L2, TDA, VanillaGauss or SH, for comparison. See `hierdp mechanisms`.",
+            "InfTDA; or InfTDA_large, which loses fewer small counts and invents more; or TDA_inf, TDA_L2, "
+            "TDA, VanillaGauss or SH, for comparison. See `hierdp mechanisms`.",
             "NAME",
         ),
     ] = "InfTDA",

@@ -42,6 +42,17 @@ def _fast(_: SolverOptions) -> Solving:
     return Step.solve
 
 
+def _by_size(_: SolverOptions) -> Solving:
+    """The counts with the least largest change, lowering large ones first (§4.2, "an inverse approach")."""
+    return _large_first
+
+
+def _large_first(name: str, model: Model, _: Sequence[str] = ()) -> Step:
+    assert isinstance(model, Chebyshev)
+    x = large_first(*model.data, model.least_distance())
+    return require_proved(name, model, _judged(name, model, x, "fast"))
+
+
 def _by_solver(solver: SolverOptions) -> Solving:
     """TDA_∞: any counts with the least largest change, as found by a MIP solver; HiGHS by default."""
     return partial(_nearest, solver)
@@ -98,6 +109,9 @@ class Method:
     rounding : callable or None
         Makes the whole answer from the nearest real one, as ``(⌊v⌋, v − ⌊v⌋)``, and the model's data. None if
         the answer is optimal among whole counts.
+    choosing : callable or None
+        The answer that the method takes of several optimal ones, from the model's data and the least
+        distances. None if it is not prescribed.
     """
 
     name: str
@@ -105,6 +119,39 @@ class Method:
     solving: Callable[[SolverOptions], Solving] = _fast
     takes: tuple[str, ...] = ()
     rounding: Callable[[Ints, Floats, Ints, Ints, Ints], Ints] | None = None
+    choosing: Callable[[Ints, Ints, Ints, Ints], Ints] | None = None
+
+
+def large_first(noisy: Ints, totals: Ints, offsets: Ints, distances: Ints) -> Ints:
+    """IntOpt's answer if the largest counts are lowered first, so that fewer small ones are lost.
+
+    All passes of Algorithm 2 but the last lower every count as far as their limit allows. So if the first
+    limit is below the least distance d, the last pass lowers counts from max(0, y − d + 1) to max(0, y − d);
+    otherwise, from the first guess. Here it goes from large to small counts, the first of equal ones first.
+
+    Parameters
+    ----------
+    noisy, totals, offsets : int64 arrays
+        As in `models.Chebyshev`.
+    distances : int64 array, shape (segments,)
+        The least distances.
+    """
+    sizes = np.diff(offsets)
+    owner = np.repeat(np.arange(sizes.size), sizes)
+    short = totals - by_segment(np.add, noisy, offsets, empty=0)
+    step = -(-short // np.maximum(sizes, 1))
+    least, most = (by_segment(extreme, noisy, offsets, empty=0) for extreme in (np.minimum, np.maximum))
+    first = np.maximum(np.abs(np.maximum(step, -least)), np.abs(np.maximum(step, -most)))
+    start = np.where(distances > first, 1 - distances, step)
+    high = np.maximum(0, noisy + start[owner])
+    room = high - np.maximum(0, noisy - distances[owner])
+    along = np.lexsort((-noisy, owner))
+    fallen = np.cumsum(room[along]) - room[along]  # by all counts before
+    fallen -= np.append(fallen, 0)[offsets[:-1]][owner] if noisy.size else 0
+    excess = by_segment(np.add, high, offsets, empty=0) - totals
+    x = high.copy()
+    x[along] -= np.clip(excess[owner] - fallen, 0, room[along])
+    return x
 
 
 def rounded_from(floor: Ints, part: Floats, noisy: Ints, totals: Ints, offsets: Ints) -> Ints:
@@ -147,6 +194,7 @@ METHODS = {
     method.name: method
     for method in (
         Method("InfTDA", Chebyshev),
+        Method("InfTDA_large", Chebyshev, _by_size, choosing=large_first),
         Method("TDA_inf", Chebyshev, _by_solver, _SOLVER),
         Method("TDA_L2", squares, partial(_rounding, rounded_from), _SOLVER, rounded_from),
         Method("TDA", squares, partial(_rounding, handed_out), _SOLVER, handed_out),

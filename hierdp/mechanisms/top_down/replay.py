@@ -36,7 +36,7 @@ from hierdp.record.properties import Regions
 from hierdp.record.replay import Differs, Replay
 from hierdp.record.step import Step
 from hierdp.tables import Flows
-from models import FixedSum, Model
+from models import Chebyshev, FixedSum, Model
 from models.arithmetic.arrays import Ints
 
 if TYPE_CHECKING:
@@ -191,14 +191,21 @@ class _Saved:
 
 
 class _Answers:
-    """The saved answers; if the method rounds, each is checked to be the rounded nearest real answer."""
+    """The saved answers, each checked to be the rounded or the chosen one if the method says which it is."""
 
     def __init__(self, saved: Replay, method: Method, by_solver: bool) -> None:
         self._saved, self._rounding, self._by_solver = saved, method.rounding, by_solver
+        self._choosing = method.choosing
 
     def __call__(self, name: str, model: Model, problems: Sequence[str] = (), /) -> Step:
         """See `hierdp.record.step.Solving`."""
         step = self._saved.solve(name, model, problems)
+        if self._choosing is not None:
+            assert isinstance(model, Chebyshev)
+            if not np.array_equal(
+                np.asarray(step.solution.x), self._choosing(*model.data, model.least_distance())
+            ):
+                raise Differs(f"step {name!r} does not lower the largest counts first")
         if self._rounding is None:
             return step
         assert isinstance(model, FixedSum)
