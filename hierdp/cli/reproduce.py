@@ -12,6 +12,9 @@ from hierdp.cli.common import SECONDS, console, print_frame
 from hierdp.cli.engine import resuming, spread
 from hierdp.reproduce import PAPERS
 
+_QUICK_SECONDS = 60.0
+"""About the time of any paper with quick settings, on a laptop."""
+
 QUICK = (
     "Quick settings: smaller data and fewer runs than in the paper. The published figures are for the "
     "paper's data: compare the order of methods, not the size of errors."
@@ -46,7 +49,7 @@ def reproduce(paper: str | None, out: Path | None, overwrite: bool, quick: bool,
     import importlib
     from dataclasses import replace
 
-    from hierdp.execution import folder
+    from hierdp.execution import folder, progress
 
     if paper not in PAPERS:
         wrong = "PAPER is missing" if paper is None else f"unknown paper {paper!r}"
@@ -66,6 +69,8 @@ def reproduce(paper: str | None, out: Path | None, overwrite: bool, quick: bool,
         screen.print(
             f"The folder {data} does not exist; parts that need its data are left out.", style="yellow"
         )
+    if quick:
+        progress.announce("The quick settings", _QUICK_SECONDS)
     started = time.monotonic()
     there = data.absolute() if data.is_dir() else None
     with resuming(resume or out.absolute().with_name(f".{out.absolute().name}.runs"), settings, seed, there):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
+from hierdp.execution import progress
 from hierdp.reproduce.qardaji2013 import checks, counted, dimensions, figures, tables
 from hierdp.reproduce.qardaji2013.settings import QUICK, Settings
 from hierdp.reproduce.runs import said
-from hierdp.reproduce.study import Study
+from hierdp.reproduce.study import Part, Study
 
 __all__ = ["QUICK", "Settings", "study"]
 
@@ -24,13 +27,15 @@ def study(settings: Settings, data: Path | None, seed: int = 0) -> Study:
     seed : int
         Seed of the noise of Figure 3.
     """
-    made = [
-        *tables.parts(settings),
-        *checks.parts(settings),
-        *counted.parts(),
-        *figures.parts(),
-        *dimensions.parts(settings),
+    formulas: list[Callable[[], Sequence[Part]]] = [
+        partial(tables.parts, settings),
+        partial(checks.parts, settings),
+        counted.parts,
+        figures.parts,
+        partial(dimensions.parts, settings),
     ]
+    shown = progress.steps(formulas, "sections of formulas", len(formulas))
+    made = [part for parts in shown for part in parts()]
     there = data is not None and (data / "dpbench").is_dir()
     if data is not None and there:
         from hierdp.reproduce.qardaji2013 import curves
