@@ -7,6 +7,7 @@ import pytest
 
 from models import GroupMatching, Tree, TreeMatching
 from solvers import fast, prove, solve
+from solvers.fast import tree_matching_flow
 from solvers.fast.tree_matching import block, top_down
 from solvers.fast.tree_matching_flow import SizeChains, _room, improve
 from tests.marks import quick, shares
@@ -296,6 +297,27 @@ def test_labels_restart_before_overflow(share):
         small, large = of_groups(tree, sizes), of_groups(tree, [s * scale for s in sizes])
         assert solve(large).status == "optimal"
         assert solve(large).objective == scale * solve(small).objective
+
+
+def test_any_labels_are_a_valid_start(monkeypatch):
+    """Under a limit that labels often exceed, they are reset again and again, and still prove the answer."""
+    monkeypatch.setattr(tree_matching_flow, "FAR", 6)
+    monkeypatch.setattr(tree_matching_flow, "_improve", tree_matching_flow._improve.py_func)  # it reads FAR
+    sweep, starts = tree_matching_flow._sweep, []
+
+    def counted(*given):
+        top, label = given[7:9]
+        starts.append(not top.any() and not label.any())
+        return sweep(*given)
+
+    monkeypatch.setattr(tree_matching_flow, "_sweep", counted)
+    tree = Tree([[0] * 6, range(6)])
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        groups = tree.sum_up(rng.integers(1, 5, 6))
+        model = of_groups(tree, [rng.integers(0, 13, n) for n in groups])
+        assert model.certificate(*fast.answer(model)).optimal
+    assert sum(starts) > 2 * 12  # each model starts once
 
 
 @pytest.mark.parametrize(("wide", "groups"), quick([(3, 40), (12, 400)]))
