@@ -3,8 +3,8 @@
 Run as ``python -m benchmarks.headline [--into README.md] [--plots docs]``. Without options it prints the
 headline table. ``--into`` fills every place of a file marked ``<!-- benchmarks: NAME -->`` … ``<!--
 /benchmarks -->`` with the table of that name: headline, five (its first columns, for five models), growth,
-peers, machine, bench-small, bench-medium. ``--plots`` draws the pictures that go before some of them. A test
-compares the quotes with the tables made here.
+peers, machine, bench-small, bench-medium, solvers-small, solvers-medium. ``--plots`` draws the pictures that
+go before some of them. A test compares the quotes with the tables made here.
 """
 
 from __future__ import annotations
@@ -121,12 +121,14 @@ def table(name: str, results: Path = RESULTS) -> str:
         return machine(results)
     if name == "peers":
         return "\n".join(table_lines(peers.table(store.read(results / "peers.parquet", peers.COLUMNS))))
-    if name.startswith("bench-"):
-        rows = metrics.settled(told_apart(runs.read(results / "bench.parquet")))
-        here = rows[(rows["set"] == name.removeprefix("bench-")) & (rows["tolerance"] == "default")]
+    file, _, which = name.partition("-")
+    if file in ("bench", "solvers") and which:
+        rows = metrics.settled(told_apart(runs.read(results / f"{file}.parquet")))
+        here = rows[(rows["set"] == which) & (rows["tolerance"] == "default")]
         if here.empty:
-            raise ValueError(f"bench.parquet has no rows for the table {name!r}")
-        return "\n".join(table_lines(rounded(metrics.by_backend(here))))
+            raise ValueError(f"{file}.parquet has no rows for the table {name!r}")
+        found = rounded(metrics.by_backend(here))
+        return "\n".join(table_lines(found.dropna(axis="columns", how="all")))
     raise ValueError(f"there is no table {name!r}")
 
 

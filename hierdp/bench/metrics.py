@@ -26,15 +26,15 @@ UNSOLVED = ("wrong", "inaccurate", "bound", "stopped", "failed")
 def seconds(rows: DataFrame, cpu: bool = False) -> Floats:
     """Time of each run: stating and solving, with the certificate of the fast path (others prove on the way).
 
-    A run that does not solve its problem costs its time limit. With `cpu`: CPU time of all threads; NaN where
-    it was not measured.
+    A run that does not solve its problem costs its time limit. With `cpu`: CPU time of all threads; NaN for a
+    solved problem if it was not measured.
     """
     parts = rows[["cpu_seconds"] if cpu else ["build_seconds", "solve_seconds"]].astype(float)
     proving = rows["certificate_seconds"].astype(float).fillna(0.0)
     taken = (parts.sum(axis=1, skipna=not cpu) + proving).to_numpy()
     solved = (rows["verdict"] == "solved").to_numpy()
     limit = rows["time_limit"].to_numpy(float)
-    return np.where(solved, taken, np.maximum(taken, limit))
+    return np.where(solved, taken, np.fmax(taken, limit))
 
 
 def settled(rows: DataFrame) -> DataFrame:

@@ -177,6 +177,9 @@ def test_means_by_hand():
     s = metrics.SHIFT
     assert table.loc["a", "mean_seconds_all"] == pytest.approx(np.sqrt((1 + s) * (4 + s)) - s)
     assert table.loc["a", "mean_cpu_seconds_all"] == pytest.approx(np.sqrt((2 + s) * (8 + s)) - s)
+    killed = metrics.seconds(ROWS.assign(cpu_seconds=np.nan), cpu=True)
+    assert np.isnan(killed[ROWS["verdict"] == "solved"]).all()
+    assert (killed[ROWS["verdict"] != "solved"] == 10.0).all()
     assert table.loc["b", "mean_seconds_all"] == pytest.approx(np.sqrt((2 + s) * (10 + s)) - s)
     assert table.loc["c", "mean_seconds_all"] == pytest.approx(10.0)  # wrong, unsupported: the limit
     assert table.loc["a", "times_best_exact"] == pytest.approx(1.0)

@@ -1,0 +1,24 @@
+"""qpsolvers calls a strictly convex program without constraints unbounded: a sum of ten squares.
+
+For solvers without such a case of their own, it uses SciPy's LSQR, which stops at a relative accuracy of
+1e-6, and then requires an absolute one of 1e-8.
+"""
+
+import warnings
+from importlib import metadata
+
+import numpy as np
+import qpsolvers
+import scipy.sparse as sp
+
+warnings.simplefilter("ignore")
+weights = np.array([21.0, 30, 80, 60, 23, 5, 44, 41, 8, 46])
+linear = np.array([-64.0, -96, -222, 0, -28, 8, 88, 14, 4, -112])
+program = qpsolvers.Problem(sp.diags(2 * weights, format="csc"), linear)
+print(f"the optimum is at {np.round(-linear / (2 * weights), 3)}")
+for solver in ("clarabel", "scs", "osqp"):
+    try:
+        found = qpsolvers.solve_problem(program, solver)
+        print(f"qpsolvers {metadata.version('qpsolvers')}, {solver}: {np.round(found.x, 3)}")
+    except qpsolvers.ProblemError as failure:
+        print(f"qpsolvers {metadata.version('qpsolvers')}, {solver}: {failure}")
