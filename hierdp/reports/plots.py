@@ -11,8 +11,8 @@ import numpy as np
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#000000")
-MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#000000", "#999999")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 STYLE = {
     "font.size": 9,
     "font.family": "DejaVu Sans",

@@ -112,7 +112,12 @@ def test_the_tables_say_what_is_known_to_hold(made):
     assert (proposition.largest_ratio[proposition.method == "VanillaGauss"] > 0.3).all()
     fewest = tables["fewest"]
     assert (fewest.positive_fewest <= fewest.positive_IntOpt).all()
+    italy = tables["italy"].set_index(["method", "epsilon"])
+    assert italy.Italy_published_max_error["InfTDA", 1.0] == 143.6
+    assert italy.commuters_max_error["InfTDA", 1.0] > italy.commuters_max_error["InfTDA", 10.0] > 0
+    assert italy.commuters_max_error[["TDA_inf"]].isna().all()
     known = tables["published"]
+    assert known.why_they_differ.str.len().gt(20).all()
     assert set(known.data) == {"binary sparse"}
     top_downs = known[known.method.isin(["InfTDA", "TDA_L2"])]
     # Two runs of each are near the published means with the same noise, and far below with all the budget.

@@ -38,6 +38,9 @@ def study(settings: Settings, data: Path | None, seed: int = 0) -> Study:
         sets["commuting"] = sparse["commuting"] = commuting(data / FILE)
     runs = experiments.accuracy(sets, settings, seed)
     known = {name: sets[name] for name in settings.sets}
+    if there:
+        known["commuting"] = sets["commuting"]
+    same = experiments.as_the_authors(known, settings, seed)
     shown = list(sets)[-1]
     made = [
         parts.about(sets),
@@ -45,7 +48,8 @@ def study(settings: Settings, data: Path | None, seed: int = 0) -> Study:
         parts.figure_4(runs, settings),
         parts.figure_5(runs, settings),
         parts.figure_6(runs, experiments.exact_seconds(sets, settings), settings),
-        parts.against_published(runs, experiments.as_the_authors(known, settings, seed)),
+        parts.against_published(runs, same),
+        *([parts.italy(same)] if there else []),
         parts.utility(runs, settings),
         parts.fewest(experiments.fewest(sparse, settings, seed)),
         *planned(shown, sets[shown], settings, seed),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from hierdp.data.trips import SETS
 
-CHEBYSHEV = ("InfTDA", "TDA_inf")
+CHEBYSHEV = ("InfTDA", "InfTDA_large", "TDA_inf")
 """The methods that minimize the Chebyshev distance, to which the utility theorem applies."""
 
 BASELINES = ("VanillaGauss", "SH")
@@ -53,9 +53,9 @@ class Settings:
     beta: float = 0.05
     sets: tuple[str, ...] = SETS
     drawn: tuple[str, ...] = ("random sparse",)
-    methods: tuple[str, ...] = ("InfTDA", "TDA_L2", "TDA", "TDA_inf", "VanillaGauss", "SH")
+    methods: tuple[str, ...] = ("InfTDA", "InfTDA_large", "TDA_L2", "TDA", "TDA_inf", "VanillaGauss", "SH")
     most_pairs: int = 2_000_000
-    most_positive: int = 2_000
+    most_positive: int = 70_000
     solver_runs: int = 3
     time_limit: float = 60.0
     exact_runs: int = 1
