@@ -94,7 +94,7 @@ def test_what_is_left_out_has_a_reason():
             Clustering([1, 1, 7], noise_scale=2, clusters=2),
             [1, 0, 1],
             {"potentials": [0, 0, 4, 12], "price": 0},
-            "number of its runs is fixed",
+            "does not read as row prices",
         ),
     ]
     for model, x, witness, reason in cases:
