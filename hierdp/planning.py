@@ -113,7 +113,7 @@ def epsilon_for(wanted: float, error: Callable[[float], float]) -> float:
 def _root(off: Callable[[float], float], near: float) -> float:
     """The ε at whose logarithm a falling function is 0."""
     least, most = math.log(LEAST), math.log(MOST)
-    low = high = min(max(math.log(near), least), most)
+    low = high = math.log(min(max(near, LEAST), MOST))
     while off(low) < 0 and low > least:
         low = max(least, low - 1)
     while off(high) > 0 and high < most:

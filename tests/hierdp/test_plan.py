@@ -8,6 +8,7 @@ from click.testing import CliRunner
 from hierdp import Hierarchy, InputError, SimulatedNoise, plan, release
 from hierdp.cli import main
 from hierdp.mechanisms import MECHANISMS
+from hierdp.planning import epsilon_for
 from hierdp.privacy.noise import deviation_of
 from tests.marks import quick
 
@@ -127,6 +128,10 @@ WANTED = {
     "range-query": ({"bins": 16}, "F", 7.0),
     "clustering": ({"bins": 16, "method": "Laplace"}, None, 0.02),
 }
+
+
+def test_an_error_that_vanishes_at_one_has_an_epsilon_too():
+    assert epsilon_for(0.5, lambda epsilon: max(0.0, 1 - epsilon)) == 0.5
 
 
 @pytest.mark.parametrize("mechanism", quick(WANTED, first=2))
