@@ -6,9 +6,14 @@ import os
 import resource
 import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 ADDRESSES = 2_000_000 * 1024
 """Bytes of address space (``ulimit -v``) that the libraries and a small release need."""
+
+INTERRUPTED = "Error: interrupted; nothing is left half written"
 
 
 def run() -> None:
@@ -18,15 +23,33 @@ def run() -> None:
     """
     try:
         _require_addresses()
-        from hierdp.cli import main
-
+        with _leaving_at_once():
+            from hierdp.cli import main
         main()
     except KeyboardInterrupt:
-        print("Error: interrupted; nothing is left half written", file=sys.stderr)
+        print(INTERRUPTED, file=sys.stderr)
         sys.exit(128 + signal.SIGINT)
     finally:  # all output is written; an interrupt may end the process at once
         if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
             signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+@contextmanager
+def _leaving_at_once() -> Iterator[None]:
+    """End the process on Ctrl-C, where nothing has begun yet: Python drops interrupts in some callbacks."""
+
+    def leave(*_: Any) -> None:
+        os.write(2, f"{INTERRUPTED}\n".encode())
+        os._exit(128 + signal.SIGINT)
+
+    usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if usual:
+        signal.signal(signal.SIGINT, leave)
+    try:
+        yield
+    finally:
+        if usual:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _require_addresses() -> None:

@@ -1,5 +1,6 @@
 """The environment that every test may rely on, wherever the tests are started from."""
 
+import gc
 import os
 import signal
 import threading
@@ -22,6 +23,17 @@ def pytest_configure(config):
         kernels.PATIENCE_SECONDS = 60.0
         kernels.SMALL = 30_000
         kernels.REORDERS = ""
+
+
+def pytest_collection():
+    """Do not search what is being collected for garbage: thousands of tests are made, and all are kept."""
+    gc.disable()
+
+
+def pytest_collection_finish():
+    """From now on collect garbage, but not among the tests and modules."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_ignore_collect(collection_path, config):

@@ -274,15 +274,20 @@ def test_what_is_quoted_is_what_was_measured(file):
 
 
 @pytest.mark.parametrize(
-    ("name", "columns"),
-    [("bench", runs.COLUMNS), ("peers", peers.COLUMNS), ("growth", growth.COLUMNS)],
+    ("name", "columns", "later"),
+    [
+        ("bench", runs.COLUMNS, runs.LATER),
+        ("solvers", runs.COLUMNS, runs.LATER),
+        ("peers", peers.COLUMNS, {}),
+        ("growth", growth.COLUMNS, {}),
+    ],
 )
-def test_committed_results_are_small_and_whole(name, columns):
+def test_committed_results_are_small_and_whole(name, columns, later):
     path = headline.RESULTS / f"{name}.parquet"
     if not path.exists():
         pytest.skip("nothing was measured yet")
     assert path.stat().st_size < 1_000_000
-    assert len(store.read(path, columns))
+    assert len(store.read(path, columns, later))
 
 
 def test_modules_are_charged_to_their_library():

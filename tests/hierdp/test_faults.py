@@ -252,6 +252,34 @@ def test_memory_that_runs_out():
     assert names() == ["in.csv", "out", "warm"]
 
 
+WHILE_LOADING = """
+import ctypes, os, signal, sys
+from importlib.abc import MetaPathFinder
+from hierdp.__main__ import run
+compare = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
+libc, cells = ctypes.CDLL(None), (ctypes.c_int * 2)()
+def called(one, other):
+    signal.raise_signal(signal.SIGINT)
+    return 0
+class Finder(MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name == "hierdp.cli":
+            libc.qsort(cells, 2, 4, compare(called))
+sys.meta_path.insert(0, Finder())
+sys.argv[1:] = ["--version"]
+run()
+"""
+
+
+def test_stopped_in_a_callback_while_modules_are_loaded():
+    """Python drops an interrupt there, and prints a traceback."""
+    done = subprocess.run(
+        [sys.executable, "-c", WHILE_LOADING], capture_output=True, text=True, timeout=300, check=False
+    )
+    assert (done.returncode, done.stdout) == (130, "")
+    assert done.stderr == "Error: interrupted; nothing is left half written\n"
+
+
 # --- killed and interrupted ------------------------------------------------------------------------------
 
 TALKING = """
