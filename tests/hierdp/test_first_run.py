@@ -99,7 +99,7 @@ def ran(command, size):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mechanism", COMMANDS)
+@pytest.mark.parametrize("mechanism", list(COMMANDS)[::2])
 def test_a_first_run_compiles_what_it_needs_and_says_so_once(tmp_path, monkeypatch, mechanism):
     monkeypatch.chdir(tmp_path)
     for name, text in {"homes.csv": HOMES, "trips.csv": TRIPS, "ages.csv": AGES}.items():

@@ -122,7 +122,7 @@ def test_no_person_costs_more_than_the_budget(case, rows):
     without, ledger = measured(case, OTHERS, rows)
     allowed = ledger.rho if ledger.zcdp else 1.0
     worst = 0.0
-    for lines in LINES:
+    for lines in LINES[rows % 2 :: 2]:
         joined, _ = measured(case, [*OTHERS, lines], rows)
         worst = max(worst, loss_between(joined, without, ledger))
     # If the numbers of groups are measured first, the answers may leave few groups to measure.

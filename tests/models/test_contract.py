@@ -69,7 +69,7 @@ def test_the_contract(name):
 def test_the_contract_on_many_instances(name, monkeypatch):
     """In machine code from each kernel's first call; in the quick tests, Python runs most kernels."""
     monkeypatch.setattr(kernels, "SMALL", -1)
-    assert check(name, some(name, 20, seed=1), witnesses=40) > 600
+    assert check(name, some(name, 10, seed=1), witnesses=40) > 400
 
 
 def all_shared(names, number):

@@ -65,7 +65,7 @@ def test_every_tiny_whole_instance_is_solved_with_the_stated_ties(p, kind, share
 @pytest.mark.parametrize("p", quick([1, 2]))
 @pytest.mark.parametrize("kind", quick(WEIGHTS, slow=lambda kind: kind != "mixed"))
 def test_the_certificate_accepts_the_optimal_answers_and_no_other(p, kind, share):
-    tiny = vectors(3, range(-1, 3)) + list(product(range(-1, 2), repeat=4))
+    tiny = vectors(3, range(-1, 3)) + list(product(range(-1, 2), repeat=4))[::2]
     for bounds in BOUNDS:
         feasible = {n: answers(n, bounds) for n in range(1, 5)}
         for y in tiny[share]:
@@ -341,8 +341,7 @@ def test_means_beyond_64_bits():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("p", [1, 2])
-@pytest.mark.parametrize("integer", [True, False])
+@pytest.mark.parametrize(("p", "integer"), [(1, False), (2, True)])
 def test_a_million_entries_proved_and_the_same_twice(p, integer):
     rng = np.random.default_rng(p)
     n = 10**6

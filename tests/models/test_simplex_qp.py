@@ -86,7 +86,9 @@ def test_every_tiny_instance(n, kind):
 @pytest.mark.parametrize("n", quick([1, 2, 3], first=2))
 @shares(7)
 def test_every_tiny_instance_over_the_reals(n, share):
-    cases = list(product(product(range(-1, 3), repeat=n), product([1, 3], repeat=n), [0, 4]))
+    cases = list(product(product(range(-1, 3), repeat=n), product([1, 3], repeat=n), [0, 4]))[
+        :: 3 if n == 3 else 1
+    ]
     for y, w, total in cases[share]:
         model = SimplexQP(y, total, None if set(w) == {1} else w, integer=False)
         best = over_the_reals(y, w, total)
