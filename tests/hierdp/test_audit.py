@@ -408,7 +408,7 @@ def test_every_mechanism_is_audited():
 
 @pytest.mark.slow
 def test_no_bound_of_a_shipped_mechanism_exceeds_its_claim():
-    found = list(audit(CASES, 5, 0.999))
+    found = list(audit(CASES, 10, 0.999))
     assert not [line.case.name for line in found if line.over]
     assert {line.claim.delta for line in found} == {0.0, 0.01}
     assert {line.case.mechanism for line in found if line.rho is not None} == {"top-down", "tabulation"}
