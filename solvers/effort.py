@@ -55,7 +55,7 @@ OPTIONS: dict[str, dict[str, tuple[float, float]]] = {
     "CLARABEL": {"tol_feas": _ANY, "tol_gap_abs": _ANY, "tol_gap_rel": _ANY},
     "OSQP": {"eps_abs": _ANY, "eps_rel": _ANY},
     "SCS": {"eps_abs": _ANY, "eps_rel": _ANY},
-    "DAQP": {"primal_tol": _ANY, "dual_tol": _ANY},
+    "DAQP": {"primal_tol": (1e-6, 1.0)},
     "ECOS": {"feastol": _ANY, "abstol": _ANY, "reltol": _ANY},
     "PIQP": {"eps_abs": _ANY, "eps_rel": _ANY},
     "PROXQP": {"eps_abs": _ANY, "eps_rel": _ANY, "eps_duality_gap_abs": _ANY, "eps_duality_gap_rel": _ANY},

@@ -34,15 +34,19 @@ _ACCURATE: dict[str, dict[str, Any]] = {
     "SCS": {"eps_abs": 1e-9, "eps_rel": 1e-9, "max_iters": 200_000},
     "PDLP": {"eps_optimal_absolute": 1e-9, "eps_optimal_relative": 1e-9},
     "HIGHS": {"qp_regularization_value": 1e-12, "mip_rel_gap": 0.0},  # as in solvers.backends.highs
-    "GUROBI": {"MIPGap": 0.0, "FeasibilityTol": 1e-9},
+    "GUROBI": {"MIPGap": 0.0, "FeasibilityTol": 1e-9, "OptimalityTol": 1e-9, "BarConvTol": 1e-12},
     "COPT": {"RelGap": 0.0, "AbsGap": 0.0, "FeasTol": 1e-9, "DualTol": 1e-9},
     "XPRESS": {"miprelstop": 0.0, "mipabsstop": 0.0, "feastol": 1e-9, "optimalitytol": 1e-9},
     "CPLEX": {"cplex_params": {"mip.tolerances.mipgap": 0.0, "mip.tolerances.absmipgap": 0.0,
-                               "simplex.tolerances.feasibility": 1e-9}},
+                               "simplex.tolerances.feasibility": 1e-9,
+                               "simplex.tolerances.optimality": 1e-9,
+                               "barrier.convergetol": 1e-12, "barrier.qcpconvergetol": 1e-12}},
     "MOSEK": {"mosek_params": {"MSK_DPAR_MIO_TOL_REL_GAP": 0.0, "MSK_DPAR_MIO_TOL_ABS_GAP": 0.0}},
     "QOCO": {"abstol": 1e-9, "reltol": 1e-9},
     "PIQP": {"eps_abs": 1e-9, "eps_rel": 1e-9},
-    "PROXQP": {"eps_abs": 1e-9, "eps_rel": 1e-9, "check_duality_gap": True},
+    "PROXQP": {"eps_abs": 1e-9, "eps_rel": 1e-9},  # cvxpy hands nothing else on
+    "ECOS": {"max_iters": 1_000},
+    "DAQP": {"iter_limit": 100_000},
     "QPALM": {"eps_abs": 1e-9, "eps_rel": 1e-9, "max_iter": 200_000},
 }  # fmt: skip
 

@@ -27,8 +27,11 @@ MOST_BYTES = 2 * 10**9
 
 _ACCURATE: dict[str, dict[str, Any]] = {
     # As in solvers.backends.cvxpy_any: by default, most of these stop at 1e-3 to 1e-6.
-    "daqp": {"primal_tol": 1e-9, "dual_tol": 1e-12, "iter_limit": 100_000},
-    "ecos": {"feastol": 1e-10, "abstol": 1e-10, "reltol": 1e-10, "max_iters": 1_000},
+    "copt": {"FeasTol": 1e-9, "DualTol": 1e-9},
+    # DAQP's own accuracies, 1e-6 and 1e-12: with tighter ones it calls feasible programs infeasible.
+    "daqp": {"iter_limit": 100_000},
+    # ECOS's own accuracy, 1e-8: with tighter ones it ends short of it more often.
+    "ecos": {"max_iters": 1_000},
     "gurobi": {"FeasibilityTol": 1e-9, "OptimalityTol": 1e-9, "BarConvTol": 1e-12},
     "highs": {"qp_regularization_value": 1e-12},
     "osqp": {"eps_abs": 1e-9, "eps_rel": 1e-9, "max_iter": 200_000, "polishing": True},
