@@ -1,0 +1,1 @@
+"""Newer rivals of the papers' methods for histograms, with simulated noise: DAWA and PrivTree."""
