@@ -12,23 +12,27 @@ from hierdp.data.taxi import taxi
 from hierdp.errors import InputError
 from hierdp.reproduce import fioretto2019
 from hierdp.reproduce.fioretto2019 import experiments
-from hierdp.reproduce.fioretto2019.settings import TABLE_1
+from hierdp.reproduce.fioretto2019.published import TABLE_1
 
 pytestmark = pytest.mark.slow
 
 TINY = fioretto2019.Settings(
     runs=2,
-    slow_runs=1,
     epsilons=(0.5, 1.0),
     leaves=52,
     sizes=12,
     groups=20_000,
     taxi_sizes=10,
     small_sizes=(2,),
+    small_runs=2,
     time_limit=1.0,
     joint_sizes=(2,),
     joint_runs=1,
     window_runs=1,
+    total_leaves=(52,),
+    float_leaves=52,
+    float_sizes=10,
+    float_runs=1,
 )
 
 
@@ -55,10 +59,12 @@ def frames(study):
 
 def test_it_has_every_table_and_figure(made):
     assert set(frames(made)) == {
-        "data", "census_totals", "table1_census", "table1_taxi", "figure8", "figure9", "figure10", "joint",
-        "joint_runs", "window", "cells",
+        "data", "census_totals", "table1_census", "table1_taxi", "differences", "taxi_bound", "float_solvers",
+        "float_solvers_runs", "without_total", "without_total_levels", "figure8", "figure8_runs", "figure9",
+        "figure10", "joint", "joint_runs", "window", "cells",
     }  # fmt: skip
-    assert [part.name for part in made.parts if part.figure is not None] == ["figure8", "figure9", "figure10"]
+    drawn = [part.name for part in made.parts if part.figure is not None]
+    assert drawn == ["float-solvers", "figure8", "figure9", "figure10"]
 
 
 def test_the_same_seed_repeats_the_errors(made, taxis):
@@ -75,13 +81,15 @@ def test_the_tables_say_what_is_known_to_hold(made):
         table = tables[f"table1_{name}"]
         exact = table[table.method.str.endswith("dp")]
         assert (exact.violations == 0).all()
-        assert (table[table.method == "M_c^r"].runs == (1 if name == "census" else 2)).all()
+        assert (table.runs == 2).all()
         assert table[table.epsilon == 0.5].published_1.tolist() == [row[0] for row in TABLE_1[name, 0.5]]
     seven = tables["figure8"]
     assert set(seven.method) == {"M_H", "M_H^r", "M_H^dp", "M_dp^OP", "M_c", "M_c^r", "M_c^dp"}
     fast = seven.method.str.endswith("^dp")  # these use no solver, and so no time limit
     assert seven[fast].status.eq("optimal").all()
     assert seven.status.isin(["optimal", "time_limit"]).all()
+    assert (seven[seven.status == "optimal"].runs == TINY.small_runs).all()
+    assert (seven[seven.status == "time_limit"].runs == 1).all()
     joint = tables["joint_runs"]
     assert (joint["objective M_c"] <= joint["objective M_c^dp"]).all()
     window = tables["window"]

@@ -6,8 +6,11 @@ from pathlib import Path
 
 from hierdp.data.census import census
 from hierdp.data.taxi import taxi
-from hierdp.reproduce.fioretto2019 import experiments, parts
+from hierdp.reproduce.fioretto2019 import experiments, float_solvers, parts, without_total
+from hierdp.reproduce.fioretto2019.differences import differences
+from hierdp.reproduce.fioretto2019.float_parts import floats
 from hierdp.reproduce.fioretto2019.settings import QUICK, Settings
+from hierdp.reproduce.fioretto2019.taxi_bound import taxi_bound
 from hierdp.reproduce.runs import said
 from hierdp.reproduce.study import Study
 
@@ -37,6 +40,10 @@ def study(settings: Settings, data: Path | None, seed: int = 0) -> Study:
     made = [
         parts.about(sets, homes is not None),
         *(parts.table_1(runs, name) for name in sets),
+        differences(runs),
+        taxi_bound(),
+        floats(float_solvers.rows(settings, seed)),
+        without_total.without_total_part(without_total.rows(settings, homes, seed)),
         parts.figure_8(experiments.scalability(small, settings, seed), settings.time_limit),
         parts.figure_9(runs),
         parts.figure_10(runs),

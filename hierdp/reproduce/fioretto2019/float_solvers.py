@@ -1,0 +1,203 @@
+"""The relaxations M_H^r and M_c^r by solvers in floats, against their exact optima.
+
+The published errors of the relaxations hardly depend on ε. Optima do. Solvers in floats stop at a tolerance
+relative to the size of the data: with x the counts themselves, the objective Σ x² − 2 ñx is about −Σ ñ², so a
+relative tolerance of 10⁻⁸ allows a feasible answer a distance of 10⁻⁴ ‖ñ‖ from the optimum, whatever ε is.
+With the differences x − ñ as unknowns, the same program has an objective and bounds of the size of the noise.
+
+Each solver has its default settings, in both forms. The program has the constraints of the paper's Figures 3
+and 7, without upper bounds.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hierdp.counts.hierarchy import Hierarchy
+from hierdp.counts.histogram import differences
+from hierdp.data.census import census, national
+from hierdp.execution.resume import Row, runs
+from hierdp.mechanisms.group_size import measure, noisy_of
+from hierdp.mechanisms.group_size.repairs import METHODS
+from hierdp.metrics import group_sizes as metrics
+from hierdp.reproduce.fioretto2019.settings import Settings
+from hierdp.reproduce.runs import noise_for, timed
+from hierdp.tables import GroupSizes
+from models import Program
+from models.arithmetic.arrays import Floats
+from solvers import solve
+
+RELAXED = ("M_H^r", "M_c^r")
+FORMS = ("counts", "differences")
+"""The unknowns: the counts, or their differences from the noisy ones."""
+
+TOLERANCE = 1e-8
+"""The relative gap at which Clarabel and the barrier method of Gurobi stop by default."""
+
+FEW_SIZES = 18
+"""10 regions with these sizes and 0: 190 variables. Gurobi's package is licensed for 200 with squares."""
+
+
+@dataclass(frozen=True, eq=False)
+class Stated:
+    """minimize Σ w x² + c x, subject to lower ≤ A x ≤ upper and x ≥ least."""
+
+    weight: Floats
+    slope: Floats
+    matrix: Any
+    lower: Floats
+    upper: Floats
+    least: Floats
+
+    @classmethod
+    def of(cls, program: Program, center: Floats) -> Stated:
+        """The program with the unknowns ``x − center``, without its constant and its upper bounds."""
+        weight, slope, _ = (np.asarray(part, float) for part in program.expanded())
+        lower, upper = program.row_bounds
+        moved = program.matrix @ center
+        slope = slope + 2 * weight * center
+        least = program.bounds[0] - center
+        return cls(weight, slope, program.matrix, lower - moved, upper - moved, least)
+
+
+def instances(settings: Settings) -> dict[str, GroupSizes]:
+    """A census, and a tree of 10 regions with the same number of groups."""
+    groups = settings.float_groups
+    leaves = census(0, groups, settings.float_leaves, settings.float_sizes)
+    return {"10 regions": _ten_regions(groups), f"{leaves.hierarchy.size} regions": leaves}
+
+
+def _ten_regions(groups: int) -> GroupSizes:
+    rng = np.random.default_rng(0)
+    columns = {"state": [*"AABBCC"], "part": [*"abcdef"]}
+    places = Hierarchy.from_columns(columns, ["state", "part"], root="US", root_level="nation")
+    shares = np.array([0.3, 0.2, 0.2, 0.1, 0.15, 0.05])
+    counts = np.stack([rng.multinomial(many, shares) for many in national(rng, groups, FEW_SIZES)], axis=1)
+    return GroupSizes(places, np.asarray(places.tree.sum_up(counts), dtype=np.int64))
+
+
+def rows(settings: Settings, seed: int) -> list[Row]:
+    """Errors of every solver and form; the methods' exact optima first."""
+    sets = instances(settings)
+    cases = [
+        (name, method, epsilon, run)
+        for name in sets
+        for method in RELAXED
+        for epsilon in settings.epsilons
+        for run in range(settings.float_runs)
+    ]
+    found = runs(_rows, cases, "relaxations by solvers in floats", (sets, seed))
+    return [row for here in found for row in here]
+
+
+def _rows(
+    sets: dict[str, GroupSizes], seed: int, name: str, method: str, epsilon: float, run: int
+) -> list[Row]:
+    data, chosen = sets[name], METHODS[method]
+    noise = noise_for(seed, "floats", name, method, epsilon, run)
+    noisy = noisy_of(measure(data, epsilon, noise, chosen))
+    model = chosen.model(data.hierarchy, noisy, data.groups, None)
+    seconds, best = timed(solve, model)
+    what = {"data": name, "method": method, "epsilon": epsilon, "run": run}
+    what["allowed_distance"] = float(np.sqrt(TOLERANCE) * np.linalg.norm(noisy.astype(float)))
+    exact = _errors(data, np.asarray(best.x), chosen.cumulative)
+    made = [
+        {**what, "solver": "exact", "unknowns": "counts", "status": best.status, "seconds": seconds, **exact}
+    ]
+    program = model.program()
+    for solver, run_it in solvers_here(data.counts.size).items():
+        for form in FORMS:
+            center = np.zeros(noisy.size) if form == "counts" else noisy.ravel().astype(float)
+            seconds, (status, x) = timed(run_it, Stated.of(program, center))
+            row: Row = {**what, "solver": solver, "unknowns": form, "status": status, "seconds": seconds}
+            if x is not None:
+                answer = np.asarray(x + center).reshape(noisy.shape)
+                row |= _errors(data, answer, chosen.cumulative)
+                row["distance"] = float(np.linalg.norm(answer - np.asarray(best.x, float)))
+            made.append(row)
+    return made
+
+
+def _errors(data: GroupSizes, answer: Any, cumulative: bool) -> Row:
+    """Errors by level and violations of an answer, rounded as the methods do."""
+    whole = np.rint(answer).astype(np.int64)
+    counts = differences(whole) if cumulative else whole
+    tree, levels = data.hierarchy.tree, data.hierarchy.levels
+    errors = metrics.group_size_errors(tree, levels, data.counts, counts)["l1"]
+    return {
+        **{f"level_{level + 1}": float(l1) for level, l1 in enumerate(errors)},
+        "violations": metrics.constraint_violations(tree, counts),
+    }
+
+
+def solvers_here(variables: int) -> dict[str, Callable[[Stated], tuple[str, Floats | None]]]:
+    """The solvers that are installed and take so many variables."""
+    small = variables <= 200 and importlib.util.find_spec("gurobipy") is not None
+    return {"OSQP": by_osqp, "Clarabel": by_clarabel, **({"Gurobi": by_gurobi} if small else {})}
+
+
+def by_osqp(stated: Stated) -> tuple[str, Floats | None]:
+    """OSQP with its default settings: tolerances of 10⁻³, absolute and relative."""
+    import osqp
+    import scipy
+
+    sparse = scipy.sparse
+    size = stated.weight.size
+    solver = osqp.OSQP()
+    solver.setup(
+        sparse.diags(2 * stated.weight).tocsc(), stated.slope,
+        sparse.vstack([stated.matrix, sparse.identity(size)]).tocsc(),
+        np.concatenate([stated.lower, stated.least]), np.concatenate([stated.upper, np.full(size, np.inf)]),
+        verbose=False,
+    )  # fmt: skip
+    found = solver.solve(raise_error=False)
+    status = str(found.info.status)
+    return status, np.asarray(found.x, float) if status == "solved" else None
+
+
+def by_clarabel(stated: Stated) -> tuple[str, Floats | None]:
+    """Clarabel with its default settings: tolerances of 10⁻⁸."""
+    import clarabel
+    import scipy
+
+    sparse = scipy.sparse
+    equal = stated.lower == stated.upper
+    above, below = ~equal & np.isfinite(stated.lower), ~equal & np.isfinite(stated.upper)
+    unit = sparse.identity(stated.weight.size)
+    less = [-stated.matrix[above], stated.matrix[below], -unit]
+    sides = [stated.lower[equal], -stated.lower[above], stated.upper[below], -stated.least]
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    matrix = sparse.vstack([stated.matrix[equal], *less]).tocsc()
+    most = int(equal.sum())
+    cones = [clarabel.ZeroConeT(most), clarabel.NonnegativeConeT(matrix.shape[0] - most)]
+    bend = sparse.diags(2 * stated.weight).tocsc()
+    found = clarabel.DefaultSolver(bend, stated.slope, matrix, np.concatenate(sides), cones, settings).solve()
+    status = str(found.status)
+    return status, np.asarray(found.x, float) if status == "Solved" else None
+
+
+def by_gurobi(stated: Stated) -> tuple[str, Floats | None]:
+    """Gurobi with its default settings: its barrier method stops at a relative gap of 10⁻⁸."""
+    import gurobipy
+    import scipy
+
+    sparse = scipy.sparse
+    model = gurobipy.Model(env=gurobipy.Env(params={"OutputFlag": 0}))
+    x = model.addMVar(stated.weight.size, lb=stated.least, ub=np.inf)
+    equal = stated.lower == stated.upper
+    above, below = ~equal & np.isfinite(stated.lower), ~equal & np.isfinite(stated.upper)
+    model.addConstr(stated.matrix[equal] @ x == stated.lower[equal])
+    if above.any():
+        model.addConstr(stated.matrix[above] @ x >= stated.lower[above])
+    if below.any():
+        model.addConstr(stated.matrix[below] @ x <= stated.upper[below])
+    model.setObjective(x @ sparse.diags(stated.weight) @ x + stated.slope @ x)
+    model.optimize()
+    optimal = model.Status == gurobipy.GRB.OPTIMAL
+    return ("optimal" if optimal else f"status {model.Status}"), np.asarray(x.X) if optimal else None
