@@ -6,7 +6,7 @@ relative tolerance of 10⁻⁸ allows a feasible answer a distance of 10⁻⁴ �
 With the differences x − ñ as unknowns, the same program has an objective and bounds of the size of the noise.
 
 Each solver has its default settings, in both forms. The program has the constraints of the paper's Figures 3
-and 7, without upper bounds.
+and 7; counts have no upper bounds but those that fix them (C2).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ FEW_SIZES = 18
 
 @dataclass(frozen=True, eq=False)
 class Stated:
-    """minimize Σ w x² + c x, subject to lower ≤ A x ≤ upper and x ≥ least."""
+    """minimize Σ w x² + c x, subject to lower ≤ A x ≤ upper and least ≤ x ≤ most."""
 
     weight: Floats
     slope: Floats
@@ -53,16 +53,18 @@ class Stated:
     lower: Floats
     upper: Floats
     least: Floats
+    most: Floats
 
     @classmethod
     def of(cls, program: Program, center: Floats) -> Stated:
-        """The program with the unknowns ``x − center``, without its constant and its upper bounds."""
+        """The program with the unknowns ``x − center``, without constant and implied upper bounds."""
         weight, slope, _ = (np.asarray(part, float) for part in program.expanded())
         lower, upper = program.row_bounds
         moved = program.matrix @ center
         slope = slope + 2 * weight * center
-        least = program.bounds[0] - center
-        return cls(weight, slope, program.matrix, lower - moved, upper - moved, least)
+        least, most = (np.asarray(side, float) for side in program.bounds)
+        most = np.where(most == least, most, np.inf)
+        return cls(weight, slope, program.matrix, lower - moved, upper - moved, least - center, most - center)
 
 
 def instances(settings: Settings) -> dict[str, GroupSizes]:
@@ -152,12 +154,12 @@ def by_osqp(stated: Stated) -> tuple[str, Floats | None]:
     solver.setup(
         sparse.diags(2 * stated.weight).tocsc(), stated.slope,
         sparse.vstack([stated.matrix, sparse.identity(size)]).tocsc(),
-        np.concatenate([stated.lower, stated.least]), np.concatenate([stated.upper, np.full(size, np.inf)]),
+        np.concatenate([stated.lower, stated.least]), np.concatenate([stated.upper, stated.most]),
         verbose=False,
     )  # fmt: skip
     found = solver.solve(raise_error=False)
     status = str(found.info.status)
-    return status, np.asarray(found.x, float) if status == "solved" else None
+    return status, np.asarray(found.x, float) if status.startswith("solved") else None
 
 
 def by_clarabel(stated: Stated) -> tuple[str, Floats | None]:
@@ -168,14 +170,18 @@ def by_clarabel(stated: Stated) -> tuple[str, Floats | None]:
     sparse = scipy.sparse
     equal = stated.lower == stated.upper
     above, below = ~equal & np.isfinite(stated.lower), ~equal & np.isfinite(stated.upper)
-    unit = sparse.identity(stated.weight.size)
-    less = [-stated.matrix[above], stated.matrix[below], -unit]
-    sides = [stated.lower[equal], -stated.lower[above], stated.upper[below], -stated.least]
+    unit, fixed = sparse.identity(stated.weight.size, format="csr"), stated.least == stated.most
+    same = [stated.matrix[equal], unit[fixed]]
+    less = [-stated.matrix[above], stated.matrix[below], -unit[~fixed]]
+    sides = [
+        stated.lower[equal], stated.least[fixed],
+        -stated.lower[above], stated.upper[below], -stated.least[~fixed],
+    ]  # fmt: skip
     settings = clarabel.DefaultSettings()
     settings.verbose = False
-    matrix = sparse.vstack([stated.matrix[equal], *less]).tocsc()
-    most = int(equal.sum())
-    cones = [clarabel.ZeroConeT(most), clarabel.NonnegativeConeT(matrix.shape[0] - most)]
+    matrix = sparse.vstack([*same, *less]).tocsc()
+    many = int(equal.sum() + fixed.sum())
+    cones = [clarabel.ZeroConeT(many), clarabel.NonnegativeConeT(matrix.shape[0] - many)]
     bend = sparse.diags(2 * stated.weight).tocsc()
     found = clarabel.DefaultSolver(bend, stated.slope, matrix, np.concatenate(sides), cones, settings).solve()
     status = str(found.status)
@@ -189,7 +195,7 @@ def by_gurobi(stated: Stated) -> tuple[str, Floats | None]:
 
     sparse = scipy.sparse
     model = gurobipy.Model(env=gurobipy.Env(params={"OutputFlag": 0}))
-    x = model.addMVar(stated.weight.size, lb=stated.least, ub=np.inf)
+    x = model.addMVar(stated.weight.size, lb=stated.least, ub=stated.most)
     equal = stated.lower == stated.upper
     above, below = ~equal & np.isfinite(stated.lower), ~equal & np.isfinite(stated.upper)
     model.addConstr(stated.matrix[equal] @ x == stated.lower[equal])
