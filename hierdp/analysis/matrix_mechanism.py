@@ -90,8 +90,8 @@ def eigen(gram: Floats, norm: int = 1) -> Floats:
     return np.asarray((found if norm == 1 else np.sqrt(found))[:, None] * vectors.T)
 
 
-def low_rank(gram: Floats, steps: int = 1000, excess: float = 1.2) -> Floats:
-    """The low-rank mechanism's program, W = B L with small ‖B‖: a local optimum L, starting from an SVD of W.
+def low_rank(gram: Floats, steps: int = 1000, excess: float = 1.2, start: Floats | None = None) -> Floats:
+    """The low-rank mechanism's program, W = B L with small ‖B‖: a local optimum L, from a start.
 
     For given L the best B is the least-squares solution. The remaining problem is to minimize tr((LᵀL)⁻¹ WᵀW)
     over L whose columns have L1 norm 1; L-BFGS does this. (Yuan et al. alternate between B and L under a
@@ -104,11 +104,13 @@ def low_rank(gram: Floats, steps: int = 1000, excess: float = 1.2) -> Floats:
         Maximum number of L-BFGS iterations.
     excess : float
         Number of rows of L, as a multiple of the number of bins; 1.2 as in the paper.
+    start : array, shape (bins, bins), optional
+        The first rows of L before the descent; default: those of an SVD of W. The further rows start near 0.
     """
-    _, vectors = np.linalg.eigh(_checked(gram))
+    first = np.linalg.eigh(_checked(gram))[1].T if start is None else start
     more = int(np.ceil(excess * len(gram))) - len(gram)
-    start = np.vstack([vectors.T, 1e-3 * np.random.default_rng(0).normal(size=(more, len(gram)))])
-    return _descended(start, gram, steps)
+    rows = np.vstack([first, 1e-3 * np.random.default_rng(0).normal(size=(more, len(gram)))])
+    return _descended(rows, gram, steps)
 
 
 def p_identity(gram: Floats, steps: int = 1000) -> Floats:

@@ -5,8 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from hierdp.analysis import matrix_mechanism
+from hierdp.analysis.workload import RANGE
 from hierdp.reproduce import qardaji2013
-from hierdp.reproduce.qardaji2013 import QUICK, checks
+from hierdp.reproduce.qardaji2013 import QUICK, checks, counted
 from hierdp.reproduce.qardaji2013.published import TABLE_1, TABLE_3
 
 pytestmark = pytest.mark.slow
@@ -145,6 +147,40 @@ def test_every_difference_has_a_reason(frames):
     table = frames["differences"]
     assert (table.why.str.len() > 20).all()
     assert table.published.str.contains("104.74").sum() == 1
+    assert (table.ours.str.len() > 0).all()
+
+
+def test_differences_are_computed_from_the_other_tables(frames):
+    """A changed number in a table changes the row about it."""
+    before = counted.differences(frames).frames["differences"].set_index("cells")
+    changed = {name: frame.copy() for name, frame in frames.items()}
+    for name, columns in {
+        "table1": ["V[H_b^c]"],
+        "table2": ["V[H_b^c]", "V[H_b]"],
+        "table3": [f"2^{k}" for k in range(4, 10)],
+        "ragged": ["nodes_counted_exactly"],
+        "wavelet": ["exact"],
+    }.items():
+        changed[name][columns] += 1000.0
+    changed["until_45"]["N"] += 1000
+    after = counted.differences(changed).frames["differences"].set_index("cells")
+    same = before.index[before.ours == after.ours].tolist()
+    assert [cells for cells in same if not cells.startswith(("Tables 1–3: cells of 2^10", "Figure 3"))] == []
+
+
+def test_45_follows_from_a_third_of_the_bins(frames):
+    table = frames["until_45"].set_index("N")
+    assert table.index[table.flat_is_best].max() == 42
+    assert table.index[table["flat_is_best_by_N/3"]].max() == 45
+    row = frames["differences"].set_index("published").loc["45"]
+    assert row.ours == "42"
+    assert row.why.endswith("the answer is 45")
+
+
+def test_the_low_rank_program_stays_at_single_bins():
+    gram = RANGE.gram(8)
+    found = matrix_mechanism.low_rank(gram, 50, start=np.eye(8))
+    assert matrix_mechanism.mean_variance(found, gram, 36) == pytest.approx(2 * RANGE.length(8), rel=1e-3)
 
 
 def test_the_gram_matrix_of_ranges_over_their_length():

@@ -1,6 +1,12 @@
-"""§5: Propositions 5 and 6 against exact counts of nodes, and when the flat method is best."""
+"""§5: Propositions 5 and 6 against exact counts of nodes, and when the flat method is best.
+
+In one dimension the paper says “up until N = 45”. That is right for a flat method with the variance 2N/3, by
+the mean number of bins N/3 of §5.3. The mean over all ranges is (N + 2)/3; with it the answer is 42.
+"""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from hierdp.analysis.budgets import equal, noise_variance
 from hierdp.analysis.grids import plain
@@ -16,7 +22,11 @@ from hierdp.analysis.shape import height
 from hierdp.analysis.workload import RANGE
 from hierdp.reproduce.qardaji2013.published import BREAK_EVEN
 from hierdp.reproduce.qardaji2013.settings import Settings
+from hierdp.reproduce.qardaji2013.tables import exact
 from hierdp.reproduce.study import Part
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 HIERARCHIES = {
     "H_b, equal": plain_equal,
@@ -95,4 +105,25 @@ def break_even(most: int) -> Part:
         "budgets (each level ∛(b^d) times its parents') they beat the flat method from n = 16, 11 and 9 on.",
     ]
     frame = pd.DataFrame(rows).astype(dict.fromkeys(("then_b", "h", "N", "n_printed"), "Int64"))
-    return Part("break-even", "When flat is best", texts, {"break_even": frame})
+    texts.append(
+        "“Up until N = 45” (one dimension): the second table has two variances of the flat method. The "
+        "paper's 45 follows from 2N/3, its estimate of §5.3; the exact mean over all ranges is 2(N + 2)/3."
+    )
+    return Part("break-even", "When flat is best", texts, {"break_even": frame, "until_45": until_45()})
+
+
+def until_45() -> DataFrame:
+    """The best consistent hierarchy in one dimension against two variances of the flat method."""
+    import pandas as pd
+
+    rows = []
+    for n in AROUND_45:
+        variance, b = min((exact(n, b), b) for b in range(2, n))
+        flat, rough = 2 * RANGE.length(n), 2 * n / 3
+        rows.append({"N": n, "best_b": b, "H_b^c": variance, "flat": flat, "flat_by_N/3": rough,
+                     "flat_is_best": variance > flat, "flat_is_best_by_N/3": variance > rough})  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+AROUND_45 = range(36, 52)
+"""The N of the table around the paper's 45."""
