@@ -8,7 +8,7 @@ from hierdp.data.commuting import FILE, commuting
 from hierdp.data.trips import SHARES, binary_areas, published, random_areas, trips
 from hierdp.mechanisms.top_down import top_down, true_table
 from hierdp.privacy.conversion import PAPERS
-from hierdp.reproduce.boninsegna2025 import experiments, parts
+from hierdp.reproduce.boninsegna2025 import diagonal, experiments, parts
 from hierdp.reproduce.boninsegna2025.planner import planner
 from hierdp.reproduce.boninsegna2025.settings import QUICK, Settings
 from hierdp.reproduce.runs import noise_for, said
@@ -42,17 +42,20 @@ def study(settings: Settings, data: Path | None, seed: int = 0) -> Study:
         known["commuting"] = sets["commuting"]
     same = experiments.as_the_authors(known, settings, seed)
     shown = list(sets)[-1]
+    about, published_too = parts.about(sets), parts.against_published(runs, same)
     made = [
-        parts.about(sets),
+        about,
         *([parts.figure_3(runs, settings)] if there else []),
         parts.figure_4(runs, settings),
         parts.figure_5(runs, settings),
         parts.figure_6(runs, experiments.exact_seconds(sets, settings), settings),
-        parts.against_published(runs, same),
+        published_too,
         *([parts.italy(same)] if there else []),
         parts.utility(runs, settings),
         parts.fewest(experiments.fewest(sparse, settings, seed)),
+        diagonal.part(diagonal.rows(sparse, settings, seed)),
         *planned(shown, sets[shown], settings, seed),
+        parts.differences(published_too.frames["published"], about.frames["data"], same),
     ]
     return Study("Boninsegna & Silvestri 2025, reproduced", made, said(settings, seed, sets))
 

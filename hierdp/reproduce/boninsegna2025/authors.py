@@ -30,7 +30,7 @@ def root_2(epsilon: float, delta: float) -> float:  # noqa: ARG001
     return math.sqrt(2) * epsilon
 
 
-SPENT = {"InfTDA": half, "TDA_L2": half, "SH": root_2}
+SPENT = {"InfTDA": half, "TDA_L2": half, "TDA_inf": half, "SH": root_2}
 """The ε at which our noise equals theirs, for methods whose noise differed from the requested ε."""
 
 USERS = {

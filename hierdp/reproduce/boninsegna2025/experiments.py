@@ -74,7 +74,7 @@ def _accuracy(
             seconds, made = _run(sets[name], method, epsilon, settings, noise_for(seed, name, epsilon, run))
         except NotSolved:
             break
-        errors = _errors(truth, made)
+        errors = errors_of(truth, made)
         bounds = (_bounds if method in CHEBYSHEV else _baseline)(sets[name], made, settings)
         about = {"data": name, "method": method, "epsilon": epsilon, "run": run, "seconds": seconds}
         for level, row in enumerate(errors):
@@ -98,7 +98,7 @@ def exact_seconds(sets: Mapping[str, Flows], settings: Settings) -> DataFrame:
         rows.append(
             {
                 "data": name, "method": EXACT, "epsilon": epsilon, "run": run, "seconds": seconds,
-                "draws": sum(_measured(made)),
+                "draws": sum(measured_of(made)),
                 "post_processing": sum(step.solution.solve_seconds for step in made.steps),
             }
         )  # fmt: skip
@@ -110,7 +110,13 @@ def as_the_authors(sets: Mapping[str, Flows], settings: Settings, seed: int) -> 
     import pandas as pd
 
     methods = [method for method in authors.SPENT if method in settings.methods]
-    cases = [(name, method, epsilon) for name in sets for method in methods for epsilon in settings.epsilons]
+    cases = [
+        (name, method, epsilon)
+        for name in sets
+        for method in methods
+        if _feasible(method, sets[name], settings)
+        for epsilon in settings.epsilons
+    ]
     found = runs(_as_the_authors, cases, "with the authors' budgets", (sets, settings, seed))
     return pd.DataFrame([row for rows in found for row in rows])
 
@@ -119,11 +125,13 @@ def _as_the_authors(
     sets: Mapping[str, Flows], settings: Settings, seed: int, name: str, method: str, epsilon: float
 ) -> list[dict[str, Any]]:
     rows = []
-    for run in range(settings.runs):
+    for run in range(settings.solver_runs if method == "TDA_inf" else settings.runs):
         spent = authors.SPENT[method](epsilon, settings.delta)
-        noise = noise_for(seed, name, epsilon, run)
-        made = as_published(sets[name], spent, settings.delta, noise, method)
-        finest = _errors(_truth(sets[name]), made)[-1]
+        try:
+            _, made = _run(sets[name], method, spent, settings, noise_for(seed, name, epsilon, run))
+        except NotSolved:
+            break
+        finest = errors_of(_truth(sets[name]), made)[-1]
         rows.append({"data": name, "method": method, "epsilon": epsilon, "run": run, **finest})
     return rows
 
@@ -229,7 +237,7 @@ def _run(data: Flows, method: str, epsilon: float, settings: Settings, noise: No
     return time.perf_counter() - started, made
 
 
-def _errors(truth: DataFrame, made: Release) -> list[dict[str, Any]]:
+def errors_of(truth: DataFrame, made: Release) -> list[dict[str, Any]]:
     """Errors, one row for each level; false negatives also as a share of the positive true counts."""
     errors = metrics.top_down_errors(truth, made.table)
     positive = truth.groupby("level").size().to_numpy()
@@ -248,7 +256,7 @@ def _bounds(data: Flows, made: Release, settings: Settings) -> dict[str, list[fl
     return {
         "theorem": [0.0, *closed],
         "bound_possible": _prefixes(scales, possible, beta),
-        "bound_measured": _prefixes(scales, _measured(made), beta),
+        "bound_measured": _prefixes(scales, measured_of(made), beta),
     }
 
 
@@ -285,7 +293,7 @@ def cells_below(data: Flows, order: list[str]) -> list[int]:
     return found
 
 
-def _measured(made: Release) -> list[int]:
+def measured_of(made: Release) -> list[int]:
     """Number of measured nodes of each level; the level's answer contains all of them."""
     return [np.asarray(step.solution.x).size for step in made.steps]
 

@@ -9,7 +9,15 @@ from pathlib import Path
 
 from hierdp.reproduce.runs import said
 from hierdp.reproduce.study import Study
-from hierdp.reproduce.zhang2014 import experiments, hierarchical, optimum, optimum_parts, parts
+from hierdp.reproduce.zhang2014 import (
+    definitions,
+    experiments,
+    hierarchical,
+    optimum,
+    optimum_parts,
+    parts,
+    theorems,
+)
 from hierdp.reproduce.zhang2014.bound import bound
 from hierdp.reproduce.zhang2014.data import histograms
 from hierdp.reproduce.zhang2014.differences import differences
@@ -32,11 +40,14 @@ def study(settings: Settings, data: Path | None, seed: int = 0) -> Study:
     """
     sets = histograms(data, settings.sets, seed)
     runs, ranges = experiments.accuracy(sets, settings, seed)
+    others = definitions.part(sets, settings, seed)
     made = [
         parts.about(sets),
         *(parts.table(runs, epsilon, settings) for epsilon in settings.epsilons),
         parts.orderings(runs, settings),
         bound(runs, sets, settings, seed),
+        *([] if others is None else [others]),
+        theorems.part(sets, settings, seed),
         differences(runs, sets),
         *parts.figures(ranges, settings),
         parts.claims(ranges),

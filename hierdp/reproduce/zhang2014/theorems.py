@@ -1,0 +1,104 @@
+"""Theorem 4.1 (sorting a sample) and Theorem 5.3 (gaps that are worth a cut) on the data."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hierdp.analysis.clusters import gaps_to_split
+from hierdp.execution.resume import Row, runs
+from hierdp.mechanisms.clustering.ahp import ETA, SHARE, laplace_scale, sorted_counts
+from hierdp.mechanisms.clustering.ahp_rules import greedy, optimal
+from hierdp.privacy.budget import split
+from hierdp.reproduce.runs import noise_for, seed_for
+from hierdp.reproduce.study import Part
+from hierdp.reproduce.zhang2014.experiments import Sets
+from hierdp.reproduce.zhang2014.optimum import expected_mse
+from hierdp.reproduce.zhang2014.settings import Settings
+from models.arithmetic.arrays import Ints
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+SAMPLES = (0.5, 0.1)
+"""The shares β of people in a sample."""
+
+
+def before_sampling(epsilon: float, beta: float) -> float:
+    """The ε of a method on a sample that loses `epsilon` in all: the inverse of `clusters.amplified`."""
+    return math.log1p(math.expm1(epsilon) / beta)
+
+
+def part(sets: Sets, settings: Settings, seed: int) -> Part:
+    """Both theorems, from one run of each data set and ε."""
+    import pandas as pd
+
+    cases = [(name, epsilon) for name in sets for epsilon in settings.epsilons]
+    sampled = runs(_sampled, cases, "sorting a sample", (sets, seed))
+    cut = runs(_gaps, cases, "gaps worth a cut", (sets, seed))
+    frames: dict[str, DataFrame] = {
+        "sampling": pd.DataFrame([row for rows in sampled for row in rows]),
+        "gaps": pd.DataFrame([row for rows in cut for row in rows]),
+    }
+    texts = [
+        "Theorem 4.1: on a sample with a share β of the people, sorting may spend more than ε₁ and lose ε₁ "
+        "in all. Signal: a difference of two counts over the noise, relative to no sample; it is below 1 for "
+        "every β, and the sample adds its own noise (not counted in it). Error: the expected squared error "
+        "by bin of the optimal clusters, relative to those from all people, in one run. The paper's "
+        "inequality (§4.1) gives the sample less than ε₁, as if it cost privacy; its conclusion holds.",
+        "Theorem 5.3: the number of clusters with a gap that is certainly worth a cut, on the same sorted "
+        "noisy counts. GS's have ⌈√n⌉ bins each; least gap is the theorem's for that number. The optimum "
+        "has none.",
+    ]
+    return Part("theorems", "Theorems 4.1 and 5.3 on the data", texts, frames)
+
+
+def _sampled(sets: Sets, seed: int, name: str, epsilon: float) -> list[Row]:
+    counts, rows = sets[name], []
+    for_order, for_sums = split(epsilon, 2, (SHARE, 1 - SHARE))
+    whole = _error(counts, counts, 1.0, for_order, for_sums, seed, name, epsilon)
+    rng = np.random.default_rng(seed_for(seed, "sample", name, epsilon))
+    for beta in SAMPLES:
+        spent = before_sampling(for_order, beta)
+        drawn = rng.binomial(counts, beta)
+        error = _error(counts, drawn, beta, spent, for_sums, seed, name, epsilon)
+        rows.append(
+            {
+                "data": name, "epsilon": epsilon, "epsilon_1": for_order, "beta": beta,
+                "epsilon_on_the_sample": spent, "signal": beta * spent / for_order,
+                "error_over_no_sample": error / whole,
+            }
+        )  # fmt: skip
+    return rows
+
+
+def _error(counts: Ints, drawn: Ints, beta: float, for_order: float, for_sums: float, *about: Any) -> float:
+    """The expected error of optimal clusters if they are found from the noisy counts of a sample."""
+    noisy = noise_for(about[0], "theorems", *about[1:]).geometric(drawn, "counts", 1, for_order).counts
+    values, order = sorted_counts(noisy, for_order, ETA)
+    marks, _ = optimal(np.rint(values / beta).astype(np.int64), laplace_scale(for_sums))
+    return expected_mse(counts[order], np.cumsum(marks) - 1, for_sums)
+
+
+def _gaps(sets: Sets, seed: int, name: str, epsilon: float) -> list[Row]:
+    counts = sets[name]
+    for_order, for_sums = split(epsilon, 2, (SHARE, 1 - SHARE))
+    noise = noise_for(seed, "theorems", name, epsilon)
+    values, _ = sorted_counts(noise.geometric(counts, "counts", 1, for_order).counts, for_order, ETA)
+    scale, width = laplace_scale(for_sums), math.isqrt(counts.size - 1) + 1
+    fixed = (np.arange(counts.size) % width == 0).astype(np.int64)
+    row: Row = {
+        "data": name, "epsilon": epsilon, "width_of_GS": width,
+        "least_gap": math.sqrt(2 * (width * width - width + 1)) * scale / (width - 1),
+    }  # fmt: skip
+    for rule, marks in (
+        ("GS", fixed),
+        ("AHP-greedy", greedy(values, scale)[0]),
+        ("AHP", optimal(values, scale)[0]),
+    ):
+        clusters = np.split(values, np.flatnonzero(marks)[1:])
+        worth = sum(gaps_to_split(cluster, 1 / scale).size > 0 for cluster in clusters)
+        row |= {f"clusters_{rule}": len(clusters), f"worth_a_cut_{rule}": worth}
+    return [row]

@@ -1,0 +1,67 @@
+"""Theorems 4.1 and 5.3 on data, and other definitions of the divergence."""
+
+import math
+
+import numpy as np
+import pytest
+
+from hierdp.analysis.clusters import amplified
+from hierdp.metrics.histogram import kld
+from hierdp.reproduce.zhang2014 import QUICK, definitions, theorems
+from hierdp.reproduce.zhang2014.data import drawn
+
+
+@pytest.mark.parametrize("epsilon", [0.007, 0.7, 3.0])
+@pytest.mark.parametrize("beta", [0.1, 0.5, 1.0])
+def test_what_a_sample_may_spend_is_lost_in_all(epsilon, beta):
+    spent = theorems.before_sampling(epsilon, beta)
+    assert amplified(spent, beta) == pytest.approx(epsilon, rel=1e-12)
+    assert beta * spent <= epsilon * (1 + 1e-12)  # sampling never gains
+
+
+def test_definitions_of_the_divergence():
+    true, released = np.array([4, 0, 2, 2]), np.array([2.0, -1.0, 4.0, 2.0])
+    found = definitions.definitions(true, released)
+    assert found["ours"] == kld(true, released)
+    assert found["floor of 1"] == kld(true, released, 1.0)
+    assert found["in bits"] == pytest.approx(found["ours"] / math.log(2))
+    # Without the second bin: (½, ¼, ¼) from (¼, ½, ¼).
+    assert found["positive bins alone"] == pytest.approx(0.25 * math.log(2))
+    # (5, 1, 3, 3)/12 from (3, 1, 5, 3)/12
+    assert found["1 added to every bin"] == pytest.approx((5 * math.log(5 / 3) + 3 * math.log(3 / 5)) / 12)
+    # (2, 1, 4, 2)/9 from (4, 1, 2, 2)/9
+    assert found["the same, floor of 1"] == pytest.approx((2 * math.log(1 / 2) + 4 * math.log(2)) / 9)
+    # (0, 2, 2, 4) from (¼, 2, 2, 4): the floor takes 1/33 of the sum
+    assert found["sorted after release"] == pytest.approx(math.log(33 / 32))
+    # |−1| is a count like any other: (4, 0, 2, 2)/8 from (2, 1, 4, 2)/9
+    absolute = (
+        0.5 * math.log(0.5 / (2 / 9)) + 0.25 * math.log(0.25 / (4 / 9)) + 0.25 * math.log(0.25 / (2 / 9))
+    )
+    assert found["absolute values"] == pytest.approx(absolute)
+    assert found["the other way round"] == pytest.approx(
+        definitions.divergence([2, 0.25, 4, 2], [4, 0.25, 2, 2])
+    )
+
+
+@pytest.mark.slow
+def test_the_tables_of_both_theorems():
+    sets = drawn(3, 400)
+    part = theorems.part(sets, QUICK, 0)
+    sampling, gaps = part.frames["sampling"], part.frames["gaps"]
+    assert len(sampling) == len(sets) * len(QUICK.epsilons) * len(theorems.SAMPLES)
+    assert (sampling.signal < 1).all()
+    assert (sampling.error_over_no_sample > 0).all()
+    assert (gaps.worth_a_cut_AHP == 0).all()  # an optimum cannot be improved by a cut
+    assert gaps.worth_a_cut_GS.sum() > 0
+    assert (gaps.clusters_GS == math.ceil(400 / 20)).all()
+
+
+@pytest.mark.slow
+def test_cells_by_every_definition():
+    sets = {"Search Log, rebuilt": drawn(3, 400)["drawn, by time"], "other": np.arange(20)}
+    part = definitions.part(sets, QUICK, 0)
+    frame = part.frames["definitions"]
+    assert len(frame) == 3 * 5
+    assert set(frame.data) == {"Search Log, rebuilt"}
+    assert frame[frame.columns[4:]].notna().all(axis=None)
+    assert definitions.part({"other": np.arange(20)}, QUICK, 0) is None
