@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # Bytecode of the packages, as pip writes it where it copies them: every process starts the faster for it.
 COMPILE := $(BIN)/python -m compileall -q models solvers hierdp
 
-.PHONY: demo test test-all test-attack test-spark test-notebooks notebooks theorem lint docs bench clean
+.PHONY: demo test test-all test-attack test-spark test-notebooks notebooks theorem lint docs bench instances clean
 
 demo: $(VENV)/.installed
 	$(BIN)/hierdp demo --overwrite
@@ -55,6 +55,15 @@ docs: $(VENV)/.installed-docs
 
 bench: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks.fast_paths
+
+# The release of the benchmark's instances: build/hierdp-instances-SET.tar.gz, each file and proof verified, and
+# compared with the committed hashes.
+instances: SET ?= small
+instances: $(VENV)/.installed
+	$(BIN)/hierdp bench write build/instances-$(SET) --set $(SET) --data /nonexistent \
+		--archive build/hierdp-instances-$(SET).tar.gz
+	$(BIN)/hierdp bench verify build/hierdp-instances-$(SET).tar.gz
+	cd build/instances-$(SET) && if [ $(SET) = small ]; then sha256sum --check --quiet $(CURDIR)/benchmarks/results/instances.sha256; fi
 
 clean:
 	rm -rf $(VENV) build site *.egg-info hierdp-demo

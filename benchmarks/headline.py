@@ -3,8 +3,8 @@
 Run as ``python -m benchmarks.headline [--into README.md] [--plots docs]``. Without options it prints the
 headline table. ``--into`` fills every place of a file marked ``<!-- benchmarks: NAME -->`` … ``<!--
 /benchmarks -->`` with the table of that name: headline, five (its first columns, for five models), growth,
-peers, machine, bench-small, bench-medium, solvers-small, solvers-medium. ``--plots`` draws the pictures that
-go before some of them. A test compares the quotes with the tables made here.
+peers, machine, bench-small, bench-medium, solvers-small, solvers-medium, formulations. ``--plots`` draws the
+pictures that go before some of them. A test compares the quotes with the tables made here.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarks import growth, growth_report
+from benchmarks import formulations, growth, growth_report
 from benchmarks.measuring import ratio_in_words, seconds_in_words
 from benchmarks.peers import __main__ as peers
 from hierdp.bench import metrics, runs
@@ -119,6 +119,9 @@ def table(name: str, results: Path = RESULTS) -> str:
         return growth_report.markdown(curves, growth.stops(curves, growth.SECONDS))
     if name == "machine":
         return machine(results)
+    if name == "formulations":
+        measured = store.read(results / "formulations.parquet", formulations.COLUMNS)
+        return "\n".join(table_lines(formulations.table(measured)))
     if name == "peers":
         return "\n".join(table_lines(peers.table(store.read(results / "peers.parquet", peers.COLUMNS))))
     file, _, which = name.partition("-")

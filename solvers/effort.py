@@ -60,8 +60,19 @@ OPTIONS: dict[str, dict[str, tuple[float, float]]] = {
     "PIQP": {"eps_abs": _ANY, "eps_rel": _ANY},
     "PROXQP": {"eps_abs": _ANY, "eps_rel": _ANY, "eps_duality_gap_abs": _ANY, "eps_duality_gap_rel": _ANY},
     "QPALM": {"eps_abs": _ANY, "eps_rel": _ANY},
+    "CUPDLPX": {"OptimalityTol": _ANY, "FeasibilityTol": _ANY},
+    "QOCO": {"abstol": _ANY, "reltol": _ANY},
+    "COPT": {"FeasTol": (1e-9, 1e-4), "DualTol": (1e-9, 1e-4), "RelGap": _ANY, "AbsGap": _ANY},
+    "CPLEX": {
+        "cplex_params.simplex.tolerances.feasibility": (1e-9, 1e-1),
+        "cplex_params.simplex.tolerances.optimality": (1e-9, 1e-1),
+        "cplex_params.barrier.convergetol": (1e-12, 1.0),
+        "cplex_params.mip.tolerances.mipgap": _ANY,
+        "cplex_params.mip.tolerances.absmipgap": _ANY,
+    },
 }
-"""The names of each solver's tolerances, and the range of values that each of them accepts."""
+"""The names of each solver's tolerances, and the range of values that each of them accepts. Through cvxpy, a
+name with a point is that of a parameter inside an option."""
 
 
 WITHOUT_PRESOLVE: dict[str, dict[str, Any]] = {
@@ -72,6 +83,7 @@ WITHOUT_PRESOLVE: dict[str, dict[str, Any]] = {
     "GLOP": {"use_preprocessing": False},
     "CLARABEL": {"presolve_enable": False},
     "COPT": {"Presolve": 0},
+    "CPLEX": {"cplex_params.preprocessing.presolve": 0},
 }
 """The option of each solver that turns its presolve off."""
 

@@ -9,7 +9,7 @@ from models import Isotonic
 from solvers.backends.table import Backend
 from solvers.solve import solve
 
-State = Literal["works", "not installed", "no licence", "fails"]
+State = Literal["works", "not installed", "no GPU", "no licence", "fails"]
 
 SECONDS = 20.0
 """Time limit of the tiny solve."""
@@ -23,7 +23,7 @@ class Probe:
     ----------
     backend : Backend
     state : str
-        ``works``, ``not installed``, ``no licence`` or ``fails``.
+        ``works``, ``not installed``, ``no GPU``, ``no licence`` or ``fails``.
     message : str
         How to install it, or why it does not work.
     """
@@ -47,6 +47,8 @@ def probe(backend: Backend) -> Probe:
     >>> probe(find("highs")).state
     'works'
     """
+    if backend.lacks:
+        return Probe(backend, "no GPU", f"{backend.lacks}; {backend.install}")
     if not backend.installed:
         return Probe(backend, "not installed", backend.install)
     whole = backend.integers_only or backend.network_only
@@ -54,6 +56,9 @@ def probe(backend: Backend) -> Probe:
     found = solve(model, backend, SECONDS)
     if found.status == "optimal" and abs(float(found.objective or 0) - 2) <= 1e-6:
         return Probe(backend, "works")
-    if found.status in ("unsupported", "size_limit"):
+    if found.status == "size_limit" or (found.status == "unsupported" and "licence" in found.message):
         return Probe(backend, "no licence", found.message)
+    if "installed" in found.message:
+        found_not = f"the package {backend.needs} is there, but {backend.package} does not find the solver"
+        return Probe(backend, "fails", f"{found_not}: {found.message}")
     return Probe(backend, "fails", f"{found.status}: {found.message or found.objective}")

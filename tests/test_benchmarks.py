@@ -9,6 +9,7 @@ from cvxpy.error import SolverError
 
 from benchmarks import (
     fast_paths,
+    formulations,
     group_size_memory,
     growth,
     growth_report,
@@ -26,7 +27,7 @@ from hierdp.counts import size_table
 from hierdp.execution import store
 from hierdp.mechanisms.group_size import repairs
 from hierdp.verification.matrix import kinds
-from models import Chebyshev
+from models import Chebyshev, Isotonic
 from solvers import solve
 from tests.marks import quick
 
@@ -265,7 +266,9 @@ def test_curves_are_drawn_and_described(tmp_path):
     assert "- 10,000 done; more was not run: Chebyshev" in text
 
 
-@pytest.mark.parametrize("file", ["README.md", "docs/benchmark.md", "benchmarks/results/README.md"])
+@pytest.mark.parametrize(
+    "file", ["README.md", "docs/benchmark.md", "docs/solver-findings.md", "benchmarks/results/README.md"]
+)
 def test_what_is_quoted_is_what_was_measured(file):
     text = (ROOT / file).read_text(encoding="utf-8")
     if not (headline.RESULTS / "growth.parquet").exists():
@@ -278,6 +281,7 @@ def test_what_is_quoted_is_what_was_measured(file):
     [
         ("bench", runs.COLUMNS, runs.LATER),
         ("solvers", runs.COLUMNS, runs.LATER),
+        ("formulations", formulations.COLUMNS, {}),
         ("peers", peers.COLUMNS, {}),
         ("growth", growth.COLUMNS, {}),
     ],
@@ -296,3 +300,34 @@ def test_modules_are_charged_to_their_library():
     assert imports.group("sqlglot") == imports.OTHERS
     spent = imports.charged(["hierdp.errors", "no such module"])
     assert list(spent) == [*imports.LIBRARIES, imports.OTHERS, imports.HIERDP]
+
+
+def test_every_formulation_has_the_same_optimum():
+    """Solved by HiGHS, whole; the relaxed form and the network are for other solvers."""
+    for model in (
+        Isotonic([5, 1, 4], integer=True, lower=0),
+        Isotonic([5, 1, 4], p=1, integer=True, lower=0),
+    ):
+        best = solve(model).objective
+        of = dict(formulations.forms(formulations.bounded(model.program(), 6), 6))
+        assert len(of) == (7 if model.p == 2 else 4)
+        for form in {*of} - {"network", "squares", "squares, relaxed"}:
+            told = formulations.measure(model, of[form], "highs", 60.0)
+            assert told["verdict"] == "solved", (form, told)
+        places, tables = formulations.costs(model.program(), 6)
+        x = solve(model).x
+        assert sum(table[x[i]] for i, table in zip(places, tables, strict=True)) == best
+    worse = dict(formulations.forms(formulations.bounded(model.program(), 2), 2))["epigraph"]
+    assert formulations.measure(model, worse, "highs", 60.0)["verdict"] == "wrong"
+
+
+def test_formulations_are_counted_by_hand():
+    rows = [("p", 30, form, "highs", seed, verdict, 0.1)
+            for form, of in (("all lines", ("solved", "solved")), ("steps", ("solved", "stopped")))
+            for seed, verdict in enumerate(of)]  # fmt: skip
+    frame = pd.DataFrame(
+        rows, columns=["problem", "cells", "form", "backend", "seed", "verdict", "cpu_seconds"]
+    )
+    (line,) = formulations.table(frame).to_dict("records")
+    assert line == {"problem": "p", "cells": 30, "solver": "highs", "all lines": "0.1",
+                    "steps": "1 of 2 (stopped)"}  # fmt: skip

@@ -15,17 +15,11 @@ import numpy as np
 from models.arithmetic.arrays import Array
 from models.arithmetic.exact import Number
 from solvers.effort import Effort, tolerances, without_presolve
+from solvers.settings import CVXPY, SECONDS
 from solvers.solution import Answer, Status
 
 SOLVERS = {"clarabel": "CLARABEL", "scs": "SCS"}
 """The backends that take powers and semidefinite matrices, and their names in cvxpy."""
-
-_OPTIONS: dict[str, dict[str, Any]] = {
-    "clarabel": {},
-    "scs": {"eps_abs": 1e-9, "eps_rel": 1e-9, "max_iters": 200_000},
-}
-
-_SECONDS = {"clarabel": "time_limit", "scs": "time_limit_secs"}
 
 
 class Conic(Protocol):
@@ -86,12 +80,12 @@ def solve_conic(
 
     if solver_name not in SOLVERS:
         return Answer("unsupported", message=f"{solver_name} takes neither powers nor semidefinite matrices")
-    options = dict(_OPTIONS[solver_name])
+    options = dict(CVXPY.get(SOLVERS[solver_name], {}))
     if tolerance is not None:
         options |= tolerances(SOLVERS[solver_name], tolerance)
     options |= without_presolve(SOLVERS[solver_name], Effort(presolve=presolve))
     if time_limit is not None:
-        options[_SECONDS[solver_name]] = max(time_limit, 0.01)
+        options[SECONDS["cvxpy"][SOLVERS[solver_name]]] = max(time_limit, 0.01)
     problem, answer = model.cvxpy()
     try:
         with warnings.catch_warnings():

@@ -15,6 +15,7 @@ from solvers.backends import session
 from solvers.backends.licences import named, noting, status_of
 from solvers.backends.relations import relations
 from solvers.effort import Effort, tolerances, without_presolve
+from solvers.settings import CVXPY, SECONDS, THREADS
 from solvers.solution import Answer, Status
 
 _STATUS: dict[str, Status] = {
@@ -28,54 +29,6 @@ _STATUS: dict[str, Status] = {
     cp.UNBOUNDED_INACCURATE: "numerical",
 }
 
-_ACCURATE: dict[str, dict[str, Any]] = {
-    # By default, first-order methods stop at about 1e-4.
-    "OSQP": {"eps_abs": 1e-9, "eps_rel": 1e-9, "max_iter": 200_000, "polishing": True},
-    "SCS": {"eps_abs": 1e-9, "eps_rel": 1e-9, "max_iters": 200_000},
-    "PDLP": {"eps_optimal_absolute": 1e-9, "eps_optimal_relative": 1e-9},
-    "HIGHS": {"qp_regularization_value": 1e-12, "mip_rel_gap": 0.0},  # as in solvers.backends.highs
-    "GUROBI": {"MIPGap": 0.0, "FeasibilityTol": 1e-9, "OptimalityTol": 1e-9, "BarConvTol": 1e-12},
-    "COPT": {"RelGap": 0.0, "AbsGap": 0.0, "FeasTol": 1e-9, "DualTol": 1e-9},
-    "XPRESS": {"miprelstop": 0.0, "mipabsstop": 0.0, "feastol": 1e-9, "optimalitytol": 1e-9},
-    "CPLEX": {"cplex_params": {"mip.tolerances.mipgap": 0.0, "mip.tolerances.absmipgap": 0.0,
-                               "simplex.tolerances.feasibility": 1e-9,
-                               "simplex.tolerances.optimality": 1e-9,
-                               "barrier.convergetol": 1e-12, "barrier.qcpconvergetol": 1e-12}},
-    "MOSEK": {"mosek_params": {"MSK_DPAR_MIO_TOL_REL_GAP": 0.0, "MSK_DPAR_MIO_TOL_ABS_GAP": 0.0}},
-    "QOCO": {"abstol": 1e-9, "reltol": 1e-9},
-    "PIQP": {"eps_abs": 1e-9, "eps_rel": 1e-9},
-    "PROXQP": {"eps_abs": 1e-9, "eps_rel": 1e-9},  # cvxpy hands nothing else on
-    "ECOS": {"max_iters": 1_000},
-    "DAQP": {"iter_limit": 100_000},
-    "QPALM": {"eps_abs": 1e-9, "eps_rel": 1e-9, "max_iter": 200_000},
-}  # fmt: skip
-
-_SECONDS = {
-    "CLARABEL": "time_limit",
-    "OSQP": "time_limit",
-    "SCS": "time_limit_secs",
-    "HIGHS": "time_limit",
-    "GUROBI": "TimeLimit",
-    "COPT": "TimeLimit",
-    "CBC": "maximumSeconds",
-    "XPRESS": "timelimit",
-    "QPALM": "time_limit",
-    "CPLEX": "cplex_params.timelimit",
-    "MOSEK": "mosek_params.MSK_DPAR_OPTIMIZER_MAX_TIME",
-}
-"""The names of the solvers' time limits; solvers not listed are stopped from outside. A name with a point is
-that of a parameter inside an option."""
-
-_THREADS = {
-    "CLARABEL": "max_threads",
-    "HIGHS": "threads",
-    "GUROBI": "Threads",
-    "COPT": "Threads",
-    "XPRESS": "threads",
-    "CPLEX": "cplex_params.threads",
-    "MOSEK": "mosek_params.MSK_IPAR_NUM_THREADS",
-}
-
 
 def available(solver: str) -> bool:
     """Whether cvxpy finds this solver."""
@@ -87,12 +40,12 @@ class Session(session.Session):
 
     def __init__(self, program: Program, effort: Effort, solver: str) -> None:
         self._solver = solver.upper()
-        self._options = dict(_ACCURATE.get(self._solver, {}))
-        if effort.tolerance is not None:
-            self._options |= tolerances(self._solver, effort.tolerance)
-        self._options |= without_presolve(self._solver, effort)
-        if effort.threads is not None and self._solver in _THREADS:
-            self._options = _with(self._options, _THREADS[self._solver], effort.threads)
+        self._options = dict(CVXPY.get(self._solver, {}))
+        wished = {} if effort.tolerance is None else tolerances(self._solver, effort.tolerance)
+        for name, value in (wished | without_presolve(self._solver, effort)).items():
+            self._options = _with(self._options, name, value)
+        if effort.threads is not None and self._solver in THREADS["cvxpy"]:
+            self._options = _with(self._options, THREADS["cvxpy"][self._solver], effort.threads)
         self._failures = _failures_of(self._solver)
         self._whole = bool(program.integer.any())
         places = bool(program.integer.all()) or (np.flatnonzero(program.integer),)
@@ -111,8 +64,8 @@ class Session(session.Session):
     def run(self, seconds: float | None) -> Answer:
         """Solve; cvxpy does not report the cause of a failure, so its error text becomes the message."""
         options = dict(self._options)
-        if seconds is not None and self._solver in _SECONDS:
-            options = _with(options, _SECONDS[self._solver], max(seconds, 0.01))
+        if seconds is not None and self._solver in SECONDS["cvxpy"]:
+            options = _with(options, SECONDS["cvxpy"][self._solver], max(seconds, 0.01))
         problem = cp.Problem(self._cost, self._bounds + [relation for _, _, relation in self._rows])
         started = time.perf_counter()
         try:

@@ -17,6 +17,7 @@ from models.programs.terms import Rows
 from solvers.backends import session
 from solvers.backends.relations import relations
 from solvers.effort import Effort, tolerances, without_presolve
+from solvers.settings import GUROBI
 from solvers.solution import Answer, NoAnswer, Status
 
 _STATUS: dict[int, Status] = {
@@ -37,15 +38,6 @@ _REFUSED: dict[int, Status] = {
     GRB.Error.OUT_OF_MEMORY: "out_of_memory",
 }
 
-PARAMETERS: dict[str, float] = {
-    "OutputFlag": 0,
-    "MIPGap": 0.0,
-    "FeasibilityTol": 1e-9,
-    "IntFeasTol": 1e-9,
-    "OptimalityTol": 1e-9,
-    "BarConvTol": 1e-12,
-}
-
 
 class Session(session.Session):
     """A Gurobi model."""
@@ -59,7 +51,7 @@ class Session(session.Session):
             limits |= tolerances("GUROBI", effort.tolerance)
         limits |= without_presolve("GUROBI", effort)
         try:
-            self._model = gp.Model(env=gp.Env(params=PARAMETERS | limits))
+            self._model = gp.Model(env=gp.Env(params={"OutputFlag": 0, **GUROBI, **limits}))
             self._state(program)
         except gp.GurobiError as failure:
             raise _named(failure) from failure

@@ -12,9 +12,8 @@ from models.programs.terms import Rows
 from models.programs.write import to_highs
 from solvers.backends import session
 from solvers.effort import Effort, tolerances, without_presolve
+from solvers.settings import HIGHS
 from solvers.solution import Answer, Status
-
-QP_REGULARIZATION = 1e-12
 
 _STATUS: dict[Any, Status] = {
     highspy.HighsModelStatus.kOptimal: "optimal",
@@ -39,14 +38,10 @@ class Session(session.Session):
         self._highs.setOptionValue("output_flag", False)
         if effort.threads is not None:
             self._highs.setOptionValue("threads", effort.threads)
-        # By default HiGHS adds 10⁻⁷·x² to a quadratic program, which large counts turn into a wrong optimum.
-        self._highs.setOptionValue("qp_regularization_value", QP_REGULARIZATION)
-        self._highs.setOptionValue("mip_rel_gap", 0.0)
-        self._highs.setOptionValue("mip_abs_gap", 1e-6)
+        options = dict(HIGHS)
         if effort.tolerance is not None:
-            for option, value in tolerances("HIGHS", effort.tolerance).items():
-                self._highs.setOptionValue(option, value)
-        for option, value in without_presolve("HIGHS", effort).items():
+            options |= tolerances("HIGHS", effort.tolerance)
+        for option, value in (options | without_presolve("HIGHS", effort)).items():
             self._highs.setOptionValue(option, value)
         if self._highs.passModel(to_highs(program)) == highspy.HighsStatus.kError:
             raise ValueError("HiGHS does not take this program")

@@ -13,6 +13,7 @@ from models.programs.program import Program
 from models.programs.terms import Rows
 from solvers.backends import session
 from solvers.effort import Effort, tolerances, without_presolve
+from solvers.settings import PDLP
 from solvers.solution import Answer, NoAnswer, Status
 
 _SOLVER = {
@@ -37,9 +38,6 @@ _STOPPED: dict[Any, Status] = {
     mathopt.Limit.SLOW_PROGRESS: "numerical",
 }
 
-ACCURACY = 1e-9
-"""PDLP's accuracy, relative and absolute; by default it stops at 1e-6."""
-
 
 class Session(session.Session):
     """A MathOpt model, kept as a protocol buffer; each run builds it again."""
@@ -61,12 +59,11 @@ class Session(session.Session):
             self._parameters.glop.primal_feasibility_tolerance = effort.tolerance
             self._parameters.glop.dual_feasibility_tolerance = effort.tolerance
         if solver == "pdlp":
-            accuracy = effort.tolerance or ACCURACY
             criteria = self._parameters.pdlp.termination_criteria
-            criteria.simple_optimality_criteria.eps_optimal_absolute = accuracy
-            criteria.simple_optimality_criteria.eps_optimal_relative = accuracy
-            # At its default of 1e-8, slow progress on large counts is taken for a proof of infeasibility.
-            criteria.eps_primal_infeasible = criteria.eps_dual_infeasible = 1e-11
+            for option, value in PDLP.items():
+                optimal = option.startswith("eps_optimal")
+                within = criteria.simple_optimality_criteria if optimal else criteria
+                setattr(within, option, effort.tolerance or value if optimal else value)
             if effort.threads is not None:
                 self._parameters.pdlp.num_threads = effort.threads
         self._model = model_pb2.ModelProto()

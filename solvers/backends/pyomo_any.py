@@ -17,6 +17,7 @@ from models.programs.write import row_to_pyomo, to_pyomo
 from solvers.backends import session
 from solvers.backends.licences import named
 from solvers.effort import Effort, tolerances, without_presolve
+from solvers.settings import PYOMO
 from solvers.solution import Answer, Status
 
 _STATUS: dict[Any, Status] = {
@@ -28,15 +29,6 @@ _STATUS: dict[Any, Status] = {
     TerminationCondition.maxIterations: "numerical",
     TerminationCondition.internalSolverError: "numerical",
     TerminationCondition.licensingProblems: "unsupported",
-}
-
-
-_ACCURATE: dict[str, dict[str, Any]] = {
-    # As in solvers.backends.cvxpy_any.
-    "highs": {"qp_regularization_value": 1e-12},
-    "gurobi_direct": {"MIPGap": 0.0, "FeasibilityTol": 1e-9, "BarConvTol": 1e-12},
-    "cplex_direct": {"mip_tolerances_mipgap": 0.0, "simplex_tolerances_feasibility": 1e-9},
-    "xpress_direct": {"miprelstop": 0.0, "feastol": 1e-9, "bargaptarget": 1e-30},
 }
 
 _THREADS = (
@@ -67,7 +59,7 @@ class Session(session.Session):
         self._name = solver
         if effort.threads is not None and solver in _THREADS:
             self._solver.options["threads"] = effort.threads
-        self._solver.options.update(_ACCURATE.get(solver, {}))
+        self._solver.options.update(PYOMO.get(solver, {}))
         if solver == "highs" and effort.tolerance is not None:
             self._solver.options.update(tolerances("HIGHS", effort.tolerance))
         self._solver.options.update(without_presolve(solver.upper(), effort))

@@ -20,42 +20,11 @@ from models.programs.terms import Rows
 from solvers.backends import session
 from solvers.backends.licences import named
 from solvers.effort import Effort, tolerances, without_presolve
+from solvers.settings import QPSOLVERS, SECONDS, THREADS
 from solvers.solution import Answer, NoAnswer, Status
 
 MOST_BYTES = 2 * 10**9
 """The largest dense matrices that are made for solvers without sparse ones."""
-
-_ACCURATE: dict[str, dict[str, Any]] = {
-    # As in solvers.backends.cvxpy_any: by default, most of these stop at 1e-3 to 1e-6.
-    "copt": {"FeasTol": 1e-9, "DualTol": 1e-9},
-    # DAQP's own accuracies, 1e-6 and 1e-12: with tighter ones it calls feasible programs infeasible.
-    "daqp": {"iter_limit": 100_000},
-    # ECOS's own accuracy, 1e-8: with tighter ones it ends short of it more often.
-    "ecos": {"max_iters": 1_000},
-    "gurobi": {"FeasibilityTol": 1e-9, "OptimalityTol": 1e-9, "BarConvTol": 1e-12},
-    "highs": {"qp_regularization_value": 1e-12},
-    "osqp": {"eps_abs": 1e-9, "eps_rel": 1e-9, "max_iter": 200_000, "polishing": True},
-    "piqp": {"eps_abs": 1e-9, "eps_rel": 1e-9, "max_iter": 1_000},
-    # Unless asked to, it does not look at the duality gap.
-    "proxqp": {"eps_abs": 1e-9, "eps_rel": 1e-9, "check_duality_gap": True, "eps_duality_gap_abs": 1e-9,
-               "eps_duality_gap_rel": 1e-9},
-    "qpalm": {"eps_abs": 1e-9, "eps_rel": 1e-9, "max_iter": 200_000},
-    "scs": {"eps_abs": 1e-9, "eps_rel": 1e-9, "max_iters": 200_000},
-}  # fmt: skip
-
-_SECONDS = {
-    "clarabel": "time_limit",
-    "copt": "TimeLimit",
-    "daqp": "time_limit",
-    "gurobi": "TimeLimit",
-    "highs": "time_limit",
-    "osqp": "time_limit",
-    "qpalm": "time_limit",
-    "scs": "time_limit_secs",
-}
-"""The names of the solvers' time limits; solvers not listed are stopped from outside."""
-
-_THREADS = {"clarabel": "max_threads", "copt": "Threads", "gurobi": "Threads", "highs": "threads"}
 
 _NO_BOX = ("clarabel", "cvxopt", "ecos", "kvxopt", "quadprog")
 """Solvers without bounds on variables. qpsolvers would make rows of all bounds, of infinite ones as well."""
@@ -89,12 +58,12 @@ class Session(session.Session):
 
     def __init__(self, program: Program, effort: Effort, solver: str) -> None:
         self._solver = solver.lower()
-        self._options = dict(_ACCURATE.get(self._solver, {}))
+        self._options = dict(QPSOLVERS.get(self._solver, {}))
         if effort.tolerance is not None:
             self._options |= tolerances(self._solver.upper(), effort.tolerance)
         self._options |= without_presolve(self._solver.upper(), effort)
-        if effort.threads is not None and self._solver in _THREADS:
-            self._options[_THREADS[self._solver]] = effort.threads
+        if effort.threads is not None and self._solver in THREADS["qpsolvers"]:
+            self._options[THREADS["qpsolvers"][self._solver]] = effort.threads
         self._bend, self._slope, self._constant = program.expanded()
         self._bounds = program.bounds
         self._matrix, self._sides = program.matrix, program.row_bounds
@@ -110,8 +79,8 @@ class Session(session.Session):
     def run(self, seconds: float | None) -> Answer:
         """Solve; the bound is the objective minus the duality gap of the solver's answer and prices."""
         options = dict(self._options)
-        if seconds is not None and self._solver in _SECONDS:
-            options[_SECONDS[self._solver]] = max(seconds, 0.01)
+        if seconds is not None and self._solver in SECONDS["qpsolvers"]:
+            options[SECONDS["qpsolvers"][self._solver]] = max(seconds, 0.01)
         stated = _Stated(self._matrix, self._sides, self._bounds, self._solver not in _NO_BOX)
         problem = stated.problem(self._bend, self._slope, self._as_taken)
         try:

@@ -16,6 +16,7 @@ from models.programs.program import Program
 from models.programs.terms import Rows
 from solvers.backends import session
 from solvers.effort import Effort, tolerances, without_presolve
+from solvers.settings import SCIP
 from solvers.solution import Answer, NoAnswer, Status
 
 _STATUS: dict[str, Status] = {
@@ -35,7 +36,7 @@ class Session(session.Session):
     def __init__(self, program: Program, effort: Effort) -> None:
         self._model = Model()
         self._model.hideOutput()
-        self._model.setParam("limits/gap", 0.0)
+        self._model.setParams(SCIP)
         if effort.tolerance is not None:
             self._model.setParams(tolerances("SCIP", effort.tolerance))
         self._model.setParams(without_presolve("SCIP", effort))

@@ -7,6 +7,7 @@ import importlib
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 from models.programs.program import Program
@@ -47,6 +48,8 @@ class Backend:
         Whether that solver may be missing although the library is installed.
     needs : str
         The package of that solver, if known: then its presence is checked without loading the library.
+    gpu : bool
+        Whether it runs on NVIDIA GPUs only.
     """
 
     name: str
@@ -68,6 +71,7 @@ class Backend:
     argument: str = ""
     asked: bool = False
     needs: str = ""
+    gpu: bool = False
 
     @property
     def version(self) -> str:
@@ -94,6 +98,11 @@ class Backend:
         if self.asked:
             return f"pip install {self.package}, and the solver {self.argument} where {self.package} finds it"
         return f"pip install hierdp[{self.extra}]" if self.extra else f"pip install {self.package}"
+
+    @property
+    def lacks(self) -> str:
+        """What this machine lacks to run it; empty if nothing is known to be missing."""
+        return "it needs an NVIDIA GPU, and this machine has none" if self.gpu and not has_gpu() else ""
 
     @property
     def presolves(self) -> bool:
@@ -134,6 +143,11 @@ class Backend:
     def finds_solver(self) -> bool:
         """Whether the library finds the solver. Imports the library, so only for the backend's process."""
         return bool(importlib.import_module(self.module).available(self.argument))
+
+
+def has_gpu() -> bool:
+    """Whether the system has an NVIDIA GPU: its driver makes this file."""
+    return Path("/dev/nvidiactl").exists()
 
 
 @cache
@@ -188,8 +202,15 @@ EXACT = (
            tolerant=False, extra="glpk", argument="GLPK_MI"),
 )  # fmt: skip
 
-_WHOLE_IN_CVXPY = {"HIGHS", "GLPK_MI", "CBC", "SCIP", "SCIPY", "GUROBI", "CPLEX", "XPRESS", "MOSEK", "COPT"}
-_LINEAR = {"glpk", "glpk_mi", "cbc", "scipy", "glop", "clp", "appsi_cbc"}
+ON_GPUS = (
+    _takes("", "cupdlpx", "cuPDLPx", "cupdlpx", "Apache-2.0", "solvers.backends.cupdlpx_only", gpu=True),
+)
+"""Backends without another library that run on GPUs only."""
+
+_WHOLE_IN_CVXPY = {
+    "HIGHS", "GLPK_MI", "CBC", "SCIP", "SCIPY", "GUROBI", "CPLEX", "XPRESS", "MOSEK", "COPT", "CUOPT",
+}  # fmt: skip
+_LINEAR = {"glpk", "glpk_mi", "cbc", "scipy", "glop", "clp", "appsi_cbc", "cuopt"}
 """Solvers that take no squares, through any library."""
 
 _SQUARES = {"ecos", "quadprog"}
@@ -199,7 +220,7 @@ _NEEDS = {
     "cvxpy": {
         "highs": "highspy", "ecos": "ecos", "piqp": "piqp", "proxqp": "proxsuite", "qpalm": "qpalm",
         "qoco": "qoco", "daqp": "daqp", "cplex": "cplex", "copt": "coptpy", "gurobi": "gurobipy",
-        "mosek": "mosek", "xpress": "xpress",
+        "mosek": "mosek", "xpress": "xpress", "cuopt": "cuopt-cu12",
     },
     "pyomo": {
         "highs": "highspy", "gurobi_direct": "gurobipy", "cplex_direct": "cplex",
@@ -225,10 +246,11 @@ def _through_cvxpy(solver: str) -> Backend:
         integer=solver.upper() in _WHOLE_IN_CVXPY,
         quadratic=solver.lower() not in _LINEAR,
         absolute=True,
-        tolerant=solver.upper() in ("HIGHS", "GUROBI"),
+        tolerant=solver.upper() in OPTIONS,
         argument=solver,
         asked=True,
         needs=_NEEDS["cvxpy"].get(solver.lower(), ""),
+        gpu=solver.lower() == "cuopt",
     )
 
 
@@ -277,7 +299,7 @@ def reachable() -> list[Backend]:
 
     Any other solver that these libraries find has a name, too, such as ``pyomo:cbc``; see `find`.
     """
-    known = {backend.name: backend for backend in backends()}
+    known = {backend.name: backend for backend in (*backends(), *ON_GPUS)}
     for library, solvers in _NEEDS.items():
         for solver in solvers:
             known.setdefault(f"{library}:{solver}", _THROUGH[library](solver))
@@ -293,7 +315,7 @@ def find(name: str | Backend) -> Backend:
         If there is no backend of that name, or it is not installed. The message lists the names, or says how
         to install it.
     """
-    known = {backend.name: backend for backend in backends()}
+    known = {backend.name: backend for backend in (*backends(), *ON_GPUS)}
     if isinstance(name, Backend):
         known, name = {name.name: name}, name.name
     library, _, solver = name.partition(":")
@@ -304,6 +326,8 @@ def find(name: str | Backend) -> Backend:
         hint = f" Did you mean {near[0]}?" if near else ""
         there_are = f"There are: {', '.join(known)} (and cvxpy:<solver>, pyomo:<solver>, qpsolvers:<solver>)."
         raise ValueError(f"there is no backend {name!r}.{hint} {there_are}")
+    if known[name].lacks:
+        raise ValueError(f"the backend {name} cannot run here: {known[name].lacks}")
     if not known[name].installed:
         raise ValueError(f"the backend {name} is not installed. To get it: {known[name].install}")
     return known[name]

@@ -21,7 +21,7 @@ from hierdp.bench.archive import opened, pack, verify
 from hierdp.bench.checked import check_answers
 from hierdp.bench.files import write
 from hierdp.bench.manifest import rounded
-from hierdp.bench.problems import Problem
+from hierdp.bench.problems import Problem, problems
 from hierdp.bench.verdicts import KnownOptimum
 from hierdp.cli import main
 from hierdp.errors import InputError
@@ -29,6 +29,8 @@ from hierdp.verification.matrix import kinds
 from models import BudgetSplit, Chebyshev, HierarchyQIP, Isotonic, StrategySDP, Tree
 from models.instances import load_instance
 from solvers import solve
+
+ROOT = Path(__file__).parents[2]
 
 MODELS = {
     "whole": Chebyshev([5, 3, -2, 7], total=4),
@@ -261,6 +263,20 @@ def test_an_archive_is_the_same_bytes_each_time_and_is_verified(tmp_path, folder
     assert [found[:2] for found in verify(archive)] == [(name, "proved") for name in MODELS]
     with opened(archive) as inside:
         assert judged(tmp_path, inside, "whole", {"x": solve(MODELS["whole"]).x.tolist()}).gap == 0
+
+
+def test_the_released_instances_are_those_of_the_committed_hashes(tmp_path):
+    """Of some problems, every file; `make instances` compares all of them."""
+    text = (ROOT / "benchmarks" / "results" / "instances.sha256").read_text(encoding="utf-8")
+    committed = {name: digest for digest, name in (line.split() for line in text.splitlines())}
+    found = problems("small", None)
+    assert {f"{one.name}.npz" for one in found} <= {*committed}
+    some = [one for one in found if one.kind in ("Chebyshev", "HierarchyQIP") and one.name.endswith("10-0")]
+    written = write(some, tmp_path / "set", "small")
+    files = [path for path in written if path.name.startswith(tuple(one.name for one in some))]
+    assert len(files) >= 6
+    for path in files:
+        assert manifest.digest(path) == committed[path.name], path.name
 
 
 def test_large_problems_are_arrays_only_and_judged_without_a_program(tmp_path, monkeypatch):

@@ -91,6 +91,75 @@ def test_a_browser_shows_what_python_computes(tmp_path, form):
     assert set(detail["message"]) == {HOSTILE}
 
 
+@pytest.fixture
+def leaderboard(tmp_path):
+    """The page in a browser, opened from disk; fails the test if anything goes wrong in it."""
+    playwright = pytest.importorskip(
+        "playwright.sync_api", reason="Playwright: pip install 'hierdp[browser]'"
+    )
+    if BROWSER is None:
+        pytest.skip("there is no Chromium here")
+    (tmp_path / "page.html").write_text(page(results()), encoding="utf-8")
+    wrong = []
+    with playwright.sync_playwright() as started:
+        opened = started.chromium.launch(executable_path=BROWSER, args=["--no-sandbox", "--disable-gpu"])
+        shown = opened.new_page()
+        shown.on("console", lambda said: wrong.append(said.text))
+        shown.on("pageerror", lambda error: wrong.append(str(error)))
+        shown.on("request", lambda asked: asked.url.startswith("file:") or wrong.append(asked.url))
+        shown.goto((tmp_path / "page.html").as_uri())
+        yield shown
+        opened.close()
+    assert wrong == []
+
+
+def column(shown, table_id, name):
+    """The texts of a column."""
+    names = shown.locator(f"#{table_id} th").all_inner_texts()
+    at = [one.split()[0] for one in names].index(name) + 1
+    return shown.locator(f"#{table_id} tbody td:nth-child({at})").all_inner_texts()
+
+
+@pytest.mark.slow
+def test_the_page_is_filtered_by_size_and_form(leaderboard):
+    rows = results()
+    leaderboard.get_by_role("combobox", name=re.compile("^size")).select_option("101 to 10,000")
+    here = rows[rows["variables"].between(101, 10_000)]
+    assert 0 < here["problem"].nunique() < rows["problem"].nunique()
+    assert leaderboard.locator("#count").inner_text().startswith(f"{here['problem'].nunique()} problems")
+    wanted = metrics.by_backend(here).set_index("backend")
+    assert column(leaderboard, "board", "backend") == list(wanted.index)
+    for backend, shown in zip(wanted.index, column(leaderboard, "board", "mean"), strict=True):
+        assert float(shown) == pytest.approx(wanted.loc[backend, "mean_seconds_all"], rel=6e-3)
+    leaderboard.get_by_role("combobox", name=re.compile("^form")).select_option("MIQP")
+    here = here[here["form"] == "MIQP"]
+    assert leaderboard.locator("#count").inner_text().startswith(f"{here['problem'].nunique()} problem")
+    assert leaderboard.locator("#profile path").count() > 1
+    leaderboard.reload()  # the address keeps the choice
+    assert leaderboard.locator("#count").inner_text().startswith(f"{here['problem'].nunique()} problem")
+
+
+@pytest.mark.slow
+def test_the_page_of_an_instance(leaderboard):
+    rows = results()
+    leaderboard.locator("#board").get_by_role("button", name="highs").click()
+    assert leaderboard.locator("#detail-title").inner_text() == "Runs of highs"
+    assert sorted(column(leaderboard, "detail", "problem")) == sorted(rows["problem"].unique())
+    leaderboard.locator("#detail").get_by_role("button", name="p3").click()
+    assert "Runs of p3" in leaderboard.locator("#detail-title").inner_text()
+    of = rows[rows["problem"] == "p3"].set_index("backend")
+    assert sorted(column(leaderboard, "detail", "backend")) == sorted(of.index)
+    for backend, verdict in zip(
+        column(leaderboard, "detail", "backend"), column(leaderboard, "detail", "verdict"), strict=True
+    ):
+        assert verdict == of.loc[backend, "verdict"]
+    leaderboard.reload()  # each instance has its own address
+    assert "Runs of p3" in leaderboard.locator("#detail-title").inner_text()
+    assert "LP" in leaderboard.locator("#about").inner_text()
+    leaderboard.get_by_role("button", name="(back)").click()
+    assert leaderboard.locator("#detail-title").inner_text() == "Runs of highs"
+
+
 def table(dom, name):
     """A table of the page, by column."""
     (found,) = re.findall(rf'<table id="{name}">(.*?)</table>', dom, re.DOTALL)

@@ -1,0 +1,83 @@
+"""Solvers that need a GPU are skipped with a reason; what cuPDLPx is handed is tested with a stand-in."""
+
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy.optimize import Bounds, LinearConstraint, milp
+
+from models import Isotonic, Program
+from models.programs.terms import Block, Term, rows_of
+from solvers.backends import cupdlpx_only
+from solvers.backends import table as capability
+from solvers.backends.table import find, reachable
+from solvers.effort import Effort
+from solvers.plan import plan
+from solvers.probe import probe
+
+NAMES = ["cupdlpx", "cvxpy:cuopt"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_without_a_gpu_they_are_skipped_with_a_reason(monkeypatch, name):
+    monkeypatch.setattr(capability, "has_gpu", lambda: False)
+    row = next(one for one in reachable() if one.name == name)
+    found = probe(row)
+    assert (found.state, "needs an NVIDIA GPU" in found.message) == ("no GPU", True)
+    with pytest.raises(ValueError, match=f"{name} cannot run here: it needs an NVIDIA GPU"):
+        find(name)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_with_a_gpu_they_are_missing_if_not_installed(monkeypatch, name):
+    monkeypatch.setattr(capability, "has_gpu", lambda: True)
+    monkeypatch.setattr(capability, "_version", lambda _: "")
+    assert probe(next(one for one in reachable() if one.name == name)).state == "not installed"
+
+
+class Model:
+    """cuPDLPx's interface, as its README describes it, with SciPy's HiGHS behind it."""
+
+    def __init__(self, cost, matrix, lower, upper, least, most):
+        self.of = cost, LinearConstraint(matrix, lower, upper), Bounds(least, most)
+
+    def setParams(self, **options):
+        self.options = options
+
+    def optimize(self):
+        cost, rows, bounds = self.of
+        done = milp(cost, constraints=rows, bounds=bounds)
+        self.Status = {0: "OPTIMAL", 2: "PRIMAL_INFEASIBLE", 3: "DUAL_INFEASIBLE"}.get(done.status, "other")
+        if done.status == 0:
+            self.X, self.DualObj, self.Pi = done.x, done.fun, np.zeros(rows.A.shape[0])
+
+
+@pytest.fixture(autouse=True)
+def _cupdlpx(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cupdlpx", SimpleNamespace(Model=Model))
+
+
+def test_what_cupdlpx_answers():
+    row = next(one for one in capability.ON_GPUS if one.name == "cupdlpx")
+    answer = plan(Isotonic([3, 1, 4], p=1).program(), row).open(row, Effort(tolerance=1e-3))(5.0)
+    assert (answer.status, answer.bound) == ("optimal", pytest.approx(2))
+    row = plan(Isotonic([3.0, 1.0, 4.0]).program(), row)
+    assert row == "cupdlpx takes no squares of continuous variables"
+
+
+def test_what_cupdlpx_is_asked_for():
+    costs = [Term("linear", np.arange(2), np.array([1.0, 3.0]))]
+    opened = cupdlpx_only.Session(Program("p", [Block("v", (2,), 0, 9)], [], costs), Effort())
+    opened.add_rows(rows_of("sum", (1, 2), ([0, 0], [0, 1], [1, 1]), 4, np.inf))
+    found = opened.run(None)
+    assert (found.variables.tolist(), found.bound) == ([4, 0], 4)
+    opened.add_rows(rows_of("sum", (1, 2), ([0, 0], [0, 1], [1, 1]), -np.inf, 3))
+    found = opened.run(2.0)
+    assert (found.status, found.message) == ("infeasible", "cuPDLPx ended with PRIMAL_INFEASIBLE")
+    assert opened._options == {"OutputFlag": False, "OptimalityTol": 1e-9, "FeasibilityTol": 1e-9}
+    unbounded = cupdlpx_only.Session(
+        Program("p", [Block("v", (1,))], [], [Term("linear", np.arange(1), [-1.0])]), Effort()
+    )
+    unbounded.add_rows(rows_of("any", (1, 1), ([0], [0], [1]), 0, np.inf))
+    assert unbounded.run(2.0).status == "unbounded"

@@ -1,0 +1,135 @@
+"""The settings of solvers: the page lists what the backends use, and the solvers' own values are theirs."""
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks import settings as listed
+from models import Isotonic
+from solvers import settings, solve
+from solvers.backends.table import find, reachable
+from solvers.effort import OPTIONS, WITHOUT_PRESOLVE, tolerances
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_page_has_the_table():
+    text = (ROOT / listed.PAGE).read_text(encoding="utf-8")
+    assert listed.filled(text) == text, f"run: python -m benchmarks.settings --into {listed.PAGE}"
+
+
+def test_every_setting_is_documented():
+    named = {*settings.CVXPY, *map(str.upper, settings.QPSOLVERS), *OPTIONS, *WITHOUT_PRESOLVE}
+    named |= {name.partition("_")[0].upper() for name in settings.PYOMO}
+    assert named <= {*settings.DOCUMENTED}
+    for solver, about in settings.DOCUMENTED.items():
+        assert about.source.startswith("https://")
+        ours = {name.replace("_", ".") for told in settings.doors(solver).values() for name in told}
+        if "not run" not in about.remark:
+            assert ours == {name.replace("_", ".") for name in about.own}, solver
+
+
+def test_every_reachable_solver_is_listed():
+    solvers = {(one.argument or one.name).removesuffix("_direct").upper() for one in reachable()}
+    assert solvers - {"FAST"} <= {*settings.DOCUMENTED}
+
+
+def test_tolerances_of_daqp_stay_in_its_range():
+    assert tolerances("DAQP", 1e-9) == {"primal_tol": 1e-6}
+    assert tolerances("DAQP", 1e-3) == {"primal_tol": 1e-3}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["cvxpy:cplex", "cvxpy:copt", "cvxpy:qoco", "qpsolvers:copt"])
+@pytest.mark.parametrize("tolerance", [1e-3, 1e-9])
+def test_tolerances_and_presolve_are_taken(name, tolerance):
+    row = next(one for one in reachable() if one.name == name)
+    if not row.installed:
+        pytest.skip("not installed")
+    found = solve(Isotonic([3.0, 1.0, 4.0]), name, tolerance=tolerance, presolve=not row.presolves)
+    assert found.status == "optimal", found
+    assert found.objective == pytest.approx(2, abs=max(1e-6, 10 * tolerance))
+    assert find(name).tolerant
+
+
+def _highs():
+    import highspy
+
+    solver = highspy.Highs()
+    return lambda name: solver.getOptionValue(name)[1]
+
+
+def _gurobi():
+    import gurobipy
+
+    model = gurobipy.Model(env=gurobipy.Env(params={"OutputFlag": 0}))
+    return lambda name: model.getParamInfo(name)[5]
+
+
+def _scip():
+    import pyscipopt
+
+    return pyscipopt.Model().getParam
+
+
+def _osqp():
+    import osqp
+
+    own = osqp.OSQP()
+    told = own.ext.OSQPSettings()
+    own.ext.osqp_set_default_settings(told)
+    return lambda name: getattr(told, name)
+
+
+def _copt():
+    import coptpy
+
+    model = coptpy.Envr().createModel()
+    return lambda name: model.getParamInfo(name)[2]
+
+
+def _cplex():
+    import cplex
+
+    solver = cplex.Cplex()
+
+    def value(name):
+        at = solver.parameters
+        for part in name.split("."):
+            at = getattr(at, part)
+        return at.default()
+
+    return value
+
+
+def _piqp():
+    import piqp
+
+    return lambda name: getattr(piqp.SparseSolver().settings, name)
+
+
+def _qpalm():
+    import qpalm
+
+    return lambda name: getattr(qpalm.Settings(), name)
+
+
+def _proxqp():
+    from proxsuite import proxqp
+
+    return lambda name: getattr(proxqp.dense.QP(1, 0, 1).settings, name)
+
+
+PACKAGES = {"HIGHS": _highs, "GUROBI": _gurobi, "SCIP": _scip, "OSQP": _osqp, "COPT": _copt, "CPLEX": _cplex,
+            "PIQP": _piqp, "QPALM": _qpalm, "PROXQP": _proxqp}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("solver", PACKAGES)
+def test_the_installed_package_has_the_values_called_its_own(solver):
+    try:
+        value = PACKAGES[solver]()
+    except ImportError:
+        pytest.skip("not installed")
+    for name, own in settings.DOCUMENTED[solver].own.items():
+        assert float(value(name)) == pytest.approx(float(own)), name
