@@ -3,12 +3,15 @@
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from hierdp.analysis.clusters import amplified
 from hierdp.metrics.histogram import kld
 from hierdp.reproduce.zhang2014 import QUICK, definitions, theorems
 from hierdp.reproduce.zhang2014.data import drawn
+from hierdp.reproduce.zhang2014.differences import differences
+from hierdp.reproduce.zhang2014.settings import PUBLISHED_METHODS, TABLES
 
 
 @pytest.mark.parametrize("epsilon", [0.007, 0.7, 3.0])
@@ -65,3 +68,25 @@ def test_cells_by_every_definition():
     assert set(frame.data) == {"Search Log, rebuilt"}
     assert frame[frame.columns[4:]].notna().all(axis=None)
     assert definitions.part({"other": np.arange(20)}, QUICK, 0) is None
+
+
+def test_open_cells_say_which_definitions_come_near():
+    sets = {"Search Log, rebuilt": np.array([3, 0, 1, 40])}
+    kinds = {"AHP-greedy": 0.05, "NF": 0.5, "SF": 0.5, "PHP": 0.01, "GS": 2.1, "Laplace": 0.6}
+    rows = [
+        {"data": "Search Log, rebuilt", "epsilon": epsilon, "method": method, "kld": value}
+        for epsilon in TABLES
+        for method, value in kinds.items()
+    ]
+    others = pd.DataFrame(
+        {"data": "Search Log, rebuilt", "epsilon": epsilon, "method": method, "published": published,
+         "this": published * 1.4, "that": published * 3.0}
+        for epsilon, table in TABLES.items()
+        for method, published in zip(PUBLISHED_METHODS, table["Search Log"], strict=True)
+    )  # fmt: skip
+    table = differences(pd.DataFrame(rows), sets, others).frames["differences"]
+    here = table[(table.data == "Search Log") & (table.epsilon == 1)].set_index("method").why_they_differ
+    assert here["GS"] == "they agree"
+    assert here["NF"].endswith("Open; near by other definitions: this (2.21)")
+    assert here["PHP"].endswith("Open; near by other definitions: this (0.185)")
+    assert (table.why_they_differ.str.len() >= len("they agree")).all()

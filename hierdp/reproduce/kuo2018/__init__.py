@@ -66,9 +66,10 @@ def study(settings: Settings, data: Path | None, seed: int = 0) -> Study:
     drawn = {**three, **two, "housing, West Coast, all groups": (west, 1), "housing, nation": (nation, 1)}
     two_sets, three_sets = ({name: known for name, (known, _) in sets.items()} for sets in (two, three))
     answers = naive_face.rows(roots, settings, seed)
+    told = experiments.readme(taxis, settings.max_size) if taxis else None
     made = [
         parts.about({name: known for name, (known, _) in drawn.items()}),
-        parts.taxi_table(table, experiments.readme(taxis, settings.max_size) if taxis else None),
+        parts.taxi_table(table, told),
         parts.naive(experiments.naive(roots, settings, seed)),
         parts.naive_answers(answers),
         *([parts.figure_1(experiments.by_rank(taxis, settings, seed))] if taxis else []),
@@ -77,7 +78,7 @@ def study(settings: Settings, data: Path | None, seed: int = 0) -> Study:
         parts.figure(6, of_three, parts.lines_of(THREE), three_sets, ["Weighted merging."]),
         parts.matching(of_three),
         *([parts.joint(experiments.joint(taxis, settings, seed))] if taxis else []),
-        parts.differences(table, answers),
+        parts.differences(table, answers, told),
     ]
     return Study("Kuo et al. 2018, reproduced", made, said(settings, seed, drawn))
 

@@ -48,7 +48,7 @@ def study(settings: Settings, data: Path | None, seed: int = 0) -> Study:
         bound(runs, sets, settings, seed),
         *([] if others is None else [others]),
         theorems.part(sets, settings, seed),
-        differences(runs, sets),
+        differences(runs, sets, None if others is None else others.frames["definitions"]),
         *parts.figures(ranges, settings),
         parts.claims(ranges),
         optimum_parts.optimum(optimum.rules(sets, settings, seed), settings),
