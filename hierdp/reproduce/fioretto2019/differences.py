@@ -83,8 +83,9 @@ def why(name: str, epsilon: float, method: str, ours: Sequence[float]) -> str:
     if printed[0] > noise and _agree(printed[0], exact[0]):
         times = f"{printed[0] / noise:.1f} times the error of the noisy counts ({noise:,.0f})"
         reasons.append(f"published level 1: {times}; like a repair without (H2), not proved")
-    if name == "census" and not {2, 3} & set(agree):
-        reasons.append("levels 2, 3: open")
+    rest = [level for level in (2, 3) if name == "census" and level not in [*agree, *flat]]
+    if rest:
+        reasons.append(f"{_levels(rest)}: open")
     if not _agree(printed[LEVELS], ours[LEVELS]):
         reasons.append("CV: open" if name == "census" else "CV: other data")
     return "; ".join([*reasons, OTHER_DATA[name]])
