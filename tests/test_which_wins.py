@@ -1,0 +1,149 @@
+"""Which method wins where: the script runs, winners have the least errors, pages show what was measured."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from benchmarks.which_wins import __main__ as script
+from benchmarks.which_wins import decision, flows, histograms, page, sizes
+from benchmarks.which_wins.rows import COLUMNS, means, row
+from hierdp import tables
+from hierdp.mechanisms import registry
+from hierdp.reproduce.zhang2014.data import histograms as real
+from tests.marks import quick
+
+ROOT = Path(__file__).parents[1]
+DATA = ROOT / "../shared/data"
+
+
+def made(errors, **more):
+    """Rows with these errors by method, one for each run."""
+    about = {"kind": flows.FLOWS, "data": "a", "epsilon": 1.0, "metric": "L1", "level": 1, "depth": 2, **more}
+    return [row(method=m, run=k, error=e, **about) for m, runs in errors.items() for k, e in enumerate(runs)]
+
+
+def test_means_have_intervals_and_ties():
+    found = means(pd.DataFrame(made({"x": [1, 2, 3], "y": [4.9, 5, 5.1], "z": [4, 5, 6]}))).set_index(
+        "method"
+    )
+    assert found["mean"].tolist() == pytest.approx([2, 5, 5])
+    assert found.half["x"] == pytest.approx(
+        4.302653 / 3**0.5, rel=1e-6
+    )  # Student's t, two degrees of freedom
+    assert found.best.tolist() == [True, False, False]
+    assert found.tied.tolist() == [True, False, True]  # 4.484 is over 5 − 2.484, and under 5 − 0.25
+    assert means(pd.DataFrame(made({"x": [1.0], "y": [2.0]}))).tied.tolist() == [True, False]
+
+
+def test_the_choice_by_hand():
+    first = made({"InfTDA": [1, 1], "TDA": [2, 2], "SH": [8, 8], "TDA_L2": [0.1, 0.1]}, data="a")
+    second = made({"InfTDA": [4, 4], "TDA": [1, 1], "SH": [1, 1]}, data="b")  # TDA_L2 is not in all settings
+    found = decision.choice(means(pd.DataFrame(first + second)))
+    assert (found.method, found.other, found.best, found.settings) == ("TDA", "InfTDA", 1, 2)
+    assert found.over == pytest.approx((1 * 4) ** 0.5 / (2 * 1) ** 0.5)
+    assert decision.choice(means(pd.DataFrame(first)), ("TDA_L2", "InfTDA")).method == "TDA"
+    assert decision.choice(means(pd.DataFrame(first)).head(0)) is None
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_choice_has_the_least_geometric_mean(seed):
+    rng = np.random.default_rng(seed)
+    errors = rng.lognormal(size=(4, 3, 2))  # settings, methods, runs
+    rows = []
+    for k, each in enumerate(errors):
+        rows += made(dict(zip(("InfTDA", "TDA", "SH"), each, strict=True)), data=f"set {k}")
+    found = decision.choice(means(pd.DataFrame(rows)))
+    scores = np.log(errors.mean(axis=2)).mean(axis=0)
+    assert found.method == ("InfTDA", "TDA", "SH")[scores.argmin()]
+    assert np.log(found.over) == pytest.approx(np.diff(np.sort(scores))[0])
+
+
+def test_every_method_has_a_command_that_exists():
+    methods = {*sizes.WAYS, *flows.METHODS, *histograms.PUBLISH, *histograms.MAPS}
+    assert methods - set(histograms.RIVALS) == set(decision.COMMANDS)
+    for command in decision.COMMANDS.values():
+        name, *options = command.split(maxsplit=1)
+        known = {method.name for method in registry.MECHANISMS[name].methods}
+        assert not options or options[0].startswith(("--method", "--merge", "--repair"))
+        if options and options[0].startswith("--method"):
+            asked = options[0].removeprefix("--method ").strip('"')
+            assert asked in known or asked == "bottom-up Hg"
+
+
+@pytest.fixture(scope="module")
+def tiny():
+    """A small case of every kind."""
+    leaves = [np.unique(np.random.default_rng(k).integers(1, 9, 30), return_counts=True) for k in range(4)]
+    by_size = sizes.Case("epsilon", "small", 1.0, sizes._tree(leaves, (2, 2)), 8)
+    trips = pd.DataFrame({"o": list("aabbc"), "d": list("xyxyx"), "n": [50, 3, 1, 90, 7]})
+    table = tables.flows(trips, axes={"origin": ["o"], "destination": ["d"]}, count="n")
+    bins = np.repeat([30, 0, 2, 9], 4)
+    return {
+        "sizes": [by_size],
+        "flows": [flows.Case("small", table, 1.0)],
+        "histograms": [histograms.Case("line", bins, 1.0), histograms.Case("map", np.outer(bins, bins), 0.1)],
+    }
+
+
+@pytest.mark.parametrize("kind", quick(script.KINDS, first=2))
+def test_the_script_runs_and_its_winners_have_the_least_errors(kind, tiny, monkeypatch, tmp_path):
+    monkeypatch.setitem(script.KINDS, kind, (lambda *_: tiny[kind], script.KINDS[kind][1]))
+    monkeypatch.setattr("sys.argv", ["which_wins", "--only", kind, "--runs", "2", "--results", str(tmp_path)])
+    script.main()
+    rows = script.read(tmp_path)
+    assert list(rows) == [*COLUMNS, "seconds"]
+    assert rows.groupby(["data", "level", "metric", "method"]).size().unique().tolist() == [2]
+    assert (rows.error >= 0).all()
+    found = means(rows)
+    for key, here in rows.groupby(["data", "level", "metric"]):
+        least = here.groupby("method").error.mean().min()
+        best = found[(found.data == key[0]) & (found.level == key[1]) & (found.metric == key[2]) & found.best]
+        assert best["mean"].tolist() == pytest.approx([least])
+    changed = (tmp_path / f"{kind}.parquet").stat().st_mtime_ns
+    script.main()  # the cases are there
+    assert (tmp_path / f"{kind}.parquet").stat().st_mtime_ns == changed
+
+
+def test_the_winners_that_a_table_shows_are_the_least_of_its_rows():
+    rng = np.random.default_rng(1)
+    rows = pd.DataFrame([
+        one for data in "pq" for epsilon in (0.1, 1.0)
+        for one in made({m: rng.lognormal(size=3) for m in flows.METHODS}, data=data, epsilon=epsilon)
+    ])  # fmt: skip
+    shown = page.filled("<!-- which-wins: flows-l1 --><!-- /which-wins -->", rows)
+    for data in "pq":
+        line = next(line for line in shown.splitlines() if line.startswith(f"| {data} |"))
+        for cell, epsilon in zip(line.split(" | ")[2:], (0.1, 1.0), strict=True):
+            here = rows[(rows.data == data) & (rows.epsilon == epsilon)].groupby("method").error.mean()
+            assert cell.startswith(f"**{here.idxmin()}** {page.shown(here.min())} ")
+            assert f"({here.drop(here.idxmin()).idxmin()} ×" in cell
+
+
+def test_numbers_are_short():
+    told = {0.0: "0", 0.0123456: "0.0123", 1.5: "1.50", 99.96: "100", 1234.5: "1,234", 2.5e8: "2.5e8"}
+    assert {value: page.shown(value).rstrip(".") for value in told} == told
+    assert page.shown(float("nan")) == "–"
+
+
+@pytest.mark.skipif(not (DATA / "dpbench").is_dir(), reason="needs DPBench's histograms")
+def test_nearly_empty_histograms_are():
+    sets = real(DATA, histograms.SETS, 0)
+    empty = {name: (counts == 0).mean() for name, counts in sets.items()}
+    assert {name for name, share in empty.items() if share > 0.9} == set(decision.NEARLY_EMPTY)
+    assert max(share for name, share in empty.items() if name not in decision.NEARLY_EMPTY) < 0.53
+
+
+@pytest.mark.parametrize("name", script.PAGES)
+def test_pages_show_what_was_measured(name):
+    text = (ROOT / "docs" / name).read_text(encoding="utf-8")
+    assert page.MARKED.search(text)
+    assert page.filled(text, script.read()) == text, "run: python -m benchmarks.which_wins --pages docs"
+
+
+def test_committed_results_are_small_and_of_ten_runs():
+    files = list(script.RESULTS.glob("*.parquet"))
+    assert sum(file.stat().st_size for file in files) < 2_000_000
+    assert {file.stem for file in files} == set(script.KINDS)
+    assert script.read().groupby([*COLUMNS[:-2]], dropna=False).run.nunique().unique().tolist() == [10]
