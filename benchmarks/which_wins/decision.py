@@ -29,12 +29,12 @@ COMMANDS = {
     "Hc, all levels at once": 'count-of-counts --merge "at once"',
     "M_c^dp": "group-size",
     "M_H^dp": "group-size --method M_H^dp",
-    **{name: f"top-down --method {name}" for name in ("InfTDA_large", "TDA_L2", "TDA", "VanillaGauss", "SH")},
     "InfTDA": "top-down",
-    **{name: f"clustering --method {name}" for name in ("AHP-by-place", "NF", "PHP", "GS", "Laplace")},
+    **{name: f"top-down --method {name}" for name in ("InfTDA_large", "TDA_L2", "TDA", "VanillaGauss", "SH")},
     "AHP": "clustering",
+    **{name: f"clustering --method {name}" for name in ("AHP-by-place", "NF", "PHP", "GS", "Laplace")},
     "H_b^c": "range-query",
-    "H_b^c, non-negative": "range-query --repair non-negative",
+    "non-negative H_b^c": "range-query --repair non-negative",
     "H_2^c": "range-query --method H_2^c",
     "Wavelet": "range-query --method Wavelet",
     "Quadtree": "range-query --method Quadtree",
@@ -77,6 +77,7 @@ NEEDS = (
     Need(FLOWS, "cells, L1", FLOWS, "L1", LEAVES),
     Need(FLOWS, "cells, largest error", FLOWS, "largest error", LEAVES),
     Need(FLOWS, "few invented cells", FLOWS, "share of invented flows", LEAVES),
+    Need(FLOWS, "few missed cells", FLOWS, "missed flows", LEAVES),
     Need("histogram, > 90 % empty", "shape (KLD)", HISTOGRAMS, KLD, EMPTY),
     Need("histogram, > 90 % empty", "bins", HISTOGRAMS, BINS, EMPTY),
     Need("histogram, > 90 % empty", "ranges", HISTOGRAMS, RANGES, EMPTY),
@@ -91,49 +92,54 @@ NEEDS = (
 
 @dataclass(frozen=True)
 class Choice:
-    """The best method of a group of settings.
+    """The best methods of a group of settings.
 
     Attributes
     ----------
-    method : str
-        The one with the least geometric mean of its errors over the least errors.
+    methods : tuple of str
+        The one with the least geometric mean of its errors over the least errors, and those within `ALIKE`
+        of it; in the order of `COMMANDS`, where defaults come first.
     over : float
-        The same mean of the best other method, divided by this one's.
-    other : str
-        That other method.
+        The same mean of the next method, divided by the least.
+    next : str
+        That method; empty if there is none.
     best, settings : int
-        In how many settings of the group it has the least error, or one whose interval overlaps it.
+        In how many settings of the group the first method has the least error, or one whose interval
+        overlaps it.
     """
 
-    method: str
+    methods: tuple[str, ...]
     over: float
-    other: str
+    next: str
     best: int
     settings: int
 
 
-def choice(found: DataFrame, without: tuple[str, ...] = NOT_PRIVATE) -> Choice | None:
-    """The best method among means of one need and ε, if any; it must be in all settings."""
-    here = found[~found.method.isin(without)]
-    if here.empty:
-        return None
-    keys = list(SETTING)
-    least = here.groupby(keys, dropna=False)["mean"].transform("min")
-    at_least = here.loc[here.groupby(keys, dropna=False)["mean"].transform("idxmin")]
-    top = (at_least["mean"] + at_least["half"]).to_numpy()
-    tied = (here["mean"] - here["half"]).to_numpy() <= top
-    settings = here.groupby(keys, dropna=False).ngroups
-    ratio = np.log(np.maximum(here["mean"], TINY) / np.maximum(least, TINY))
-    by = ratio.groupby(here.method)
-    scores: Series = by.mean()[by.size() == settings].sort_values(kind="stable")
-    method, other = scores.index[0], scores.index[min(1, len(scores) - 1)]
-    times = int((tied & (here.method == method).to_numpy()).sum())
-    over = float(np.exp(scores[other] - scores[method]))
-    return Choice(method, over, other, times, settings)
-
+ALIKE = 1.05
+"""Methods within this factor of the least mean are named together."""
 
 TINY = 1e-9
 """Means below this count as this: some methods invent no cells."""
+
+
+def choice(found: DataFrame, without: tuple[str, ...] = NOT_PRIVATE) -> Choice | None:
+    """The best methods among means of one need and ε, if any; a method must be in all settings."""
+    here = found[~found.method.isin(without)]
+    if here.empty:
+        return None
+    grouped = here.groupby(list(SETTING), dropna=False)["mean"]
+    at_least = here.loc[grouped.transform("idxmin")]
+    tied = (here["mean"] - here["half"]).to_numpy() <= (at_least["mean"] + at_least["half"]).to_numpy()
+    ratio = np.log(np.maximum(here["mean"], TINY) / np.maximum(at_least["mean"].to_numpy(), TINY))
+    by = ratio.groupby(here.method)
+    scores: Series = by.mean()[by.size() == grouped.ngroups].sort_values(kind="stable")
+    alike = scores.index[scores <= scores.iloc[0] + np.log(ALIKE)]
+    order = [*COMMANDS, *RIVALS]
+    methods = tuple(sorted(alike, key=order.index))
+    rest = scores.drop(alike)
+    over = float(np.exp(rest.iloc[0] - scores.iloc[0])) if len(rest) else np.nan
+    best = int((tied & (here.method == methods[0]).to_numpy()).sum())
+    return Choice(methods, over, str(rest.index[0]) if len(rest) else "", best, grouped.ngroups)
 
 
 def decision(found: DataFrame) -> DataFrame:
@@ -148,20 +154,27 @@ def decision(found: DataFrame) -> DataFrame:
             group = here[here.epsilon == epsilon]
             best = choice(group)
             ours = choice(group, (*NOT_PRIVATE, *RIVALS))
-            cells[f"ε = {epsilon:g}"] = "" if best is None or ours is None else _said(best, ours)
-            methods += [] if ours is None else [ours.method]
+            said = "" if best is None or ours is None else _said(best, ours, group)
+            cells[f"ε = {epsilon:g}"] = said
+            methods += [] if ours is None else [ours.methods[0]]
         named = ", ".join(f"`{COMMANDS[name]}`" for name in dict.fromkeys(methods))
         table.append({"table": need.table, "you need": need.need, **cells, "hierdp release": named})
     return pd.DataFrame(table)
 
 
-def _said(best: Choice, ours: Choice) -> str:
-    """``AHP ×1.8 (4/5)``: the next method has 1.8 times its error; it is best or tied in 4 of 5 settings."""
-    told = f"{best.method} ×{_times(best.over)} ({best.best}/{best.settings})"
-    return told if best.method == ours.method else f"*{told}*; {ours.method}"
+def _said(best: Choice, ours: Choice, group: DataFrame) -> str:
+    """``AHP ×1.8 (4/5)``; in italics if a rival is best, followed by hierdp's best and its multiple."""
+    told = ", ".join(best.methods)
+    told += f" ×{_times(best.over)}" if best.next else ""
+    told += f" ({best.best}/{best.settings})"
+    if best.methods[0] not in RIVALS:
+        return told
+    errors = [group[group.method == one]["mean"] for one in (ours.methods[0], best.methods[0])]
+    behind = np.exp(np.mean(np.log(errors[0])) - np.mean(np.log(errors[1])))
+    return f"*{told}*; {ours.methods[0]}: {_times(float(behind))} times"
 
 
 def _times(factor: float) -> str:
     if factor > 1000:
-        return " over 1,000"
+        return ">1,000"
     return f"{factor:.2f}" if factor < 1.095 else f"{factor:.1f}" if factor < 9.95 else f"{factor:,.0f}"

@@ -23,7 +23,12 @@ METHODS = ("InfTDA", "InfTDA_large", "TDA_L2", "TDA", "VanillaGauss", "SH")
 AREAS = {"New England": 6, "Northeast": 9}
 """Parts of the United States: the first states of `hierdp.data.commuting.STATES`."""
 
-ERRORS = {"l1": "L1", "max_error": "largest error", "false_discovery_rate": "share of invented flows"}
+ERRORS = {
+    "l1": "L1",
+    "max_error": "largest error",
+    "false_discovery_rate": "share of invented flows",
+    "false_negatives": "missed flows",
+}
 """Errors of `top_down_errors`, and how they are called here."""
 
 

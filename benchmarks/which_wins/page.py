@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from benchmarks.which_wins.decision import decision
-from benchmarks.which_wins.flows import FLOWS
+from benchmarks.which_wins.flows import FLOWS, METHODS
 from benchmarks.which_wins.histograms import BINS, BOUND, HISTOGRAMS, KLD, MAP, NOT_PRIVATE, RANGES
 from benchmarks.which_wins.rows import means
 from benchmarks.which_wins.sizes import EMD, L1, SIZES, WAYS
@@ -30,7 +30,7 @@ HEADS = dict(
 
 RIVAL_COLUMNS = (
     "AHP", "AHP-by-place", "PHP", "Laplace", "H_b^c",
-    "DAWA, dyadic", "DAWA, all runs", "DAWA's program", "PrivTree", BOUND,
+    "dyadic DAWA", "DAWA on all runs", "DAWA's program", "PrivTree", BOUND,
 )  # fmt: skip
 
 
@@ -50,8 +50,8 @@ def shown(value: float) -> str:
         return "–"
     if value == 0:
         return "0"
-    if abs(value) >= 1e7:
-        return f"{value:.2g}".replace("e+0", "e").replace("e+", "e")
+    if abs(value) >= 1e6:
+        return f"{value:.3g}".replace("e+0", "e").replace("e+", "e")
     if abs(value) >= 100:
         return f"{value:,.0f}"
     return f"{value:#.3g}".rstrip(".")
@@ -136,6 +136,18 @@ def _winners(kind: str, metric: str, _: DataFrame, found: DataFrame) -> str:
     return lines(["data", *(["level"] if flows else []), *(f"ε = {each:g}" for each in epsilons)], table)
 
 
+def _finest(metric: str, _: DataFrame, found: DataFrame) -> str:
+    """All methods, at the finest level of origin/destination tables."""
+    here = found[(found.kind == FLOWS) & (found.metric == metric) & (found.level == found.depth - 1)]
+    table = []
+    for (data, epsilon), group in here.groupby(["data", "epsilon"], sort=False):
+        cells = group.set_index("method")
+        values = [shown(cells["mean"][name]) for name in METHODS]
+        values = [f"**{v}**" if cells.tied[name] else v for v, name in zip(values, METHODS, strict=True)]
+        table.append([str(data), f"{epsilon:g}", *values])
+    return lines(["data", "ε", *METHODS], table)
+
+
 def _level(name: str) -> str:
     """``origin root × destination dest_state`` without what repeats."""
     return name.replace("origin origin", "origin").replace("destination destination", "destination")
@@ -188,7 +200,8 @@ TABLES: dict[str, Callable[[DataFrame, DataFrame], str]] = {
     "choose": _choose,
     "flows-l1": partial(_winners, FLOWS, "L1"),
     "flows-largest": partial(_winners, FLOWS, "largest error"),
-    "flows-invented": partial(_winners, FLOWS, "share of invented flows"),
+    "flows-invented": partial(_finest, "share of invented flows"),
+    "flows-missed": partial(_finest, "missed flows"),
     "kld": partial(_winners, HISTOGRAMS, KLD),
     "bins": partial(_winners, HISTOGRAMS, BINS),
     "ranges": partial(_winners, HISTOGRAMS, RANGES),
