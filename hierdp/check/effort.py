@@ -8,7 +8,7 @@ from typing import Any
 from hierdp.counts.size_table import SizeTable, Table
 from hierdp.errors import InputError
 from hierdp.execution import progress
-from hierdp.record.step import Steps
+from hierdp.record.spool import Steps
 
 SECONDS_PER_GB = 30.0
 """Seconds that are allowed for each gigabyte of the memory limit."""

@@ -17,7 +17,8 @@ from hierdp.privacy.twice import Twice
 from hierdp.record.files import PROOFS
 from hierdp.record.proofs import SavedStep, read
 from hierdp.record.replay import Differs, NotKept, Replay
-from hierdp.record.step import ACCURACY, Steps
+from hierdp.record.spool import Steps
+from hierdp.record.step import ACCURACY
 from hierdp.record.written import LIMIT, TooLarge, Written
 from hierdp.reports.solved import problems_of
 from models import Certificate, CumulativeQIP

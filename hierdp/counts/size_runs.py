@@ -104,11 +104,24 @@ class Runs:
     @classmethod
     def stacked(cls, parts: Iterable[Runs]) -> Self:
         """The rows of all parts, in order."""
-        parts = list(parts)
+        parts = [cls.from_rows([]), *parts]
         lengths = np.concatenate([np.diff(part.offsets) for part in parts])
         offsets = np.concatenate([[0], np.cumsum(lengths)])
         sizes, counts = (np.concatenate([getattr(p, name) for p in parts]) for name in ("sizes", "counts"))
         return cls(offsets, sizes, counts)
+
+    def placed(self, at: Ints, rows: int) -> Runs:
+        """A table of `rows` rows: row i of these is its row ``at[i]``, and the others are empty.
+
+        Parameters
+        ----------
+        at : int array
+            Strictly increasing.
+        rows : int
+        """
+        lengths = np.zeros(rows, np.int64)
+        lengths[at] = self.distinct
+        return Runs(np.concatenate([[0], np.cumsum(lengths)]), self.sizes, self.counts)
 
     @property
     def rows(self) -> int:

@@ -12,7 +12,7 @@ from typing import overload
 from hierdp.record.files import PROOFS
 from hierdp.record.proofs import ProofsFile, SavedStep, read
 from hierdp.record.replay import SavedAnswer
-from hierdp.record.step import Proved, Step, Steps
+from hierdp.record.step import Proved, Step
 from models import Model
 
 NO_LIMIT = 1 << 62
@@ -86,10 +86,10 @@ class Spool(Sequence[Step]):
         return Step(saved.step, saved.model, found, saved.problems)
 
 
-class SpilledSteps:
+class Steps:
     """Collects solved steps: in memory, or all of them in a `Spool` when they have many variables.
 
-    Of a single step with more than `Steps.MOST` variables, only the result is kept.
+    Of a single step with more than `MOST` variables, only the result is kept.
 
     Attributes
     ----------
@@ -98,10 +98,13 @@ class SpilledSteps:
         The results of the steps that are not kept.
     """
 
+    MOST = 10_000_000
+    """Largest number of variables of the steps in memory: about 250 MB with data, answers and prices."""
+
     def __init__(self) -> None:
         self.kept: list[Step] | Spool = []
         self.proved: list[Proved] = []
-        self._room = Steps.MOST
+        self._room = self.MOST
 
     def solve(self, name: str, model: Model, problems: Sequence[str] = ()) -> Step:
         """Solve with `Step.solve`, and keep the step."""
@@ -112,7 +115,7 @@ class SpilledSteps:
     def add(self, step: Step) -> None:
         """Keep a step, or only its result."""
         proved = step.proved
-        if proved.variables > Steps.MOST:
+        if proved.variables > self.MOST:
             self.proved.append(proved)
             return
         self._room -= proved.variables

@@ -246,30 +246,3 @@ def solve_each(
 
 def _solve_task(make: Callable[..., Sequence[Problem]], *task: Any) -> list[Step]:
     return [Step.solve(*problem) for problem in make(*task)]
-
-
-class Steps:
-    """Collects solved steps; above a size limit, it keeps only the results of further steps."""
-
-    MOST = 10_000_000
-    """Largest number of variables of all saved steps: about 250 MB with data, answers and prices."""
-
-    def __init__(self) -> None:
-        self.kept: list[Step] = []
-        self.proved: list[Proved] = []
-        self._room = self.MOST
-
-    def solve(self, name: str, model: Model, problems: Sequence[str] = ()) -> Step:
-        """Solve with `Step.solve`, and keep the step."""
-        step = Step.solve(name, model, problems)
-        self.add(step)
-        return step
-
-    def add(self, step: Step) -> None:
-        """Keep a step, or only its result."""
-        proved = step.proved
-        if proved.variables <= self._room:
-            self._room -= proved.variables
-            self.kept.append(step)
-        else:
-            self.proved.append(proved)

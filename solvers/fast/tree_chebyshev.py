@@ -118,9 +118,14 @@ def _narrow(
     return needed
 
 
-def clash(model: TreeChebyshev, distance: int) -> Witness:
-    """A proof that a distance has no answer: a node, and the nodes below it that make its interval empty."""
+def clash(model: TreeChebyshev, distance: int) -> Witness | None:
+    """A proof that a distance has no answer: a node, and the nodes below it that make its interval empty.
+
+    None if no interval is empty: then the distance has an answer.
+    """
     least, most, _ = spans(model, distance)
+    if not (least > most).any():
+        return None
     room = _room(model, distance)
     low, high = np.maximum(0, model.counts - room), model.counts + room
     low[0] = high[0] = model.total

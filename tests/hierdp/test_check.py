@@ -27,7 +27,8 @@ from hierdp.mechanisms.top_down import top_down
 from hierdp.mechanisms.top_down.repairs import METHODS as LEVEL_METHODS
 from hierdp.privacy.conversion import PAPERS
 from hierdp.record import files, proofs, written
-from hierdp.record.step import Proved, Step, Steps
+from hierdp.record.spool import Steps
+from hierdp.record.step import Proved, Step
 from hierdp.tables import flows
 from models import Chebyshev
 from solvers import Solution, solve

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hierdp.counts.size_runs import Runs
 from hierdp.mechanisms.count_of_counts.private import consistent_groups
 from hierdp.mechanisms.count_of_counts.top_down import Weighed, top_down
-from hierdp.record.step import Steps
+from hierdp.record.spool import Steps
 from models import HierarchyQIP, Tree
 from solvers import solve
 from tests.marks import quick

@@ -112,6 +112,19 @@ def test_a_distance_that_is_not_the_least(monkeypatch):
     assert refused(model, best)
 
 
+def test_a_distance_without_a_proof_is_refused(monkeypatch):
+    """A larger distance has an answer, so no proof that the next smaller one has none."""
+    from solvers.fast import tree_chebyshev
+
+    model = TreeChebyshev(Tree([[0, 0], [0, 0, 1]]), [0, 6, 4, 9, 1, 2], total=10)
+    best = solve(model).objective
+    monkeypatch.setattr(tree_chebyshev, "least_distance", lambda _: best + 5)
+    assert tree_chebyshev.clash(model, best + 4) is None
+    assert tree_chebyshev.clash(model, best - 1) is not None
+    monkeypatch.setattr(tree_chebyshev, "_share_out", lambda *_: np.array([10, 10, 0, 10, 0, 0]))
+    assert refused(model, best)
+
+
 WORSE = [
     (Chebyshev([5, 3, -2], total=4), [0, 4, 0], {"least_distance": [5]}),
     (SparsestChebyshev([5, 3, 1, -2], total=5), [3, 1, 1, 0], {"threshold": 1}),

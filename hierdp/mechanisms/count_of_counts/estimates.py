@@ -6,13 +6,11 @@ with a proof that they are nearest to the measurement.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
-from hierdp import execution
 from hierdp.counts.size_runs import cumulative_of, runs_of_cumulative, runs_of_sorted, unattributed
 from hierdp.mechanisms.count_of_counts.pooled import pooled
 from hierdp.privacy.budget import Spend
@@ -24,9 +22,6 @@ from models.arithmetic.arrays import Ints
 BLOCK = 1 << 22
 """Groups whose sizes get noise at once, with Hg, so that runs are expanded in parts only. In a region with
 more groups, each block's noisy sizes are pooled before the next block is drawn."""
-
-CELLS = 2_000_000
-"""Noisy numbers to hold before post-processing, 16 MB; more only if a single region needs more."""
 
 
 @dataclass(frozen=True)
@@ -220,26 +215,6 @@ def estimate(
 ) -> Estimate:
     """Measure and post-process the groups by size of one region; for the arguments see `Region`."""
     return repaired(measure(Region(true, groups, method, domain, epsilon, where), noise))
-
-
-def estimates(regions: Iterable[Region], noise: Noise) -> Iterator[Estimate]:
-    """Measure and post-process one region after another.
-
-    Noise is drawn in this process; batches of regions may be post-processed elsewhere (see
-    `hierdp.execution`). At most `CELLS` draws are held, or those of one region.
-    """
-    waiting: list[tuple[NoisyRegion]] = []
-    held = 0
-    for region in regions:
-        if held + region.cells > CELLS:
-            yield from execution.each(repaired, waiting, "repair of regions")
-            waiting, held = [], 0
-        waiting.append((measure(region, noise),))
-        held += region.cells
-        if held > CELLS:  # a large region, which is not sent to another process
-            yield repaired(*waiting.pop())
-            held = 0
-    yield from execution.each(repaired, waiting, "repair of regions")
 
 
 def repaired(measured: NoisyRegion, solving: Solving = Step.solve) -> Estimate:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -20,7 +21,7 @@ from hierdp.errors import InputError
 from hierdp.execution import progress
 from hierdp.mechanisms import shared_options as shared
 from hierdp.mechanisms.count_of_counts.at_once import at_once
-from hierdp.mechanisms.count_of_counts.estimates import Region, Sizes, estimates, numbers_of
+from hierdp.mechanisms.count_of_counts.estimates import Region, Sizes, numbers_of
 from hierdp.mechanisms.count_of_counts.plan import (
     AT_ONCE,
     MAX_SIZE,
@@ -30,6 +31,7 @@ from hierdp.mechanisms.count_of_counts.plan import (
     plan_of,
 )
 from hierdp.mechanisms.count_of_counts.private import private_groups, private_size
+from hierdp.mechanisms.count_of_counts.side_by_side import estimates, measured_regions, steps_of
 from hierdp.mechanisms.count_of_counts.top_down import bottom_up, top_down
 from hierdp.mechanisms.option import Option, documented
 from hierdp.mechanisms.persons import for_persons, persons_of
@@ -39,7 +41,7 @@ from hierdp.privacy.budget import Ledger, Spend, check_epsilon, of_one_row
 from hierdp.privacy.noise import ExactNoise, Noise, announce
 from hierdp.record.files import ALONE
 from hierdp.record.release import Release
-from hierdp.record.spool import SpilledSteps
+from hierdp.record.spool import Steps
 from hierdp.record.step import Solving, Step
 from hierdp.tables.runs import group_runs
 from models.arithmetic.arrays import Ints
@@ -247,7 +249,7 @@ class Measured:
     max_size : int
         K, public or estimated.
     spends : tuple of Spend
-    steps : SpilledSteps
+    steps : Steps
     """
 
     runs: Runs
@@ -255,13 +257,13 @@ class Measured:
     groups: Ints
     max_size: int
     spends: tuple[Spend, ...]
-    steps: SpilledSteps
+    steps: Steps
 
 
 def measure(data: SizeRuns, epsilon: float, noise: Noise, plan: Plan) -> Measured:
     """Estimate every region, with independent noise."""
     places, true = data.hierarchy, data.runs
-    tree, steps, spends = places.tree, SpilledSteps(), list[Spend]()
+    tree, steps, spends = places.tree, Steps(), list[Spend]()
     rest = budgets_of(plan, epsilon)
     if plan.smallest and (true.sizes == 0).any():
         region = np.concatenate(places.names)[true.row[true.sizes == 0][-1]]
@@ -276,44 +278,44 @@ def measure(data: SizeRuns, epsilon: float, noise: Noise, plan: Plan) -> Measure
     true = true.capped(largest)
     domain = Sizes(largest, plan.smallest)
     announce(_draws(tree, groups, plan, domain), noise)
-    regions = _regions(places, true, groups, plan, domain, rest)
-    found: list[tuple[Ints, Ints]] = []
-    by_level: dict[tuple[int, Spend], None] = {}
+    at = measured_regions(tree, groups, plan)
     # The progress bar counts the regions that go in, because estimates come out in batches.
-    regions = progress.steps(regions, "noise and repair, region by region", tree.size)
-    for level, got in zip(tree.level.tolist(), estimates(regions, noise), strict=True):
-        found.append((got.sizes, got.counts))
-        if got.step is not None and got.spend is not None:
-            steps.add(got.step)
-            by_level[level, got.spend] = None  # once per level, because its regions share no entity
+    regions = _regions(places, true, groups, plan, domain, rest, at)
+    regions = progress.steps(regions, "noise and repair, region by region", at.size)
+    shared = steps_of(at, tree.level, groups, plan, domain)
+    found: list[Runs] = []
+    by_level: dict[tuple[int, Spend], None] = {}
+    for of, got in zip(
+        shared, estimates((list(islice(regions, len(of))) for of in shared), noise), strict=True
+    ):
+        found.append(got.runs)
+        steps.add(got.step)
+        if got.spend is not None:
+            by_level[int(tree.level[of[0]]), got.spend] = None  # once per level: its regions share no entity
     spends += [spend for _, spend in by_level]
-    runs = Runs.from_rows(found)
+    runs = Runs.stacked(found).placed(at, tree.size)
     return Measured(runs, weights_of(runs, tree.level, plan, rest), groups, largest, tuple(spends), steps)
 
 
 def _draws(tree: Tree, groups: Ints, plan: Plan, domain: Sizes) -> int:
     """Number of draws for all regions; bottom-up, for those of the last level."""
     first = int(tree.level_start[-2]) if plan.bottom_up else 0
-    at = [0 if plan.bottom_up else int(level) for level in tree.level[first:]]
-    return sum(
-        numbers_of(int(n), plan.methods[level], domain) for n, level in zip(groups[first:], at, strict=True)
-    )
+    there = zip(groups[first:].tolist(), tree.level[first:].tolist(), strict=True)
+    return sum(numbers_of(n, plan.method_of(level), domain) for n, level in there)
 
 
 def _regions(
-    places: Hierarchy, true: Runs, groups: Ints, plan: Plan, domain: Sizes, budgets: Sequence[float]
+    places: Hierarchy, true: Runs, groups: Ints, plan: Plan, domain: Sizes, budgets: Sequence[float], at: Ints
 ) -> Iterator[Region]:
-    """Yield the regions to estimate; bottom-up, those above the last level have nothing to measure."""
-    tree, names = places.tree, np.concatenate(places.names)
-    for r in range(tree.size):
-        level = int(tree.level[r])
-        at, n = 0 if plan.bottom_up else level, int(groups[r])
+    """Yield the regions to measure."""
+    names = np.concatenate(places.names)
+    for r in at.tolist():
+        level, n = int(places.tree.level[r]), int(groups[r])
         sizes = true.of(r)
-        if plan.bottom_up and level < tree.depth:
-            n = 0
-        elif plan.group_budget is not None:
+        if plan.group_budget is not None:
             sizes = resized(*sizes, n, plan.smallest)
-        yield Region(sizes, n, plan.methods[at], domain, budgets[at], (places.levels[level], str(names[r])))
+        budget = budgets[0 if plan.bottom_up else level]
+        yield Region(sizes, n, plan.method_of(level), domain, budget, (places.levels[level], str(names[r])))
 
 
 def post_process(measured: Measured, places: Hierarchy, plan: Plan, solving: Solving = Step.solve) -> Runs:

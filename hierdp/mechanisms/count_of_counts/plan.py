@@ -62,6 +62,10 @@ class Plan:
         names = " × ".join(method.name for method in self.methods)
         return f"{BOTTOM_UP} {names}" if self.bottom_up else names
 
+    def method_of(self, level: int) -> Method:
+        """The method of a level that is measured."""
+        return self.methods[0 if self.bottom_up else level]
+
 
 def plan_of(
     method: str,

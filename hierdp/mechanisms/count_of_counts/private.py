@@ -10,7 +10,7 @@ from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.size_runs import Runs
 from hierdp.privacy.budget import Spend, split
 from hierdp.privacy.noise import Noise
-from hierdp.record.spool import SpilledSteps
+from hierdp.record.spool import Steps
 from hierdp.record.step import Solving, Step
 from models import HierarchyQIP, Tree
 from models.arithmetic.arrays import Ints
@@ -40,7 +40,7 @@ def private_size(true: Runs, epsilon: float, noise: Noise) -> tuple[int, Spend]:
 
 
 def private_groups(
-    places: Hierarchy, true: Ints, epsilon: float, noise: Noise, steps: SpilledSteps
+    places: Hierarchy, true: Ints, epsilon: float, noise: Noise, steps: Steps
 ) -> tuple[Ints, list[Spend]]:
     """Numbers of groups of all regions, with noise, then made consistent (§3, footnote 5).
 
@@ -55,7 +55,7 @@ def private_groups(
     return consistent_groups(places.tree, noisy, steps), [level.spend for level in measured]
 
 
-def consistent_groups(tree: Tree, noisy: Ints, steps: SpilledSteps) -> Ints:
+def consistent_groups(tree: Tree, noisy: Ints, steps: Steps) -> Ints:
     """The whole non-negative numbers that add up along the tree and are nearest, in squares, to noisy ones.
 
     This is the hierarchy QIP with one size and a free root count. For a fixed root count, the least cost is

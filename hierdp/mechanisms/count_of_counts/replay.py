@@ -12,7 +12,7 @@ import numpy as np
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.size_runs import Runs
 from hierdp.mechanisms.checking import Checking
-from hierdp.mechanisms.count_of_counts.estimates import NoisyRegion, Sizes, repaired
+from hierdp.mechanisms.count_of_counts.estimates import NoisyRegion, Sizes
 from hierdp.mechanisms.count_of_counts.mechanism import (
     Measured,
     neighbours_of,
@@ -23,6 +23,12 @@ from hierdp.mechanisms.count_of_counts.mechanism import (
 )
 from hierdp.mechanisms.count_of_counts.plan import Plan, budgets_of, plan_of
 from hierdp.mechanisms.count_of_counts.private import LARGEST, NUMBERS, groups_of, number_query
+from hierdp.mechanisms.count_of_counts.side_by_side import (
+    estimated,
+    measured_regions,
+    step_name,
+    steps_of,
+)
 from hierdp.mechanisms.words import BOTTOM_UP
 from hierdp.privacy.expected import Expected, ExpectedSpend
 from hierdp.privacy.twice import CountNoise, Twice, of_tree
@@ -30,8 +36,7 @@ from hierdp.record.compare import compare, compare_settings
 from hierdp.record.properties import Regions
 from hierdp.record.replay import Differs, Replay
 from hierdp.record.shape import shape_of_sizes
-from hierdp.record.spool import SpilledSteps
-from hierdp.record.step import Steps
+from hierdp.record.spool import Steps
 from models import Tree
 from models.arithmetic import exact
 from models.arithmetic.arrays import Ints
@@ -71,7 +76,7 @@ def replay(saved: Replay, table: DataFrame, manifest: Mapping[str, Any], regions
     runs = _estimates(saved, plan, places, groups, Sizes(settings["max_size"], plan.smallest), differences)
     saved.twice += differences.twice(spends)
     weights = weights_of(runs, tree.level, plan, budgets)
-    measured = Measured(runs, weights, groups, settings["max_size"], (), SpilledSteps())
+    measured = Measured(runs, weights, groups, settings["max_size"], (), Steps())
     found = post_process(measured, places, plan, saved.solve)
     saved.end()
     compare(table, table_of(places, found))
@@ -143,18 +148,32 @@ def _estimates(
 ) -> Runs:
     """The saved estimates of single regions; `differences` takes the noisy numbers that each starts from."""
     tree, names = places.tree, np.concatenate(places.names)
-    found = [(np.empty(0, np.int64), np.empty(0, np.int64))] * tree.size
-    measured = np.flatnonzero(groups) if not plan.bottom_up else _last(tree.level, groups)
-    for r in measured.tolist():
+    at, found = measured_regions(tree, groups, plan), list[Runs]()
+
+    def region(r: int) -> NoisyRegion:
         level = int(tree.level[r])
-        method = plan.methods[0 if plan.bottom_up else level]
         where = places.levels[level], str(names[r])
-        region = NoisyRegion(np.empty(0, np.int64), int(groups[r]), method, domain, where)
-        region = _measured(saved, region)
-        differences.add(r, region.noisy)
-        made = repaired(region, saved.solve)
-        found[r] = made.sizes, made.counts
-    return Runs.from_rows(found)
+        return NoisyRegion(np.empty(0, np.int64), int(groups[r]), plan.method_of(level), domain, where)
+
+    for shared in steps_of(at, tree.level, groups, plan, domain):
+        # Before 0.2.0, each region had a step of its own.
+        apart = [shared] if saved.side_by_side else [[r] for r in shared]
+        for of in apart:
+            regions = _with_noise(saved, [region(r) for r in of])
+            for r, own in zip(of, regions, strict=True):
+                differences.add(r, own.noisy)
+            found.append(estimated(regions, saved.solve).runs)
+    return Runs.stacked(found).placed(at, tree.size)
+
+
+def _with_noise(saved: Replay, regions: list[NoisyRegion]) -> list[NoisyRegion]:
+    """The regions with what the next saved step says was measured of them."""
+    if len(regions) == 1:
+        return [_measured(saved, regions[0])]
+    ends = np.cumsum([region.cells for region in regions])
+    noisy = saved.peek_noisy(step_name(regions), (int(ends[-1]),))
+    parts = zip(regions, np.split(noisy, ends[:-1]), strict=True)
+    return [replace(region, noisy=own) for region, own in parts]
 
 
 def _measured(saved: Replay, region: NoisyRegion) -> NoisyRegion:
@@ -167,10 +186,6 @@ def _measured(saved: Replay, region: NoisyRegion) -> NoisyRegion:
     if not pools or exact.total(weights) != region.cells:
         raise Differs(f"the numbers of step {region.name!r} do not stand for {region.cells} groups")
     return replace(region, noisy=saved.peek_noisy(region.name, weights.shape), weights=weights)
-
-
-def _last(level: Ints, groups: Ints) -> Ints:
-    return np.flatnonzero(groups * (level == level.max()))
 
 
 def _released(table: DataFrame, regions: Hierarchy) -> Runs:

@@ -13,7 +13,7 @@ from hierdp.mechanisms.repair.reading import read_given
 from hierdp.mechanisms.repair.table import AXIS, NAME, settings_of, table_of
 from hierdp.privacy.budget import Ledger
 from hierdp.record.release import Release
-from hierdp.record.step import Steps
+from hierdp.record.spool import Steps
 from hierdp.reports.solved import counted
 
 _OF_A_REGION = 2e-5
@@ -121,7 +121,7 @@ def repair(
     return Repair(
         NAME + method,
         table_of(given, counts, options),
-        tuple(steps.kept),
+        steps.kept,
         settings_of(given, options),
         tuple(steps.proved),
         {AXIS: given.hierarchy},
