@@ -21,6 +21,10 @@ ANSWER = "answer of the model"
 WITNESS = "witness of the answer"
 """Names under which an answer and its witness are stored. No field of a model has spaces in its name."""
 
+PAIRS = 8
+"""From this number of pairs of vectors on (a node's children's runs, for example), three arrays hold all of
+them: NumPy takes a tenth of a millisecond or more to read an array."""
+
 
 class Instance(NamedTuple):
     """A stored model, with its answer and the witness that proves it if they were stored.
@@ -176,6 +180,11 @@ def _put(value: Any, name: str, arrays: dict[str, Any]) -> Any:
             "workload",
             [_put(part, f"{name}.{k}", arrays) for k, part in enumerate((value.shape, value.queries))],
         ]
+    if _are_pairs(value):
+        arrays[f"{name}.lengths"] = np.array([first.size for first, _ in value])
+        for k in range(2):
+            arrays[f"{name}.{k}"] = np.concatenate([pair[k] for pair in value])
+        return ["pairs", None]
     if isinstance(value, tuple | list):
         return ["tuple", [_put(part, f"{name}.{k}", arrays) for k, part in enumerate(value)]]
     if isinstance(value, np.ndarray) and value.dtype == object:
@@ -195,6 +204,8 @@ def _get(shape: Any, name: str, arrays: Any) -> Any:
         return Fraction(*inside)
     if kind == "array":
         return arrays[name]
+    if kind == "pairs":
+        return _pairs(*(arrays[f"{name}.{part}"] for part in ("lengths", 0, 1)))
     if kind == "fractions":
         size, parts = inside
         values = [Fraction(int(a), int(b)) for a, b in parts]
@@ -205,3 +216,22 @@ def _get(shape: Any, name: str, arrays: Any) -> Any:
     if kind == "workload":
         return Workload(*parts)
     return Tree(parts) if kind == "tree" else tuple(parts)
+
+
+def _are_pairs(value: Any) -> bool:
+    """Whether a value is some pairs of equally long vectors of int64: three arrays hold them all."""
+    return (
+        isinstance(value, tuple)
+        and len(value) >= PAIRS
+        and all(isinstance(pair, tuple) and len(pair) == 2 for pair in value)
+        and all(isinstance(part, np.ndarray) and part.dtype == np.int64 for pair in value for part in pair)
+        and all(first.ndim == 1 and first.shape == second.shape for first, second in value)
+    )
+
+
+def _pairs(lengths: Any, first: Any, second: Any) -> tuple[tuple[Any, Any], ...]:
+    ends = np.cumsum(lengths).tolist()
+    whole = lengths.dtype == np.int64 and lengths.ndim == first.ndim == second.ndim == 1
+    if not whole or not lengths.size or lengths.min() < 0 or not ends[-1] == first.size == second.size:
+        raise ValueError("the lengths of pairs do not fit their arrays")
+    return tuple((first[a:b], second[a:b]) for a, b in zip([0, *ends], ends, strict=False))

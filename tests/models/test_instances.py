@@ -73,3 +73,20 @@ def test_pickles_are_not_opened(tmp_path):
     np.savez(tmp_path / "trap.npz", allow_pickle=True, **{"about.json": about, "noisy": trap})
     with pytest.raises(ValueError, match="allow_pickle=False"):
         load(tmp_path / "trap.npz")
+
+
+def test_many_pairs_of_vectors_take_three_arrays():
+    from models import GroupMatching
+    from models.instances import PAIRS, packed, unpacked
+
+    children = [(np.arange(k % 3), np.ones(k % 3, np.int64)) for k in range(PAIRS)]
+    groups = sum(sizes.size for sizes, _ in children)
+    model = GroupMatching(([4], [groups]), children)
+    stored = packed(model)
+    names = ["child_sizes.0", "child_sizes.1", "child_sizes.lengths", "parent_sizes.0", "parent_sizes.1"]
+    assert sorted(stored) == ["about.json", *names]
+    for made, given in zip(unpacked(stored).model.child_sizes, model.child_sizes, strict=True):
+        assert [part.tolist() for part in made] == [part.tolist() for part in given]
+    for lengths in ([*stored["child_sizes.lengths"][:-1], 99], [-1, 1], [[1]], [0.5], []):
+        with pytest.raises(ValueError, match="lengths of pairs"):
+            unpacked({**stored, "child_sizes.lengths": np.array(lengths)})
