@@ -83,7 +83,7 @@ PUBLISH: dict[str, Publish] = {
     "DAWA's program": partial(_dawa, PROGRAM),
     "PrivTree": _privtree,
 }
-"""SF is left out: it takes seconds to minutes, and wins nowhere in docs/zhang2014.md."""
+"""SF is left out: it takes seconds to minutes. Its errors are in docs/zhang2014.md."""
 
 MAPS = ("AHP", "AHP-by-place", "PHP", "Laplace", "H_b^c", "non-negative H_b^c", "Quadtree", "Wavelet")
 """Methods on a map: all of two dimensions, and some on the flattened map."""
