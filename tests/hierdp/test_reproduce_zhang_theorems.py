@@ -41,9 +41,13 @@ def test_definitions_of_the_divergence():
         0.5 * math.log(0.5 / (2 / 9)) + 0.25 * math.log(0.25 / (4 / 9)) + 0.25 * math.log(0.25 / (2 / 9))
     )
     assert found["absolute values"] == pytest.approx(absolute)
-    assert found["the other way round"] == pytest.approx(
-        definitions.divergence([2, 0.25, 4, 2], [4, 0.25, 2, 2])
-    )
+
+
+def test_the_other_way_round():
+    found = definitions.definitions(np.array([3, 1]), np.array([1.0, 1.0]))
+    assert found["ours"] == pytest.approx(0.75 * math.log(1.5) + 0.25 * math.log(0.5))
+    assert found["the other way round"] == pytest.approx(0.5 * math.log(2 / 3) + 0.5 * math.log(2))
+    assert found["the same, floor of 1"] == found["the other way round"]
 
 
 @pytest.mark.slow
