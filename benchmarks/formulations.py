@@ -231,32 +231,28 @@ def run(out: Path, sizes: tuple[int, ...], seeds: range, minutes: float) -> None
 
 
 def table(rows: DataFrame) -> DataFrame:
-    """For each problem, size and solver: the CPU seconds of each form, or how many were solved if not all."""
+    """For squares and absolute values, each size and solver: the mean CPU seconds of each form.
+
+    Shifted geometric means, in which an unsolved problem costs the time limit; in brackets, how many were
+    solved, if not all. Solvers that solve nothing in any form are left out.
+    """
     import pandas as pd
 
+    costs = rows["problem"].str.rpartition(", ")[2].replace("|x|", "absolute values")
     made = []
-    for (problem, cells, backend), own in rows.groupby(["problem", "cells", "backend"], sort=False):
-        line = {"problem": problem, "cells": cells, "solver": backend}
-        for form in SOLVERS:
-            of = own[own["form"] == form]
-            if of.empty:
-                continue
-            solved = int((of["verdict"] == "solved").sum())
-            spent = (
-                metrics.shifted_geometric_mean(of["cpu_seconds"].fillna(SECONDS).to_numpy(float))
-                if solved == len(of)
-                else None
-            )
-            others = of.loc[of["verdict"] != "solved", "verdict"].mode()
-            line[form] = f"{spent:.2g}" if spent is not None else f"{solved} of {len(of)} ({others[0]})"
+    for (cost, cells, backend), own in rows.groupby([costs, "cells", "backend"], sort=False):
+        line = {"costs": cost, "cells": cells, "solver": backend}
+        if not (own["verdict"] == "solved").any():
+            continue
+        for form, of in own.groupby("form"):
+            solved = of["verdict"] == "solved"
+            spent = metrics.shifted_geometric_mean(of["cpu_seconds"].where(solved, SECONDS).to_numpy(float))
+            some = "" if solved.all() else f" ({int(solved.sum())} of {len(of)})"
+            line[form] = f"{spent:.2g}{some}" if solved.any() else of["verdict"].mode()[0]
         made.append(line)
-    columns = [
-        "problem",
-        "cells",
-        "solver",
-        *(form for form in SOLVERS if any(form in line for line in made)),
-    ]
-    return pd.DataFrame(made, columns=columns).fillna("")
+    columns = ["costs", "cells", "solver", *(form for form in SOLVERS if any(form in line for line in made))]
+    found = pd.DataFrame(made, columns=columns).fillna("")
+    return found.sort_values(["costs", "cells"], kind="stable", ascending=[False, True], ignore_index=True)
 
 
 def main() -> None:

@@ -322,12 +322,15 @@ def test_every_formulation_has_the_same_optimum():
 
 
 def test_formulations_are_counted_by_hand():
-    rows = [("p", 30, form, "highs", seed, verdict, 0.1)
+    rows = [("tree, squares", 30, form, "highs", seed, verdict, 0.1)
             for form, of in (("all lines", ("solved", "solved")), ("steps", ("solved", "stopped")))
             for seed, verdict in enumerate(of)]  # fmt: skip
     frame = pd.DataFrame(
         rows, columns=["problem", "cells", "form", "backend", "seed", "verdict", "cpu_seconds"]
     )
     (line,) = formulations.table(frame).to_dict("records")
-    assert line == {"problem": "p", "cells": 30, "solver": "highs", "all lines": "0.1",
-                    "steps": "1 of 2 (stopped)"}  # fmt: skip
+    mean = np.exp(np.log([0.11, formulations.SECONDS + 0.01]).mean()) - 0.01
+    assert line == {"costs": "squares", "cells": 30, "solver": "highs", "all lines": "0.1",
+                    "steps": f"{mean:.2g} (1 of 2)"}  # fmt: skip
+    none = frame.assign(verdict="bound")
+    assert formulations.table(none).empty
