@@ -84,7 +84,7 @@ class Session(session.Session):
         late = seconds is not None and time.perf_counter() - started >= 0.9 * seconds
         if status == "time_limit" and not late:
             status, message = "numerical", "it stopped at its limit of iterations, short of its accuracy"
-        elif status == "time_limit" and self._x.value is not None and self._whole:
+        elif status == "time_limit" and self._whole and self._found():
             status = "feasible"
         elif late and problem.status.endswith("_inaccurate"):
             status, message = "time_limit", "short of its accuracy at its time limit"
@@ -92,6 +92,14 @@ class Session(session.Session):
             return Answer(status, message=message)
         bound = self._bound(problem, status)
         return Answer(status, np.asarray(self._x.value, float), bound, message, self._prices())
+
+    def _found(self) -> bool:
+        """Whether the solver has an answer; without one, HiGHS hands on zeros."""
+        if self._x.value is None:
+            return False
+        stated = [*self._bounds, *(relation for _, _, relation in self._rows)]
+        scale = max(1.0, float(np.abs(self._x.value).max(initial=0.0)))
+        return all(np.max(relation.violation(), initial=0.0) <= 1e-5 * scale for relation in stated)
 
     def _prices(self) -> Any:
         """The row prices: in cvxpy's Lagrangian the duals of `=` and `<` have the opposite sign."""
