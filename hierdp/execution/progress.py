@@ -17,6 +17,9 @@ LONG_SECONDS = 5.0
 LONGEST_SECONDS = 60.0
 """The longest interval between two lines."""
 
+ENOUGH = 0.01
+"""The part of the steps from which on the remaining time is estimated; the first steps may be slow."""
+
 COMPILING = "Compiling kernels for the first run on this machine; this may take half a minute …"
 
 _console: Any = None
@@ -89,7 +92,8 @@ def _lines(items: Iterable[T], what: str, total: int) -> Iterator[T]:
             if done and now >= due:
                 left = (now - started) / done * (total - done)
                 if printed or left >= LONG_SECONDS:
-                    tell(f"{what}: {done:,} of {total:,} done, about {duration(left)} left")
+                    more = f", about {duration(left)} left" if done >= total * ENOUGH else ""
+                    tell(f"{what}: {done:,} of {total:,} done{more}")
                     printed, wait = True, min(max(2 * wait, LONG_SECONDS), LONGEST_SECONDS)
                 due = now + wait
             yield item
