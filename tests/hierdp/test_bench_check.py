@@ -266,15 +266,19 @@ def test_an_archive_is_the_same_bytes_each_time_and_is_verified(tmp_path, folder
 
 
 def test_the_released_instances_are_those_of_the_committed_hashes(tmp_path):
-    """Of some problems, every file; `make instances` compares all of them."""
+    """Of some problems, the texts; `make instances` compares all files.
+
+    The bytes of `.npz` files, and their hashes in the manifest, depend on the version of zlib.
+    """
     text = (ROOT / "benchmarks" / "results" / "instances.sha256").read_text(encoding="utf-8")
     committed = {name: digest for digest, name in (line.split() for line in text.splitlines())}
     found = problems("small", None)
     assert {f"{one.name}.npz" for one in found} <= {*committed}
     some = [one for one in found if one.kind in ("Chebyshev", "HierarchyQIP") and one.name.endswith("10-0")]
     written = write(some, tmp_path / "set", "small")
-    files = [path for path in written if path.name.startswith(tuple(one.name for one in some))]
-    assert len(files) >= 6
+    names = tuple(one.name for one in some)
+    files = [path for path in written if path.name.startswith(names) and path.suffix != ".npz"]
+    assert len(files) >= 4
     for path in files:
         assert manifest.digest(path) == committed[path.name], path.name
 
