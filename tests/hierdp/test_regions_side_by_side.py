@@ -10,7 +10,7 @@ from hierdp import release
 from hierdp.check import FAILS, check
 from hierdp.check.result import REPLAY
 from hierdp.counts.size_runs import Runs
-from hierdp.mechanisms.count_of_counts import side_by_side
+from hierdp.mechanisms.count_of_counts import side_by_side, top_down
 from hierdp.mechanisms.count_of_counts.estimates import METHODS, Sizes
 from hierdp.mechanisms.count_of_counts.plan import Plan
 from hierdp.mechanisms.count_of_counts.side_by_side import measured_regions, steps_of
@@ -55,6 +55,17 @@ def test_the_table_is_the_same_and_the_check_holds(method, more, tmp_path, monke
     several = [step for step in together.steps if step.problems]
     assert several
     assert all(step.model.problems == len(step.problems) for step in several)
+    assert not [line for line in check(folder) if line.verdict == FAILS]
+
+
+def test_many_pairs_are_merged_in_parts(tmp_path, monkeypatch):
+    whole, _ = made("Hc", tmp_path, "whole", True, monkeypatch)
+    monkeypatch.setattr(top_down, "PAIRS_A_STEP", 7)
+    parts, folder = made("Hc", tmp_path, "parts", True, monkeypatch)
+    pd.testing.assert_frame_equal(parts.table, whole.table)
+    merged = [step for step in parts.steps if step.name.startswith("merging: sizes at level 2, part ")]
+    assert len(merged) > 2
+    assert all(np.size(step.solution.x) <= 7 for step in merged)
     assert not [line for line in check(folder) if line.verdict == FAILS]
 
 

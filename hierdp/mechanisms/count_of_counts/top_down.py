@@ -16,10 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hierdp.counts.size_runs import Runs
-from hierdp.execution import progress
+from hierdp.execution import chunks, progress
 from hierdp.record.step import Solving, Step
 from models import GroupMatching, Merging, Tree
 from models.arithmetic.arrays import Ints
+
+PAIRS_A_STEP = 10_000_000
+"""Matched pairs that are merged in one step, the most that is saved (`Steps.MOST`). Pairs are merged
+independently of each other."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,8 +166,13 @@ def _merged(
         return below
     weights = np.stack([above.weights[over], below.weights[under]])
     estimates = np.stack([above.sizes[over], below.sizes[under]])
-    model = Merging(estimates, weights if weighted else np.ones_like(weights), integer=True)
-    step = solving(f"merging: sizes at {name}", model)
+    parts = chunks(count.size, PAIRS_A_STEP)
+    found = []
+    for number, part in enumerate(parts, 1):
+        own = weights[:, part]
+        model = Merging(estimates[:, part], own if weighted else np.ones_like(own), integer=True)
+        more = f", part {number} of {len(parts)}" if len(parts) > 1 else ""
+        found.append(np.asarray(solving(f"merging: sizes at {name}{more}", model).solution.x))
     node = np.repeat(np.arange(nodes), np.diff(below.offsets))[under]
-    sizes = np.asarray(step.solution.x)
+    sizes = np.concatenate(found)
     return Weighed.added(node, sizes, count, weights.sum(axis=0), nodes)
