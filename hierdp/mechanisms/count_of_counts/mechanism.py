@@ -285,9 +285,8 @@ def measure(data: SizeRuns, epsilon: float, noise: Noise, plan: Plan) -> Measure
     shared = steps_of(at, tree.level, groups, plan, domain)
     found: list[Runs] = []
     by_level: dict[tuple[int, Spend], None] = {}
-    for of, got in zip(
-        shared, estimates((list(islice(regions, len(of))) for of in shared), noise), strict=True
-    ):
+    together = (list(islice(regions, len(of))) for of in shared)
+    for of, got in zip(shared, estimates(together, noise), strict=True):
         found.append(got.runs)
         steps.add(got.step)
         if got.spend is not None:
