@@ -1,0 +1,88 @@
+"""Answers that are not optimal, or not feasible, and that numbers which wrap or round once proved optimal."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from models import (
+    BudgetSplit,
+    CostTable,
+    CumulativeQIP,
+    Isotonic,
+    JointTables,
+    Merging,
+    NonNegativeInference,
+    SimplexQP,
+    Tree,
+    TreeAbsolute,
+    Workload,
+    WorkloadLeastSquares,
+    lagrangian_bound,
+)
+from tests.models.unconverted import expected
+
+ROOT = Tree([])
+TOTAL = Workload.marginals((1,), [()])
+LARGE = 2**58
+EVEN = 2.0**54 + 4
+
+WRONG = {
+    "non-negative counts that wrap around a tree": lambda: NonNegativeInference(
+        Tree([[0, 0]]), [0, -5, 3], integer=True
+    ).certificate([2**63 - 1, 2**63 - 4, 3]),
+    "a weighted square beyond 64 bits": lambda: NonNegativeInference(ROOT, [5], [8], True).certificate(
+        [2**61 + 5]
+    ),
+    "children whose sum wraps": lambda: CumulativeQIP(Tree([[0] * 4]), [[0]] + [[2**62]] * 4, 0).certificate(
+        [[0]] + [[2**62]] * 4
+    ),
+    "running sums that wrap": lambda: CumulativeQIP(ROOT, [[-(2**63) + 1, 5]], 2).certificate([[2, 2]]),
+    "a limit that floats cannot hold": lambda: JointTables(
+        ROOT, TOTAL, [[2**53 + 1]], [[1]], None, TOTAL, 0, [[2**53 + 1]]
+    ).certificate([[2**53]]),
+    "a noisy count that floats cannot hold": lambda: WorkloadLeastSquares(
+        TOTAL, [[0]], [[1]], None, None, TOTAL, [[2**53 + 3]], [[np.inf]]
+    ).certificate([[2**53 + 4]], {"rules": [[2 * (2**53 + 4)]]}),
+    "Fractions with large weights": lambda: Merging(
+        np.array([[Fraction(3)], [Fraction(5)]]), [[2**62], [2**62]]
+    ).certificate([-4]),
+    "a total that wraps": lambda: CostTable([[0, 1]] * 4, 1, [2**62] * 4).certificate(
+        [2**62 + 1] + [2**62] * 3
+    ),
+    "shares whose sum wraps": lambda: BudgetSplit([1] * 4, 1).certificate([2**62] * 3 + [2**62 + 1]),
+    "unsigned answers beyond int64": lambda: Isotonic([-3, -1], integer=True).certificate(
+        np.array([2**64 - 3, 2**64 - 1], np.uint64)
+    ),
+    "floats as objects": lambda: Merging([[LARGE + 64], [LARGE + 80]], [[1], [1]]).certificate(
+        np.array([LARGE + 64.0], object)
+    ),
+    "prices at the edge of int64": lambda: Isotonic([0, 0]).certificate(
+        [0.499, 1.499], {"prices": [2**63 - 1] * 3}
+    ),
+    "costs in floats that cancel": lambda: CostTable(
+        [[2.0**53 + 2, 2.0**53 + 4], [-(2.0**53), -(2.0**53)]], 1
+    ).certificate([1, 0], {"price": 1}),
+    "a whole answer to large floats": lambda: SimplexQP([EVEN, EVEN], total=int(2 * EVEN)).certificate(
+        [int(EVEN) + 1, int(EVEN) - 1]
+    ),
+}
+
+
+@pytest.mark.parametrize("case", expected("false proof", WRONG))
+def test_a_wrong_answer_is_refused_or_not_proved(case):
+    try:
+        proof = WRONG[case]()
+    except ValueError as refusal:
+        assert str(refusal)  # a reason
+        return
+    assert not proof.optimal
+    assert proof.gap is None or proof.gap > 0
+    assert proof.reason
+
+
+@pytest.mark.parametrize("case", expected("false bound", ["a noisy count beyond floats"]))
+def test_no_bound_is_above_the_optimum(case):
+    count = 2**53 + 1
+    program = TreeAbsolute(ROOT, [count], None, count).program()
+    assert lagrangian_bound(program, []) <= 0, case

@@ -1,0 +1,36 @@
+"""What certificates are known to get wrong: tests expect these to fail, and fail when they pass."""
+
+import pytest
+
+KNOWN = {
+    "false proof": {
+        "non-negative counts that wrap around a tree",
+        "a weighted square beyond 64 bits",
+        "children whose sum wraps",
+        "running sums that wrap",
+        "a limit that floats cannot hold",
+        "a noisy count that floats cannot hold",
+        "Fractions with large weights",
+        "a total that wraps",
+        "shares whose sum wraps",
+        "unsigned answers beyond int64",
+        "floats as objects",
+        "prices at the edge of int64",
+        "costs in floats that cancel",
+        "a whole answer to large floats",
+    },
+    "false bound": {"a noisy count beyond floats"},
+}
+
+
+def expected(test, cases):
+    """The cases of a test as parameters; those in `KNOWN` are marked as failures, strictly."""
+    known = KNOWN.get(test, set())
+    unknown = known - set(cases)
+    assert not unknown, f"no such cases of {test!r}: {sorted(unknown)}"
+    return [
+        pytest.param(case, id=case, marks=pytest.mark.xfail(strict=True, reason="not converted yet"))
+        if case in known
+        else pytest.param(case, id=case)
+        for case in cases
+    ]
