@@ -18,6 +18,7 @@ from models.arithmetic.arrays import Floats, Ints
 from models.programs.algebra import number
 from models.programs.reformulate import without_absolutes, without_tables
 from models.programs.terms import INFINITY
+from models.programs.write import quiet_highs
 from solvers import worker
 from solvers.backends.table import Backend, find
 from solvers.effort import Effort
@@ -223,7 +224,6 @@ def _opened(program: Program, sides: _Sides) -> Any:
     lp.a_matrix_.start_ = program.matrix.indptr
     lp.a_matrix_.index_ = program.matrix.indices
     lp.a_matrix_.value_ = program.matrix.data
-    highs = highspy.Highs()
-    highs.setOptionValue("output_flag", False)
+    highs = quiet_highs()
     highs.passModel(lp)
     return highs

@@ -126,11 +126,25 @@ def write(program: Formulation, path: Path) -> Path:
     return path
 
 
+def quiet_highs() -> Any:
+    """A `highspy.Highs` that prints nothing.
+
+    Since 1.16 its constructor prints HiGHS's version, while it enables callbacks, before options can be set.
+    """
+    import highspy
+
+    class Quiet(highspy.Highs):  # type: ignore[misc]
+        def enableCallbacks(self) -> Any:
+            self.setOptionValue("output_flag", False)
+            return super().enableCallbacks()
+
+    return Quiet()
+
+
 def _write_highs(program: Formulation, path: Path) -> None:
     import highspy
 
-    highs = highspy.Highs()
-    highs.setOptionValue("output_flag", False)
+    highs = quiet_highs()
     if highs.passModel(to_highs(program, names=True)) == highspy.HighsStatus.kError:
         raise ValueError(f"HiGHS does not take the program {program.name}")
     if path.suffix == ".lp":

@@ -39,7 +39,7 @@ class Session(session.Session):
     """A cvxpy problem and a solver."""
 
     def __init__(self, program: Program, effort: Effort, solver: str) -> None:
-        self._solver = solver.upper()
+        self._solver, self._threads = solver.upper(), effort.threads
         self._options = dict(CVXPY.get(self._solver, {}))
         wished = {} if effort.tolerance is None else tolerances(self._solver, effort.tolerance)
         for name, value in (wished | without_presolve(self._solver, effort)).items():
@@ -66,6 +66,10 @@ class Session(session.Session):
         options = dict(self._options)
         if seconds is not None and self._solver in SECONDS["cvxpy"]:
             options = _with(options, SECONDS["cvxpy"][self._solver], max(seconds, 0.01))
+        if self._solver == "HIGHS":
+            from solvers.backends.highs import schedule
+
+            schedule(self._threads)
         problem = cp.Problem(self._cost, self._bounds + [relation for _, _, relation in self._rows])
         started = time.perf_counter()
         try:

@@ -9,7 +9,7 @@ import numpy as np
 
 from models.programs.program import Program
 from models.programs.terms import Rows
-from models.programs.write import to_highs
+from models.programs.write import quiet_highs, to_highs
 from solvers.backends import session
 from solvers.effort import Effort, tolerances, without_presolve
 from solvers.settings import HIGHS
@@ -28,14 +28,31 @@ _STATUS: dict[Any, Status] = {
     highspy.HighsModelStatus.kModelEmpty: "optimal",
 }
 
+_scheduled: list[int | None] = []
+"""The number of threads of this process's last run of HiGHS."""
+
+
+def schedule(threads: int | None) -> None:
+    """Before a run of HiGHS: end its scheduler's threads if the last run had another number of them.
+
+    A process has one scheduler, and HiGHS refuses to run with another number of threads than it has.
+
+    Parameters
+    ----------
+    threads : int or None
+        The threads of the next run; None: as many as HiGHS chooses.
+    """
+    if _scheduled and _scheduled[-1] != threads:
+        highspy.Highs.resetGlobalScheduler(True)
+    _scheduled[:] = [threads]
+
 
 class Session(session.Session):
     """A live HiGHS model."""
 
     def __init__(self, program: Program, effort: Effort) -> None:
         self._whole = bool(program.integer.any())
-        self._highs = highspy.Highs()
-        self._highs.setOptionValue("output_flag", False)
+        self._highs, self._threads = quiet_highs(), effort.threads
         if effort.threads is not None:
             self._highs.setOptionValue("threads", effort.threads)
         options = dict(HIGHS)
@@ -64,6 +81,7 @@ class Session(session.Session):
         # HiGHS counts the time of all runs of a model, not only of this one.
         limit = highspy.kHighsInf if seconds is None else self._highs.getRunTime() + max(seconds, 0.0)
         self._highs.setOptionValue("time_limit", limit)
+        schedule(self._threads)
         ran = self._highs.run()
         outcome = self._highs.getModelStatus()
         info = self._highs.getInfo()

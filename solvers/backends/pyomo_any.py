@@ -56,7 +56,7 @@ class Session(session.Session):
 
     def __init__(self, program: Program, effort: Effort, solver: str) -> None:
         self._solver = pyo.SolverFactory(solver)
-        self._name = solver
+        self._name, self._threads = solver, effort.threads
         if effort.threads is not None and solver in _THREADS:
             self._solver.options["threads"] = effort.threads
         self._solver.options.update(PYOMO.get(solver, {}))
@@ -78,6 +78,10 @@ class Session(session.Session):
         """Solve; a failure of the solver becomes the status."""
         status: Status
         options: dict[str, Any] = {} if seconds is None else {"timelimit": max(seconds, 0.01)}
+        if self._name in ("highs", "appsi_highs"):
+            from solvers.backends.highs import schedule
+
+            schedule(self._threads)
         try:
             results = self._solver.solve(self._model, load_solutions=False, **options)
         except Exception as failure:  # each solver behind Pyomo has its own exceptions

@@ -57,7 +57,7 @@ class Session(session.Session):
     """A convex quadratic program in qpsolvers' form."""
 
     def __init__(self, program: Program, effort: Effort, solver: str) -> None:
-        self._solver = solver.lower()
+        self._solver, self._threads = solver.lower(), effort.threads
         self._options = dict(QPSOLVERS.get(self._solver, {}))
         if effort.tolerance is not None:
             self._options |= tolerances(self._solver.upper(), effort.tolerance)
@@ -83,6 +83,10 @@ class Session(session.Session):
             options[SECONDS["qpsolvers"][self._solver]] = max(seconds, 0.01)
         stated = _Stated(self._matrix, self._sides, self._bounds, self._solver not in _NO_BOX)
         problem = stated.problem(self._bend, self._slope, self._as_taken)
+        if self._solver == "highs":
+            from solvers.backends.highs import schedule
+
+            schedule(self._threads)
         try:
             with warnings.catch_warnings(record=True) as told:
                 warnings.simplefilter("always")

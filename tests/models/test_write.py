@@ -90,6 +90,13 @@ def test_an_answer_costs_the_same_in_every_reader(kind, reader, tmp_path):
     assert json.loads(done.stdout.splitlines()[-1]) == pytest.approx([best, best], rel=1e-6, abs=1e-6)
 
 
+def test_writing_prints_nothing(tmp_path):
+    """HiGHS prints its version when it is first used in a process, unless it is silenced in time."""
+    code = f"from models import SimplexQP; SimplexQP([3, -1], 4).program().write({str(tmp_path / 'a.lp')!r})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("", "")
+
+
 def test_only_an_lp_names_the_constant_and_only_where_there_is_one(tmp_path):
     def text(model, name):
         return model.program().write(tmp_path / name).read_text()

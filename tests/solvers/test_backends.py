@@ -38,6 +38,17 @@ def test_random_instances(name, kind):
             assert found.objective == (fast.objective if getattr(model, "integer", True) else close)
 
 
+@pytest.mark.parametrize("name", ["highs", "pyomo:highs", "cvxpy:highs", "qpsolvers:highs"])
+def test_highs_runs_with_another_number_of_threads_in_the_same_process(name):
+    """HiGHS refuses to, until its scheduler has been reset."""
+    if not find_or_none(name):
+        pytest.skip(f"not installed: {name}")
+    model = Isotonic([3, 1, 4, 1, 5, 9, 2, 6])
+    for threads in (2, 1, None, 1, 3):
+        found = solve(model, name, threads=threads)
+        assert found.status == "optimal", (threads, found)
+
+
 @pytest.mark.parametrize("name", ["min-cost-flow", "glop"])
 def test_network_relaxation_is_integral(name):
     """If the rows are a network, the relaxation by lines is integral, so an LP proves the integer optimum."""
