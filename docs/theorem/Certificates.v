@@ -3,7 +3,7 @@
     A certificate computes a lower bound m of cost(z) − charge·z for each variable, in the model's own closed
     form, and compares the sum of these and of what the rows are paid with the cost of the answer. *)
 
-From Coq Require Import QArith Qround Qabs ZArith List Bool Lia Lqa.
+From Coq Require Import QArith Qround Qabs ZArith List Bool Lia Lqa Permutation.
 From Lagrangian Require Import Numbers Programs Minimum Bound.
 Import ListNotations.
 Open Scope Q_scope.
@@ -253,63 +253,132 @@ Qed.
 Definition family_row (family : positive * list positive) : row :=
   Row (Some 0) (Some 0) ((fst family, - (1)) :: map (fun c => (c, 1)) (snd family)).
 
-(** Nodes with a weight and a noisy count each. *)
-Definition inference (nodes : list (Q * Q)) (families : list (positive * list positive)) : program :=
-  Make (map (fun n => Var None None false [Square (fst n) (snd n)]) nodes) (map family_row families).
+(** A node has a noisy count and a weight, the inverse of its variance. The weight is [None] for a node of infinite
+    variance, such as a root that was not measured: it costs nothing, whatever its count. *)
+Definition node : Type := option Q * Q.
+
+Definition node_variable (n : node) : variable :=
+  Var None None false (match fst n with Some w => [Square w (snd n)] | None => [] end).
+
+Definition inference (nodes : list node) (families : list (positive * list positive)) : program :=
+  Make (map node_variable nodes) (map family_row families).
+
+(** Weights are positive, and a node of infinite variance is charged nothing. *)
+Definition node_bounded (charge : Q) (n : node) : Prop :=
+  match fst n with Some w => 0 < w | None => charge == 0 end.
 
 (** The least of weight·(z − n)² − charge·z over all z: −charge·n − charge² / (4·weight). *)
-Definition least_square (charge : Q) (node : Q * Q) : Q :=
-  - charge * snd node - charge * charge / (4 * fst node).
+Definition least_square (charge : Q) (n : node) : Q :=
+  match fst n with Some w => - charge * snd n - charge * charge / (4 * w) | None => 0 end.
 
-Fixpoint least_squares (k : positive) (charge : positive -> Q) (nodes : list (Q * Q)) : list Q :=
+(** By how much a node's cost, less its charge, exceeds that: (slope − charge)² / (4·weight), with the slope
+    2·weight·(z − n). *)
+Definition excess_square (charge : Q) (n : node) (z : Q) : Q :=
+  match fst n with
+  | Some w => (2 * w * (z - snd n) - charge) * (2 * w * (z - snd n) - charge) / (4 * w)
+  | None => 0
+  end.
+
+Fixpoint nodes_bounded (k : positive) (charge : positive -> Q) (nodes : list node) : Prop :=
+  match nodes with [] => True | n :: rest => node_bounded (charge k) n /\ nodes_bounded (Pos.succ k) charge rest end.
+
+Fixpoint least_squares (k : positive) (charge : positive -> Q) (nodes : list node) : list Q :=
   match nodes with [] => [] | n :: rest => least_square (charge k) n :: least_squares (Pos.succ k) charge rest end.
 
-Lemma least_square_is charge node z : 0 < fst node ->
-  least_square charge node <= fst node * ((z - snd node) * (z - snd node)) - charge * z.
+Fixpoint inference_gap (k : positive) (charge : positive -> Q) (nodes : list node) (v : answer) : Q :=
+  match nodes with
+  | [] => 0
+  | n :: rest => excess_square (charge k) n (v k) + inference_gap (Pos.succ k) charge rest v
+  end.
+
+Lemma square_is charge n z : node_bounded charge n ->
+  cost_of (pieces (node_variable n)) z - charge * z == least_square charge n + excess_square charge n z.
 Proof.
-  destruct node as [w n]; simpl. intro W. unfold least_square; simpl.
-  assert (S : w * ((z - n) * (z - n)) - charge * z - (- charge * n - charge * charge / (4 * w))
-              == w * ((z - n - charge / (2 * w)) * (z - n - charge / (2 * w)))) by (field; lra).
-  assert (0 <= w * ((z - n - charge / (2 * w)) * (z - n - charge / (2 * w)))).
-  { apply Qmult_le_0_compat; [lra|]. set (q := z - n - charge / (2 * w)).
-    destruct (Qlt_le_dec q 0); [|now apply Qmult_le_0_compat].
-    setoid_replace (q * q) with (- q * - q) by ring. apply Qmult_le_0_compat; lra. }
-  lra.
+  destruct n as [[w|] n]; unfold node_bounded, least_square, excess_square; simpl; intro W; [field; lra|].
+  rewrite W. ring.
 Qed.
 
-Lemma inference_dual charge : forall nodes k, Forall (fun n => 0 < fst n) nodes ->
-  dual k (map (fun n => Var None None false [Square (fst n) (snd n)]) nodes) charge
-       (least_squares k charge nodes).
+Lemma excess_square_positive charge n z : node_bounded charge n -> 0 <= excess_square charge n z.
 Proof.
-  induction nodes as [|n nodes IH]; intros k W; simpl; [exact I|].
-  inversion W as [|? ? W1 Rest]; subst. split; [|now apply IH].
-  intros z _. pose proof (least_square_is (charge k) n z W1). lra.
+  destruct n as [[w|] n]; unfold node_bounded, excess_square; simpl; intro W; [|lra].
+  set (q := 2 * w * (z - n) - charge). apply Qle_shift_div_l; [lra|]. rewrite Qmult_0_l.
+  destruct (Qlt_le_dec q 0); [|now apply Qmult_le_0_compat].
+  setoid_replace (q * q) with (- q * - q) by ring. apply Qmult_le_0_compat; lra.
 Qed.
 
-(** If the prices leave no gap, the answer is optimal. The rows of families are paid nothing. *)
+Lemma inference_dual charge : forall nodes k, nodes_bounded k charge nodes ->
+  dual k (map node_variable nodes) charge (least_squares k charge nodes).
+Proof.
+  induction nodes as [|n nodes IH]; intros k W; cbn [map dual least_squares]; [exact I|].
+  destruct W as [W Rest]. split; [|now apply IH].
+  intros z _. pose proof (square_is _ n z W). pose proof (excess_square_positive _ n z W). lra.
+Qed.
+
+Lemma inference_cost charge v : forall nodes k, nodes_bounded k charge nodes ->
+  total_cost k (map node_variable nodes) v - weighted k (map node_variable nodes) charge v
+  == total (least_squares k charge nodes) + inference_gap k charge nodes v.
+Proof.
+  unfold total. induction nodes as [|n nodes IH]; intros k W; [simpl; ring|]. destruct W as [W Rest].
+  cbn [map total_cost weighted least_squares inference_gap fold_right].
+  rewrite <- (Qplus_assoc (least_square _ _)), (Qplus_assoc (fold_right _ _ _)),
+    (Qplus_comm (fold_right _ _ _)), <- (Qplus_assoc (excess_square _ _ _)), <- (IH _ Rest).
+  pose proof (square_is _ n (v k) W). lra.
+Qed.
+
+Lemma families_paid : forall families ys so_far, so_far == 0 -> length ys = length families ->
+  exists s, s == 0 /\ all_paid (map family_row families) ys so_far = Some s.
+Proof.
+  induction families as [|r rest IH]; intros [|y ys] so_far Z N; simpl in N; try discriminate.
+  { exists so_far. now split. }
+  cbn [map all_paid]. assert (P : exists t, t == 0 /\ paid (family_row r) y = Some t).
+  { unfold paid, family_row; cbn [least most option_map].
+    destruct (negb (at_most y 0)); [|destruct (negb (at_most 0 y))];
+    [exists (mul y 0) | exists (mul y 0) | exists 0]; split; try reflexivity; rewrite mul_is; ring. }
+  destruct P as (t & T & ->). apply IH; [|congruence]. rewrite add_is, Z, T. ring.
+Qed.
+
+Lemma families_priced v : forall families ys, Forall (fun r => holds r v) (map family_row families) ->
+  priced (map family_row families) ys v == 0.
+Proof.
+  induction families as [|f rest IH]; intros [|y ys] H; simpl map; try reflexivity.
+  cbn [map] in H. inversion H as [|? ? [Lo Hi] Rest]; subst. cbn [priced].
+  rewrite (IH ys Rest). unfold family_row, above, below in *. cbn [least most] in *.
+  set (act := activity _ v) in *. assert (act == 0) as -> by lra. ring.
+Qed.
+
+(** Any prices bound every answer from below, if nodes of infinite variance are charged nothing; the gap is a sum of
+    squares. *)
+Theorem constrained_inference_bound nodes families ys v w :
+  let charge := fun j => charge_on j (map family_row families) ys in
+  nodes_bounded 1 charge nodes -> length ys = length families ->
+  in_range (inference nodes families) = true ->
+  feasible (inference nodes families) v -> feasible (inference nodes families) w ->
+  objective (inference nodes families) v - inference_gap 1 charge nodes v
+  <= objective (inference nodes families) w.
+Proof.
+  intros charge W L R [Av Rv] F.
+  destruct (families_paid families ys 0 (Qeq_refl 0) L) as (s & Zero & Paid).
+  pose proof (certificate_bound (inference nodes families) ys s (least_squares 1 charge nodes) w R Paid
+                (inference_dual charge nodes 1 W) F) as B.
+  pose proof (inference_cost charge v nodes 1 W) as C. fold (variables (inference nodes families)) in C.
+  assert (P : weighted 1 (map node_variable nodes) charge v == 0).
+  { unfold charge. change (map node_variable nodes) with (variables (inference nodes families)).
+    rewrite weighted_rows by (now apply (in_range_is (inference nodes families))).
+    apply families_priced. exact Rv. }
+  unfold objective in *. simpl variables in *. lra.
+Qed.
+
+(** If no gap is left, the answer is optimal. *)
 Theorem constrained_inference_certificate nodes families ys v :
-  Forall (fun n => 0 < fst n) nodes -> length ys = length families ->
+  let charge := fun j => charge_on j (map family_row families) ys in
+  nodes_bounded 1 charge nodes -> length ys = length families ->
   in_range (inference nodes families) = true ->
   feasible (inference nodes families) v ->
-  objective (inference nodes families) v
-  == total (least_squares 1 (fun j => charge_on j (map family_row families) ys) nodes) ->
+  inference_gap 1 charge nodes v == 0 ->
   optimal (inference nodes families) v.
 Proof.
-  intros W L R F E.
-  assert (S : forall rest ys so_far, so_far == 0 -> length ys = length rest ->
-    exists s, s == 0 /\ all_paid (map family_row rest) ys so_far = Some s).
-  { clear. induction rest as [|r rest IH]; intros [|y ys] so_far Z N; simpl in N; try discriminate.
-    { exists so_far. now split. }
-    cbn [map all_paid]. assert (P : exists t, t == 0 /\ paid (family_row r) y = Some t).
-    { unfold paid, family_row; cbn [least most option_map].
-      destruct (negb (at_most y 0)); [|destruct (negb (at_most 0 y))];
-      [exists (mul y 0) | exists (mul y 0) | exists 0]; split; try reflexivity; rewrite mul_is; ring. }
-    destruct P as (t & T & ->). apply IH; [|congruence]. rewrite add_is, Z, T. ring. }
-  destruct (S families ys 0 (Qeq_refl 0) L) as (s & Zero & Paid).
-  apply certificate_optimal with (ys := ys) (s := s)
-    (ms := least_squares 1 (fun j => charge_on j (map family_row families) ys) nodes); try assumption.
-  - apply inference_dual, W.
-  - rewrite E, Zero. ring.
+  intros charge W L R F G. split; [exact F|]. intros w Fw.
+  pose proof (constrained_inference_bound nodes families ys v w W L R F Fw) as B. fold charge in B. lra.
 Qed.
 
 (** * HierarchyQIP: a price for every family and for the root; squares of whole numbers within bounds *)
@@ -372,7 +441,7 @@ Proof.
   - rewrite E. lra.
 Qed.
 
-(** * Clustering: potentials d with d(j) − d(i) ≤ cost(i, j) + λ for every run i … j − 1 *)
+(** * Clustering, Segmentation: potentials of the places 0 … n between values; a run i … j − 1 has 0 ≤ i < j ≤ n *)
 
 (** The cost of cutting at these places, in order, from [first] on. *)
 Fixpoint path_cost (cost : Z -> Z -> Q) (first : Z) (ends : list Z) : Q :=
@@ -381,16 +450,89 @@ Fixpoint path_cost (cost : Z -> Z -> Q) (first : Z) (ends : list Z) : Q :=
 Fixpoint ascending (first : Z) (ends : list Z) : Prop :=
   match ends with [] => True | next :: rest => (first < next)%Z /\ ascending next rest end.
 
-(** Every partition of the values from [first] on costs at least d(last) − d(first) − λ·(number of runs). *)
-Theorem clustering_certificate cost d price ends : forall first,
-  (forall i j, (i < j)%Z -> d j - d i <= cost i j + price) -> ascending first ends ->
-  d (last_of first ends) - d first - price * inject_Z (Z.of_nat (length ends)) <= path_cost cost first ends.
+(** A partition of n values into runs, by their ends. *)
+Definition partition (n : Z) (ends : list Z) : Prop := ascending 0 ends /\ last_of 0%Z ends = n.
+
+(** f(1) + … + f(m) *)
+Fixpoint sum_from_1 (m : nat) (f : Z -> Q) : Q :=
+  match m with O => 0 | S m => sum_from_1 m f + f (Z.of_nat (S m)) end.
+
+Lemma sum_from_1_mono f : (forall j, 0 <= f j) -> forall m k, (m <= k)%nat -> sum_from_1 m f <= sum_from_1 k f.
 Proof.
-  induction ends as [|next rest IH]; intros first P A.
-  - simpl. change (inject_Z 0) with 0. lra.
-  - destruct A as [L A]. specialize (IH next P A). specialize (P first next L).
-    cbn [path_cost last_of]. change (length (next :: rest)) with (S (length rest)).
-    rewrite Nat2Z.inj_succ. unfold Z.succ. rewrite inject_Z_plus. change (inject_Z 1) with 1. lra.
+  intros P m k L. induction L as [|k L IH]; [lra|].
+  cbn [sum_from_1]. pose proof (P (Z.of_nat (S k))). lra.
+Qed.
+
+Lemma ascending_last : forall ends first, ascending first ends -> (first <= last_of first ends)%Z.
+Proof.
+  induction ends as [|next rest IH]; intros first A; simpl; [lia|].
+  destruct A as [L A]. specialize (IH _ A). lia.
+Qed.
+
+Lemma count_one_more {A : Type} (a : A) rest : inject_Z (Z.of_nat (length (a :: rest))) == inject_Z (Z.of_nat (length rest)) + 1.
+Proof.
+  change (length (a :: rest)) with (S (length rest)). rewrite Nat2Z.inj_succ. unfold Z.succ.
+  rewrite inject_Z_plus. reflexivity.
+Qed.
+
+Lemma path_below cost d price over n : (forall j, 0 <= over j) -> forall ends first,
+  (forall i j, (0 <= i < j)%Z -> (j <= n)%Z -> d j - d i <= cost i j + price + over j) ->
+  (0 <= first)%Z -> ascending first ends -> (last_of first ends <= n)%Z ->
+  d (last_of first ends) - d first - price * inject_Z (Z.of_nat (length ends))
+  - (sum_from_1 (Z.to_nat (last_of first ends)) over - sum_from_1 (Z.to_nat first) over)
+  <= path_cost cost first ends.
+Proof.
+  intros Over. induction ends as [|next rest IH]; intros first P F A L.
+  - cbn [last_of length path_cost]. change (inject_Z (Z.of_nat 0)) with 0. lra.
+  - destruct A as [N A]. cbn [last_of] in *. pose proof (ascending_last _ _ A) as U.
+    specialize (IH next P ltac:(lia) A L). specialize (P first next ltac:(lia) ltac:(lia)).
+    rewrite count_one_more. cbn [path_cost].
+    assert (O : sum_from_1 (Z.to_nat first) over + over next <= sum_from_1 (Z.to_nat next) over).
+    { destruct (Z.to_nat next) as [|m] eqn:M; [lia|]. cbn [sum_from_1].
+      replace (Z.of_nat (S m)) with next by lia.
+      pose proof (sum_from_1_mono over Over (Z.to_nat first) m ltac:(lia)). lra. }
+    lra.
+Qed.
+
+(** Let d(j) − d(i) ≤ cost(i, j) + λ + over(j) for every run of the values. Then every partition, each run with its
+    price λ, costs at least d(n) − d(0) less all over(j). *)
+Theorem clustering_certificate cost d price over n ends :
+  (forall j, 0 <= over j) ->
+  (forall i j, (0 <= i < j)%Z -> (j <= n)%Z -> d j - d i <= cost i j + price + over j) ->
+  partition n ends ->
+  d n - d 0%Z - sum_from_1 (Z.to_nat n) over
+  <= path_cost cost 0 ends + price * inject_Z (Z.of_nat (length ends)).
+Proof.
+  intros Over P [A L]. pose proof (path_below cost d price over n Over ends 0%Z P ltac:(lia) A ltac:(lia)) as B.
+  rewrite L in B. change (sum_from_1 (Z.to_nat 0) over) with 0 in B. lra.
+Qed.
+
+(** Potentials of partitions into k runs, d(r, j) of the first j values cut into r runs. Only runs are compared that
+    such a partition can have: the r-th begins at a place i ≥ r − 1, and the first one at 0. *)
+Definition layered (cost : Z -> Z -> Q) (d : nat -> Z -> Q) (over : Z -> Q) (n : Z) (k : nat) : Prop :=
+  forall r i j, (r < k)%nat -> (Z.of_nat r <= i < j)%Z -> (j <= n)%Z -> (r = O -> i = 0%Z) ->
+  d (S r) j - d r i <= cost i j + over (Z.of_nat (S r)).
+
+Lemma layers_below cost d over n k : layered cost d over n k -> forall ends r first,
+  (r + length ends = k)%nat -> (Z.of_nat r <= first)%Z -> (r = O -> first = 0%Z) ->
+  ascending first ends -> (last_of first ends <= n)%Z ->
+  d k (last_of first ends) - d r first - (sum_from_1 k over - sum_from_1 r over) <= path_cost cost first ends.
+Proof.
+  intros P. induction ends as [|next rest IH]; intros r first K F Z0 A L.
+  - cbn [last_of length path_cost] in *. replace k with r by lia. lra.
+  - destruct A as [N A]. cbn [last_of length path_cost] in *. pose proof (ascending_last _ _ A) as U.
+    specialize (IH (S r) next ltac:(lia) ltac:(lia) ltac:(lia) A L).
+    specialize (P r first next ltac:(lia) ltac:(lia) ltac:(lia) Z0).
+    cbn [sum_from_1] in IH. lra.
+Qed.
+
+Theorem segmentation_certificate cost d over n k ends :
+  layered cost d over n k -> partition n ends -> length ends = k ->
+  d k n - d O 0%Z - sum_from_1 k over <= path_cost cost 0 ends.
+Proof.
+  intros P [A L] K.
+  pose proof (layers_below cost d over n k P ends O 0%Z ltac:(lia) ltac:(lia) ltac:(auto) A ltac:(lia)) as B.
+  rewrite L in B. change (sum_from_1 0 over) with 0 in B. lra.
 Qed.
 
 (** * Chebyshev: no answer lies within distance e if one of its three conditions fails *)
@@ -483,4 +625,76 @@ Proof.
   apply sum_to_le. intros i I. rewrite <- sum_to_minus. apply sum_to_le. intros j J.
   destruct (G i j I J) as [P A]. assert (u i - v j <= Z.abs (size i - child_size j)) by lia.
   rewrite <- Z.mul_sub_distr_r. now apply Z.mul_le_mono_nonneg_r.
+Qed.
+
+(** * The two together: the potentials of all runs, in order of size, bound every matching *)
+
+(** A run of groups of one size, with its potential. *)
+Record group_run : Type := Run { run_size : Z; run_count : Z; potential : Z }.
+
+Definition placed (r : group_run) : Z * Z := (run_size r, potential r).
+
+Definition in_order (runs : list (Z * Z)) : Prop :=
+  match runs with [] => True | (s, p) :: rest => gentle s p rest end.
+
+Lemma in_order_pairs runs t q t' q' : in_order runs ->
+  In (t, q) runs -> In (t', q') runs -> Z.abs (q - q') <= Z.abs (t - t').
+Proof.
+  destruct runs as [|[s p] rest]; [contradiction|]. exact (gentle_pairs rest s p t q t' q').
+Qed.
+
+Definition no_run : group_run := Run 0 0 0.
+
+Definition run_at (runs : list group_run) (i : nat) : group_run := nth i runs no_run.
+
+(** A matching: how many groups of the parent's i-th run are groups of the children's j-th run. *)
+Definition matching (parents children : list group_run) (x : nat -> nat -> Z) : Prop :=
+  (forall i j, (i < length parents)%nat -> (j < length children)%nat -> 0 <= x i j)
+  /\ (forall i, (i < length parents)%nat -> sum_to (length children) (x i) = run_count (run_at parents i))
+  /\ (forall j, (j < length children)%nat ->
+        sum_to (length parents) (fun i => x i j) = run_count (run_at children j)).
+
+Definition matching_cost (parents children : list group_run) (x : nat -> nat -> Z) : Z :=
+  sum_to (length parents) (fun i => sum_to (length children) (fun j =>
+    Z.abs (run_size (run_at parents i) - run_size (run_at children j)) * x i j)).
+
+Definition worth (runs : list group_run) : Z :=
+  sum_to (length runs) (fun i => potential (run_at runs i) * run_count (run_at runs i)).
+
+(** Only neighbours are compared, in any order of all runs by size: then no matching costs less than the potentials
+    say. *)
+Theorem group_matching_bound parents children order x :
+  Permutation order (map placed (parents ++ children)) -> in_order order ->
+  matching parents children x ->
+  worth parents - worth children <= matching_cost parents children x.
+Proof.
+  intros P G (Pos & Rows & Cols). unfold worth, matching_cost.
+  apply (group_matching_certificate (length parents) (length children) x
+           (fun i => run_size (run_at parents i)) (fun j => run_size (run_at children j))
+           (fun i => run_count (run_at parents i)) (fun j => run_count (run_at children j))
+           (fun i => potential (run_at parents i)) (fun j => potential (run_at children j))); [|exact Rows|exact Cols].
+  intros i j I J. split; [now apply Pos|]. apply (in_order_pairs order); [exact G| |];
+    (apply (Permutation_in _ (Permutation_sym P)); rewrite map_app; apply in_or_app).
+  - left. exact (in_map placed parents _ (nth_In parents no_run I)).
+  - right. exact (in_map placed children _ (nth_In children no_run J)).
+Qed.
+
+(** A matching that costs no more is optimal. *)
+Corollary group_matching_optimal parents children order x y :
+  Permutation order (map placed (parents ++ children)) -> in_order order ->
+  matching_cost parents children x <= worth parents - worth children ->
+  matching parents children y -> matching_cost parents children x <= matching_cost parents children y.
+Proof. intros P G C M. pose proof (group_matching_bound parents children order y P G M). lia. Qed.
+
+(** * The premises can be met *)
+
+(** A root that was not measured, and two children with 3 and 1 noisy counts: they are their own best estimate. *)
+Example unmeasured_root :
+  let nodes := [(None, 9%Q); (Some 1%Q, 3%Q); (Some (1 # 2)%Q, 1%Q)] in
+  let families := [(1%positive, [2%positive; 3%positive])] in
+  optimal (inference nodes families) (fun k => if Pos.eqb k 1 then 4%Q else if Pos.eqb k 2 then 3%Q else 1%Q).
+Proof.
+  intros nodes families. apply (constrained_inference_certificate nodes families [0%Q]); try reflexivity.
+  - repeat split; reflexivity.
+  - repeat constructor; simpl; unfold Qle; simpl; try discriminate.
 Qed.
