@@ -73,8 +73,7 @@ WRONG = {
 def test_a_wrong_answer_is_refused_or_not_proved(case):
     try:
         proof = WRONG[case]()
-    except ValueError as refusal:
-        assert str(refusal)  # a reason
+    except ValueError:
         return
     assert not proof.optimal
     assert proof.gap is None or proof.gap > 0
