@@ -27,22 +27,32 @@ let number_of text =
 
 let limit_of infinite text = if text = infinite then None else Some (number_of text)
 
-let rec take count read words =
-  if count = 0 then ([], words)
-  else match words with
-    | word :: rest -> let taken, rest = take (count - 1) read rest in (read word :: taken, rest)
-    | [] -> wrong "a table is too short"
+(* All loops are tail calls: a line may have millions of words. *)
+let take count read words =
+  let rec more taken left words =
+    if left = 0 then (List.rev taken, words)
+    else match words with
+      | word :: rest -> more (read word :: taken) (left - 1) rest
+      | [] -> wrong (Printf.sprintf "a table has fewer costs than its length, %d" count) in
+  more [] count words
 
-let rec pieces_of = function
-  | [] -> []
-  | "linear" :: w :: rest -> let p = Linear (number_of w) in p :: pieces_of rest
-  | "square" :: w :: c :: rest -> let p = Square (number_of w, number_of c) in p :: pieces_of rest
-  | "absolute" :: w :: c :: rest -> let p = Absolute (number_of w, number_of c) in p :: pieces_of rest
-  | "table" :: first :: count :: rest ->
-    if not (is_digits count) then wrong ("not a length: " ^ count);
-    let costs, rest = take (int_of_string count) number_of rest in
-    let p = Table (whole_of first, costs) in p :: pieces_of rest
-  | word :: _ -> wrong ("not a piece of an objective: " ^ word)
+let length_of text =
+  if not (is_digits text) then wrong ("not a length: " ^ text);
+  match int_of_string_opt text with
+  | Some count -> count
+  | None -> wrong ("a table cannot be as long as " ^ text)
+
+let pieces_of words =
+  let rec more found = function
+    | [] -> List.rev found
+    | "linear" :: w :: rest -> more (Linear (number_of w) :: found) rest
+    | "square" :: w :: c :: rest -> more (Square (number_of w, number_of c) :: found) rest
+    | "absolute" :: w :: c :: rest -> more (Absolute (number_of w, number_of c) :: found) rest
+    | "table" :: first :: count :: rest ->
+      let costs, rest = take (length_of count) number_of rest in
+      more (Table (whole_of first, costs) :: found) rest
+    | word :: _ -> wrong ("not a piece of an objective: " ^ word) in
+  more [] words
 
 let entries_of words =
   let rec all found = function
@@ -137,8 +147,11 @@ let () =
     if next_line file <> Some "hierdp proofs 1" then wrong "the first line is not: hierdp proofs 1";
     read file;
     close_in file;
-    Printf.printf "%d of %d problems proved; %d skipped\n" !proved !all !left;
-    exit (if !proved = !all then 0 else 1)
+    if !all = 0 then Printf.printf "nothing proved: the file has no problem; %d skipped\n" !left
+    else Printf.printf "%d of %d problems proved; %d skipped\n" !proved !all !left;
+    exit (if !all > 0 && !proved = !all then 0 else 1)
   with
   | Wrong why -> Printf.eprintf "%s, line %d: %s\n" path !line_number why; exit 2
+  | Stack_overflow | Out_of_memory ->
+    Printf.eprintf "%s, line %d: this problem is too large for the memory of this process\n" path !line_number; exit 2
   | Sys_error why -> prerr_endline why; exit 2

@@ -1,5 +1,6 @@
 """hierdp check --export writes every step's proof; the checker of docs/theorem agrees with hierdp's on it."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from hierdp.errors import InputError
 from hierdp.record import files, proofs
 
 ROOT = Path(__file__).parents[2]
+SOURCES = ROOT / "docs" / "theorem"
 CHECKER = ROOT / "build" / "theorem" / "checker"
 
 pytestmark = pytest.mark.slow
@@ -50,18 +52,19 @@ def test_a_broken_file_of_proofs_leaves_no_export(tmp_path):
 
 @pytest.fixture(scope="module")
 def checker():
-    """The extracted checker; built first, if Coq is here."""
-    if not CHECKER.exists():
+    """The extracted checker; built first, if Coq is here and its sources are newer."""
+    sources = [*SOURCES.glob("*.v"), SOURCES / "main.ml"]
+    if not CHECKER.exists() or max(map(os.path.getmtime, sources)) > CHECKER.stat().st_mtime:
         there = shutil.which("coqc") and shutil.which("ocamlfind")
         if not there or subprocess.run(["ocamlfind", "query", "zarith"], capture_output=True).returncode:
             pytest.skip("the checker is not built, and there is no coqc or no zarith for OCaml")
-        subprocess.run([ROOT / "docs" / "theorem" / "build.sh"], check=True, capture_output=True)
+        subprocess.run([SOURCES / "build.sh"], check=True, capture_output=True)
     return CHECKER
 
 
 def test_both_checkers_agree_on_a_release_and_on_random_programs(tmp_path, checker):
     folder = released("top-down", tmp_path / "out", SimulatedNoise(3), delta=1e-6, **FLOWS)
-    agree = [sys.executable, ROOT / "docs" / "theorem" / "agree.py", checker]
+    agree = [sys.executable, SOURCES / "agree.py", checker]
     options = ["--sets", "", "--random", "200", folder]
     done = subprocess.run([*agree, *options], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -82,6 +85,9 @@ def test_both_checkers_agree_on_a_release_and_on_random_programs(tmp_path, check
         ("variable whole 0 4 cubic 1\nvalue 1\nend", "not a piece of an objective: cubic"),
         ("value 1\nvariable whole 0 4\nend", "not a line of a problem"),
         ("variable whole 0 4\nvalue 1", "the file ends within a problem"),
+        ("variable whole 0 4 table 0 99999999999999999999 1\nvalue 0\nend", "a table cannot be as long as 9999"),
+        ("variable whole 0 4 table 0 4000000000000000000 1\nvalue 0\nend", "fewer costs than its length, 4000"),
+        ("variable whole 0 4 table 0 -1 1\nvalue 0\nend", "not a length: -1"),
     ],
 )
 def test_what_the_checker_says_and_what_it_refuses(tmp_path, checker, lines, verdict):
@@ -91,3 +97,38 @@ def test_what_the_checker_says_and_what_it_refuses(tmp_path, checker, lines, ver
     assert verdict in done.stdout + done.stderr
     refused = "\t" not in verdict
     assert done.returncode == (2 if refused else 0 if verdict.startswith("proved") else 1)
+
+
+@pytest.mark.parametrize("lines", ["", "skipped n: it is too large\n", "skipped n: a\nskipped m: b\n"])
+def test_a_file_without_problems_is_not_proved(tmp_path, checker, lines):
+    file = tmp_path / "proofs.txt"
+    file.write_text(f"hierdp proofs 1\n{lines}")
+    done = subprocess.run([checker, file], capture_output=True, text=True)
+    skipped = lines.count("skipped")
+    assert done.stdout.splitlines()[-1] == f"nothing proved: the file has no problem; {skipped} skipped"
+    assert (done.returncode, done.stderr) == (1, "")
+
+
+def test_problems_beside_skipped_lines_can_be_proved(tmp_path, checker):
+    file = tmp_path / "proofs.txt"
+    file.write_text("hierdp proofs 1\nskipped n: a\nproblem m\nvariable whole 0 4\nvalue 1\nend\n")
+    done = subprocess.run([checker, file], capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1] == "1 of 1 problems proved; 1 skipped"
+    assert done.returncode == 0
+
+
+def test_a_table_of_a_million_costs_is_read(tmp_path, checker):
+    file, costs = tmp_path / "proofs.txt", " 7" * 1_000_000
+    file.write_text(f"hierdp proofs 1\nproblem n\nvariable whole 0 4 table 0 1000000{costs}\nvalue 0\nend\n")
+    done = subprocess.run([checker, file], capture_output=True, text=True)
+    assert (done.returncode, done.stdout.splitlines()[0]) == (0, "proved\t7\t7\tn")
+
+
+def test_a_problem_beyond_the_stack_is_refused_with_a_message(tmp_path, checker):
+    file = tmp_path / "proofs.txt"
+    pieces = " linear 1" * 1_000_000
+    file.write_text(f"hierdp proofs 1\nproblem n\nvariable whole 0 4{pieces}\nvalue 0\nend\n")
+    limited = ["sh", "-c", 'ulimit -s 256; exec "$0" "$1"', checker, file]
+    done = subprocess.run(limited, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "too large for the memory" in done.stderr
