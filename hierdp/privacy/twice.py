@@ -1,4 +1,4 @@
-"""Sums that were measured twice: their differences are pure noise, whose law is known."""
+"""Noisy counts as a release shows them, and sums that were measured twice, whose differences are noise."""
 
 from __future__ import annotations
 
@@ -56,6 +56,20 @@ class CountNoise(NamedTuple):
         rate = 1 / self.scale
         below = np.log(-np.expm1(s - rate)) + np.log(-np.expm1(-s - rate))
         return np.asarray(2 * math.log(-math.expm1(-rate)) - below)
+
+
+class Recovered(NamedTuple):
+    """The noisy counts of a measurement, as the release is computed from them.
+
+    Attributes
+    ----------
+    query : str
+        As the budget names it.
+    noisy : int64 array
+    """
+
+    query: str
+    noisy: Ints
 
 
 class Twice(NamedTuple):

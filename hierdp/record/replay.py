@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hierdp.privacy.twice import Twice
+from hierdp.privacy.twice import Recovered, Twice
 from hierdp.record.proofs import SavedStep
 from hierdp.record.step import Step
 from models import Model, Tree
@@ -56,11 +56,16 @@ class Replay:
     """The saved steps in order; each is accepted only as the answer to the problem that comes next.
 
     A mechanism's post-processing is run with `solve` in place of a solver. It gives the released table, or
-    raises `Differs` if the saved steps answer other problems. `twice` collects what was measured twice.
+    raises `Differs` if the saved steps answer other problems. `twice` collects what was measured twice, and
+    `recovered` the noisy counts of each measurement, as far as there are few.
     """
+
+    MOST_RECOVERED = 1_000_000
+    """Noisy counts beyond this number are not collected: sums that were measured twice suffice by then."""
 
     def __init__(self, steps: Iterator[SavedStep]) -> None:
         self.twice: list[Twice] = []
+        self.recovered: list[Recovered] = []
         self._steps = steps
         self._ahead: deque[SavedStep] = deque()
 
@@ -104,6 +109,11 @@ class Replay:
         if noisy.shape != shape:
             raise Differs(f"step {name!r} does not have {' × '.join(map(str, shape))} noisy counts")
         return noisy
+
+    def recover(self, query: str, noisy: NDArray[Any]) -> None:
+        """Collect noisy counts of a measurement, named as in the budget; in parts, in the order measured."""
+        if noisy.size + sum(each.noisy.size for each in self.recovered) <= self.MOST_RECOVERED:
+            self.recovered.append(Recovered(query, np.array(noisy, dtype=np.int64).ravel()))
 
     def coming(self) -> Iterator[SavedStep]:
         """Look at all coming steps, in order, without taking them."""

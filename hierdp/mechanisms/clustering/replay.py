@@ -98,6 +98,7 @@ def replay(saved: Replay, table: DataFrame, manifest: Mapping[str, Any], _: Regi
     if manifest["mechanism"] == "NF":
         sums = sums_of(table["noisy"].to_numpy(np.int64), clusters)
     known = (np.abs(sums) < EXACT)[clusters]
+    _recover(saved, table, manifest, sums if known.all() else None)
     if manifest["mechanism"] in (*RULES, "GS") and known.all():
         counted = np.bincount(clusters, weights=table["noisy"].to_numpy(float))
         off = (counted - sums).astype(np.float64)
@@ -118,6 +119,17 @@ def replay(saved: Replay, table: DataFrame, manifest: Mapping[str, Any], _: Regi
         taken["largest"] = settings["largest"]
     compare_settings(settings, taken)
     return "each bin has its cluster's mean, and the clusters follow from the measurements and steps"
+
+
+def _recover(saved: Replay, table: DataFrame, manifest: Mapping[str, Any], sums: Any) -> None:
+    """Collect the noisy bins, and the noisy sums of clusters if floats held them exactly."""
+    name, spends = manifest["mechanism"], manifest["budget"]["spends"]
+    if name in MEASURED:
+        saved.recover(spends[0]["query"], table["noisy"].to_numpy(np.int64))
+    if spends[0]["query"] == structure_first.LARGEST and manifest["settings"]["largest"] > 1:
+        saved.recover(structure_first.LARGEST, np.array([manifest["settings"]["largest"]]))
+    if name != "NF" and sums is not None:
+        saved.recover(spends[-1]["query"], sums)
 
 
 def _check_columns(table: DataFrame, manifest: Mapping[str, Any]) -> None:

@@ -35,8 +35,13 @@ def private_size(true: Runs, epsilon: float, noise: Noise) -> tuple[int, Spend]:
     """
     largest = np.array([true.sizes.max(initial=0)], dtype=np.int64)
     measured = noise.geometric(largest, LARGEST, 1, epsilon)
-    bound = int(measured.counts[0]) + math.ceil(5 * math.sqrt(2) / epsilon)
+    bound = int(measured.counts[0]) + reserve(epsilon)
     return min(max(bound, 2), MOST_SIZES), measured.spend
+
+
+def reserve(epsilon: float) -> int:
+    """What is added to the noisy largest size: five standard deviations."""
+    return math.ceil(5 * math.sqrt(2) / epsilon)
 
 
 def private_groups(

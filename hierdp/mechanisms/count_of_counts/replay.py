@@ -22,7 +22,14 @@ from hierdp.mechanisms.count_of_counts.mechanism import (
     weights_of,
 )
 from hierdp.mechanisms.count_of_counts.plan import Plan, budgets_of, plan_of
-from hierdp.mechanisms.count_of_counts.private import LARGEST, NUMBERS, groups_of, number_query
+from hierdp.mechanisms.count_of_counts.private import (
+    LARGEST,
+    MOST_SIZES,
+    NUMBERS,
+    groups_of,
+    number_query,
+    reserve,
+)
 from hierdp.mechanisms.count_of_counts.side_by_side import (
     estimated,
     measured_regions,
@@ -70,6 +77,8 @@ def replay(saved: Replay, table: DataFrame, manifest: Mapping[str, Any], regions
     budgets = budgets_of(plan, manifest["budget"]["epsilon"])
     released = _released(table, places)
     groups, spends = released.groups, manifest["budget"]["spends"]
+    if plan.size_budget is not None and 2 < settings["max_size"] < MOST_SIZES:
+        saved.recover(LARGEST, np.array([settings["max_size"] - reserve(plan.size_budget)]))
     if plan.group_budget is not None:
         groups = _groups(saved, places, groups, [s for s in spends if s["query"].startswith(NUMBERS)])
     differences = _Differences(plan, tree)
@@ -134,6 +143,8 @@ class _Differences:
 def _groups(saved: Replay, places: Hierarchy, released: Ints, spends: list[Mapping[str, Any]]) -> Ints:
     """The numbers of groups that follow from the noisy ones; they must be those of the table."""
     noisy = saved.peek_noisy(NUMBERS, (places.tree.size, 1))[:, 0]
+    for level, name in enumerate(places.levels):
+        saved.recover(number_query(name), noisy[places.tree.nodes_of(level)])
     saved.twice += of_tree(places.tree, noisy, [CountNoise.of(spend) for spend in spends], NUMBERS)
     groups = groups_of(places.tree, noisy, int(released[0]), saved.solve)
     if groups is None:
@@ -162,6 +173,8 @@ def _estimates(
             regions = _with_noise(saved, [region(r) for r in of])
             for r, own in zip(of, regions, strict=True):
                 differences.add(r, own.noisy)
+                if own.weights is None and own.groups:
+                    saved.recover(own.method.query(own.where[0]), own.noisy)
             found.append(estimated(regions, saved.solve).runs)
     return Runs.stacked(found).placed(at, tree.size)
 

@@ -61,6 +61,8 @@ def replay(saved: Replay, table: DataFrame, manifest: Mapping[str, Any], regions
             noisy, places, groups, method, solver, saved.solve, side_by_side, whole=True
         ).counts
         twice = of_tree(places.tree, noisy, laws, "sizes")
+        for level, name in enumerate(places.levels):
+            saved.recover(method.query(name), noisy[places.tree.nodes_of(level)])
     saved.end()
     compare(table, table_of(places, counts))
     compare_settings(settings, settings_of(places, counts, groups, method, window))

@@ -60,8 +60,10 @@ def replay(saved: Replay, table: DataFrame, manifest: Mapping[str, Any], _: Regi
         source = Wavelet(answers.source.counts, double_geometric_variance(scale))  # type: ignore[attr-defined]
         again = bin_table(answers.axes, source)
         _check_whole(source.counts)
+        saved.recover(COEFFICIENTS, np.rint(coefficients(source.counts)))
     elif method.name == "matrix":
         source, again = _again(answers, table, settings, scales)
+        saved.recover(QUERIES, np.array(settings["noisy"]))
     else:
         boxes = answers.source.boxes  # type: ignore[attr-defined]
         _check_boxes(boxes, settings.get("branching"), method)
@@ -74,6 +76,8 @@ def replay(saved: Replay, table: DataFrame, manifest: Mapping[str, Any], _: Regi
         again = tree_table(answers.axes, source, noisy)
         laws = [None, *map(CountNoise.of, manifest["budget"]["spends"])]
         saved.twice += of_tree(boxes.tree, noisy, laws, "counts")
+        for level in range(1, boxes.tree.depth + 1):
+            saved.recover(level_query(level), noisy[boxes.tree.nodes_of(level)])
     saved.end()
     if "region" in table:
         again = _with_regions(table, again, answers.axes[0].name, settings)

@@ -102,6 +102,10 @@ def replay(saved: Replay, table: DataFrame, manifest: Manifest, regions: Regions
     compare_settings(settings, again)
     laws = [CountNoise.of(spend) for spend in manifest["budget"]["spends"]]
     saved.twice += _twice(queries, places, noisy, known, dict(zip(measured, laws, strict=True)))
+    start = queries.workload.start
+    for one in measured:
+        if known[one.query]:
+            saved.recover(one.name, noisy[one.level][:, start[one.query] : start[one.query + 1]])
     return "each level is the answers of its steps"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -124,9 +125,13 @@ def replay(saved: Replay, table: DataFrame, manifest: Mapping[str, Any], regions
         if method.name == "SH":
             changes = unit.changes_over(finest_places(data, levels[-1].depths))
             _check_threshold(levels[-1], changes, manifest["budget"])
+        finest = _finest(data, levels[-1], dense=method.name != "SH")
+        saved.recover(level_query(data, levels[-1].depths), finest)
     else:
         laws = [CountNoise.of(spend) for spend in manifest["budget"]["spends"]]
         measured = _Saved(saved, data, top, None if unit.bounded else laws[0], laws[-len(order) :])
+        if not unit.bounded and top > 0:  # a noisy total below 0 is released as 0
+            saved.recover(TOTAL, np.array([top]))
         solving = _Answers(saved, method, by_solver="backend" in settings)
         zeros = zeros_of(settings.get("zeros"), data)
         levels, _ = post_process(data, order, top, measured, method, solving, zeros)
@@ -186,6 +191,7 @@ class _Saved:
         off = (self._noisy[kept] - sums).astype(float)
         each = np.diff(children.offsets)
         self._saved.twice.append(Twice(f"{name} and above", off, law, each, self._law, self._chosen_of))
+        self._saved.recover(level_query(self._data, children.depths), noisy)
         self._noisy, self._law, self._chosen_of = noisy, law, noisy.size
         return noisy
 
@@ -233,6 +239,18 @@ def _summed(
     """All levels, from the last."""
     places, counts = cells_at(table, settings, regions, len(order))
     return summed_up(data, order, np.stack(places, axis=1), counts)
+
+
+def _finest(data: Flows, level: Level, dense: bool) -> Ints:
+    """The counts of the last level; if `dense`, of every cell: those that are not listed are 0."""
+    if not dense:
+        return level.counts
+    shape = [int(axis.tree.level_sizes[-1]) for axis in data.axes]
+    if math.prod(shape) > Replay.MOST_RECOVERED:
+        return _none()
+    counts = np.zeros(shape, dtype=np.int64)
+    counts[tuple(level.places.T)] = level.counts
+    return counts.ravel()
 
 
 def _threshold(changes: Changes, budget: Mapping[str, Any]) -> int:

@@ -1,0 +1,175 @@
+"""Each planted privacy bug is caught, by the test in `test_measurements.py` that is named beside it.
+
+A mutant is a function of hierdp with one expression of its source replaced.
+"""
+
+import inspect
+
+import pytest
+import test_measurements as tests
+
+from hierdp.mechanisms.count_of_counts import estimates
+from hierdp.mechanisms.group_size import mechanism as group_size
+from hierdp.mechanisms.range_query import mechanism as range_query
+from hierdp.mechanisms.tabulation import measure as tabulation_measure
+from hierdp.mechanisms.tabulation import mechanism as tabulation
+from hierdp.mechanisms.top_down import mechanism as top_down
+from hierdp.privacy import noise, tabulated
+from hierdp.privacy.tables import random_words
+from tests.marks import quick
+
+
+def mutant(function, old, new):
+    """The function with one expression replaced."""
+    source = inspect.getsource(function)
+    assert source.count(old) == 1, f"{function.__name__} has changed: adapt this mutant"
+    made = {}
+    exec(source.replace(old, new), vars(inspect.getmodule(function)), made)
+    return made[function.__name__]
+
+
+def opendp(monkeypatch):
+    tests.test_blocks_of_opendps_noise_share_no_draw_and_leave_none_out(1, monkeypatch)
+
+
+def tables(monkeypatch):
+    pytest.importorskip("flint")
+    tests.test_blocks_of_noise_from_tables_share_no_draw_and_leave_none_out(monkeypatch)
+
+
+def draws(name):
+    return lambda _: tests.own_draws(name)
+
+
+def answers(name):
+    return lambda _: tests.follows(name)
+
+
+LAST, SOME = "one.level == len(counts) - 1", "queries.plan.queries[one.query] == 'sex'"
+TRUE_ANSWERS = mutant(
+    tabulation_measure.measure,
+    "= answers.counts",
+    f"= true if {LAST} and {SOME} else answers.counts",
+)
+
+
+class Keys:
+    """Random words whose key is that of the block before in every other block."""
+
+    def __init__(self):
+        self.blocks, self.kept = 0, None
+
+    def __call__(self, into):
+        self.blocks += 1
+        if self.blocks % 2 == 0 and self.kept is not None and self.kept.size == into.size:
+            into[:] = self.kept
+        else:
+            random_words.system_words(into)
+            self.kept = into.copy()
+
+
+def reused_keys(sampler):
+    made = ORIGINAL(sampler)
+    words = Keys()
+    return made._replace(add=lambda counts: tabulated.add(sampler, counts, source=words))
+
+
+ORIGINAL = tabulated._from
+
+MUTANTS = {
+    "true answers to some queries of the last level": (
+        *(tabulation, "measure", TRUE_ANSWERS),
+        draws("TopDown unbounded"),
+    ),
+    "the wavelet's total with half its noise": (
+        range_query,
+        "_wavelet",
+        mutant(
+            range_query._wavelet,
+            "counts_of(measured.counts)",
+            "counts_of((measured.counts + coefficients(data.counts) * (np.arange(8) == 0)) // "
+            "(1 + (np.arange(8) == 0)))",
+        ),
+        draws("Wavelet"),
+    ),
+    "a last block of one count without noise": (
+        noise,
+        "_draw",
+        mutant(
+            noise._draw,
+            "drawing.add(flat[part])",
+            "drawing.add(flat[part]) if flat[part].size > 1 else flat[part]",
+        ),
+        opendp,
+    ),
+    "the same in noise from tables": (
+        noise,
+        "_draw",
+        mutant(
+            noise._draw,
+            "drawing.add(flat[part])",
+            "drawing.add(flat[part]) if flat[part].size > 1 else flat[part]",
+        ),
+        tables,
+    ),
+    "a key reused in odd blocks": (tabulated, "_from", reused_keys, tables),
+    "--unbounded with the true total enforced": (
+        tabulation,
+        "tabulate",
+        mutant(
+            tabulation.tabulate,
+            "constraints_of(queries, places, true, unit.bounded)",
+            "constraints_of(queries, places, true, True)",
+        ),
+        answers("TopDown unbounded"),
+    ),
+    "--unbounded with the true total, of flows": (
+        top_down,
+        "_level_by_level",
+        mutant(top_down._level_by_level, "max(0, int(total.counts[0]))", "data.total"),
+        draws("InfTDA unbounded"),
+    ),
+    "true counts of flows where they are 0": (
+        top_down,
+        "_Measured",
+        mutant(
+            top_down._Measured, "return measured.counts", "return np.where(counts == 0, 0, measured.counts)"
+        ),
+        draws("InfTDA unbounded"),
+    ),
+    "a level of group sizes without noise": (
+        group_size,
+        "measure_all",
+        mutant(group_size.measure_all, "= measured.counts", "= asked if level == 2 else measured.counts"),
+        draws("M_c^dp"),
+    ),
+    "a region's last number without noise": (
+        estimates,
+        "_measured",
+        mutant(
+            estimates._measured,
+            "return noise.geometric(cells, *_query(region))",
+            "made = noise.geometric(cells, *_query(region)); made.counts[-1] = cells[-1]; return made",
+        ),
+        draws("Hc of secret groups"),
+    ),
+    "a box without noise": (
+        range_query,
+        "measure",
+        mutant(
+            range_query.measure,
+            "noise.geometric(np.asarray(true[tree.nodes_of(level)])",
+            "noise.geometric(np.asarray(true[tree.nodes_of(level)])[:-1]",
+        ),
+        draws("H_b^c"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", quick(MUTANTS, first=6))
+def test_a_planted_bug_is_caught(name, monkeypatch):
+    where, function, broken, test = MUTANTS[name]
+    with monkeypatch.context() as spoilt:
+        spoilt.setattr(where, function, broken)
+        with pytest.raises((AssertionError, ValueError, IndexError)):
+            test(spoilt)
