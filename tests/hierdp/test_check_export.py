@@ -85,8 +85,14 @@ def test_both_checkers_agree_on_a_release_and_on_random_programs(tmp_path, check
         ("variable whole 0 4 cubic 1\nvalue 1\nend", "not a piece of an objective: cubic"),
         ("value 1\nvariable whole 0 4\nend", "not a line of a problem"),
         ("variable whole 0 4\nvalue 1", "the file ends within a problem"),
-        ("variable whole 0 4 table 0 99999999999999999999 1\nvalue 0\nend", "a table cannot be as long as 9999"),
-        ("variable whole 0 4 table 0 4000000000000000000 1\nvalue 0\nend", "fewer costs than its length, 4000"),
+        (
+            "variable whole 0 4 table 0 99999999999999999999 1\nvalue 0\nend",
+            "a table cannot be as long as 9999",
+        ),
+        (
+            "variable whole 0 4 table 0 4000000000000000000 1\nvalue 0\nend",
+            "fewer costs than its length, 4000",
+        ),
         ("variable whole 0 4 table 0 -1 1\nvalue 0\nend", "not a length: -1"),
     ],
 )
