@@ -15,10 +15,11 @@ class Model(Protocol):
     """A post-processing step as an optimization problem; a frozen dataclass of arrays.
 
     Optional: ``row_prices(witness) -> array``, the witness as one price for each row of `program`.
-    `models.lagrangian_bound` at these prices is at least the certificate's bound. With it may come what
-    `models.witnesses.plain_text` needs to write the proof down: ``program_answer(x) -> array``, if an answer
-    is not simply the first block of `program`; ``exact_program()``, if `program` rounds its data; and
-    ``apart(x, witness)``, the problems side by side, if the bound is rounded up for each of them.
+    `models.lagrangian_bound` at these prices is at least the certificate's bound; `hierdp check` compares
+    the two. With it may come what `models.witnesses.row_proofs` needs for that, and to write proofs down:
+    ``program_answer(x) -> array``, if an answer is not simply the first block of `program`;
+    ``exact_program()``, if `program` rounds its data; and ``apart(x, witness)``, the problems side by side,
+    if the bound is rounded up for each of them.
 
     Optional: ``variables(x) -> array``, all variables of `program` at an answer, and
     ``from_row_prices(x, prices) -> witness``, the reverse of ``row_prices``. With these, `solvers.prove`

@@ -24,10 +24,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse
 
-from models import Program, lagrangian_certificate
+from models import Program, lagrangian_bound
 from models.arithmetic.arrays import Array
 from models.programs.terms import INFINITY, Block, Rows, Term
-from models.witnesses.plain_text import FIRST_LINE, Proof, exact_proofs, problem_lines
+from models.witnesses.plain_text import FIRST_LINE, problem_lines
+from models.witnesses.row_proofs import Proof, exact_proofs, general_proof
 
 WORK = Path("build/theorem")
 
@@ -245,33 +246,11 @@ def ours(case: Case) -> tuple[str, str, str]:
     """hierdp's verdict, as the other checker prints it: verdict, cost, bound."""
     program, variables, prices = case.proof
     exactly = objects([Fraction(v) for v in np.ravel(variables).tolist()])
-    proof = lagrangian_certificate(program, exactly, prices)
-    if proof.bound is None:
+    found = general_proof(program, exactly, prices)
+    if found.bound is None:
         return "not feasible", "", ""
-    proved = bool(proof) or (
-        proof.bound > -INFINITY and costs_whole(program) and math.ceil(proof.bound) >= proof.objective
-    )
-    return "proved" if proved else "not proved", str(proof.objective), str(proof.bound)
-
-
-def costs_whole(program: Program) -> bool:
-    """Whether every feasible answer has a whole cost, by the kinds of variables and the numbers."""
-
-    def whole(part: Any) -> bool:
-        return all(Fraction(value).denominator == 1 for value in np.ravel(part).tolist())
-
-    for term in program.objective:
-        weight, center = term.data
-        if term.kind == "table":
-            if not all(whole(table) for table in term.tables):
-                return False
-        elif term.kind == "linear":
-            held = weight != 0
-            if not (program.integer[term.index][held].all() and whole(weight)):
-                return False
-        elif not (program.integer[term.index].all() and whole(weight) and whole(center)):
-            return False
-    return True
+    verdict = "proved" if found.objective <= found.bound < INFINITY else "not proved"
+    return verdict, str(found.objective), str(lagrangian_bound(program, prices))
 
 
 def compare(checker: Path, cases: Iterator[Case], title: str) -> bool:

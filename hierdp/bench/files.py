@@ -19,7 +19,8 @@ from models.instances import save
 from models.programs.program import Program
 from models.programs.reformulate import without_absolutes, without_tables
 from models.programs.write import write as write_program
-from models.witnesses.plain_text import FIRST_LINE, exact_proofs, problem_lines
+from models.witnesses.plain_text import FIRST_LINE, problem_lines
+from models.witnesses.row_proofs import exact_proofs
 
 OPTIMA = "optima.csv"
 

@@ -57,6 +57,7 @@ def check(
     limit: int = LIMIT,
     public_key: str | Path | None = None,
     account: str | Path | None = None,
+    all_steps: bool = False,
 ) -> list[CheckResult]:
     """Check a written release from its files alone.
 
@@ -74,6 +75,10 @@ def check(
     account : path, optional
         The data set's account. If given, a release fails unless the account records it as written, with its
         fingerprint and cost.
+    all_steps : bool
+        Every certificate is checked. Their costs and bounds are also computed by the general theorem
+        (`models.lagrangian_bound`), which takes longer: in large releases for a sample of the steps, unless
+        this is true.
 
     Returns
     -------
@@ -100,7 +105,7 @@ def check(
     """
     whole = None if fingerprint is None else _digits(fingerprint)
     key = None if public_key is None else signature.public_key(public_key)
-    return list(_checks(Path(path), whole, limit, key, None if account is None else Path(account)))
+    return list(_checks(Path(path), whole, limit, key, None if account is None else Path(account), all_steps))
 
 
 def _digits(fingerprint: str) -> str:
@@ -113,7 +118,12 @@ def _digits(fingerprint: str) -> str:
 
 
 def _checks(
-    folder: Path, fingerprint: str | None, limit: int, key: Ed25519PublicKey | None, account: Path | None
+    folder: Path,
+    fingerprint: str | None,
+    limit: int,
+    key: Ed25519PublicKey | None,
+    account: Path | None,
+    all_steps: bool,
 ) -> Iterator[CheckResult]:
     try:
         names = written.names_in(folder)
@@ -133,7 +143,8 @@ def _checks(
     manifest, table, regions = release.manifest, release.table, release.regions
     mechanism = released_by(manifest["mechanism"])
     checking = None if mechanism is None else mechanism.checking
-    refuse_or_announce(manifest, table, limit, _one_by_one(checking, manifest, regions))
+    one_by_one = _one_by_one(checking, manifest, regions)
+    refuse_or_announce(manifest, table, limit, one_by_one, all_steps)
     yield from _check_version(manifest)
     parts: list[tuple[str, Callable[[], Iterator[CheckResult]]]] = [
         ("manifest", lambda: check_entries(manifest) if _same_version(manifest) else iter(())),
@@ -144,7 +155,7 @@ def _checks(
         ("warnings", lambda: _check_cautions(folder, table, manifest)),
         ("budget: queries", lambda: check_expected(table, budget_of_one_row(manifest), regions, checking)),
         ("report", lambda: check_report(folder, table, manifest)),
-        ("certificates", lambda: check_proofs(folder, _of_one_row(release), checking, limit)),
+        ("certificates", lambda: check_proofs(folder, _of_one_row(release), checking, limit, all_steps)),
     ]
     if account is not None:
         sealed = seal.digest(folder / seal.SUMS) if (folder / seal.SUMS).is_file() else ""

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from hierdp.check.general import MOST_PROBLEMS
 from hierdp.counts.size_table import SizeTable, Table
 from hierdp.errors import InputError
 from hierdp.execution import progress
 from hierdp.record.spool import Steps
+from models.witnesses.row_proofs import MOST_VARIABLES
 
 SECONDS_PER_GB = 30.0
 """Seconds that are allowed for each gigabyte of the memory limit."""
@@ -16,6 +18,9 @@ SECONDS_PER_GB = 30.0
 _OF_A_ROW, _OF_A_PROBLEM, _OF_A_VARIABLE = 1e-5, 2.5e-3, 2e-6
 """Seconds of processor time, rounded up; measured on releases with 10⁵ and 10⁶ regions, and on releases with
 thousands of small problems."""
+
+_OF_A_COMPARISON, _OF_A_COMPARED_VARIABLE = 4e-3, 3e-6
+"""The same for the general theorem; see `hierdp.check.general`."""
 
 _OF_A_LARGE_ROW = 4e-6
 """The same for a `SizeTable`, with the proofs of all its steps; measured with up to 42 million rows."""
@@ -26,7 +31,7 @@ class TooLong(InputError):
 
 
 def refuse_or_announce(
-    manifest: Mapping[str, Any], table: Table, limit: int, one_by_one: bool = False
+    manifest: Mapping[str, Any], table: Table, limit: int, one_by_one: bool = False, all_steps: bool = False
 ) -> None:
     """Refuse a check that may take more than 30 s for each gigabyte of the limit; announce a long one.
 
@@ -39,6 +44,8 @@ def refuse_or_announce(
         In bytes; see `hierdp.check.check`.
     one_by_one : bool
         Whether steps were saved one by one, whatever their number; see `hierdp.mechanisms.checking`.
+    all_steps : bool
+        Whether all steps are compared with the general theorem, and not only a sample.
 
     Raises
     ------
@@ -54,6 +61,10 @@ def refuse_or_announce(
         kept = variables if one_by_one and not large else min(variables, Steps.MOST)
         of_rows = rows * (_OF_A_LARGE_ROW if large else _OF_A_ROW)
         seconds = of_rows + problems * _OF_A_PROBLEM + kept * _OF_A_VARIABLE
+        compared = (
+            (problems, kept) if all_steps else (min(problems, MOST_PROBLEMS), min(kept, MOST_VARIABLES))
+        )
+        seconds += compared[0] * _OF_A_COMPARISON + compared[1] * _OF_A_COMPARED_VARIABLE
     except (KeyError, TypeError, ValueError, OverflowError):
         return  # an edited manifest, which the checks will report
     allowed = limit / 1e9 * SECONDS_PER_GB

@@ -8,6 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from hierdp.check.general import GeneralCheck
 from hierdp.check.noise import check_noise
 from hierdp.check.result import FAILS, HOLDS, OPEN, REPLAY, CheckResult
 from hierdp.errors import listed
@@ -37,9 +38,13 @@ Replaying = Callable[[Replay], str]
 
 
 def check_proofs(
-    folder: Path, release: Written, checking: Checking | None, limit: int = LIMIT
+    folder: Path, release: Written, checking: Checking | None, limit: int = LIMIT, every: bool = False
 ) -> Iterator[CheckResult]:
-    """Check each step, then repeat the mechanism's post-processing, if the mechanism supports that."""
+    """Check each step, then repeat the mechanism's post-processing, if the mechanism supports that.
+
+    Certificates are compared with the general theorem: all if `every`, otherwise in large releases a sample;
+    see `GeneralCheck`.
+    """
     manifest = release.manifest
     replay, optimal, one_by_one = None, False, False
     if checking is not None:
@@ -65,7 +70,8 @@ def check_proofs(
             "certificates", OPEN, f"{PROOFS} was left out (--no-proofs), so they cannot be checked"
         )
     else:
-        yield from _check_each(_Proofs(path, lines, optimal, limit, one_by_one), lines, replay)
+        general = GeneralCheck(lines, every)
+        yield from _check_each(_Proofs(path, lines, optimal, limit, one_by_one, general), lines, replay)
 
 
 def _replay_of(checking: Checking, release: Written) -> Replaying:
@@ -88,6 +94,7 @@ def _check_each(
     if wrong:
         more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
         yield CheckResult("certificates", FAILS, wrong[0] + more)
+        yield from proofs.general.result()
         return
     if proofs.unwitnessed:
         old = f"{proofs.unwitnessed} of {proofs.seen} steps were saved by a version without witnesses"
@@ -95,6 +102,7 @@ def _check_each(
     else:
         again = f"{proofs.proved} of {proofs.problems} steps proved optimal again, as the manifest says"
         yield CheckResult("certificates", HOLDS, again)
+    yield from proofs.general.result()
     if left:
         yield CheckResult(
             "certificates",
@@ -146,11 +154,17 @@ class _Proofs:
     """Iterate over the saved steps and check each of them, reading the file once."""
 
     def __init__(
-        self, path: Path, lines: list[Mapping[str, Any]], optimal: bool, limit: int, one_by_one: bool
+        self,
+        path: Path,
+        lines: list[Mapping[str, Any]],
+        optimal: bool,
+        limit: int,
+        one_by_one: bool,
+        general: GeneralCheck,
     ) -> None:
         """`optimal`: whether all answers must be optimal; `one_by_one`: see `hierdp.record.proofs.read`."""
         self.path, self.lines, self.optimal, self.limit = path, lines, optimal, limit
-        self.one_by_one = one_by_one
+        self.one_by_one, self.general = one_by_one, general
         self.seen = self.problems = self.proved = self.unwitnessed = 0
         self.wrong: list[str] = []
         self.foreign, self.broken = "", False
@@ -187,6 +201,7 @@ class _Proofs:
                 self.unwitnessed += 1
                 line = {**line, "proved_optimal": False}
             why = _wrong(kept, proof, line, self.optimal and kept.witnessed)
+            self.general.look(kept, proof)
         self.wrong += [why] if why else []
         self.problems += problems_of(line)
         self.proved += problems_of(line) * line["proved_optimal"]

@@ -24,15 +24,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from models.arithmetic.arrays import Array
-from models.certificate import Certificate, Witness
+from models.certificate import Witness
 from models.programs.program import Program
-from models.witnesses.read import Side, entries, sides, tables
-from models.witnesses.scaled import Scaled, finite, gathered, numbers, scaled, times
+from models.witnesses.read import Side, sides, tables
+from models.witnesses.row_proofs import exact_proofs
+from models.witnesses.scaled import Scaled, finite, numbers
 
 FIRST_LINE = "hierdp proofs 1"
-
-MOST_VARIABLES = 2_000_000
-"""Programs with more variables are left out."""
 
 
 def write_proofs(path: Path, steps: Iterable[tuple[str, Any, Any, Witness | None]]) -> tuple[int, int]:
@@ -120,77 +118,6 @@ def model_lines(name: str, model: Any, x: Any, witness: Witness | None = None) -
             yield f"skipped {_one_line(part)}: {_one_line(found)}"
         else:
             yield from problem_lines(part, *found)
-
-
-Proof = tuple[Program, Array, Array]
-"""``(program, variables, prices)``."""
-
-
-def exact_proofs(
-    name: str, model: Any, x: Any, witness: Witness | None = None
-) -> Iterator[tuple[str, Proof | str]]:
-    """The proof of a model's answer by row prices, or the reason why there is none; and its name.
-
-    There is one, or one for each of the problems side by side if the model's bound is rounded up for each.
-    """
-    if not hasattr(model, "row_prices"):
-        yield name, f"{type(model).__name__} has no row prices"
-        return
-    proof: Certificate = model.certificate(x, witness)
-    if not proof:
-        yield name, "its own certificate does not prove it"
-    elif not all(isinstance(number, int | Fraction) for number in (proof.objective, proof.bound)):
-        yield name, "not exact: its answer or data are floats"
-    elif hasattr(model, "apart"):
-        for k, (part, answer, own) in enumerate(model.apart(x, proof.witness)):
-            yield f"{name}, part {k + 1}", _exact_proof(part, answer, own)
-    else:
-        yield name, _exact_proof(model, x, proof.witness)
-
-
-def _exact_proof(model: Any, x: Any, witness: Witness) -> Proof | str:
-    try:
-        program: Program = (model.exact_program if hasattr(model, "exact_program") else model.program)()
-    except ValueError as too_large:
-        return str(too_large)
-    if program.size > MOST_VARIABLES:
-        return f"its program has {program.size:,} variables, more than {MOST_VARIABLES:,}"
-    prices = np.asarray(model.row_prices(witness))
-    if prices.shape != (program.matrix.shape[0],):
-        return "its witness does not read as row prices"
-    answer = model.program_answer(x) if hasattr(model, "program_answer") else x
-    return program, completed(program, answer), prices
-
-
-def completed(program: Program, answer: ArrayLike) -> Array:
-    """All variables of a program, given those of its first blocks.
-
-    Each further variable takes the least value that its bounds allow, and those rows that hold no other
-    further variable: the largest distance, for example, or the answer of a query.
-    """
-    own = np.ravel(np.asarray(answer))
-    size, given = program.size, own.size
-    if given == size:
-        return own
-    at = scaled([numbers("the answer", own, (given,))])
-    row, variable, entry = entries(program)
-    lower, upper = (sides(program, "rows", side) for side in ("lower", "upper"))
-    inside = variable < given
-    count = program.matrix.shape[0]
-    parts = times(entry.number[inside], at.number[variable[inside]])
-    held = Scaled(gathered(row[inside], parts, count), entry.unit * at.unit)
-    least = sides(program, "blocks", "lower")
-    found: list[Fraction | None] = [None if least.open[j] else least.at.value(j) for j in range(given, size)]
-    alone = np.bincount(row[~inside], minlength=count) == 1
-    for k in np.flatnonzero(~inside & alone[row]).tolist():
-        coefficient, i = entry.value(k), int(row[k])
-        side = lower if coefficient > 0 else upper
-        if coefficient and not side.open[i]:
-            limit, j = (side.at.value(i) - held.value(i)) / coefficient, int(variable[k]) - given
-            before = found[j]
-            found[j] = limit if before is None else max(before, limit)
-    rest = [Fraction(0) if value is None else value for value in found]
-    return np.array([*own.tolist(), *rest, None], dtype=object)[:-1]
 
 
 def _variable_lines(program: Program) -> Iterator[str]:

@@ -20,7 +20,8 @@ from models import (
 )
 from models.instances import load_instance, save
 from models.programs.terms import Block, Rows, Term
-from models.witnesses.plain_text import completed, exact_proofs, model_lines, problem_lines, write_proofs
+from models.witnesses.plain_text import model_lines, problem_lines, write_proofs
+from models.witnesses.row_proofs import completed, exact_proofs
 
 INFINITE = {"-inf": float("-inf"), "inf": float("inf")}
 
@@ -141,3 +142,9 @@ def test_stored_instances_are_written_with_their_answers(tmp_path):
     assert first == "hierdp proofs 1"
     assert lines == list(model_lines("one", model, np.array(x)))
     assert last == "skipped wrong: its own certificate does not prove it"
+
+
+def test_a_partition_into_as_many_runs_as_values_is_left_out():
+    model = Clustering([1, 2, 5], 1, clusters=3)
+    (line,) = model_lines("n", model, np.ones(3, np.int64))
+    assert line == "skipped n: its witness does not read as row prices"
