@@ -168,6 +168,12 @@ class Runs:
             return self
         return Runs.added(self.row, np.minimum(self.sizes, max_size), self.counts, self.rows)
 
+    def raised(self, min_size: int) -> Runs:
+        """The same groups, with sizes below `min_size` replaced by `min_size`."""
+        if not self.sizes.size or self.sizes.min() >= min_size:
+            return self
+        return Runs.added(self.row, np.maximum(self.sizes, min_size), self.counts, self.rows)
+
     def summed(self, into: Ints, rows: int) -> Runs:
         """A table of `rows` rows in which the groups of row r are added to row ``into[r]``."""
         return Runs.added(np.asarray(into)[self.row], self.sizes, self.counts, rows)

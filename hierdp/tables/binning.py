@@ -17,7 +17,7 @@ from hierdp.tables import Axis as Regions
 from hierdp.tables import AxisLike, read
 from hierdp.tables.columns import LARGEST, Column, Fault, column_of, refuse, whole_of
 from hierdp.tables.persons import PERSON, Persons, bounded, person_of
-from hierdp.tables.places import located, missing_regions, refuse_strangers
+from hierdp.tables.places import counted_regions, located, missing_regions, refuse_strangers
 from hierdp.tables.sources import Table, run
 from models.arithmetic.arrays import Ints
 
@@ -172,22 +172,35 @@ def histogram(
             )
     rows, hierarchies = located(table, [regions for _, regions in named], columns, unknown)
     if persons is not None:
-        rows = bounded(rows, persons, "n")
+        rows = bounded(rows, persons, "n", derived=[f"at{i}" for i in range(len(named))])
     made, at_names, order = _resolved(axes, hierarchies)
-    shape = tuple(axis.bins for axis in made)
-    if prod(shape) > MOST_BINS:
-        raise InputError(f"{' × '.join(map(str, shape))} bins are more than {MOST_BINS:,}: use fewer")
+    _refuse_many(made)
     cells = run(rows.group_by(at_names).agg(n=rows.n.sum()))
     places = [cells[name].to_numpy().astype(np.int64) for name in at_names]
     strange = np.stack([place < 0 for place in places], axis=1)
     refuse_strangers(rows, [regions for _, regions in named], strange)
-    counts = np.zeros(shape, dtype=np.int64)
+    counted = cells["n"].to_numpy().astype(np.int64)
+    if persons is not None:
+        places, counted = [place[counted > 0] for place in places], counted[counted > 0]
+        for i, (_, regions) in enumerate(named):
+            column = at_names.index(f"at{i}")
+            there = np.bincount(places[column], minlength=hierarchies[i].names[-1].size)
+            hierarchies[i], to = counted_regions(regions, hierarchies[i], there, unknown)
+            places[column] = to[places[column]]
+        made, at_names, order = _resolved(axes, hierarchies)
+    counts = np.zeros(tuple(axis.bins for axis in made), dtype=np.int64)
     np.add.at(
         counts,
         tuple(place if to is None else to[place] for place, to in zip(places, order, strict=True)),
-        cells["n"].to_numpy().astype(np.int64),
+        counted,
     )
     return Histogram(counts, made)
+
+
+def _refuse_many(axes: Sequence[Axis]) -> None:
+    shape = tuple(axis.bins for axis in axes)
+    if prod(shape) > MOST_BINS:
+        raise InputError(f"{' × '.join(map(str, shape))} bins are more than {MOST_BINS:,}: use fewer")
 
 
 _OUTSIDE = "fix the row, widen the bins, or count such rows in the end bins (clip=True, --clip)"

@@ -14,7 +14,7 @@ from hierdp.errors import InputError
 from hierdp.tables.axes import Axis, AxisLike
 from hierdp.tables.columns import LARGEST, refuse, whole_of
 from hierdp.tables.persons import PERSON, Persons, bounded, once, person_of
-from hierdp.tables.places import located, missing_regions, refuse_strangers
+from hierdp.tables.places import counted_regions, located, missing_regions, refuse_strangers
 from hierdp.tables.sources import read, run
 from models.arithmetic.arrays import Ints
 
@@ -89,7 +89,8 @@ def flows(
         are left out.
     axes : mapping of name to axis
         An axis is ``(hierarchy, column)``, or the columns of its levels from coarse to fine, or `Prefixes`;
-        then the regions seen in the data, with or without a count, are taken as public. See `Axis`.
+        then the regions seen in the data are taken as public: with or without a count, or, with `persons`,
+        those where a row counts. See `Axis`.
     count : str, optional
         Column of counts; by default each row is one.
     unknown : str, optional
@@ -141,9 +142,15 @@ def flows(
     at = [f"at{i}" for i in range(len(each))]
     counted = rows
     if persons is not None:
-        counted = bounded(once(rows, at, "n") if distinct else rows, persons, "n")
+        leaves = [f"leaf{i}" for i in range(len(each))]
+        counted = bounded(once(rows, at, "n", leaves) if distinct else rows, persons, "n", derived=at)
     cells = run(counted.group_by(at).agg(n=counted.n.sum()).order_by(at))
     positions = np.column_stack([cells[name].to_numpy() for name in at]).astype(np.int64)
     refuse_strangers(rows, each, positions < 0)
     counts = cells["n"].to_numpy().astype(np.int64)
-    return Flows(tuple(hierarchies), tuple(axes), positions[counts > 0], counts[counts > 0], unknown)
+    positions, counts = positions[counts > 0], counts[counts > 0]
+    for i, axis in enumerate(each if persons is not None else ()):
+        there = np.bincount(positions[:, i], minlength=hierarchies[i].names[-1].size)
+        hierarchies[i], to = counted_regions(axis, hierarchies[i], there, unknown)
+        positions[:, i] = to[positions[:, i]]
+    return Flows(tuple(hierarchies), tuple(axes), positions, counts, unknown)

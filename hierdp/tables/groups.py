@@ -13,7 +13,7 @@ from hierdp.errors import InputError, listed
 from hierdp.tables.axes import Axis
 from hierdp.tables.columns import Column, Fault, column_of, refuse, text_of, whole_of
 from hierdp.tables.persons import PERSON, Persons, bounded, person_of
-from hierdp.tables.places import OPTION, located, missing_regions, refuse_strangers
+from hierdp.tables.places import OPTION, counted_regions, located, missing_regions, refuse_strangers
 from hierdp.tables.sources import Table, read, run
 from models.arithmetic.arrays import Ints
 
@@ -62,7 +62,7 @@ def count_groups(source: Any, asked: Asked) -> Counted:
     columns = {**keys, "lost": lost, "size": _capped(entity, asked), **person}
     rows, (hierarchy,) = located(table, [asked.axis], columns, unknown, asked.root, asked.root_level)
     if asked.persons is not None:
-        rows = bounded(rows, asked.persons, "size")
+        rows = bounded(rows, asked.persons, "size", derived=["at0"])
     by = list(keys)
     if unknown is not None:  # one unnamed group per region; named groups in two regions are found by `at0`
         rows = rows.mutate(home=rows.lost.ifelse(rows.at0, -1))
@@ -79,6 +79,12 @@ def count_groups(source: Any, asked: Asked) -> Counted:
     if torn.any():
         groups = rows.group_by(by).agg(at=rows.at0.min(), end=rows.at0.max())
         _refuse_torn(groups.filter(groups["at"] < groups.end), asked, hierarchy)
+    if asked.persons is not None:  # a row beyond the bound forms no group, and so no region
+        counts = size > 0
+        place, size, n, nameless = place[counts], size[counts], n[counts], nameless[counts]
+        there = np.bincount(place, minlength=hierarchy.names[-1].size)
+        hierarchy, to = counted_regions(asked.axis, hierarchy, there, unknown)
+        place = to[place]
     if unknown is not None:  # the unnamed group exists even without entities: groups are public
         bare = np.setdiff1d(np.arange(hierarchy.names[-1].size), place[nameless.astype(bool)])
         place, size = np.append(place, bare), np.append(size, np.zeros_like(bare))

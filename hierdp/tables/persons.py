@@ -55,7 +55,7 @@ def person_of(table: Table, persons: Persons) -> tuple[Column, list[Fault]]:
     return person, [(person.isnull(), missing)]
 
 
-def bounded(rows: Table, persons: Persons, amount: str) -> Table:
+def bounded(rows: Table, persons: Persons, amount: str, derived: Sequence[str] = ()) -> Table:
     """Bound the sum of what is counted of each person by `persons.rows`.
 
     A person's rows are ordered by a hash of the key, the person and the row's contents. They count in this
@@ -71,6 +71,9 @@ def bounded(rows: Table, persons: Persons, amount: str) -> Table:
     amount : str
         The column of whole numbers, at least 0, that are counted. All rows stay; those beyond the bound get
         0.
+    derived : sequence of str
+        Columns that follow from others and may depend on other persons' rows, such as the position of a
+        region among those in the data. They do not take part in the choice.
 
     Returns
     -------
@@ -80,10 +83,11 @@ def bounded(rows: Table, persons: Persons, amount: str) -> Table:
     import ibis
 
     what = [name for name in rows.columns if name != PERSON]
-    text = ibis.literal(persons.key).concat(row_text(rows, [PERSON, *what]))
+    own = [name for name in what if name not in derived]
+    text = ibis.literal(persons.key).concat(row_text(rows, [PERSON, *own]))
     drawn = rows.mutate(drawn=text.hash(), part=ibis.least(rows[amount], persons.rows).cast("int64"))
     until = ibis.window(
-        group_by=drawn[PERSON], order_by=[drawn.drawn, *(drawn[name] for name in what)], preceding=(None, 0)
+        group_by=drawn[PERSON], order_by=[drawn.drawn, *(drawn[name] for name in own)], preceding=(None, 0)
     )
     reached = drawn.mutate(reached=drawn.part.sum().over(until))
     left = persons.rows - (reached.reached - reached.part)
@@ -91,12 +95,13 @@ def bounded(rows: Table, persons: Persons, amount: str) -> Table:
     return reached.mutate(counted.name(amount)).select(*what)
 
 
-def once(rows: Table, cell: Sequence[str], amount: str) -> Table:
-    """One row for each person and cell, counted as 1 if anything was counted."""
+def once(rows: Table, cell: Sequence[str], amount: str, names: Sequence[str] = ()) -> Table:
+    """One row for each person and cell, counted as 1 if anything was counted; `names` are the first ones."""
     import ibis
 
     by = [PERSON, *cell]
-    return rows.group_by(by).agg(ibis.least(rows[amount].max(), 1).cast("int64").name(amount))
+    first = {name: rows[name].min() for name in names}
+    return rows.group_by(by).agg(ibis.least(rows[amount].max(), 1).cast("int64").name(amount), **first)
 
 
 def row_text(rows: Table, names: Sequence[str]) -> Column:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ from hierdp.errors import InputError, listed
 from hierdp.tables.axes import Axis
 from hierdp.tables.columns import Column, Fault, column_of, refuse, text_of
 from hierdp.tables.sources import Table, run
+from models.arithmetic.arrays import Ints
 
 
 def missing_regions(table: Table, axis: Axis, unknown: str | None, where: str = "the data") -> list[Fault]:
@@ -99,6 +101,46 @@ def located(
         stranger = -1 if unknown is None else int(hierarchy.positions([unknown])[0])
         rows = rows.mutate(rows[f"at{i}"].fill_null(stranger).name(f"at{i}"))
     return rows, hierarchies
+
+
+def counted_regions(
+    axis: Axis, hierarchy: Hierarchy, counts: NDArray[Any], unknown: str | None
+) -> tuple[Hierarchy, Ints]:
+    """The regions of an axis in which a row counts, and the new position of each region, -1 for the others.
+
+    For a table whose rows per person are bounded. Without a list of regions, a region exists because a row
+    counts there; otherwise one person could add any number of regions. Listed regions all stay, and so does
+    the region for unknown ones.
+
+    Parameters
+    ----------
+    axis : Axis
+    hierarchy : Hierarchy
+        From `located`.
+    counts : number or bool array, shape (regions of the last level,)
+        What counts in each.
+    unknown : str, optional
+        The region for unknown ones.
+
+    Raises
+    ------
+    InputError
+        If the regions are those in the data, and nothing counts.
+    """
+    names, kept = hierarchy.names[-1], np.asarray(counts) > 0
+    if unknown is not None:
+        kept[hierarchy.positions([unknown])] = True
+    if axis.hierarchy is not None or kept.all():
+        return hierarchy, np.arange(names.size)
+    if not kept.any():
+        raise InputError(f"no row counts, so column {axis.columns[-1]!r} gives no region: {NOTHING}")
+    columns = {level: regions[kept] for level, regions in hierarchy.columns().items()}
+    root = str(hierarchy.names[0][0])
+    fewer = Hierarchy.from_columns(columns, hierarchy.levels[1:], root, hierarchy.levels[0])
+    return fewer, np.where(kept, np.cumsum(kept) - 1, -1)
+
+
+NOTHING = "give a public list, or fix the column of counts, which is 0 in every row that is left"
 
 
 def refuse_strangers(rows: Table, axes: Sequence[Axis], strange: NDArray[np.bool_]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from hierdp.errors import InputError, listed
 from hierdp.tables.axes import Axis
 from hierdp.tables.columns import LARGEST, column_of, refuse, text_of, whole_of
 from hierdp.tables.persons import PERSON, Persons, bounded, person_of
-from hierdp.tables.places import located, missing_regions, refuse_strangers
+from hierdp.tables.places import NOTHING, counted_regions, located, missing_regions, refuse_strangers
 from hierdp.tables.sources import Table, read, run
 from models.arithmetic.arrays import Ints
 
@@ -61,8 +62,8 @@ def cross_table(
     axis : Axis
         The columns of regions.
     attributes : mapping of str to sequence of str, or None
-        The columns of attributes, with all their categories; None: those in the data, sorted, which are then
-        taken as public.
+        The columns of attributes, with all their categories; None: those in the data (with `persons`, in rows
+        that count), sorted, which are then taken as public.
     count : str, optional
         Column of numbers of persons; by default each row is one.
     root, root_level : str
@@ -115,7 +116,8 @@ def cross_table(
         )
     rows = _in_cells(rows, categories)
     if persons is not None:
-        rows = bounded(rows, persons, "n")
+        codes = [f"code{i}" for i in range(len(attributes))]
+        rows = bounded(rows, persons, "n", derived=["at0", "cell", *codes])
     found = run(rows.group_by(["at0", "cell"]).agg(n=rows.n.sum()))
     at, cell, n = (found[name].to_numpy().astype(np.int64) for name in ("at0", "cell", "n"))
     refuse_strangers(rows, [axis], at < 0)
@@ -123,7 +125,28 @@ def cross_table(
         _refuse_categories(rows, categories)
     counts = np.zeros((regions, cells), np.int64)
     counts[at, cell] = n
-    return CrossTable(hierarchy, categories, counts)
+    if persons is None:
+        return CrossTable(hierarchy, categories, counts)
+    places, to = counted_regions(axis, hierarchy, counts.sum(axis=1), unknown)
+    kept, counts = _counted_categories(attributes, categories, counts[to >= 0])
+    return CrossTable(places, kept, counts)
+
+
+def _counted_categories(
+    attributes: Mapping[str, Sequence[str] | None], categories: Mapping[str, tuple[str, ...]], counts: Ints
+) -> tuple[dict[str, tuple[str, ...]], Ints]:
+    """The categories with a row that counts, of each attribute without a list, and their counts."""
+    kept = dict(categories)
+    for i, (name, given) in enumerate(attributes.items()):
+        if given is not None:
+            continue
+        by = counts.reshape(-1, *(len(each) for each in kept.values()))
+        there = by.sum(axis=tuple(axis for axis in range(by.ndim) if axis != i + 1)) > 0
+        if not there.any():
+            raise InputError(f"no row counts, so column {name!r} gives no category: {NOTHING}")
+        kept[name] = tuple(compress(kept[name], there))
+        counts = np.ascontiguousarray(by.compress(there, axis=i + 1)).reshape(len(counts), -1)
+    return kept, counts
 
 
 def _check_total(table: Table, number: Any, count: str | None) -> None:

@@ -158,11 +158,18 @@ def test_distinct_cells_of_a_person_count_once_each():
     assert sum(of_cells(rows, Persons("id", 1), distinct=True)[0]) == 2
 
 
-def test_groups_of_the_data_stay_when_none_of_their_rows_counts():
-    """The list of groups is public; a bound on persons removes entities from groups, but not the groups."""
+def test_a_group_of_the_data_exists_only_if_one_of_its_rows_counts():
     rows = table([("A", "1"), ("A", "2"), ("B", "3")])
-    data = group_sizes(rows, levels=["place"], group=["home"], max_size=2, persons=Persons("id", 1))
-    assert data.groups == 3
+    for most in (1, 2, 3):
+        persons = Persons("id", most, "a key")
+        data = group_sizes(rows, levels=["place"], group=["home"], max_size=2, persons=persons)
+        assert data.counts[0].tolist() == [0, most, 0]
+
+
+def test_a_listed_group_stays_when_none_of_its_rows_counts():
+    rows = table([("A", "1"), ("A", "2"), ("B", "3")])
+    data = group_sizes(rows, levels=["place"], group=["home"], groups=HOMES, max_size=2,
+                       persons=Persons("id", 1))  # fmt: skip
     assert data.counts[0].tolist() == [2, 1, 0]
 
 

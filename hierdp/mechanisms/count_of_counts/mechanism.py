@@ -102,7 +102,8 @@ def from_table(
     smallest: Annotated[
         int,
         Option(
-            "It is public that every group has at least one entity: no size 0 is released.",
+            "It is public that every group has at least one entity: no size 0 is released. With `person`, a "
+            "group of which no row is counted has size 1.",
             flag="--no-empty-groups",
             value=1,
         ),
@@ -162,6 +163,8 @@ def from_table(
         unknown=unknown,
         persons=persons,
     )
+    if persons is not None:  # a group whose rows are all beyond the bound is not empty in the table
+        data = SizeRuns(data.hierarchy, data.runs.raised(smallest))
     made = for_persons(lambda own: count_of_counts(data, own, noise, method, **options), epsilon, persons)
     return public.of(made)
 

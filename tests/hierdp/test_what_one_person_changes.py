@@ -1,0 +1,228 @@
+"""What one person can change: all neighbours of small tables, with several rows a person and without lists.
+
+A person with any rows joins a table. Every vector that a mechanism measures may change by at most its
+sensitivity, in the norm of its noise, times the rows of a person where the sensitivity is that of one row.
+What is taken from the data and published exactly (regions, groups, categories) may gain at most one entry for
+each counted row. docs/privacy.md has the table of these bounds.
+"""
+
+from collections import Counter
+from itertools import combinations_with_replacement
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from hierdp import release
+from hierdp.counts.axes import Numbers
+from hierdp.counts.hierarchy import Hierarchy
+from hierdp.counts.size_table import SizeTable
+from hierdp.errors import InputError
+from hierdp.privacy.budget import Spend
+from hierdp.privacy.noise import NoisyCounts
+from tests.marks import quick
+
+PLACES = Hierarchy.flat("place", ["A", "B", "C"])
+
+ROWS = [("A", "1", 1), ("A", "2", 0), ("B", "3", 2), ("C", "4", 1), (None, "5", 1), ("A", None, 3)]
+"""Rows that a person may have: place, home, number. Homes 4 and 5, and place C, may be theirs alone."""
+
+LINES = [list(lines) for n in (1, 2) for lines in combinations_with_replacement(ROWS, n)]
+LINES += [list(lines) for lines in combinations_with_replacement(ROWS, 3)][::3]
+
+MANY = [[("A", f"own {i}", 1) for i in range(40)], [(p, f"{p} {i}", i % 3) for p in "ABC" for i in range(9)]]
+"""Persons with a home for each of their many rows."""
+
+OTHERS = [
+    [("A", "1", 1), ("B", "3", 1)],
+    [("A", "2", 1)] * 3,
+    [("B", "6", 0)],
+    [("A", "1", 2)],
+]
+
+HOMES = {"group": ["home"], "unknown": "?"}
+LEVELS = {**HOMES, "levels": ["place"], "regions_from_data": True}
+LISTED = {**HOMES, "regions": PLACES, "region": "place"}
+HIDDEN = {**LISTED, "group_budget": 0.3, "max_size": 9}
+SEEN = {"regions_from_data": True, "unknown": "?"}
+PLACE = {"axes": {"at": ["place"], "to": (PLACES, "to")}, **SEEN, "delta": 1e-6, "bounded": False}
+TABLE = {"levels": ["place"], **SEEN, "delta": 1e-6, "bounded": False, "attributes": {"kind": None},
+         "attributes_from_data": True}  # fmt: skip
+
+CASES = {
+    "private groups, Hc": ("count-of-counts", HIDDEN),
+    "private groups, Hg": ("count-of-counts", {**HIDDEN, "method": "Hg"}),
+    "private groups, naive": ("count-of-counts", {**HIDDEN, "method": "naive"}),
+    "private groups, no list of regions": ("count-of-counts", {**LEVELS, "group_budget": 0.3, "max_size": 9}),
+    "private groups, entities": ("count-of-counts", {**HIDDEN, "entities": "n"}),
+    "private groups, Hg, entities": ("count-of-counts", {**HIDDEN, "entities": "n", "method": "Hg"}),
+    "private groups, none empty": ("count-of-counts", {**HIDDEN, "smallest": 1}),
+    "private groups, Hg, none empty, entities": (
+        "count-of-counts",
+        {**HIDDEN, "smallest": 1, "entities": "n", "method": "Hg"},
+    ),
+    "private groups and largest size": (
+        "count-of-counts",
+        {**LISTED, "group_budget": 0.3, "size_budget": 0.2, "entities": "n"},
+    ),
+    "private groups, bottom-up Hg": ("count-of-counts", {**HIDDEN, "method": "bottom-up Hg"}),
+    "groups in the data, Hc": ("count-of-counts", {**LISTED, "groups_from_data": True, "max_size": 9}),
+    "groups in the data, Hg, entities": (
+        "count-of-counts",
+        {**LEVELS, "groups_from_data": True, "max_size": 9, "entities": "n", "method": "Hg"},
+    ),
+    "group-size": ("group-size", {**LEVELS, "groups_from_data": True, "max_size": 4}),
+    "group-size, entities": (
+        "group-size",
+        {**LISTED, "groups_from_data": True, "max_size": 4, "entities": "n", "method": "M_H^dp"},
+    ),
+    "top-down": ("top-down", PLACE),
+    "top-down, count": ("top-down", {**PLACE, "count": "n"}),
+    "top-down, distinct": ("top-down", {**PLACE, "distinct": True}),
+    "top-down VanillaGauss, distinct": ("top-down", {**PLACE, "distinct": True, "method": "VanillaGauss"}),
+    "tabulation": ("tabulation", TABLE),
+    "tabulation, count": ("tabulation", {**TABLE, "count": "n"}),
+    "range-query": ("range-query", {"axes": [("place", ["place"]), Numbers("age", 0, 4)], **SEEN}),
+    "range-query, count": ("range-query", {"axes": [("place", ["place"])], **SEEN, "count": "n"}),
+    "range-query, Wavelet": ("range-query", {"axes": [("place", ["place"])], **SEEN, "method": "Wavelet"}),
+    "clustering": ("clustering", {"axes": [("place", ["place"])], **SEEN, "method": "NF", "count": "n"}),
+}
+
+
+BINS = ("range-query", "clustering")
+"""Mechanisms whose regions are bins, of which the settings have the number."""
+
+
+def table(people):
+    rows = [(f"p{i}", *line) for i, lines in enumerate(people) for line in lines]
+    frame = pd.DataFrame(rows, columns=["id", "place", "home", "n"])
+    return frame.assign(to=frame.place.fillna("B"), kind=frame.home.fillna("-").str[0], age=frame.n)
+
+
+class Recording:
+    """Answers that do not depend on the counts; keeps the counts that it is given."""
+
+    def __init__(self):
+        self.asked, self._rng = [], np.random.default_rng(5)
+
+    def _answer(self, counts, spend, norm):
+        self.asked.append((spend, counts.copy(), norm))
+        return NoisyCounts(self._rng.integers(0, 9, counts.shape), spend)
+
+    def geometric(self, counts, query, sensitivity, epsilon):
+        spend = Spend(query, "double", sensitivity, sensitivity / epsilon, epsilon, None, False)
+        return self._answer(counts, spend, 1)
+
+    def gaussian(self, counts, query, sensitivity, rho):
+        spend = Spend(query, "double", sensitivity, sensitivity / (2 * rho) ** 0.5, None, rho, False)
+        return self._answer(counts, spend, 2)
+
+
+@pytest.fixture(autouse=True)
+def one_key(monkeypatch):
+    """The guarantee holds for each key, so neighbours are compared under the same key."""
+    monkeypatch.setattr("hierdp.tables.persons.secrets.token_hex", lambda _: "a key")
+
+
+def run(case, people, rows):
+    """What is published exactly, and the ledger with all vectors that are measured."""
+    mechanism, options = CASES[case]
+    noise = Recording()
+    own = {"person": "id", "rows_per_person": rows}
+    made = release(table(people), mechanism, epsilon=1.0, noise=noise, **options, **own)
+    listed = {(axis, str(name)) for axis, places in made.regions.items() for name in places.names[-1]}
+    listed |= {("kind", name) for name in made.settings.get("plan", {}).get("attributes", {}).get("kind", ())}
+    axes = made.settings.get("range_query", made.settings).get("axes", ())
+    listed |= {(axis["name"], i) for axis in axes if mechanism in BINS for i in range(axis["bins"])}
+    groups = 0 if made.settings.get("groups_are") != "public" else made.settings["groups"]
+    if isinstance(made.table, SizeTable) or mechanism == "group-size":
+        groups = made.settings["groups"]
+    return listed, groups, made.ledger, noise.asked
+
+
+def compare(case, without, joined, rows):
+    """The person's loss as a part of the budget; None if what is published exactly differs."""
+    listed, groups, ledger, before = without
+    listed_then, groups_then, _, after = run(case, [*OTHERS, joined], rows)
+    new = Counter(what for what, _ in listed_then - listed)
+    assert listed <= listed_then
+    assert all(more <= rows for more in new.values()), new
+    assert 0 <= groups_then - groups <= rows
+    if listed != listed_then or groups != groups_then:
+        return None
+    times, loss = ledger.person.times, 0.0
+    assert [spend for spend, *_ in before] == [spend for spend, *_ in after]
+    for (spend, one, norm), (_, other, _) in zip(before, after, strict=True):
+        assert one.shape == other.shape
+        away = float(np.linalg.norm((one - other).ravel(), norm))
+        # A Gaussian sensitivity is a square root, which differs from the exact one in its last digit.
+        assert away <= times * spend.sensitivity * (1 + 1e-12), (spend.query, joined)
+        share = away / spend.sensitivity
+        loss += spend.epsilon * share if norm == 1 else spend.rho * share**2
+    allowed = ledger.rho if ledger.zcdp else ledger.epsilon
+    assert loss <= allowed * (1 + 1e-9), joined  # a sum of floats
+    return loss / allowed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("rows", [1, 2])
+def test_no_person_changes_more_than_the_sensitivities(case, rows):
+    """Choices of up to three rows, and many rows; some choice changes a good part of the bound."""
+    worst = 0.0
+    before = run(case, OTHERS, rows)
+    for lines in [*LINES[rows - 1 :: 2], *MANY]:
+        worst = max(worst, compare(case, before, lines, rows) or 0.0)
+    assert worst > 0.3
+
+
+@pytest.mark.parametrize("case", quick(list(CASES), every=4))
+def test_a_person_with_many_rows_changes_no_more_than_with_few(case):
+    before = run(case, OTHERS, 2)
+    for lines in [*MANY, [("A", "1", 1), ("C", "4", 1), ("A", "own", 0)]]:
+        compare(case, before, lines, 2)
+
+
+def test_rows_beyond_the_bound_form_no_group():
+    """One person with a home for each of 40 rows: the number of homes that is measured changes by one."""
+    (_, one, _), *_ = run("private groups, Hc", OTHERS, 1)[3]
+    (_, other, _), *_ = run("private groups, Hc", [*OTHERS, MANY[0]], 1)[3]
+    assert np.abs(other - one).sum() == 1
+
+
+def test_rows_with_no_entity_form_no_group_of_a_person():
+    none = [("A", f"own {i}", 0) for i in range(9)]
+    before = run("private groups, entities", OTHERS, 1)
+    assert compare("private groups, entities", before, none, 1) == 0
+
+
+def test_a_group_whose_rows_are_all_dropped_is_not_called_empty():
+    """Neither without a list, where it does not exist, nor with one, where it has the smallest size."""
+    listed = pd.DataFrame({"place": "A", "home": [f"own {i}" for i in range(40)]})
+    own = {"group": ["home"], "smallest": 1, "max_size": 9, "person": "id", "rows_per_person": 1}
+    hidden = {"regions": PLACES, "region": "place", "group_budget": 0.5}
+    for how in (hidden, {"groups": listed, "regions": PLACES, "region": "place"}):
+        noise = Recording()
+        release(table([MANY[0]]), "count-of-counts", epsilon=1.0, noise=noise, **own, **how)
+    _, sizes, _ = noise.asked[0]
+    assert sizes.tolist()[0] == 40  # Hc: of size 1 or less
+    rows = table([[("A", "own 0", 1)]])
+    with pytest.raises(InputError, match="has an empty group"):
+        release(rows, "count-of-counts", epsilon=1.0, group=["home"], smallest=1, max_size=9, groups=listed,
+                regions=PLACES, region="place")  # fmt: skip
+
+
+def test_regions_and_categories_of_the_data_are_those_of_rows_that_count():
+    """A region that only rows beyond the bound are in is not published, nor is a category."""
+    rows = table([[("A", "1", 1)], [("B", "2", 1), ("C", "3", 1)]])
+    own = {"person": "id", "rows_per_person": 1}
+    seen = {"regions_from_data": True, "delta": 1e-6, "bounded": False}
+    made = release(rows, "tabulation", epsilon=1.0, levels=["place"], attributes={"home": None},
+                   attributes_from_data=True, **seen, **own)  # fmt: skip
+    assert [len(names) for names in made.regions["region"].names] == [1, 2]
+    assert len(made.settings["plan"]["attributes"]["home"]) == 2
+    made = release(rows, "top-down", epsilon=1.0, axes={"at": ["place"]}, **seen, **own)
+    assert made.regions["at"].names[-1].size == 2
+    none = table([[("A", "1", 0)]])
+    with pytest.raises(InputError, match="no row counts, so column 'place' gives no region"):
+        release(none, "top-down", epsilon=1.0, axes={"at": ["place"]}, count="n", **seen, **own)
