@@ -10,7 +10,7 @@ from hierdp.errors import InputError, listed
 from hierdp.mechanisms import MECHANISMS
 from hierdp.mechanisms.option import keywords_of
 from hierdp.mechanisms.option_values import check_options
-from hierdp.privacy.account import Account
+from hierdp.privacy.account import Account, refuse_uncharged
 from hierdp.privacy.budget import check_epsilon
 from hierdp.privacy.charging import ChargingNoise, check_charged
 from hierdp.privacy.noise import ExactNoise, Noise, check_noise
@@ -24,6 +24,7 @@ def release(
     epsilon: float,
     noise: Noise | None = None,
     account: Account | None = None,
+    without_account: str | None = None,
     **options: Any,
 ) -> Release:
     """Release the counts of a table under differential privacy, made consistent by proved optimization.
@@ -41,7 +42,10 @@ def release(
         (docs/noise.md). `SimulatedNoise(seed)` is for experiments: the release is not private.
     account : Account, optional
         The budget for all releases of the data together. The release is charged to it before noise is drawn,
-        and refused if too little is left. See `hierdp.privacy.account`.
+        and refused if too little is left. See `hierdp.privacy.account`. Needed if an account for these data
+        lies beside the table.
+    without_account : str, optional
+        Why the release is charged to no account, although one lies beside the table; the manifest says it.
     **options
         The mechanism's own options: the columns of the table, the method, the solver. See
         `hierdp.mechanisms.group_size.from_table`, `hierdp.mechanisms.top_down.from_table`, and so on.
@@ -78,8 +82,13 @@ def release(
     from_table = MECHANISMS[mechanism].from_table
     check_options(mechanism, keywords_of(from_table), options)
     if account is None:
+        refuse_uncharged(source, without_account)
         made: Release = from_table(source, epsilon=epsilon, noise=noise, **options)
-        return made
+        return replace(made, without_account=without_account)
+    if without_account is not None:
+        raise InputError(
+            "the release is charged to an account: leave out without_account (--without-account)"
+        )
     if not isinstance(account, Account):
         raise InputError(f"account must be an Account(path), not {type(account).__name__}")
     if not isinstance(noise, ExactNoise | None):

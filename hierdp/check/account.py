@@ -11,7 +11,8 @@ from hierdp.errors import InputError
 from hierdp.mechanisms.checking import Checking
 from hierdp.privacy.account import NOT_FINISHED, Account, Charge, Statement
 from hierdp.privacy.budget import Ledger
-from hierdp.privacy.loss import PERSON, ROW, Loss
+from hierdp.privacy.loss import Loss
+from hierdp.privacy.whom import PERSON
 
 
 def check_account(
@@ -24,7 +25,9 @@ def check_account(
         return CheckResult("account", FAILS, str(unusable))
     told = manifest.get("account")
     if told is None:
-        return CheckResult("account", FAILS, "the release names no account: it was charged to none")
+        reason = manifest.get("without_account")
+        why = "" if reason is None else f" ({reason})"
+        return CheckResult("account", FAILS, f"the release names no account: it was charged to none{why}")
     wrong = _unlike(statement, told, fingerprint, _cost(manifest, checking))
     if wrong:
         return CheckResult("account", FAILS, f"{path}: {wrong}")
@@ -46,8 +49,10 @@ def _unlike(statement: Statement, told: Mapping[str, Any], fingerprint: str, cos
             what = "was not finished" if charge.state == NOT_FINISHED else charge.state
             return f"the release of entry {charge.entry} {what}; this folder is not recorded as written"
         return f"entry {charge.entry} has another fingerprint, {charge.fingerprint}"
-    if cost.unit == PERSON and charge.loss.unit != PERSON:
-        return f"entry {charge.entry} is charged for a row, and the release is for persons"
+    known = charge.loss.recorded
+    if charge.loss.whom != cost.whom if known else cost.unit == PERSON and charge.loss.unit != PERSON:
+        whom = charge.loss.whom if known else f"a {charge.loss.unit}"
+        return f"entry {charge.entry} is charged for {whom}; the release protects {cost.whom}"
     charged = cost.of_a_replacement() if terms.replaces else cost
     if not _covers(charge.loss, charged):
         return f"entry {charge.entry} is charged {charge.loss.in_words}; the release costs {charged.in_words}"
@@ -64,11 +69,10 @@ def _cost(manifest: Mapping[str, Any], checking: Checking | None) -> Loss:
     """What a release cost, by its budget."""
     ledger = Ledger.from_dict(manifest["budget"])
     rows_of = None if checking is None else checking.rows_of_a_person
-    unit = ROW if ledger.person is None else PERSON
     replaces = rows_of is not None and rows_of(manifest["settings"]) is None
     if ledger.zcdp:
-        return Loss(None, ledger.rho, unit=unit, replaces=replaces)
-    return Loss(ledger.epsilon, None, ledger.delta, unit=unit, replaces=replaces)
+        return Loss.of(ledger.whom, rho=ledger.rho, replaces=replaces)
+    return Loss.of(ledger.whom, ledger.epsilon, delta=ledger.delta, replaces=replaces)
 
 
 def _covers(charged: Loss, cost: Loss) -> bool:

@@ -8,9 +8,12 @@ from typing import Any
 
 from hierdp.check.result import FAILS, HOLDS, OPEN, UNCLAIMED, CheckResult
 from hierdp.errors import InputError, listed
-from hierdp.privacy.budget import ONE_ROW, Ledger, Spend, check_epsilon, of_one_row, spends_of
+from hierdp.privacy.budget import ONE_ROW, Ledger, Spend, bound_of, check_epsilon, of_one_row, spends_of
 from hierdp.privacy.noise import OPENDP, TABLES, deviation_of
+from hierdp.privacy.whom import Whom
 from hierdp.record.release import WARNING
+
+NAMED = {"account", "without_account"}
 
 CLOSE = 1e-9
 """Relative tolerance for the rounding of a sum or a loss."""
@@ -56,14 +59,14 @@ def check_budget(manifest: Mapping[str, Any]) -> Iterator[CheckResult]:
 def budget_of_one_row(manifest: dict[str, Any]) -> dict[str, Any]:
     """The manifest, with the ε of one row in place of a person's if its spends are for one row."""
     budget = manifest["budget"] or {}
-    if not isinstance(person := budget.get("person"), Mapping) or person.get("spends_are_for") != ONE_ROW:
+    if not isinstance(bound := bound_of(budget), Mapping) or bound.get("spends_are_for") != ONE_ROW:
         return manifest
-    return {**manifest, "budget": {**budget, "epsilon": of_one_row(budget["epsilon"], person["rows"])}}
+    return {**manifest, "budget": {**budget, "epsilon": of_one_row(budget["epsilon"], bound["rows"])}}
 
 
 def _no_budget(manifest: Mapping[str, Any]) -> CheckResult:
     """A release of which nothing was measured must not claim any privacy."""
-    if manifest["warning"] is not None or manifest.get("cautions") or "account" in manifest:
+    if manifest["warning"] is not None or manifest.get("cautions") or NAMED & manifest.keys():
         return CheckResult("privacy", FAILS, "the manifest has no budget, but speaks of one")
     why = "no noise was added, and no privacy is claimed: that rests on whoever made the given counts"
     return CheckResult("privacy", UNCLAIMED, why)
@@ -82,7 +85,7 @@ def _privacy(manifest: Mapping[str, Any], ledger: Ledger) -> CheckResult:
         why = f"this version does not know what drew the noise: {listed(unknown)}"
         return CheckResult("privacy", OPEN, why)
     by = " and ".join(sorted(set(samplers.values())))
-    whom = ledger.neighbours + ("" if ledger.person is None else f"; for {ledger.person}")
+    whom = ledger.neighbours + ("" if ledger.whom == Whom() else f"; for {ledger.whom}")
     return CheckResult("privacy", HOLDS, f"all noise exact, as stated, by {by}; protected: {whom}")
 
 

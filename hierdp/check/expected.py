@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from hierdp.check.result import FAILS, HOLDS, CheckResult
 from hierdp.mechanisms.checking import Checking
-from hierdp.privacy.budget import ONE_PERSON, ONE_ROW
+from hierdp.privacy.budget import ONE_PERSON, ONE_ROW, bound_of
 from hierdp.privacy.expected import GAUSSIAN, ExpectedSpend
 from hierdp.record.properties import Regions
 from hierdp.record.release import standard_errors
@@ -58,7 +58,7 @@ def _unmeasured(table: DataFrame, manifest: Mapping[str, Any], checking: Checkin
 
 def _person(manifest: Mapping[str, Any], checking: Checking) -> str:
     """What is wrong with the claim on persons, in words."""
-    person = manifest["budget"].get("person")
+    person = bound_of(manifest["budget"])
     if person is None:
         return ""
     rows_of = checking.rows_of_a_person

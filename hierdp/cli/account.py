@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
     from hierdp.privacy.account import Statement
+    from hierdp.privacy.whom import Whom
 
 
 class _Showing(click.Group):
@@ -49,14 +50,30 @@ def account() -> None:
               "number of people. Without it, only ε-DP releases are accepted.")  # fmt: skip
 @click.option("--set-aside", default="0", metavar="NUMBER", help="The part of δ for releases that spend δ "
     "by themselves (top-down --method SH). Default: 0.")  # fmt: skip
-@click.option("--unit", type=click.Choice(["row", "person"]), default="row", show_default=True,
-              help="What the account protects: one row (or one unit of a count), or a person with several "
-                  "rows (top-down --trips).")  # fmt: skip
+@click.option("--person", metavar="COLUMN", help="Protect a person with all their rows: the column that "
+              "names the person of each row. Every release names it, too (--person).")  # fmt: skip
+@click.option("--count", metavar="COLUMN", help="Protect one of what a column of numbers counts, for "
+              "releases that count it without --person and --most-per-row.")  # fmt: skip
+@click.option("--unit", type=click.Choice(["row", "person"]),
+              help="Default: row. With person and without --person: persons that no column names, as in "
+                  "top-down --trips.")  # fmt: skip
 @click.option("--replaces", is_flag=True, help="Neighbouring tables differ by replacing one row or person, "
     "rather than by adding or removing one. For releases with a public total, such as top-down without "
     "--unbounded. Releases that protect adding or removing are charged as two changes.")  # fmt: skip
-def open_(file: Path, data: str, epsilon: str, delta: str, set_aside: str, unit: str, replaces: bool) -> None:
+def open_(
+    file: Path,
+    data: str,
+    epsilon: str,
+    delta: str,
+    set_aside: str,
+    person: str | None,
+    count: str | None,
+    unit: str | None,
+    replaces: bool,
+) -> None:
     """Create an account in FILE, which must not exist."""
+    if (person is not None) + (count is not None) > 1 or (unit == "row" and person) or (unit and count):
+        raise click.UsageError("an account protects one unit: give one of --person, --count and --unit")
     from hierdp.privacy.account import open_account
     from hierdp.privacy.budget import check_delta, check_epsilon
 
@@ -67,7 +84,8 @@ def open_(file: Path, data: str, epsilon: str, delta: str, set_aside: str, unit:
         check_epsilon(number(epsilon)),
         0.0 if number(delta) == 0 else check_delta(number(delta)),
         set_aside=0.0 if part == 0 else check_delta(part),
-        unit=unit,
+        unit="person" if person else "count" if count else unit or "row",
+        column=person or count,
         replaces=replaces,
     )
     print_statement(console(), file, made.statement())
@@ -89,13 +107,27 @@ def print_statement(screen: Any, file: Path, now: Statement) -> None:
     delta = f", δ = {terms.delta:g}" if terms.delta else ""
     aside = f" ({terms.set_aside:g} of it set aside)" if terms.set_aside else ""
     title = f"{file}: {terms.data}, ε = {terms.epsilon:g}{delta}{aside} for all releases; protected: one "
-    title += f"{terms.unit} {change}"
+    title += f"{terms.unit} {change}" if now.whom is None else f"{_unit(now.whom.name)} {change}"
     if now.charges:
         print_frame(screen, title, _charges(now))
     else:
         screen.print(f"{title}\nNo release has been charged yet.")
+    if now.unrecorded:
+        entries = ", ".join(map(str, now.unrecorded))
+        screen.print(
+            f"Not recorded: by which column the entries {entries} protect a {terms.unit}, and with how many "
+            "rows. They add up only if it is the same column for all."
+        )
+    elif now.whom is None:
+        screen.print(f"Not recorded: by which column a {terms.unit} is protected. The first release says it.")
     screen.print(f"Spent: {100 * now.share:.4g} % of the budget. Left: {_left(now)}.")
     screen.print(f"Last line: {now.digest} (a copy kept elsewhere shows whether the account was replaced)")
+
+
+def _unit(name: str) -> str:
+    """ "a person, by column 'id'" as "person, by column 'id':"; the text before it has the article."""
+    short = name.removeprefix("a ").removeprefix("one ")
+    return f"{short}:" if "column" in short else short
 
 
 def _charges(now: Statement) -> DataFrame:
@@ -107,12 +139,22 @@ def _charges(now: Statement) -> DataFrame:
             "charged at": charge.at,
             "mechanism": charge.what,
             "charged": charge.loss.in_words,
+            "for": _for(charge.loss.whom) if charge.loss.recorded else "not recorded",
             "state": charge.state,
             "fingerprint": charge.fingerprint or "",
         }
         for charge in now.charges
     ]
     return pd.DataFrame(rows)
+
+
+def _for(whom: Whom) -> str:
+    """The unit of a charge, with its bound."""
+    if whom.unit == "person":
+        return f"{whom.column or 'a person'}, {whom.rows} rows"
+    if whom.unit == "count":
+        return f"one of {whom.counts}"
+    return "a row" if whom.counts is None else f"a row, up to {whom.rows} of {whom.counts}"
 
 
 def _left(now: Statement) -> str:

@@ -96,6 +96,9 @@ def release() -> None:
 @click.option("--account", type=Input(path_type=Path), metavar="FILE",
               help="The account of all releases of these data (see `hierdp account`). The release is "
                   "charged to it before noise is drawn, and refused if too little is left.")  # fmt: skip
+@click.option("--without-account", metavar="REASON",
+              help="Charge no account, although one lies beside TABLE. The manifest gives the reason. "
+                  "Public.")  # fmt: skip
 @click.option("--data", metavar="NAME", help="With --account: the data set's name in the account, if it is "
     "not the name of TABLE.")  # fmt: skip
 @click.option("--sign", type=Input(path_type=Path), metavar="KEY",
@@ -120,6 +123,7 @@ def shared(
     large_csv: bool,
     no_proofs: bool,
     account: Path | None,
+    without_account: str | None,
     data: str | None,
     sign: Path | None,
     simulate: int | None,
@@ -138,7 +142,7 @@ def shared(
 
     assert isinstance(context.command, MechanismCommand)
     mechanism, screen = context.command.mechanism, console()
-    check_words(title=title, note=note)
+    check_words(title=title, note=note, **{"reason for charging no account": without_account})
     drawn = noise(simulate, sampler)
     if data is not None and account is None:
         raise InputError("--data names the data set of an account; give --account as well")
@@ -150,7 +154,8 @@ def shared(
         options = arguments_of(keywords_of(mechanism.from_table), given, context.get_parameter_source)
         if simulate is not None:
             screen.print(NOT_PRIVATE, style=WARNING)
-        made = release_table(table, mechanism.name, epsilon=budget, noise=drawn, account=charged, **options)
+        made = release_table(table, mechanism.name, epsilon=budget, noise=drawn, account=charged,
+                             without_account=without_account, **options)  # fmt: skip
         if made.charge is not None:  # covers every failure from here on, including the move of the folder
             outside.enter_context(made.charge.failing())
         fingerprint = made.fill(

@@ -6,7 +6,7 @@ import hashlib
 import json
 import pickle
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ from hierdp.front import name_of
 from hierdp.mechanisms import MECHANISMS, Mechanism
 from hierdp.mechanisms.option import keywords_of
 from hierdp.mechanisms.option_values import check_options
-from hierdp.privacy.account import OPENED, Account
+from hierdp.privacy.account import Account, accounts_beside
 from hierdp.privacy.budget import check_epsilon
 from hierdp.privacy.noise import NoisyCounts, SimulatedNoise
 from hierdp.privacy.threshold import Changes
@@ -29,9 +29,6 @@ from models.arithmetic.arrays import Ints
 
 if TYPE_CHECKING:
     from hierdp.privacy.budget import Spend
-
-FIRST_LINE = 65_536
-"""Bytes of a file that are read to tell whether it is an account."""
 
 
 def compare(
@@ -246,36 +243,6 @@ def refuse_accounts(source: Any, account: str | Path | None, public: bool) -> No
             "them reveals something that no budget covers. Compare on public data; if these are public, say "
             "so (--public, in Python public=True)"
         )
-
-
-def accounts_beside(source: Any) -> Iterator[Path]:
-    """The accounts in the folder of a file that are for it, or for a data set that is not a file there."""
-    if not isinstance(source, str | Path) or not Path(source).is_file():
-        return
-    path = Path(source)
-    for other in sorted(path.absolute().parent.iterdir()):
-        name = _account_of(other)
-        if name is not None and (name in (path.name, path.stem) or not (other.parent / name).exists()):
-            yield other
-
-
-def _account_of(path: Path) -> str | None:
-    """The data set that a file is the account of; None if it is not an account."""
-    try:
-        if not path.is_file():
-            return None
-        with path.open("rb") as file:
-            start = file.read(FIRST_LINE)
-        if not start.startswith(b"{"):
-            return None
-        line = json.loads(start.partition(b"\n")[0])
-    except (OSError, ValueError):
-        return None
-    return (
-        str(line["data"])
-        if isinstance(line, dict) and line.get("kind") == OPENED and "data" in line
-        else None
-    )
 
 
 def _in_words(options: Mapping[str, Any]) -> str:

@@ -9,7 +9,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from hierdp.errors import InputError
-from hierdp.privacy.loss import PERSON, ROW, Loss
+from hierdp.privacy.loss import Loss
+from hierdp.privacy.whom import whom_in
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -140,7 +141,7 @@ class Mechanism:
         """The most that a release with these options costs; ε if the module has no ``loss_of``."""
         own = getattr(import_module(self.module), "loss_of", None)
         if own is None:
-            return Loss(epsilon, unit=ROW if options.get("person") is None else PERSON)
+            return Loss.of(whom_in(options), epsilon)
         found: Loss = own(epsilon=epsilon, **options)
         return found
 

@@ -103,6 +103,17 @@ RowsPerPerson = Annotated[
     ),
 ]
 
+MostPerRow = Annotated[
+    int | None,
+    Option(
+        "In a table of counts: the most that one row counts; larger numbers count as this one. Then ε is for "
+        "a row. Without it (and without `person`), ε is for one of what the column counts, so a row with the "
+        "number 1000 has 1000 times the loss. Noise grows with it.",
+        "NUMBER",
+        least=1,
+    ),
+]
+
 # Histograms.
 
 Bins = Annotated[

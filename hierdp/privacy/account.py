@@ -20,6 +20,7 @@ releases that spend δ are as pure ones (Kairouz, Oh & Viswanath 2015).
 
 from __future__ import annotations
 
+import json
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -33,10 +34,16 @@ from hierdp.errors import InputError
 from hierdp.privacy import chain
 from hierdp.privacy.budget import check_delta, check_epsilon
 from hierdp.privacy.conversion import best_order, divergence_of
-from hierdp.privacy.loss import PERSON, ROW, Loss
+from hierdp.privacy.loss import Loss
 from hierdp.privacy.rounding import below
+from hierdp.privacy.whom import COUNT, PERSON, ROW, Whom
 
-FORMAT = 1
+TERMS_OF_FORMAT_1 = "data", "epsilon", "delta", "set_aside", "unit", "replaces"
+FIRST_LINE = 65_536
+"""Bytes of a file that are read to tell whether it is an account."""
+
+FORMAT = 2
+"""Of an account that names the column of its persons or numbers; in format 1 that is not recorded."""
 
 OPENED, CHARGED, WRITTEN, FAILED = "opened", "charged", "written", "failed"
 """The states that a line of the file can record."""
@@ -58,9 +65,14 @@ class Terms:
     set_aside : float
         The part of `delta` for releases that spend δ by themselves, such as a stability histogram.
     unit : str
-        Whom it protects: "row", or "person" (a person with several rows).
+        Whom it protects: "row"; "person", with all rows; or "count", one of what a column of numbers counts.
     replaces : bool
         Whether neighbouring tables differ by replacing a unit, rather than by adding or removing one.
+    column : str, optional
+        The column that names the person of each row; without it, persons are those of releases in which no
+        column names them, such as ``top-down --trips``. Or the column of numbers.
+    recorded : bool
+        Whether the account says which column it is. Accounts of format 1 do not.
     """
 
     data: str
@@ -69,6 +81,8 @@ class Terms:
     set_aside: float = 0.0
     unit: str = ROW
     replaces: bool = False
+    column: str | None = None
+    recorded: bool = True
 
     def __post_init__(self) -> None:
         """Check them."""
@@ -79,8 +93,20 @@ class Terms:
             object.__setattr__(self, "delta", check_delta(self.delta))
         if not 0 <= self.set_aside <= self.delta:
             raise InputError(f"set_aside is {self.set_aside}: it must lie between 0 and delta, {self.delta}")
-        if self.unit not in (ROW, PERSON):
-            raise InputError(f"the unit is {self.unit!r}: it must be {ROW!r} or {PERSON!r}")
+        if self.unit not in (ROW, PERSON, COUNT):
+            raise InputError(f"the unit is {self.unit!r}: it must be {ROW!r}, {PERSON!r} or {COUNT!r}")
+        if self.column is not None and (not isinstance(self.column, str) or not self.column):
+            raise InputError(f"the column is {self.column!r}: it must be the name of a column")
+        if (self.unit == ROW and self.column is not None) or (self.unit == COUNT and self.column is None):
+            raise InputError(
+                "an account for one of what a column counts names that column, and one for a row names none"
+            )
+
+    @property
+    def whom(self) -> Whom:
+        """Whom it protects."""
+        named = {"column": self.column} if self.unit == PERSON else {"counts": self.column}
+        return Whom(self.unit, rows=None, **named)
 
     @property
     def rest(self) -> float:
@@ -147,6 +173,18 @@ class Statement:
     def losses(self) -> list[Loss]:
         """The losses of all charges."""
         return [charge.loss for charge in self.charges]
+
+    @property
+    def whom(self) -> Whom | None:
+        """Whom it protects: by its terms, or, if these do not say, by its charges; None if none says."""
+        if self.terms.recorded:
+            return self.terms.whom
+        return next((loss.whom for loss in self.losses if loss.recorded), None)
+
+    @property
+    def unrecorded(self) -> list[int]:
+        """The entries whose charges do not say by which column they protect."""
+        return [charge.entry for charge in self.charges if not charge.loss.recorded]
 
     @property
     def divergence(self) -> Fraction:
@@ -292,7 +330,7 @@ class Account:
     def _checked_loss(self, entries: Sequence[chain.Entry], loss: Loss, data: str | None) -> Loss:
         """The loss, converted to the account's neighbouring relation."""
         now = _statement(self.path, entries)
-        charged = _loss_by_terms(now.terms, loss, self.data or data, self.path)
+        charged = _loss_by_terms(now, loss, self.data or data, self.path)
         if not now.with_charge(charged).holds():
             raise InputError(f"{self.path} has {_left_in_words(now, charged)}: nothing is released")
         return charged
@@ -333,6 +371,61 @@ class Entry:
         return {"data": self.data, "entry": self.number, "digest": self.digest}
 
 
+def accounts_beside(source: Any) -> Iterator[Path]:
+    """The accounts in the folder of a file that are for it, or for a data set that is not a file there."""
+    if not isinstance(source, str | Path) or not Path(source).is_file():
+        return
+    path = Path(source)
+    for other in sorted(path.absolute().parent.iterdir()):
+        name = _account_of(other)
+        if name is not None and (name in (path.name, path.stem) or not (other.parent / name).exists()):
+            yield other
+
+
+def _account_of(path: Path) -> str | None:
+    """The data set that a file is the account of; None if it is not an account."""
+    try:
+        if not path.is_file():
+            return None
+        with path.open("rb") as file:
+            start = file.read(FIRST_LINE)
+        if not start.startswith(b"{"):
+            return None
+        line = json.loads(start.partition(b"\n")[0])
+    except (OSError, ValueError):
+        return None
+    named = isinstance(line, dict) and line.get("kind") == OPENED and "data" in line
+    return str(line["data"]) if named else None
+
+
+def refuse_uncharged(source: Any, without: str | None) -> None:
+    """Refuse a release that is charged to no account, although one lies beside its table.
+
+    Parameters
+    ----------
+    source : Any
+        The table; see `accounts_beside`.
+    without : str or None
+        Why it is not charged; then it is not refused.
+
+    Raises
+    ------
+    InputError
+        If there is an account and no reason, or the reason is not a text.
+    """
+    if without is not None:
+        if not isinstance(without, str) or not without.strip():
+            raise InputError("without_account is the reason for charging no account, in words")
+        return
+    found = next(accounts_beside(source), None)
+    if found is not None:
+        raise InputError(
+            f"these data have an account, {found}: charge the release to it (--account {found}, in Python "
+            "account=Account(...)), or say why not (--without-account REASON, without_account=), which the "
+            "manifest then says"
+        )
+
+
 def open_account(path: str | Path, data: str, epsilon: float, delta: float = 0.0, **terms: Any) -> Account:
     """Create an account.
 
@@ -345,7 +438,7 @@ def open_account(path: str | Path, data: str, epsilon: float, delta: float = 0.0
     epsilon, delta : float
         The budget for all releases together.
     **terms
-        `set_aside`, `unit` and `replaces` of `Terms`.
+        `set_aside`, `unit`, `column` and `replaces` of `Terms`.
 
     Raises
     ------
@@ -354,7 +447,7 @@ def open_account(path: str | Path, data: str, epsilon: float, delta: float = 0.0
     """
     agreed = Terms(data, epsilon, delta, **terms)
     order = str(best_order(agreed.epsilon, agreed.rest)) if agreed.rest else "0"
-    about = {name: getattr(agreed, name) for name in Terms.__dataclass_fields__}
+    about = {name: getattr(agreed, name) for name in Terms.__dataclass_fields__ if name != "recorded"}
     named = {"kind": OPENED, "format": FORMAT, "id": secrets.token_hex(8)}
     chain.create(Path(path), {**named, **about, "order": order})
     return Account(path, data)
@@ -370,13 +463,15 @@ def _statement(path: Path, entries: Sequence[chain.Entry]) -> Statement:
     """
     try:
         first, *others = entries
-        if (first["kind"], first["format"]) != (OPENED, FORMAT):
+        if first["kind"] != OPENED or first["format"] not in (1, FORMAT):
             raise ValueError
-        terms = Terms(**{name: first[name] for name in Terms.__dataclass_fields__})
+        recorded = first["format"] == FORMAT
+        names = [*TERMS_OF_FORMAT_1, *(["column"] if recorded else [])]
+        terms = Terms(**{name: first[name] for name in names}, recorded=recorded)
         charges: dict[int, Charge] = {}
         for line in others:
             if line["kind"] == CHARGED:
-                about = line["entry"], line["at"], line["what"], Loss(**line["loss"])
+                about = line["entry"], line["at"], line["what"], Loss.from_dict(line["loss"])
                 charges[line["entry"]] = Charge(*about, NOT_FINISHED, (), line["digest"])
             elif line["kind"] in (WRITTEN, FAILED):
                 charges[line["charge"]] = _with_outcome(charges[line["charge"]], line)
@@ -393,8 +488,9 @@ def _with_outcome(charge: Charge, line: chain.Entry) -> Charge:
     return replace(charge, state=line["kind"], fingerprints=(*charge.fingerprints, *written))
 
 
-def _loss_by_terms(terms: Terms, loss: Loss, data: str | None, path: Path) -> Loss:
+def _loss_by_terms(now: Statement, loss: Loss, data: str | None, path: Path) -> Loss:
     """The loss of a release by the account's terms; refuses other data or another unit."""
+    terms = now.terms
     if data is None:
         raise InputError(
             f"{path} is an account for {terms.data!r}: give the name of the data (data=, --data)"
@@ -404,11 +500,7 @@ def _loss_by_terms(terms: Terms, loss: Loss, data: str | None, path: Path) -> Lo
             f"{path} is an account for {terms.data!r}, but {data!r} is to be released. If both contain the "
             "same people, give the account's name (data=, --data)"
         )
-    if loss.unit != terms.unit:
-        raise InputError(
-            f"{path} protects a {terms.unit}, but this release protects a {loss.unit}: their losses cannot "
-            "be added. Use an account for that unit"
-        )
+    _check_whom(now, loss.whom, path)
     if terms.replaces:
         return loss.of_a_replacement()
     if loss.replaces:
@@ -417,6 +509,29 @@ def _loss_by_terms(terms: Terms, loss: Loss, data: str | None, path: Path) -> Lo
             "as public: release with --unbounded, or use an account opened with --replaces"
         )
     return loss
+
+
+def _check_whom(now: Statement, whom: Whom, path: Path) -> None:
+    """Refuse a release that protects another unit: a row, or a person or number by another column."""
+    ours, old = now.whom, {ROW: (ROW, COUNT), PERSON: (PERSON,)}
+    if ours is None:
+        if whom.unit not in old[now.terms.unit]:
+            raise InputError(
+                f"{path} protects a {now.terms.unit} (opened before accounts named a column), but this "
+                f"release protects {whom.name}: their losses cannot be added. Open an account for that"
+            )
+        return
+    if whom.key == ours.key:
+        return
+    how = {
+        PERSON: f"release with --person {ours.column}" if ours.column else "release with --trips",
+        COUNT: f"release with --count {ours.counts} (or --entities), without --person and --most-per-row",
+        ROW: "bound what a row counts by --most-per-row" if whom.unit == COUNT else "leave out --person",
+    }
+    raise InputError(
+        f"{path} protects {ours.name}, but this release protects {whom.name}: their losses cannot be added. "
+        f"For this account, {how[ours.unit]}; or open an account for the other"
+    )
 
 
 def _left_in_words(now: Statement, loss: Loss) -> str:

@@ -15,6 +15,7 @@ from hierdp.privacy.conversion import CONVERSIONS, PAPERS, TIGHTER
 from hierdp.privacy.rounding import below
 from hierdp.privacy.threshold import EXACT, THRESHOLDS
 from hierdp.privacy.threshold import PAPERS as PAPERS_THRESHOLD
+from hierdp.privacy.whom import Whom, whom_of
 
 
 @dataclass(frozen=True)
@@ -47,21 +48,22 @@ def spends_of(told: Mapping[str, Any]) -> tuple[Spend, ...]:
 
 @dataclass(frozen=True)
 class PersonRows:
-    """How the rows of one person are counted, for a guarantee for persons.
+    """How the rows of one person are counted, for a guarantee for persons, or what one row counts.
 
     Attributes
     ----------
-    column : str
-        The column that names the person of each row.
+    column : str or None
+        The column that names the person of each row. None: the guarantee is for a row of a table with a
+        column of numbers.
     rows : int
-        The most rows of a person that are counted.
+        The most rows of a person that are counted, or the most that a row counts.
     spends_are_for : str
-        "one person" if the sensitivities are those of a person. "one row" otherwise: then a person's loss is
-        `rows` times as much (group privacy: two tables that differ in a person are `rows` single-row steps
-        apart).
+        "one person" if the sensitivities are those of a person, or of a whole row. "one row" otherwise, a row
+        that counts 1: then the loss is `rows` times as much (group privacy: two tables that differ in a
+        person are `rows` steps of one such row apart).
     """
 
-    column: str
+    column: str | None
     rows: int
     spends_are_for: str
 
@@ -78,14 +80,16 @@ class PersonRows:
         """A person's loss as a multiple of the loss on record."""
         return self.rows if self.spends_are_for == ONE_ROW else 1
 
-    def __str__(self) -> str:
-        return f"a person, by column {self.column!r}, with up to {self.rows} rows"
-
 
 ONE_ROW, ONE_PERSON = "one row", "one person"
 
-A_ROW = "one row of the table; a person with several rows is protected for one of them (see --person)"
-"""What is protected if no column of persons was given."""
+BOUNDED = "person", "bounded_row"
+"""The entry of a manifest's budget that holds `PersonRows`: of persons, or of rows."""
+
+
+def bound_of(budget: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The entry of `BOUNDED` in a manifest's budget, if there is one."""
+    return next((budget[name] for name in BOUNDED if budget.get(name)), None)
 
 
 @dataclass(frozen=True)
@@ -106,9 +110,15 @@ class Ledger:
     conversion : str
         Which of `hierdp.privacy.conversion.CONVERSIONS` converts (ε, δ) into ρ, under zCDP.
     person : PersonRows, optional
-        The persons, if the guarantee is for persons: then ε and δ are those of a person.
+        The persons, if the guarantee is for persons: then ε and δ are those of a person. Or what is counted
+        of a row, if that is bounded.
     threshold : str
         Which of `hierdp.privacy.threshold.THRESHOLDS` set the threshold, if a measurement has one.
+    counts : str, optional
+        The column of numbers that are counted; by default each row counts as one. Releases before 0.2 do not
+        have it.
+    trips : int
+        The number of rows of a person, if the publisher states it and no column names persons.
 
     Raises
     ------
@@ -124,6 +134,8 @@ class Ledger:
     conversion: str = TIGHTER
     person: PersonRows | None = None
     threshold: str = EXACT
+    counts: str | None = None
+    trips: int = 1
 
     def __post_init__(self) -> None:
         """Refuse to exceed the budget, even by the last digit of a float."""
@@ -184,9 +196,13 @@ class Ledger:
         return 1 if self.person is None else self.person.times
 
     @property
-    def protects(self) -> str:
+    def whom(self) -> Whom:
         """Whose presence is protected."""
-        return A_ROW if self.person is None else str(self.person)
+        if self.person is None:
+            return whom_of(counts=self.counts, trips=self.trips)
+        column, rows = self.person.column, self.person.rows
+        most = rows if column is None else None
+        return whom_of(column, rows, most_per_row=most, counts=self.counts)
 
     @property
     def private(self) -> bool:
@@ -200,11 +216,13 @@ class Ledger:
         Conversion and rule default to the papers'.
         """
         named = told.get("conversion", PAPERS if "rho" in told else TIGHTER)
-        person = PersonRows(**told["person"]) if told.get("person") else None
+        bound = bound_of(told)
+        person = None if bound is None else PersonRows(**{"column": None, **bound})
         relation = told["neighbouring_relation"]
         spends = spends_of(told)
         rule = told.get("threshold", PAPERS_THRESHOLD if _has_threshold(spends) else EXACT)
-        return cls(told["epsilon"], told["delta"], relation, spends, named, person, rule)
+        more = {name: told[name] for name in ("counts", "trips") if name in told}
+        return cls(told["epsilon"], told["delta"], relation, spends, named, person, rule, **more)
 
     def as_dict(self) -> dict[str, Any]:
         """The budget for the manifest.
@@ -223,11 +241,23 @@ class Ledger:
             **({"threshold": self.threshold} if self.has_threshold and self.threshold == EXACT else {}),
             "spent": self.spent,
             **({"spent_delta": self.spent_delta} if self.delta and not self.zcdp else {}),
-            "protects": self.protects,
-            **({} if self.person is None else {"person": asdict(self.person)}),
+            "protects": str(self.whom),
+            **self._bound(),
+            **({} if self.counts is None else {"counts": self.counts}),
+            **({} if self.trips == 1 else {"trips": self.trips}),
             "neighbouring_relation": self.neighbours,
             "spends": [asdict(spend) for spend in self.spends],
         }
+
+    def _bound(self) -> dict[str, Any]:
+        """The entry of `BOUNDED`."""
+        if self.person is None:
+            return {}
+        told, (persons, rows) = asdict(self.person), BOUNDED
+        if self.person.column is not None:
+            return {persons: told}
+        del told["column"]
+        return {rows: told}
 
 
 def _has_threshold(spends: Sequence[Spend]) -> bool:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from hierdp.errors import InputError
 from hierdp.privacy.account import Entry
 from hierdp.privacy.budget import Ledger, Spend
-from hierdp.privacy.loss import PERSON, Loss
+from hierdp.privacy.loss import Loss
 from hierdp.privacy.noise import Noise, NoisyCounts
 from hierdp.privacy.threshold import Changes
 from models.arithmetic.arrays import Ints
@@ -66,7 +66,7 @@ class ChargingNoise:
 
 
 def check_charged(ledger: Ledger, loss: Loss) -> None:
-    """Check that a release cost no more than it was charged for.
+    """Check that a release cost no more than it was charged for, and protects whom the charge names.
 
     Raises
     ------
@@ -78,7 +78,5 @@ def check_charged(ledger: Ledger, loss: Loss) -> None:
     else:
         within = loss.epsilon is not None and ledger.epsilon <= loss.epsilon
         within = within and ledger.delta <= loss.delta
-    if ledger.person is not None:
-        within = within and loss.unit == PERSON
-    if not within:
+    if not within or ledger.whom != loss.whom:
         raise InputError("the release cost more than it was charged for; please report this")

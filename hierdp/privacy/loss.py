@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from decimal import Decimal, localcontext
 from typing import Any, Self
 
 from hierdp.privacy.conversion import DIGITS
-
-ROW, PERSON = "row", "person"
-"""What a guarantee protects: one counted row, or a person with all of their rows."""
+from hierdp.privacy.whom import ROW, Whom
 
 UPWARDS = Decimal(10) ** (20 - DIGITS)
 """Added to a divergence to cover the rounding of its terms, the largest of which is about 1."""
@@ -28,10 +26,12 @@ class Loss:
         The zCDP loss; one of `epsilon` and `rho` is None.
     delta : float
         The δ that the release spends by itself, such as a stability histogram's.
-    unit : str
-        Whom it protects: `ROW` or `PERSON`.
+    unit, column, rows, counts
+        Whom it protects; see `Whom`. Charges of hierdp before 0.2 did not record the last three.
     replaces : bool
         Whether neighbouring tables differ by replacing a unit, rather than by adding or removing one.
+    recorded : bool
+        Whether `column`, `rows` and `counts` are known.
     """
 
     epsilon: float | None = None
@@ -39,6 +39,32 @@ class Loss:
     delta: float = 0.0
     unit: str = ROW
     replaces: bool = False
+    column: str | None = None
+    rows: int | None = 1
+    counts: str | None = None
+    recorded: bool = True
+
+    @classmethod
+    def of(
+        cls,
+        whom: Whom,
+        epsilon: float | None = None,
+        rho: float | None = None,
+        delta: float = 0.0,
+        replaces: bool = False,
+    ) -> Self:
+        """The loss of a unit."""
+        return cls(epsilon, rho, delta, whom.unit, replaces, whom.column, whom.rows, whom.counts)
+
+    @classmethod
+    def from_dict(cls, told: dict[str, Any]) -> Self:
+        """Read the result of `as_dict`, also of earlier versions."""
+        return cls(**{"recorded": "column" in told, **told})
+
+    @property
+    def whom(self) -> Whom:
+        """Whom it protects."""
+        return Whom(self.unit, self.column, self.rows, self.counts)
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-ready."""
@@ -59,10 +85,11 @@ class Loss:
         if self.replaces:
             return self
         if self.rho is not None:
-            return type(self)(None, 4 * self.rho, 0.0, self.unit, True)
+            return replace(self, rho=4 * self.rho, replaces=True)
         assert self.epsilon is not None
         more = math.nextafter(self.delta * (1 + math.exp(min(self.epsilon, 700))) * (1 + 1e-12), math.inf)
-        return type(self)(2 * self.epsilon, None, min(1.0, more) if self.delta else 0.0, self.unit, True)
+        delta = min(1.0, more) if self.delta else 0.0
+        return replace(self, epsilon=2 * self.epsilon, delta=delta, replaces=True)
 
     def divergence(self, u: Decimal) -> Decimal:
         """An upper bound on the Rényi divergence of order 1 + u.

@@ -195,6 +195,7 @@ class ExactNoise:
             return noisy
 
         drawing = self._large(scale, least, draw)
+        # Silent, because the number of draws is that of the cells that are present, which the threshold hides.
         spend = Spend(
             query,
             _named(least),
@@ -206,7 +207,7 @@ class ExactNoise:
             miss_of(changes, scale, least),
             sampler=drawing.sampler,
         )
-        return _kept(_draw(drawing, counts, query), spend)
+        return _kept(_draw(drawing, counts, query, silent=True), spend)
 
     def choose(
         self, scores: Sequence[Ints], query: str, sensitivity: int, epsilon: float
@@ -359,8 +360,8 @@ def announce(draws: int, noise: Noise) -> None:
         progress.announce(f"{draws:,} draws of exact noise", seconds, f" on {processors()} cores")
 
 
-def _draw(drawing: Drawing, counts: Ints, query: str) -> Ints:
-    """Draw exact noise, a block at a time, on all cores.
+def _draw(drawing: Drawing, counts: Ints, query: str, silent: bool = False) -> Ints:
+    """Draw exact noise, a block at a time, on all cores; `silent` if the number of counts is not public.
 
     Threads suffice, because both samplers run without Python's lock. They draw from the system's generator,
     or from a stream that it keys for each block. No count leaves the process.
@@ -378,12 +379,12 @@ def _draw(drawing: Drawing, counts: Ints, query: str) -> Ints:
         for start in starts:
             block(start)
         return noisy.reshape(counts.shape)
-    if drawing.at_once is None:
+    if drawing.at_once is None and not silent:
         announce(flat.size, ExactNoise())
     pool = ThreadPoolExecutor(processors())
     try:
         done = pool.map(block, starts)
-        for _ in progress.steps(done, f"exact noise: {query}", len(starts)):
+        for _ in done if silent else progress.steps(done, f"exact noise: {query}", len(starts)):
             pass
     finally:
         pool.shutdown(cancel_futures=True)  # an interrupt waits only for the blocks in progress

@@ -41,16 +41,16 @@ ENTRIES = (
 )
 """The entries that every manifest has; it may also have those of `OPTIONAL`."""
 
-OPTIONAL = ("account", "cautions", "report")
+OPTIONAL = ("account", "without_account", "cautions", "report")
 """Further entries that a manifest may have."""
 
-REPORT_LAYOUT = 2
+REPORT_LAYOUT = 3
 """The manifest's `report`: which of the layouts of report.html a release has; manifests without it have 1."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Release:
-    """The result of a mechanism. It contains no true counts.
+    """The result of a mechanism. It contains no true counts, except those that are public.
 
     Attributes
     ----------
@@ -75,6 +75,8 @@ class Release:
         depends on it.
     charge : Entry, optional
         Its entry in the account that it was charged to.
+    without_account : str, optional
+        Why it was charged to no account, in the publisher's words.
     """
 
     mechanism: str
@@ -86,6 +88,7 @@ class Release:
     regions: Mapping[str, Hierarchy] = field(default_factory=dict)
     taken_as_public: Mapping[str, str] = field(default_factory=dict)
     charge: Entry | None = None
+    without_account: str | None = None
 
     def __repr__(self) -> str:
         """A summary in one line."""
@@ -158,6 +161,7 @@ class Release:
             "csv_safe": csv_safe,
             "report": REPORT_LAYOUT,
             **({} if self.charge is None else {"account": self.charge.as_dict()}),
+            **({} if self.without_account is None else {"without_account": self.without_account}),
             "versions": {"python": platform.python_version(), **dict(versions())},
         }
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from hierdp.privacy.budget import Ledger
 from hierdp.privacy.conversion import PAPERS
+from hierdp.privacy.whom import Whom
 from hierdp.reports.solved import counted
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ def budget_in_words(ledger: Ledger) -> str:
     kind = f"ε = {ledger.epsilon:g}" + (f", δ = {ledger.delta:g}" if ledger.delta else "")
     how = "" if ledger.conversion == PAPERS else f", by {ledger.conversion}"
     kind += f" (ρ = {ledger.rho:.4g} zCDP{how})" if ledger.zcdp else ""
-    whom = "" if ledger.person is None else f" for {ledger.person}"
+    whom = "" if ledger.whom == Whom() else f" for {ledger.whom}"
     return f"{kind}{whom}. Neighbouring tables: {ledger.neighbours}."
 
 

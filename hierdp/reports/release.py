@@ -9,6 +9,7 @@ from typing import Any
 from hierdp.counts.layout import attributes_of, is_cells, is_sizes
 from hierdp.counts.size_table import SizeTable, Table
 from hierdp.privacy.budget import Ledger
+from hierdp.privacy.whom import Whom
 from hierdp.reports.accuracy import accuracy_section
 from hierdp.reports.counts import axes_of, counts_section
 from hierdp.reports.page import Section, budget_section, page, steps_section
@@ -76,9 +77,23 @@ def about_section(table: Table, manifest: Mapping[str, Any], what: str) -> Secti
     repaired = "; the noisy counts were then made to fit together" if manifest["solved"] else ""
     text = (
         f"{said}{rows}, in {where}. To protect the people behind the counts, {manifest['mechanism']} added "
-        f"random noise to the true counts{repaired}. No true count is in any of the files."
+        f"random noise to the true counts{repaired}. {_true_counts(manifest['settings'])}"
     )
     return Section("", [text if said else text[0].upper() + text[1:]])
+
+
+def _true_counts(settings: Mapping[str, Any]) -> str:
+    """Which counts are published without noise."""
+    plan = settings.get("plan")
+    invariants = plan.get("invariants", ()) if isinstance(plan, Mapping) else ()
+    public = ["the total"] if "total" in settings else []
+    if "groups" in settings and settings.get("groups_are", "public") == "public":
+        public.append("the number of groups" + (" of each region" if "groups_are" in settings else ""))
+    public += [f"the invariant {name}" for name in invariants]
+    if not public:
+        return "No true count is in any of the files."
+    named = " and ".join([", ".join(public[:-1])] * (len(public) > 1) + public[-1:])
+    return f"Without noise, because they count as public: {named}. No other true count is in the files."
 
 
 def protected_section(manifest: Mapping[str, Any]) -> Section:
@@ -136,10 +151,12 @@ def _where(table: Table) -> str:
 
 
 def _protected(ledger: Ledger) -> str:
-    person = ledger.person
-    if person is None:
-        return ledger.neighbours
-    return f"{person}; a row's change is that {ledger.neighbours}, and ε is that of all of a person's rows"
+    whom = ledger.whom
+    if ledger.person is None:
+        return ledger.neighbours + ("" if whom == Whom() else f". This is {whom}")
+    return (
+        f"{whom}; a row's change is that {ledger.neighbours}, and ε is that of all that is counted together"
+    )
 
 
 def verdicts_section(manifest: Mapping[str, Any]) -> Section:

@@ -16,7 +16,7 @@ from hierdp.errors import InputError
 from hierdp.tables import Axis as Regions
 from hierdp.tables import AxisLike, read
 from hierdp.tables.columns import LARGEST, Column, Fault, column_of, refuse, whole_of
-from hierdp.tables.persons import PERSON, Persons, bounded, person_of
+from hierdp.tables.persons import Persons, bounded, person_of
 from hierdp.tables.places import counted_regions, located, missing_regions, refuse_strangers
 from hierdp.tables.sources import Table, run
 from models.arithmetic.arrays import Ints
@@ -125,7 +125,8 @@ def histogram(
         Whether numbers and dates outside the bins count in the first or the last one. By default they are
         an error.
     persons : Persons, optional
-        The column of persons, and how many rows of one person count. By default all rows count.
+        The column of persons, and how many rows of one person count, or how much of one row. By default all
+        count.
 
     Raises
     ------
@@ -160,9 +161,9 @@ def histogram(
         # Bounded first, because values far outside the bins overflow 64 bits.
         inside = ibis.greatest(ibis.least(at, bins.bins - 0.5), 0.0)
         columns[f"bin{i}"] = inside.floor().cast("int64")
-    if persons is not None:
-        columns[PERSON], missing = person_of(table, persons)
-        faults += missing
+    person, missing = person_of(table, persons)
+    columns |= person
+    faults += missing
     refuse(table, faults)
     if count is not None:
         total = table.aggregate(total=number.cast("decimal(38, 0)").sum())

@@ -13,7 +13,7 @@ from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError
 from hierdp.tables.axes import Axis, AxisLike
 from hierdp.tables.columns import LARGEST, refuse, whole_of
-from hierdp.tables.persons import PERSON, Persons, bounded, once, person_of
+from hierdp.tables.persons import Persons, bounded, once, person_of
 from hierdp.tables.places import counted_regions, located, missing_regions, refuse_strangers
 from hierdp.tables.sources import read, run
 from models.arithmetic.arrays import Ints
@@ -97,7 +97,8 @@ def flows(
         Name of a separate region, in each axis, for rows whose region is missing (at any level) or not in
         the hierarchy. By default such rows are an error.
     persons : Persons, optional
-        The column of persons, and how many rows of one person count. By default all rows count.
+        The column of persons, and how many rows of one person count, or how much of one row. By default all
+        count.
     distinct : bool
         Whether several rows of a person in one cell count as 1. Only with `persons`.
 
@@ -120,9 +121,9 @@ def flows(
     for axis in each:
         faults += missing_regions(table, axis, unknown)
     columns = {"n": number}
-    if persons is not None:
-        columns[PERSON], missing = person_of(table, persons)
-        faults += missing
+    person, missing = person_of(table, persons)
+    columns |= person
+    faults += missing
     refuse(table, faults)
     if count is not None:
         total = table.aggregate(total=number.cast("decimal(38, 0)").sum())  # 10¹⁹ rows of 2⁶³ fit

@@ -12,7 +12,7 @@ from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError, listed
 from hierdp.tables.axes import Axis
 from hierdp.tables.columns import Column, Fault, column_of, refuse, text_of, whole_of
-from hierdp.tables.persons import PERSON, Persons, bounded, person_of
+from hierdp.tables.persons import Persons, bounded, person_of
 from hierdp.tables.places import OPTION, counted_regions, located, missing_regions, refuse_strangers
 from hierdp.tables.sources import Table, read, run
 from models.arithmetic.arrays import Ints
@@ -45,7 +45,7 @@ def count_groups(source: Any, asked: Asked) -> Counted:
 
     table, unknown = read(source), asked.unknown
     entity, faults = whole_of(table, asked.entities)
-    person, missing = _persons(table, asked)
+    person, missing = person_of(table, asked.persons)
     faults += missing + missing_regions(table, asked.axis, unknown)
     keys = _keys(table, asked)
     faults += _clashes(keys, asked)
@@ -100,7 +100,7 @@ def count_listed_groups(source: Any, groups: Any, asked: Asked) -> Counted:
     listing = read(groups, beside=table)
     entity, faults = whole_of(table, asked.entities)
     theirs, keys = _keys(table, asked), _keys(listing, asked, LIST)
-    person, missing = _persons(table, asked)
+    person, missing = person_of(table, asked.persons)
     faults += missing
     if unknown is None:
         faults += _missing(theirs, asked, f"the group is missing; {OPTION}")
@@ -142,14 +142,6 @@ KEEP = "count such rows in a separate group (unknown='NAME', --unknown NAME)"
 
 def _keys(table: Table, asked: Asked, where: str = "the data") -> dict[str, Column]:
     return {f"group{i}": text_of(column_of(table, name, where)) for i, name in enumerate(asked.group)}
-
-
-def _persons(table: Table, asked: Asked) -> tuple[dict[str, Column], list[Fault]]:
-    """The column of persons, if there is one, and the fault of a missing person."""
-    if asked.persons is None:
-        return {}, []
-    person, missing = person_of(table, asked.persons)
-    return {PERSON: person}, missing
 
 
 def _clashes(keys: Mapping[str, Column], asked: Asked) -> list[Fault]:

@@ -22,11 +22,12 @@ class Persons:
 
     Parameters
     ----------
-    column : str
-        The column that names a row's person (or household, or device). No value may be missing.
+    column : str or None
+        The column that names a row's person (or household, or device). No value may be missing. None: each
+        row by itself is bounded.
     rows : int
         The most rows of a person that are counted; in a table of counts, the largest sum of a person's
-        counts.
+        counts, or the most that one row counts.
     key : str, optional
         Selects the rows, together with the person and the row's contents. Random by default.
 
@@ -36,7 +37,7 @@ class Persons:
         If `rows` is not a whole number, 1 or more.
     """
 
-    column: str
+    column: str | None
     rows: int = 1
     key: str = field(default_factory=lambda: secrets.token_hex(16), repr=False)
 
@@ -44,15 +45,18 @@ class Persons:
         """Check the number of rows."""
         rows = self.rows
         if isinstance(rows, bool) or not isinstance(rows, int | np.integer) or not 1 <= rows < 2**31:
-            raise InputError(f"rows_per_person is {rows!r}: it must be a whole number, 1 or more")
+            name = "most_per_row" if self.column is None else "rows_per_person"
+            raise InputError(f"{name} is {rows!r}: it must be a whole number, 1 or more")
         object.__setattr__(self, "rows", int(rows))
 
 
-def person_of(table: Table, persons: Persons) -> tuple[Column, list[Fault]]:
-    """A row's person as text, and the fault of a missing person."""
+def person_of(table: Table, persons: Persons | None) -> tuple[dict[str, Column], list[Fault]]:
+    """The column of a row's person as text, if there is one, and the fault of a missing person."""
+    if persons is None or persons.column is None:
+        return {}, []
     person = text_of(column_of(table, persons.column))
     missing = f"column {persons.column!r}: the person is missing; name one in every row, or remove the row"
-    return person, [(person.isnull(), missing)]
+    return {PERSON: person}, [(person.isnull(), missing)]
 
 
 def bounded(rows: Table, persons: Persons, amount: str, derived: Sequence[str] = ()) -> Table:
@@ -61,12 +65,12 @@ def bounded(rows: Table, persons: Persons, amount: str, derived: Sequence[str] =
     A person's rows are ordered by a hash of the key, the person and the row's contents. They count in this
     order until the bound is reached. So what is counted of a person depends only on the key and on that
     person's rows, and is the same in any two tables that differ in another person. The order of rows with
-    equal contents does not matter.
+    equal contents does not matter. Without a column of persons, each row counts up to the bound.
 
     Parameters
     ----------
     rows : ibis.Table
-        With a column ``person``, which the result does not have.
+        With a column ``person``, if there is one, which the result does not have.
     persons : Persons
     amount : str
         The column of whole numbers, at least 0, that are counted. All rows stay; those beyond the bound get
@@ -82,6 +86,8 @@ def bounded(rows: Table, persons: Persons, amount: str, derived: Sequence[str] =
     """
     import ibis
 
+    if persons.column is None:
+        return rows.mutate(ibis.least(rows[amount], persons.rows).cast("int64").name(amount))
     what = [name for name in rows.columns if name != PERSON]
     own = [name for name in what if name not in derived]
     text = ibis.literal(persons.key).concat(row_text(rows, [PERSON, *own]))

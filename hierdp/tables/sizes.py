@@ -62,9 +62,9 @@ def group_sizes(
         group has 0 entities. With `groups`, which list the regions, there is only one such group, in the
         separate region, which also takes the rows of unlisted groups. By default such rows are an error.
     persons : Persons, optional
-        The column of persons, and how many rows of one person count. By default all rows count. Without
-        `groups`, a group exists only if one of its rows counts, and a region in the data only if one of its
-        groups exists.
+        The column of persons, and how many rows of one person count, or how many entities of one row. By
+        default all count. Without `groups`, a group exists only if one of its rows counts, and a region in
+        the data only if one of its groups exists.
 
     Raises
     ------

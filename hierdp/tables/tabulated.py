@@ -13,7 +13,7 @@ from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError, listed
 from hierdp.tables.axes import Axis
 from hierdp.tables.columns import LARGEST, column_of, refuse, text_of, whole_of
-from hierdp.tables.persons import PERSON, Persons, bounded, person_of
+from hierdp.tables.persons import Persons, bounded, person_of
 from hierdp.tables.places import NOTHING, counted_regions, located, missing_regions, refuse_strangers
 from hierdp.tables.sources import Table, read, run
 from models.arithmetic.arrays import Ints
@@ -72,7 +72,8 @@ def cross_table(
         Name of a separate region for rows whose region is missing or not in the hierarchy. By default such
         rows are an error.
     persons : Persons, optional
-        The column of persons, and how many rows of one person count. By default all rows count.
+        The column of persons, and how many rows of one person count, or how much of one row. By default all
+        count.
 
     Raises
     ------
@@ -97,9 +98,9 @@ def cross_table(
         faults.append(
             (columns[f"category{i}"].isnull(), f"column {name!r}: the category is missing; {advice}")
         )
-    if persons is not None:
-        columns[PERSON], missing = person_of(table, persons)
-        faults += missing
+    person, missing = person_of(table, persons)
+    columns |= person
+    faults += missing
     refuse(table, faults)
     _check_total(table, number, count)
     rows, (hierarchy,) = located(table, [axis], columns, unknown, root, root_level)

@@ -34,8 +34,9 @@ from hierdp.privacy.account import Account, Terms, open_account
 from hierdp.privacy.budget import Ledger, PersonRows, Spend
 from hierdp.privacy.charging import ChargingNoise, check_charged
 from hierdp.privacy.conversion import best_order, rho_of
-from hierdp.privacy.loss import PERSON, ROW, Loss
+from hierdp.privacy.loss import Loss
 from hierdp.privacy.noise import ExactNoise
+from hierdp.privacy.whom import PERSON, ROW
 
 HOMES = pd.DataFrame({"state": ["A", "A", "A", "B"], "home": [1, 1, 2, 3]})
 SIZES = {"levels": ["state"], "group": ["home"], "max_size": 3, "regions_from_data": True,
@@ -312,7 +313,7 @@ def test_check_finds_a_release_in_its_account(written, tmp_path):
 
 
 def test_check_finds_a_release_of_persons_and_of_replacements(opened, tmp_path):
-    persons = opened(name="persons.account", unit=PERSON)
+    persons = opened(name="persons.account", unit=PERSON, column="who")
     table = HOMES.assign(who=[1, 1, 2, 3])
     about = SIZES | {"person": "who", "rows_per_person": 2}
     made = release(table, "group-size", epsilon=0.4, account=persons, **about)
@@ -359,8 +360,9 @@ def test_check_says_that_a_release_was_charged_too_little(written, monkeypatch):
     account, folder = written
     monkeypatch.setattr("hierdp.check.account._cost", lambda *_: Loss(0.5))
     assert "entry 1 is charged ε = 0.4; the release costs ε = 0.5" in line_of(folder, account).why
-    monkeypatch.setattr("hierdp.check.account._cost", lambda *_: Loss(0.4, unit=PERSON))
-    assert "entry 1 is charged for a row, and the release is for persons" in line_of(folder, account).why
+    monkeypatch.setattr("hierdp.check.account._cost", lambda *_: Loss(0.4, unit=PERSON, column="id"))
+    wrong = "entry 1 is charged for one row of the table; .*; the release protects a person, by column 'id'"
+    assert re.search(wrong, line_of(folder, account).why)
     monkeypatch.setattr("hierdp.check.account._cost", lambda *_: Loss(None, 0.01))
     assert "the release costs ρ = 0.01" in line_of(folder, account).why
 
@@ -474,7 +476,7 @@ def test_a_release_that_cost_more_than_its_charge_is_noticed():
     for made, loss in (
         (ledger(), Loss(1.0)),
         (ledger(delta=1e-8), Loss(1.0, delta=1e-8)),
-        (ledger(person=person), Loss(1.0, unit=PERSON)),
+        (ledger(person=person), Loss(1.0, unit=PERSON, column="who")),
         (by_rho, Loss(rho=by_rho.rho)),
     ):
         check_charged(made, loss)
@@ -483,6 +485,8 @@ def test_a_release_that_cost_more_than_its_charge_is_noticed():
         (ledger(), Loss(rho=1.0)),
         (ledger(delta=1e-8), Loss(1.0, delta=9e-9)),
         (ledger(person=person), Loss(1.0)),
+        (ledger(person=person), Loss(1.0, unit=PERSON, column="id")),
+        (ledger(person=person), Loss(1.0, unit=PERSON, column="who", rows=2)),
         (by_rho, Loss(rho=math.nextafter(by_rho.rho, 0))),
         (by_rho, Loss(1.0, delta=1e-8)),
     ):
@@ -983,10 +987,11 @@ def test_the_command_line_says_that_it_failed(tmp_path, monkeypatch):
 
 def test_a_release_for_persons_costs_them():
     for name in set(MECHANISMS) - {"top-down", "tabulation"}:
-        assert MECHANISMS[name].loss(0.1, {"person": "who"}) == Loss(0.1, unit=PERSON)
+        told = {"person": "who", "rows_per_person": 2}
+        assert MECHANISMS[name].loss(0.1, told) == Loss(0.1, unit=PERSON, column="who", rows=2)
     persons = {"person": "who", "rows_per_person": 2, "bounded": False}
     assert loss_of(epsilon=1.0, delta=1e-8, **persons) == replace(
-        loss_of(epsilon=1.0, delta=1e-8, bounded=False), unit=PERSON
+        loss_of(epsilon=1.0, delta=1e-8, bounded=False), unit=PERSON, column="who", rows=2
     )
     of_tables = MECHANISMS["tabulation"].loss(1.0, {"delta": 1e-8, **persons})
-    assert of_tables == Loss(rho=rho_of(1.0, 1e-8), unit=PERSON)
+    assert of_tables == Loss(rho=rho_of(1.0, 1e-8), unit=PERSON, column="who", rows=2)

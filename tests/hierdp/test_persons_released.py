@@ -209,7 +209,7 @@ def test_top_down_for_persons_needs_a_noisy_total():
 
 
 def test_an_account_is_charged_for_a_person(tmp_path):
-    account = open_account(tmp_path / "account", "rows", 2.0, unit="person")
+    account = open_account(tmp_path / "account", "rows", 2.0, unit="person", column="id")
     release(
         table(*OTHERS), "range-query", epsilon=0.5, person="id", rows_per_person=3, account=account, **BINS
     )

@@ -18,7 +18,7 @@ from hierdp.mechanisms.clustering.php import php
 from hierdp.mechanisms.clustering.published import Method, Published
 from hierdp.mechanisms.clustering.structure_first import structure_first
 from hierdp.mechanisms.option import Option, documented
-from hierdp.mechanisms.persons import for_persons, persons_of
+from hierdp.mechanisms.persons import counting, for_persons, persons_of
 from hierdp.mechanisms.public import public_axes
 from hierdp.mechanisms.words import PERSON
 from hierdp.privacy.budget import Ledger, check_epsilon
@@ -130,6 +130,7 @@ def from_table(
     clip: shared.Clip = False,
     person: shared.Person = None,
     rows_per_person: shared.RowsPerPerson = None,
+    most_per_row: shared.MostPerRow = None,
     method: Annotated[
         str,
         Option(
@@ -163,11 +164,11 @@ def from_table(
     given = {"share": share, "eta": eta, "clusters": clusters, "largest": largest, "width": width}
     options = {name: value for name, value in given.items() if value is not None}
     checked(method, options)  # before reading the table, which may be large
-    axes, persons = checked_axes(axes), persons_of(person, rows_per_person)
+    axes, persons = checked_axes(axes), persons_of(person, rows_per_person, most_per_row, count)
     public = public_axes(named_regions(axes), regions_from_data)
     data = histogram(source, axes, count, unknown, clip, persons)
     made = for_persons(lambda of_row: clustering(data, of_row, noise, method, **options), epsilon, persons)
-    return public.of(made)
+    return public.of(counting(made, count))
 
 
 def _table(data: Histogram, published: Published) -> DataFrame:

@@ -34,7 +34,7 @@ from hierdp.mechanisms.count_of_counts.private import private_groups, private_si
 from hierdp.mechanisms.count_of_counts.side_by_side import estimates, measured_regions, steps_of
 from hierdp.mechanisms.count_of_counts.top_down import bottom_up, top_down
 from hierdp.mechanisms.option import Option, documented
-from hierdp.mechanisms.persons import for_persons, persons_of
+from hierdp.mechanisms.persons import counting, for_persons, persons_of
 from hierdp.mechanisms.public import public_groups
 from hierdp.mechanisms.words import ENTITY
 from hierdp.privacy.budget import Ledger, Spend, check_epsilon, of_one_row
@@ -72,6 +72,7 @@ def from_table(
     unknown: shared.UnknownOrNoGroup = None,
     person: shared.Person = None,
     rows_per_person: shared.RowsPerPerson = None,
+    most_per_row: shared.MostPerRow = None,
     method: Annotated[
         str,
         Option(
@@ -144,7 +145,7 @@ def from_table(
     }
     given = regions, groups, regions_from_data, groups_from_data
     public = public_groups(*given, can_hide=True, hidden=group_budget is not None)
-    persons = persons_of(person, rows_per_person)
+    persons = persons_of(person, rows_per_person, most_per_row, entities)
     budget = check_epsilon(epsilon)
     if persons is not None:  # for a person, like ε
         parts = {name: options[name] for name in ("size_budget", "group_budget") if options[name] is not None}
@@ -166,7 +167,7 @@ def from_table(
     if persons is not None:  # a group whose rows are all beyond the bound is not empty in the table
         data = SizeRuns(data.hierarchy, data.runs.raised(smallest))
     made = for_persons(lambda own: count_of_counts(data, own, noise, method, **options), epsilon, persons)
-    return public.of(made)
+    return public.of(counting(made, entities))
 
 
 def count_of_counts(

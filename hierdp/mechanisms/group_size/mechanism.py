@@ -16,7 +16,7 @@ from hierdp.counts.size_table import SizeTable
 from hierdp.mechanisms import shared_options as shared
 from hierdp.mechanisms.group_size.repairs import METHODS, Method, paper_window, post_process
 from hierdp.mechanisms.option import Option, documented
-from hierdp.mechanisms.persons import for_persons, persons_of
+from hierdp.mechanisms.persons import counting, for_persons, persons_of
 from hierdp.mechanisms.public import public_groups
 from hierdp.mechanisms.solver_options import SolverOptions, checked
 from hierdp.mechanisms.words import ENTITY
@@ -57,6 +57,7 @@ def from_table(
     unknown: shared.UnknownOrNoGroup = None,
     person: shared.Person = None,
     rows_per_person: shared.RowsPerPerson = None,
+    most_per_row: shared.MostPerRow = None,
     method: Annotated[
         str, Option("The method, by its name in the paper. See `hierdp mechanisms`.", "NAME")
     ] = "M_c^dp",
@@ -80,7 +81,7 @@ def from_table(
     solver = SolverOptions(backend, time_limit, window)
     checked(method, solver, METHODS)  # before reading the table, which may be large
     public = public_groups(regions, groups, regions_from_data, groups_from_data)
-    persons = persons_of(person, rows_per_person)
+    persons = persons_of(person, rows_per_person, most_per_row, entities)
     data = [
         group_sizes(
             source,
@@ -98,7 +99,7 @@ def from_table(
     ]
     # The list gives the only reference away, so that the true counts do not take memory during solving.
     made = for_persons(lambda of_row: group_size(data.pop(), of_row, noise, method, solver), epsilon, persons)
-    return public.of(made)
+    return public.of(counting(made, entities))
 
 
 def group_size(

@@ -19,7 +19,7 @@ from hierdp.counts.axes import Names
 from hierdp.counts.boxes import BoxTree
 from hierdp.mechanisms import shared_options as shared
 from hierdp.mechanisms.option import Option, documented
-from hierdp.mechanisms.persons import for_persons, persons_of
+from hierdp.mechanisms.persons import counting, for_persons, persons_of
 from hierdp.mechanisms.public import public_axes
 from hierdp.mechanisms.range_query import matrix
 from hierdp.mechanisms.range_query.answers import Answers, Consistent, Covering, RangeAnswers
@@ -79,6 +79,7 @@ def from_table(
     clip: shared.Clip = False,
     person: shared.Person = None,
     rows_per_person: shared.RowsPerPerson = None,
+    most_per_row: shared.MostPerRow = None,
     method: Annotated[
         str,
         Option(
@@ -125,12 +126,12 @@ def from_table(
     """Release a table's counts by bin: `hierdp.tables.binning.histogram`, then `range_query`."""
     given = {"branching": branching, "budget": budget, "repair": repair, "strategy": strategy}
     chosen(method, **given)  # before reading the table
-    axes, persons = checked_axes(axes), persons_of(person, rows_per_person)
+    axes, persons = checked_axes(axes), persons_of(person, rows_per_person, most_per_row, count)
     public = public_axes(named_regions(axes), regions_from_data)
     data = histogram(source, axes, count, unknown, clip, persons)
     options: Any = given
     made = for_persons(lambda of_row: range_query(data, of_row, noise, method, **options), epsilon, persons)
-    return public.of(made)
+    return public.of(counting(made, count))
 
 
 def range_query(

@@ -12,7 +12,7 @@ from hierdp.counts.hierarchy import Hierarchy, as_names
 from hierdp.errors import InputError
 from hierdp.mechanisms import shared_options as shared
 from hierdp.mechanisms.option import Option, documented
-from hierdp.mechanisms.persons import already_for_persons, persons_of
+from hierdp.mechanisms.persons import already_for_persons, counting, persons_of, refuse_public_total
 from hierdp.mechanisms.public import public_tables
 from hierdp.mechanisms.solver_options import SolverOptions, checked
 from hierdp.mechanisms.tabulation.budget import ONE_PERSON, Measurement, Unit, measurements
@@ -27,12 +27,14 @@ from hierdp.mechanisms.tabulation.solving import solving_of
 from hierdp.mechanisms.tabulation.table import table_of
 from hierdp.privacy.budget import Ledger, check_delta, check_epsilon
 from hierdp.privacy.conversion import rho_of
-from hierdp.privacy.loss import PERSON, ROW, Loss
+from hierdp.privacy.loss import Loss
 from hierdp.privacy.noise import ExactNoise, Noise
+from hierdp.privacy.whom import whom_of
 from hierdp.record.files import ALONE
 from hierdp.record.release import Release
 from hierdp.record.spool import Spool
 from hierdp.tables.axes import Axis
+from hierdp.tables.persons import Persons
 from hierdp.tables.tabulated import CrossTable, cross_table
 from models import BlockInference, Model
 from models.arithmetic.arrays import Floats
@@ -78,6 +80,7 @@ def from_table(
     unknown: shared.Unknown = None,
     person: shared.Person = None,
     rows_per_person: shared.RowsPerPerson = None,
+    most_per_row: shared.MostPerRow = None,
     bounded: Annotated[
         bool,
         Option(
@@ -180,8 +183,8 @@ def from_table(
     solver = SolverOptions(backend, time_limit)
     checked(method, solver, METHODS)  # before reading the table, which may be large
     check_delta(delta)
-    persons = persons_of(person, rows_per_person)
-    unit = unit_of(person, rows_per_person, bounded)
+    persons = persons_of(person, rows_per_person, most_per_row, count)
+    unit = unit_of(persons, bounded)
     given = _plan(
         plan,
         attributes=attributes,
@@ -213,7 +216,7 @@ def from_table(
         persons=persons,
     )
     made = tabulate(data, given, epsilon, delta, noise, method, unit, solver)
-    return public.of(already_for_persons(made, persons))
+    return public.of(counting(already_for_persons(made, persons), count))
 
 
 def loss_of(
@@ -223,15 +226,17 @@ def loss_of(
     bounded: bool = True,
     person: str | None = None,
     rows_per_person: int | None = None,
+    most_per_row: int | None = None,
+    count: str | None = None,
     **_: Any,
 ) -> Loss:
     """The most that `from_table` costs with these options; other options do not matter."""
-    unit = unit_of(person, rows_per_person, bounded)
-    who = ROW if person is None else PERSON
-    return Loss(None, rho_of(check_epsilon(epsilon), check_delta(delta)), 0.0, who, unit.bounded)
+    unit = unit_of(persons_of(person, rows_per_person, most_per_row, count), bounded)
+    whom = whom_of(person, rows_per_person, most_per_row, count)
+    return Loss.of(whom, rho=rho_of(check_epsilon(epsilon), check_delta(delta)), replaces=unit.bounded)
 
 
-def unit_of(person: str | None, rows_per_person: int | None, bounded: bool) -> Unit:
+def unit_of(persons: Persons | None, bounded: bool) -> Unit:
     """Whom the guarantee protects.
 
     Raises
@@ -239,14 +244,9 @@ def unit_of(person: str | None, rows_per_person: int | None, bounded: bool) -> U
     InputError
         If persons have several rows and the total is public, which joining or leaving changes.
     """
-    persons = persons_of(person, rows_per_person)
     if persons is None:
         return Unit(bounded)
-    if bounded:
-        raise InputError(
-            "with person, the total must be noisy, because a person who joins or leaves changes it; give "
-            "bounded=False (--unbounded)"
-        )
+    refuse_public_total(persons, bounded)
     return Unit(False, persons.rows)
 
 

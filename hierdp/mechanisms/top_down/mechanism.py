@@ -15,7 +15,7 @@ import numpy as np
 from hierdp.errors import InputError
 from hierdp.mechanisms import shared_options as shared
 from hierdp.mechanisms.option import Option, documented
-from hierdp.mechanisms.persons import already_for_persons, persons_of
+from hierdp.mechanisms.persons import already_for_persons, counting, persons_of, refuse_public_total
 from hierdp.mechanisms.public import public_axes
 from hierdp.mechanisms.solver_options import SolverOptions, checked
 from hierdp.mechanisms.top_down.levels import (
@@ -37,10 +37,11 @@ from hierdp.mechanisms.top_down.unit import ONE_TRIP, Unit
 from hierdp.mechanisms.top_down.zeros import Zeros, zeros_of
 from hierdp.privacy.budget import Ledger, Spend, check_delta, check_epsilon, split
 from hierdp.privacy.conversion import CONVERSIONS, TIGHTER, rho_of
-from hierdp.privacy.loss import PERSON, ROW, Loss
+from hierdp.privacy.loss import Loss
 from hierdp.privacy.noise import ExactNoise, Noise, deviation_of, threshold
 from hierdp.privacy.rounding import root_of
 from hierdp.privacy.threshold import EXACT
+from hierdp.privacy.whom import whom_of
 from hierdp.record.release import Release
 from hierdp.record.step import Solving, Step
 from hierdp.tables import AxisLike, Flows, flows
@@ -79,6 +80,7 @@ def from_table(
     unknown: shared.Unknown = None,
     person: shared.Person = None,
     rows_per_person: shared.RowsPerPerson = None,
+    most_per_row: shared.MostPerRow = None,
     first: Annotated[str | None, Option("The axis refined first. Default: the last one.", "NAME")] = None,
     method: Annotated[
         str,
@@ -136,7 +138,7 @@ def from_table(
     time_limit: shared.TimeLimit = None,
 ) -> Release:
     """Release a table's counts along hierarchies: `hierdp.tables.flows`, then `top_down`."""
-    persons = persons_of(person, rows_per_person)
+    persons = persons_of(person, rows_per_person, most_per_row, count)
     solver, unit = SolverOptions(backend, time_limit), unit_of(persons, trips, distinct, bounded)
     checked(method, solver, METHODS)  # before reading the table, which may be large
     check_delta(delta)
@@ -144,7 +146,7 @@ def from_table(
     public = public_axes({name: axis.hierarchy for name, axis in named.items()}, regions_from_data)
     data = flows(source, axes=named, count=count, unknown=unknown, persons=persons, distinct=distinct)
     made = top_down(data, epsilon, delta, noise, method, unit, shares, first, solver, zeros=zeros)
-    return public.of(already_for_persons(made, persons))
+    return public.of(counting(already_for_persons(made, persons), count, trips))
 
 
 def loss_of(
@@ -157,14 +159,16 @@ def loss_of(
     bounded: bool = True,
     person: str | None = None,
     rows_per_person: int | None = None,
+    most_per_row: int | None = None,
+    count: str | None = None,
     **_: Any,
 ) -> Loss:
     """The most that `from_table` costs with these options; other options do not matter."""
-    unit = unit_of(persons_of(person, rows_per_person), trips, distinct, bounded)
-    who = ROW if person is None and unit.trips == 1 else PERSON
+    unit = unit_of(persons_of(person, rows_per_person, most_per_row, count), trips, distinct, bounded)
+    whom = whom_of(person, rows_per_person, most_per_row, count, trips)
     if method == "SH":
-        return Loss(epsilon, None, check_delta(delta), who, unit.bounded)
-    return Loss(None, rho_of(check_epsilon(epsilon), check_delta(delta)), 0.0, who, unit.bounded)
+        return Loss.of(whom, epsilon, delta=check_delta(delta), replaces=unit.bounded)
+    return Loss.of(whom, rho=rho_of(check_epsilon(epsilon), check_delta(delta)), replaces=unit.bounded)
 
 
 def unit_of(persons: Persons | None, trips: int, distinct: bool, bounded: bool) -> Unit:
@@ -177,13 +181,12 @@ def unit_of(persons: Persons | None, trips: int, distinct: bool, bounded: bool) 
     """
     if persons is None:
         return Unit(trips, distinct, bounded)
+    refuse_public_total(persons, bounded)
     if trips != 1:
-        raise InputError("trips cannot be given with person; give rows_per_person instead")
-    if bounded:
-        raise InputError(
-            "with person, the total must be noisy, because a person who joins or leaves changes it; give "
-            "bounded=False (--unbounded)"
-        )
+        given, instead = ("most_per_row", "it") if persons.column is None else ("person", "rows_per_person")
+        raise InputError(f"trips cannot be given with {given}; give {instead} instead")
+    if distinct and persons.column is None:
+        raise InputError("distinct cannot be given with most_per_row: one row counts several times in a cell")
     return Unit(persons.rows, distinct, bounded)
 
 
