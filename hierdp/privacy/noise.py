@@ -195,7 +195,7 @@ class ExactNoise:
             return noisy
 
         drawing = self._large(scale, least, draw)
-        # Silent, because the number of draws is that of the cells that are present, which the threshold hides.
+        # Silent: the number of draws is that of the cells that are present, which the threshold hides.
         spend = Spend(
             query,
             _named(least),
