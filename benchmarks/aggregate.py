@@ -14,7 +14,6 @@ import argparse
 import os
 import resource
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -24,6 +23,7 @@ from typing import Any
 import duckdb
 import numpy as np
 
+from benchmarks.child import python
 from hierdp.tables import Prefixes, flows, group_sizes
 from hierdp.tables.databases import embedded
 from hierdp.tables.runs import group_runs
@@ -107,8 +107,8 @@ def main() -> None:
         )
         for case in CASES:
             given = ["--entities", str(told.entities), "--gigabytes", str(told.gigabytes)]
-            argv = [sys.executable, "-m", "benchmarks.aggregate", *given, "--one", case, str(path)]
-            subprocess.run(argv, check=False)
+            command = python("-m", "benchmarks.aggregate", *given, "--one", case, str(path))
+            subprocess.run(**command, check=False)
 
 
 if __name__ == "__main__":

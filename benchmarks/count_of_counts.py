@@ -18,7 +18,6 @@ import platform
 import resource
 import statistics
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -28,6 +27,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.child import python
 from hierdp.counts.size_runs import Runs, cumulative_of, runs_of_cumulative
 from hierdp.data.housing import GROUPS, WEST_COAST, housing
 from hierdp.mechanisms.count_of_counts import measure, post_process
@@ -109,9 +109,9 @@ def whole(case: Case, homes: Path | None, groups: int) -> dict[str, Any]:
 
 def apart(case: Case, given: argparse.Namespace) -> dict[str, Any]:
     """The figures of one release, in a separate process."""
-    command = [sys.executable, "-m", "benchmarks.count_of_counts", "--only", case.name]
-    command += ["--groups", str(given.groups)] + (["--homes", str(given.homes)] if given.homes else [])
-    told = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+    more = ["--groups", str(given.groups)] + (["--homes", str(given.homes)] if given.homes else [])
+    command = python("-m", "benchmarks.count_of_counts", "--only", case.name, *more)
+    told = subprocess.run(**command, check=True, stdout=subprocess.PIPE, text=True).stdout
     found: dict[str, Any] = json.loads(told.splitlines()[-1])
     return found
 

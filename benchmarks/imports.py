@@ -69,7 +69,7 @@ def main() -> None:
     kept["OPENBLAS_NUM_THREADS"] = "1"
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "in.csv").write_text(ROWS)
-        python = [sys.executable, "-c", LISTED.format(words=COMMAND.split())]
+        python = [sys.executable, "-P", "-c", LISTED.format(words=COMMAND.split())]
         subprocess.run(python, cwd=folder, env=kept, check=True, capture_output=True)
         listed = Path(folder, "modules")
         alone = [sys.executable, "-m", "benchmarks.imports", "--alone", str(listed)]

@@ -9,13 +9,13 @@ import re
 import resource
 import statistics
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from benchmarks.child import python
 from hierdp.bench.runs import machine
 
 PACKAGES = ("hierdp", "numpy", "numba", "scipy", "scikit-learn", "opendp", "ruptures", "kmeans1d", "cvxpy",
@@ -49,9 +49,9 @@ def guarded(gigabytes: float) -> None:
 
 def apart(module: str, arguments: Sequence[str], seconds: float) -> dict[str, Any]:
     """Run ``python -m module --alone …`` and read the JSON of its last line; or say how it failed."""
-    command = [sys.executable, "-m", module, "--alone", *arguments]
+    command = python("-m", module, "--alone", *arguments)
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)
+        done = subprocess.run(**command, capture_output=True, text=True, timeout=seconds, check=False)
     except subprocess.TimeoutExpired:
         return {"failed": f"stopped after {seconds:g} s"}
     if done.returncode:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import os
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -21,6 +20,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+
+from benchmarks.child import python
 
 EPSILON = 10
 MAX_SIZE = 4
@@ -54,8 +55,8 @@ def run(*arguments: str, module: str = "hierdp") -> Spent:
         If it fails; the message has the end of its output.
     """
     with tempfile.TemporaryFile() as said:
-        command, started = [sys.executable, "-m", module, *arguments], time.perf_counter()
-        process = subprocess.Popen(command, stdout=said, stderr=subprocess.STDOUT)
+        command, started = python("-m", module, *arguments), time.perf_counter()
+        process = subprocess.Popen(**command, stdout=said, stderr=subprocess.STDOUT)
         _, status, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode:

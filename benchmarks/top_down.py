@@ -21,13 +21,13 @@ import platform
 import resource
 import statistics
 import subprocess
-import sys
 import time
 from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from benchmarks.child import python
 from models.programs.layout import processors
 
 EPSILON, DELTA = 1.0, 1e-8
@@ -128,8 +128,8 @@ RELEASES = {"ours": ours, "tables": partial(ours, sampler="TabulatedNoise"), "th
 
 def apart(which: str, path: Path) -> dict[str, Any]:
     """The figures of one release, in a separate process."""
-    command = [sys.executable, "-m", "benchmarks.top_down", "--only", which, "--data", str(path)]
-    told = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+    command = python("-m", "benchmarks.top_down", "--only", which, "--data", str(path))
+    told = subprocess.run(**command, check=True, stdout=subprocess.PIPE, text=True).stdout
     found: dict[str, Any] = json.loads(told.splitlines()[-1])
     return found
 

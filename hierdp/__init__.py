@@ -46,22 +46,49 @@ _WHERE = {
 __all__ = list(_WHERE)
 
 
-def _refuse_shadows() -> None:
-    """Raise if another package shadows `models` or `solvers`, whose names are common."""
+def _refuse_others() -> None:
+    """Raise if the packages `models` and `solvers`, whose names are common, are not hierdp's."""
     for package, ours in (("models", "certificate"), ("solvers", "residuals")):
         found = importlib.util.find_spec(package)
         inside = list(found.submodule_search_locations or ()) if found is not None else []
-        if any(Path(folder, f"{ours}.py").exists() for folder in inside):
-            continue
-        culprit = (found.origin or ", ".join(inside)) if found is not None else "nothing"
-        raise ImportError(
-            f"hierdp includes a package called {package!r}, but Python finds {culprit} under that name. "
-            "Rename that file or folder, or take its folder off the import path (PYTHONPATH, sys.path). "
-            "If hierdp's own package is missing, install it again: pip install --force-reinstall hierdp"
-        )
+        here = next((folder for folder in inside if Path(folder, f"{ours}.py").exists()), None)
+        if here is None:
+            culprit = (found.origin or ", ".join(inside)) if found is not None else "nothing"
+            raise ImportError(
+                f"hierdp includes a package called {package!r}, but Python finds {culprit} under that name. "
+                "Rename that file or folder, or take its folder off the import path (PYTHONPATH, sys.path). "
+                "If hierdp's own package is missing, install it again: pip install --force-reinstall hierdp"
+            )
+        if not _marked(Path(here, "__init__.py")):
+            raise ImportError(_overwritten(package, here))
 
 
-_refuse_shadows()
+def _marked(file: Path) -> bool:
+    """Whether a package says that it is hierdp's. It is read, not run: it may be anybody's."""
+    return file.exists() and b'\n__distribution__ = "hierdp"' in file.read_bytes()
+
+
+def _overwritten(package: str, folder: str) -> str:
+    """The message for a package of ours with another distribution's files in its folder."""
+    from importlib import metadata
+
+    file = f"{package}/__init__.py"
+    others = {
+        one.name
+        for one in metadata.distributions()
+        if one.name != "hierdp" and any(path.as_posix() == file for path in one.files or ())
+    }
+    names = " ".join(sorted(others))
+    remove = f" Or remove that one (pip uninstall {names}), then run" if others else " Or run"
+    return (
+        f"hierdp includes a package called {package!r}, but {names or 'another distribution'} has changed or "
+        f"removed files in {folder}: its __init__.py is not hierdp's. Install hierdp into an environment of "
+        f"its own: python -m venv hierdp-env, then hierdp-env/bin/pip install hierdp.{remove} pip install "
+        "--force-reinstall --no-deps hierdp"
+    )
+
+
+_refuse_others()
 
 
 def __getattr__(name: str) -> Any:

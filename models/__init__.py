@@ -78,6 +78,7 @@ _WHERE = {
 }
 
 __all__ = list(_WHERE)
+__distribution__ = "hierdp"  # `hierdp` refuses a package of this name without it
 
 
 def __getattr__(name: str) -> Any:

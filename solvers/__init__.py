@@ -11,3 +11,4 @@ from solvers.solution import Solution
 from solvers.solve import solve
 
 __all__ = ["Backend", "Solution", "backends", "prove", "solve"]
+__distribution__ = "hierdp"  # `hierdp` refuses a package of this name without it

@@ -1,4 +1,8 @@
-"""Child processes with a connection to their parent, which end when the parent ends."""
+"""Child processes with a connection to their parent, which end when the parent ends.
+
+They import what their parent imports, but never first from the current directory, as ``python -c`` does: a
+user's `random.py`, `models.py` or `solvers/` there must not take the place of Python's or of ours.
+"""
 
 from __future__ import annotations
 
@@ -10,22 +14,24 @@ import sys
 import threading
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from importlib import import_module
 from multiprocessing.connection import Connection
+from pathlib import Path
 
 WATCH_SECONDS = 1.0
 """How often a process checks that its parent is alive."""
 
 START = """
 import os, sys
-serve, line, parent, *cores = sys.argv[1:]
+serve, line, parent, last, *cores = sys.argv[1:]
 if cores:
     try:
         os.sched_setaffinity(0, map(int, cores))
     except OSError:
         pass
 from solvers.process import adopted
-adopted(serve, line, parent)
+adopted(serve, line, parent, last)
 """
 """What a process runs. Cores are set first: libraries start one thread for each core when they are loaded,
 and no later limit changes that. On systems that forbid it, there is no limit."""
@@ -45,18 +51,34 @@ def started(serve: str, cores: Iterable[int] = ()) -> tuple[subprocess.Popen[byt
         The cores for the process and its children; default: those that this process may use.
     """
     ours, theirs = socket.socketpair()
-    path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
-    arguments = (theirs.fileno(), os.getpid(), *cores)
+    path, last = import_path()
+    arguments = (theirs.fileno(), os.getpid(), os.pathsep.join(last), *cores)
     process = subprocess.Popen(
-        [sys.executable, "-c", START, serve, *map(str, arguments)],
+        [sys.executable, "-P", "-c", START, serve, *map(str, arguments)],
         pass_fds=[theirs.fileno()],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
-        env={**os.environ, "PYTHONPATH": path},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(path)},
         process_group=0,
     )
     theirs.close()
     return process, Connection(ours.detach())
+
+
+def import_path() -> tuple[list[str], list[str]]:
+    """This process's import path for a child, and the part of it that comes last there.
+
+    That is the current directory: a user's own modules are found in it, but none takes the place of Python's,
+    a library's or ours. If it is in PYTHONPATH, or contains these packages (a checkout), it keeps its place.
+    """
+    here = None
+    with suppress(OSError):  # the current directory was removed
+        here = os.getcwd()
+    kept = {os.path.realpath(entry) for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry}
+    kept.add(str(Path(__file__).resolve().parents[1]))
+    entries = list(dict.fromkeys(found for entry in sys.path if (found := entry or here)))
+    last = [entry for entry in entries if entry == here and os.path.realpath(here) not in kept]
+    return [entry for entry in entries if entry not in last], last
 
 
 def ended(process: subprocess.Popen[bytes]) -> str:
@@ -65,7 +87,7 @@ def ended(process: subprocess.Popen[bytes]) -> str:
     return signal.Signals(-code).name if code < 0 else f"exit status {code}"
 
 
-def adopted(serve: str, descriptor: str, parent: str) -> None:
+def adopted(serve: str, descriptor: str, parent: str, last: str) -> None:
     """In the child: serve, and end as soon as the parent has ended, even in the middle of work."""
 
     def watch() -> None:
@@ -75,4 +97,6 @@ def adopted(serve: str, descriptor: str, parent: str) -> None:
 
     threading.Thread(target=watch, daemon=True).start()
     module, _, function = serve.partition(":")
-    getattr(import_module(module), function)(Connection(int(descriptor)))
+    run = getattr(import_module(module), function)
+    sys.path += last.split(os.pathsep) if last else []
+    run(Connection(int(descriptor)))

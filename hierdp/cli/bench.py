@@ -66,7 +66,8 @@ def run(sets: tuple[str, ...], out: Path, backends: str | None, models: str | No
     A backend's first solve, and its first one after its process has ended, follows a tiny problem that is not
     counted.
 
-    You can stop it at any time; the same command continues from there.
+    You can stop it at any time; the same command continues from there. Exit status 1, with all rows saved, if
+    a backend crashes (without --memory) or ends every solve with an error, or if every solve fails.
     """
     import time
 
@@ -76,6 +77,7 @@ def run(sets: tuple[str, ...], out: Path, backends: str | None, models: str | No
     from hierdp.bench.report import told_apart
     from hierdp.cli.app import Ended
     from hierdp.errors import InputError
+    from hierdp.verification.judge import broken
 
     if not out.absolute().parent.is_dir():
         raise click.UsageError(
@@ -87,6 +89,7 @@ def run(sets: tuple[str, ...], out: Path, backends: str | None, models: str | No
     screen = console()
     until = None if minutes is None else time.monotonic() + 60 * minutes
     left = 0
+    solves: list[tuple[str, str]] = []
     for which in dict.fromkeys(sets):
         found = _chosen(problems(which, data if data.is_dir() else None), models)
         try:
@@ -104,6 +107,11 @@ def run(sets: tuple[str, ...], out: Path, backends: str | None, models: str | No
         for name, value in (("time_limit", time_limit), ("threads", threads), ("memory", asked.memory),
                             ("repeats", repeats)):  # fmt: skip
             of_set &= rows[name] == value
+        run_now = of_set & rows["problem"].isin({one.name for one in found}) & (rows["backend"] != "fast")
+        by_others = rows[run_now & (chosen is None or rows["backend"].isin(chosen or []))]
+        if memory is not None:  # a process may end when it gets no more
+            by_others = by_others[by_others["status"] != "crashed"]
+        solves += zip(by_others["backend"], by_others["status"], strict=True)
         for tolerance in dict.fromkeys(tolerances):
             here = of_tolerance(told_apart(rows[of_set]), tolerance)
             if not here.empty:
@@ -114,6 +122,9 @@ def run(sets: tuple[str, ...], out: Path, backends: str | None, models: str | No
             f"Stopped after {minutes:g} minutes with {left:,} runs left; the same command continues."
         )
     screen.print(f"{len(rows):,} rows in {out}. Next: hierdp bench report {out}")
+    if wrong := broken(solves):
+        why = f"{'; '.join(wrong)}; see the column message in {out}"
+        raise click.ClickException(f"{why}. For another attempt, choose another --out")
 
 
 @bench.command()

@@ -38,6 +38,9 @@ def demo(out: Path, overwrite: bool, time_limit: float, simulate: int | None) ->
     Uses the flights from New York in 2013, which are part of hierdp. M_c^dp releases how many aircraft made
     how many flights to each airport. InfTDA releases the number of flights between origins and destinations.
     Then both releases are checked from their files alone, as by `hierdp check`.
+
+    Exit status 1 if a release fails its check, a solver disagrees, crashes or ends every solve with an error,
+    or every solve fails.
     """
     from hierdp import demo as job
     from hierdp.check import check
@@ -71,3 +74,5 @@ def demo(out: Path, overwrite: bool, time_limit: float, simulate: int | None) ->
         raise click.ClickException("a release fails its check; see above")
     if not made.found.agree:
         raise click.ClickException("a backend disagrees, or an answer is not proved; see above")
+    if made.found.broken:
+        raise click.ClickException(f"{'; '.join(made.found.broken)}; see above")

@@ -44,7 +44,8 @@ def verify(models: Sequence[str], everything: bool, backends: str | None, save: 
     """Solve instances of MODELS (default: all) with the fast path and with exact backends, and compare.
 
     Exit status 1 if a backend disagrees with the fast path, or a fast answer is not proved by its
-    certificate. Each such instance is saved, and a command that solves it again is printed.
+    certificate. Each such instance is saved, and a command that solves it again is printed. Exit status 1
+    also if a backend crashes or ends every solve with an error, or if every solve by exact backends fails.
 
     \b
     hierdp verify Isotonic Chebyshev --size 10 --size 1000 --instances 20
@@ -77,7 +78,9 @@ def verify(models: Sequence[str], everything: bool, backends: str | None, save: 
         screen.print(f"Written to {out}.")
     for path in matrix.keep_disagreements(found, named, save):
         screen.print(f"Disagreement. To repeat it: hierdp verify --instance {path}", style=WARNING)
-    sys.exit(0 if found.agree else 1)
+    for why in found.broken:
+        screen.print(f"{why}.", style=WARNING)
+    sys.exit(0 if found.agree and not found.broken else 1)
 
 
 def print_verification(screen: Any, found: Verification) -> None:

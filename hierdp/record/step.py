@@ -34,6 +34,11 @@ class NotSolved(RuntimeError):
         super().__init__(why)
         self.status = status
 
+    @property
+    def broken(self) -> bool:
+        """Whether the solver does not work here, rather than needing more time or accuracy."""
+        return self.status in ("crashed", "error")
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Support pickling, because it may be raised in another process."""
         return type(self), (self.status, str(self))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -24,6 +25,43 @@ whole numbers and of other fractions have not, and are compared exactly."""
 
 SAYS_NOTHING = ("unsupported", "size_limit", "numerical", "out_of_memory", "crashed", "error")
 """Statuses of solvers that make no claim about the model."""
+
+
+FAILURES = ("numerical", "out_of_memory", "crashed", "error")
+"""Statuses of solvers that failed on a model which they support."""
+
+
+def broken(runs: Iterable[tuple[str, str]]) -> list[str]:
+    """What shows that backends do not work here, in words; an empty list if nothing does.
+
+    A single numerical failure is a result. A crash is not, nor are errors in every solve of a backend, nor is
+    a run in which every solve fails.
+
+    Parameters
+    ----------
+    runs : iterable of (backend, status)
+        Solves by exact backends.
+
+    Examples
+    --------
+    >>> broken([("osqp", "numerical"), ("highs", "optimal"), ("scip", "crashed"), ("scip", "optimal")])
+    ['scip crashed in 1 of 2 solves']
+    """
+    by_backend: dict[str, list[str]] = {}
+    for backend, status in runs:
+        if status not in ("unsupported", "size_limit"):
+            by_backend.setdefault(backend, []).append(status)
+    found = []
+    for backend, statuses in by_backend.items():
+        crashes = statuses.count("crashed")
+        if crashes:
+            found.append(f"{backend} crashed in {crashes:,} of {len(statuses):,} solves")
+        elif set(statuses) == {"error"}:
+            found.append(f"{backend} ended with an error in every solve ({len(statuses):,})")
+    every = [status for statuses in by_backend.values() for status in statuses]
+    if every and not found and all(status in FAILURES for status in every):
+        found.append(f"every solve by an exact backend failed ({len(every):,})")
+    return found
 
 
 @dataclass(frozen=True)

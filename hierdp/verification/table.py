@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Literal
 
+from hierdp.verification.judge import broken
+
 if TYPE_CHECKING:
     from pandas import DataFrame
 
@@ -54,6 +56,11 @@ class Verification:
     def disagreements(self) -> list[Row]:
         """The rows that disagree."""
         return [row for row in self.rows if row.verdict == "DISAGREES"]
+
+    @property
+    def broken(self) -> list[str]:
+        """What shows that backends do not work on this machine; see `hierdp.verification.judge.broken`."""
+        return broken((row.backend, row.status) for row in self.rows if row.backend != "fast")
 
     def frame(self) -> DataFrame:
         """The table as a DataFrame, one row for each model and backend."""

@@ -1,6 +1,7 @@
 """Importing hierdp is fast, loads little, and names modules that shadow its own."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -87,6 +88,32 @@ def test_a_folder_without_code(tmp_path):
         assert done.stdout.strip().endswith("__init__.py")
     else:
         assert f"Python finds {tmp_path / 'models'} under that name" in done.stderr
+
+
+@pytest.mark.parametrize("package", ["models", "solvers"])
+@pytest.mark.parametrize("init", ["class Model: ...\n", None])
+@pytest.mark.parametrize("other", ["their-models", None])
+def test_a_distribution_that_overwrites_our_package_is_noticed(tmp_path, package, init, other):
+    """Both are installed into one folder. The later one overwrites files, and removes them when it goes."""
+    for ours in ("models", "solvers", "hierdp"):
+        shutil.copytree(ROOT / ours, tmp_path / ours, ignore=shutil.ignore_patterns("__pycache__"))
+    file = tmp_path / package / "__init__.py"
+    file.unlink() if init is None else file.write_text(init)
+    if other is not None:
+        about = tmp_path / "their_models-1.0.dist-info"
+        about.mkdir()
+        (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {other}\nVersion: 1.0\n")
+        (about / "RECORD").write_text(f"{package}/__init__.py,,\n")
+    done = python("import hierdp", folder=tmp_path / "models", PYTHONPATH=str(tmp_path))
+    message = done.stderr.strip().splitlines()[-1]
+    culprit = other or "another distribution"
+    assert message.startswith(
+        f"ImportError: hierdp includes a package called {package!r}, but {culprit} has changed or removed "
+        f"files in {tmp_path / package}: its __init__.py is not hierdp's. Install hierdp into an environment "
+        "of its own: python -m venv hierdp-env"
+    )
+    assert ("pip uninstall their-models" in message) == (other is not None)
+    assert "pip install --force-reinstall --no-deps hierdp" in message
 
 
 def loaded(tmp_path, code):

@@ -72,7 +72,9 @@ def _accuracy(
     for run in range(settings.solver_runs if method == "TDA_inf" else settings.runs):
         try:
             seconds, made = _run(sets[name], method, epsilon, settings, noise_for(seed, name, epsilon, run))
-        except NotSolved:
+        except NotSolved as failure:
+            if failure.broken:
+                raise
             break
         errors = errors_of(truth, made)
         bounds = (_bounds if method in CHEBYSHEV else _baseline)(sets[name], made, settings)
@@ -129,7 +131,9 @@ def _as_the_authors(
         spent = authors.SPENT[method](epsilon, settings.delta)
         try:
             _, made = _run(sets[name], method, spent, settings, noise_for(seed, name, epsilon, run))
-        except NotSolved:
+        except NotSolved as failure:
+            if failure.broken:
+                raise
             break
         finest = errors_of(_truth(sets[name]), made)[-1]
         rows.append({"data": name, "method": method, "epsilon": epsilon, "run": run, **finest})

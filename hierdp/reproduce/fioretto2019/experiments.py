@@ -94,6 +94,8 @@ def scalability(data: GroupSizes, settings: Settings, seed: int) -> DataFrame:
             proved = all(bool(step.solution.certificate) for step in repaired.steps)
             row |= {"status": "optimal", "proved": proved, "seconds": seconds}
         except NotSolved as failure:
+            if failure.broken:
+                raise
             stopped.add(name)
             row |= {"status": failure.status, "proved": False, "seconds": settings.time_limit}
         rows.append(row)
@@ -127,7 +129,9 @@ def _joint(
         solver = SolverOptions(time_limit=settings.time_limit) if name == "M_c" else None
         try:
             done = post_process(noisy, here.hierarchy, here.groups, METHODS[name], solver)
-        except NotSolved:
+        except NotSolved as failure:
+            if failure.broken:
+                raise
             break
         row |= {
             f"objective {name}": int(model.objective(cumulative(done.counts))),
