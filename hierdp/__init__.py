@@ -5,6 +5,10 @@
 
 from __future__ import annotations
 
+from hierdp import leaving
+
+leaving.if_command()
+
 import importlib
 import importlib.util
 from pathlib import Path

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+import codecs
+import io
 import os
 import resource
 import signal
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+
+from hierdp import leaving
 
 ADDRESSES = 2_000_000 * 1024
 """Bytes of address space (``ulimit -v``) that the libraries and a small release need."""
-
-INTERRUPTED = "Error: interrupted; nothing is left half written"
 
 
 def run() -> None:
@@ -22,34 +21,43 @@ def run() -> None:
     If the caller ignores Ctrl-C (a background job, ``nohup``), it stays ignored.
     """
     try:
+        leaving.at_once()
         _require_addresses()
-        with _leaving_at_once():
-            from hierdp.cli import main
+        _speak_plainly()
+        from hierdp.cli import main
+
+        leaving.as_usual()
         main()
     except KeyboardInterrupt:
-        print(INTERRUPTED, file=sys.stderr)
+        print(leaving.INTERRUPTED, file=sys.stderr)
         sys.exit(128 + signal.SIGINT)
     finally:  # all output is written; an interrupt may end the process at once
         if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
             signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-@contextmanager
-def _leaving_at_once() -> Iterator[None]:
-    """End the process on Ctrl-C, where nothing has begun yet: Python drops interrupts in some callbacks."""
+def _speak_plainly() -> None:
+    """Write ``epsilon`` for ε where standard output has no such letter (``LC_ALL=C`` without UTF-8)."""
+    codecs.register_error("hierdp", in_ascii)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and "utf" not in stream.encoding.lower():
+            stream.reconfigure(errors="hierdp")
 
-    def leave(*_: Any) -> None:
-        os.write(2, f"{INTERRUPTED}\n".encode())
-        os._exit(128 + signal.SIGINT)
 
-    usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    if usual:
-        signal.signal(signal.SIGINT, leave)
-    try:
-        yield
-    finally:
-        if usual:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
+WRITTEN = {
+    "ε": "epsilon", "δ": "delta", "ρ": "rho", "σ": "sigma", "α": "alpha", "λ": "lambda", "μ": "mu",
+    "–": "-", "−": "-", "—": "-", "…": "...", "±": "+-", "×": "x", "·": "*", "→": "->", "≤": "<=", "≥": ">=",
+    "≈": "~", "≠": "!=", "∞": "infinity", "√": "sqrt", "²": "^2", "³": "^3", "½": "1/2", "’": "'", "µ": "u",
+}  # fmt: skip
+"""Characters of our messages and tables, and what stands for them in ASCII."""
+
+
+def in_ascii(failure: UnicodeError) -> tuple[str, int]:
+    """An error handler for encoding: other characters are escaped, as ``\\u00fc``."""
+    if not isinstance(failure, UnicodeEncodeError):
+        raise failure
+    text = failure.object[failure.start : failure.end]
+    return "".join(WRITTEN.get(one, ascii(one)[1:-1]) for one in text), failure.end
 
 
 def _require_addresses() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import signal
 import sys
 import threading
@@ -29,6 +30,9 @@ AGAIN = 0.05
 """Seconds after which a lost interrupt is sent again."""
 
 CLICKS = (click.ClickException, click.Abort, click.exceptions.Exit)
+
+DECIMAL_COMMA = re.compile(r"(?=.*\b(?:number|float|integer)\b).*'([+-]?\d+),(\d+)'", re.DOTALL)
+"""A message about a number that was written with a decimal comma."""
 
 NO_MEMORY = ("cannot allocate memory", "failed to map segment", "can't start new thread")
 """Parts of the messages of the system's loader and of Python for lack of memory."""
@@ -73,8 +77,10 @@ class Friendly(click.Group):
 
 
 def escape(error: click.ClickException) -> None:
-    """Escape control characters in the message of an error."""
-    error.message = visible(error.message)  # type: ignore[misc]  # Final in click's types only
+    """Escape control characters in the message of an error, and say how decimal numbers are written."""
+    comma = DECIMAL_COMMA.search(error.message)
+    hint = f" Write a decimal point: {comma[1]}.{comma[2]}" if comma else ""
+    error.message = visible(error.message) + hint  # type: ignore[misc]  # Final in click's types only
 
 
 @contextmanager

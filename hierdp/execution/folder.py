@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import hashlib
 import os
 import re
 import shutil
@@ -18,6 +19,9 @@ from hierdp.execution import exchange, progress, seal
 
 _SHUT = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTSUP)
 """Error codes of file systems on which nothing can be created, such as /proc, regardless of permissions."""
+
+MACHINE = hashlib.sha256(os.uname().nodename.encode()).hexdigest()[:8]
+"""This machine, in the names of temporary folders and files."""
 
 
 def check(path: Path, overwrite: bool, inputs: Sequence[Path] = ()) -> None:
@@ -164,7 +168,7 @@ def _unfinished(path: Path) -> tuple[Path, int | None]:
     """A temporary folder beside `path`, locked while its process lives (if the file system has locks)."""
     while True:
         try:
-            aside = Path(tempfile.mkdtemp(prefix=f".{path.name}.unfinished-", dir=path.parent))
+            aside = Path(tempfile.mkdtemp(prefix=_prefix(path), dir=path.parent))
         except OSError as unusable:
             if unusable.errno == errno.ENAMETOOLONG:
                 raise _too_long(path) from None
@@ -180,22 +184,22 @@ def _unfinished(path: Path) -> tuple[Path, int | None]:
 
 
 def _tidy(path: Path) -> bool:
-    """Remove the temporary folders of dead processes; return whether a folder being replaced was restored.
+    """Remove what dead processes left beside `path`; return whether a folder being replaced was restored.
+
+    For this name, that is every temporary folder; for other names, temporary folders and files made on this
+    machine. (A disk may be shared with machines that do not see its locks.)
 
     Raises
     ------
     InputError
         If a process that writes this folder is alive.
     """
-    for left in _left(path, "unfinished"):
-        lock, alive = _locked(left)
-        if alive:
+    for left in _beside(path, re.escape(f".{path.name}.unfinished-") + rf"({MACHINE}-)?[a-z0-9_]{{8}}"):
+        if left.is_dir() and _removed(left):
             raise InputError(f"another run is writing {path.name}; wait for it, or choose another folder")
-        if lock is not None:
-            shutil.rmtree(left, ignore_errors=True)
-            os.close(lock)
+    _tidy_others(path)
     back = False
-    for left in _left(path, "replaced"):
+    for left in _beside(path, re.escape(f".{path.name}.replaced-") + "[a-z0-9_]{8}"):
         with suppress(OSError):
             if not path.exists() and (left / path.name).is_dir():
                 (left / path.name).rename(path)
@@ -206,26 +210,46 @@ def _tidy(path: Path) -> bool:
     return back
 
 
-def _left(path: Path, what: str) -> list[Path]:
-    named = re.compile(re.escape(f".{path.name}.{what}-") + r"[a-z0-9_]{8}")
+def _tidy_others(path: Path) -> None:
+    """Remove temporary folders and files of dead processes of this machine beside `path`, for any name."""
+    for left in _beside(path, rf"\..+\.unfinished-{MACHINE}-[a-z0-9_]{{8}}"):
+        _removed(left)
+
+
+def _prefix(path: Path) -> str:
+    """The beginning of temporary names for `path`; they end with eight random characters."""
+    return f".{path.name}.unfinished-{MACHINE}-"
+
+
+def _beside(path: Path, pattern: str) -> list[Path]:
     with suppress(OSError):
-        return [entry for entry in path.parent.iterdir() if named.fullmatch(entry.name)]
+        return [entry for entry in path.parent.iterdir() if re.fullmatch(pattern, entry.name)]
     return []
 
 
-def _locked(folder: Path) -> tuple[int | None, bool]:
-    """A descriptor that holds the folder's lock (or None), and whether a living process already has it.
+def _removed(left: Path) -> bool:
+    """Remove a temporary folder or file unless its process is alive; return whether it is."""
+    lock, alive = _locked(left)
+    if lock is not None:
+        with suppress(OSError):  # of another user
+            shutil.rmtree(left, ignore_errors=True) if left.is_dir() else left.unlink()
+        os.close(lock)
+    return alive
+
+
+def _locked(left: Path) -> tuple[int | None, bool]:
+    """A descriptor that holds a folder's or file's lock (or None), and whether a living process has it.
 
     The lock is released when the descriptor is closed or the process dies. (None, False) if the file system
     has no locks or the folder is gone.
     """
     try:
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        descriptor = os.open(left, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
     except OSError:
         return None, False
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if os.path.samestat(os.fstat(descriptor), os.lstat(folder)):  # not removed in the meantime
+        if os.path.samestat(os.fstat(descriptor), os.lstat(left)):  # not removed in the meantime
             return descriptor, False
     except BlockingIOError:
         os.close(descriptor)
@@ -263,8 +287,11 @@ def _sync(path: Path) -> None:
 def file_appearing(path: Path) -> Iterator[Path]:
     """A temporary file that gets its final name, replacing an old file, when the block ends without error."""
     path = path.absolute()
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.unfinished-", dir=path.parent)
-    os.close(descriptor)
+    with _one_at_a_time(path.parent):
+        _tidy_others(path)
+        descriptor, name = tempfile.mkstemp(prefix=_prefix(path), dir=path.parent)
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     aside = Path(name)
     try:
         yield aside
@@ -274,3 +301,5 @@ def file_appearing(path: Path) -> Iterator[Path]:
     except BaseException:
         aside.unlink(missing_ok=True)
         raise
+    finally:
+        os.close(descriptor)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -78,17 +79,18 @@ class ProofsFile:
         self._names.append(step.name)
 
     def close(self) -> None:
-        """Write the names of the steps, and close the file."""
-        self._file.writestr(_member(NAMES), _json(self._names))
-        self._file.close()
+        """Write the names of the steps, and close the file, also if it cannot be written."""
+        try:
+            self._file.writestr(_member(NAMES), _json(self._names))
+        finally:
+            self._file.close()
 
 
 def write(steps: Iterable[Step], path: Path) -> None:
     """Write all steps that have an answer; see `ProofsFile`."""
-    file = ProofsFile(path)
-    for step in steps:
-        file.add(step)
-    file.close()
+    with closing(ProofsFile(path)) as file:
+        for step in steps:
+            file.add(step)
 
 
 def read(

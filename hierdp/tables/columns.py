@@ -42,6 +42,10 @@ def text_of(column: Column) -> Column:
     return column.cast("string")
 
 
+COMMA = "not a number because of its comma (the decimal sign is a point, and thousands have no separator)"
+"""What is said about numbers such as 12,5 and 7,777."""
+
+
 def whole_of(table: Table, name: str | None) -> tuple[Column, list[Fault]]:
     """A column of counts as int64 (1 per row if there is no column), and its possible faults."""
     import ibis
@@ -62,6 +66,7 @@ def whole_of(table: Table, name: str | None) -> tuple[Column, list[Fault]]:
             "missing": column.isnull() | (text == ""),
             "negative": text.re_search(r"^-[0-9.]+$"),
             "fractional": ~whole & text.re_search(r"^\+?[0-9]*\.[0-9]+$"),
+            COMMA: text.re_search(r"^[-+]?[0-9.]*,[0-9.,]*$"),
             "not a number": ~whole,
             "too large for 64 bits": whole & ~fits,
         }

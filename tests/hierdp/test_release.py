@@ -460,6 +460,28 @@ def test_only_leftovers_of_dead_processes_are_removed(made, tmp_path):
     assert names(elsewhere) == ["thesis"]
 
 
+def test_leftovers_for_other_names_are_removed(made, tmp_path):
+    """Of dead processes of this machine; a folder of another machine may be alive."""
+    for name in (f".a.unfinished-{folder.MACHINE}-abcd_123", ".b.unfinished-0000abcd-abcd_123"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "half").write_text("of a release")
+    (tmp_path / f".c.csv.unfinished-{folder.MACHINE}-abcd_123").write_text("half of a table")
+    with folder.appearing(tmp_path / "out") as living, folder.file_appearing(tmp_path / "d.csv") as file:
+        (living / "manifest.json").write_text("{}")
+        file.write_text("d")
+        made.write(tmp_path / "out2")  # removes what is dead, and nothing that lives
+        with folder.file_appearing(tmp_path / "e.csv") as other:
+            other.write_text("e")
+        assert set(names(tmp_path)) == {
+            living.name,
+            file.name,
+            "out2",
+            "e.csv",
+            ".b.unfinished-0000abcd-abcd_123",
+        }
+    assert set(names(tmp_path)) == {"out", "out2", "d.csv", "e.csv", ".b.unfinished-0000abcd-abcd_123"}
+
+
 def test_the_name_may_be_taken_while_a_folder_is_filled(made, tmp_path):
     with pytest.raises(InputError, match="exists; choose another folder"), folder.appearing(tmp_path / "out"):
         made.write(tmp_path / "other").rename(tmp_path / "out")
@@ -536,7 +558,7 @@ def test_a_full_disk(tmp_path):
         assert done.output.strip().splitlines()[-1] == "Error: the disk is full; nothing is left half written"
         assert names(disk) == []
     finally:
-        subprocess.run(["umount", str(disk)], check=False)
+        subprocess.run(["umount", str(disk)], check=True)
 
 
 def test_a_full_disk_at_any_file(made, tmp_path, monkeypatch):
