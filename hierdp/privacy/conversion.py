@@ -117,5 +117,22 @@ def papers_epsilon_of(rho: float, delta: float) -> float:
     return rho + 2 * math.sqrt(rho * -math.log(delta))
 
 
+def epsilon_of(rho: float, delta: float) -> float:
+    """An ε such that ρ-zCDP gives (ε, δ)-DP: the inverse of `rho_of`, rounded up.
+
+    By bisection; every ε found satisfies ``rho_of(ε, delta) >= rho``.
+
+    Examples
+    --------
+    >>> round(epsilon_of(rho_of(1, 1e-8), 1e-8), 6)
+    1.0
+    """
+    low, high = 0.0, papers_epsilon_of(rho, delta) * (1 + 1e-9)
+    while high - low > 1e-7 * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if rho_of(middle, delta) >= rho else (middle, high)
+    return high
+
+
 CONVERSIONS = {TIGHTER: rho_of, PAPERS: papers_rho_of}
 """By their names in a manifest."""

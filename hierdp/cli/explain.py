@@ -1,0 +1,32 @@
+"""hierdp explain."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from hierdp.cli.common import gigabytes, printing, visible, with_limit
+
+
+@click.command()
+@click.argument("release", type=click.Path(path_type=Path))
+@with_limit
+def explain(release: Path, limit: float) -> None:
+    """Say on one page, for the person who signs, what RELEASE promises.
+
+    Who is protected, and against whom; what an attacker can conclude at most; what is outside the promise
+    (invariants, public lists, thresholds); what was spent, and on which account; and what was not checked. It
+    reads the manifest in RELEASE only, and also explains what `hierdp repair` wrote. Exit status 1 if the
+    ledger contradicts its budget. To check a release, see `hierdp check`.
+
+    \b
+    hierdp explain released
+    """
+    from hierdp.explanation import explain as explained
+
+    found = explained(release, gigabytes(limit))
+    with printing():
+        click.echo(visible(str(found)))
+    if not found.sound:
+        raise click.exceptions.Exit(1)
