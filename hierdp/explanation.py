@@ -232,10 +232,12 @@ def _conclusions(ledger: Ledger) -> Iterator[str]:
         f"one of two such tables as from the other{plus}."
     )
     if not ledger.delta:
-        beliefs = "; ".join(f"from {p:.0%} to at most {_percent(posterior(p, epsilon))}" for p in PRIORS)
+        beliefs = "; ".join(
+            f"from {100 * p:g} % to at most {_percent(posterior(p, epsilon))}" for p in PRIORS
+        )
         yield (
             "So an attacker's odds for one of two such tables against the other grow at most by this factor. "
-            f"A belief can rise {beliefs}. It can fall by the same factor."
+            f"A belief can rise {'; '.join(after)}. It can fall by the same factor."
         )
     yield (
         "An attacker who has to guess between two such tables, both equally likely before, is right with a "
