@@ -232,9 +232,7 @@ def _conclusions(ledger: Ledger) -> Iterator[str]:
         f"one of two such tables as from the other{plus}."
     )
     if not ledger.delta:
-        beliefs = "; ".join(
-            f"from {100 * p:g} % to at most {_percent(posterior(p, epsilon))}" for p in PRIORS
-        )
+        after = [f"from {100 * p:g} % to at most {_percent(posterior(p, epsilon))}" for p in PRIORS]
         yield (
             "So an attacker's odds for one of two such tables against the other grow at most by this factor. "
             f"A belief can rise {'; '.join(after)}. It can fall by the same factor."
