@@ -75,7 +75,7 @@ class GeneralCheck:
             general = general_proof(*found)
             where = part.removeprefix(", ")
             if general.bound is None:
-                return "", f"{where}{': ' if where else ''}by its program, it is {general.reason}"
+                return "", f"{where}{': ' if where else ''}by its program: {general.reason}"
             if general.bound != general.objective:
                 whose = f" of {where}" if where else ""
                 return "", (

@@ -73,6 +73,8 @@ def _exact_proof(model: Any, x: Any, witness: Witness, most: int | None) -> Proo
         return str(too_large)
     if most is not None and program.size > most:
         return f"its program has {program.size:,} variables, more than {most:,}"
+    if not getattr(program, "exactly", True):
+        return "its program rounds the model's numbers"
     try:
         prices = np.asarray(model.row_prices(witness))
     except KeyError:  # there is nothing to prove, as in n runs of n values
