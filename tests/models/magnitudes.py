@@ -168,7 +168,9 @@ def code(value):
     if isinstance(value, Workload):
         return f"Workload({value.shape}, {code(value.queries)})"
     if isinstance(value, np.ndarray):
-        kind = {"i": "", "f": "", "b": "", "u": ", np.uint64", "O": ", object"}[value.dtype.kind]
+        kind = {"i": "", "f": "", "b": "", "u": ", np.uint64", "O": ", object"}.get(
+            value.dtype.kind, f", {value.dtype.str!r}"
+        )
         return f"np.array({value.tolist()!r}{kind})" if kind else repr(value.tolist())
     if isinstance(value, np.generic):
         return repr(value.item())

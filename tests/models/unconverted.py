@@ -19,6 +19,7 @@ KNOWN = {
         "costs in floats that cancel",
         "a whole answer to large floats",
     },
+    "forged": {"a count at the edge of int64"},
     "false bound": {"a noisy count beyond floats"},
     "wraps": {
         "BudgetSplit",

@@ -1,0 +1,72 @@
+"""What `hierdp check` and the judge of answers let pass, and nothing beyond it."""
+
+from fractions import Fraction
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from hierdp.check.proofs import _gap_too_large, _Proofs
+from hierdp.verification.judge import LAST_DIGITS, Truth, refuted, resolution
+from models import Certificate, CumulativeQIP, HierarchyQIP, Tree
+from solvers import Solution
+
+WHOLE, RELAXED = (CumulativeQIP(Tree([]), [[1, 2]], 3, integer) for integer in (True, False))
+
+
+@pytest.mark.parametrize(
+    ("model", "objective", "gap", "too_large"),
+    [
+        (WHOLE, 10, 3, False),  # its bounds need not reach the optimum
+        (WHOLE, 10.0, 3.0, False),
+        (RELAXED, 10, Fraction(1, 10**9), True),
+        (RELAXED, 10.0, 1.0, True),
+        (RELAXED, 10.0, 1e-9, False),
+        (HierarchyQIP(Tree([]), [[1, 2]], 3), 10, 1, True),
+        (RELAXED, 10.0, None, True),
+        (RELAXED, 10.0, float("inf"), True),
+        (RELAXED, 10.0, float("nan"), True),
+    ],
+)
+def test_only_whole_cumulative_counts_may_leave_a_gap(model, objective, gap, too_large):
+    bound = None if gap is None else objective - gap
+    proof = Certificate(False, objective, bound, gap)
+    assert _gap_too_large(SimpleNamespace(model=model), proof) == too_large
+
+
+def checked(witnessed, proof, claimed):
+    """What the check says of one step, and how many steps it counts as saved without witnesses."""
+    model = SimpleNamespace(certificate=lambda *_: proof)
+    line = {"step": "all", "model": "SimpleNamespace", "variables": 1, "proved_optimal": claimed}
+    line |= {"objective": str(proof.objective), "bound": str(proof.bound), "problems": 1}
+    kept = SimpleNamespace(
+        step="all", model=model, x=np.zeros(1), witness=None, witnessed=witnessed, problems=()
+    )
+    proofs = _Proofs(None, [line], False, 0, False)
+    proofs._check_step(kept, line)
+    return proofs.wrong, proofs.unwitnessed
+
+
+def test_a_step_that_is_no_longer_proved_fails_unless_its_release_has_no_witnesses():
+    short = Certificate(False, 10, 8, 2, reason="the prices leave a gap")
+    (wrong,), unwitnessed = checked(True, short, True)
+    assert "the prices leave a gap, but the manifest says proved_optimal is True" in wrong
+    assert unwitnessed == 0
+    assert checked(False, short, True) == ([], 1)
+    (wrong,), unwitnessed = checked(False, Certificate(False, 10, None, None, reason="not feasible"), True)
+    assert "not feasible" in wrong
+    assert unwitnessed == 0
+    assert checked(True, Certificate(True, 10, 10, 0), True) == ([], 0)
+    (wrong,), _ = checked(True, Certificate(True, 10, 10, 0), False)
+    assert "proved_optimal is False" in wrong
+
+
+def test_halves_and_quarters_are_compared_exactly():
+    """Costs of data in floats have denominators beyond 2^20; those of halves have not."""
+    for denominator in (2, 4, 2**20):
+        assert resolution(Fraction(1, denominator), Fraction(1, 3)) == 0
+        assert resolution(Fraction(1), Fraction(3, denominator)) == 0
+    assert resolution(Fraction(1, 2**21), Fraction(1)) == LAST_DIGITS
+    best = Fraction(2**60 + 1, 2)
+    more = Solution("b", "1", "optimal", objective=best + Fraction(1, 2))
+    assert refuted(more, Truth(best, best)) == "a feasible answer costs less"
