@@ -1,11 +1,17 @@
 # Two commands do all the set-up on a fresh machine: make demo, make test.
 PYTHON ?= python3
-VENV := .venv
+# locked: what was tested last (requirements/); latest: the newest of everything; oldest: what pyproject.toml allows.
+VERSIONS ?= locked
+VENV := .venv$(if $(filter-out locked,$(VERSIONS)),-$(VERSIONS))
 BIN := $(VENV)/bin
+# By uv if it is there, else by pip. `make UV=` uses pip.
+UV := $(shell command -v uv)
+CREATE = $(if $(UV),$(UV) venv --quiet --python $(PYTHON),$(PYTHON) -m venv) $(VENV)
+INSTALL := $(if $(UV),$(UV) pip install --quiet --python $(BIN)/python,$(BIN)/python -m pip install --quiet --disable-pip-version-check)
 # Bytecode of the packages, as pip writes it where it copies them: every process starts the faster for it.
 COMPILE := $(BIN)/python -m compileall -q models solvers hierdp
 
-.PHONY: demo test test-all test-attack test-spark test-notebooks notebooks theorem lint docs bench instances clean
+.PHONY: demo test test-latest test-oldest lock test-all test-attack test-spark test-notebooks notebooks theorem lint docs bench instances clean
 
 demo: $(VENV)/.installed
 	$(BIN)/hierdp demo --overwrite
@@ -14,6 +20,14 @@ demo: $(VENV)/.installed
 # so what it has loaded and compiled.
 test: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m 'not slow and not attack and not notebooks and not spark'
+
+# The quick tests with other versions than the locked ones, each in an environment of its own.
+test-latest:
+	rm -f .venv-latest/constraints.txt
+	$(MAKE) test VERSIONS=latest
+
+test-oldest:
+	$(MAKE) test VERSIONS=oldest
 
 # The quick tests, then the slow ones, then the attacks.
 test-all: test
@@ -25,10 +39,10 @@ test-attack: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -m attack tests
 
 # In their quick settings, two at a time; `make notebooks` runs them in full and keeps their outputs.
-test-notebooks: $(VENV)/.installed-test $(VENV)/.installed-notebooks
+test-notebooks: $(VENV)/.installed-test $(VENV)/.installed-develop
 	$(BIN)/python -m pytest -n 2 --dist worksteal tests/test_notebooks.py -m notebooks
 
-notebooks: $(VENV)/.installed-notebooks
+notebooks: $(VENV)/.installed-develop
 	$(BIN)/python notebooks/run.py
 
 # Heavy: Spark is 400 MB, and needs Java 17 or 21.
@@ -44,13 +58,13 @@ theorem: $(VENV)/.installed
 	docs/theorem/build.sh
 	$(BIN)/python docs/theorem/agree.py build/theorem/checker --random $(THEOREM_RANDOM) --sets $(THEOREM_SETS)
 
-lint: $(VENV)/.installed-lint
+lint: $(VENV)/.installed-develop
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
 # The guide and the reference, as site/index.html; its code runs in the tests.
-docs: $(VENV)/.installed-docs
+docs: $(VENV)/.installed-develop
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 bench: $(VENV)/.installed-bench
@@ -65,20 +79,55 @@ instances: $(VENV)/.installed
 	$(BIN)/hierdp bench verify build/hierdp-instances-$(SET).tar.gz
 	cd build/instances-$(SET) && if [ $(SET) = small ]; then sha256sum --check --quiet $(CURDIR)/benchmarks/results/instances.sha256; fi
 
+# The newest versions that go together on Python 3.11 and newer, with hashes for all platforms: what the other commands
+# install. demo.txt includes what builds hierdp; the others list what they need in addition to it. Needs uv.
+LOCK := uv pip compile --quiet --upgrade --universal --python-version 3.11 --fork-strategy fewest --generate-hashes \
+	--no-header --no-annotate pyproject.toml build/build-system.txt
+
+lock:
+	mkdir -p build
+	$(PYTHON) requirements/declared.py --build-system > build/build-system.txt
+	$(LOCK) --extra test --extra develop --extra bench --extra spark --output-file build/all.txt
+	$(LOCK) --constraints build/all.txt --output-file requirements/demo.txt
+	for extra in test develop bench spark; do \
+		$(LOCK) --constraints build/all.txt --extra $$extra --output-file requirements/$$extra.txt \
+			$$(sed -n 's/==.*//p' requirements/demo.txt | sed 's/^/--no-emit-package /') || exit 1; \
+	done
+
 clean:
-	rm -rf $(VENV) build site *.egg-info hierdp-demo
+	rm -rf .venv .venv-* build site *.egg-info hierdp-demo
 
-$(VENV)/bin/python:
+$(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit("hierdp needs Python 3.11 or newer, this is " + sys.version.split()[0] + ": make PYTHON=python3.12 ...") if sys.version_info < (3, 11) else None'
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(CREATE)
 
-$(VENV)/.installed: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet --editable .
+ifeq ($(VERSIONS),locked)
+
+$(VENV)/.installed: pyproject.toml requirements/demo.txt | $(BIN)/python
+	$(INSTALL) --no-deps --require-hashes --requirement requirements/demo.txt
+	$(INSTALL) --no-deps --no-build-isolation --editable .
 	$(COMPILE)
 	touch $@
 
-$(VENV)/.installed-%: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet --editable '.[$*]'
+$(VENV)/.installed-%: requirements/%.txt $(VENV)/.installed
+	$(INSTALL) --no-deps --no-build-isolation --require-hashes --requirement $<
+	touch $@
+
+else
+
+# With the oldest versions, hierdp is built by the oldest setuptools, too.
+$(VENV)/constraints.txt: pyproject.toml requirements/declared.py | $(BIN)/python
+	$(BIN)/python requirements/declared.py $(if $(filter oldest,$(VERSIONS)),--oldest) > $@
+	$(BIN)/python requirements/declared.py --build-system > $(VENV)/build-system.txt
+	$(INSTALL) --upgrade --constraint $@ --requirement $(VENV)/build-system.txt
+
+$(VENV)/.installed: $(VENV)/constraints.txt
+	$(INSTALL) --upgrade --no-build-isolation --constraint $< --editable .
 	$(COMPILE)
 	touch $@
+
+$(VENV)/.installed-%: $(VENV)/.installed
+	$(INSTALL) --upgrade --no-build-isolation --constraint $(VENV)/constraints.txt --editable '.[$*]'
+	touch $@
+
+endif

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
@@ -89,7 +89,13 @@ def _flag(keyword: Keyword, text: str) -> click.Option:
     )
 
 
-class Number(click.ParamType[Any]):
+if TYPE_CHECKING:
+    _AnyType = click.ParamType[Any]
+else:
+    _AnyType = click.ParamType  # generic since click 8.4
+
+
+class Number(_AnyType):
     """A number; any other text is passed on, for the mechanism to refuse."""
 
     name = "number"
