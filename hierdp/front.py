@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from hierdp.privacy.account import Account, refuse_uncharged
 from hierdp.privacy.budget import check_epsilon
 from hierdp.privacy.charging import ChargingNoise, check_charged
 from hierdp.privacy.noise import ExactNoise, Noise, check_noise
+from hierdp.questions.bias import simulated_errors
 from hierdp.record.release import Release
 
 
@@ -81,10 +83,11 @@ def release(
     # Imported on use, so that one mechanism does not load the others.
     from_table = MECHANISMS[mechanism].from_table
     check_options(mechanism, keywords_of(from_table), options)
+    simulating = partial(simulated_errors, MECHANISMS[mechanism])
     if account is None:
         refuse_uncharged(source, without_account)
         made: Release = from_table(source, epsilon=epsilon, noise=noise, **options)
-        return replace(made, without_account=without_account)
+        return replace(made, without_account=without_account, simulating=simulating)
     if without_account is not None:
         raise InputError(
             "the release is charged to an account: leave out without_account (--without-account)"
@@ -101,7 +104,7 @@ def release(
     with charging.failing():
         made = from_table(source, epsilon=epsilon, noise=charging, **options)
         check_charged(made.ledger, loss)
-    return replace(made, charge=charging.entry)
+    return replace(made, charge=charging.entry, simulating=simulating)
 
 
 def name_of(source: Any) -> str | None:

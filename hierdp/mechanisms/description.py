@@ -127,6 +127,11 @@ class Mechanism:
         return None if self.again is None else getattr(import_module(self.again), "again", None)
 
     @property
+    def most_simulated(self) -> int:
+        """The most rows of a release whose errors the report simulates by second releases."""
+        return 0 if self.again is None else int(getattr(import_module(self.again), "MOST_SIMULATED", 0))
+
+    @property
     def bounds(self) -> Callable[..., list[float] | None] | None:
         """The function that bounds the errors of a release's levels, if a theorem does."""
         return None if self.again is None else getattr(import_module(self.again), "bounds", None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -41,7 +41,7 @@ ENTRIES = (
 )
 """The entries that every manifest has; it may also have those of `OPTIONAL`."""
 
-OPTIONAL = ("account", "without_account", "cautions", "report")
+OPTIONAL = ("account", "without_account", "cautions", "report", "simulated_errors")
 """Further entries that a manifest may have."""
 
 REPORT_LAYOUT = 3
@@ -77,6 +77,8 @@ class Release:
         Its entry in the account that it was charged to.
     without_account : str, optional
         Why it was charged to no account, in the publisher's words.
+    simulating : callable, optional
+        Simulates the errors by size, for the manifest; see `hierdp.questions.bias`.
     """
 
     mechanism: str
@@ -89,6 +91,7 @@ class Release:
     taken_as_public: Mapping[str, str] = field(default_factory=dict)
     charge: Entry | None = None
     without_account: str | None = None
+    simulating: Callable[[Release], Mapping[str, Any] | None] | None = None
 
     def __repr__(self) -> str:
         """A summary in one line."""
@@ -127,6 +130,11 @@ class Release:
 
         return holds(self.table, self.settings, self.regions)
 
+    @cached_property
+    def simulated_errors(self) -> Mapping[str, Any] | None:
+        """Mean errors by size of the count, from second releases of the released counts; None if unknown."""
+        return None if self.simulating is None else self.simulating(self)
+
     @property
     def cautions(self) -> list[str]:
         """Warnings about numbers that promise little; see `hierdp.record.cautions`."""
@@ -162,6 +170,7 @@ class Release:
             "report": REPORT_LAYOUT,
             **({} if self.charge is None else {"account": self.charge.as_dict()}),
             **({} if self.without_account is None else {"without_account": self.without_account}),
+            **({} if self.simulated_errors is None else {"simulated_errors": self.simulated_errors}),
             "versions": {"python": platform.python_version(), **dict(versions())},
         }
 

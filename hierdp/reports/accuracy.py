@@ -20,8 +20,15 @@ REPAIRED = (
     "This is the noise before the counts were made to fit together. Sums of many counts are usually nearer "
     "to the truth than the table says; the exact error after that step is not known."
 )
-NOT_NEGATIVE = (
-    "No count is negative, so where the true counts are near 0, the released ones are too high on average."
+NOT_SIMULATED = (
+    "That step also changes counts on average, often upwards at 0 and downwards above. By how much was not "
+    "simulated for this release."
+)
+SIMULATED = (
+    "That step also changes counts on average, depending on their size. The last table says by how much, in "
+    "a simulation by whoever made the release, which hierdp check does not repeat: the finest released "
+    "counts were taken as the truth, and released again {times} times by the same method with the same "
+    "noise. The true counts differ from the released ones, and so may their errors."
 )
 
 
@@ -75,10 +82,40 @@ def _of_noise(manifest: Mapping[str, Any]) -> Section:
         "are within the given distance of the true ones. If the true number is at least that of the last "
         f"column, this is at most a tenth of it.{more}",
         *([REPAIRED] if manifest["solved"] else []),
-        *([NOT_NEGATIVE] if manifest["holds"].get("non_negative") else []),
+        *_bias_in_words(manifest),
     ]
     columns = ["measurement", "standard deviation", "95 of 100 within", "a tenth of"]
-    return Section(TITLE, texts, frames=[pd.DataFrame(rows, columns=columns)])
+    return Section(TITLE, texts, frames=[pd.DataFrame(rows, columns=columns), *_by_size(manifest)])
+
+
+def _bias_in_words(manifest: Mapping[str, Any]) -> list[str]:
+    simulated = manifest.get("simulated_errors")
+    if simulated is not None:
+        return [SIMULATED.format(times=simulated["times"])]
+    return [NOT_SIMULATED] if manifest["solved"] and manifest["holds"].get("non_negative") else []
+
+
+def _by_size(manifest: Mapping[str, Any]) -> list[DataFrame]:
+    """The simulated errors, one row for each class of size; see `hierdp.questions.bias`."""
+    import pandas as pd
+
+    simulated = manifest.get("simulated_errors")
+    if simulated is None:
+        return []
+    rows = [
+        [
+            f"{one['from']:,} or more" if one["to"] is None else _between(one["from"], one["to"]),
+            one["counts"],
+            f"{float(one['mean_error']):+.3g}",
+            "" if one["became_0"] is None else f"{100 * float(one['became_0']):.3g} %",
+        ]
+        for one in simulated["classes"]
+    ]
+    return [pd.DataFrame(rows, columns=["released count", "counts", "mean error", "became 0"])]
+
+
+def _between(least: int, most: int) -> str:
+    return f"{least:,}" if least == most else f"{least:,} to {most:,}"
 
 
 def reach_of(spend: Mapping[str, Any]) -> int:

@@ -239,7 +239,7 @@ def _plain(value: Any) -> str:
     if isinstance(value, Mapping):
         if value.get("kind") == "numbers":
             return f"{value['name']} from {value['low']:g} to {value['high']:g} in {value['bins']:,} bins"
-        if "kind" in value:
+        if isinstance(value.get("kind"), str):  # an attribute may be called kind, too
             return f"{value['name']} ({value['kind']})"
         return "; ".join(f"{name}: {_plain(part)}" for name, part in value.items())
     if isinstance(value, list | tuple):

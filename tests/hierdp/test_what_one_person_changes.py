@@ -124,11 +124,11 @@ def one_key(monkeypatch):
     monkeypatch.setattr("hierdp.tables.persons.secrets.token_hex", lambda _: "a key")
 
 
-def run(case, people, rows):
+def run(case, people, rows, by_row=False):
     """What is published exactly, and the ledger with all vectors that are measured."""
     mechanism, options = CASES[case]
     noise = Recording()
-    own = {"person": "id", "rows_per_person": rows}
+    own = {"most_per_row": rows} if by_row else {"person": "id", "rows_per_person": rows}
     made = release(table(people), mechanism, epsilon=1.0, noise=noise, **options, **own)
     listed = {(axis, str(name)) for axis, places in made.regions.items() for name in places.names[-1]}
     listed |= {("kind", name) for name in made.settings.get("plan", {}).get("attributes", {}).get("kind", ())}
@@ -140,10 +140,10 @@ def run(case, people, rows):
     return listed, groups, made.ledger, noise.asked
 
 
-def compare(case, without, joined, rows):
+def compare(case, without, joined, rows, by_row=False):
     """The person's loss as a part of the budget; None if what is published exactly differs."""
     listed, groups, ledger, before = without
-    listed_then, groups_then, _, after = run(case, [*OTHERS, joined], rows)
+    listed_then, groups_then, _, after = run(case, [*OTHERS, joined], rows, by_row)
     new = Counter(what for what, _ in listed_then - listed)
     assert listed <= listed_then
     assert all(more <= rows for more in new.values()), new
@@ -181,6 +181,25 @@ def test_a_person_with_many_rows_changes_no_more_than_with_few(case):
     before = run(case, OTHERS, 2)
     for lines in [*MANY, [("A", "1", 1), ("C", "4", 1), ("A", "own", 0)]]:
         compare(case, before, lines, 2)
+
+
+NUMBERS = [
+    case
+    for case, (_, options) in CASES.items()
+    if {"count", "entities"} & options.keys() and not options.get("distinct")
+]
+"""Cases with a column of numbers, of which a row may be bounded."""
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+@pytest.mark.parametrize("case", quick(NUMBERS, every=3))
+def test_no_row_changes_more_than_the_sensitivities_of_its_bound(case, rows):
+    """A row with any number joins, in a place or home of others or of its own."""
+    before, worst = run(case, OTHERS, rows, by_row=True), 0.0
+    for place, home in (("A", "1"), ("B", "own"), ("C", "own"), (None, "1 of none"), ("A", None)):
+        for n in (0, 1, 2, 3, 40, 10**12):
+            worst = max(worst, compare(case, before, [(place, home, n)], rows, by_row=True) or 0.0)
+    assert worst > 0.3
 
 
 def test_rows_beyond_the_bound_form_no_group():

@@ -22,6 +22,9 @@ from hierdp.tables import Flows
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+MOST_SIMULATED = 100_000
+"""The most rows of a release whose errors its report simulates, by releasing it five times again."""
+
 
 def again(table: DataFrame, manifest: Mapping[str, Any], regions: Regions, noise: Noise) -> DataFrame:
     """The table of a second release, whose true counts are the released ones.
