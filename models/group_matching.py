@@ -113,6 +113,11 @@ class GroupMatching:
         """Runs of the parent, and of all children: the shape of a dense answer."""
         return self.parent[0].size, self.children[0].size
 
+    @property
+    def program_size(self) -> int:
+        """How many variables `program` has: far more than a sparse answer."""
+        return self.shape[0] * self.shape[1]
+
     def program(self) -> Program:
         """The transportation problem above, dense: for small tables of runs."""
         (sizes, counts), (child_sizes, child_counts, _) = self.parent, self.children

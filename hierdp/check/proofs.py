@@ -70,7 +70,7 @@ def check_proofs(
             "certificates", OPEN, f"{PROOFS} was left out (--no-proofs), so they cannot be checked"
         )
     else:
-        general = GeneralCheck(lines, every)
+        general = GeneralCheck(lines, every, limit)
         yield from _check_each(_Proofs(path, lines, optimal, limit, one_by_one, general), lines, replay)
 
 

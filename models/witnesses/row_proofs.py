@@ -7,7 +7,7 @@ of the rows prove a bound. Where a witness reads as such prices, both must agree
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -26,6 +26,7 @@ from models.witnesses.scaled import Scaled, gathered, numbers, scaled, times
 MOST_VARIABLES = 2_000_000
 """Programs with more variables are left out, unless the caller allows more."""
 
+TOO_LARGE = "its program has too many variables"
 UNREADABLE = "its witness does not read as row prices"
 
 Proof = tuple[Program, Array, Array]
@@ -45,10 +46,15 @@ def exact_proofs(
         yield name, _without(model)
 
 
+def is_small(variables: int) -> bool:
+    """Whether a program is not too large to be written down."""
+    return variables <= MOST_VARIABLES
+
+
 def proofs_of(
-    name: str, model: Any, x: Any, proof: Certificate, most: int | None = MOST_VARIABLES
+    name: str, model: Any, x: Any, proof: Certificate, allowed: Callable[[int], bool] = is_small
 ) -> Iterator[tuple[str, Proof | str]]:
-    """The same from the model's certificate of this answer, for programs of up to `most` variables."""
+    """The same from the model's certificate of this answer, for programs of an allowed number of variables."""
     if not hasattr(model, "row_prices"):
         yield name, _without(model)
     elif not proof:
@@ -57,22 +63,24 @@ def proofs_of(
         yield name, "not exact: its answer or data are floats"
     elif hasattr(model, "apart"):
         for k, (part, answer, own) in enumerate(model.apart(x, proof.witness)):
-            yield f"{name}, part {k + 1}", _exact_proof(part, answer, own, most)
+            yield f"{name}, part {k + 1}", _exact_proof(part, answer, own, allowed)
     else:
-        yield name, _exact_proof(model, x, proof.witness, most)
+        yield name, _exact_proof(model, x, proof.witness, allowed)
 
 
 def _without(model: Any) -> str:
     return f"{type(model).__name__} has no row prices"
 
 
-def _exact_proof(model: Any, x: Any, witness: Witness, most: int | None) -> Proof | str:
+def _exact_proof(model: Any, x: Any, witness: Witness, allowed: Callable[[int], bool]) -> Proof | str:
+    if hasattr(model, "program_size") and not allowed(model.program_size):
+        return TOO_LARGE
     try:
         program: Program = (model.exact_program if hasattr(model, "exact_program") else model.program)()
     except ValueError as too_large:
         return str(too_large)
-    if most is not None and program.size > most:
-        return f"its program has {program.size:,} variables, more than {most:,}"
+    if not hasattr(model, "program_size") and not allowed(program.size):
+        return TOO_LARGE
     if not getattr(program, "exactly", True):
         return "its program rounds the model's numbers"
     try:

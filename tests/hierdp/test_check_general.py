@@ -14,7 +14,15 @@ from hierdp.check import general as comparing
 from hierdp.check.general import GeneralCheck
 from hierdp.cli import main
 from hierdp.record.proofs import SavedStep
-from models import Chebyshev, Clustering, ConstrainedInference, FixedSum, NonNegativeInference, Tree
+from models import (
+    Chebyshev,
+    Clustering,
+    ConstrainedInference,
+    FixedSum,
+    GroupMatching,
+    NonNegativeInference,
+    Tree,
+)
 from models.certificate import Certificate
 from models.programs.program import Program
 from models.programs.terms import Block, Term
@@ -140,15 +148,40 @@ def test_variables_are_limited_too_and_problems_side_by_side(monkeypatch):
     monkeypatch.setattr(comparing, "MOST_VARIABLES", 10)
     assert GeneralCheck([{"variables": 3}] * 9, every=False).stride == 4  # three steps, nine variables
     assert GeneralCheck([{"variables": 99}] * 9, every=False).stride == 1  # each is left out by its size
-    x, proof = solved(FixedSum(list(range(12)), 60, p=2))
-    found = looked(FixedSum(list(range(12)), 60, p=2), x, proof)
-    assert (found.verdict, found.why) == (OPEN, "1 not compared: its program has 12 variables, more than 10")
-    assert looked(FixedSum(list(range(12)), 60, p=2), x, proof, every=True).verdict == HOLDS
+    model = FixedSum(list(range(30)), 460, p=2)
+    found = looked(model, *solved(model))
+    assert (found.verdict, found.why) == (OPEN, "1 not compared: its program has too many variables")
+    assert looked(model, *solved(model), every=True).verdict == HOLDS
+    monkeypatch.setattr(comparing, "BYTES_OF_A_VARIABLE", comparing.LIMIT // 29)
+    assert looked(model, *solved(model), every=True).why == found.why
+    monkeypatch.setattr(comparing, "BYTES_OF_A_VARIABLE", 1)
     monkeypatch.setattr(comparing, "MOST_PROBLEMS", 1)
     model = Chebyshev([5, 3, 7, 1], [4, 11], [0, 2, 4])
     found = looked(model, *solved(model))
     assert found.why.endswith("in 1 of them, a sample of the problems side by side; or --all")
     assert "sample" not in looked(model, *solved(model), every=True).why
+
+
+def test_a_dense_program_is_not_built_in_vain(monkeypatch):
+    """A sparse matching of 10^5 by 10^5 runs would have a program of 10^10 variables."""
+    sizes, ones = np.arange(10**5), np.ones(10**5, np.int64)
+    model = GroupMatching((sizes, ones), (sizes, ones))
+    monkeypatch.setattr(GroupMatching, "program", None)
+    x, proof = solved(model)
+    assert looked(model, x, proof, every=True).why == "1 not compared: its program has too many variables"
+
+
+def test_large_programs_are_taken_evenly(monkeypatch):
+    """Ten matchings of 4 by 4 runs, with room for 20 variables at first and 20 more up to the end."""
+    monkeypatch.setattr(comparing, "MOST_VARIABLES", 20)
+    model = GroupMatching(([1, 2, 3, 4], [1, 1, 1, 1]), ([1, 2, 3, 5], [1, 1, 1, 1]))
+    x, proof = solved(model)
+    general, taken = GeneralCheck([{"variables": 1}] * 10, every=False), []
+    for _ in range(10):
+        before = general.compared
+        general.look(SavedStep("one", model, x), proof)
+        taken.append(general.compared - before)
+    assert taken == [1, 0, 0, 0, 0, 1, 0, 0, 0, 0]
 
 
 @pytest.mark.parametrize(
@@ -204,6 +237,6 @@ def test_the_command_has_all(tmp_path, monkeypatch):
     written(tmp_path / "out")
     monkeypatch.setattr(comparing, "MOST_VARIABLES", 1)
     found = CliRunner().invoke(main, ["check", str(tmp_path / "out")])
-    assert "1 not compared: its program has" in " ".join(found.output.split())
+    assert "1 not compared: its program has too many variables" in " ".join(found.output.split())
     found = CliRunner().invoke(main, ["check", str(tmp_path / "out"), "--all"])
     assert "1 step has the same cost and bound by the general theorem" in " ".join(found.output.split())
