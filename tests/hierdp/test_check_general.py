@@ -156,8 +156,12 @@ def test_variables_are_limited_too_and_problems_side_by_side(monkeypatch):
     assert looked(model, *solved(model), every=True).why == found.why
     monkeypatch.setattr(comparing, "BYTES_OF_A_VARIABLE", 1)
     monkeypatch.setattr(comparing, "MOST_PROBLEMS", 1)
-    model = Chebyshev([5, 3, 7, 1], [4, 11], [0, 2, 4])
+    model, built = Chebyshev([5, 3, 7, 1], [4, 11], [0, 2, 4]), []
+    program = Chebyshev.program
+    monkeypatch.setattr(Chebyshev, "program", lambda part: built.append(1) or program(part))
+    monkeypatch.setattr(comparing, "MOST_VARIABLES", 10)
     found = looked(model, *solved(model))
+    assert len(built) == 1
     assert found.why.endswith("in 1 of them, a sample of the problems side by side; or --all")
     assert "sample" not in looked(model, *solved(model), every=True).why
 
