@@ -5,8 +5,8 @@ This module is loaded before everything else of hierdp, and so imports little.
 
 from __future__ import annotations
 
+import _signal as signal  # type: ignore[import-not-found]  # `signal` also loads `enum`, for milliseconds
 import os
-import signal
 import sys
 
 INTERRUPTED = "Error: interrupted; nothing is left half written"
