@@ -39,9 +39,26 @@ def run() -> None:
 def _speak_plainly() -> None:
     """Write ``epsilon`` for ε where standard output has no such letter (``LC_ALL=C`` without UTF-8)."""
     codecs.register_error("hierdp", in_ascii)
+    codecs.register(_plain_ascii)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper) and "utf" not in stream.encoding.lower():
-            stream.reconfigure(errors="hierdp")
+            ascii_only = codecs.lookup(stream.encoding).name == "ascii"
+            stream.reconfigure(encoding=PLAIN if ascii_only else stream.encoding, errors="hierdp")
+
+
+PLAIN = "hierdp_ascii"
+"""ASCII by another name: click writes UTF-8 to streams whose encoding is called ASCII."""
+
+
+def _plain_ascii(name: str) -> codecs.CodecInfo | None:
+    """The codec `PLAIN`."""
+    if name != PLAIN:
+        return None
+    usual = codecs.lookup("ascii")
+    return codecs.CodecInfo(
+        usual.encode, usual.decode, usual.streamreader, usual.streamwriter, usual.incrementalencoder,
+        usual.incrementaldecoder, PLAIN,
+    )  # fmt: skip
 
 
 WRITTEN = {
