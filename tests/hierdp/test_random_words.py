@@ -72,16 +72,16 @@ def test_nothing_is_kept_between_two_blocks():
 @pytest.mark.parametrize("fails", [False, True])
 def test_the_key_is_fresh_and_wiped(monkeypatch, fails):
     held, seen = [], []
-    chacha = ciphers.algorithms.ChaCha20
+    cipher = ciphers.Cipher
 
-    def keep(key, nonce):
-        held.append(key)
-        seen.append(bytes(key))
+    def keep(algorithm, *mode, **options):
+        held.append(algorithm.key)
+        seen.append(bytes(algorithm.key))
         if fails:
             raise MemoryError
-        return chacha(key, nonce)
+        return cipher(algorithm, *mode, **options)
 
-    monkeypatch.setattr(ciphers.algorithms, "ChaCha20", keep)
+    monkeypatch.setattr(ciphers, "Cipher", keep)
     for _ in range(3):
         if fails:
             with pytest.raises(MemoryError):
