@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from hierdp.check.general import GeneralCheck
 from hierdp.check.proofs import _gap_too_large, _Proofs
 from hierdp.verification.judge import LAST_DIGITS, Truth, refuted, resolution
 from models import Certificate, CumulativeQIP, HierarchyQIP, Tree
@@ -42,7 +43,7 @@ def checked(witnessed, proof, claimed):
     kept = SimpleNamespace(
         step="all", model=model, x=np.zeros(1), witness=None, witnessed=witnessed, problems=()
     )
-    proofs = _Proofs(None, [line], False, 0, False)
+    proofs = _Proofs(None, [line], False, 0, False, GeneralCheck([], every=False))
     proofs._check_step(kept, line)
     return proofs.wrong, proofs.unwitnessed
 
