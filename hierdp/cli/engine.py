@@ -47,12 +47,18 @@ def resuming(folder: Path, *about: Any) -> Iterator[None]:
 
 @contextmanager
 def told_if_interrupted(folder: Path) -> Iterator[None]:
-    """Say where finished runs are, if a run is interrupted."""
+    """Say where finished runs are, if a run is interrupted.
+
+    The same command continues after an interruption, but not after an error that it would meet again.
+    """
+    from hierdp.errors import InputError
+    from hierdp.record.step import NotProved, NotSolved
+
     try:
         yield
-    except BaseException:
+    except BaseException as end:
         if folder.is_dir():
-            click.echo(
-                f"Finished runs are saved in {folder}; the same command continues from there.", err=True
-            )
+            again = isinstance(end, InputError | NotProved | NotSolved | click.ClickException)
+            more = "a corrected command may use them" if again else "the same command continues from there"
+            click.echo(f"Finished runs are saved in {folder}; {more}.", err=True)
         raise

@@ -17,7 +17,13 @@ from hierdp.mechanisms.registry import REPAIR
 @click.option("--levels", required=True, metavar="COLUMNS", callback=lambda *given: columns(given[2]),
               help="The columns of regions, from coarse to fine: state,county. On rows of inner regions the "
                    "finer ones are empty; on the root's row all are.")  # fmt: skip
-@click.option("--count", required=True, metavar="COLUMN", help="The column of counts, whole or not.")
+@click.option(
+    "--count",
+    required=True,
+    metavar="COLUMN",
+    help="The column of counts. hierarchy-qip, least-squares and non-negative take fractions; the "
+    "other methods need whole counts.",
+)
 @click.option("--standard-error", metavar="COLUMN",
               help="A column of standard errors: counts weigh 1 / standard error², with chebyshev and "
                    "least-absolute 1 / standard error. Default: all weigh the same.")  # fmt: skip

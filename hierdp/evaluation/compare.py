@@ -18,8 +18,9 @@ from hierdp.front import name_of
 from hierdp.mechanisms import MECHANISMS, Mechanism
 from hierdp.mechanisms.option import keywords_of
 from hierdp.mechanisms.option_values import check_options
-from hierdp.privacy.account import Account, accounts_beside
+from hierdp.privacy.account import Account, Entry, accounts_beside
 from hierdp.privacy.budget import check_epsilon
+from hierdp.privacy.charging import ChargingNoise
 from hierdp.privacy.noise import NoisyCounts, SimulatedNoise
 from hierdp.privacy.threshold import Changes
 from hierdp.reproduce.runs import seed_for
@@ -118,6 +119,8 @@ def compare(
     how = next(iter(by_method.values())).compared
     reading = {name: value for each in own.values() for name, value in each.items() if name in how.reading}
     truth = how.read(table, **reading)
+    for method, mechanism in by_method.items():
+        _refuse_early(method, mechanism, table, budgets[0], own[mechanism.name])
     cases = [(method, epsilon, number) for number in range(runs) for epsilon in budgets for method in methods]
     about = hashlib.sha256(pickle.dumps((table, own), protocol=5)).hexdigest(), seed
     with nullcontext() if resume is None else saving.keeping(Path(resume), about):
@@ -131,6 +134,33 @@ def compare(
             **({"options": _in_words(options)} if command is None else {"command": command}),
         }
         return comparison_of([row for each in rows for row in each], question, settings)
+
+
+class _Drawing(Exception):
+    """A release reached its first draw: nothing in its table or options was refused."""
+
+
+def _refuse_early(
+    method: str, mechanism: Mechanism, table: Any, epsilon: float, options: Mapping[str, Any]
+) -> None:
+    """Begin a release and stop at its first draw, so that what is refused is refused before any run.
+
+    Raises
+    ------
+    InputError
+        If the method does not take the table or the options; the message names the method.
+    """
+
+    def stop() -> Entry:
+        raise _Drawing
+
+    noise = ChargingNoise(SimulatedNoise(0), stop)
+    try:
+        mechanism.from_table(table, epsilon=epsilon, noise=noise, method=method, **options)
+    except _Drawing:
+        pass
+    except InputError as refused:
+        raise InputError(f"{method} cannot run: {refused}. Nothing was run") from None
 
 
 def one_run(

@@ -44,8 +44,10 @@ def parts(errors: DataFrame) -> list[Part]:
         ),
         Part(
             "Order",
-            f"Rank correlations among the {RANKED:,} cells with the largest true counts, and the share of "
-            "the 10 and 100 largest cells that are still among the largest. Empty where there are too few.",
+            f"Rank correlations among the {RANKED:,} cells with the largest true counts, those that are "
+            "truly 0 included (all cells, if a level has no more), and the share of the 10 and 100 largest "
+            "cells that are still among the largest. Empty where there are too few positive counts, or all "
+            "are equal.",
             _of(errors, ORDER),
         ),
     ]

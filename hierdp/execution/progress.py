@@ -23,7 +23,9 @@ ENOUGH = 0.01
 COMPILING = "Compiling kernels for the first run on this machine; this may take half a minute …"
 
 _console: Any = None
-_live = False
+_current: _Bar | _Lines | None = None
+"""The loop that is shown, or will be if it takes longer."""
+
 _watched = False
 
 
@@ -73,32 +75,16 @@ def steps(items: Iterable[T], what: str, total: int) -> Iterator[T]:
     """
     if total == 1:
         return iter(items)
-    by_lines = _console is not None and not _console.is_terminal
-    return _lines(items, what, total) if by_lines else _bar(items, what, total)
+    return _shown(items, what, total)
 
 
-def _lines(items: Iterable[T], what: str, total: int) -> Iterator[T]:
-    """Print a line when the remaining time is known to be long, then at increasing intervals."""
-    global _live
-    if _live:
-        yield from items
-        return
-    _live, printed = True, False
-    started, wait = time.monotonic(), PATIENCE_SECONDS
-    due = started + wait
-    try:
-        for done, item in enumerate(items):
-            now = time.monotonic()
-            if done and now >= due:
-                left = (now - started) / done * (total - done)
-                if printed or left >= LONG_SECONDS:
-                    more = f", about {duration(left)} left" if done >= total * ENOUGH else ""
-                    tell(f"{what}: {done:,} of {total:,} done{more}")
-                    printed, wait = True, min(max(2 * wait, LONG_SECONDS), LONGEST_SECONDS)
-                due = now + wait
-            yield item
-    finally:
-        _live = False
+def doing(what: str) -> None:
+    """Say what the current step of a loop is doing, if the loop has taken longer than a second.
+
+    For loops of few long steps: it shows progress before the first step is finished.
+    """
+    if _current is not None:
+        _current.doing(what)
 
 
 def duration(seconds: float) -> str:
@@ -114,35 +100,105 @@ def duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} minutes" if seconds < 7200 else f"{seconds / 3600:.1f} hours"
 
 
-def _bar(items: Iterable[T], what: str, total: int) -> Iterator[T]:
-    """Show a bar that disappears at the end."""
-    global _live
-    started, bar, task = time.monotonic(), None, None
+class _Lines:
+    """Lines in a file or pipe: when the remaining time is known to be long, then at increasing intervals."""
+
+    def __init__(self, what: str, total: int) -> None:
+        self._what, self._total, self._done = what, total, 0
+        self._started, self._wait, self._printed = time.monotonic(), PATIENCE_SECONDS, False
+        self._due = self._started + self._wait
+
+    @property
+    def live(self) -> bool:
+        """Whether loops within this one are silent."""
+        return True
+
+    def begin(self, done: int) -> None:
+        """A step begins, after `done` others."""
+        self._done, now = done, time.monotonic()
+        if not done or now < self._due:
+            return
+        left = (now - self._started) / done * (self._total - done)
+        if self._printed or left >= LONG_SECONDS:
+            self._tell(f", about {duration(left)} left" if done >= self._total * ENOUGH else "")
+        self._due = now + self._wait
+
+    def doing(self, what: str) -> None:
+        """The current step is long."""
+        if time.monotonic() >= self._due:
+            self._tell(f", now {what}")
+            self._due = time.monotonic() + self._wait
+
+    def _tell(self, more: str) -> None:
+        tell(f"{self._what}: {self._done:,} of {self._total:,} done{more}")
+        self._printed, self._wait = True, min(max(2 * self._wait, LONG_SECONDS), LONGEST_SECONDS)
+
+    def end(self) -> None:
+        """The loop ends."""
+
+
+class _Bar:
+    """A bar on a terminal that disappears at the end."""
+
+    def __init__(self, what: str, total: int) -> None:
+        self._what, self._total, self._done = what, total, 0
+        self._started: float = time.monotonic()
+        self._bar: Any = None
+
+    @property
+    def live(self) -> bool:
+        """Whether the bar is shown, so that loops within this one are silent."""
+        return self._bar is not None
+
+    def begin(self, done: int) -> None:
+        """A step begins, after `done` others."""
+        self._done = done
+        self._show(self._what)
+
+    def doing(self, what: str) -> None:
+        """The current step is long."""
+        self._show(f"{self._what}, now {what}")
+
+    def _show(self, text: str) -> None:
+        if self._bar is None:
+            if time.monotonic() - self._started <= PATIENCE_SECONDS:
+                return
+            from rich.progress import (
+                BarColumn,
+                MofNCompleteColumn,
+                Progress,
+                TextColumn,
+                TimeRemainingColumn,
+            )
+
+            columns = (
+                TextColumn("{task.description}"),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TimeRemainingColumn(),
+            )
+            self._bar = Progress(*columns, console=_console, transient=True)
+            self._bar.start()
+            self._task = self._bar.add_task(text, total=self._total)
+        self._bar.update(self._task, completed=self._done, description=text)
+
+    def end(self) -> None:
+        """The loop ends."""
+        if self._bar is not None:
+            self._bar.stop()
+
+
+def _shown(items: Iterable[T], what: str, total: int) -> Iterator[T]:
+    global _current
+    if _console is None or (_current is not None and _current.live):
+        yield from items
+        return
+    before = _current
+    _current = one = _Bar(what, total) if _console.is_terminal else _Lines(what, total)
     try:
         for done, item in enumerate(items):
-            late = time.monotonic() - started > PATIENCE_SECONDS
-            if bar is None and _console is not None and not _live and late:
-                from rich.progress import (
-                    BarColumn,
-                    MofNCompleteColumn,
-                    Progress,
-                    TextColumn,
-                    TimeRemainingColumn,
-                )
-
-                columns = (
-                    TextColumn("{task.description}"),
-                    BarColumn(),
-                    MofNCompleteColumn(),
-                    TimeRemainingColumn(),
-                )
-                bar = Progress(*columns, console=_console, transient=True)
-                bar.start()
-                task, _live = bar.add_task(what, total=total, completed=done), True
+            one.begin(done)
             yield item
-            if bar is not None and task is not None:
-                bar.update(task, completed=done + 1)
     finally:
-        if bar is not None:
-            bar.stop()
-            _live = False
+        one.end()
+        _current = before

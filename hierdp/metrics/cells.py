@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from models.arithmetic import exact
 
 RANKED = 10_000
-"""Ranks are compared among this many cells, those with the largest true counts."""
+"""Ranks are compared among this many cells, those with the largest true counts, zeros included."""
 
 TOPS = (10, 100)
 """Sizes of the lists of largest cells that are compared."""
@@ -63,35 +63,44 @@ def cell_errors(true: ArrayLike, released: ArrayLike, cells: int | None = None) 
         "false_positives": int(((before == 0) & (after > 0)).sum()),
         "false_negatives": int(((before > 0) & (after <= 0)).sum()),
         "negative": int((after < 0).sum()),
-        **rank_agreement(before, after),
+        **rank_agreement(before, after, number),
     }
 
 
-def rank_agreement(true: ArrayLike, released: ArrayLike) -> dict[str, float]:
+def rank_agreement(true: ArrayLike, released: ArrayLike, cells: int | None = None) -> dict[str, float]:
     """How well the order of the largest true counts is kept.
+
+    Parameters
+    ----------
+    true, released, cells
+        As for `cell_errors`.
 
     Returns
     -------
     dict
         `spearman` and `kendall` (tau-b), the rank correlations among the `RANKED` cells with the largest true
-        counts, NaN if all counts of a side are equal; and `top_10` and `top_100`, the share of the cells with
-        the 10 and 100 largest true counts that are among those with as many largest released counts. Of cells
-        with equal counts, the first ones come first.
+        counts, or among all cells if there are fewer; NaN if all counts of a side are equal. Cells whose true
+        count is 0 are among them, also those left out. If only some of these fit, cells released as 0 and
+        others are taken in their proportions. `top_10` and `top_100` are the share of the cells with the 10
+        and 100 largest true counts that are among those with as many largest released counts. Of cells with
+        equal counts, the first ones come first.
 
     Examples
     --------
     >>> found = rank_agreement([9, 5, 1], [9, 1, 5])
     >>> found["spearman"], round(found["kendall"], 3), found["top_10"]
     (0.5, 0.333, nan)
+    >>> round(rank_agreement([9, 5, 0], [9, 0, 5])["spearman"], 3)
+    0.5
     """
     from scipy import stats
 
     before, after = _signed(true), _signed(released)
     by_true = np.argsort(-before, kind="stable")
-    ranked = by_true[:RANKED]
-    ranked = ranked[before[ranked] > 0]
-    x, y = before[ranked], after[ranked]
-    varied = ranked.size > 1 and np.ptp(x) > 0 and np.ptp(y) > 0
+    positive = int((before > 0).sum())
+    ranked, zeros = _ranked(by_true, positive, before.size if cells is None else cells)
+    x, y = (np.append(side[ranked], np.zeros(zeros, side.dtype)) for side in (before, after))
+    varied = x.size > 1 and np.ptp(x) > 0 and np.ptp(y) > 0
     found = {
         "spearman": float(stats.spearmanr(x, y).statistic) if varied else math.nan,
         "kendall": float(stats.kendalltau(x, y).statistic) if varied else math.nan,
@@ -99,8 +108,19 @@ def rank_agreement(true: ArrayLike, released: ArrayLike) -> dict[str, float]:
     by_released = np.argsort(-after, kind="stable")
     for top in TOPS:
         kept = np.intersect1d(by_true[:top], by_released[:top]).size / top
-        found[f"top_{top}"] = kept if (before > 0).sum() >= top else math.nan
+        found[f"top_{top}"] = kept if positive >= top else math.nan
     return found
+
+
+def _ranked(by_true: NDArray[Any], positive: int, cells: int) -> tuple[NDArray[Any], int]:
+    """The positions of the cells whose ranks are compared, and how many of the cells left out are."""
+    first, rest = by_true[: min(positive, RANKED)], by_true[positive:]
+    room, others = min(RANKED, cells) - first.size, cells - positive
+    if not room:
+        return first, 0
+    taken = round(room * rest.size / others)
+    even = np.arange(taken) * rest.size // max(1, taken)
+    return np.concatenate([first, rest[even]]), room - taken
 
 
 def errors_by_size(

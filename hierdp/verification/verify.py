@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from hierdp.execution import resume
+from hierdp.execution import progress, resume
 from hierdp.record.release import Release
 from hierdp.verification.judge import Truth, exceeds, refuted
 from hierdp.verification.table import Row, Verdict, Verification
@@ -77,6 +77,10 @@ def verify(
     pairs = [(name, form) for name, model in named for form in _forms(model, chosen)]
     cases = [(name, model, chosen, time_limit, exact_up_to) for name, model in pairs]
     told = [f"{name} {_description(model)} {rest}" for name, model, *rest in cases]
+    seconds = len(pairs) * len(chosen) * time_limit
+    if seconds >= progress.LONG_SECONDS:
+        each = f"{len(pairs):,} models, each by the fast path and {len(chosen)} backends"
+        progress.tell(f"{each}: {progress.duration(seconds)} if every backend reaches its time limit")
     found = resume.runs(_tried, cases, "solving again with exact backends", names=told)
     rows = [Row(**row) for one in found for row in one]
     left_alone = sum(len(one) == 1 and len(chosen) > 0 for one in found)
@@ -128,11 +132,16 @@ def _tried(*case: Any) -> list[dict[str, Any]]:
 def _rows(
     name: str, model: Any, chosen: Sequence[str | Backend], time_limit: float, exact_up_to: int | None
 ) -> list[Row]:
+    kind = type(model).__name__
+    progress.doing(f"{kind} by the fast path")
     reference = solve(model)
     if reference.status == "optimal":
         reference = solve(model)  # warm up before timing: the first call may load compiled code
     small = exact_up_to is None or reference.x is None or np.size(reference.x) <= exact_up_to
-    found = [solve(model, backend, time_limit=time_limit) for backend in chosen] if small else []
+    found = []
+    for backend in chosen if small else ():
+        progress.doing(f"{kind} by {find(backend).name}")
+        found.append(solve(model, backend, time_limit=time_limit))
     proof = reference.certificate
     low = None if proof is None else proof.bound
     reached = [

@@ -11,11 +11,13 @@ from click.testing import CliRunner
 
 from hierdp import InputError, Numbers, SimulatedNoise, compare, evaluate, execution, release
 from hierdp.cli import main
+from hierdp.cli.engine import told_if_interrupted
 from hierdp.evaluation import compare as module
 from hierdp.evaluation.compare import accounts_beside, mechanism_of
 from hierdp.evaluation.summary import comparison_of, summed_up
 from hierdp.execution import cluster
 from hierdp.privacy.account import open_account
+from hierdp.record.step import NotSolved
 from hierdp.reproduce.runs import seed_for
 from tests.hierdp import tasks
 
@@ -200,3 +202,36 @@ def test_runs_are_the_same_elsewhere(where, request):
     with execution.using(**place):
         there = compare(PEOPLE, methods=["M_c^dp", "Hc"], runs=2, **SIZES)
     pd.testing.assert_frame_equal(without_time(here), without_time(there))
+
+
+TABULATED = {
+    "levels": ["state", "home"],
+    "attributes": ["age", "sex"],
+    "attributes_from_data": True,
+    "regions_from_data": True,
+    "delta": 1e-6,
+}
+
+
+def test_what_a_method_cannot_do_is_known_before_any_run(monkeypatch, tmp_path):
+    def run(*_):
+        raise AssertionError("a run was made")
+
+    monkeypatch.setattr(module, "one_run", run)
+    kept = tmp_path / "kept"
+    with pytest.raises(InputError, match=r"^Joint cannot run: .* up to 1,000 whole .* Nothing was run$"):
+        compare(PEOPLE, methods=["TopDown", "Joint"], resume=kept, **TABULATED)
+    with pytest.raises(InputError, match=r"^matrix cannot run: .*at most 256 bins"):
+        compare(PEOPLE, methods=["Flat", "matrix"], axes=[Numbers("age", 0, 600)])
+    assert not kept.exists()
+
+
+def test_only_an_interrupted_command_is_said_to_continue(tmp_path, capsys):
+    for end, more in (
+        (KeyboardInterrupt(), "the same command continues from there"),
+        (InputError("no such column"), "a corrected command may use them"),
+        (NotSolved("time_limit", "10 s"), "a corrected command may use them"),
+    ):
+        with pytest.raises(type(end)), told_if_interrupted(tmp_path):
+            raise end
+        assert capsys.readouterr().err == f"Finished runs are saved in {tmp_path}; {more}.\n"

@@ -6,10 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
+from scipy.stats import spearmanr
 
 from hierdp import InputError, Numbers, SimulatedNoise, evaluate, release, repair
 from hierdp.cli import main
 from hierdp.evaluation.notice import NOTICE
+from hierdp.metrics import cells
 from hierdp.metrics.cells import cell_errors, errors_by_size, rank_agreement
 
 rng = np.random.default_rng(3)
@@ -187,3 +189,23 @@ def test_ranks_and_the_largest_cells_that_are_kept():
     assert found["top_10"] == 0.5
     assert found["top_100"] == 0.95
     assert np.isnan(rank_agreement([3, 3], [1, 2])["kendall"])
+
+
+def test_cells_that_are_truly_zero_have_ranks_too():
+    true, released = np.array([9, 7, 5, 3, 0, 0, 0]), np.array([8, 5, 6, 0, 4, 0, 0])
+    found = rank_agreement(true, released)
+    assert found["spearman"] == pytest.approx(spearmanr(true, released).statistic, abs=1e-12)  # the same sums
+    assert abs(found["spearman"] - rank_agreement(true[:4], released[:4])["spearman"]) > 0.005
+    sparse = rank_agreement(true[:5], released[:5], cells=7)  # the last two are 0 in both, and left out
+    assert sparse == pytest.approx(found, abs=1e-12, nan_ok=True)
+    assert cell_errors(true[:5], released[:5], 7)["spearman"] == pytest.approx(found["spearman"], abs=1e-12)
+
+
+def test_of_many_zeros_those_released_as_zero_are_ranked_in_their_proportion(monkeypatch):
+    monkeypatch.setattr(cells, "RANKED", 10)
+    true, released = np.r_[5, 4, 3, 2, np.zeros(6, int)], np.r_[5, 4, 3, 2, 9, 9, 9, 1, 1, 1]
+    found = rank_agreement(true, released, cells=4 + 12)  # 6 of 12 zeros fit: 3 of those released as more
+    expected = spearmanr(np.r_[true[:4], np.zeros(6)], [5, 4, 3, 2, 9, 9, 1, 0, 0, 0]).statistic
+    assert found["spearman"] == pytest.approx(expected, abs=1e-12)
+    alone = rank_agreement(np.arange(20, 0, -1), np.r_[np.arange(20, 10, -1), np.zeros(10, int)])
+    assert alone["spearman"] == pytest.approx(1, abs=1e-12)  # the ten largest only

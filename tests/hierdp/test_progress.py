@@ -73,8 +73,38 @@ def test_work_inside_other_work_is_silent(lines):
 def test_work_inside_a_single_step_may_be_shown(lines):
     live = []
     for total in (1, 2):
-        lines(total, 1.0, lambda: live.append(progress._live))
+        lines(total, 1.0, lambda: live.append(progress._current is not None))
     assert live == [False, True, True]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"),
+    [(0.2, []), (7.0, ["0 of 2 done, now a", "0 of 2 done, now b", "1 of 2 done, now b"])],
+)
+def test_a_long_first_step_says_what_it_is_doing(monkeypatch, seconds, told):
+    clock, screen = [0.0], Console(file=io.StringIO(), force_terminal=False)
+    monkeypatch.setattr(progress.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(progress, "_console", screen)
+    for _ in progress.steps(range(2), "models", 2):
+        clock[0] += seconds
+        progress.doing("a")
+        clock[0] += seconds
+        progress.doing("b")
+    assert screen.file.getvalue().splitlines() == [f"models: {line}" for line in told]
+
+
+def test_a_bar_appears_during_a_long_first_step(monkeypatch):
+    clock, screen = [0.0], Console(file=io.StringIO(), force_terminal=True, width=100)
+    monkeypatch.setattr(progress.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(progress, "_console", screen)
+    for _ in progress.steps(range(2), "models", 2):
+        clock[0] += 1.5
+        progress.doing("the solver")
+        assert progress._current.live
+        assert list(progress.steps(range(3), "inner", 3)) == [0, 1, 2]
+    assert "models, now the solver" in screen.file.getvalue()
+    assert "inner" not in screen.file.getvalue()
+    assert progress._current is None
 
 
 def test_nothing_is_printed_without_a_console(lines, monkeypatch):

@@ -5,12 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from hierdp import plan
 from hierdp.check import HOLDS, check
 from hierdp.errors import InputError
 from hierdp.mechanisms.tabulation import joint
 from hierdp.mechanisms.tabulation.audit import CELLS, _run, _table
 from hierdp.mechanisms.tabulation.methods import post_process
 from hierdp.mechanisms.tabulation.solving import solve_step
+from hierdp.privacy.charging import ChargingNoise
 from hierdp.privacy.noise import SimulatedNoise
 from hierdp.record.step import NotSolved
 from models import Workload, WorkloadLeastSquares, WorkloadRounding
@@ -46,6 +48,15 @@ def test_too_large_a_program_is_refused_with_its_size(monkeypatch):
     monkeypatch.setattr(joint, "LARGEST", 65)
     with pytest.raises(InputError, match=r"up to 65 whole variables; this one has 66 \(11 regions"):
         post_process(measured, NONE, "Joint", PASSES)
+
+
+def test_too_large_a_program_is_refused_before_noise_is_drawn(monkeypatch):
+    monkeypatch.setattr(joint, "LARGEST", 5)
+    drawing = ChargingNoise(SimulatedNoise(1), lambda: pytest.fail("noise was drawn"))
+    with pytest.raises(InputError, match="Joint is one integer program, for up to 5"):
+        _run(_table(CELLS), drawing, CELLS, "Joint")
+    with pytest.raises(InputError, match="Joint is one integer program, for up to 5"):
+        plan("tabulation", epsilon=1, delta=1e-8, method="Joint", levels=["town=3"], attributes=["age=2"])
 
 
 def test_a_release_of_all_regions_at_once_passes_its_check(tmp_path):

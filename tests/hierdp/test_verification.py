@@ -297,3 +297,16 @@ def test_fast_path_is_listed_once():
     found = verify(Isotonic([3, 1, 2]), backends=["fast", "highs"])
     assert [row.backend for row in found.rows] == ["fast", "highs"]
     assert repr(verify(Isotonic([3, 1, 2]), backends=["fast"])).startswith("Verification(1 models, 1 proved")
+
+
+def test_progress_is_shown_before_the_first_model_is_solved_by_all(monkeypatch):
+    said = []
+    monkeypatch.setattr(verification.progress, "tell", said.append)
+    monkeypatch.setattr(verification.progress, "doing", said.append)
+    verify([("one", Chebyshev([5, 3], total=4))], backends=["highs", "cp-sat"], time_limit=30)
+    assert said == [
+        "1 models, each by the fast path and 2 backends: 60 s if every backend reaches its time limit",
+        "Chebyshev by the fast path",
+        "Chebyshev by highs",
+        "Chebyshev by cp-sat",
+    ]

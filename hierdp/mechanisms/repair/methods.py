@@ -88,7 +88,7 @@ class Options:
             region = given.name(int(np.argmax(given.counts != np.rint(given.counts))))
             raise InputError(
                 f"the count of {region} is not whole, and {self.method} takes whole counts: use "
-                "hierarchy-qip, or round the counts"
+                "hierarchy-qip, which gives whole counts from fractions, or round the counts"
             )
         if not np.abs(given.counts).max(initial=0) <= LARGEST:
             region = given.name(int(np.argmax(np.abs(given.counts))))

@@ -96,7 +96,7 @@ def expected(
     given.check_levels(places.levels)
     known = Queries(given)
     asked = measurements(known, places.levels, unit)
-    settings_for(method, known, places.levels, asked)
+    settings_for(method, known, places.levels, asked, places.tree.size)
     rho = rho_of(epsilon, delta)
     noise = dict(zip(((one.level, one.query) for one in asked), rho_of_each(rho, asked), strict=True))
     errors = _errors(known, places, asked, rho, bounded) if method in UNBIASED else None

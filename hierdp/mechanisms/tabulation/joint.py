@@ -19,6 +19,22 @@ WHOLE_UP_TO = 2**20
 """The largest whole number that replaces a weight."""
 
 
+def refuse_large(regions: int, cells: int) -> None:
+    """Refuse more cells than an integer program can have. This is known before noise is drawn.
+
+    Raises
+    ------
+    InputError
+        If there are more than `LARGEST` cells of all regions together.
+    """
+    number = regions * cells
+    if number > LARGEST:
+        raise InputError(
+            f"Joint is one integer program, for up to {LARGEST:,} whole variables; this one has {number:,} "
+            f"({regions:,} regions of {cells:,} cells). Choose TopDown or BlueDown"
+        )
+
+
 def joint_model(measured: Measured, constraints: Constraints) -> JointTables:
     """One integer program over the tables of all regions.
 
@@ -28,12 +44,7 @@ def joint_model(measured: Measured, constraints: Constraints) -> JointTables:
         If constraints contradict each other, or there are more than `LARGEST` cells.
     """
     tree, workload = measured.tree, measured.workload
-    number = tree.size * workload.cells
-    if number > LARGEST:
-        raise InputError(
-            f"Joint is one integer program, for up to {LARGEST:,} whole variables; this one has {number:,} "
-            f"({tree.size:,} regions of {workload.cells:,} cells). Choose TopDown or BlueDown"
-        )
+    refuse_large(tree.size, workload.cells)
     tight = constraints.tightened(measured.regions)
     none = tight.sums is None
     return JointTables(

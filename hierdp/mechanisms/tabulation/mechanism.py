@@ -205,7 +205,7 @@ def from_table(
     public = public_tables(regions, regions_from_data, given.unlisted, attributes_from_data)
     if not given.unlisted:
         known = Queries(given)
-        _settings(method, known, names, unit)
+        _settings(method, known, names, unit, None if regions is None else regions.tree.size)
     data = cross_table(
         source,
         axis=axis,
@@ -308,7 +308,7 @@ def tabulate(
     plan.check_levels(places.levels)
     queries, tree = Queries(plan), places.tree
     _refuse_zeros(queries, data)
-    asked, how = _settings(method, queries, places.levels, unit)
+    asked, how = _settings(method, queries, places.levels, unit, tree.size)
     everywhere = np.asarray(tree.sum_up(data.counts), np.int64)
     true = [everywhere[tree.nodes_of(level)] for level in range(tree.depth + 1)]
     constraints = constraints_of(queries, places, true, unit.bounded)
@@ -335,11 +335,11 @@ def tabulate(
 
 
 def _settings(
-    method: str, queries: Queries, levels: Sequence[str], unit: Unit
+    method: str, queries: Queries, levels: Sequence[str], unit: Unit, regions: int | None
 ) -> tuple[list[Measurement], Settings]:
     """What is measured, and the method's options; refuses what the method does not take."""
     measured = measurements(queries, levels, unit)
-    settings = settings_for(method, queries, levels, measured)
+    settings = settings_for(method, queries, levels, measured, regions)
     refuse_unused(method, queries, measured)
     return measured, settings
 

@@ -10,6 +10,7 @@ import numpy as np
 from hierdp.errors import InputError
 from hierdp.mechanisms.tabulation import methods
 from hierdp.mechanisms.tabulation.budget import Measurement
+from hierdp.mechanisms.tabulation.joint import refuse_large
 from hierdp.mechanisms.tabulation.methods import Settings
 from hierdp.mechanisms.tabulation.plan import TOTAL
 from hierdp.mechanisms.tabulation.queries import Queries
@@ -37,9 +38,15 @@ LAST_LEVEL = (*OVER_THE_TREE, "Joint")
 
 
 def settings_for(
-    method: str, queries: Queries, levels: Sequence[str], measured: Sequence[Measurement]
+    method: str,
+    queries: Queries,
+    levels: Sequence[str],
+    measured: Sequence[Measurement],
+    regions: int | None = None,
 ) -> Settings:
     """The options of a method; by default, the total has a first pass of its own, as in the 2020 Census.
+
+    The number of regions, of all levels, is None as long as it is not known.
 
     Raises
     ------
@@ -47,6 +54,8 @@ def settings_for(
         If the method cannot work with the plan. This is known before noise is drawn.
     """
     plan = queries.plan
+    if method == "Joint" and regions is not None:
+        refuse_large(regions, queries.workload.cells)
     if method in UNBIASED and (plan.bounds or plan.zeros):
         raise InputError(
             f"{method} takes no bounds and no structural zeros, which no unbiased estimate keeps; choose "
