@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 
 
@@ -11,7 +12,46 @@ class InputError(ValueError):
 
     It names the cause (a file, a column, a row, a region, a group), but never a count: true counts are what a
     release protects, and messages end up in logs.
+
+    Options are named in backticks, as in Python: `` `max_size` ``, `` `bounded=False` ``. The command line
+    replaces them by its flags; `str` leaves out the backticks.
+
+    Examples
+    --------
+    >>> error = InputError("`max_size` is 0: give more, or `size_budget=0.1`")
+    >>> print(error)
+    max_size is 0: give more, or size_budget=0.1
+    >>> error.spelled(lambda name, value: f"--{name.replace('_', '-')} {value}".strip())
+    '--max-size is 0: give more, or --size-budget 0.1'
     """
+
+    def __str__(self) -> str:
+        """The message, with the names of options as in Python."""
+        return self.spelled(lambda name, value: name if value is None else f"{name}={value}")
+
+    @property
+    def marked(self) -> str:
+        """The message with backticks, for a message that continues it."""
+        return super().__str__()
+
+    def spelled(self, spelling: Callable[[str, str | None], str]) -> str:
+        """The message, with each option spelled by its name and value."""
+        return _OPTION.sub(lambda found: spelling(found[1], found[3]) + (found[2] or ""), self.marked)
+
+
+_OPTION = re.compile(r"`(\w+)( \d+)?(?:=([^`]*))?`")
+"""A name, perhaps with the number of one of its values or with a value."""
+
+
+def options_listed(names: Iterable[str]) -> str:
+    """The names of options, for a message.
+
+    Examples
+    --------
+    >>> options_listed(["count", "max_size"])
+    '`count`, `max_size`'
+    """
+    return ", ".join(f"`{name}`" for name in names)
 
 
 def unknown_column(name: object, columns: Iterable[str], where: str = "the data") -> InputError:
@@ -26,6 +66,29 @@ def unknown_column(name: object, columns: Iterable[str], where: str = "the data"
     near = get_close_matches(str(name), there, n=1)
     hint = f". Did you mean {near[0]!r}?" if near else ""
     return InputError(f"no column {name!r} in {where}; its columns are {listed(there, most=30)}{hint}")
+
+
+def unknown_name(name: str, known: Iterable[str], most: int = 12) -> str:
+    """What is wrong with a name, and which names there are: all of them, the closest, or how many.
+
+    Examples
+    --------
+    >>> unknown_name("Kigns", ["Kings", "Queens"])
+    "unknown name 'Kigns'; did you mean 'Kings'? There are 'Kings', 'Queens'"
+    >>> unknown_name("Lisboa", map(str, range(1000, 1300)))
+    "unknown name 'Lisboa'; there are 300 names, such as '1000', '1001', '1002', '1003'"
+    """
+    there = list(known)
+    near = get_close_matches(name, there, n=3)
+    near = near or [one for one in there if name.casefold() in one.casefold()][:3]
+    hint = f"did you mean {' or '.join(map(repr, near))}?" if near else ""
+    if len(there) <= most:
+        names = f"here are {listed(there, most)}"
+    elif near:
+        return f"unknown name {name!r}; {hint}"
+    else:
+        names = f"here are {len(there):,} names, such as {listed(there[:4])}"
+    return f"unknown name {name!r}; " + (f"{hint} T{names}" if hint else f"t{names}")
 
 
 def listed(names: Iterable[object], most: int = 5) -> str:

@@ -89,9 +89,7 @@ def release(
         made: Release = from_table(source, epsilon=epsilon, noise=noise, **options)
         return replace(made, without_account=without_account, simulating=simulating)
     if without_account is not None:
-        raise InputError(
-            "the release is charged to an account: leave out without_account (--without-account)"
-        )
+        raise InputError("the release is charged to an account: leave out `without_account`")
     if not isinstance(account, Account):
         raise InputError(f"account must be an Account(path), not {type(account).__name__}")
     if not isinstance(noise, ExactNoise | None):

@@ -18,6 +18,9 @@ from hierdp.privacy.budget import check_epsilon
 LEAST, MOST = 1e-6, 1e4
 """The range of ε that is searched for a wanted standard error."""
 
+SIMULATING = ("total", "like", "count", "runs")
+"""Options that add simulated errors, which the search for an ε does not need."""
+
 DIGITS = 4
 """Digits of the ε that is found; it is rounded up."""
 
@@ -59,7 +62,8 @@ def plan(
     Examples
     --------
     >>> from hierdp import plan
-    >>> found = plan("top-down", epsilon=1, delta=1e-8, axes=["origin=state:52", "destination=state:52"])
+    >>> found = plan("top-down", epsilon=1, delta=1e-8, axes={"origin": {"state": 52},
+    ...              "destination": {"state": 52}})
     >>> found.table[["counts_of", "measured", "noise_deviation", "bound"]].round(1).values.tolist()
     [['destination state', 52, 10.8, 84], ['origin state × destination state', 2704, 10.8, 194]]
     >>> plan("tabulation", standard_error=5, at="county:total", delta=1e-10, method="GLS",
@@ -71,12 +75,13 @@ def plan(
     expected = MECHANISMS[mechanism].expecting
     check_options(mechanism, keywords_of(expected), options)
     if (epsilon is None) == (standard_error is None):
-        raise InputError("give epsilon, or the standard_error that is wanted, and not both")
+        raise InputError("give `epsilon`, or the `standard_error` that is wanted, and not both")
     if standard_error is None:
         if at is not None:
-            raise InputError("`at` says where a standard_error is wanted: give that, or leave `at` out")
+            raise InputError("`at` says where a `standard_error` is wanted: give that, or leave `at` out")
         return expected(epsilon=check_epsilon(epsilon), **options)
-    found = epsilon_for(standard_error, lambda one: expected(epsilon=one, **options).error(at))
+    without = {name: value for name, value in options.items() if name not in SIMULATING}
+    found = epsilon_for(standard_error, lambda one: expected(epsilon=one, **without).error(at))
     return expected(epsilon=found, **options)
 
 
@@ -100,9 +105,9 @@ def epsilon_for(wanted: float, error: Callable[[float], float]) -> float:
     0.6667
     """
     if not (isinstance(wanted, int | float) and 0 < wanted < math.inf):
-        raise InputError(f"standard_error is {wanted!r}: it must be a positive number")
+        raise InputError(f"`standard_error` is {wanted!r}: it must be a positive number")
     if math.isnan(error(1.0)):
-        raise InputError("no error is known there; choose another level (at)")
+        raise InputError("no error is known there; choose another level (`at`)")
     guess = error(1.0) / wanted  # exact if errors are proportional to 1/ε, as for ranges
     if not (LEAST <= guess <= MOST and math.isclose(error(guess), wanted, rel_tol=1e-12)):
         guess = _root(lambda log: _log(error(math.exp(log)) / wanted), guess)

@@ -21,6 +21,10 @@ HOLDS_OF = ("whole", "non_negative", "consistent", "total")
 
 def check_entries(manifest: Mapping[str, Any]) -> Iterator[CheckResult]:
     """Report entries that a manifest of this version lacks, and entries that no release has."""
+    labels = manifest.get("labels", {})
+    if not isinstance(labels, Mapping) or not all(isinstance(name, str) for name in labels.values()):
+        yield CheckResult("manifest", FAILS, "'labels' is not a list of names by code")
+        return
     later = any(name in part for part in _dated_parts(manifest) for name in LATER)
     for where, told, ours in _parts(manifest):
         if not isinstance(told, Mapping):

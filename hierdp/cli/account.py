@@ -94,7 +94,7 @@ def open_(
 @account.command()
 @click.argument("file", type=click.Path(path_type=Path))
 def show(file: Path) -> None:
-    """Show the budget of FILE, and each release charged to it."""
+    """Show the budget of FILE, and each release charged to it, with its line in FILE."""
     from hierdp.privacy.account import Account
 
     print_statement(console(), file, Account(file).statement())
@@ -135,7 +135,8 @@ def _charges(now: Statement) -> DataFrame:
 
     rows = [
         {
-            "entry": charge.entry,
+            "release": number,
+            "line": charge.entry,
             "charged at": charge.at,
             "mechanism": charge.what,
             "charged": charge.loss.in_words,
@@ -143,7 +144,7 @@ def _charges(now: Statement) -> DataFrame:
             "state": charge.state,
             "fingerprint": charge.fingerprint or "",
         }
-        for charge in now.charges
+        for number, charge in enumerate(now.charges, start=1)
     ]
     return pd.DataFrame(rows)
 

@@ -10,7 +10,7 @@ import sys
 import threading
 import traceback
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -147,10 +147,27 @@ def in_words(failure: Exception) -> click.ClickException | None:
     from hierdp.record.step import NotProved, NotSolved
 
     if isinstance(failure, InputError):
-        return click.UsageError(str(failure))
+        return click.UsageError(failure.spelled(_flags_of(failure)))
     if isinstance(failure, NotProved | NotSolved | LostWorker):
         return click.ClickException(f"nothing was released: {failure}")
     return None
+
+
+def _flags_of(failure: Exception) -> Callable[[str, str | None], str]:
+    """Spells an option as the command that failed does: its flag in place of its name in Python."""
+    frames = (frame for frame, _ in traceback.walk_tb(failure.__traceback__))
+    contexts = [frame.f_locals.get("ctx") for frame in frames]
+    inner = next((one for one in reversed(contexts) if isinstance(one, click.Context)), None)
+    params = {} if inner is None else {one.name: one for one in inner.command.get_params(inner)}
+
+    def spelled(name: str, value: str | None) -> str:
+        option = params.get(name)
+        if not isinstance(option, click.Option):
+            return name if value is None else f"{name}={value}"
+        flag = max(option.opts, key=len)
+        return flag if option.is_flag or not value else f"{flag} {value}"
+
+    return spelled
 
 
 def _no_memory(failure: Exception) -> bool:

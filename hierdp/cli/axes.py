@@ -46,6 +46,40 @@ def axis_flags() -> list[click.Option]:
     ]  # fmt: skip
 
 
+def planned_axis_flags() -> list[click.Option]:
+    """The hierarchies of a release to come: numbers of regions, or as for the release."""
+    return [
+        click.Option(["--axis", "axes"], multiple=True, required=True, metavar="NAME=LEVEL:NUMBER,…",
+                     help="An axis, with the number of regions on each of its levels, from coarse to fine: "
+                          "origin=state:52,county:3221. Regions are divided among those above as evenly as "
+                          "possible. Or as for the release: with --regions, a column of the finest region; "
+                          "with --like, columns of that table. Repeat it for each axis."),
+        *region_flags(),
+    ]  # fmt: skip
+
+
+def planned_axes(given: Mapping[str, Any]) -> dict[str, Any]:
+    """By name: the numbers of regions by level; with --regions or --like, as `axes_of`."""
+    if given["regions"] or given["prefixes"] or not all(":" in text for text in given["axes"]):
+        if not given["regions"] and given["like"] is None:
+            which = next((text for text in given["axes"] if ":" not in text), given["axes"][0])
+            raise click.UsageError(
+                f"--axis {which}: write NAME=LEVEL:NUMBER,…, such as origin=state:52,county:3221; columns "
+                "need --regions or --like"
+            )
+        return axes_of(given)
+    found: dict[str, Any] = {}
+    for text in given["axes"]:
+        name, equals, parts = (part.strip() for part in text.partition("="))
+        if not equals or not name or name in found:
+            raise click.UsageError(f"--axis {text}: give each axis once, as NAME=LEVEL:NUMBER,…")
+        levels = [part.strip().rpartition(":") for part in parts.split(",")]
+        found[name] = {level: number for level, _, number in levels}
+        if len(found[name]) < len(levels):
+            raise click.UsageError(f"--axis {text}: a level is given twice")
+    return found
+
+
 def axes_of(given: Mapping[str, Any]) -> dict[str, Any]:
     """By name: the columns of each axis; with --regions, the hierarchy and its one column."""
     everywhere = regions(given, "all") if given["regions"] else None

@@ -8,7 +8,9 @@ from importlib import import_module
 import click
 
 MODULES = {
-    **{name: name for name in ("demo", "plan", "release", "repair", "account", "check", "explain", "query")},
+    **{name: name for name in ("demo", "plan", "release", "repair", "account", "check", "explain")},
+    "query": "query",
+    "export": "export",
     **{name: name for name in ("analyze", "compare", "evaluate", "verify", "audit", "bench", "reproduce")},
     "solvers": "lists",
     "mechanisms": "lists",

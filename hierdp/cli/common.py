@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -125,6 +126,16 @@ def with_limit(command: Callable[..., Any]) -> Callable[..., Any]:
     return click.option("--limit", type=size, default=1.0, show_default=True, metavar="GB", help=words)(
         command
     )
+
+
+def with_labels(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --labels, a table with the names of codes."""
+    words = (
+        "A table (.csv, .parquet) with the columns code and name, or two columns: names for the codes of "
+        "RELEASE, in addition to those that it was released with."
+    )
+    kind = click.Path(exists=True, dir_okay=False, path_type=Path)
+    return click.option("--labels", type=kind, metavar="TABLE", help=words)(command)
 
 
 def gigabytes(limit: float) -> int:

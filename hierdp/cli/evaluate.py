@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hierdp.cli.common import WARNING, columns, console, gigabytes, print_frame, with_limit
+from hierdp.cli.common import WARNING, columns, console, gigabytes, print_frame, with_labels, with_limit
 from hierdp.cli.sources import TABLE, Input, files_read, from_tables
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ SHOWN = 10
 @click.option("--out", type=click.Path(path_type=Path),
               help="Folder to create, for the report and its tables, outside RELEASE.")  # fmt: skip
 @click.option("--overwrite", is_flag=True, help="Replace the folder if it exists.")
+@with_labels
 @with_limit
 @click.pass_context
 def evaluate(

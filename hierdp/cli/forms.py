@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from hierdp.cli.axes import axes_of, axis_flags, bin_flags, bins_of
+from hierdp.cli.axes import axes_of, axis_flags, bin_flags, bins_of, planned_axes, planned_axis_flags
 from hierdp.cli.common import columns, number
 from hierdp.cli.sources import TABLE, Input, hierarchy_of, region_flags, regions
 from hierdp.mechanisms.option import Keyword
@@ -168,6 +168,9 @@ FORMS: dict[str | None, Form] = {
     "regions": Form(lambda *_: region_flags(), lambda _, given: hierarchy_of(given)),
     "planned regions": Form(_planned_flags, _planned_regions),
     "axes": Form(lambda *_: axis_flags(), lambda keyword, given: {keyword.name: axes_of(given)}),
+    "planned axes": Form(
+        lambda *_: planned_axis_flags(), lambda keyword, given: {keyword.name: planned_axes(given)}
+    ),
     "bins": Form(lambda *_: bin_flags(), lambda keyword, given: {keyword.name: bins_of(given)}),
     "name or shares": Form(_name_or_shares, _which_of_both),
 }

@@ -8,11 +8,21 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from hierdp.cli.common import NOT_PRIVATE, WARNING, console, gigabytes, print_frame, printing, with_limit
+from hierdp.cli.common import (
+    NOT_PRIVATE,
+    WARNING,
+    console,
+    gigabytes,
+    print_frame,
+    printing,
+    with_labels,
+    with_limit,
+)
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+    from hierdp.counts.labels import Labels
     from hierdp.mechanisms.range_query.answers import RangeAnswers
 
 
@@ -33,6 +43,7 @@ if TYPE_CHECKING:
                    "bootstrap, with their measured coverage, and the utility bound.")  # fmt: skip
 @click.option("--times", type=click.IntRange(min=20), default=100, show_default=True, metavar="NUMBER",
               help="With --interval: how many times the released counts are released again.")  # fmt: skip
+@with_labels
 @with_limit
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV, with all digits.")
 def query(
@@ -44,6 +55,7 @@ def query(
     limit: float,
     interval: bool,
     times: int,
+    labels: Path | None,
 ) -> None:
     """Answer queries from RELEASE, a folder made by `hierdp release` or `hierdp repair`.
 
@@ -57,7 +69,9 @@ def query(
 
     The standard error is exact: it follows from the distribution of the noise. It is not known for counts
     that were made non-negative or whole, because their error depends on the true counts, nor for a sum of
-    several rows of a table. It is then printed as "not known", and left empty with --csv.
+    several rows of a table. It is then printed as "not known", and left empty with --csv. For a histogram
+    that was made non-negative or whole, the column before_repair has the exact standard error that the answer
+    had before.
 
     With --interval, counts that were made whole and non-negative level by level get an interval by parametric
     bootstrap: the released counts are taken as the truth, and released again with simulated noise of the same
@@ -81,11 +95,12 @@ def query(
     if not texts:
         raise click.UsageError("no query: give --range LOW:HIGH, --where COLUMN=NAME or --file")
     if wheres or (not ranges and _has_regions(release)):
-        frame = _sums(release, texts, gigabytes(limit), times if interval else None)
-    elif interval:
-        raise click.UsageError("--interval is for tables of regions; a histogram has standard errors")
+        frame = _sums(release, texts, gigabytes(limit), times if interval else None, labels)
     else:
-        frame = _boxes(read_answers(release, gigabytes(limit)), texts)
+        answers = read_answers(release, gigabytes(limit))
+        frame = _boxes(answers, texts, _labels_of(release, answers, labels))
+        if interval:
+            click.echo(_no_interval(frame), err=True)
     if as_csv:
         with printing():
             frame.to_csv(sys.stdout, index=False)
@@ -93,7 +108,7 @@ def query(
     screen = console()
     if warning_of(release):
         screen.print(NOT_PRIVATE, style=WARNING)
-    for column in ("standard_error", "low", "high", "bound"):
+    for column in ("standard_error", "before_repair", "low", "high", "bound"):
         if column in frame and frame[column].isna().any():
             frame[column] = frame[column].astype(object).where(frame[column].notna(), "not known")
     print_frame(screen, f"{release}", frame)
@@ -106,18 +121,34 @@ def _has_regions(release: Path) -> bool:
     return (release / files.REGIONS).is_file()
 
 
-def _sums(release: Path, texts: list[str], limit: int, times: int | None = None) -> DataFrame:
+def _labels_of(release: Path, answers: RangeAnswers, labels: Path | None) -> Labels:
+    """The names of a histogram's bins."""
+    from hierdp.counts.axes import Names
+    from hierdp.record import written
+    from hierdp.tables.labels import labels_for
+
+    codes = {str(name) for axis in answers.axes if isinstance(axis, Names) for name in axis.names}
+    return labels_for(labels, written.read_manifest(release), codes)
+
+
+def _sums(
+    release: Path, texts: list[str], limit: int, times: int | None = None, labels: Path | None = None
+) -> DataFrame:
     """The answers to questions about regions and categories."""
     import pandas as pd
 
     from hierdp.execution import progress
+    from hierdp.questions.parsing import with_names
     from hierdp.questions.tables import Questions
     from hierdp.record import written
+    from hierdp.tables.labels import codes_in, labels_for
 
     found = written.read(release, limit)
-    questions = Questions(found.table, found.manifest["settings"], found.regions)
+    names = labels_for(labels, found.manifest, codes_in(found.table, found.regions))
+    questions = Questions(found.table, found.manifest["settings"], found.regions, names)
     answers = [questions.ask(text) for text in progress.steps(texts, "queries answered", len(texts))]
     columns: dict[str, list[Any]] = {
+        **({"named": [with_names(text, names) for text in texts]} if names else {}),
         "estimate": [one.estimate for one in answers],
         "standard_error": [one.standard_error for one in answers],
     }
@@ -135,22 +166,45 @@ def _sums(release: Path, texts: list[str], limit: int, times: int | None = None)
     return pd.DataFrame({"query": texts, **columns})
 
 
-def _boxes(answers: RangeAnswers, texts: list[str]) -> DataFrame:
+def _no_interval(frame: DataFrame) -> str:
+    """Why a histogram has no intervals by bootstrap, and what it has."""
+    if "before_repair" in frame:
+        return (
+            "Note: there are no intervals for this histogram. Its counts were made non-negative or whole, so "
+            "their standard errors depend on the true counts and are not known. before_repair is the exact "
+            "standard error that each answer had before. A release with --repair 'least squares' has exact "
+            "standard errors, but its counts may be negative."
+        )
+    if frame["standard_error"].isna().any():
+        return (
+            "Note: there are no intervals for this histogram. Its bins have the means of clusters, whose "
+            "bias depends on the true counts and is not known. Releases by range-query, and by clustering "
+            "--method Laplace, have exact standard errors. `hierdp plan clustering` gives the noise of a "
+            "cluster."
+        )
+    return (
+        "Note: the standard errors are exact, so there is nothing to estimate by --interval. The estimate ± "
+        "1.645 standard errors covers about 90 % of answers to ranges of several bins."
+    )
+
+
+def _boxes(answers: RangeAnswers, texts: list[str], labels: Labels) -> DataFrame:
     """The answers to ranges and boxes."""
     from hierdp.execution import progress
     from hierdp.mechanisms.range_query.answers import answers_frame
 
     progress.watch_compiler()
-    spans = [_box(answers, text) for text in texts]
-    return answers_frame(
-        answers.box([[low for low, _ in box] for box in spans], [[high for _, high in box] for box in spans]),
-        texts,
-    )
+    spans = [_box(answers, text, labels) for text in texts]
+    ends = [[low for low, _ in box] for box in spans], [[high for _, high in box] for box in spans]
+    frame = answers_frame(answers.box(*ends), texts)
+    before = answers.before_repair
+    return frame if before is None else frame.assign(before_repair=before.box(*ends).standard_error)
 
 
-def _box(answers: RangeAnswers, text: str) -> list[tuple[int, int]]:
+def _box(answers: RangeAnswers, text: str, labels: Labels) -> list[tuple[int, int]]:
     """The bins of a query along each axis."""
-    from hierdp.counts.axes import span
+    from hierdp.counts.axes import Names, span
+    from hierdp.counts.labels import code_of
     from hierdp.errors import InputError, listed
 
     named = {axis.name: axis for axis in answers.axes}
@@ -167,5 +221,8 @@ def _box(answers: RangeAnswers, text: str) -> list[tuple[int, int]]:
         if not colon or ":" in high or name in seen:
             raise InputError(f"{text!r}: write LOW:HIGH, once for each axis")
         seen.add(name)
-        found[name] = span(named[name], low.strip(), high.strip())
+        axis, low, high = named[name], low.strip(), high.strip()
+        if isinstance(axis, Names):
+            low, high = (end and code_of(end, map(str, axis.names), labels) for end in (low, high))
+        found[name] = span(axis, low, high)
     return list(found.values())

@@ -15,7 +15,7 @@ from hierdp.cli.app import complete
 from hierdp.cli.common import NOT_PRIVATE, WARNING, console, noise, number, print_frame, with_sampler
 from hierdp.cli.engine import spread
 from hierdp.cli.forms import arguments_of, flags_of
-from hierdp.cli.sources import Input, files_read, from_tables
+from hierdp.cli.sources import TABLE, Input, files_read, from_tables
 from hierdp.mechanisms import MECHANISMS, Mechanism
 from hierdp.mechanisms.option import keywords_of
 from hierdp.reports.solved import counted
@@ -84,6 +84,10 @@ def release() -> None:
 @click.option("--overwrite", is_flag=True, help="Replace the folder if it exists.")
 @click.option("--title", metavar="TEXT", help="Title of the report, also in manifest.json. Public.")
 @click.option("--note", metavar="TEXT", help="Text under the title, also in manifest.json. Public.")
+@click.option("--labels", type=TABLE, metavar="TABLE",
+              help="A table with the columns code and name (or two columns): the names of regions and "
+                   "categories that TABLE has by code. Public. The report and manifest.json have them; "
+                   "`hierdp query`, `evaluate` and `export` use them; the tables keep codes.")  # fmt: skip
 @click.option("--csv-safe", is_flag=True,
               help="Put an apostrophe before names in the CSVs that a spreadsheet would run as a formula "
                    "(=cmd|…, @SUM). The Parquet files have the unchanged names.")  # fmt: skip
@@ -119,6 +123,7 @@ def shared(
     overwrite: bool,
     title: str | None,
     note: str | None,
+    labels: Any,
     csv_safe: bool,
     large_csv: bool,
     no_proofs: bool,
@@ -139,6 +144,7 @@ def shared(
     from hierdp.record.release import check_words
     from hierdp.record.signature import private_key
     from hierdp.reports.page import budget_frame, budget_in_words
+    from hierdp.tables.labels import OTHER_CODES, codes_in, named_in, read_labels
 
     assert isinstance(context.command, MechanismCommand)
     mechanism, screen = context.command.mechanism, console()
@@ -146,6 +152,7 @@ def shared(
     drawn = noise(simulate, sampler)
     if data is not None and account is None:
         raise InputError("--data names the data set of an account; give --account as well")
+    known = None if labels is None else read_labels(labels)
     key = None if sign is None else private_key(sign)
     charged = None if account is None else Account(account, data)
     # The folder is made before any noise is drawn, so that any problem with it is found first.
@@ -158,6 +165,7 @@ def shared(
                              without_account=without_account, **options)  # fmt: skip
         if made.charge is not None:  # covers every failure from here on, including the move of the folder
             outside.enter_context(made.charge.failing())
+        used = {} if known is None else named_in(known, codes_in(made.table, made.regions))
         fingerprint = made.fill(
             aside,
             proofs=not no_proofs,
@@ -166,6 +174,7 @@ def shared(
             note=note,
             key=key,
             large_csv=large_csv,
+            labels=used,
         )
     with complete(out):
         proved, solved = counted(line.line for line in made.proved)
@@ -175,7 +184,7 @@ def shared(
             f"proved optimal; {spent} = {made.ledger.spent:.6g} spent. Written to {out}/; open "
             f"{out}/report.html.",
         )
-        for text in made.cautions:
+        for text in [*made.cautions, *([OTHER_CODES] if known and not used else [])]:
             screen.print(f"Warning: {text}.", style=WARNING)
         print_frame(screen, f"Budget: {budget_in_words(made.ledger)}", budget_frame(made.ledger))
         more = f"(for `hierdp check {out} --fingerprint …`)"

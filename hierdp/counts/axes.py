@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hierdp.counts.hierarchy import Hierarchy
-from hierdp.errors import InputError, listed
+from hierdp.errors import InputError, unknown_name
 from models.arithmetic.arrays import Ints
 
 MOST_BINS = 2**27
@@ -218,7 +218,7 @@ class Names:
         """The bin of a name."""
         at = np.flatnonzero(self.names == text)
         if not at.size:
-            raise InputError(f"{self.name}: unknown name {text!r}; the names are {listed(self.names)}")
+            raise InputError(f"{self.name}: {unknown_name(text, self.names)}")
         return int(at[0])
 
     @property

@@ -110,7 +110,7 @@ def compare(
     own = {mechanism.name: _own(mechanism, options) for mechanism in by_method.values()}
     for name in options:
         if not any(name in each for each in own.values()):
-            raise InputError(f"{listed(own)} {'takes' if len(own) == 1 else 'take'} no {name}")
+            raise InputError(f"{listed(own)} {'takes' if len(own) == 1 else 'take'} no `{name}`")
     for method, mechanism in by_method.items():
         check_options(
             mechanism.name, keywords_of(mechanism.from_table), {**own[mechanism.name], "method": method}
@@ -160,7 +160,7 @@ def _refuse_early(
     except _Drawing:
         pass
     except InputError as refused:
-        raise InputError(f"{method} cannot run: {refused}. Nothing was run") from None
+        raise InputError(f"{method} cannot run: {refused.marked}. Nothing was run") from None
 
 
 def one_run(
@@ -271,7 +271,7 @@ def refuse_accounts(source: Any, account: str | Path | None, public: bool) -> No
         raise InputError(
             f"these data have an account, {found[0]}, so they are to be protected: what is chosen by runs on "
             "them reveals something that no budget covers. Compare on public data; if these are public, say "
-            "so (--public, in Python public=True)"
+            "so (`public=True`)"
         )
 
 
@@ -282,7 +282,7 @@ def _in_words(options: Mapping[str, Any]) -> str:
 def _own(mechanism: Mechanism, options: Mapping[str, Any]) -> dict[str, Any]:
     """The options that a mechanism takes."""
     if "method" in options:
-        raise InputError("give the methods as a list (methods=, --methods), not one method")
+        raise InputError("give the methods as a list (`methods`), not one method")
     keywords = keywords_of(mechanism.from_table)
     return {name: value for name, value in options.items() if name in keywords}
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hierdp.errors import InputError, listed
+from hierdp.counts.labels import named_cell
+from hierdp.errors import InputError, options_listed
 from hierdp.evaluation.notice import NOTICE, WHY, WORST
 from hierdp.execution import folder, progress, seal
 from hierdp.mechanisms.registry import REPAIR, released_by
@@ -19,6 +20,7 @@ from hierdp.metrics.level import Level
 from hierdp.record import files, written
 from hierdp.record.release import Release
 from hierdp.record.written import LIMIT
+from hierdp.tables.labels import codes_in, labels_for
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -106,7 +108,9 @@ def check_outside(path: Path, inputs: Sequence[Path] = ()) -> None:
             )
 
 
-def evaluate(release: str | Path | Release, truth: Any, limit: int = LIMIT, **columns: Any) -> Evaluation:
+def evaluate(
+    release: str | Path | Release, truth: Any, limit: int = LIMIT, labels: Any = None, **columns: Any
+) -> Evaluation:
     """The errors of a release, for those who hold the true table. NOT TO BE PUBLISHED.
 
     The true table stays in this process. The result has errors, but no true counts; together with the release
@@ -121,6 +125,9 @@ def evaluate(release: str | Path | Release, truth: Any, limit: int = LIMIT, **co
         those that a bound on the rows of a person left out of the release.
     limit : int
         Memory limit for reading the release, in bytes.
+    labels : path, DataFrame, Arrow or Ibis table, optional
+        Names of codes, for the worst cells; see `hierdp.tables.read_labels`. Those in the release's manifest
+        are used anyway.
     **columns
         Columns of the true table that the manifest does not name: `group`, `groups` and `entities` for sizes
         of groups; `count` for counts (default: a row counts as one); `region`, the column of regions of the
@@ -158,7 +165,10 @@ def evaluate(release: str | Path | Release, truth: Any, limit: int = LIMIT, **co
         about, table, regions, called = read.manifest, read.table, read.regions, str(release)
     progress.announce(f"The comparison of {len(table):,} counts", len(table) * _OF_A_COUNT)
     levels = _levels(about, table, regions, truth, columns)
-    return _of(called, about, levels)
+    found = _of(called, about, levels)
+    names = labels_for(labels, about, codes_in(table, regions))
+    cells = [named_cell(cell, names) for cell in found.worst["cell"]]
+    return replace(found, worst=found.worst.assign(cell=cells))
 
 
 OTHER_TOTAL = (
@@ -176,7 +186,9 @@ def _levels(about: Any, table: Any, regions: Any, truth: Any, columns: Any) -> S
     given = {name: value for name, value in columns.items() if value not in (None, False, (), {})}
     for name in given:
         if name not in how.columns:
-            raise InputError(f"{mechanism.name} takes no {name} here; it takes {listed(how.columns, most=9)}")
+            raise InputError(
+                f"{mechanism.name} takes no `{name}` here; it takes {options_listed(how.columns)}"
+            )
     data = how.read(truth, **how.options(truth, table, settings, regions, given))
     return how.levels(data, table, settings, regions)
 

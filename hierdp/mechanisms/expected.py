@@ -159,8 +159,7 @@ def places_of(levels: Sequence[str] | None, regions: Hierarchy | None) -> Hierar
     """
     if (levels is None) == (regions is None):
         raise InputError(
-            "give the number of regions of each level (--level state=52, in Python levels=), or a table of "
-            "regions (--regions, regions=)"
+            "give the number of regions of each level (`levels=state=52`), or a table of regions (`regions`)"
         )
     return regions_of(levels or ()) if regions is None else regions
 

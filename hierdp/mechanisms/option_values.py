@@ -10,7 +10,7 @@ from typing import Any, Union, get_args, get_origin
 import numpy as np
 
 from hierdp.counts.hierarchy import Hierarchy
-from hierdp.errors import InputError, listed
+from hierdp.errors import InputError, options_listed
 from hierdp.mechanisms.option import Keyword
 
 WORDS = {
@@ -45,20 +45,20 @@ def check_options(mechanism: str, keywords: Mapping[str, Keyword], options: Mapp
     """
     for name in options:
         if name not in keywords:
-            raise InputError(f"{mechanism} takes no {name}; it takes {listed(keywords, most=len(keywords))}")
+            raise InputError(f"{mechanism} takes no `{name}`; it takes {options_listed(keywords)}")
     for name, keyword in keywords.items():
         if keyword.required and name not in options:
-            raise InputError(f"{mechanism} needs {name}")
+            raise InputError(f"{mechanism} needs `{name}`")
     for name, value in options.items():
         keyword = keywords[name]
         if value is None and keyword.default is None:
             continue
         if not _fits(value, keyword.type):
             told = repr(value) if isinstance(value, str | Real) else f"one of type {type(value).__name__}"
-            raise InputError(f"{name} must be {_words(keyword.type)}, got {told}")
+            raise InputError(f"`{name}` must be {_words(keyword.type)}, got {told}")
         other = keyword.option.instead_of
         if options.get(other or "") is not None:
-            raise InputError(f"{name} replaces {other}: leave out one of them")
+            raise InputError(f"`{name}` replaces `{other}`: leave out one of them")
 
 
 def _fits(value: Any, hint: Any) -> bool:

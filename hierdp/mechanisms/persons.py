@@ -25,19 +25,19 @@ def persons_of(
     if (person is None) != (rows_per_person is None):
         given, other = ("rows_per_person", "person") if person is None else ("person", "rows_per_person")
         raise InputError(
-            f"{given} needs {other}: give both the column of persons and the number of rows that count per "
-            "person"
+            f"`{given}` needs `{other}`: give both the column of persons and the number of rows that count "
+            "per person"
         )
     if most_per_row is not None:
         if person is not None:
             raise InputError(
-                "most_per_row cannot be given with person: rows_per_person bounds what a person counts, all "
+                "`most_per_row` cannot be given with `person`: `rows_per_person` bounds what a person counts, all "
                 "rows together"
             )
         if counts is None:
             raise InputError(
-                "most_per_row bounds the number in a row, and each row counts as one: give the column of "
-                "numbers (count or entities), or leave it out"
+                "`most_per_row` bounds the number in a row, and each row counts as one: give the column of "
+                "numbers (`count` or `entities`), or leave it out"
             )
         return Persons(None, most_per_row)
     return None if person is None or rows_per_person is None else Persons(person, rows_per_person)
@@ -54,8 +54,8 @@ def refuse_public_total(persons: Persons, bounded: bool) -> None:
     if bounded:
         given, who = ("most_per_row", "row that") if persons.column is None else ("person", "person who")
         raise InputError(
-            f"with {given}, the total must be noisy, because a {who} joins or leaves changes it; give "
-            "bounded=False (--unbounded)"
+            f"with `{given}`, the total must be noisy, because a {who} joins or leaves changes it; give "
+            "`bounded=False`"
         )
 
 

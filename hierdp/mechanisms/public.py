@@ -24,17 +24,15 @@ SEEN_GROUPS = "those with a row in the data, which makes them public"
 
 NO_LIST = (
     "there is no public list of {what}: give a table of all {listed}; or, if that may be published, take "
-    "those that occur in the data ({flag}, in Python {name}=True), which reveals a person who is alone in one"
+    "those that occur in the data (`{name}=True`), which reveals a person who is alone in one"
 )
-OF_REGIONS = (
-    "regions (--regions, in Python regions=) or of all groups, with their regions (--groups, groups=)"
-)
-OF_TABLES = "regions (--regions, in Python regions=)"
+OF_REGIONS = "regions (`regions`) or of all groups, with their regions (`groups`)"
+OF_TABLES = "regions (`regions`)"
 OF_CATEGORIES = "categories (--attribute NAME=CATEGORIES or --plan, in Python attributes={name: [...]})"
 OF_AXES = "regions (--regions, in Python (hierarchy, column))"
-OF_GROUPS = "groups (--groups, in Python groups=){hide}"
-HIDE = ", or protect their number (--group-budget, group_budget=)"
-NOT_NEEDED = "{name} ({flag}) does not apply: {why}. Leave it out"
+OF_GROUPS = "groups (`groups`){hide}"
+HIDE = ", or protect their number (`group_budget`)"
+NOT_NEEDED = "`{name}` does not apply: {why}. Leave it out"
 
 R = TypeVar("R", bound=Release)
 
@@ -99,7 +97,7 @@ def public_groups(
     if groups_from_data and groups is not None:
         _refuse("groups_from_data", "the groups are listed")
     if groups_from_data and hidden:
-        _refuse("groups_from_data", "group_budget protects the number of groups")
+        _refuse("groups_from_data", "`group_budget` protects the number of groups")
     seen_or = {True: SEEN_REGIONS, False: TABLE_OF_GROUPS if regions is None else TABLE_OF_REGIONS}
     which = TABLE_OF_GROUPS if groups is not None else PROTECTED_GROUPS if hidden else SEEN_GROUPS
     words = {"regions": seen_or[bool(regions_from_data)], "which_groups": which}
@@ -174,16 +172,8 @@ def _settings(**from_data: bool) -> dict[str, bool]:
 
 
 def _no_list(what: str, listed: str, name: str) -> str:
-    return NO_LIST.format(what=what, listed=listed, flag=_flag(name), name=name)
+    return NO_LIST.format(what=what, listed=listed, name=name)
 
 
 def _refuse(name: str, why: str) -> None:
-    raise InputError(NOT_NEEDED.format(name=name, flag=_flag(name), why=why))
-
-
-FLAGS = {"attributes_from_data": "--attribute-from-data"}
-"""The flags that are not their keywords with dashes."""
-
-
-def _flag(name: str) -> str:
-    return FLAGS.get(name, f"--{name.replace('_', '-')}")
+    raise InputError(NOT_NEEDED.format(name=name, why=why))

@@ -27,7 +27,7 @@ def options(
 ) -> dict[str, Any]:
     """See `Truth.options`; the regions are the release's."""
     if "group" not in columns:
-        raise InputError("name the column that identifies a row's group (group=, --group)")
+        raise InputError("name the column that identifies a row's group (`group`)")
     (places,) = regions.values()
     where = columns.get("groups")
     region = region_column(source if where is None else where, places.levels[-1], columns.get("region"))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from hierdp.errors import InputError, listed
+from hierdp.errors import InputError, listed, options_listed
 
 
 @dataclass(frozen=True)
@@ -53,12 +53,12 @@ def checked(name: str, solver: SolverOptions, methods: Mapping[str, M]) -> M:
     method = methods[name]
     for option in ("backend", "time_limit", "window"):
         if getattr(solver, option) is not None and option not in method.takes:
-            more = f"; it takes {listed(list(method.takes))}" if method.takes else ""
-            raise InputError(f"{name} takes no {option}{more}")
+            more = f"; it takes {options_listed(method.takes)}" if method.takes else ""
+            raise InputError(f"{name} takes no `{option}`{more}")
     if solver.window is not None and solver.window < 0:
-        raise InputError(f"window is {solver.window}: it must be a whole number, 0 or more")
+        raise InputError(f"`window` is {solver.window}: it must be a whole number, 0 or more")
     if solver.time_limit is not None and not solver.time_limit > 0:
-        raise InputError(f"time_limit is {solver.time_limit}: give seconds, more than 0")
+        raise InputError(f"`time_limit` is {solver.time_limit}: give seconds, more than 0")
     if solver.backend is not None:
         from solvers.backends.table import find
 

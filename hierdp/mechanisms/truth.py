@@ -41,7 +41,7 @@ class Truth:
     levels: Callable[[Any, Any, Mapping[str, Any], Mapping[str, Any]], Sequence[Level]]
 
 
-def region_column(source: Any, level: str, given: str | None, option: str = "region=, --region") -> str:
+def region_column(source: Any, level: str, given: str | None, option: str = "`region`") -> str:
     """The column of the regions of the last level: as given, or of the level's name.
 
     Raises

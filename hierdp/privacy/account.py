@@ -92,7 +92,9 @@ class Terms:
         if self.delta != 0:
             object.__setattr__(self, "delta", check_delta(self.delta))
         if not 0 <= self.set_aside <= self.delta:
-            raise InputError(f"set_aside is {self.set_aside}: it must lie between 0 and delta, {self.delta}")
+            raise InputError(
+                f"`set_aside` is {self.set_aside}: it must lie between 0 and `delta`, {self.delta}"
+            )
         if self.unit not in (ROW, PERSON, COUNT):
             raise InputError(f"the unit is {self.unit!r}: it must be {ROW!r}, {PERSON!r} or {COUNT!r}")
         if self.column is not None and (not isinstance(self.column, str) or not self.column):
@@ -415,14 +417,13 @@ def refuse_uncharged(source: Any, without: str | None) -> None:
     """
     if without is not None:
         if not isinstance(without, str) or not without.strip():
-            raise InputError("without_account is the reason for charging no account, in words")
+            raise InputError("`without_account` is the reason for charging no account, in words")
         return
     found = next(accounts_beside(source), None)
     if found is not None:
         raise InputError(
-            f"these data have an account, {found}: charge the release to it (--account {found}, in Python "
-            "account=Account(...)), or say why not (--without-account REASON, without_account=), which the "
-            "manifest then says"
+            f"these data have an account, {found}: charge the release to it (`account={found}`), or say why "
+            "not (`without_account=REASON`), which the manifest then says"
         )
 
 
@@ -492,13 +493,11 @@ def _loss_by_terms(now: Statement, loss: Loss, data: str | None, path: Path) -> 
     """The loss of a release by the account's terms; refuses other data or another unit."""
     terms = now.terms
     if data is None:
-        raise InputError(
-            f"{path} is an account for {terms.data!r}: give the name of the data (data=, --data)"
-        )
+        raise InputError(f"{path} is an account for {terms.data!r}: give the name of the data (`data`)")
     if data != terms.data:
         raise InputError(
             f"{path} is an account for {terms.data!r}, but {data!r} is to be released. If both contain the "
-            "same people, give the account's name (data=, --data)"
+            "same people, give the account's name (`data`)"
         )
     _check_whom(now, loss.whom, path)
     if terms.replaces:

@@ -300,14 +300,14 @@ def check_share(share: Any) -> float:
 def _between(name: str, value: Any, why: str) -> float:
     number = _number(name, value)
     if not 0 < number < 1:
-        raise InputError(f"{name} is {number}: it must lie between 0 and 1, {why}")
+        raise InputError(f"`{name}` is {number}: it must lie between 0 and 1, {why}")
     return number
 
 
 def _positive(name: str, value: Any) -> float:
     number = _number(name, value)
     if not (math.isfinite(number) and number > 0):
-        raise InputError(f"{name} is {number}: it must be a positive finite number")
+        raise InputError(f"`{name}` is {number}: it must be a positive finite number")
     return number
 
 
@@ -317,7 +317,7 @@ def _number(name: str, value: Any) -> float:
             raise TypeError
         return float(value)
     except (TypeError, ValueError):
-        raise InputError(f"{name} must be a number, got {value!r}") from None
+        raise InputError(f"`{name}` must be a number, got {value!r}") from None
 
 
 def split(budget: float, parts: int, shares: Sequence[float] | None = None) -> list[float]:

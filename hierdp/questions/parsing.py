@@ -2,7 +2,24 @@
 
 from __future__ import annotations
 
+from hierdp.counts.labels import Labels, named
 from hierdp.errors import InputError
+
+
+def with_names(text: str, labels: Labels) -> str:
+    """A question with the names of its codes, and the codes of its names.
+
+    Examples
+    --------
+    >>> with_names("county=06037|06073; size=1:4", {"06037": "Los Angeles", "06073": "San Diego"})
+    'county=06037 Los Angeles|06073 San Diego; size=1:4'
+    """
+    code_of = {name: code for code, name in labels.items()}
+
+    def both(name: str) -> str:
+        return named(name if name in labels else code_of.get(name, name), labels)
+
+    return "; ".join(f"{column}={'|'.join(map(both, names))}" for column, names in parsed(text).items())
 
 
 def parsed(text: str) -> dict[str, list[str]]:

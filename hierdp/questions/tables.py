@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from difflib import get_close_matches
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hierdp.counts.hierarchy import Hierarchy
+from hierdp.counts.labels import Labels, code_of
 from hierdp.counts.layout import attributes_of, is_cells, is_sizes
 from hierdp.counts.size_table import SizeTable
 from hierdp.errors import InputError, listed
@@ -69,6 +69,8 @@ class Questions:
         As in the manifest.
     regions : mapping of str to Hierarchy
         As in the release, by axis.
+    labels : mapping of str to str
+        Names of codes, which questions may use in place of the codes.
 
     Raises
     ------
@@ -79,6 +81,7 @@ class Questions:
     table: Any
     settings: Mapping[str, Any]
     regions: Mapping[str, Hierarchy]
+    labels: Labels = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         by_axis = is_cells(self.settings, self.table)
@@ -153,9 +156,8 @@ class Questions:
     def _chosen(self, axis: str, levels: Sequence[int], names: list[str], text: str) -> Chosen:
         hierarchy = self.regions[axis]
         there = {level: set(hierarchy.names[level]) for level in levels}
-        for name in names:
-            if not any(name in known for known in there.values()):
-                raise InputError(f"{text!r}: {_unknown(name, sorted(set().union(*there.values())))}")
+        every = sorted(set().union(*there.values()))
+        names = [self._code(name, every, text) for name in names]
         fitting = [level for level in levels if there[level] >= set(names)]
         if len(fitting) != 1:
             which = [hierarchy.levels[level] for level in (fitting or levels)]
@@ -167,13 +169,17 @@ class Questions:
         known = self.categories[column]
         found: list[str] = []
         for name in names:
-            if name in known:
-                found.append(name)
-            elif column == "size" and ":" in name:
+            if column == "size" and ":" in name:
                 found += _sizes(name, known, text)
             else:
-                raise InputError(f"{text!r}: {_unknown(name, known)}")
+                found.append(self._code(name, known, text))
         return list(dict.fromkeys(found))
+
+    def _code(self, name: str, known: Sequence[str], text: str) -> str:
+        try:
+            return code_of(name, known, self.labels)
+        except InputError as wrong:
+            raise InputError(f"{text!r}: {wrong.marked}") from None
 
     def _sum(self, chosen: Mapping[str, Chosen], kept: Mapping[str, list[str]]) -> Answer:
         needed = {axis: part.level for axis, part in chosen.items()}
@@ -229,8 +235,3 @@ def _sizes(name: str, known: Sequence[str], text: str) -> list[str]:
     if end < least:
         raise InputError(f"{text!r}: {high} comes before {low}")
     return [size for size in known if least <= int(size) < end]
-
-
-def _unknown(name: str, known: Sequence[str]) -> str:
-    near = get_close_matches(name, known, n=1)
-    return f"unknown name {name!r}" + (f"; did you mean {near[0]!r}?" if near else "")

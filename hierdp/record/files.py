@@ -31,7 +31,7 @@ def write_frame(frame: DataFrame, into: Path, name: str, csv_safe: bool = False)
     """Write a table as Parquet and CSV; with `csv_safe`, no spreadsheet runs a name as a formula."""
     frame.to_parquet(into / f"{name}.parquet", index=False)
     with (into / f"{name}.csv").open("wb") as file:
-        file.writelines(_csv_parts(frame, csv_safe))
+        file.writelines(csv_parts(frame, csv_safe))
 
 
 def write_parts(
@@ -46,7 +46,7 @@ def write_parts(
         for at, frame in enumerate(parts):
             pq.write_table(arrow_of(frame), folder / part_name(at))
             if file is not None:
-                file.writelines(_csv_parts(frame, csv_safe, at == 0))
+                file.writelines(csv_parts(frame, csv_safe, at == 0))
 
 
 def part_name(at: int) -> str:
@@ -64,13 +64,13 @@ def arrow_of(frame: DataFrame) -> pa.Table:
 
 def is_csv_of(frame: DataFrame, path: Path, csv_safe: bool = False) -> bool:
     """Whether a file has exactly the bytes that `write_frame` writes as CSV."""
-    return _holds(path, _csv_parts(frame, csv_safe))
+    return _holds(path, csv_parts(frame, csv_safe))
 
 
 def is_csv_of_parts(parts: Iterable[DataFrame], path: Path, csv_safe: bool = False) -> bool:
     """Whether the CSV file is the one that `write_parts` writes."""
     return _holds(
-        path, (text for at, frame in enumerate(parts) for text in _csv_parts(frame, csv_safe, at == 0))
+        path, (text for at, frame in enumerate(parts) for text in csv_parts(frame, csv_safe, at == 0))
     )
 
 
@@ -87,7 +87,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r", "'")
 """First characters of texts that a spreadsheet runs as a formula, and the apostrophe that prevents it."""
 
 
-def _csv_parts(frame: DataFrame, csv_safe: bool, head: bool = True) -> Iterator[bytes]:
+def csv_parts(frame: DataFrame, csv_safe: bool, head: bool = True) -> Iterator[bytes]:
     """A table as CSV, with a line of names if `head`.
 
     A field with a comma, a quote, a line feed or a carriage return is quoted.
@@ -160,7 +160,7 @@ def write_regions(regions: Mapping[str, Hierarchy], into: Path, csv_safe: bool =
     frames = [hierarchy.frame().assign(axis=name) for name, hierarchy in regions.items()]
     columns = ["axis", "level", "level_name", "region", "parent"]
     with (into / REGIONS).open("wb") as file:
-        file.writelines(_csv_parts(pd.concat(frames)[columns], csv_safe))
+        file.writelines(csv_parts(pd.concat(frames)[columns], csv_safe))
 
 
 def read_regions_of(path: Path, csv_safe: bool = False) -> dict[str, Hierarchy]:

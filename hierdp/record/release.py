@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from hierdp.counts.hierarchy import Hierarchy
+from hierdp.counts.labels import Labels
 from hierdp.counts.size_table import SizeTable
 from hierdp.errors import InputError
 from hierdp.execution import folder, seal
@@ -41,7 +42,7 @@ ENTRIES = (
 )
 """The entries that every manifest has; it may also have those of `OPTIONAL`."""
 
-OPTIONAL = ("account", "without_account", "cautions", "report", "simulated_errors")
+OPTIONAL = ("account", "without_account", "cautions", "labels", "report", "simulated_errors")
 """Further entries that a manifest may have."""
 
 REPORT_LAYOUT = 3
@@ -143,12 +144,16 @@ class Release:
         return cautions(self.table, self.ledger, self.settings)
 
     def manifest(
-        self, title: str | None = None, note: str | None = None, csv_safe: bool = False
+        self,
+        title: str | None = None,
+        note: str | None = None,
+        csv_safe: bool = False,
+        labels: Labels | None = None,
     ) -> dict[str, Any]:
         """What a reader needs to judge the release, ready for JSON and safe to publish.
 
-        `title` and `note` are the publisher's own words, for the report; `csv_safe` says how the CSVs are
-        written.
+        `title` and `note` are the publisher's own words, for the report, and `labels` the names of codes;
+        `csv_safe` says how the CSVs are written.
         """
         check_words(title=title, note=note)
         claims = self._claims()
@@ -171,6 +176,7 @@ class Release:
             **({} if self.charge is None else {"account": self.charge.as_dict()}),
             **({} if self.without_account is None else {"without_account": self.without_account}),
             **({} if self.simulated_errors is None else {"simulated_errors": self.simulated_errors}),
+            **({"labels": dict(labels)} if labels else {}),
             "versions": {"python": platform.python_version(), **dict(versions())},
         }
 
@@ -192,6 +198,7 @@ class Release:
         csv_safe: bool = False,
         sign: Path | str | None = None,
         large_csv: bool = False,
+        labels: Labels | None = None,
     ) -> Path:
         """Write the tables, the manifest, the report, and what `hierdp check` needs to check them.
 
@@ -220,6 +227,9 @@ class Release:
             An Ed25519 private key, in PEM format, to sign it with; see `hierdp.record.signature`.
         large_csv : bool
             Write tables of more than 20 million rows as CSV, too; smaller ones always are.
+        labels : mapping of str to str, optional
+            The names of codes of regions and categories, which are public: for the report, for `hierdp query`
+            and for copies; see `hierdp.tables.read_labels`. The tables keep the codes.
 
         Raises
         ------
@@ -232,7 +242,7 @@ class Release:
         check_words(title=title, note=note)
         key = None if sign is None else private_key(sign)
         with self.failing(), folder.appearing(Path(path), overwrite) as aside:
-            self.fill(aside, report, proofs, title, note, csv_safe, key, large_csv)
+            self.fill(aside, report, proofs, title, note, csv_safe, key, large_csv, labels)
         return Path(path)
 
     def failing(self) -> AbstractContextManager[None]:
@@ -249,12 +259,13 @@ class Release:
         csv_safe: bool = False,
         key: Ed25519PrivateKey | None = None,
         large_csv: bool = False,
+        labels: Labels | None = None,
     ) -> str:
         """Write the files of `write` into a folder that exists, seal and sign it, and return its fingerprint.
 
         If there is an account, the fingerprint is recorded there before the folder gets its name.
         """
-        manifest = self.manifest(title, note, csv_safe)
+        manifest = self.manifest(title, note, csv_safe, labels)
         if report:
             from hierdp.reports.release import release_report
 

@@ -22,7 +22,7 @@ from models.arithmetic.arrays import Floats
 WIDTH, HEIGHT = 480, 260
 """In units of the drawing, whose letters have 12; a page scales it to the screen."""
 
-LEFT, RIGHT, TOP, BOTTOM = 60, 18, 32, 44
+LEFT, RIGHT, TOP, BOTTOM = 84, 18, 32, 44
 BLUE = "#0072B2"
 
 LETTER = 6.8

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from hierdp.counts.labels import Labels, named_table
 from hierdp.counts.layout import attributes_of, is_cells, is_sizes
 from hierdp.counts.size_table import SizeTable, Table
 from hierdp.privacy.budget import Ledger
@@ -47,7 +48,7 @@ def release_report(table: Table, manifest: Mapping[str, Any]) -> str:
     sections = [
         about_section(table, manifest, what),
         verdicts_section(manifest),
-        counts_section(table, manifest["settings"]),
+        counts_section(_named(table, manifest.get("labels", {})), manifest["settings"]),
         protected_section(manifest),
         accuracy_section(table, manifest),
         settings_section(manifest),
@@ -57,6 +58,11 @@ def release_report(table: Table, manifest: Mapping[str, Any]) -> str:
     warning = manifest["warning"]
     warnings = [*([warning] if warning else []), *_cautions(manifest)]
     return page(manifest["title"] or what, sections, warnings, manifest["note"] or "")
+
+
+def _named(table: Table, labels: Labels) -> Table:
+    """The table with the names of codes; a large one has none in its figures."""
+    return table if isinstance(table, SizeTable) else named_table(table, labels)
 
 
 def _cautions(manifest: Mapping[str, Any]) -> list[str]:
@@ -133,10 +139,10 @@ def _sure(epsilon: float) -> str:
 
 
 def _what_was_repaired(settings: Mapping[str, Any]) -> str:
-    return f"Repaired counts by {' and '.join(_named(settings))}"
+    return f"Repaired counts by {' and '.join(_levels_of(settings))}"
 
 
-def _named(settings: Mapping[str, Any]) -> list[str]:
+def _levels_of(settings: Mapping[str, Any]) -> list[str]:
     """The levels below the root of a table over one axis."""
     (levels,) = settings["axes"].values()
     return list(levels[1:])

@@ -204,7 +204,7 @@ def _refuse_many(axes: Sequence[Axis]) -> None:
         raise InputError(f"{' × '.join(map(str, shape))} bins are more than {MOST_BINS:,}: use fewer")
 
 
-_OUTSIDE = "fix the row, widen the bins, or count such rows in the end bins (clip=True, --clip)"
+_OUTSIDE = "fix the row, widen the bins, or count such rows in the end bins (`clip=True`)"
 
 
 def _resolved(axes: Sequence[Any], hierarchies: Sequence[Any]) -> Any:

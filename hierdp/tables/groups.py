@@ -214,8 +214,8 @@ def _refuse_torn(groups: Table, asked: Asked, hierarchy: Hierarchy) -> None:
     first = run(groups.order_by(keys).limit(1)).to_pylist()[0]
     regions = listed(hierarchy.names[-1][first[end]] for end in ("at", "end"))
     more = [*asked.group, asked.axis.columns[-1]]
-    options = " ".join(f"--group {column}" for column in more)
+    options = " ".join(f"`group={column}`" for column in more)
     raise InputError(
         f"{_first(groups, asked)} lies in two regions, {regions}, but must lie in one: fix the rows, or "
-        f"identify groups by several columns, such as group={more} ({options})"
+        f"identify groups by several columns, such as {options}"
     )

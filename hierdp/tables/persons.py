@@ -46,7 +46,7 @@ class Persons:
         rows = self.rows
         if isinstance(rows, bool) or not isinstance(rows, int | np.integer) or not 1 <= rows < 2**31:
             name = "most_per_row" if self.column is None else "rows_per_person"
-            raise InputError(f"{name} is {rows!r}: it must be a whole number, 1 or more")
+            raise InputError(f"`{name}` is {rows!r}: it must be a whole number, 1 or more")
         object.__setattr__(self, "rows", int(rows))
 
 

@@ -36,7 +36,7 @@ def torn_codes(text: Column, name: str, axis: Axis) -> list[Fault]:
     return [((text.length() != length).fill_null(False), f"column {name!r}: {lost}")]
 
 
-OPTION = "fix the row, or count such rows under a separate name (unknown='NAME', --unknown NAME)"
+OPTION = "fix the row, or count such rows under a separate name (`unknown=NAME`)"
 
 
 def refuse_blanks(table: Table, named: Sequence[tuple[str, Column]], distinct: Table, where: str) -> None:
@@ -153,5 +153,5 @@ def refuse_strangers(rows: Table, axes: Sequence[Axis], strange: NDArray[np.bool
             raise InputError(
                 f"column {axis.columns[-1]!r} has {names.num_rows} region(s) not in the table of regions: "
                 f"{listed(names[0].to_pylist())}. Add them there, or count their rows in a separate region "
-                "(unknown='NAME', --unknown NAME)"
+                "(`unknown=NAME`)"
             )

@@ -101,7 +101,9 @@ def group_sizes(
         persons=persons,
     )
     if hierarchy.size * (int(max_size) + 1) > MOST_CELLS:
-        raise InputError(f"{hierarchy.size} regions × {max_size} sizes do not fit; choose a smaller max_size")
+        raise InputError(
+            f"{hierarchy.size} regions × {max_size} sizes do not fit; choose a smaller `max_size`"
+        )
     counts = np.zeros((hierarchy.size, int(max_size) + 1), dtype=np.int64)
     first = hierarchy.size - hierarchy.names[-1].size
     np.add.at(counts[first:], (place, size), n)  # named and unnamed groups of one size are separate entries
@@ -129,9 +131,9 @@ def counted_groups(
     The arguments are those of `group_sizes`. A position and size may occur twice.
     """
     if isinstance(max_size, bool) or not isinstance(max_size, int | np.integer) or not 0 < max_size < 2**31:
-        raise InputError(f"max_size must be a whole number from 1 to 2³¹ - 1, got {max_size!r}")
+        raise InputError(f"`max_size` must be a whole number from 1 to 2³¹ - 1, got {max_size!r}")
     if (levels is None) == (regions is None) or (regions is None) != (region is None):
-        raise InputError("give the regions by levels=, or by both regions= and region=")
+        raise InputError("give the regions by `levels`, or by both `regions` and `region`")
     axis = Axis.of(levels) if levels is not None else Axis(regions, as_names(region or ()))
     group = as_names(group)
     if not group:

@@ -201,7 +201,7 @@ def test_ranges_in_words():
         (ages, "nan", "", "nan is not within"),
         (ages, "65", "20", "20 comes before 65"),
         (days, "1.1.2013", "", "is not a date"),
-        (names, "q", "", "unknown name 'q'; the names are 'x', 'b', 'c'"),
+        (names, "q", "", "unknown name 'q'; there are 'x', 'b', 'c'"),
         (names, "c", "x", "x comes before c"),
     ]:
         with pytest.raises(InputError, match=message):

@@ -18,7 +18,7 @@ def slow(frame):
 
 
 def written(frame):
-    return b"".join(files._csv_parts(frame, csv_safe=False))
+    return b"".join(files.csv_parts(frame, csv_safe=False))
 
 
 @pytest.mark.parametrize("more", [[], ["\r"]])

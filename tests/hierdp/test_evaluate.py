@@ -134,7 +134,7 @@ def test_a_true_table_that_does_not_fit_is_refused_without_a_count(trips):
     strange = pd.concat([TRIPS, TRIPS.tail(1).assign(county="Z9", n=987)])
     for source, given, words in (
         (strange, {"count": "n"}, "Z9"),
-        (TRIPS.drop(columns="county"), {"count": "n"}, "axes={'place': COLUMN}"),
+        (TRIPS.drop(columns="county"), {"count": "n"}, "axes=place=COLUMN"),
         (TRIPS, {"count": "n", "group": "county"}, "takes no group"),
         (TRIPS, {"count": "n", "axes": {"origin": "county"}}, "no axis 'origin'"),
     ):

@@ -86,7 +86,7 @@ def test_python_takes_what_is_declared(mechanism):
         release(None, mechanism, epsilon=1, no_such_option=1)
     said = str(refused.value)
     assert said.startswith(f"{mechanism} takes no no_such_option; it takes ")
-    assert re.findall(r"'(\w+)'", said) == list(keywords)
+    assert said.partition("it takes ")[2].split(", ") == list(keywords)
     parameters = inspect.signature(MECHANISMS[mechanism].from_table).parameters
     assert list(keywords) == [name for name in parameters if name not in ("source", "epsilon", "noise")]
     for name, keyword in keywords.items():
@@ -190,7 +190,7 @@ def test_flags_are_checked(line, said):
     ("options", "said"),
     [
         ({}, "counting needs columns"),
-        ({"columns": "a", "depth": 1}, "counting takes no depth; it takes 'columns', 'among', 'width'"),
+        ({"columns": "a", "depth": 1}, "counting takes no depth; it takes columns, among, width"),
         ({"columns": "a", "width": "4"}, "width must be a whole number, got '4'"),
         ({"columns": "a", "width": None}, "width must be a whole number, got one of type NoneType"),
         ({"columns": "a", "share": "x"}, "share must be a number, got 'x'"),

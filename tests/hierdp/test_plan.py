@@ -5,9 +5,12 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from hierdp import Hierarchy, InputError, SimulatedNoise, plan, release
+from hierdp import Hierarchy, InputError, SimulatedNoise, evaluate, plan, release
 from hierdp.cli import main
 from hierdp.mechanisms import MECHANISMS
+from hierdp.mechanisms.top_down import again as released_again
+from hierdp.mechanisms.top_down.expected import flows_of, made_up
+from hierdp.mechanisms.top_down.zeros import zeros_of
 from hierdp.planning import epsilon_for
 from hierdp.privacy.noise import deviation_of
 from tests.marks import quick
@@ -27,7 +30,7 @@ PEOPLE = pd.DataFrame(
 TREE = {"levels": ["state", "county"], "regions_from_data": True}
 BINS = {"axes": [("bin", "bin")], "regions_from_data": True}
 AXES = {"axes": {"place": ["state", "county"], "age": ["age"]}, "regions_from_data": True, "delta": 1e-6}
-SHAPES = ["place=state:2,county:4", "age=age:2"]
+SHAPES = {"place": {"state": 2, "county": 4}, "age": {"age": 2}}
 CASES = {
     "top-down": (
         {"shares": [1, 2, 3], **AXES},
@@ -110,16 +113,94 @@ def test_the_errors_of_noise_on_all_cells_are_those_of_a_release():
 
 
 def test_the_bound_is_that_of_the_theorem():
-    axes = ["origin=state:52", "destination=state:52"]
+    axes = {"origin": {"state": 52}, "destination": {"state": 52}}
     found = plan("top-down", epsilon=1, delta=1e-8, axes=axes)
     assert found.table["bound"].tolist() == [84, 194]  # 2⌊10.78·√(2 ln(2·52/.05))⌋, …
     for other in ({"bounded": False}, {"method": "TDA"}):
         assert plan("top-down", epsilon=1, delta=1e-8, axes=axes, **other).table["bound"].isna().all()
 
 
+TRIPS = pd.DataFrame({"from": list("AABBC"), "to": list("BCACA"), "n": [500, 20, 300, 40, 700]})
+TOWNS = Hierarchy.from_columns({"town": list("ABC")}, ["town"])
+ENDS = {"origin": (TOWNS, "from"), "destination": (TOWNS, "to")}
+
+
+def test_axes_have_the_form_of_a_release():
+    by_number = {"origin": {"town": 3}, "destination": {"town": 3}}
+    alone = {name: axis for name, (axis, _) in ENDS.items()}
+    found = [plan("top-down", epsilon=1, delta=1e-6, axes=axes).table for axes in (by_number, alone, ENDS)]
+    for table in found[1:]:
+        pd.testing.assert_frame_equal(table, found[0])
+
+
+def test_structural_zeros_are_not_measured():
+    options = {"epsilon": 1, "delta": 1e-6, "axes": {**ENDS, "hour": {"part": 2, "hour": 4}}}
+    zero = {"zeros": "origin=destination"}
+    every, fewer = (plan("top-down", **options, **more).table for more in ({}, zero))
+    assert every["measured"].tolist() == [2, 6, 18, 36]
+    assert fewer["measured"].tolist() == [2, 6, 18 - 3 * 2, 36 - 3 * 4]
+    options["axes"] = ENDS
+    made = release(TRIPS, "top-down", noise=SimulatedNoise(1), count="n", **options, **zero)
+    assert (
+        plan("top-down", **options, **zero).table["bound"].tolist()
+        == released_again.bounds(made.table, made.manifest(), made.regions, 0.05)[1:]
+    )
+    with pytest.raises(InputError, match="SH takes no zeros"):
+        plan("top-down", epsilon=1, delta=1e-6, axes=ENDS, zeros="origin=destination", method="SH")
+
+
+def test_simulated_errors_are_those_of_releases():
+    options = {"epsilon": 1, "delta": 1e-6, "axes": ENDS, "count": "n"}
+    found = plan("top-down", like=TRIPS, runs=3, zeros="origin=destination", **options).table
+    errors = [
+        evaluate(
+            release(TRIPS, "top-down", noise=SimulatedNoise(run), zeros="origin=destination", **options),
+            TRIPS, count="n", axes={"origin": "from", "destination": "to"},
+        ).errors
+        for run in range(3)
+    ]  # fmt: skip
+    mean = np.mean([one["mean_error"].to_numpy(float)[1:] for one in errors], axis=0)
+    largest = np.mean([one["max_error"].to_numpy(float)[1:] for one in errors], axis=0)
+    assert found["simulated_mean_error"].tolist() == pytest.approx(mean.tolist())  # sums in another order
+    assert found["simulated_largest_error"].tolist() == largest.tolist()
+    assert (found["simulated_largest_error"] < found["bound"]).all()
+
+
+def test_a_made_up_table_has_the_total_and_no_structural_zeros():
+    shape = flows_of(ENDS)
+    zeros = zeros_of("origin=destination", shape)
+    for total in (1, 1_000, 10**12):
+        made = made_up(shape, total, zeros)
+        assert made.total == total
+        assert not zeros.among([1, 1], made.cells).any()
+    table = plan("top-down", epsilon=1, delta=1e-6, axes=ENDS, total=1_000, runs=1)
+    assert (table.table["simulated_mean_error"] > 0).all()
+    assert "made-up table (1,000 trips" in table.notes[-1]
+    searched = plan("top-down", standard_error=5, delta=1e-6, axes=ENDS, total=1_000, runs=1)
+    assert "simulated_mean_error" in searched.table
+    with pytest.raises(InputError, match="not both"):
+        plan("top-down", epsilon=1, delta=1e-6, axes=ENDS, total=1, like=TRIPS)
+
+
+def test_the_command_takes_the_axes_of_a_release(tmp_path):
+    TRIPS.to_csv(tmp_path / "trips.csv", index=False)
+    pd.DataFrame({"town": list("ABC")}).to_csv(tmp_path / "towns.csv", index=False)
+
+    def run(*words):
+        every = ["plan", "top-down", "--epsilon", "1", "--delta", "1e-6", *map(str, words)]
+        return CliRunner().invoke(main, every).output
+
+    listed = run("--axis", "a=from", "--axis", "b=to", "--regions", tmp_path / "towns.csv",
+                 "--region-levels", "town", "--zero", "a=b", "--like", tmp_path / "trips.csv",
+                 "--count", "n", "--runs", 1)  # fmt: skip
+    assert "simulated largest error" in " ".join(listed.split())
+    assert "columns need --regions or --like" in " ".join(run("--axis", "a=from").split())
+    assert "give each axis once" in run("--axis", "a=x:2", "--axis", "a=y:2")
+
+
 WANTED = {
     "group-size": ({"max_size": 3, "levels": ["state=2"]}, "state", 4.0),
-    "top-down": ({"delta": 1e-6, "axes": ["place=state:2"]}, "1", 3.0),
+    "top-down": ({"delta": 1e-6, "axes": {"place": {"state": 2}}}, "1", 3.0),
     "tabulation": (
         {"delta": 1e-6, "levels": ["state=2"], "attributes": ["age=3"], "method": "GLS"},
         "state:age",
@@ -147,14 +228,14 @@ def test_the_least_epsilon_for_a_wanted_error(mechanism):
     [
         ("nothing", {}, "no mechanism 'nothing'"),
         ("clustering", {"bins": 4}, "give epsilon, or the standard_error"),
-        ("clustering", {"bins": 4, "epsilon": 1, "at": "x"}, "give that, or leave `at` out"),
+        ("clustering", {"bins": 4, "epsilon": 1, "at": "x"}, "give that, or leave at out"),
         ("clustering", {"bins": 4, "standard_error": -1}, "must be a positive number"),
         ("clustering", {"bins": 4, "standard_error": 1e9, "method": "Laplace"}, "no ε from"),
         ("group-size", {"epsilon": 1, "max_size": 3}, "give the number of regions of each level"),
         ("group-size", {"epsilon": 1, "max_size": 3, "levels": ["state"]}, "write NAME=NUMBER"),
         ("group-size", {"epsilon": 1, "max_size": 3, "levels": ["a=5", "b=3"]}, "fewer than the level above"),
         ("group-size", {"standard_error": 1, "max_size": 3, "levels": ["a=5"], "at": "b"}, "one of 'root'"),
-        ("top-down", {"epsilon": 1, "delta": 1e-6, "axes": ["place"]}, "write NAME=LEVEL:NUMBER"),
+        ("top-down", {"epsilon": 1, "delta": 1e-6, "axes": ["place"]}, "give the axes by name"),
         ("tabulation", {"epsilon": 1, "delta": 1e-6, "levels": ["a=5"]}, "no attributes"),
     ],
 )  # fmt: skip

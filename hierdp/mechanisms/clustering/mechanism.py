@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
-from hierdp.errors import InputError, listed
+from hierdp.errors import InputError, listed, options_listed
 from hierdp.mechanisms import shared_options as shared
 from hierdp.mechanisms.clustering.ahp import ahp
 from hierdp.mechanisms.clustering.ahp_rules import RULES
@@ -59,8 +59,8 @@ def checked(method: str, options: Mapping[str, Any]) -> Method:
     chosen = METHODS[method]
     for option in options:
         if option not in chosen.takes:
-            takes = listed(list(chosen.takes)) if chosen.takes else "no options"
-            raise InputError(f"{method} takes no {option}; it takes {takes}")
+            takes = options_listed(chosen.takes) or "no options"
+            raise InputError(f"{method} takes no `{option}`; it takes {takes}")
     return chosen
 
 

@@ -125,17 +125,17 @@ def plan_of(
             f"{len(names)} methods for {len(levels)} levels ({listed(levels)}): give one, or one per level"
         )
     if merge not in MERGES:
-        raise InputError(f"no merge {merge!r}; there are {listed(MERGES)}")
+        raise InputError(f"`merge`: there is no {merge!r}; there are {listed(MERGES)}")
     if smallest not in (0, 1):
-        raise InputError(f"smallest is {smallest!r}: it must be 0, or 1 if no group is empty")
+        raise InputError(f"`smallest` is {smallest!r}: it must be 0, or 1 if no group is empty")
     whole = isinstance(max_size, int | np.integer) and not isinstance(max_size, bool)
     if not whole or not smallest < max_size <= MOST_SIZES:
         raise InputError(
-            f"max_size must be a whole number from {smallest + 1} to {MOST_SIZES:,}, got {max_size!r}"
+            f"`max_size` must be a whole number from {smallest + 1} to {MOST_SIZES:,}, got {max_size!r}"
         )
     if shares is not None:
         if alone:
-            raise InputError(f"{BOTTOM_UP} has no option shares: the last level has the whole budget")
+            raise InputError(f"{BOTTOM_UP} takes no `shares`: the last level has the whole budget")
         split(1.0, len(levels), shares)
     methods = tuple(METHODS[name] for name in names)
     return Plan(
@@ -162,11 +162,11 @@ def check_at_once(levels: Sequence[str], regions: int, plan: Plan) -> None:
     if len(levels) != 3:
         raise InputError(f"{name} needs three levels, not {len(levels)} ({listed(levels)}){instead}")
     if plan.size_budget is not None:
-        raise InputError(f"{name} needs a public largest size, without size_budget{instead}")
+        raise InputError(f"{name} needs a public largest size, without `size_budget`{instead}")
     if regions * (plan.max_size + 1) > MOST_AT_ONCE:
         raise InputError(
             f"{name} needs too much memory for {regions:,} regions and sizes up to {plan.max_size:,}: their "
-            f"product exceeds {MOST_AT_ONCE:,}{instead}, or a lower max_size"
+            f"product exceeds {MOST_AT_ONCE:,}{instead}, or a lower `max_size`"
         )
 
 
@@ -183,7 +183,7 @@ def budgets_of(plan: Plan, epsilon: float) -> list[float]:
     for name, part in parts.items():
         if part is not None:
             if not (isinstance(part, int | float) and 0 < part < rest):
-                raise InputError(f"{name} is {part!r}: it must be a part of epsilon ({epsilon}), above 0")
+                raise InputError(f"`{name}` is {part!r}: it must be a part of `epsilon` ({epsilon}), above 0")
             rest = rest_of(rest, part)
     if plan.bottom_up:
         return [rest]

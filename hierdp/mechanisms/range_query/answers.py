@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -117,9 +117,18 @@ class Consistent:
 
 @dataclass(frozen=True, eq=False)
 class Summed:
-    """Counts of one bin each, whose errors are not known: an answer is the sum of the query's bins."""
+    """Counts of one bin each: an answer is the sum of the query's bins.
+
+    Parameters
+    ----------
+    counts : array
+        Of the bins' shape.
+    variance : float
+        Of the independent noise of each bin; NaN if the errors are not known.
+    """
 
     counts: NDArray[Any]
+    variance: float = np.nan
 
     @cached_property
     def _prefixes(self) -> NDArray[Any]:
@@ -129,9 +138,9 @@ class Summed:
         """See `AnswerSource`."""
         return box_sums(self._prefixes, low, high)
 
-    def variances(self, low: Ints, _: Ints) -> Floats:
+    def variances(self, low: Ints, high: Ints) -> Floats:
         """See `AnswerSource`."""
-        return np.full(len(low), np.nan)
+        return np.asarray(np.prod(high - low, axis=1) * self.variance)
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,6 +213,17 @@ class RangeAnswers:
         estimate[full] = found
         variance[full] = self.source.variances(low[full], high[full])
         return Answers(estimate.reshape(shape), np.sqrt(variance).reshape(shape))
+
+    @property
+    def before_repair(self) -> RangeAnswers | None:
+        """The same queries before counts were made non-negative or whole: only standard errors are right.
+
+        None if the counts were not repaired in that way.
+        """
+        source = self.source
+        if not isinstance(source, Consistent) or source.linear:
+            return None
+        return RangeAnswers(self.axes, replace(source, linear=True))
 
     @property
     def bins(self) -> tuple[int, ...]:

@@ -19,7 +19,7 @@ from hierdp.analysis.methods import (
 from hierdp.analysis.queries import Regular
 from hierdp.counts.axes import Axis, Names
 from hierdp.counts.boxes import BoxTree, tree_of_boxes
-from hierdp.errors import InputError, listed
+from hierdp.errors import InputError, listed, options_listed
 from hierdp.mechanisms.range_query.repairs import REPAIRS
 from hierdp.mechanisms.range_query.tree import grid_tree, hierarchy_tree
 from hierdp.privacy.budget import split
@@ -106,11 +106,11 @@ def chosen(name: str, **options: object) -> Method:
     method = METHODS[name]
     for option, value in options.items():
         if value is not None and option not in method.takes:
-            more = f"; it takes {listed(method.takes)}" if method.takes else ""
-            raise InputError(f"{name} takes no {option}{more}")
+            more = f"; it takes {options_listed(method.takes)}" if method.takes else ""
+            raise InputError(f"{name} takes no `{option}`{more}")
     repair = options.get("repair")
     if repair is not None and repair not in REPAIRS:
-        raise InputError(f"no repair {repair!r}; there are {listed(REPAIRS, most=len(REPAIRS))}")
+        raise InputError(f"`repair`: there is no {repair!r}; there are {listed(REPAIRS, most=len(REPAIRS))}")
     return method
 
 
@@ -132,7 +132,7 @@ def plan_of(
     """
     shape = tuple(axis.bins for axis in axes)
     if branching is not None and branching < 2:
-        raise InputError(f"branching is {branching}: it must be at least 2")
+        raise InputError(f"`branching` is {branching}: it must be at least 2")
     if method.name.startswith("H_tree"):
         names = axes[0]
         if len(axes) != 1 or not isinstance(names, Names) or names.hierarchy is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -56,9 +57,11 @@ def answers_in(table: DataFrame, settings: Mapping[str, Any]) -> RangeAnswers:
 
 
 def _of_clusters(table: DataFrame, settings: Mapping[str, Any]) -> RangeAnswers:
-    """Sums of the bins of a histogram by clusters; their standard errors are not known."""
+    """Sums of the bins of a histogram by clusters; their standard errors are known without clusters."""
     axes = tuple(axis_of(told, table[told["name"]].unique()) for told in settings["axes"])
-    return RangeAnswers(axes, Summed(table["count"].to_numpy().reshape([axis.bins for axis in axes])))
+    error = float(table["standard_error"].iloc[0]) if "standard_error" in table else math.nan
+    counts = table["count"].to_numpy().reshape([axis.bins for axis in axes])
+    return RangeAnswers(axes, Summed(counts, error**2))
 
 
 def warning_of(path: str | Path) -> str | None:

@@ -74,12 +74,12 @@ class Options:
             raise InputError(f"no method {self.method!r}; there are {listed(METHODS)}")
         whole = isinstance(self.window, int) and not isinstance(self.window, bool)
         if self.window is not None and not (whole and self.window >= 0):
-            raise InputError(f"window is {self.window!r}: it must be a whole number, 0 or more")
+            raise InputError(f"`window` is {self.window!r}: it must be a whole number, 0 or more")
         for name in ("fixed", "window"):
             if getattr(self, name) not in ((), None) and not getattr(METHODS[self.method], name):
                 able = [other for other, method in METHODS.items() if getattr(method, name)]
                 what = {"fixed": "fixed levels", "window": "window"}[name]
-                raise InputError(f"{self.method} takes no {what}; use {listed(able)}, or leave {name} out")
+                raise InputError(f"{self.method} takes no {what}; use {listed(able)}, or leave `{name}` out")
 
     def check(self, given: Given) -> None:
         """Refuse counts that the method does not take."""

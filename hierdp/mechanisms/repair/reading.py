@@ -184,7 +184,7 @@ def _refuse_errors(errors: Floats, name: str, hierarchy: Hierarchy, node: Ints) 
         at = int(np.argmax(wrong))
         raise InputError(
             f"row {at + 1}, {_named(hierarchy, node[at])}: the standard error in column {name!r} is not "
-            "positive. If its level is exact, fix it (fixed, --fixed LEVEL)"
+            "positive. If its level is exact, fix it (`fixed=LEVEL`)"
         )
 
 

@@ -30,7 +30,7 @@ def options(
     """See `Truth.options`; the columns of regions have the names of the release's levels."""
     (places,) = regions.values()
     if "count" not in columns:
-        raise InputError("name the column of the true counts (count=, --count)")
+        raise InputError("name the column of the true counts (`count`)")
     top = {"root": str(places.names[0][0]), "root_level": places.levels[0]}
     return {**columns, "levels": places.levels[1:], **top}
 

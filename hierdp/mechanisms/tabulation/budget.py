@@ -47,7 +47,7 @@ class Unit:
         if self.bounded and self.rows > 1:
             raise InputError(
                 "with person, the total must be noisy, because a person who joins or leaves changes it; give "
-                "bounded=False (--unbounded)"
+                "`bounded=False`"
             )
 
     @property

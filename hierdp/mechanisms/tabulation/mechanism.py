@@ -198,7 +198,7 @@ def from_table(
         rounding=rounding,
     )
     if (levels is None) == (regions is None) or (regions is None) != (region is None):
-        raise InputError("give the regions by levels=, or by both regions= and region=")
+        raise InputError("give the regions by `levels`, or by both `regions` and `region`")
     axis = Axis.of(levels) if levels is not None else Axis(regions, as_names(region or ()))
     names = ("root", *axis.levels) if regions is None else regions.levels
     given.check_levels(names)
@@ -252,10 +252,7 @@ def unit_of(persons: Persons | None, bounded: bool) -> Unit:
 
 def _plan(plan: str | Path | Mapping[str, Any] | None, **options: Any) -> Plan:
     if plan is None and options["attributes"] is None:
-        raise InputError(
-            "no attributes: name the columns of categories (--attribute, in Python attributes=), or a plan "
-            "(--plan, plan=)"
-        )
+        raise InputError("no attributes: name the columns of categories (`attributes`), or a plan (`plan`)")
     return plan_of(plan, **options)
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from hierdp.analysis.utility import error_bound_by_nodes
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError
+from hierdp.execution import progress
 from hierdp.mechanisms.expected import (
     Expected,
     frame,
@@ -21,14 +23,18 @@ from hierdp.mechanisms.expected import (
 from hierdp.mechanisms.option import Option, documented
 from hierdp.mechanisms.solver_options import SolverOptions, checked
 from hierdp.mechanisms.top_down.levels import depths_of, finest_places, level_name, level_query, refinements
-from hierdp.mechanisms.top_down.mechanism import TOTAL
+from hierdp.mechanisms.top_down.mechanism import TOTAL, top_down
 from hierdp.mechanisms.top_down.repairs import METHODS
+from hierdp.mechanisms.top_down.truth import levels
 from hierdp.mechanisms.top_down.unit import Unit
+from hierdp.mechanisms.top_down.zeros import Zeros, zeros_of
 from hierdp.privacy.budget import check_delta, check_epsilon, split
 from hierdp.privacy.conversion import rho_of
-from hierdp.privacy.noise import threshold
+from hierdp.privacy.noise import SimulatedNoise, threshold
 from hierdp.privacy.rounding import root_of
-from hierdp.tables import Flows
+from hierdp.record.release import Release
+from hierdp.tables import Flows, flows
+from hierdp.tables.cells import axes_by_name
 
 BOUNDED = ("InfTDA", "InfTDA_large", "TDA_inf")
 """The methods with a utility theorem: answers of least Chebyshev distance."""
@@ -42,6 +48,17 @@ UNKNOWN = (
     "The released counts are non-negative whole numbers that add up: their standard error depends on the "
     "true counts, and is not known. The noise is that before post-processing."
 )
+SIMULATE = (
+    "The expected error depends on the counts. To simulate it, give the number of trips of a made-up table "
+    "(--total, in Python total=) or a public table (--like, like=)."
+)
+SIMULATED = (
+    "simulated: means over {runs} releases of a {which} table ({total:,} trips in {cells:,} cells) with "
+    "simulated noise. The mean error is over all possible counts of a level."
+)
+MOST_TRIPS = 2_000_000
+"""The most trips of a made-up table that are drawn one by one."""
+
 NO_BOUND = "No bound on the error is known for {why}."
 
 
@@ -51,12 +68,12 @@ def expected(
     epsilon: float,
     delta: Annotated[float, Option("The δ of (ε, δ)-DP.", "NUMBER")],
     axes: Annotated[
-        Sequence[str],
+        Mapping[str, Any],
         Option(
-            "An axis, with the number of regions on each of its levels, from coarse to fine: "
-            "origin=state:52,county:3221. Regions are divided among those above as evenly as possible.",
-            "NAME=LEVEL:NUMBER,…",
-            flag="--axis",
+            "The axes by name; for each, its Hierarchy or (hierarchy, column) as for a release, or the "
+            "number of regions on each level, from coarse to fine: {'state': 52, 'county': 3221}. These are "
+            "divided among those above as evenly as possible.",
+            form="planned axes",
         ),
     ],
     first: Annotated[str | None, Option("The axis refined first. Default: the last one.", "NAME")] = None,
@@ -70,19 +87,69 @@ def expected(
         Sequence[float] | None,
         Option("Relative budget of a level, from the top. Default: equal.", "NUMBER", flag="--share"),
     ] = None,
+    zeros: Annotated[
+        str | None,
+        Option(
+            "Two axes that no trip has the same finest place on, such as origin=destination.",
+            "AXIS=AXIS",
+            flag="--zero",
+        ),
+    ] = None,
     failure: Annotated[
         float, Option("The probability with which a bound may fail.", "NUMBER", above=0, most=0.5)
     ] = 0.05,
+    total: Annotated[
+        int | None,
+        Option(
+            "Simulate the error, on a made-up table with this number of trips, whose places are popular by "
+            "Zipf's law.",
+            "NUMBER",
+            least=1,
+        ),
+    ] = None,
+    like: Annotated[
+        Any,
+        Option(
+            "In place of `total`: simulate the error on this public table, such as last year's. Name its "
+            "columns by `axes`, as for a release.",
+            "TABLE",
+            form="table",
+        ),
+    ] = None,
+    count: Annotated[
+        str | None,
+        Option("With `like`: the column of counts. Default: each row counts as one.", "COLUMN"),
+    ] = None,
+    runs: Annotated[
+        int, Option("With `total` or `like`: simulated releases.", "NUMBER", least=1, most=1000)
+    ] = 5,
 ) -> Expected:
-    """The noise of each level of a release of counts along hierarchies, and bounds on the error."""
+    """The noise of each level of a release of counts along hierarchies, bounds on the error, and its size."""
     check_epsilon(epsilon), check_delta(delta)
     chosen, unit = checked(method, SolverOptions(), METHODS), Unit(trips, distinct, bounded)
-    data = flows_of([axes] if isinstance(axes, str) else axes)
+    if total is not None and like is not None:
+        raise InputError("give `total`, for a made-up table, or `like`, a public one, not both")
+    data = flows_of(axes) if like is None else _public(like, axes, count)
     order = refinements(data, first)
+    known_zeros = zeros_of(zeros, data)
+    if total is not None:
+        data = made_up(data, total, known_zeros)
+
+    def simulated(found: Expected) -> Expected:
+        if not data.counts.size:
+            return replace(found, notes=(*found.notes, SIMULATE))
+
+        def release(noise: SimulatedNoise) -> Release:
+            return top_down(data, epsilon, delta, noise, method, unit, shares, first, zeros=zeros)
+
+        return with_simulated(found, data, release, runs, "made-up" if like is None else "public")
+
     if chosen.model is None and shares is not None:
-        raise InputError(f"{method} takes no shares: it measures only the finest counts")
+        raise InputError(f"{method} takes no `shares`: it measures only the finest counts")
+    if chosen.model is None and zeros is not None:
+        raise InputError(f"{method} takes no `zeros`: it does not go level by level")
     if chosen.model is None:
-        return _finest(data, order, epsilon, delta, unit, method)
+        return simulated(_finest(data, order, epsilon, delta, unit, method))
     budgets = split(rho_of(epsilon, delta), len(order) + (not bounded), shares)
     rows, scales, nodes = list[dict[str, Any]](), list[float](), list[int]()
     if not bounded:
@@ -92,14 +159,73 @@ def expected(
         squared = unit.squared_sensitivity_over(finest_places(data, depths))
         share = budgets[level - bounded]
         scales.append(root_of(squared) / math.sqrt(2 * share))
-        nodes.append(_nodes(data, depths))
+        nodes.append(_nodes(data, depths) - (0 if known_zeros is None else known_zeros.number(depths)))
         row = _row(level, level_name(data, depths), level_query(data, depths), nodes[-1],
                    gaussian_deviation(root_of(squared), share))  # fmt: skip
         known = bounded and method in BOUNDED
         rows.append(row | {"bound": error_bound_by_nodes(scales, nodes, failure) if known else np.nan})
     why = "a noisy total" if not bounded else f"{method}, whose answers are not of least Chebyshev distance"
     more = BOUND.format(chance=100 * (1 - failure)) if known else NO_BOUND.format(why=why)
-    return Expected(method, frame(rows), (UNKNOWN, more), epsilon)
+    return simulated(Expected(method, frame(rows), (UNKNOWN, more), epsilon))
+
+
+def _public(source: Any, axes: Any, count: str | None) -> Flows:
+    """The counts of a public table, whose regions are those of the axes or, with columns, its own."""
+    return flows(source, axes=axes_by_name(axes), count=count)
+
+
+def made_up(shape: Flows, total: int, zeros: Zeros | None = None) -> Flows:
+    """A table of a shape with a number of trips, made up from a fixed seed.
+
+    The popularity of the places of each axis is 1, 1/2, 1/3, … in random order, and both ends of a trip are
+    independent. Of more than `MOST_TRIPS` trips, that many are drawn and multiplied.
+    """
+    rng = np.random.default_rng(0)
+    drawn = min(total, MOST_TRIPS)
+    sizes = [int(axis.tree.level_sizes[-1]) for axis in shape.axes]
+    ends = []
+    for size in sizes:
+        weights = 1 / (1 + rng.permutation(size))
+        ends.append(rng.choice(size, drawn, p=weights / weights.sum()))
+    cells = np.stack(ends, axis=1).astype(np.int64)
+    if zeros is not None:
+        cells = cells[~zeros.among([axis.tree.depth for axis in shape.axes], cells)]
+    cells, often = np.unique(cells, axis=0, return_counts=True)
+    if not often.size:
+        raise InputError("`zeros` leave no cell for a made-up table: give other axes")
+    counts = often.astype(np.int64) * total // int(often.sum())
+    counts[np.argmax(counts)] += total - int(counts.sum())
+    there = counts > 0
+    return Flows(shape.axes, shape.axis_names, cells[there], counts[there], shape.unknown)
+
+
+def with_simulated(
+    found: Expected, data: Flows, release: Callable[[SimulatedNoise], Release], runs: int, which: str
+) -> Expected:
+    """What to expect, with the errors of simulated releases of a table that is not secret."""
+    means, largest = list[list[float]](), list[list[float]]()
+    for run in progress.steps(range(runs), "simulated releases", runs):
+        made = release(SimulatedNoise(run))
+        errors = [
+            np.abs(one.released - one.true) for one in levels(data, made.table, made.settings, made.regions)
+        ]
+        cells = [_nodes(data, depths) for depths in depths_of(data.axes, refinements_of(data, made.settings))]
+        means.append([float(e.sum()) / n for e, n in zip(errors, cells, strict=True)])
+        largest.append([float(e.max(initial=0)) for e in errors])
+    table = found.table.copy()
+    at = table["level"].to_numpy()
+    bound = table.pop("bound") if "bound" in table else None
+    table["simulated_mean_error"] = np.mean(means, axis=0)[at]
+    table["simulated_largest_error"] = np.mean(largest, axis=0)[at]
+    if bound is not None:
+        table["bound"] = bound
+    words = SIMULATED.format(runs=runs, which=which, total=data.total, cells=data.counts.size)
+    return replace(found, table=table, notes=(*found.notes, words))
+
+
+def refinements_of(data: Flows, settings: Mapping[str, Any]) -> list[int]:
+    """The axis that each level of a release refines."""
+    return [data.axis_names.index(name) for name in settings["order"]]
 
 
 def _finest(
@@ -130,24 +256,31 @@ def _finest(
     return Expected(method, frame(rows), (note,), epsilon)
 
 
-def flows_of(axes: Sequence[str]) -> Flows:
-    """Axes with numbers of regions, without counts.
+def flows_of(axes: Mapping[str, Any]) -> Flows:
+    """Axes without counts: hierarchies, or numbers of regions by level.
 
     Raises
     ------
     InputError
-        If a text is not ``NAME=LEVEL:NUMBER,…``, or an axis is given twice.
+        If an axis is neither.
     """
+    if not isinstance(axes, Mapping) or not axes:
+        raise InputError(
+            "give the axes by name (`axes`), each with its numbers of regions, such as "
+            "origin: state 52, county 3221, or with its hierarchy"
+        )
     found: dict[str, Hierarchy] = {}
-    for text in axes:
-        name, _, levels = (part.strip() for part in text.partition("="))
-        if not name or ":" not in levels:
-            raise InputError(f"axis {text!r}: write NAME=LEVEL:NUMBER,…, such as origin=state:52,county:3221")
-        if name in found:
-            raise InputError(f"axis {name!r} is given twice")
-        found[name] = regions_of(["=".join(part.rsplit(":", 1)) for part in levels.split(",")])
-    if not found:
-        raise InputError("no axes: give each with its numbers of regions, as origin=state:52,county:3221")
+    for name, axis in axes.items():
+        if isinstance(axis, tuple | list) and axis and isinstance(axis[0], Hierarchy):
+            axis = axis[0]
+        if isinstance(axis, Mapping):
+            axis = regions_of([f"{level}={number}" for level, number in axis.items()])
+        if not isinstance(axis, Hierarchy):
+            raise InputError(
+                f"axis {name!r}: give its hierarchy, or the number of regions of each level; columns of a "
+                "table are for `like`"
+            )
+        found[name] = axis
     nothing = np.empty(0, np.int64)
     return Flows(tuple(found.values()), tuple(found), nothing.reshape(0, len(found)), nothing)
 

@@ -183,10 +183,12 @@ def unit_of(persons: Persons | None, trips: int, distinct: bool, bounded: bool) 
         return Unit(trips, distinct, bounded)
     refuse_public_total(persons, bounded)
     if trips != 1:
-        given, instead = ("most_per_row", "it") if persons.column is None else ("person", "rows_per_person")
-        raise InputError(f"trips cannot be given with {given}; give {instead} instead")
+        given, instead = ("most_per_row", "it") if persons.column is None else ("person", "`rows_per_person`")
+        raise InputError(f"`trips` cannot be given with `{given}`; give {instead} instead")
     if distinct and persons.column is None:
-        raise InputError("distinct cannot be given with most_per_row: one row counts several times in a cell")
+        raise InputError(
+            "`distinct` cannot be given with `most_per_row`: one row counts several times in a cell"
+        )
     return Unit(persons.rows, distinct, bounded)
 
 
@@ -259,9 +261,9 @@ def top_down(
             data, order, budgets, noise, chosen, unit, solver, zeros_of(zeros, data)
         )
     elif zeros is not None:
-        raise InputError(f"{method} takes no zeros: it does not go level by level")
+        raise InputError(f"{method} takes no `zeros`: it does not go level by level")
     elif shares is not None:
-        raise InputError(f"{method} takes no shares: it measures only the finest counts")
+        raise InputError(f"{method} takes no `shares`: it measures only the finest counts")
     elif method == "SH":
         levels, steps, spends = _stable(data, order, epsilon, delta, noise, unit, rule)
     else:

@@ -35,7 +35,7 @@ def options(
     axes = {}
     for name, hierarchy in regions.items():
         level = hierarchy.levels[-1]
-        flag = f"axes={{{name!r}: COLUMN}}, --axis {name}=COLUMN"
+        flag = f"`axes={name}=COLUMN`"
         if name not in named and finest.count(level) > 1:
             raise InputError(f"several axes end in {level!r}: name the column of axis {name!r} ({flag})")
         axes[name] = (hierarchy, region_column(source, level, named.get(name), flag))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -54,6 +55,14 @@ class Zeros:
         first, second = (self._only[side][depths[a]][places[:, a]] for side, a in enumerate(self.pair))
         return np.asarray((first == second) & (first >= 0))
 
+    def number(self, depths: Sequence[int]) -> int:
+        """How many of all nodes of a level contain structural zeros only."""
+        first, second = (self._only[side][depths[a]] for side, a in enumerate(self.pair))
+        both = np.intersect1d(first[first >= 0], second[second >= 0]).size
+        others = (axis.tree.level_sizes[d] for axis, d in zip(self.axes, depths, strict=True))
+        among = math.prod(int(size) for a, size in enumerate(others) if a not in self.pair)
+        return both * among
+
     @cached_property
     def _only(self) -> tuple[list[Ints], list[Ints]]:
         """For each of both axes, level and region: the number of its finest place; -1 if it has several."""
@@ -82,17 +91,17 @@ def zeros_of(text: str | None, data: Flows) -> Zeros | None:
     names = tuple(part.strip() for part in text.split("="))
     if len(names) != 2 or names[0] == names[1] or not set(names) <= set(data.axis_names):
         raise InputError(
-            f"zeros is {text!r}: give two of the axes {listed(data.axis_names)}, such as "
+            f"`zeros` is {text!r}: give two of the axes {listed(data.axis_names)}, such as "
             f"{'='.join(data.axis_names[:2])}"
         )
     zeros = Zeros(data.axes, Pair(*(data.axis_names.index(name) for name in names)), data.unknown)
     depths = [axis.tree.depth for axis in data.axes]
     one, other = (set(data.axes[a].names[-1]) - {data.unknown} for a in zeros.pair)
     if not one & other:
-        raise InputError(f"zeros is {text!r}, but no place is in both axes: are their names the same?")
+        raise InputError(f"`zeros` is {text!r}, but no place is in both axes: are their names the same?")
     if zeros.among(depths, data.cells).any():
         raise InputError(
-            f"the table has rows with the same place as {names[0]} and {names[1]}, which zeros={text!r} says "
-            "cannot be: leave these rows out, or leave zeros out"
+            f"the table has rows with the same place as {names[0]} and {names[1]}, which `zeros={text}` "
+            "says cannot be: leave these rows out, or leave `zeros` out"
         )
     return zeros
