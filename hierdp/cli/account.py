@@ -94,7 +94,11 @@ def open_(
 @account.command()
 @click.argument("file", type=click.Path(path_type=Path))
 def show(file: Path) -> None:
-    """Show the budget of FILE, and each release charged to it, with its line in FILE."""
+    """Show the budget of FILE, and each release charged to it.
+
+    Entries are the lines of FILE: a release has one for its charge, by which manifests and `hierdp check` name
+    it, and one for its outcome.
+    """
     from hierdp.privacy.account import Account
 
     print_statement(console(), file, Account(file).statement())
@@ -136,7 +140,7 @@ def _charges(now: Statement) -> DataFrame:
     rows = [
         {
             "release": number,
-            "line": charge.entry,
+            "entry": charge.entry,
             "charged at": charge.at,
             "mechanism": charge.what,
             "charged": charge.loss.in_words,

@@ -31,8 +31,8 @@ def persons_of(
     if most_per_row is not None:
         if person is not None:
             raise InputError(
-                "`most_per_row` cannot be given with `person`: `rows_per_person` bounds what a person counts, all "
-                "rows together"
+                "`most_per_row` cannot be given with `person`: `rows_per_person` bounds what a person "
+                "counts, all rows together"
             )
         if counts is None:
             raise InputError(
