@@ -96,8 +96,8 @@ def open_(
 def show(file: Path) -> None:
     """Show the budget of FILE, and each release charged to it.
 
-    Entries are the lines of FILE: a release has one for its charge, by which manifests and `hierdp check` name
-    it, and one for its outcome.
+    Entries are the lines of FILE: a release has one for its charge, by which manifests and `hierdp check`
+    name it, and one for its outcome.
     """
     from hierdp.privacy.account import Account
 

@@ -209,3 +209,15 @@ def test_of_many_zeros_those_released_as_zero_are_ranked_in_their_proportion(mon
     assert found["spearman"] == pytest.approx(expected, abs=1e-12)
     alone = rank_agreement(np.arange(20, 0, -1), np.r_[np.arange(20, 10, -1), np.zeros(10, int)])
     assert alone["spearman"] == pytest.approx(1, abs=1e-12)  # the ten largest only
+
+
+def test_the_command_line_names_flags_not_options_of_python(tmp_path):
+    made("range-query", PEOPLE, axes=[Numbers("age", 0, 40)]).write(tmp_path / "out", report=False)
+    PEOPLE.to_csv(tmp_path / "people.csv", index=False)
+    done = CliRunner().invoke(
+        main, ["evaluate", str(tmp_path / "out"), str(tmp_path / "people.csv"), "--region", "bin"]
+    )
+    said = " ".join(done.output.split())
+    assert said == "Error: range-query takes no --region here; it takes --axis, --count, --unknown, --clip"
+    with pytest.raises(InputError, match="takes no region here; it takes axes, count, unknown, clip"):
+        evaluate(tmp_path / "out", PEOPLE, region="bin")

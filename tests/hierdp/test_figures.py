@@ -127,3 +127,11 @@ def test_reported_reach_of_noise_holds_95_of_100_draws(scale):
     spend = {"noise": "double-geometric", "scale": scale, "standard_deviation": 1.0}
     assert reach_of(spend) == least
     assert reach_of({"noise": "discrete Gaussian", "standard_deviation": 10.0}) == 20
+
+
+def test_the_label_of_the_y_axis_is_clear_of_its_numbers():
+    drawn = figures.steps(np.array([-999_999.0, 1_234_000.0]), None, "title", "x", "released counts")
+    (label,) = re.findall(r"translate\((\d+) ", drawn)
+    ticks = re.findall(r'<text x="(\d+)" y="[^"]*" text-anchor="end">([^<]*)</text>', drawn)
+    assert len(ticks) > 3
+    assert min(int(end) - figures.LETTER * len(text) for end, text in ticks) > int(label)

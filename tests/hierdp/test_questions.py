@@ -1,14 +1,17 @@
 """Questions to releases of every kind: sums over regions and categories, and errors that name the cause."""
 
+import io
+
 import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from hierdp import InputError, repair
+from hierdp import InputError, Numbers, SimulatedNoise, release, repair
 from hierdp.cli import main
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.size_table import SizeTable
+from hierdp.mechanisms.range_query.reading import read_answers
 from hierdp.questions.tables import Questions
 from tests.hierdp.test_repair import COLUMNS, EVERY
 from tests.hierdp.test_repair import table as noisy
@@ -160,3 +163,33 @@ def test_ranges_of_a_histogram_by_clusters_are_sums_of_its_bins(tmp_path):
     assert asked[1].endswith(",")
     assert "it answers ranges (--range)" in run("query", out, "--where", "age=1").output
     assert "give one of them" in run("query", out, "--where", "age=1", "--range", ":").output
+
+
+@pytest.mark.parametrize(
+    ("options", "known", "told"),
+    [
+        ({"repair": "whole"}, False, "before_repair is the exact standard error"),
+        ({}, True, "the standard errors are exact"),
+    ],
+)
+def test_a_histogram_says_what_is_known_of_its_errors(tmp_path, options, known, told):
+    people = pd.DataFrame({"age": np.arange(40) % 10})
+    axes, noise = [Numbers("age", 0, 10)], SimulatedNoise(1)
+    out = release(people, "range-query", epsilon=1, axes=axes, noise=noise, **options).write(tmp_path / "out")
+    linear = release(people, "range-query", epsilon=1, axes=axes, noise=SimulatedNoise(1))
+    asked = CliRunner().invoke(main, ["query", str(out), "--range", "2:5", "--interval", "--csv"])
+    assert told in " ".join(asked.stderr.split())
+    (row,) = pd.read_csv(io.StringIO(asked.stdout)).to_dict("records")
+    exact = linear.range(2, 5).standard_error
+    assert row["standard_error" if known else "before_repair"] == pytest.approx(float(exact))
+    assert known or np.isnan(row["standard_error"])
+
+
+def test_sums_of_bins_without_clusters_have_their_standard_error(tmp_path):
+    people = pd.DataFrame({"age": np.arange(40) % 10})
+    made = release(people, "clustering", method="Laplace", epsilon=1, axes=[Numbers("age", 0, 10)],
+                   noise=SimulatedNoise(1))  # fmt: skip
+    answers = read_answers(made.write(tmp_path / "out", report=False))
+    one = made.table["standard_error"].iloc[0]
+    assert answers.range([2, 4], [6, 5]).standard_error.tolist() == pytest.approx([2 * one, one])
+    assert answers.before_repair is None
