@@ -150,9 +150,9 @@ def test_default_branching_is_the_papers():
     ("method", "options", "message"),
     [
         ("H_3", {}, "no method 'H_3'; there are 'Flat', "),
-        ("H_2", {"branching": 4}, "H_2 takes no branching; it takes 'budget'"),
+        ("H_2", {"branching": 4}, "H_2 takes no branching; it takes budget"),
         ("Flat", {"budget": "equal"}, "Flat takes no budget"),
-        ("H_b", {"repair": "whole"}, "H_b takes no repair; it takes 'branching', 'budget'"),
+        ("H_b", {"repair": "whole"}, "H_b takes no repair; it takes branching, budget"),
         ("H_b^c", {"branching": 1}, "branching is 1"),
         ("H_b^c", {"repair": "rounded"}, "no repair 'rounded'; there are 'least squares', "),
         ("H_b^c", {"budget": "even"}, "no budget 'even'; there are 'equal', 'geometric', 'optimized'"),

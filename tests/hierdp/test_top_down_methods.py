@@ -421,8 +421,8 @@ def test_the_command_line_refuses(tmp_path):
     line = f"release top-down {tmp_path / 't.csv'} --axis o=os,oc --count n --epsilon 5 "
     line += "--regions-from-data --delta 1e-6 --out "
     for wrong, said in (
-        ("--backend highs", "InfTDA takes no backend"),
-        ("--method SH --share 1", "SH takes no shares"),
+        ("--backend highs", "InfTDA takes no --backend"),
+        ("--method SH --share 1", "SH takes no --share"),
         ("--share 1", "1 shares for 2 levels"),
         ("--share 1 --share nan", "share 1 is nan"),
         ("--trips 0", "--trips"),
