@@ -137,7 +137,7 @@ def count_listed_groups(source: Any, groups: Any, asked: Asked) -> Counted:
     return hierarchy, place, size, n
 
 
-KEEP = "count such rows in a separate group (unknown='NAME', --unknown NAME)"
+KEEP = "count such rows in a separate group (`unknown=NAME`)"
 
 
 def _keys(table: Table, asked: Asked, where: str = "the data") -> dict[str, Column]:

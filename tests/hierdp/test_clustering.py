@@ -499,7 +499,7 @@ def test_from_a_table():
         ("AHP", {"share": "much"}, "share must be a number, got 'much'"),
         ("AHP", {"eta": -1.0}, "eta is -1.0: it must be 0 or more"),
         ("AHP", {"eta": math.nan}, "eta is nan"),
-        ("AHP", {"clusters": 3}, "AHP takes no clusters; it takes 'share', 'eta'"),
+        ("AHP", {"clusters": 3}, "AHP takes no clusters; it takes share, eta"),
         ("NF", {"share": 0.5}, "NF takes no share; it takes no options"),
         ("SF", {"clusters": 0}, "clusters is 0: 5 bins form 1 to 5 runs"),
         ("SF", {"clusters": 6}, "clusters is 6: 5 bins form 1 to 5 runs"),

@@ -446,7 +446,7 @@ def test_a_table_is_released():
         ("bottom-up", {"shares": [1, 1, 1]}, "has no option shares"),
         ("Hc", {"shares": [1, 1]}, "2 shares for 3 levels"),
         ("Hc", {"shares": [1, 0, 1]}, "share 1 is 0"),
-        ("Hc", {"merge": "mean"}, "no merge 'mean'"),
+        ("Hc", {"merge": "mean"}, "there is no 'mean'"),
         ("Hc", {"smallest": 2}, "smallest is 2"),
         ("Hc", {"max_size": 0}, "max_size must be a whole number from 1"),
         ("Hc", {"max_size": 1, "smallest": 1}, "max_size must be a whole number from 2"),

@@ -383,11 +383,11 @@ def refused(target, rows, call, message, **options):
 
 REGIONS = {"levels": None, "regions": AB, "region": "c"}
 BAD_ROWS = [
-    ("group_sizes", bad("g", 2, None), {}, "row 2, column 'g': the group is missing.*unknown='NAME'"),
-    ("group_sizes", bad("g", 2, ""), {}, "row 2, column 'g': the group is missing.*--unknown NAME"),
-    ("group_sizes", bad("c", 3, None), {}, "row 3, column 'c': the region is missing.*unknown='NAME'"),
+    ("group_sizes", bad("g", 2, None), {}, "row 2, column 'g': the group is missing.*unknown=NAME"),
+    ("group_sizes", bad("g", 2, ""), {}, "row 2, column 'g': the group is missing.*unknown=NAME"),
+    ("group_sizes", bad("c", 3, None), {}, "row 3, column 'c': the region is missing.*unknown=NAME"),
     ("group_sizes", bad("s", 3, ""), {}, "row 3, column 's': the region is missing"),
-    ("flows", bad("c", 3, None), {}, "row 3, column 'c': the region is missing.*--unknown NAME"),
+    ("flows", bad("c", 3, None), {}, "row 3, column 'c': the region is missing.*unknown=NAME"),
     ("flows", bad("c", 3, ""), {"axes": {"at": (AB, "c")}}, "row 3, column 'c': the region is missing"),
     ("group_sizes", ROWS, REGIONS, r"column 'c' has 1 region\(s\) not in the table of regions: 'd'\. "),
     ("flows", ROWS, {"axes": {"at": (AB, "c")}}, r"column 'c' has 1 region\(s\) not in .*: 'd'\. "),

@@ -149,7 +149,7 @@ def test_shares():
         ({"method": "InfTDA", "solver": SolverOptions("highs")}, "InfTDA takes no backend"),
         (
             {"method": "TDA", "solver": SolverOptions(window=3)},
-            "TDA takes no window; it takes 'backend', 'time_limit'",
+            "TDA takes no window; it takes backend, time_limit",
         ),
         ({"method": "TDA_L2", "solver": SolverOptions("clarabell")}, "Did you mean clarabel?"),
         ({"method": "TDA_inf", "solver": SolverOptions(time_limit=-1.0)}, "time_limit is -1.0"),
