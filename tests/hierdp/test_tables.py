@@ -392,7 +392,7 @@ BAD_ROWS = [
     ("group_sizes", ROWS, REGIONS, r"column 'c' has 1 region\(s\) not in the table of regions: 'd'\. "),
     ("flows", ROWS, {"axes": {"at": (AB, "c")}}, r"column 'c' has 1 region\(s\) not in .*: 'd'\. "),
     ("flows", bad("n", 3, 0), {"axes": {"at": (AB, "c")}}, "not in the table of regions: 'd'"),
-    ("group_sizes", bad("g", 2, "x"), {}, "group g='x' lies in two regions, 'a', 'b'.*such as group=g group=c"),
+    ("group_sizes", bad("g", 2, "x"), {}, "group g='x' lies in two regions, 'a', 'b'.*as group=g group=c"),
     ("group_sizes", bad("g", 2, "x"), {"group": ["g", "s"]}, "the group g='x', s='A' lies in two regions"),
     ("group_sizes", bad("c", 3, "a"), {}, "region 'a' of level 'c' has two parents, 'A', 'B'"),
     ("flows", bad("c", 3, "a"), {}, "region 'a' of level 'c' has two parents, 'A', 'B'"),
