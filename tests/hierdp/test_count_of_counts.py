@@ -443,7 +443,7 @@ def test_a_table_is_released():
         ("Hx", {}, "no method 'Hx'"),
         ("Hc x Hc", {}, "2 methods for 3 levels"),
         ("bottom-up Hc x Hg", {}, "name one method, not 2"),
-        ("bottom-up", {"shares": [1, 1, 1]}, "has takes no shares"),
+        ("bottom-up", {"shares": [1, 1, 1]}, "bottom-up takes no shares"),
         ("Hc", {"shares": [1, 1]}, "2 shares for 3 levels"),
         ("Hc", {"shares": [1, 0, 1]}, "share 1 is 0"),
         ("Hc", {"merge": "mean"}, "there is no 'mean'"),
