@@ -22,6 +22,9 @@ from pathlib import Path
 WATCH_SECONDS = 1.0
 """How often a process checks that its parent is alive."""
 
+GIVEN = [os.path.realpath(one) for one in os.environ.get("PYTHONPATH", "").split(os.pathsep) if one]
+"""The folders in PYTHONPATH, when this module is loaded: the current directory may change later."""
+
 START = """
 import os, sys
 serve, line, parent, last, *cores = sys.argv[1:]
@@ -74,7 +77,7 @@ def import_path() -> tuple[list[str], list[str]]:
     here = None
     with suppress(OSError):  # the current directory was removed
         here = os.getcwd()
-    kept = {os.path.realpath(entry) for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry}
+    kept = set(GIVEN)
     kept.add(str(Path(__file__).resolve().parents[1]))
     entries = list(dict.fromkeys(found for entry in sys.path if (found := entry or here)))
     last = [entry for entry in entries if entry == here and os.path.realpath(here) not in kept]
