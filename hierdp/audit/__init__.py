@@ -1,7 +1,7 @@
 """A statistical audit: a lower bound on a mechanism's privacy loss, from many runs on neighbouring tables.
 
-A mechanism is run many times on a table and equally often on a neighbouring table. Only its output is used. A
-third of the runs choose an event that distinguishes the two tables. The remaining, independent runs bound the
+A mechanism is run many times on a table and equally often on a neighbouring table. Only its output is used.
+Half of the runs choose an event that distinguishes the two tables. The other, independent half bound the
 privacy loss that this event proves. The bound is valid for every mechanism. It exceeds the claim if a
 mechanism loses sufficiently more than it claims; a bound below the claim proves nothing.
 
@@ -19,10 +19,12 @@ import numpy as np
 from hierdp import execution
 from hierdp.audit.bound import at_least, at_most, least_epsilon
 from hierdp.audit.cases import CASES as CASES
+from hierdp.audit.detectable import detectable
 from hierdp.audit.events import Claim, Event, chosen
 from hierdp.audit.finding import Finding as Finding
 from hierdp.audit.kept import findings, settings
 from hierdp.audit.known import Undisturbed, all_over, direction, moves
+from hierdp.audit.samplers import SAMPLERS as SAMPLERS
 from hierdp.errors import InputError
 from hierdp.privacy.noise import ExactNoise, Noise, SimulatedNoise
 from hierdp.record.case import Case as Case
@@ -63,10 +65,10 @@ def audit(
     Parameters
     ----------
     cases : sequence of Case
-        See `CASES`.
+        See `CASES`, and `SAMPLERS` for those of exact noise.
     runs : int
         Number of runs of each mechanism on each of its two tables, at least 10; very slow mechanisms run
-        fewer times. A third of the runs chooses the event.
+        fewer times. Half of the runs choose the event.
     confidence : float
         Confidence with which all bounds hold simultaneously.
     source : callable
@@ -90,7 +92,7 @@ def audit(
     """
     if runs < FEWEST:
         raise InputError(
-            f"runs must be at least {FEWEST}, got {runs}: a third chooses an event, the rest bound its loss"
+            f"runs must be at least {FEWEST}, got {runs}: half choose an event, the rest bound its loss"
         )
     if not 0 < confidence < 1:
         raise InputError(f"the confidence must lie between 0 and 1, such as 0.999; got {confidence}")
@@ -124,14 +126,15 @@ def _finding(case: Case, runs: int, miss: float, source: NoiseSource, seed: int)
     release = case.release(0, source(seed))  # for the ledger, which is the same in all runs
     ledger = release.ledger
     claim = Claim(ledger.epsilon, ledger.delta, ledger.rho if ledger.zcdp else None)
-    few = runs // 3
+    few = runs // 2
     event = _event(case, (seen[0][:few], seen[1][:few]), claim, miss)
     rest = [seen[side][few:] for side in ((1, 0) if event.swapped else (0, 1))]
     p = at_least(event.counts(rest[0]), len(rest[0]), miss / 2)
     q = at_most(event.counts(rest[1]), len(rest[1]), miss / 2)
     rho = None if claim.rho is None else float(claim.loss(p, q))
     epsilon = float(least_epsilon(p, q, claim.delta))
-    return Finding(case, claim, ledger.neighbours, epsilon, rho, event, runs)
+    least = detectable(claim, runs - few, miss)
+    return Finding(case, claim, ledger.neighbours, epsilon, rho, event, runs, least)
 
 
 def _event(case: Case, seen: tuple[list[Seen], list[Seen]], claim: Claim, miss: float) -> Event:

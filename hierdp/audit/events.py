@@ -14,6 +14,12 @@ from hierdp.record.case import Seen
 from models.arithmetic.arrays import Floats, Ints
 
 THRESHOLDS = 200
+DEEPEST = 4
+"""The most conditions that hold together in an event found by training."""
+
+CUTS = 12
+"""Thresholds of each released number that are tried for a condition."""
+
 PAIRED = 20
 """With at most this many released numbers, the sums and differences of all pairs are also tried."""
 
@@ -85,10 +91,10 @@ def chosen(
     known: Sequence[Event] = (),
     directions: Sequence[Seen] = (),
 ) -> Event:
-    """The event with the best bound on these runs: a known event, or a threshold on a weighted sum.
+    """The event with the best bound on these runs: a sum's threshold, several numbers', or a known one.
 
-    Half of the runs propose the sums. The other half choose among these and set the threshold, so that a sum
-    that overfits the first half has no advantage.
+    Half of the runs propose the sums, and thresholds that hold together. The other half choose among these
+    and set the thresholds of sums, so that what overfits the first half has no advantage.
 
     Parameters
     ----------
@@ -111,8 +117,11 @@ def chosen(
     low = [at_least(np.arange(len(side) + 1), len(side), miss / 2) for side in scored]
     high = [at_most(np.arange(len(side) + 1), len(side), miss / 2) for side in scored]
     best, found = -1.0, Event((), False)
-    for event in known:  # it does not depend on the runs, so all of them may score it
-        likely, unlikely = seen[::-1] if event.swapped else seen
+    trained = [_together(names, learnt, claim, miss, swapped) for swapped in (False, True)]
+    apart = seen[0][1::2], seen[1][1::2]
+    # Known events do not depend on the runs, so all of them may score these.
+    for event, by in [*((one, seen) for one in known), *((one, apart) for one in trained)]:
+        likely, unlikely = by[::-1] if event.swapped else by
         least = at_least(event.counts(likely), len(likely), miss / 2)
         most = at_most(event.counts(unlikely), len(unlikely), miss / 2)
         loss = float(claim.loss(least, most))
@@ -135,6 +144,34 @@ def chosen(
                 held = tuple((name, int(w)) for name, w in zip(names, weights, strict=True) if w)
                 found = Event((Condition(held, float(thresholds[at]), below),), swapped)
     return found
+
+
+def _together(
+    names: Sequence[str], learnt: tuple[Floats, Floats], claim: Claim, miss: float, swapped: bool
+) -> Event:
+    """Conditions on single numbers that hold together: each is the one that improves the bound most."""
+    likely, unlikely = learnt[::-1] if swapped else learnt
+    held: tuple[Condition, ...] = ()
+    best = 0.0
+    if not len(likely) or not len(unlikely) or not names:
+        return Event((), swapped)
+    cuts = np.quantile(np.concatenate(learnt), np.linspace(0, 1, CUTS), axis=0, method="nearest")
+    # shape (runs, cuts, names): whether a number is at least a cut; then the same for less than it
+    reached = [side[:, None, :] >= cuts for side in (likely, unlikely)]
+    reached = [np.concatenate([side, ~side], axis=1) for side in reached]
+    inside = [np.ones(len(side), dtype=np.bool_) for side in reached]
+    while len(held) < DEEPEST:
+        hits = [(side & part[:, None, None]).sum(axis=0) for side, part in zip(reached, inside, strict=True)]
+        low = at_least(hits[0], len(likely), miss / 2)
+        losses = claim.loss(low, at_most(hits[1], len(unlikely), miss / 2))
+        cut, name = divmod(int(np.argmax(losses)), len(names))
+        if losses[cut, name] <= best:
+            break
+        best = float(losses[cut, name])
+        inside = [part & side[:, cut, name] for side, part in zip(reached, inside, strict=True)]
+        threshold = float(cuts[cut % CUTS, name])
+        held += (Condition(((names[name], 1),), threshold, cut >= CUTS),)
+    return Event(held, swapped)
 
 
 def whole(weights: Floats) -> Ints:

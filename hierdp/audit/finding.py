@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from hierdp.audit.events import Claim, Event
@@ -27,6 +28,9 @@ class Finding:
         The event that proves the bounds.
     runs : int
         Number of runs on each table.
+    detectable : float
+        The smallest loss, in the unit of the claim, that so many runs would have shown to exceed the claim,
+        if one event had revealed it; infinite if there is none. See `hierdp.audit.detectable`.
     """
 
     case: Case
@@ -36,6 +40,12 @@ class Finding:
     rho: float | None
     event: Event
     runs: int
+    detectable: float
+
+    @property
+    def shows_nothing(self) -> bool:
+        """Whether no loss at all could have exceeded the claim in so few runs."""
+        return not self.over and self.detectable == math.inf
 
     @property
     def over(self) -> bool:

@@ -26,7 +26,7 @@ confidence and the number of cases; `code` identifies hierdp's source and the ve
 
 COLUMNS = [
     *KEY, "version", "neighbours", "claimed_epsilon", "claimed_delta", "claimed_rho", "epsilon", "rho",
-    "over", "event", "conditions", "swapped",
+    "over", "event", "conditions", "swapped", "detectable",
 ]  # fmt: skip
 
 Row = dict[str, Any]
@@ -103,6 +103,7 @@ def _row(found: Finding) -> Row:
         "event": str(found.event),
         "conditions": json.dumps([asdict(condition) for condition in found.event.conditions]),
         "swapped": found.event.swapped,
+        "detectable": found.detectable,
     }
 
 
@@ -113,7 +114,8 @@ def _finding(case: Case, row: Mapping[str, Any]) -> Finding:
         for one in json.loads(row["conditions"])
     )
     event = Event(conditions, bool(row["swapped"]))
-    return Finding(case, claim, row["neighbours"], row["epsilon"], _number(row["rho"]), event, row["runs"])
+    rho, least = _number(row["rho"]), row["detectable"]
+    return Finding(case, claim, row["neighbours"], row["epsilon"], rho, event, row["runs"], least)
 
 
 def _number(value: float | None) -> float | None:

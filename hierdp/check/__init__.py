@@ -18,6 +18,7 @@ from hierdp.check.effort import refuse_or_announce
 from hierdp.check.entries import check_entries
 from hierdp.check.expected import check_expected
 from hierdp.check.proofs import check_proofs
+from hierdp.check.public import check_public
 from hierdp.check.report import check_report
 from hierdp.check.result import FAILS, HOLDS, OPEN, UNCLAIMED, CheckResult
 from hierdp.check.shape import check_shape
@@ -141,6 +142,7 @@ def _checks(
         yield CheckResult("readable", FAILS, str(broken))
         return
     manifest, table, regions = release.manifest, release.table, release.regions
+    yield from _check_signed_with(folder, manifest, key)
     mechanism = released_by(manifest["mechanism"])
     checking = None if mechanism is None else mechanism.checking
     one_by_one = _one_by_one(checking, manifest, regions)
@@ -153,6 +155,7 @@ def _checks(
         ("counts", lambda: _check_counts(table, manifest, regions)),
         ("budget", lambda: check_budget(manifest)),
         ("warnings", lambda: _check_cautions(folder, table, manifest)),
+        ("public", lambda: check_public(manifest)),
         ("budget: queries", lambda: check_expected(table, budget_of_one_row(manifest), regions, checking)),
         ("report", lambda: check_report(folder, table, manifest)),
         ("certificates", lambda: check_proofs(folder, _of_one_row(release), checking, limit, all_steps)),
@@ -246,6 +249,18 @@ def _check_signature(folder: Path, key: Ed25519PublicKey | None) -> Iterator[Che
         yield CheckResult("signature", HOLDS, "made by the owner of that key")
     else:
         yield CheckResult("signature", FAILS, "it was not made with that key, or is not for this release")
+
+
+def _check_signed_with(folder: Path, manifest: Any, key: Ed25519PublicKey | None) -> Iterator[CheckResult]:
+    """Compare the signature with the manifest, which names the key that a release was signed with."""
+    told = manifest.get("signed_with") if isinstance(manifest, Mapping) else None
+    if told is None:
+        return
+    if not (folder / seal.SIGNATURE).is_file():
+        why = f"the manifest says that it was signed, with the key {told}, but there is no {seal.SIGNATURE}"
+        yield CheckResult("signature", FAILS, f"{why}: somebody removed it")
+    elif key is not None and signature.name_of(key) != told:
+        yield CheckResult("signature", FAILS, f"the manifest names another key, {told}")
 
 
 def _check_cautions(folder: Path, table: DataFrame, manifest: Mapping[str, Any]) -> Iterator[CheckResult]:

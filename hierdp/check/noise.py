@@ -1,14 +1,21 @@
-"""Test whether noise has the scale that a budget claims, by sums that were measured twice.
+"""Test whether noise has the scale that a budget claims, by noisy counts and by sums measured twice.
 
 A parent's noisy count minus the sum of its children's is pure noise. If the claims hold, the
 evidence against them is an e-value: never negative, and 1 on average at most, so that by Markov's inequality
-it reaches 10⁹ in at most one of 10⁹ releases. This holds for any counts, by the exact law of the noise.
+it reaches 10⁶ in at most one of 10⁶ releases. This holds for any counts, by the exact law of the noise.
+
+This covers what distances between noisy and released counts can show: the residuals of least squares are
+linear in these differences. It needs no simulation, and holds for isotonic and whole fits, whose distances
+depend on the true counts.
 
 *Too little noise.* Of independent differences d with known law, ∏ exp(−s·d²) / E exp(−s·D²) is an e-value. If
 the parents were chosen by their noisy counts, D is the noise of the children alone: given the rest, d is D
 plus a constant, and no constant raises E exp(−s·D²), since the law of D is symmetric and unimodal (Anderson
 1955). It is computed as E exp(−s·D²) = E φ(√(2s)·G), for G standard normal and φ the characteristic function
 of D.
+
+Noisy counts of a query that all lie near 0, compared with the claimed scale, are evidence of too little
+noise, too: d is then D plus the true count, a constant.
 
 *Too much noise.* ∏ cosh(s·d) / M(s), for M the moment generating function. If the parents were chosen, the
 children's noise is independent of the parents' own noise e, which leaves ∏ cosh(s·e), at most that of all
@@ -20,29 +27,45 @@ Averages of e-values, here over several s, levels and both directions, are e-val
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from hierdp.check.result import FAILS, HOLDS, CheckResult
-from hierdp.privacy.twice import Floats, Twice
+from hierdp.privacy.twice import CountNoise, Floats, Recovered, Twice
 from models.arithmetic.arrays import Ints
 
-ODDS = 1e9
+ODDS = 1e6
 """An honest release fails with at most this probability."""
 
-LITTLE = 0.25, 1.0, 4.0, 16.0, 64.0
+LITTLE = 0.25, 1.0, 4.0, 16.0, 64.0, 256.0, 1024.0, 4096.0, 16384.0
 """Values of s for too little noise, in 1/variance."""
+
+STEEPEST = 8.0
+"""The largest s beyond 64/variance: noise is whole, so larger ones only tell 0 from other values."""
 
 MUCH = 0.1, 0.25, 0.5, 1.0
 """Values of s for too much noise, in 1/standard deviation."""
 
-NORMAL = np.linspace(-9, 9, 1801)
-WEIGHTS = np.exp(-(NORMAL**2) / 2) / np.exp(-(NORMAL**2) / 2).sum()
+FINEST = 1801
+"""The number of points of the normal law with which E exp(−s·D²) is computed, for s up to 64/variance."""
 
 
-def check_noise(twice: Iterable[Twice]) -> Iterator[CheckResult]:
-    """Yield one line about all sums that were measured twice; none if there are none."""
+def check_noise(
+    twice: Iterable[Twice], recovered: Iterable[Recovered] = (), spends: Iterable[Mapping[str, Any]] = ()
+) -> Iterator[CheckResult]:
+    """Yield one line about all noisy counts, and all sums that were measured twice; none if there are none.
+
+    Parameters
+    ----------
+    twice : iterable of Twice
+    recovered : iterable of Recovered
+        The noisy counts of each query.
+    spends : iterable of mapping
+        The measurements in the manifest's budget, with the laws of their noise.
+    """
+    twice = [*twice, *_near_zero(recovered, spends)]
     found = [(each, little, evidence) for each in twice for little, evidence in _evidence(each)]
     if not found:
         return
@@ -56,10 +79,28 @@ def check_noise(twice: Iterable[Twice]) -> Iterator[CheckResult]:
         )
         yield CheckResult("noise", FAILS, why)
     else:
-        many = sum({id(one.differences): one.differences.size for one, *_ in found}.values())
-        yield CheckResult(
-            "noise", HOLDS, f"{many:,} sums measured twice differ as the claimed scales predict"
-        )
+        many = {id(one): (one.differences.size, one.near_zero) for one, *_ in found}.values()
+        sums, counts = (sum(n for n, near in many if near == which) for which in (False, True))
+        parts = [f"{sums:,} sums measured twice differ as the claimed scales predict"] if sums else []
+        parts += [f"{counts:,} noisy counts are not too near to 0 for the claimed scales"] if counts else []
+        yield CheckResult("noise", HOLDS, "; ".join(parts))
+
+
+def _near_zero(recovered: Iterable[Recovered], spends: Iterable[Mapping[str, Any]]) -> Iterator[Twice]:
+    """The noisy counts of each query as differences from 0: noise and unknown constants."""
+    laws = {
+        spend["query"]: CountNoise.of(spend)
+        for spend in spends
+        if spend["noise"] in ("double-geometric", "discrete Gaussian")
+    }
+    parts: dict[str, list[Ints]] = {}
+    for one in recovered:
+        if one.query in laws:
+            parts.setdefault(one.query, []).append(one.noisy)
+    for query, noisy in parts.items():
+        off = np.concatenate(noisy).astype(np.float64)
+        ones = np.ones(off.size, dtype=np.int64)
+        yield Twice(query, off, laws[query], ones, None, chosen_of=0, near_zero=True)
 
 
 def _evidence(twice: Twice) -> Iterator[tuple[bool, float]]:
@@ -72,7 +113,8 @@ def _evidence(twice: Twice) -> Iterator[tuple[bool, float]]:
     fresh = counts * twice.law.variance + (own if twice.chosen_of is None else 0.0)
     if fresh.min() > 0.01:  # otherwise there is hardly any noise to test
         kinds, kind = np.unique(counts, return_inverse=True)
-        yield True, _mean([_little(twice, off, fresh, kinds, kind, c) for c in LITTLE])
+        scales = [c for c in LITTLE if c <= max(64.0, STEEPEST * float(fresh.min()))]
+        yield True, _mean([_little(twice, off, fresh, kinds, kind, c) for c in scales])
     if twice.chosen_of is None or twice.chosen_of:
         deviations = np.sqrt(counts * twice.law.variance + own)
         yield False, _mean([_much(twice, off, counts, deviations, c) for c in MUCH])
@@ -80,13 +122,15 @@ def _evidence(twice: Twice) -> Iterator[tuple[bool, float]]:
 
 def _little(twice: Twice, off: Floats, fresh: Floats, kinds: Ints, kind: Ints, c: float) -> float:
     first = np.unique(kind, return_index=True)[1]
+    normal = np.linspace(-9, 9, int(FINEST * max(1.0, math.sqrt(c / 64))) | 1)
+    weights = np.exp(-(normal**2) / 2) / np.exp(-(normal**2) / 2).sum()
     expected = []
     for count, variance in zip(kinds.tolist(), fresh[first].tolist(), strict=True):
-        at = math.sqrt(2 * c / variance) * NORMAL
+        at = math.sqrt(2 * c / variance) * normal
         heights = twice.law.characteristic(at) ** count
         if twice.own is not None and twice.chosen_of is None:
             heights = heights * twice.own.characteristic(at)
-        expected.append(math.log(float(heights @ WEIGHTS)))
+        expected.append(math.log(float(heights @ weights)))
     return float((-c * off**2 / fresh - np.array(expected)[kind]).sum())
 
 

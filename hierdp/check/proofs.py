@@ -14,7 +14,6 @@ from hierdp.check.result import FAILS, HOLDS, OPEN, REPLAY, CheckResult
 from hierdp.errors import listed
 from hierdp.execution import progress
 from hierdp.mechanisms.checking import Checking
-from hierdp.privacy.twice import Twice
 from hierdp.record.files import PROOFS
 from hierdp.record.proofs import SavedStep, read
 from hierdp.record.replay import Differs, NotKept, Replay
@@ -61,17 +60,18 @@ def check_proofs(
         yield CheckResult(
             "certificates", HOLDS, "nothing was solved: the noisy counts are released unchanged"
         )
-        replayed, twice = (None, []) if replay is None else _replayed(replay, iter(()))
+        replayed, saved = (None, None) if replay is None else _replayed(replay, iter(()))
         if replayed is not None:
             yield CheckResult(REPLAY, FAILS, str(replayed)) if isinstance(replayed, NotKept) else replayed
-        yield from check_noise(twice)
+        yield from _check_noise(saved, manifest)
     elif not path.is_file():
         yield CheckResult(
             "certificates", OPEN, f"{PROOFS} was left out (--no-proofs), so they cannot be checked"
         )
     else:
         general = GeneralCheck(lines, every, limit)
-        yield from _check_each(_Proofs(path, lines, optimal, limit, one_by_one, general), lines, replay)
+        proofs = _Proofs(path, lines, optimal, limit, one_by_one, general)
+        yield from _check_each(proofs, lines, replay, manifest)
 
 
 def _replay_of(checking: Checking, release: Written) -> Replaying:
@@ -79,10 +79,13 @@ def _replay_of(checking: Checking, release: Written) -> Replaying:
 
 
 def _check_each(
-    proofs: _Proofs, lines: list[Mapping[str, Any]], replay: Replaying | None
+    proofs: _Proofs,
+    lines: list[Mapping[str, Any]],
+    replay: Replaying | None,
+    manifest: Mapping[str, Any],
 ) -> Iterator[CheckResult]:
     steps = iter(proofs)
-    replayed, twice = (None, []) if replay is None else _replayed(replay, steps)
+    replayed, saved = (None, None) if replay is None else _replayed(replay, steps)
     for _ in steps:  # the steps that the replay did not take
         pass
     if proofs.foreign and replay is None:
@@ -123,23 +126,29 @@ def _check_each(
         yield CheckResult(REPLAY, FAILS, f"the table does not depend on the step {left[0]['step']!r}")
     else:
         yield replayed
-    yield from check_noise(twice)
+    yield from _check_noise(saved, manifest)
 
 
-def _replayed(replay: Replaying, steps: Iterator[SavedStep]) -> tuple[CheckResult | NotKept, list[Twice]]:
-    """Whether the steps give the table, or which step is missing; and what was measured twice."""
+def _check_noise(saved: Replay | None, manifest: Mapping[str, Any]) -> Iterator[CheckResult]:
+    """Test the claimed scales by what the replay found; nothing if the table does not follow."""
+    if saved is not None and manifest["budget"] is not None:
+        yield from check_noise(saved.twice, saved.recovered, manifest["budget"]["spends"])
+
+
+def _replayed(replay: Replaying, steps: Iterator[SavedStep]) -> tuple[CheckResult | NotKept, Replay | None]:
+    """Whether the steps give the table, or which step is missing; and the replay, if they do."""
     try:
         saved = Replay(steps)
-        return CheckResult(REPLAY, HOLDS, replay(saved)), saved.twice
+        return CheckResult(REPLAY, HOLDS, replay(saved)), saved
     except NotKept as missing:
-        return missing, []
+        return missing, None
     except Differs as differs:
-        return CheckResult(REPLAY, FAILS, str(differs)), []
+        return CheckResult(REPLAY, FAILS, str(differs)), None
     except TooLarge:
         raise
     except Exception as error:  # an edited file may hold anything
         why = f"a file has unexpected contents: {type(error).__name__} {error}"
-        return CheckResult(REPLAY, FAILS, why), []
+        return CheckResult(REPLAY, FAILS, why), None
 
 
 def _was_too_large(missing: NotKept, left: list[Mapping[str, Any]]) -> bool:

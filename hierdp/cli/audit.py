@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Sequence
 from contextlib import closing
@@ -46,10 +47,13 @@ def audit(
 
     MECHANISMS are names of mechanisms or methods as listed by `hierdp mechanisms` (group-size, InfTDA, …).
     The default is all, which takes some minutes. Each mechanism runs many times on a made-up table and
-    equally often on a neighbouring table. A third of the runs chooses an event, such as "count[A 2] ≥ 21",
-    that distinguishes the two tables. The other runs bound how much likelier the event is on one of them.
-    This gives a lower bound on the mechanism's ε (and on ρ under zCDP). Exit status 1 if a bound exceeds the
-    claim.
+    equally often on a neighbouring table. Half of the runs choose an event, such as "count[A 2] ≥ 21", that
+    distinguishes the two tables. The other half bound how much likelier the event is on one of them. This
+    gives a lower bound on the mechanism's ε (and on ρ under zCDP). Exit status 1 if a bound exceeds the
+    claim. "Would show" is the smallest loss that so many runs would have shown to exceed the claim, if one
+    event had revealed it. If there is none, the case shows nothing: give it more runs.
+
+    The samplers of exact noise are audited as well: noise opendp, and noise tables if it is installed.
 
     The audit can show that a mechanism is NOT as private as it claims. Half the noise, noise shared by two
     counts, or a repair that uses true counts: each makes some event far too likely on one table.
@@ -101,6 +105,10 @@ def audit(
     over = sum(line.over for line in found)
     kind = f"exact noise, from {sampler or 'opendp'}" if exact else "simulated noise"
     screen.print(f"{runs:,} runs per table ({kind}); all bounds hold together with confidence {confidence}.")
+    nothing = sum(line.shows_nothing for line in found)
+    if nothing:
+        few = f"{nothing} of {len(found)} cases show nothing: no loss could exceed the claim in so few runs"
+        screen.print(f"{few}; give more --runs.", style=WARNING)
     if over:
         screen.print(f"{over} of {len(found)} cases lose more privacy than claimed.", style=WARNING)
     else:
@@ -110,24 +118,27 @@ def audit(
 
 def _named(mechanisms: Sequence[str]) -> list[Case]:
     """The cases of the named mechanisms or methods; all cases by default."""
-    from hierdp.audit import CASES
+    from hierdp.audit import CASES, SAMPLERS
     from hierdp.errors import listed
 
-    known = {case.mechanism: None for case in CASES} | {case.method: None for case in CASES}
+    every = (*CASES, *SAMPLERS)
+    known = {case.mechanism: None for case in every} | {case.method: None for case in every}
     for name in mechanisms:
         if name not in known:
             raise click.UsageError(
                 f"unknown mechanism {name!r}; choose from {listed(known, most=len(known))}"
             )
-    return [case for case in CASES if not mechanisms or {case.mechanism, case.method} & set(mechanisms)]
+    return [case for case in every if not mechanisms or {case.mechanism, case.method} & set(mechanisms)]
 
 
-HEADS = {"mechanism": 5, "neighbour": 6, "claimed": 4, "at least": 4, "event": 7, "runs": 2, "verdict": 5}
+HEADS = {"mechanism": 5, "neighbour": 6, "claimed": 4, "at least": 4, "would show": 3, "event": 7, "runs": 2,
+         "verdict": 5}  # fmt: skip
 """Columns on a terminal, and their relative widths."""
 
 
 def _cells(line: Finding) -> dict[str, str]:
     claim, zcdp = line.claim, line.rho is not None
+    unit, why = "ρ" if zcdp else "ε", "shows nothing" if line.shows_nothing else "under the claim"
     delta = f", δ {claim.delta:g}" if claim.delta else ""
     return {
         "mechanism": line.case.name,
@@ -135,9 +146,10 @@ def _cells(line: Finding) -> dict[str, str]:
         "neighbour": line.case.change,
         "claimed": f"ε {claim.epsilon:g}{delta}" + (f", ρ {claim.rho:.3f}" if zcdp else ""),
         "at least": f"ε {line.epsilon:.2f}" + (f", ρ {line.rho:.3f}" if zcdp else ""),
+        "would show": "no loss" if line.detectable == math.inf else f"{unit} {line.detectable:.2f}",
         "event": str(line.event),
         "runs": f"{line.runs:,}",
-        "verdict": "MORE THAN CLAIMED" if line.over else "under the claim",
+        "verdict": "MORE THAN CLAIMED" if line.over else why,
     }
 
 

@@ -88,6 +88,8 @@ class Twice(NamedTuple):
     chosen_of : int or None
         If the parents were chosen by their noisy counts, the number that they were chosen from, or 0 if
         unknown. None if all parents are present.
+    near_zero : bool
+        The "differences" are noisy counts: their distances from 0.
     """
 
     what: str
@@ -96,6 +98,7 @@ class Twice(NamedTuple):
     counts: Ints
     own: CountNoise | None
     chosen_of: int | None = None
+    near_zero: bool = False
 
 
 def of_tree(tree: Tree, noisy: NDArray[Any], laws: Sequence[CountNoise | None], what: str) -> Iterator[Twice]:

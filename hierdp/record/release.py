@@ -23,7 +23,7 @@ from hierdp.privacy.budget import Ledger
 from hierdp.privacy.noise import deviation_of
 from hierdp.record import files
 from hierdp.record.proofs import write
-from hierdp.record.signature import private_key
+from hierdp.record.signature import name_of, private_key
 from hierdp.record.signature import sign as sign_folder
 from hierdp.record.spool import Spool
 from hierdp.record.step import Proved, Step
@@ -42,7 +42,7 @@ ENTRIES = (
 )
 """The entries that every manifest has; it may also have those of `OPTIONAL`."""
 
-OPTIONAL = ("account", "without_account", "cautions", "labels", "report", "simulated_errors")
+OPTIONAL = ("account", "without_account", "cautions", "labels", "report", "simulated_errors", "signed_with")
 """Further entries that a manifest may have."""
 
 REPORT_LAYOUT = 3
@@ -266,6 +266,8 @@ class Release:
         If there is an account, the fingerprint is recorded there before the folder gets its name.
         """
         manifest = self.manifest(title, note, csv_safe, labels)
+        if key is not None:
+            manifest["signed_with"] = name_of(key.public_key())
         if report:
             from hierdp.reports.release import release_report
 

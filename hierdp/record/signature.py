@@ -9,6 +9,7 @@ Keys are PEM files as OpenSSL makes them; the signature is 64 bytes, which OpenS
 
 from __future__ import annotations
 
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -73,6 +74,11 @@ def public_key(path: str | Path) -> Ed25519PublicKey:
 def sign(folder: Path, key: Ed25519PrivateKey) -> None:
     """Sign a sealed folder."""
     (folder / SIGNATURE).write_bytes(key.sign((folder / SUMS).read_bytes()))
+
+
+def name_of(key: Ed25519PublicKey) -> str:
+    """The SHA-256 digest of a public key, 64 hexadecimal digits: the manifest's `signed_with`."""
+    return sha256(key.public_bytes_raw()).hexdigest()
 
 
 def is_signed_by(folder: Path, key: Ed25519PublicKey) -> bool:

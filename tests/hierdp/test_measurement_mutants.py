@@ -4,6 +4,7 @@ A mutant is a function of hierdp with one expression of its source replaced.
 """
 
 import inspect
+import threading
 
 import pytest
 import test_measurements as tests
@@ -54,18 +55,20 @@ TRUE_ANSWERS = mutant(
 
 
 class Keys:
-    """Random words whose key is that of the block before in every other block."""
+    """Random words with one key for all odd blocks of a measurement."""
 
     def __init__(self):
-        self.blocks, self.kept = 0, None
+        self.blocks, self.kept, self.lock = 0, None, threading.Lock()
 
     def __call__(self, into):
-        self.blocks += 1
-        if self.blocks % 2 == 0 and self.kept is not None and self.kept.size == into.size:
-            into[:] = self.kept
-        else:
+        with self.lock:
+            odd, self.blocks = self.blocks % 2, self.blocks + 1
+            if odd and self.kept is not None:
+                into[:] = self.kept[: into.size]
+                return
             random_words.system_words(into)
-            self.kept = into.copy()
+            if odd:
+                self.kept = into.copy()
 
 
 def reused_keys(sampler):

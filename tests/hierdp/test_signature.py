@@ -1,5 +1,6 @@
 """Signed releases: verification with the right key, and the message for a wrong one."""
 
+import json
 import shutil
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from hierdp.check import FAILS, HOLDS, OPEN, check
 from hierdp.cli import main
 from hierdp.errors import InputError
 from hierdp.execution import seal
-from hierdp.record import signature
+from hierdp.record import files, signature
 
 pytest.importorskip("cryptography")
 from cryptography.hazmat.primitives import serialization
@@ -64,7 +65,7 @@ def test_a_release_that_is_not_signed(signed):
     folder, public = signed
     (folder / seal.SIGNATURE).unlink()
     assert verdict(folder, public_key=public) == FAILS
-    assert verdict(folder) is None
+    assert verdict(folder) == FAILS  # the manifest says that it was
 
 
 @pytest.mark.parametrize("at", quick([31, 0, 63]))
@@ -86,6 +87,27 @@ def test_a_resealed_release_has_no_valid_signature(signed):
     seal.seal(folder)
     found = {line.check: line.verdict for line in check(folder, public_key=public)}
     assert (found["files"], found["signature"]) == (HOLDS, FAILS)
+
+
+def test_a_signature_that_was_removed_is_missed(signed):
+    """The manifest names the key, so nobody needs it to see that the signature is gone."""
+    folder, public = signed
+    assert verdict(folder) == OPEN
+    (folder / seal.SIGNATURE).unlink()
+    (line,) = [line for line in check(folder) if line.check == "signature"]
+    assert line.verdict == FAILS
+    assert "somebody removed it" in line.why
+    manifest = json.loads((folder / files.MANIFEST).read_text())
+    assert manifest["signed_with"] == signature.name_of(signature.public_key(public))
+
+
+def test_a_manifest_that_names_another_key_fails(signed):
+    folder, public = signed
+    manifest = json.loads((folder / files.MANIFEST).read_text())
+    manifest["signed_with"] = "0" * 64
+    (folder / files.MANIFEST).write_text(json.dumps(manifest))
+    lines = [line for line in check(folder, public_key=public) if line.check == "signature"]
+    assert any("names another key" in line.why for line in lines)
 
 
 def test_a_signed_release_may_be_replaced(signed):

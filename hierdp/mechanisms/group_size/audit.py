@@ -44,15 +44,14 @@ def _cases() -> Iterator[Case]:
             yield case(method, joins, two, run=run)
             yield case(method, "an entity joins the only group", alone, run=run)
         elif method == "M_dp^OP":  # one program for each of 200 cells, by default a constraint program
-            yield case(method, f"{joins}; few groups", few, run=run, fewer=20)
-            yield case(method, f"{joins}; backend fast", square, run=partial(run, backend="fast"), fewer=10)
+            yield case(method, f"{joins}; few groups", few, run=run)
+            yield case(method, f"{joins}; backend fast", square, run=partial(run, backend="fast"))
         else:
             yield case(method, joins, square, run=run)
         if not about.cumulative:
             backend = "fast" if "backend" in about.takes else None
             run = partial(_run, method=method, epsilon=EPSILON, backend=backend)
-            slow = method == "M_dp^OP"
-            yield case(method, FIRST_OF_SIZE_1, empty, run=run, fewer=10 if slow else 1)
+            yield case(method, FIRST_OF_SIZE_1, empty, run=run)
 
 
 # --- through the readers of tables ---------------------------------------------------------------------

@@ -23,7 +23,7 @@ from hierdp.mechanisms.tabulation.queries import Queries
 from hierdp.mechanisms.tabulation.table import REGION, counts_in, table_of
 from hierdp.privacy.budget import Ledger
 from hierdp.privacy.expected import GAUSSIAN, Expected, ExpectedSpend
-from hierdp.privacy.twice import CountNoise, of_tree
+from hierdp.privacy.twice import CountNoise, Twice, of_tree
 from hierdp.record.compare import compare, compare_settings
 from hierdp.record.files import REGIONS
 from hierdp.record.properties import Regions
@@ -246,6 +246,31 @@ def _twice(
             part = everywhere[:, workload.start[q] : workload.start[q + 1]]
             each = [by_level.get((level, q)) for level in range(places.tree.depth + 1)]
             yield from of_tree(places.tree, part, each, query)
+    yield from _refined(queries, noisy, known, by_level)
+
+
+def _refined(
+    queries: Queries, noisy: Sequence[Ints], known: Sequence[bool], laws: Mapping[tuple[int, int], CountNoise]
+) -> Iterator[Twice]:
+    """Answers to a query, less the sums of the answers to the finest query of the same level."""
+    workload, start = queries.workload, queries.workload.start
+    finest = int(np.argmax(workload.sizes))
+    fine = workload.row[finest] - start[finest]
+    for (level, q), law in laws.items():
+        below = laws.get((level, finest))
+        if q == finest or below is None or not (known[q] and known[finest]):
+            continue
+        pairs = np.unique(np.stack([fine, workload.row[q] - start[q]]), axis=1)
+        if np.unique(pairs[0]).size < pairs.shape[1]:
+            continue  # the finest query does not refine this one
+        size = int(workload.sizes[q])
+        sums = np.zeros((size, len(noisy[level])), np.int64)
+        np.add.at(sums, pairs[1], noisy[level][:, start[finest] + pairs[0]].T)
+        off = (noisy[level][:, start[q] : start[q + 1]] - sums.T).astype(np.float64)
+        counts = np.broadcast_to(np.bincount(pairs[1], minlength=size), off.shape)
+        query = queries.plan.queries
+        what = f"{query[q]} and {query[finest]} of level {level}"
+        yield Twice(what, off.ravel(), below, counts.ravel(), law)
 
 
 CHECKING = Checking(shape, expected_spends, replay, rows_of_a_person=rows_of_a_person)

@@ -1,0 +1,50 @@
+"""The claimed scales of small releases are checked, also where few sums were measured twice."""
+
+import json
+
+import numpy as np
+import pytest
+from test_check_noise import claim
+
+from hierdp import SimulatedNoise
+from hierdp.check import check
+from hierdp.check.result import FAILS, HOLDS
+from hierdp.counts.hierarchy import Hierarchy
+from hierdp.execution import seal
+from hierdp.mechanisms.group_size import group_size
+from hierdp.record import files
+from hierdp.reports.release import release_report
+from hierdp.tables import GroupSizes
+from tests.marks import quick
+
+REGIONS = Hierarchy.from_columns({"region": list("ABCD")}, ["region"])
+
+
+def four_by_nine(seed, largest=60, method="M_c^dp"):
+    """Four regions with nine sizes, and up to `largest` groups of each."""
+    leaves = np.random.default_rng(seed).integers(0, largest + 1, (4, 9))
+    data = GroupSizes(REGIONS, np.asarray(REGIONS.tree.sum_up(leaves)))
+    return group_size(data, 1.0, SimulatedNoise(seed), method)
+
+
+def verdict(found, tmp_path, factor):
+    """The verdict on the noise, with a claim of so many times the noise."""
+    folder = found.write(tmp_path / "out", overwrite=True)
+    manifest = json.loads((folder / files.MANIFEST).read_text())
+    if factor != 1:
+        claim(manifest, factor)
+        (folder / files.MANIFEST).write_text(json.dumps(manifest, indent=2, ensure_ascii=False) + "\n")
+        (folder / files.REPORT).write_text(release_report(found.table, manifest))
+        seal.seal(folder)
+    lines = {line.check: line.verdict for line in check(folder)}
+    assert all(lines[name] == HOLDS for name in ("budget: each loss", "budget: sum", "budget: queries"))
+    return lines["noise"]
+
+
+@pytest.mark.parametrize("method", quick(["M_c^dp", "M_H", "M_H^dp", "M_c"]))
+@pytest.mark.parametrize("largest", [3, 60])
+def test_a_scale_a_hundred_times_too_large_fails_on_four_regions_by_nine_sizes(tmp_path, method, largest):
+    for seed in range(3):
+        found = four_by_nine(seed, largest, method)
+        assert verdict(found, tmp_path, 1) == HOLDS
+        assert verdict(found, tmp_path, 100.0) == FAILS

@@ -1,0 +1,295 @@
+"""All tables of a small universe, their neighbours, and what a release measures of each.
+
+A table is a sorted tuple of kinds of rows. Answers to measurements do not depend on the table, as if noise
+made up for every difference, so that later measurements of two tables are comparable.
+"""
+
+from collections import Counter
+from contextlib import suppress
+from functools import partial
+from itertools import combinations_with_replacement, product
+
+import numpy as np
+import pandas as pd
+
+from hierdp import release
+from hierdp.counts.axes import Names, Numbers
+from hierdp.counts.hierarchy import Hierarchy
+from hierdp.counts.size_runs import Runs, SizeRuns
+from hierdp.mechanisms.clustering import clustering
+from hierdp.mechanisms.count_of_counts import count_of_counts
+from hierdp.mechanisms.count_of_counts.private import private_size
+from hierdp.mechanisms.group_size.mechanism import measure_all
+from hierdp.mechanisms.group_size.repairs import METHODS as GROUP_SIZE
+from hierdp.mechanisms.range_query import range_query
+from hierdp.mechanisms.range_query.matrix import STRATEGIES
+from hierdp.mechanisms.tabulation.budget import ONE_PERSON
+from hierdp.mechanisms.tabulation.budget import Unit as Persons
+from hierdp.mechanisms.tabulation.mechanism import tabulate
+from hierdp.mechanisms.tabulation.plan import plan_of
+from hierdp.mechanisms.top_down import top_down
+from hierdp.mechanisms.top_down.unit import Unit
+from hierdp.privacy.budget import Spend
+from hierdp.privacy.noise import NoisyCounts
+from hierdp.tables import Flows, GroupSizes
+from hierdp.tables.binning import Histogram
+from hierdp.tables.tabulated import CrossTable
+
+ONE_TRIP = Unit()
+
+REGIONS, GROUPS = "ABC", (0, 1, 2)
+KINDS = list(product(REGIONS, GROUPS))
+"""A region, and a group or category of it."""
+
+PLACES = Hierarchy.flat("place", list(REGIONS))
+HOMES = pd.DataFrame(KINDS, columns=["place", "kind"])
+
+
+def tables(most, kinds=KINDS):
+    """All tables with at least one row and up to `most`; a table without rows is refused."""
+    return [table for n in range(1, most + 1) for table in combinations_with_replacement(kinds, n)]
+
+
+def joined(table, changes=1, kinds=KINDS):
+    """The tables with up to so many more rows."""
+    for n in range(1, changes + 1):
+        for more in combinations_with_replacement(kinds, n):
+            yield tuple(sorted((*table, *more)))
+
+
+def replaced(table, changes=1, kinds=KINDS):
+    """The tables in which up to so many rows are replaced by others; each pair of tables in one order."""
+    for places in {table[:i] + table[i + 1 :] for i in range(len(table))}:
+        for kind in kinds:
+            other = tuple(sorted((*places, kind)))
+            if changes > 1:
+                yield from replaced(other, changes - 1, kinds)
+            if other > table:
+                yield other
+
+
+class Fixed:
+    """Answers from a seed, whatever the counts are; keeps the counts. Raises `Enough` after the last one."""
+
+    def __init__(self, last=None):
+        self.asked, self._last, self._rng = [], last, np.random.default_rng(3)
+
+    def _answer(self, counts, spend, norm):
+        self.asked.append((spend.query, norm, spend.sensitivity, counts.ravel().copy()))
+        if len(self.asked) == self._last:
+            raise Enough
+        return NoisyCounts(self._rng.integers(1, 5, counts.shape), spend)
+
+    def geometric(self, counts, query, sensitivity, epsilon):
+        return self._answer(counts, Spend(query, "double", sensitivity, 1.0, epsilon, None, False), 1)
+
+    def gaussian(self, counts, query, sensitivity, rho):
+        return self._answer(counts, Spend(query, "double", sensitivity, 1.0, None, rho, False), 2)
+
+
+def frame(table):
+    """The table as a data frame; every row is a person's own."""
+    rows = pd.DataFrame(table, columns=["place", "kind"])
+    to = [REGIONS[kind] for kind in rows.kind]
+    return rows.assign(
+        to=to,
+        sort=rows.kind.astype(str),
+        region=[REGIONS.index(place) for place in rows.place],
+        one=1,
+        who=np.arange(len(rows)),
+    )
+
+
+class Enough(Exception):
+    """All that is measured is known; post-processing may be left out."""
+
+
+def measured(table, measure, last=None):
+    """What is measured of a table: for each measurement its query, norm, sensitivity and true counts.
+
+    A release ends after so many measurements, if their number is given, to save its post-processing.
+    """
+    noise = Fixed(last)
+    with suppress(Enough):
+        measure(table, noise)
+    return noise.asked
+
+
+def read(table, noise, mechanism, **options):
+    """A release of the table as rows."""
+    release(frame(table), mechanism, epsilon=1.0, noise=noise, **options)
+
+
+def exact_maxima(most, neighbours, measure):
+    """The largest change of each measurement over all neighbours of all tables, with its sensitivity.
+
+    Parameters
+    ----------
+    most : int
+        The most rows of a table, also of its neighbours.
+    neighbours : callable
+        The neighbours of a table.
+    measure : callable
+        Makes a release of a table with a source of noise.
+
+    Returns
+    -------
+    dict
+        By position and query: the norm (1, or 2), its largest value (of the norm 2, its square), and the
+        sensitivity in the code.
+    """
+    every = tables(most)
+    last = len(measured(every[0], measure))
+    asked = {table: measured(table, measure, last) for table in every}
+    found = {}
+    for table, here in asked.items():
+        for other in neighbours(table):
+            if other not in asked:
+                continue
+            there = asked[other]
+            assert [one[:3] for one in here] == [one[:3] for one in there]
+            for at, ((query, norm, sensitivity, a), (*_, b)) in enumerate(zip(here, there, strict=True)):
+                assert a.shape == b.shape, query
+                away = int((np.abs(a - b) ** norm).sum())
+                largest = max(away, found.get((at, query), (0, 0, 0))[1])
+                found[at, query] = norm, largest, sensitivity
+    return found
+
+
+def group_leaves(table):
+    """How many of the nine groups have each size, by region; sizes up to 4."""
+    sizes = Counter(table)
+    leaves = np.zeros((len(REGIONS), 5), np.int64)
+    for place, kind in KINDS:
+        leaves[REGIONS.index(place), sizes[place, kind]] += 1
+    return leaves
+
+
+def cells(table):
+    """The number of rows by region and group."""
+    counts = np.zeros((3, 3), np.int64)
+    for place, kind in table:
+        counts[REGIONS.index(place), kind] += 1
+    return counts
+
+
+def flows(table):
+    """The rows as trips from a region to another."""
+    counts = cells(table)
+    return Flows((PLACES, PLACES), ("place", "to"), np.argwhere(counts), counts[counts > 0])
+
+
+def by_group_size(table, noise, method="M_c^dp"):
+    data = GroupSizes(PLACES, np.asarray(PLACES.tree.sum_up(group_leaves(table))))
+    measure_all(data, 1.0, noise, GROUP_SIZE[method])
+
+
+def by_count_of_counts(table, noise, **options):
+    runs = Runs.from_dense(group_leaves(table)).summed_up(PLACES.tree)
+    count_of_counts(SizeRuns(PLACES, runs), 1.0, noise, max_size=4, **options)
+
+
+def by_secret_groups(table, noise, **options):
+    leaves = group_leaves(table)
+    leaves[:, 0] = 0  # a group without rows does not exist
+    runs = Runs.from_dense(leaves).summed_up(PLACES.tree)
+    count_of_counts(SizeRuns(PLACES, runs), 1.0, noise, max_size=4, group_budget=0.3, **options)
+
+
+def by_line(table, noise, mechanism=range_query, **options):
+    axis = Names.of("place", PLACES)
+    mechanism(Histogram(cells(table).sum(axis=1), (axis,)), 1.0, noise, **options)
+
+
+def by_plane(table, noise, mechanism=range_query, **options):
+    mechanism(Histogram.of(cells(table)), 1.0, noise, **options)
+
+
+def by_flow(table, noise, unit=ONE_TRIP, method="InfTDA"):
+    top_down(flows(table), 1.0, 1e-6, noise, method, unit)
+
+
+def by_tabulation(table, noise, unit=ONE_PERSON, queries=("total", "detailed")):
+    plan = plan_of({"attributes": {"sort": ["0", "1", "2"]}, "queries": list(queries)})
+    data = CrossTable(PLACES, {"sort": ("0", "1", "2")}, cells(table))
+    tabulate(data, plan, 1.0, 1e-6, noise, "GLS", unit)
+
+
+JOINS, TWO = Unit(bounded=False), Unit(2, False, True)
+
+JOINED = {
+    **{f"group-size {m}": (partial(by_group_size, method=m), 1) for m in GROUP_SIZE},
+    **{f"count-of-counts {m}": (partial(by_count_of_counts, method=m), 1) for m in ("Hc", "Hg", "naive")},
+    "count-of-counts bottom-up": (partial(by_count_of_counts, method="bottom-up"), 1),
+    "count-of-counts, secret groups Hc": (partial(by_secret_groups, method="Hc"), 1),
+    "count-of-counts, secret groups Hg": (partial(by_secret_groups, method="Hg"), 1),
+    "count-of-counts, the largest size": (
+        lambda table, noise: private_size(
+            Runs.from_dense(group_leaves(table)).summed_up(PLACES.tree).between(0, 1), 1.0, noise
+        ),
+        1,
+    ),
+    **{f"range-query {m}": (partial(by_line, method=m), 1) for m in ("H_tree", "H_tree^c")},
+    **{f"range-query {m}": (partial(by_plane, method=m), 1) for m in ("Flat", "H_b", "Quadtree", "Wavelet")},
+    **{f"range-query matrix {s}": (partial(by_plane, method="matrix", strategy=s), 1) for s in STRATEGIES},
+    **{
+        f"clustering {m}": (partial(by_plane, mechanism=clustering, method=m), 1)
+        for m in ("AHP", "AHP-empirical", "AHP-greedy", "AHP-by-place", "NF", "GS", "Laplace")
+    },
+    "top-down, a trip": (partial(by_flow, unit=JOINS), 1),
+    "top-down VanillaGauss, a trip": (partial(by_flow, unit=JOINS, method="VanillaGauss"), 1),
+    "top-down, two trips": (partial(by_flow, unit=Unit(2, False, False)), 2),
+    "top-down VanillaGauss, two trips": (
+        partial(by_flow, unit=Unit(2, False, False), method="VanillaGauss"),
+        2,
+    ),
+    "tabulation": (partial(by_tabulation, unit=Persons(bounded=False)), 1),
+    "tabulation, two rows": (partial(by_tabulation, unit=Persons(False, 2)), 2),
+}
+"""A person joins: what is measured, and with how many rows at most."""
+
+REPLACED = {
+    "top-down": (by_flow, 1),
+    "top-down VanillaGauss": (partial(by_flow, method="VanillaGauss"), 1),
+    "top-down, two trips": (partial(by_flow, unit=TWO), 2),
+    "tabulation": (by_tabulation, 1),
+    "tabulation, the total is not asked": (partial(by_tabulation, queries=("detailed",)), 1),
+}
+"""Rows of a person are replaced, and how many at most."""
+
+READ = {
+    "group-size M_c^dp": {
+        **{"mechanism": "group-size", "group": ["place", "kind"], "levels": ["place"], "max_size": 4},
+        "groups": HOMES,
+    },
+    "group-size M_H": {
+        **{"mechanism": "group-size", "group": ["place", "kind"], "levels": ["place"], "max_size": 4},
+        **{"groups": HOMES, "entities": "one", "method": "M_H"},
+    },
+    "count-of-counts Hg": {
+        **{"mechanism": "count-of-counts", "group": ["place", "kind"], "levels": ["place"], "max_size": 4},
+        **{"groups": HOMES, "method": "Hg"},
+    },
+    "range-query H_tree": {
+        "mechanism": "range-query",
+        "axes": [("place", (PLACES, "place"))],
+        "method": "H_tree",
+    },
+    "clustering Laplace": {
+        **{"mechanism": "clustering", "axes": [Numbers("region", 0, 3), Numbers("kind", 0, 3)]},
+        **{"method": "Laplace", "count": "one"},
+    },
+    "top-down": {
+        **{"mechanism": "top-down", "axes": {"place": (PLACES, "place"), "to": (PLACES, "to")}},
+        "delta": 1e-6,
+    },
+    "tabulation": {
+        **{"mechanism": "tabulation", "regions": PLACES, "region": "place", "delta": 1e-6},
+        **{
+            "attributes": {"sort": ["0", "1", "2"]},
+            "queries": ["total", "detailed"],
+            "method": "GLS",
+        },
+    },
+}
+"""Each reader, with the options that give the measurements of that name above."""
