@@ -8,6 +8,7 @@ from test_check_noise import claim
 
 from hierdp import SimulatedNoise
 from hierdp.check import check
+from hierdp.check.public import check_public
 from hierdp.check.result import FAILS, HOLDS
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.execution import seal
@@ -48,3 +49,16 @@ def test_a_scale_a_hundred_times_too_large_fails_on_four_regions_by_nine_sizes(t
         found = four_by_nine(seed, largest, method)
         assert verdict(found, tmp_path, 1) == HOLDS
         assert verdict(found, tmp_path, 100.0) == FAILS
+
+
+def test_words_on_public_lists_must_agree_with_the_settings():
+    seen = "as seen in the data, which makes them public"
+    sides = {"settings": {"regions_from_data": True}, "taken_as_public": {"regions": seen}}
+    assert not list(check_public(sides))
+    for manifest in (
+        {**sides, "settings": {}},
+        {**sides, "taken_as_public": {"regions": "from a table of regions"}},
+        {"settings": {"group_budget": 0.1}, "taken_as_public": {"which_groups": "from a table of groups"}},
+    ):
+        (line,) = check_public(manifest)
+        assert (line.check, line.verdict) == ("public", FAILS)
