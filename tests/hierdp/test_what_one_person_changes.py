@@ -147,7 +147,8 @@ def compare(case, without, joined, rows, by_row=False):
     new = Counter(what for what, _ in listed_then - listed)
     assert listed <= listed_then
     assert all(more <= rows for more in new.values()), new
-    assert 0 <= groups_then - groups <= rows
+    # Each new region comes with its group for rows without a group.
+    assert 0 <= groups_then - groups <= rows + len(listed_then - listed)
     if listed != listed_then or groups != groups_then:
         return None
     times, loss = ledger.person.times, 0.0
