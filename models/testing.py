@@ -52,9 +52,12 @@ def check_model(
        that distance. If `fast` finds no witness, an answer of least cost is called optimal without one, too.
     2. For any witness (random, off by one, of another instance, of a wrong shape or type, not finite, huge,
        with entries missing or too many) the bound is at most the least cost, no worse answer is called
-       optimal, and no exception other than ValueError is raised.
-    3. The witness that a certificate returns proves the same again.
-    4. `fast` and the certificate run no function in common; see `shared_functions`.
+       optimal, and no exception other than ValueError is raised. A gap below 0 is never optimal.
+    3. The same holds for answers that are not feasible, beyond 64 bits, or no numbers at all (`bad_answers`);
+       `objective` and `violations` raise no other exception for them, either. An answer that breaks a
+       constraint is not called optimal.
+    4. The witness that a certificate returns proves the same again.
+    5. `fast` and the certificate run no function in common; see `shared_functions`.
 
     Parameters
     ----------
@@ -76,7 +79,7 @@ def check_model(
         Whether the certificate promises to prove every optimal answer.
     witnesses : int, optional
         How many bad witnesses to try on each of up to three answers of an instance, drawn at random from
-        some hundreds. None: all.
+        some hundreds. None: all. As many bad answers are tried; on the first instance, all of them.
     arithmetic : iterable of str
         What `fast` and the certificate may share beyond `ARITHMETIC`; see `shared_functions`.
     seed : int
@@ -126,6 +129,7 @@ def check_model(
     foreign = [witness for case in cases if (witness := case.genuine())]
     for case in cases:
         done += _check_witnesses(case, rng, foreign, witnesses)
+        done += _check_bad_answers(case, rng, None if case is cases[0] else witnesses)
         if fast is not None:
             common = shared_functions(case.model, fast, arithmetic)
             if common:
@@ -285,6 +289,8 @@ def _sound(case: _Case, x: Any, cost: Number, witness: Any, read: bool = False) 
         if not least_gap:
             raise broken(f"the gap is {proof.gap}, not {misses} or more")
     if proof.optimal:
+        if proof.gap is None or not proof.gap >= 0:
+            raise broken(f"optimal, with a gap of {proof.gap}")
         if not cost <= case.least + slack:
             raise broken(f"optimal at {cost}; another costs {case.least}")
         if proof.bound is None:
@@ -305,6 +311,69 @@ def _check_witnesses(case: _Case, rng: Any, foreign: Iterable[Witness], most: in
             _sound(case, case.answers[place], case.costs[place], witness)
         done += len(tried)
     return done
+
+
+def _check_bad_answers(case: _Case, rng: Any, most: int | None) -> int:
+    """Check that bad answers are refused, or judged by the truth; with and without a genuine witness."""
+    best = case.answers[min(range(len(case.costs)), key=case.costs.__getitem__)]
+    done, genuine = 0, case.genuine()
+    tried = list(bad_answers(best, rng))
+    if most is not None and len(tried) > most:
+        tried = [tried[k] for k in rng.choice(len(tried), most, replace=False)]
+    for x in tried:
+        known = []
+        for method in (case.model.objective, case.model.violations):
+            try:
+                known.append(method(x))
+            except ValueError:
+                pass
+            except Exception as wrong:
+                said = f"{type(wrong).__name__}: {wrong}"
+                raise case.broken(f"{method.__name__} of the answer {_short(x)}: {said}") from wrong
+        for witness in (None, genuine):
+            done += 1
+            try:
+                proof: Certificate = case.model.certificate(x, witness)
+            except ValueError:
+                continue
+            except Exception as wrong:
+                raise case.broken(f"answer {_short(x)}: {type(wrong).__name__}: {wrong}") from wrong
+            if len(known) < 2:
+                raise case.broken(f"answer {_short(x)} has a certificate, but no objective or violations")
+            cost, violations = known
+            slack = case.slack(proof.bound, proof.objective)
+            if proof.bound is not None and not proof.bound <= case.least + slack:
+                raise case.broken(
+                    f"answer {_short(x)}: the bound is {proof.bound}, and an answer costs {case.least}"
+                )
+            if proof.optimal and (violations or not cost <= case.least + slack):
+                raise case.broken(f"answer {_short(x)} is called optimal at {cost}: {violations}")
+    return done
+
+
+def bad_answers(x: Any, rng: np.random.Generator) -> Iterator[Any]:
+    """Bad answers: this one with damaged entries, of other types and shapes, huge, and nonsense.
+
+    Some are feasible, and a few may even be optimal.
+    """
+    yield from _damaged(x, rng)
+    array = np.asarray(x)
+    if array.dtype.kind not in "iuf":
+        return
+    for number in (1e290, 2**53 + 1, 2**63 - 1, 2**64 - 1, 10**30, np.nan, complex(0, 1), None, "1"):
+        moved = array.astype(object)
+        if moved.size:
+            moved.flat[int(rng.integers(moved.size))] = number
+        yield moved
+    yield array.astype(complex) + 1j
+    yield array.astype(float).astype(object)
+    if array.size > 1:  # the same sum
+        moved = array.astype(object)
+        i, j = (int(k) for k in rng.choice(array.size, 2, replace=False))
+        for step in (1, 2**62, 2**63):
+            moved.flat[i] += step
+            moved.flat[j] -= step
+            yield moved.copy()
 
 
 def bad_witnesses(witness: Witness, rng: np.random.Generator, foreign: Iterable[Any] = ()) -> Iterator[Any]:
@@ -332,7 +401,8 @@ def bad_witnesses(witness: Witness, rng: np.random.Generator, foreign: Iterable[
 
 def _damaged(value: Any, rng: np.random.Generator) -> Iterator[Any]:
     """Wrong values for one entry of a witness."""
-    huge: list[Any] = [2**62, -(2**63), 2**70, 10**400, 1e308, -1e308, Fraction(10**30, 7)]
+    huge: list[Any] = [2**62, 2**63 - 1, -(2**63), 2**70, 10**30, 10**400]
+    huge += [1e290, -1e290, 1e308, -1e308, Fraction(10**30, 7)]
     yield from (None, "text", b"bytes", True, float("nan"), float("inf"), -float("inf"), 1j, 0, -1, *huge)
     yield from (
         [],
@@ -373,6 +443,7 @@ def _damaged(value: Any, rng: np.random.Generator) -> Iterator[Any]:
         yield np.rint(rng.normal(0, scale, shape)).clip(-(2.0**62), 2.0**62).astype(np.int64)
     if array.dtype.kind != "O":
         yield from (array.astype(np.float32), array.astype(object), array.tolist())
+        yield array.astype(float).astype(object)
     yield from (array[..., None], array[None], array.ravel()[:-1], np.append(array.ravel(), 0), array.T)
     with np.errstate(all="ignore"):
         for step in (1, -1, 0.5, 1e-9):

@@ -5,8 +5,9 @@ import pytest
 
 from models import Certificate, FixedSum
 from models.certificate import judge
-from models.testing import bad_witnesses, check_model, shared_functions
+from models.testing import bad_answers, bad_witnesses, check_model, shared_functions
 from solvers import fast
+from tests.models import unconverted
 
 TINY = [([3, -1, 0], 3), ([2, 2], 1), ([0, 1, 1], 4)]
 
@@ -48,6 +49,7 @@ def check(kind, fast=prices, **more):
     )
 
 
+@unconverted.bad_answers
 def test_a_correct_model_passes():
     assert check(Honest) > 1000
     assert check(FixedSum, fast=None) > 1000
@@ -185,6 +187,7 @@ def test_a_broken_certificate_is_detected(kind):
         check(kind)
 
 
+@unconverted.bad_answers
 def test_properties_that_are_not_declared_are_not_tested():
     assert check(NeverProves, complete=False) > 1000
     assert check(LooseGap, exact_gap=False) > 1000
@@ -205,6 +208,7 @@ class OnlyByWitness(Honest):
         return judge(proof.objective, proof.objective - proof.bound + 1, True, proof.witness, "")
 
 
+@unconverted.bad_answers
 def test_a_certificate_that_needs_a_witness_is_found_out_if_the_fast_path_has_none():
     assert check(OnlyByWitness) > 1000
     with pytest.raises(AssertionError, match="is not proved"):
@@ -233,6 +237,7 @@ class Circular(Honest):
         )
 
 
+@unconverted.bad_answers
 def test_a_shared_search_is_detected():
     def searching(model):
         return prices(model)[0], {"price": cheapest(model)}
@@ -260,3 +265,51 @@ def test_bad_witnesses_are_of_many_kinds():
     moved = [v for v in values if isinstance(v, np.ndarray) and v.shape == (3,) and v.dtype == np.int64]
     assert {1, -1} <= {int(v.sum() - 6) for v in moved if np.count_nonzero(v - [1, 2, 3]) == 1}
     assert any(isinstance(w, dict) and "prices" not in w for w in found)
+
+
+class TakesAnyAnswer(Honest):
+    """Reads answers by their first digits, as int64 would."""
+
+    def certificate(self, x, witness=None):
+        return super().certificate(np.asarray(x, object).astype(float).astype(np.int64), witness)
+
+
+class CrashesOnObjects(Honest):
+    def certificate(self, x, witness=None):
+        return super().certificate(np.rint(np.asarray(x)), witness)
+
+
+class SavesMoreThanNothing(Honest):
+    """Calls an answer optimal whose gap is below 0."""
+
+    def certificate(self, x, witness=None):
+        proof = super().certificate(x, witness)
+        return Certificate(True, proof.objective, proof.bound, -1) if proof.optimal else proof
+
+
+class CallsInfeasibleOnesOptimal(Honest):
+    def certificate(self, x, witness=None):
+        proof = super().certificate(x, witness)
+        return proof if proof.bound is not None else Certificate(True, proof.objective, 0, proof.objective)
+
+
+@pytest.mark.parametrize(
+    "kind", [TakesAnyAnswer, CrashesOnObjects, SavesMoreThanNothing, CallsInfeasibleOnesOptimal]
+)
+def test_a_certificate_that_bad_answers_break_is_detected(kind):
+    with pytest.raises(AssertionError, match=kind.__name__):
+        check(kind, witnesses=5)
+
+
+def test_bad_answers_are_of_many_kinds():
+    found = list(bad_answers(np.array([1, 2, 3]), np.random.default_rng(0)))
+    assert len(found) > 60
+    arrays = [x for x in found if isinstance(x, np.ndarray) and x.shape == (3,)]
+    assert {"c", "f", "i", "u", "O", "b"} <= {x.dtype.kind for x in arrays}
+    values = [v for x in arrays if x.dtype == object for v in x.tolist()]
+    assert {10**30, 2**63 - 1, 2**64 - 1, None, "1", 1e290} <= {v for v in values if v == v}
+    assert any(
+        sum(x.tolist()) == 6 and max(x.tolist()) > 2**62
+        for x in arrays
+        if x.dtype == object and None not in x and "1" not in x and "a" not in x
+    )

@@ -20,6 +20,37 @@ KNOWN = {
         "a whole answer to large floats",
     },
     "forged": {"a count at the edge of int64"},
+    "contract": {
+        "BlockInference",
+        "BudgetSplit",
+        "Chebyshev",
+        "ConstrainedInference",
+        "ControlledRounding",
+        "CostTable",
+        "CostTable, not convex",
+        "CumulativeQIP",
+        "CumulativeQIP, relaxed",
+        "FixedSum",
+        "GroupMatching",
+        "HierarchyQIP",
+        "Isotonic",
+        "Isotonic, side by side",
+        "JointTables",
+        "Merging",
+        "NonNegativeInference",
+        "SimplexQP",
+        "SparsestChebyshev",
+        "StrategySDP",
+        "TreeAbsolute",
+        "TreeChebyshev",
+        "TreeMatching",
+        "WorkloadLeastSquares",
+        "WorkloadLeastSquares, in fractions",
+        "WorkloadRounding",
+    },
+    "hostile": {
+        "CostTable, not convex",
+    },
     "crash": {
         "None in an answer to FixedSum",
         "inf in an answer to FixedSum",
@@ -88,6 +119,12 @@ KNOWN = {
         "WorkloadRounding",
     },
 }
+
+
+bad_answers = pytest.mark.xfail(
+    bool(KNOWN.get("contract", set()) - {"Merging"}), reason="not converted yet", strict=True
+)
+"""Tests that check `FixedSum` with bad answers."""
 
 
 def expected(test, cases):

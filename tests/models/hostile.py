@@ -1,0 +1,248 @@
+"""Hostile answers and witnesses at every magnitude, judged by the costs of feasible answers.
+
+The least cost of a tiny instance comes from trying every answer; of a scaled one, from the answers scaled
+with it and those of the fast path. Costs and feasibility are computed in Fractions, or with every integer
+operation checked (`tests.models.wraps`), not by the code under test in 64 bits.
+"""
+
+import contextlib
+import math
+from collections import Counter
+from dataclasses import fields, replace
+from fractions import Fraction
+from itertools import islice
+
+import numpy as np
+
+from models import Certificate
+from models.certificate import FLOAT_TOLERANCE
+from models.testing import bad_answers, bad_witnesses, whole_answers
+from solvers import fast
+from tests.models import magnitudes
+from tests.models.families import CONTRACTS
+from tests.models.wraps import WrappedError, checking
+
+CLOSE = 2.0**-32
+"""What rounding may add to a bound in floats, as a share of Σ w·(|x| + |y|)^p. A certificate rounds each term
+of an instance of at most 20 numbers a few times, each time by 2⁻⁵³ of it; and a tolerance that is relative to
+the data's magnitude may round each entry to 47 digits."""
+
+
+def exactly(model):
+    """The model with its data as Fractions; the model itself if it takes none."""
+    changed = {}
+    for field in fields(model):
+        value = getattr(model, field.name)
+        if field.init and isinstance(value, np.ndarray) and value.dtype.kind == "f":
+            changed[field.name] = magnitudes._each(value.astype(object), _fraction)
+        elif field.init and isinstance(value, float) and math.isfinite(value):
+            changed[field.name] = Fraction(value)
+        elif isinstance(value, tuple) and any(
+            isinstance(v, np.ndarray) and v.dtype.kind == "f" for v in value
+        ):
+            changed[field.name] = tuple(magnitudes._each(v.astype(object), _fraction) for v in value)
+    with contextlib.suppress(ValueError, TypeError, OverflowError):
+        return replace(model, **changed) if changed else model
+    return model
+
+
+def _finite(value):
+    return isinstance(value, int | Fraction) or (isinstance(value, float) and math.isfinite(value))
+
+
+def _fraction(value):
+    return Fraction(value) if _finite(value) else value
+
+
+def judged(model, x):
+    """The exact cost of an answer, and whether it is feasible; None for the cost if it cannot be computed."""
+    try:
+        array = np.asarray(x)
+    except ValueError:
+        return None, False
+    if array.dtype.kind == "u" or array.dtype.kind == "i":
+        array = array.astype(object)
+    elif array.dtype.kind == "f":
+        if not np.isfinite(array).all():
+            return None, False
+        array = np.array([*map(Fraction, array.ravel().tolist()), None], object)[:-1].reshape(array.shape)
+    elif array.dtype.kind == "O" and array.size:
+        if not all(map(_finite, array.flat)):
+            return None, False
+        array = np.array([*(Fraction(v) for v in array.ravel().tolist()), None], object)[:-1].reshape(
+            array.shape
+        )
+    if array.dtype == object:
+        array = magnitudes._each(array, lambda v: int(v) if v == int(v) else v)
+    for given in (array, x):
+        with (
+            contextlib.suppress(ValueError, TypeError, OverflowError, AttributeError, WrappedError),
+            checking(),
+        ):
+            return model.objective(given), not model.violations(given)
+    return None, False
+
+
+def magnitude(model):
+    """Σ w·(2·|y|)^2 and more, roughly: what the costs of the data's own size are."""
+    reach, weight = 1.0, 1.0
+    for field in fields(model):
+        value = getattr(model, field.name)
+        if not field.init or field.name in magnitudes.KEPT or value is None:
+            continue
+        for part in value if isinstance(value, tuple | list) else [value]:
+            array = np.asarray(part)
+            if array.dtype.kind in "iufO" and array.size:
+                with contextlib.suppress(TypeError, OverflowError, ValueError):
+                    sizes = np.abs(array.astype(float))
+                    largest = float(sizes[np.isfinite(sizes)].max(initial=0))
+                    if field.name == "weights":
+                        weight = max(weight, largest)
+                    else:
+                        reach = max(reach, largest)
+    return weight * reach * reach
+
+
+LINEAR = {
+    *("BlockInference", "Chebyshev", "ConstrainedInference", "ControlledRounding", "FixedSum", "Isotonic"),
+    *("Merging", "NonNegativeInference", "SimplexQP", "TreeAbsolute", "WorkloadLeastSquares"),
+}
+"""Models whose fast path takes no longer for larger counts."""
+
+
+class FalseProofError(AssertionError):
+    """A certificate claimed what is not true."""
+
+
+class Trial:
+    """An instance with answers, their exact costs, and the least cost of a feasible one."""
+
+    def __init__(self, name, model, known, witnesses):
+        self.name, self.model, self.witnesses = name, model, witnesses
+        exact = exactly(model)
+        self.answers = []
+        self.least = math.inf
+        for x in known:
+            cost, feasible = judged(exact, x)
+            self.answers.append((x, cost, feasible))
+            if feasible and cost is not None and cost == cost:
+                self.least = min(self.least, cost)
+
+    def slack(self, proof, x):
+        """0 for exact numbers; see `CLOSE`."""
+        shown = (proof.objective, proof.bound, proof.gap)
+        if not any(isinstance(v, float) for v in shown) and not isinstance(self.least, float):
+            return 0
+        return CLOSE * self.scale(x)
+
+    def scale(self, x):
+        """The magnitude of an answer's costs."""
+        with contextlib.suppress(TypeError, ValueError, OverflowError):
+            return magnitude(self.model) + float(np.abs(np.asarray(x).astype(float)).max(initial=0)) ** 2
+        return magnitude(self.model)
+
+    def check(self, x, cost, feasible, witness, tally):
+        """One try."""
+        tally["tries"] += 1
+        try:
+            proof = self.model.certificate(x, witness)
+        except ValueError:
+            tally["refused"] += 1
+            return
+        except Exception as wrong:
+            raise self.wrong(x, witness, f"{type(wrong).__name__}: {wrong}") from wrong
+        if not isinstance(proof, Certificate):
+            raise self.wrong(x, witness, f"{proof!r} is not a Certificate")
+        if proof.bound is not None:
+            tally["bounds"] += 1
+            slack = self.slack(proof, x)
+            if not proof.bound <= self.least + slack:
+                raise self.wrong(
+                    x, witness, f"bound {proof.bound}, but an answer costs {self.least}: {proof}"
+                )
+            if not proof.gap == proof.gap or (proof.gap < 0 and proof.optimal):
+                raise self.wrong(x, witness, f"a gap of {proof.gap}: {proof}")
+        if proof.optimal:
+            tally["optimal"] += 1
+            if cost is None or proof.bound is None:
+                raise self.wrong(x, witness, f"optimal, and costs {cost}: {proof}")
+            in_floats = any(isinstance(v, float) for v in (proof.objective, proof.bound, cost))
+            slack = self.slack(proof, x) + (FLOAT_TOLERANCE * max(1, abs(cost)) if in_floats else 0)
+            if not cost <= self.least + slack:
+                raise self.wrong(x, witness, f"optimal at {cost}, but an answer costs {self.least}: {proof}")
+            if not feasible and not _in_floats(x):
+                raise self.wrong(x, witness, f"optimal, and not feasible: {proof}")
+
+    def wrong(self, x, witness, how):
+        call = f"{magnitudes.code(self.model)}.certificate({magnitudes.code(x)}, {magnitudes.code(witness)})"
+        return FalseProofError(f"{how}\n    {call:.1500}")
+
+
+def _in_floats(x):
+    """Whether sums may be off by a tolerance."""
+    array = np.asarray(x, None if isinstance(x, np.ndarray) else object)
+    return array.dtype.kind == "f" or (
+        array.dtype == object and any(isinstance(v, float) for v in array.flat)
+    )
+
+
+def trials(name, seed):
+    """Endless instances of a model's family."""
+    rng = np.random.default_rng([seed, len(name)])
+    family = list(CONTRACTS[name].tiny())
+    everything = CONTRACTS[name].promises.get("answers", whole_answers)
+    foreign = []
+    while True:
+        base = family[int(rng.integers(len(family)))]
+        known = list(islice(everything(base), 300))
+        if not known:
+            continue
+        costs = [base.objective(x) for x in known]
+        best = known[min(range(len(costs)), key=costs.__getitem__)]
+        some = [known[int(k)] for k in rng.permutation(len(known))[:3]]
+        model, scale = base, 1
+        if rng.random() < 0.7:
+            make, scale = magnitudes.grown(base, rng)
+            try:
+                model = make()
+            except ValueError:
+                continue
+        genuine = {}
+        with contextlib.suppress(ValueError, fast.NoFastPath):
+            best, witness = fast.answer(base)
+            genuine = dict(base.certificate(best, witness).witness)
+        near = [best]
+        if model is base:
+            near += known
+        elif isinstance(best, np.ndarray):
+            for x in (best, *some):
+                near += list(islice(magnitudes.answers(model, x, scale, rng), 12))
+            if name.partition(",")[0] in LINEAR:
+                with contextlib.suppress(
+                    Exception
+                ):  # the fast path may fail at such a size: another test's matter
+                    near.append(fast.answer(model)[0])
+        tried = [near[0], near[-1]] + [near[int(k)] for k in rng.permutation(len(near))[:6]]
+        damaged = list(bad_answers(best, rng))
+        tried += [damaged[int(k)] for k in rng.permutation(len(damaged))[:2]]
+        witnesses = list(magnitudes.witnesses(genuine, scale, rng))
+        bad = list(bad_witnesses(genuine, rng, foreign[-3:]))
+        witnesses += [bad[int(k)] for k in rng.permutation(len(bad))[:25]]
+        with contextlib.suppress(ValueError):
+            witnesses.append(dict(model.certificate(tried[0]).witness))
+        foreign.append(genuine)
+        trial = Trial(name, model, near, witnesses)
+        trial.answers = [(x, *judged(exactly(model), x)) for x in tried]
+        yield trial
+
+
+def attack(name, tries, seed=0):
+    """Try hostile answers and witnesses on a model; returns the tally, or raises at the first false claim."""
+    tally = Counter()
+    for trial in trials(name, seed):
+        for x, cost, feasible in trial.answers:
+            for witness in trial.witnesses:
+                trial.check(x, cost, feasible, witness, tally)
+                if tally["tries"] >= tries:
+                    return tally
+    return tally
