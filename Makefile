@@ -11,7 +11,7 @@ INSTALL := $(if $(UV),$(UV) pip install --quiet --python $(BIN)/python,$(BIN)/py
 # Bytecode of the packages, as pip writes it where it copies them: every process starts the faster for it.
 COMPILE := $(BIN)/python -m compileall -q models solvers hierdp
 
-.PHONY: demo test test-latest test-oldest lock test-all test-attack test-spark test-notebooks notebooks theorem lint docs bench instances clean
+.PHONY: demo test test-latest test-oldest lock test-all test-attack test-spark test-notebooks notebooks theorem lint docs bench findings instances edition clean
 
 demo: $(VENV)/.installed
 	$(BIN)/hierdp demo --overwrite
@@ -70,8 +70,22 @@ docs: $(VENV)/.installed-develop
 bench: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks.fast_paths
 
-# The release of the benchmark's instances: build/hierdp-instances-SET.tar.gz, each file and proof verified, and
-# compared with the committed hashes. (Those of .npz files and of the manifest are of zlib 1.2.13.)
+# Every finding of docs/solver-findings.md again, with the newest solvers; prints the table.
+findings: $(VENV)/.installed-qpsolvers
+	$(BIN)/python -m pip install --quiet --upgrade highspy qpsolvers daqp ecos piqp proxsuite qpalm quadprog qoco coptpy cplex
+	$(BIN)/python -m benchmarks.findings --save
+	$(BIN)/python -m benchmarks.findings --into docs/solver-findings.md
+
+# The benchmark's next edition, on a quiet machine: three repeats, and limits by size. Continues where it was stopped.
+EDITION := benchmarks/results/edition-2026.2.parquet
+edition: $(VENV)/.installed-all
+	$(BIN)/hierdp bench run --set small --repeats 3 --time-limit 20 --memory 8 --out $(EDITION)
+	$(BIN)/hierdp bench run --set medium --repeats 3 --time-limit 60 --memory 8 --out $(EDITION)
+	$(BIN)/hierdp bench run --set large --repeats 3 --time-limit 300 --memory 8 --out $(EDITION)
+	$(BIN)/hierdp bench report $(EDITION) --out build/edition --overwrite
+
+# The release of the benchmark's instances: build/hierdp-instances-SET.tar.gz, each file and proof verified, each text
+# read back, and all compared with the committed hashes.
 instances: SET ?= small
 instances: $(VENV)/.installed
 	$(BIN)/hierdp bench write build/instances-$(SET) --set $(SET) --data /nonexistent \

@@ -10,6 +10,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from models.programs.terms import Formulation
+
+KEPT = 2.0**-48
+"""Of the largest number of a program: no row is asked to be kept more closely than this, 16 units in the last
+place of a double, because sums of such numbers cannot be. It is below 1e-9 up to numbers of 281,474."""
+
+ABSOLUTE = {
+    "FeasibilityTol", "FeasTol", "simplex.tolerances.feasibility", "simplex_tolerances_feasibility",
+}  # fmt: skip
+"""Options that limit the absolute violation of a row, whatever the size of its numbers. Other solvers add a
+relative tolerance of the same size, or scale the rows."""
+
+INFEASIBLE = 1e-11
+"""The tolerance of a proof that there is no answer, or no optimum, for every solver that has such an option:
+a hundredth of the accuracy. At looser ones, slow progress on large counts is taken for a proof."""
+
 HIGHS: dict[str, Any] = {
     # By default HiGHS adds 10⁻⁷·x² to a quadratic program, which large counts turn into a wrong optimum.
     "qp_regularization_value": 1e-12,
@@ -30,24 +48,47 @@ SCIP: dict[str, Any] = {"limits/gap": 0.0}
 PDLP: dict[str, Any] = {
     "eps_optimal_absolute": 1e-9,
     "eps_optimal_relative": 1e-9,
-    # At its default of 1e-8, slow progress on large counts is taken for a proof of infeasibility.
-    "eps_primal_infeasible": 1e-11,
-    "eps_dual_infeasible": 1e-11,
+    "eps_primal_infeasible": INFEASIBLE,
+    "eps_dual_infeasible": INFEASIBLE,
 }
 
 CUPDLPX: dict[str, Any] = {"OptimalityTol": 1e-9, "FeasibilityTol": 1e-9}
 
 _CLOSE: dict[str, Any] = {"eps_abs": 1e-9, "eps_rel": 1e-9}
 
+_CLARABEL: dict[str, Any] = {"tol_infeas_abs": INFEASIBLE, "tol_infeas_rel": INFEASIBLE}
+
+_OSQP: dict[str, Any] = {
+    **_CLOSE, "eps_prim_inf": INFEASIBLE, "eps_dual_inf": INFEASIBLE, "max_iter": 200_000, "polishing": True,
+}  # fmt: skip
+
+_SCS: dict[str, Any] = {**_CLOSE, "eps_infeas": INFEASIBLE, "max_iters": 200_000}
+
+_PIQP: dict[str, Any] = {
+    **_CLOSE, "eps_duality_gap_abs": 1e-9, "eps_duality_gap_rel": 1e-9,
+    "eps_primal_inf": INFEASIBLE, "eps_dual_inf": INFEASIBLE, "max_iter": 1_000,
+}  # fmt: skip
+
+_PROXQP: dict[str, Any] = {
+    **_CLOSE, "eps_primal_inf": INFEASIBLE, "eps_dual_inf": INFEASIBLE,
+    # Unless asked to, it does not look at the duality gap.
+    "check_duality_gap": True, "eps_duality_gap_abs": 1e-9, "eps_duality_gap_rel": 1e-9,
+}  # fmt: skip
+
+_QPALM: dict[str, Any] = {
+    **_CLOSE, "eps_prim_inf": INFEASIBLE, "eps_dual_inf": INFEASIBLE, "max_iter": 200_000,
+}  # fmt: skip
+
 # It gets squares as cones: with its own 1e-8 it misses optima by up to 5e-4 there, and calls feasible
 # programs infeasible.
 _ECOS: dict[str, Any] = {"feastol": 1e-10, "abstol": 1e-10, "reltol": 1e-10, "max_iters": 1_000}
 
 CVXPY: dict[str, dict[str, Any]] = {
-    "OSQP": {**_CLOSE, "max_iter": 200_000, "polishing": True},
-    "SCS": {**_CLOSE, "max_iters": 200_000},
-    "PDLP": {name: PDLP[name] for name in ("eps_optimal_absolute", "eps_optimal_relative")},
-    "HIGHS": {name: HIGHS[name] for name in ("qp_regularization_value", "mip_rel_gap")},
+    "CLARABEL": _CLARABEL,
+    "OSQP": _OSQP,
+    "SCS": _SCS,
+    "PDLP": PDLP,
+    "HIGHS": HIGHS,
     "GUROBI": {name: GUROBI[name] for name in ("MIPGap", "FeasibilityTol", "OptimalityTol", "BarConvTol")},
     "COPT": {"RelGap": 0.0, "AbsGap": 0.0, "FeasTol": 1e-9, "DualTol": 1e-9},
     "XPRESS": {"miprelstop": 0.0, "mipabsstop": 0.0, "feastol": 1e-9, "optimalitytol": 1e-9},
@@ -61,32 +102,32 @@ CVXPY: dict[str, dict[str, Any]] = {
     },
     "MOSEK": {"mosek_params": {"MSK_DPAR_MIO_TOL_REL_GAP": 0.0, "MSK_DPAR_MIO_TOL_ABS_GAP": 0.0}},
     "QOCO": {"abstol": 1e-9, "reltol": 1e-9},
-    "PIQP": _CLOSE,
-    "PROXQP": _CLOSE,  # cvxpy hands on nothing else, so no duality gap
-    "QPALM": {**_CLOSE, "max_iter": 200_000},
+    "PIQP": _PIQP,
+    "PROXQP": _PROXQP,
+    "QPALM": _QPALM,
     "ECOS": _ECOS,
     "DAQP": {"iter_limit": 100_000},  # its own accuracies; through cvxpy it has no time limit
 }
 """By cvxpy's name of the solver."""
 
 QPSOLVERS: dict[str, dict[str, Any]] = {
+    "clarabel": _CLARABEL,
     "copt": {"FeasTol": 1e-9, "DualTol": 1e-9},
     # DAQP's own accuracies, 1e-6 and 1e-12: with tighter ones it calls feasible programs infeasible.
     "daqp": {"iter_limit": 100_000},
     "ecos": _ECOS,
     "gurobi": {name: GUROBI[name] for name in ("FeasibilityTol", "OptimalityTol", "BarConvTol")},
     "highs": {"qp_regularization_value": HIGHS["qp_regularization_value"]},
-    "osqp": {**_CLOSE, "max_iter": 200_000, "polishing": True},
-    "piqp": {**_CLOSE, "max_iter": 1_000},
-    # Unless asked to, it does not look at the duality gap.
-    "proxqp": {**_CLOSE, "check_duality_gap": True, "eps_duality_gap_abs": 1e-9, "eps_duality_gap_rel": 1e-9},
-    "qpalm": {**_CLOSE, "max_iter": 200_000},
-    "scs": {**_CLOSE, "max_iters": 200_000},
+    "osqp": _OSQP,
+    "piqp": _PIQP,
+    "proxqp": _PROXQP,
+    "qpalm": _QPALM,
+    "scs": _SCS,
 }
 """By qpsolvers' name of the solver."""
 
 PYOMO: dict[str, dict[str, Any]] = {
-    "highs": {"qp_regularization_value": HIGHS["qp_regularization_value"]},
+    "highs": HIGHS,
     "gurobi_direct": {
         name: GUROBI[name] for name in ("MIPGap", "FeasibilityTol", "OptimalityTol", "BarConvTol")
     },
@@ -99,6 +140,7 @@ SECONDS: dict[str, dict[str, str]] = {
     "cvxpy": {
         "CLARABEL": "time_limit",
         "OSQP": "time_limit",
+        "PDLP": "time_limit_sec",
         "SCS": "time_limit_secs",
         "HIGHS": "time_limit",
         "GUROBI": "TimeLimit",
@@ -136,6 +178,37 @@ THREADS: dict[str, dict[str, str]] = {
     "qpsolvers": {"clarabel": "max_threads", "copt": "Threads", "gurobi": "Threads", "highs": "threads"},
 }
 """By library, the names of the solvers' limits of threads. The other solvers use one, or have no limit."""
+
+
+def kept(program: Formulation) -> float:
+    """The least violation of a row that doubles can tell from rounding errors; at most 1e-6."""
+    numbers = [
+        *program.bounds,
+        *program.row_bounds,
+        *(np.asarray(t.center, float) for t in program.objective),
+    ]
+    largest = max(float(np.abs(one[np.isfinite(one)]).max(initial=0.0)) for one in numbers)
+    return min(KEPT * largest, 1e-6)
+
+
+def scaled(options: dict[str, Any], program: Formulation) -> dict[str, Any]:
+    """The options, with no absolute tolerance below what doubles can keep on this program.
+
+    Examples
+    --------
+    >>> from models import FixedSum
+    >>> scaled(GUROBI, FixedSum([2**40, 0], total=2**40, p=1).program())["FeasibilityTol"]
+    1e-06
+    """
+    least = kept(program)
+    return {
+        name: scaled(value, program)
+        if isinstance(value, dict)
+        else max(value, least)
+        if name in ABSOLUTE
+        else value
+        for name, value in options.items()
+    }
 
 
 @dataclass(frozen=True)
@@ -180,15 +253,17 @@ DOCUMENTED: dict[str, Documented] = {
          "eps_dual_infeasible": 1e-8},
     ),
     "CLARABEL": Documented(
-        "Clarabel", "https://clarabel.org/stable/api_settings/", {}, "its own accuracy is 1e-8",
+        "Clarabel", "https://clarabel.org/stable/api_settings/",
+        {"tol_infeas_abs": 1e-8, "tol_infeas_rel": 1e-8}, "its own accuracy is 1e-8",
     ),
     "OSQP": Documented(
         "OSQP", "https://osqp.org/docs/interfaces/solver_settings.html",
-        {"eps_abs": 1e-3, "eps_rel": 1e-3, "max_iter": 4_000, "polishing": False},
+        {"eps_prim_inf": 1e-4, "eps_dual_inf": 1e-4,
+         "eps_abs": 1e-3, "eps_rel": 1e-3, "max_iter": 4_000, "polishing": False},
     ),
     "SCS": Documented(
         "SCS", "https://www.cvxgrp.org/scs/api/settings.html",
-        {"eps_abs": 1e-4, "eps_rel": 1e-4, "max_iters": 100_000},
+        {"eps_infeas": 1e-7, "eps_abs": 1e-4, "eps_rel": 1e-4, "max_iters": 100_000},
     ),
     "COPT": Documented(
         "COPT", "https://guide.coap.online/copt/en-doc/parameter.html",
@@ -207,17 +282,19 @@ DOCUMENTED: dict[str, Documented] = {
     ),
     "PIQP": Documented(
         "PIQP", "https://predict-epfl.github.io/piqp/interfaces/settings",
-        {"eps_abs": 1e-8, "eps_rel": 1e-9, "max_iter": 250},
+        {"eps_primal_inf": 1e-4, "eps_dual_inf": 1e-4, "eps_duality_gap_abs": 1e-8,
+         "eps_duality_gap_rel": 1e-9, "eps_abs": 1e-8, "eps_rel": 1e-9, "max_iter": 250},
     ),
     "PROXQP": Documented(
         "ProxQP", "https://simple-robotics.github.io/proxsuite/structproxsuite_1_1proxqp_1_1Settings.html",
-        {"eps_abs": 1e-5, "eps_rel": 0.0, "check_duality_gap": False, "eps_duality_gap_abs": 1e-4,
+        {"eps_primal_inf": 1e-4, "eps_dual_inf": 1e-4,
+         "eps_abs": 1e-5, "eps_rel": 0.0, "check_duality_gap": False, "eps_duality_gap_abs": 1e-4,
          "eps_duality_gap_rel": 0.0},
         "it has no time limit",
     ),
     "QPALM": Documented(
         "QPALM", "https://kul-optec.github.io/QPALM/Doxygen/structQPALMSettings.html",
-        {"eps_abs": 1e-4, "eps_rel": 1e-4, "max_iter": 10_000},
+        {"eps_prim_inf": 1e-5, "eps_dual_inf": 1e-5, "eps_abs": 1e-4, "eps_rel": 1e-4, "max_iter": 10_000},
     ),
     "ECOS": Documented(
         "ECOS", "https://github.com/embotech/ecos/blob/develop/include/ecos.h",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from solvers.backends.table import EXACT, Backend, find
 from solvers.effort import Effort
 from solvers.plan import Plan, is_whole, plan
 from solvers.residuals import rounding
+from solvers.settings import kept
 from solvers.solution import Answer, Solution
 
 TOLERANCE = 1e-6
@@ -96,6 +98,8 @@ def solve(
         program = model if isinstance(model, Program) else model.program()
     except ValueError as too_large:
         return Solution(chosen.name, chosen.version, "unsupported", message=str(too_large))
+    if tolerance is not None:
+        effort = replace(effort, tolerance=max(tolerance, kept(program)))
     chosen_plan = plan(program, chosen)
     if isinstance(chosen_plan, str):
         return Solution(chosen.name, chosen.version, "unsupported", message=chosen_plan)

@@ -3,10 +3,15 @@
 Nine variables between 0 and 1, seven equations. With costs a million times smaller it is solved.
 """
 
-from importlib import metadata
-
 import daqp
 import numpy as np
+
+FINDING = {
+    "solver": "DAQP", "package": "daqp", "first seen": "0.11.0",
+    "says": "infeasible; an answer is (1, 0, 0, 0, 0, 1, 0, 0, 0)",
+    "option": "primal_tol=1e-6, its own; tighter ones make it worse",
+    "workaround": "costs a million times smaller",
+}  # fmt: skip
 
 # Marks where runs begin, then the runs 0, 0–1, 0–2, 1, 1–2, 2.
 rows = np.array([
@@ -24,8 +29,19 @@ sides = np.array([0.0] * 6 + [1.0])
 answer = np.array([1.0, 0, 0, 0, 0, 1, 0, 0, 0])
 feasible = bool((rows @ answer == sides).all() and (answer >= least).all())
 sense = np.array([0] * 9 + [5] * 7, np.int32)
-for scale in (1.0, 1e-6):
+
+
+def flag(scale):
     upper, lower = np.concatenate([most, sides]), np.concatenate([least, sides])
-    found = daqp.solve(np.zeros((9, 9)), cost * scale, rows, upper, lower, sense)
-    told = f"exit flag {found[2]} (1: optimal, −1: infeasible); one run of all three is feasible: {feasible}"
-    print(f"DAQP {metadata.version('daqp')}, costs × {scale:g}: {told}")
+    return daqp.solve(np.zeros((9, 9)), cost * scale, rows, upper, lower, sense)[2]
+
+
+def still():
+    return feasible and flag(1.0) == -1
+
+
+if __name__ == "__main__":
+    for scale in (1.0, 1e-6):
+        print(
+            f"costs × {scale:g}: exit flag {flag(scale)} (1: optimal, −1: infeasible); feasible: {feasible}"
+        )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ import numpy as np
 
 from hierdp.errors import InputError
 from models.arithmetic.arrays import Array
-from models.programs.program import Program
+from models.programs.texts import CONSTANT
 from solvers.solution import Status
 
 SUFFIXES = (".json", ".sol", ".npy")
@@ -51,42 +51,29 @@ class Told:
     status: Status | None = None
     bound: float | None = None
 
-    def variables(self, program: Program, shape: tuple[int, ...]) -> Any:
-        """All variables of the program; those that are not listed are 0. None if the file has no answer.
+    def columns(self, names: Sequence[str]) -> list[float] | None:
+        """The values of a file's columns; None if only the answer of the model is given, as a list.
+
+        Names that are not listed are 0, as solvers leave them out. A list is in the order of the columns.
 
         Raises
         ------
         InputError
-            If the number of values, or a name, does not fit the program.
+            If a name is not that of a column.
         """
-        if not len(self.values):
-            return None
-        found = np.zeros(program.size)
         if not isinstance(self.values, dict):
-            own = int(np.prod(shape))
-            if len(self.values) not in (own, program.size):
-                raise InputError(
-                    f"it has {len(self.values):,} values; the answer has {own:,}, and the program "
-                    f"{program.size:,}"
-                )
-            found[: len(self.values)] = self.values
-            return found
-        places = {name: i for i, name in enumerate(program.variable_names())}
-        known = [(places[name], value) for name, value in self.values.items() if name in places]
-        if not known:
-            other = next(iter(self.values))
-            raise InputError(f"no name in it is a variable of the program, whose first is "
-                             f"{next(iter(places))!r}; its first is {other!r}")  # fmt: skip
-        at, values = zip(*known, strict=True)
-        found[list(at)] = values
-        return found
+            values = [float(one) for one in self.values]
+            own = len(values) == len(names) + 1  # an .lp has one more
+            return values[: len(names)] if own or len(values) == len(names) else None
+        known = set(names)
+        for name in self.values:
+            if name not in known and name not in BESIDE:
+                raise InputError(f"no variable of the file has the name {name!r}; its first is {names[0]!r}")
+        return [self.values.get(name, 0.0) for name in names]
 
-    def complete(self, program: Program) -> bool:
-        """Whether the auxiliary variables are listed, too."""
-        own = program.blocks[0].size
-        if not isinstance(self.values, dict):
-            return len(self.values) == program.size
-        return own == program.size or any(name in self.values for name in program.variable_names()[own:])
+
+BESIDE = (CONSTANT, "quadobjvar", "qmatrixvar")
+"""Variables that are in an .lp but not in the .mps, or that SCIP adds for an objective with squares."""
 
 
 def read_answer(path: Path) -> Told:

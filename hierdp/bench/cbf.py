@@ -1,95 +1,89 @@
-"""Conic models in the Conic Benchmark Format, version 1 (Friberg 2016): second-order and matrix cones.
+"""The two conic models in the Conic Benchmark Format, version 1 (Friberg 2016), from their data alone.
 
-The two models that are not a `Program` have a form in cvxpy. cvxpy turns it into ``minimize cᵀx`` with
-``b − Ax`` in a product of cones, in the order of SCS: zero, non-negative, second-order, semidefinite.
+All numbers are the data's, times powers of two, so that the text is the same on every machine.
+
+- `BudgetSplit`: Σ a/ε² with Σ ε = E. Variables y, u, t of each level with ε = s·y for a power of two s:
+  ``u·y ≥ 1`` and ``t ≥ u²`` (rotated second-order cones), at the cost ``(a/s²)·t``.
+- `StrategySDP`: tr(G X⁻¹) for G = WᵀW, with a diagonal of X of at most 1. The smallest Y for which the matrix
+  with the blocks X, I, I, Y is positive semidefinite is X⁻¹; the cost is tr(G Y).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
+from hierdp.errors import InputError
 from hierdp.execution import folder as folders
-from models.arithmetic.arrays import Array, Floats
+from models import BudgetSplit, StrategySDP
+from models.programs.texts import number
+
+Entry = tuple[Any, ...]
+"""Places, and the number there."""
 
 
-def write_cbf(model: Any, x: Array, path: Path) -> Path:
-    """Write a conic model, in units in which its optimum is the model's.
+def write_cbf(model: Any, path: Path) -> Path:
+    """Write a conic model; its optimum is the model's, and the first variables give the answer.
 
-    Parameters
-    ----------
-    model : BudgetSplit or StrategySDP
-    x : array
-        Any answer; the problem that cvxpy gets has other units, in which its cost shows.
-    path : path
-        An existing file is replaced.
+    Raises
+    ------
+    InputError
+        If there is no conic form of this model.
     """
-    import cvxpy as cp
-
-    problem, answer = model.cvxpy()
-    (variable,) = problem.variables()
-    variable.value = np.ones(variable.shape)
-    variable.value = np.asarray(x, float) / answer.value
-    scale = float(model.objective(x)) / float(problem.objective.value)
-    data = problem.get_problem_data(cp.SCS, solver_opts={"use_quad_obj": False})[0]
-    with folders.file_appearing(path) as aside:
-        aside.write_text("\n".join(_lines(data, scale)) + "\n", encoding="utf-8")
+    if isinstance(model, BudgetSplit):
+        lines = _budget_split(model)
+    elif isinstance(model, StrategySDP):
+        lines = _strategy(model)
+    else:
+        raise InputError(f"{type(model).__name__} has no form with cones")
+    with folders.file_appearing(path) as aside, aside.open("w", encoding="ascii", newline="\n") as out:
+        out.writelines(f"{line}\n" for line in ["VER", "1", "", "OBJSENSE", "MIN", *lines])
     return path
 
 
-def _lines(data: dict[str, Any], scale: float) -> Iterator[str]:
-    dims, cost = data["dims"], scale * np.asarray(data["c"], float)
-    if dims.exp or dims.p3d:
-        raise ValueError("exponential and power cones are not written")
-    linear = dims.zero + dims.nonneg + sum(dims.soc)
-    matrix, side = sp.csr_matrix(data["A"]), np.asarray(data["b"], float)
-    yield from ("# b - A x in a product of cones; numbers have 17 digits", "VER", "1", "", "OBJSENSE", "MIN")
-    if dims.psd:
-        yield from ("", "PSDCON", str(len(dims.psd)), *map(str, dims.psd))
-    yield from ("", "VAR", f"{cost.size} 1", f"F {cost.size}")
-    cones = [("L=", dims.zero), ("L+", dims.nonneg), *(("Q", size) for size in dims.soc)]
-    kept = [f"{name} {size}" for name, size in cones if size]
-    if linear:
-        yield from ("", "CON", f"{linear} {len(kept)}", *kept)
-    held = np.flatnonzero(cost)
-    yield from ("", "OBJACOORD", str(held.size), *(f"{j} {cost[j]:.17g}" for j in held.tolist()))
-    head = sp.coo_matrix(matrix[:linear])
-    yield from _coordinates("ACOORD", _entries(head.row, head.col, -head.data))
+def _budget_split(model: BudgetSplit) -> Iterator[str]:
+    weights = [Fraction(a) for a in np.asarray(model.weights).tolist()]
+    n, total = len(weights), Fraction(model.epsilon)
+    unit = [Fraction(2) ** (math.frexp(float(a))[1] // 3) for a in weights]  # about the cube root
+    unit = [s * Fraction(2) ** math.frexp(float(total / sum(unit)))[1] for s in unit]  # then y is about 1
+    yield from ("", "VAR", f"{3 * n} 1", f"F {3 * n}")
+    yield from ("", "CON", f"{1 + 6 * n} {1 + 2 * n}", "L= 1", *["QR 3"] * (2 * n))
     yield from _coordinates(
-        "BCOORD", _entries(np.flatnonzero(side[:linear]), side[np.flatnonzero(side[:linear])])
+        "OBJACOORD", [(2 * n + i, a / s**2) for i, (a, s) in enumerate(zip(weights, unit, strict=True))]
     )
-    at, less, fixed = linear, [], []
-    for k, size in enumerate(dims.psd):
-        row, column, unit = _lower_triangle(size)
-        count = row.size
-        block, own = sp.coo_matrix(matrix[at : at + count]), side[at : at + count] / unit
-        places = block.row
-        less += _entries(
-            np.full(places.size, k), block.col, row[places], column[places], -block.data / unit[places]
-        )
-        own_at = np.flatnonzero(own)
-        fixed += _entries(np.full(own_at.size, k), row[own_at], column[own_at], own[own_at])
-        at += count
-    if dims.psd:
-        yield from _coordinates("HCOORD", less)
-        yield from _coordinates("DCOORD", fixed)
+    rows: list[Entry] = [(0, i, s) for i, s in enumerate(unit)]
+    sides: list[Entry] = [(0, -total)]
+    for i in range(n):
+        at = 1 + 6 * i
+        rows += [(at, n + i, 1), (at + 1, i, Fraction(1, 2)), (at + 3, 2 * n + i, 1), (at + 5, n + i, 1)]
+        sides += [(at + 2, 1), (at + 4, Fraction(1, 2))]
+    yield from _coordinates("ACOORD", rows)
+    yield from _coordinates("BCOORD", sides)
 
 
-def _lower_triangle(size: int) -> tuple[Array, Array, Floats]:
-    """Rows and columns of a symmetric matrix in SCS's order, and the factors of its entries there."""
-    column, row = np.triu_indices(size)
-    return row, column, np.where(row == column, 1.0, np.sqrt(2.0))
+def _strategy(model: StrategySDP) -> Iterator[str]:
+    work = np.array([[Fraction(w) for w in row] for row in np.asarray(model.workload).tolist()], dtype=object)
+    gram, n = work.T @ work, model.bins
+    places = [(i, j) for i in range(n) for j in range(i + 1)]
+    yield from ("", "PSDCON", "1", str(2 * n))
+    yield from ("", "VAR", f"{2 * len(places)} 1", f"F {2 * len(places)}")
+    yield from ("", "CON", f"{n} 1", f"L+ {n}")
+    costs = [(len(places) + k, gram[i, j] * (1 if i == j else 2)) for k, (i, j) in enumerate(places)]
+    yield from _coordinates("OBJACOORD", [one for one in costs if one[1]])
+    diagonal = [(i, k, -1) for k, (i, j) in enumerate(places) if i == j]
+    yield from _coordinates("ACOORD", diagonal)
+    yield from _coordinates("BCOORD", [(i, 1) for i in range(n)])
+    above = [(0, k, i, j, 1) for k, (i, j) in enumerate(places)]
+    below = [(0, len(places) + k, n + i, n + j, 1) for k, (i, j) in enumerate(places)]
+    yield from _coordinates("HCOORD", [*above, *below])
+    yield from _coordinates("DCOORD", [(0, n + i, i, 1) for i in range(n)])
 
 
-def _entries(*columns: Array) -> list[str]:
-    *places, values = (part.tolist() for part in columns)
-    return [" ".join([*map(str, at), f"{value:.17g}"]) for *at, value in zip(*places, values, strict=True)]
-
-
-def _coordinates(name: str, entries: list[str]) -> Iterator[str]:
-    if entries:
-        yield from ("", name, str(len(entries)), *entries)
+def _coordinates(name: str, entries: list[Entry]) -> Iterator[str]:
+    yield from ("", name, str(len(entries)))
+    yield from (" ".join([*map(str, places), number(float(value))]) for *places, value in entries)

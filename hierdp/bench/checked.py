@@ -1,8 +1,12 @@
-"""Judge solution files against a written test set, without running a solver."""
+"""Judge solution files against a written test set, without running a solver.
+
+An answer is judged twice: as a point of the `.mps`, in exact arithmetic and with the tolerances below, as
+MIPLIB's checker does; and then as an answer of the model, which for whole numbers has no tolerance.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -12,16 +16,19 @@ import numpy as np
 
 from hierdp.bench import manifest
 from hierdp.bench.answers import SUFFIXES, Told, read_answer
+from hierdp.bench.no_optimum import row_of
+from hierdp.bench.point import cost
 from hierdp.bench.problems import program_of
+from hierdp.bench.reading import read_plainly
 from hierdp.bench.verdicts import STATED_UP_TO, KnownOptimum, verdict
 from hierdp.errors import InputError
 from hierdp.execution import progress
 from hierdp.verification.judge import exceeds, resolution
 from models.arithmetic.exact import Number
 from models.instances import Instance, load_instance
+from models.programs.texts import Stated
 from solvers.backends.table import Backend
 from solvers.plan import WHOLE, Plan
-from solvers.residuals import primal
 from solvers.solution import Answer, Solution
 from solvers.solve import checked
 
@@ -29,6 +36,16 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 _FILE = Backend("a solution file", "", "hierdp", "", "")
+
+FEASIBLE = Fraction(1, 10**6)
+"""A row or bound may be violated by this, times the size of its side if that is larger than 1."""
+
+INTEGRAL = Fraction(1, 10**6)
+"""The largest distance of a whole variable from the nearest whole number."""
+
+COST = (Fraction(1, 10**6), Fraction(1, 10**8))
+"""The file's objective may differ from the proved optimum by the first, plus the second times the optimum,
+but by at most 1/2 if that is a whole number. Whole variables count as the nearest whole numbers."""
 
 
 @dataclass(frozen=True)
@@ -41,14 +58,20 @@ class Row:
     claim : str
         The file's status; empty if it makes no claim, or there is no file.
     verdict : str
-        As in `hierdp.bench.verdicts`, or ``infeasible``: the answer breaks a constraint or is not whole;
-        ``missing``: no file, or one without an answer; ``unreadable``: the file is no solution file of this
-        problem.
+        - ``solved``: feasible and optimal, within the tolerances of this module for the file's variables, and
+          exactly for whole answers of the model;
+        - ``wrong``: a claim is refuted: it is called optimal, and a feasible answer costs less; it is called
+          infeasible or unbounded, and is not; its bound lies above a feasible answer;
+        - ``infeasible``: a row, a bound or integrality of the file or of the model is broken;
+        - ``inaccurate``: feasible, but the cost is not the optimum;
+        - ``missing``: no file, or one without an answer;
+        - ``unreadable``: the file is no solution file of this problem.
     violation : float or None
         The largest violation of a bound, a row or integrality by the numbers as given.
     objective, optimum, gap : number or None
         Exact for whole answers. The gap is the excess over the proved optimum.
     message : str
+        Why it is not solved, or by what measure it is.
     """
 
     problem: str
@@ -59,6 +82,13 @@ class Row:
     optimum: Number | None = None
     gap: Number | None = None
     message: str = ""
+
+    @property
+    def line(self) -> str:
+        """The verdict in one line."""
+        solved = "SOLVED" if self.verdict == "solved" else f"NOT SOLVED ({self.verdict})"
+        claim = f" It claims: {self.claim}." if self.claim else ""
+        return f"{solved}: {self.problem}. {self.message}{claim}"
 
 
 def check_answers(answers: Path, test_set: Path) -> list[Row]:
@@ -115,32 +145,57 @@ def _rows(problems: Any, files: dict[str, Path | None], test_set: Path) -> Itera
     for one in progress.steps(problems, "answers judged", len(problems)):
         name, path = one["name"], files[one["name"]]
         if path is None:
-            yield Row(name, "", "missing")
+            yield Row(name, "", "missing", message="There is no solution file.")
             continue
-        stored = test_set / f"{name}.npz"
-        if not stored.is_file() or manifest.digest(stored) != one["files"].get(stored.name):
-            raise InputError(f"{stored} is not the file that the manifest names; write the test set again")
         try:
             told = read_answer(path)
         except InputError as wrong:
-            yield Row(name, "", "unreadable", message=str(wrong))
+            yield Row(name, "", "unreadable", message=f"{wrong}.")
             continue
-        if not len(told.values) and told.status in (None, "optimal", "feasible"):
-            yield Row(name, told.status or "", "missing", message=f"{path.name} has no answer")
-            continue
-        try:
-            yield _judged(name, told, load_instance(stored))
-        except InputError as wrong:
-            yield Row(name, told.status or "", "unreadable", message=f"{path}: {wrong}")
+        for file, digest in one["files"].items():
+            there = test_set / Path(file).name
+            if there.suffix in (".npz", ".mps") and (not there.is_file() or manifest.digest(there) != digest):
+                raise InputError(f"{there} is not the file that the manifest names; write the test set again")
+        if one["status"] in ("infeasible", "unbounded"):
+            yield _without_optimum(name, told, one["status"])
+        elif not len(told.values) and told.status not in ("infeasible", "unbounded"):
+            yield Row(name, told.status or "", "missing", message=f"{path.name} has no answer.")
+        else:
+            text = test_set / f"{name}.mps"
+            made = read_plainly(text) if text.is_file() else None
+            try:
+                yield _judged(name, told, load_instance(test_set / f"{name}.npz"), made)
+            except InputError as wrong:
+                yield Row(name, told.status or "", "unreadable", message=f"{path}: {wrong}.")
 
 
-def _judged(name: str, told: Told, known: Instance) -> Row:
+def _without_optimum(name: str, told: Told, status: str) -> Row:
+    """Judge the answer to a problem that is proved to be infeasible or unbounded."""
+    claim = told.status or ""
+    if claim == status:
+        return Row(name, claim, "solved", message=f"It is proved {status}.")
+    if claim in ("optimal", "infeasible", "unbounded"):
+        return Row(name, claim, "wrong", message=f"It is proved {status}.")
+    what = "has values, but no status" if len(told.values) else "has neither"
+    return Row(name, claim, "missing", message=f"It is proved {status}; the file {what}.")
+
+
+def _judged(name: str, told: Told, known: Instance, made: Stated | None) -> Row:
     truth = _truth(known)
-    found, violation = _found(known, told)
+    optimum = truth.optimum if truth.proved else None
+    values = told.columns(made.columns) if made is not None and len(told.values) else None
+    violation, broken, cost_of_file = None, "", None
+    if made is not None and values is not None:
+        at = [Fraction(value) for value in values]
+        violation, broken = _violation(made, at)
+        cost_of_file = cost(
+            made, [round(one) if whole else one for one, whole in zip(at, made.integer, strict=True)]
+        )
+    found = _found(known, told, values)
     judged: str = verdict(found, truth, None).verdict
+    message = f"{found.message[:1].upper()}{found.message[1:]}." if found.message else ""
     if found.status in ("error", "numerical"):
         judged = "infeasible"
-    optimum = truth.optimum if truth.proved else None
     # Without a claim an answer is right if it costs as little as the optimum.
     gap: Number | None = None
     if found.objective is not None and optimum is not None:
@@ -148,9 +203,58 @@ def _judged(name: str, told: Told, known: Instance) -> Row:
         unseen = resolution(found.objective, optimum)
         if judged == "inaccurate" and not exceeds(found.objective, optimum, exactly=unseen):
             judged = "solved"
+        if gap > 0 and not message:
+            message = f"It costs {_text(found.objective)}; the proved optimum is {_text(optimum)}."
+    if broken:
+        judged, message = ("wrong" if judged == "wrong" else "infeasible"), broken
+    elif judged == "solved" and cost_of_file is not None and optimum is not None:
+        off = cost_of_file - Fraction(optimum)
+        allowed = COST[0] + COST[1] * abs(Fraction(optimum))
+        if abs(off) > (min(allowed, Fraction(1, 2)) if isinstance(optimum, int) else allowed):
+            judged = "wrong" if off > 0 and told.status == "optimal" else "inaccurate"
+            side = "above" if off > 0 else "below"
+            message = (
+                f"The file's objective is {float(abs(off)):.3g} {side} the proved optimum {_text(optimum)}."
+            )
+    if judged == "solved" and optimum is None:
+        judged, message = "inaccurate", "No optimum is proved."
+    if judged == "solved":
+        exact = isinstance(found.objective, int | Fraction)
+        message = f"The cost {_text(found.objective)} is the proved optimum{', exactly' if exact else ''}."
+        if violation:
+            message += f" Largest violation {violation:.3g}, within tolerance."
     if isinstance(gap, Fraction) and gap.denominator == 1:
         gap = gap.numerator
-    return Row(name, told.status or "", judged, violation, found.objective, optimum, gap, found.message)
+    return Row(name, told.status or "", judged, violation, found.objective, optimum, gap, message)
+
+
+def _violation(made: Stated, at: Sequence[Fraction]) -> tuple[float, str]:
+    """The largest violation of the file's bounds, rows and integrality; and the worst beyond tolerance."""
+    held = [sum((a * at[j] for j, a in row_of(made, i)), Fraction(0)) for i in range(len(made.rows))]
+    parts = [
+        *((f"The variable {name}", *rest) for name, *rest in zip(
+            made.columns, at, made.lower.tolist(), made.upper.tolist(), strict=True)),
+        *((f"The row {name}", *rest) for name, *rest in zip(
+            made.rows, held, made.least.tolist(), made.most.tolist(), strict=True)),
+    ]  # fmt: skip
+    found = [(Fraction(0), Fraction(1), "")]
+    for what, value, low, high in parts:
+        for word, side, sign in (("least", low, -1), ("most", high, 1)):
+            if np.isfinite(side):
+                over = sign * (value - Fraction(side))
+                allowed = FEASIBLE * max(Fraction(1), abs(Fraction(side)))
+                found.append(
+                    (over, allowed, f"{what} is {float(value):.9g}; it must be at {word} {side:.9g}")
+                )
+    for name, value, whole in zip(made.columns, at, made.integer.tolist(), strict=True):
+        if whole:
+            away = abs(value - round(value))
+            found.append((away, INTEGRAL, f"The variable {name} is {float(value):.9g}; it must be whole"))
+    over, allowed, words = max(found, key=lambda one: one[0] / one[1])
+    largest = float(max(one[0] for one in found))
+    if over <= allowed:
+        return largest, ""
+    return largest, f"{words}; it is off by {float(over):.3g}, and the tolerance is {float(allowed):.3g}."
 
 
 def _truth(known: Instance) -> KnownOptimum:
@@ -162,19 +266,26 @@ def _truth(known: Instance) -> KnownOptimum:
     return KnownOptimum(proof.objective, proof.optimal, 0, None, "")
 
 
-def _found(known: Instance, told: Told) -> tuple[Solution, float | None]:
-    """The answer as a backend's would be checked; and its largest violation if all variables are given."""
+def _found(known: Instance, told: Told, values: list[float] | None) -> Solution:
+    """The answer of the model, checked as a backend's would be."""
     model: Any = known.model
     small = known.answer is None or known.answer.size <= STATED_UP_TO
     program, status = program_of(model) if small else None, told.status or "feasible"
     if not len(told.values):
-        return Solution(_FILE.name, "", status, bound=told.bound, message="the file has no answer"), None
+        return Solution(_FILE.name, "", status, bound=told.bound, message="the file has no answer")
     if program is None:
-        return _unstated(known, told), None
-    variables = told.variables(program, program.blocks[0].shape)
-    answer = Answer(status, variables, told.bound)
-    violation = primal(program, variables) if told.complete(program) else None
-    return checked(model, program, Plan(program), answer, _FILE, 0.0, 0.0), violation
+        return _unstated(known, told)
+    variables = np.zeros(program.size)
+    if values is not None:
+        variables[:] = values[: program.size]
+    else:
+        own = program.blocks[0].size
+        if isinstance(told.values, dict) or len(told.values) != own:
+            raise InputError(
+                f"it has {len(told.values):,} values; the answer has {own:,}, and the .mps has other columns"
+            )
+        variables[:own] = told.values
+    return checked(model, program, Plan(program), Answer(status, variables, told.bound), _FILE, 0.0, 0.0)
 
 
 def _unstated(known: Instance, told: Told) -> Solution:

@@ -3,33 +3,43 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Collection
+import json
+from collections.abc import Collection, Iterator
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from hierdp.bench import manifest
 from hierdp.bench.cbf import write_cbf
+from hierdp.bench.point import canonical, point
 from hierdp.bench.problems import Problem, program_of
-from hierdp.bench.verdicts import STATED_UP_TO, KnownOptimum
+from hierdp.bench.verdicts import STATED_UP_TO, KnownOptimum, form_of
 from hierdp.execution import folder as folders
 from hierdp.execution import progress
 from models import lagrangian_certificate
 from models.arithmetic.exact import Number
-from models.instances import save
+from models.instances import packed, save
 from models.programs.program import Program
-from models.programs.reformulate import without_absolutes, without_tables
+from models.programs.texts import number, stated
 from models.programs.write import write as write_program
 from models.witnesses.plain_text import FIRST_LINE, problem_lines
 from models.witnesses.row_proofs import exact_proofs
 
 OPTIMA = "optima.csv"
 
-COLUMNS = ("problem", "form", "optimum", "proved")
+COLUMNS = ("problem", "form", "status", "optimum", "proved")
 
 SECONDS = 10.0
 """Time limit of HiGHS in seconds, for problems without a proved fast answer."""
 
 PROOF = ".proof.txt"
+
+NO_OPTIMUM = ".proof.json"
+
+Written = tuple[dict[str, Any], list[Path]]
+"""A problem's entry in the manifest, and its files."""
 
 
 def write(
@@ -38,18 +48,22 @@ def write(
     """Save problems in the formats of solvers, with a manifest.
 
     - ``NAME.npz``: the model exactly, its best known answer, and the witness that proves it
-      (`models.instances.load_instance`);
-    - ``NAME.mps`` and ``NAME.lp``, and ``NAME.qps`` if it has squares: programs. SCIP and Gurobi accept them.
-      HiGHS reads them too, but does not solve MIQPs, because squares of whole variables are not rewritten.
-      Tables of costs and absolute values are rewritten with rows and binaries;
+      (`models.instances.load_instance`). Not compressed, so that its bytes do not depend on a library; but
+      for problems beyond `texts_up_to`;
+    - ``NAME.mps`` and ``NAME.lp``: programs. SCIP and Gurobi accept them. HiGHS reads them too, but does not
+      solve MIQPs, because squares of whole variables are not rewritten. Tables of costs and absolute values
+      are rewritten with rows and binaries;
+    - ``NAME.sol``: all variables of the ``.mps`` at the proved optimum, in doubles;
     - ``NAME.cbf``: models with cones (`BudgetSplit`, `StrategySDP`);
     - ``NAME.proof.txt``: program, answer and row prices as rational numbers, which prove the optimum by weak
       duality (`models.witnesses.plain_text`). Only for problems with such an exact proof;
-    - ``manifest.json``: for each problem its source, form, structure, size and optimum, the numbers that 15
-      digits do not hold, and the SHA-256 of its files;
-    - ``optima.csv``: a row for each problem: its name, its form (LP, QP, MILP, MIQP, tables, conic), the
-      optimum (in full if whole; empty if no answer is known), and whether a certificate proves it. If none
-      does, the value is that of the best answer by the fast path or HiGHS.
+    - ``NAME.proof.json``, of infeasible and unbounded problems: prices of the rows that contradict each
+      other, or a point and a ray, in the order of the ``.mps``;
+    - ``manifest.json``: for each problem its source, form, status, structure, sizes, ranges of numbers,
+      optimum, how it is proved, what makes it hard, reference times, and the SHA-256 of its files;
+    - ``optima.csv``: a row for each problem: its name, its form (LP, QP, MILP, MIQP, tables, conic), its
+      status, the optimum (in full if it is a whole number or a fraction; empty if none is known), and whether
+      a certificate proves it. If none does, the value is that of the best answer by the fast path or HiGHS.
 
     Parameters
     ----------
@@ -70,55 +84,119 @@ def write(
     folder.mkdir(parents=True, exist_ok=True)
     written: list[Path] = []
     rows, entries = [], []
+    facts = manifest.facts()
     for problem in progress.steps(chosen, "problems written", len(chosen)):
-        truth = KnownOptimum.of(problem.model, ["highs"], SECONDS, problem.form, texts_up_to)
-        entry, files = _problem(problem, truth, folder, which, texts_up_to)
-        entries.append({**entry, "files": {path.name: manifest.digest(path) for path in files}})
+        make = _problem if problem.none is None else _without_optimum
+        entry, files = make(problem, folder, which, texts_up_to)
+        digests = {path.name: manifest.digest(path) for path in files}
+        entries.append({**entry, **facts.get(problem.name, {}), "files": digests})
         written += files
-        rows.append((problem.name, truth.form, _plain(truth.optimum), str(truth.proved).lower()))
+        rows.append(
+            (
+                problem.name,
+                entry["form"],
+                entry["status"],
+                entry["optimum"] or "",
+                str(entry["proved"]).lower(),
+            )
+        )
     with folders.file_appearing(folder / OPTIMA) as aside, aside.open("w", newline="") as table:
-        csv.writer(table).writerows([COLUMNS, *rows])
+        csv.writer(table, lineterminator="\n").writerows([COLUMNS, *rows])
     return [*written, manifest.write(folder, which, entries), folder / OPTIMA]
 
 
 def _problem(
-    problem: Problem, truth: KnownOptimum, folder: Path, which: str, texts_up_to: int
+    problem: Problem, folder: Path, which: str, texts_up_to: int
 ) -> tuple[dict[str, Any], list[Path]]:
     """Write one problem: its entry in the manifest, and its files."""
-    name, texts = problem.name, truth.variables <= texts_up_to
-    program = program_of(problem.model) if texts else None
-    files = [save(problem.model, folder / f"{name}.npz", truth.answer, truth.witness)]
+    truth = KnownOptimum.of(problem.model, ["highs"], SECONDS, problem.form, texts_up_to)
+    model, name, texts = problem.model, problem.name, truth.variables <= texts_up_to
+    program = program_of(model) if texts else None
+    answer, witness = truth.answer, truth.witness
+    if truth.proved and texts:
+        answer, witness = canonical(model, answer, witness)
+    elif texts:
+        answer = witness = None  # which of the best answers is found depends on the solver
+    files = [folder / f"{name}.npz"]
+    if texts:
+        _save(files[0], packed(model, answer, witness))
+    else:
+        save(model, files[0], answer, witness)
     entry = manifest.about(problem, which, truth.form, truth.variables)
+    proof = None if answer is None else model.certificate(answer, witness)
+    optimum = truth.optimum if proof is None else proof.objective
+    if isinstance(optimum, float):
+        optimum = float(f"{optimum:.12g}")
     if program is not None:
-        suffixes = ["mps", "lp", *(["qps"] if program.has("quadratic") else [])]
-        files += [write_program(program, folder / f"{name}.{suffix}") for suffix in suffixes]
-        lost = manifest.rounded(without_absolutes(without_tables(program)))
-        entry |= {
-            **manifest.size_of(program),
-            "rounded": len(lost),
-            "rounded numbers": lost[: manifest.SHOWN],
-        }
-    elif truth.form == "conic" and truth.answer is not None:
-        files.append(write_cbf(problem.model, truth.answer, folder / f"{name}.cbf"))
-    entry |= {"optimum": manifest.exactly(truth.optimum), "proved": truth.proved}
+        made = stated(program)
+        files += [write_program(program, folder / f"{name}.{suffix}") for suffix in ("mps", "lp")]
+        entry |= {**manifest.size_of(made), "rounded": manifest.rounded(program)}
+        if proof is not None and proof.optimal:
+            values = point(model, program, answer)
+            files.append(_write_point(folder / f"{name}.sol", made.columns, values, optimum))
+    elif truth.form == "conic":
+        files.append(write_cbf(model, folder / f"{name}.cbf"))
+    exact = proof is not None and not isinstance(proof.objective, float)
+    entry |= {
+        "status": "optimal" if truth.proved else ("infeasible" if truth.infeasible else "open"),
+        "optimum": manifest.exactly(optimum),
+        "proved": truth.proved,
+        "proof": ("exact" if exact else "within 1e-7, in floats") if truth.proved else "none",
+    }
     beyond = f"not written beyond {texts_up_to:,} cells; the .npz has the proof"
-    text, why = _proof(problem, truth, program) if texts else ([], beyond)
+    text, why = _proof(problem, truth.proved, answer, witness, program) if texts else ([], beyond)
     if text:
         with folders.file_appearing(folder / f"{name}{PROOF}") as aside:
-            aside.write_text("\n".join([FIRST_LINE, *text]) + "\n", encoding="utf-8")
+            aside.write_text("\n".join([FIRST_LINE, *text]) + "\n", encoding="utf-8", newline="\n")
         files.append(folder / f"{name}{PROOF}")
     return {**entry, "proof by row prices": why or "exact"}, files
 
 
-def _proof(problem: Problem, truth: KnownOptimum, program: Program | None) -> tuple[list[str], str]:
+def _without_optimum(problem: Problem, folder: Path, which: str, _: int) -> Written:
+    """Write an infeasible or unbounded problem."""
+    none, name = problem.none, problem.name
+    assert none is not None
+    files = [write_program(none.program, folder / f"{name}.{suffix}") for suffix in ("mps", "lp")]
+    made = stated(none.program)
+    numbers = {key: [str(Fraction(one)) for one in part] for key, part in none.numbers.items()}
+    with folders.file_appearing(folder / f"{name}{NO_OPTIMUM}") as aside:
+        text = json.dumps({"status": none.status, **numbers}, indent=1)
+        aside.write_text(text + "\n", encoding="ascii", newline="\n")
+    files.append(folder / f"{name}{NO_OPTIMUM}")
+    entry = manifest.about(problem, which, form_of(none.program, none.program), len(made.columns))
+    entry |= {**manifest.size_of(made), "rounded": 0, "status": none.status, "optimum": None, "proved": True}
+    return {**entry, "proof": "exact", "proof by row prices": "it has no optimum"}, files
+
+
+def _save(path: Path, arrays: dict[str, Any]) -> None:
+    """Arrays without compression, whose bytes would depend on the version of zlib."""
+    with folders.file_appearing(path) as aside, aside.open("wb") as out:
+        np.savez(out, **arrays)
+
+
+def _write_point(path: Path, columns: list[str], values: list[Number], optimum: Number | None) -> Path:
+    with folders.file_appearing(path) as aside, aside.open("w", encoding="ascii", newline="\n") as out:
+        out.write(f"=obj= {manifest.exactly(optimum)}\n")
+        pairs = zip(columns, values, strict=True)
+        out.writelines(f"{name} {number(float(value))}\n" for name, value in pairs)
+    return path
+
+
+def _proof(
+    problem: Problem, proved: bool, answer: Any, witness: Any, program: Program | None
+) -> tuple[list[str], str]:
     """The lines of the proof by row prices, or the reason why there is none."""
-    if not truth.proved or truth.answer is None:
+    if not proved or answer is None:
         return [], "the optimum is not proved"
     if program is None:
         return [], "it has no program"
+    return _lines(exact_proofs(problem.name, problem.model, answer, witness))
+
+
+def _lines(proofs: Iterator[tuple[str, Any]]) -> tuple[list[str], str]:
     lines: list[str] = []
     try:
-        for name, found in exact_proofs(problem.name, problem.model, truth.answer, truth.witness):
+        for name, found in proofs:
             if isinstance(found, str):
                 return [], found
             proof = lagrangian_certificate(*found)
@@ -128,10 +206,3 @@ def _proof(problem: Problem, truth: KnownOptimum, program: Program | None) -> tu
     except ValueError as wrong:
         return [], str(wrong)
     return lines, ""
-
-
-def _plain(value: Number | None) -> str:
-    """A whole number in full, any other with all the digits of a float."""
-    if value is None:
-        return ""
-    return str(int(value)) if value == int(value) else repr(float(value))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import json
 from collections.abc import Iterable
@@ -14,15 +15,16 @@ import numpy as np
 from hierdp.bench.problems import INSTANCES, Problem
 from hierdp.errors import InputError
 from hierdp.execution import folder as folders
+from models.arithmetic.arrays import Floats
 from models.arithmetic.exact import Number
-from models.programs.program import Program
 from models.programs.terms import Formulation
+from models.programs.texts import Stated
 
 MANIFEST = "manifest.json"
 
-FORMAT = "hierdp test set 1"
+FORMAT = "hierdp test set 2"
 
-EDITION = "2026.1"
+EDITION = "2026.2"
 """Changes whenever the same command writes other problems."""
 
 KUO, FIORETTO = "Kuo et al. 2018", "Fioretto & Van Hentenryck 2019"
@@ -57,12 +59,45 @@ STEPS: dict[str, tuple[str, str, str]] = {
 }
 """By model: the paper, its step, and the structure. Other models have their first line as the step."""
 
-SHOWN = 5
-"""How many of a problem's rounded numbers the manifest names."""
+HARD = {
+    "laminar": "degenerate: many rows are tight at once, and answers tie; over the reals, sums are long",
+    "laminar: a network": "many answers tie; the relaxation in squares is not whole, that by lines is",
+    "laminar, absolute values": "a large face of optima: many answers cost the same",
+    "laminar, Chebyshev norm": "one variable bounds all; the relaxation is not whole",
+    "laminar, Monge": "assignments of sorted runs: many ties, and large counts beside small costs",
+    "one sum": "squares of whole numbers under one sum: branching on them is slow, lines are not",
+    "one sum, Chebyshev norm": "a large face of optima; tight tolerances meet large counts",
+    "one sum, binaries": "binaries that choose which counts become positive: a weak relaxation",
+    "one sum, tables; Monge where convex": "costs as tables: a binary for each value",
+    "chain": "long chains of ties: every pool of equal values is degenerate",
+    "chains over a tree": "its relaxation has a gap: the rows are not a network",
+    "separable": "no rows at all, which some interfaces refuse; ties at every half",
+    "Monge assignment": "an assignment with large counts and many ties",
+    "paths in a network": "a variable for each run of bins; costs of very different sizes",
+    "general rows": "rows that are not a network, with equations that depend on each other",
+    "tables of all nodes over the reals": "a variance of its own for every query; dense normal equations",
+    "conic: second-order cones": "weights over many orders of magnitude",
+    "conic: a semidefinite matrix": "a matrix inequality, with an optimum of low rank",
+}
+"""What makes a problem hard, by its structure."""
+
+FACTS = Path(__file__).with_name("facts.csv")
+"""Measured facts of the problems of the small set (`python -m benchmarks.facts`): the gap of the relaxation,
+the condition of the rows, and reference times with solvers and versions."""
 
 
 def about(problem: Problem, which: str, form: str, variables: int) -> dict[str, Any]:
     """A problem's source, form, size and structure."""
+    if problem.none is not None:
+        step = {
+            "infeasible": "two published sums that contradict a third",
+            "unbounded": "changes whose sign was kept",
+        }[problem.none.status]
+        source = {"paper": "", "step": step, "data": "flights, with simulated noise"}
+        return {
+            "name": problem.name, "model": problem.kind, "set": which, "source": source, "real data": True,
+            "form": form, "structure": "no optimum", "hard": step, "variables": variables,
+        }  # fmt: skip
     name = type(problem.model).__name__
     first = (type(problem.model).__doc__ or "").partition("\n")[0]
     paper, step, structure = STEPS.get(name, ("", first, ""))
@@ -77,52 +112,51 @@ def about(problem: Problem, which: str, form: str, variables: int) -> dict[str, 
         "model": problem.kind,
         "set": which,
         "source": {"paper": paper, "step": step, "data": data},
+        "real data": problem.origin == "real",
         "form": form,
         "structure": structure,
+        "hard": HARD.get(structure, ""),
         "variables": variables,
     }
 
 
-def size_of(program: Program) -> dict[str, int]:
-    """The numbers of variables, rows and entries."""
+def size_of(made: Stated) -> dict[str, Any]:
+    """The sizes of the `.mps`, and the least and the largest of its numbers by kind, apart from zeros."""
+    sides = np.concatenate([made.least, made.most])
+    bounds = np.concatenate([made.lower, made.upper])
+    costs = np.concatenate([made.cost, 2 * made.square])
+    kinds = {"entries": made.matrix.data, "costs": costs, "sides": sides, "bounds": bounds}
     return {
-        "variables": program.size,
-        "whole variables": int(program.integer.sum()),
-        "rows": int(program.matrix.shape[0]),
-        "entries": int(program.matrix.nnz),
+        "variables": len(made.columns),
+        "whole variables": int(made.integer.sum()),
+        "squares": int(np.count_nonzero(made.square)),
+        "rows": len(made.rows),
+        "entries": int(made.matrix.nnz),
+        "ranges": {name: found for name, values in kinds.items() if (found := _range(values))},
     }
 
 
-def rounded(program: Formulation) -> list[str]:
-    """The numbers of a written program that 15 significant digits do not hold, by place.
+def _range(values: Floats) -> list[float]:
+    sizes = np.abs(values[np.isfinite(values) & (values != 0)])
+    return [float(sizes.min()), float(sizes.max())] if sizes.size else []
 
-    Files of linear programs have 15 digits; readers of those files get the numbers after ``=``.
-    """
-    bend, slope, constant = program.expanded()
-    names, rows = program.variable_names(), program.row_names()
-    entry = program.matrix.tocoo()
-    lower, upper = program.bounds
-    row_lower, row_upper = program.row_bounds
-    places: list[tuple[Any, Any]] = [
-        (2 * bend, lambda i: f"the square of {names[i]}"),
-        (slope, lambda i: f"the cost of {names[i]}"),
-        (np.array([constant]), lambda _: "the constant"),
-        (lower, lambda i: f"the lower bound of {names[i]}"),
-        (upper, lambda i: f"the upper bound of {names[i]}"),
-        (row_lower, lambda i: f"the lower side of {rows[i]}"),
-        (row_upper, lambda i: f"the upper side of {rows[i]}"),
-        (entry.data, lambda k: f"{rows[entry.row[k]]} at {names[entry.col[k]]}"),
-    ]
-    found = []
-    for values, place in places:
-        many = np.asarray(values, float)
-        for i in np.flatnonzero(
-            np.isfinite(many) & (many != np.rint(many)) | (np.abs(many) >= 1e15)
-        ).tolist():
-            value = float(many[i])
-            if np.isfinite(value) and float(f"{value:.15g}") != value:
-                found.append(f"{place(i)}: {value!r} = {value:.15g}")
-    return found
+
+def rounded(program: Formulation) -> int:
+    """How many of a program's numbers are not doubles, so that its files have the nearest ones."""
+    parts: list[Any] = [part for term in program.objective for part in (term.weight, term.center)]
+    parts += [table for term in program.objective for table in term.tables]
+    parts += [side for rows in program.rows for side in (rows.lower, rows.upper)]
+    numbers = (one for part in parts for one in np.ravel(np.asarray(part, object)).tolist())
+    return sum(isinstance(one, int | Fraction) and Fraction(float(one)) != one for one in numbers)
+
+
+def facts() -> dict[str, dict[str, Any]]:
+    """The measured facts, by problem."""
+    if not FACTS.is_file():
+        return {}
+    with FACTS.open(newline="", encoding="utf-8") as table:
+        return {row.pop("problem"): {name: value for name, value in row.items() if value}
+                for row in csv.DictReader(table)}  # fmt: skip
 
 
 def digest(path: Path) -> str:

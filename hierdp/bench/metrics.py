@@ -20,6 +20,9 @@ SETTLED = 1e-6
 """Two objectives, neither of them proved, count as equal up to this relative difference."""
 
 UNSOLVED = ("wrong", "inaccurate", "bound", "stopped", "failed")
+
+REFUSED = ("unsupported", "licence")
+"""The verdicts of problems that a backend, or its licence, does not accept."""
 """The verdicts of problems that a backend accepts but does not solve; see `hierdp.bench.verdicts`."""
 
 
@@ -76,37 +79,34 @@ def shifted_geometric_mean(times: Floats, shift: float = SHIFT) -> float:
 def by_backend(rows: DataFrame) -> DataFrame:
     """One row for each backend: how many problems it solves, how fast, and how it fails.
 
-    `times_best_exact` is the shifted geometric mean of its times on the problems that it accepts, divided by
-    that of the fastest exact backend for each problem. `mean_seconds_all` is over all problems of the table,
-    and counts those that the backend does not accept as unsolved.
+    All means are over all problems of the table: those that a backend, or its licence, does not accept count
+    as unsolved. `times_best_exact` is `mean_seconds_all` divided by the same mean of the fastest exact
+    backend for each problem. `licence` counts refusals by a licence's limit.
     """
     import pandas as pd
 
     every = rows["problem"].nunique()
-    best = best_exact(rows)
+    best = best_exact(rows).reindex(rows["problem"].unique())
+    virtual = shifted_geometric_mean(best.fillna(rows["time_limit"].max()).to_numpy(float))
     made = []
     for backend, here in rows.groupby("backend", sort=False):
-        taken = here[here["verdict"] != "unsupported"]
+        taken = here[~here["verdict"].isin(REFUSED)]
         if taken.empty:
             continue
         verdicts = taken["verdict"]
         times = seconds(taken)
-        quickest = best.reindex(taken["problem"]).to_numpy(float)
-        known = ~np.isnan(quickest)
-        beyond = here[here["verdict"] == "unsupported"]
+        beyond = here[here["verdict"].isin(REFUSED)]
         limits = beyond["time_limit"].to_numpy(float)
         all_times = np.concatenate([times, limits])
         made.append(
             {
                 "backend": backend,
-                "version": here["version"].iloc[0],
+                "version": _version(here.iloc[-1]),
                 "takes": f"{len(taken)} of {every}",
+                "licence": int((here["verdict"] == "licence").sum()),
                 "solved": float(np.mean(verdicts == "solved")),
                 **{name: int((verdicts == name).sum()) for name in UNSOLVED},
-                "times_best_exact": shifted_geometric_mean(times[known])
-                / shifted_geometric_mean(quickest[known])
-                if known.any()
-                else float("nan"),
+                "times_best_exact": shifted_geometric_mean(all_times) / virtual,
                 "mean_seconds_all": shifted_geometric_mean(all_times),
                 "mean_cpu_seconds_all": shifted_geometric_mean(
                     np.concatenate([seconds(taken, cpu=True), limits])
@@ -119,9 +119,16 @@ def by_backend(rows: DataFrame) -> DataFrame:
     return pd.DataFrame(made).sort_values("mean_seconds_all", kind="stable").reset_index(drop=True)
 
 
+def _version(row: Any) -> str:
+    """The solver's version; of rows that do not say it, the version of the library, which is named."""
+    library, _, solver = str(row["backend"]).partition(":")
+    known = str(row.get("solver_version") or "")
+    return known or (f"{library} {row['version']}" if solver else str(row["version"]))
+
+
 def best_exact(rows: DataFrame) -> Any:
     """By problem, the time of the fastest exact backend (the virtual best); the limit if none solves it."""
-    exact = rows[(rows["backend"] != "fast") & (rows["verdict"] != "unsupported")]
+    exact = rows[(rows["backend"] != "fast") & ~rows["verdict"].isin(REFUSED)]
     return exact.assign(seconds=seconds(exact)).groupby("problem")["seconds"].min()
 
 
@@ -134,7 +141,7 @@ def against_exact(rows: DataFrame) -> DataFrame:
 
     made = []
     for model, here in rows.groupby("model", sort=False):
-        taken = here[here["verdict"] != "unsupported"]
+        taken = here[~here["verdict"].isin(REFUSED)]
         ours, exact = taken[taken["backend"] == "fast"], taken[taken["backend"] != "fast"]
         row: dict[str, Any] = {
             "model": model,
@@ -161,7 +168,7 @@ def against_exact(rows: DataFrame) -> DataFrame:
 
 def shares(rows: DataFrame, by: str) -> DataFrame:
     """Share of the problems of each model (or form) that each backend solves; empty if it accepts none."""
-    taken = rows[rows["verdict"] != "unsupported"].assign(solved=lambda f: (f["verdict"] == "solved") * 1.0)
+    taken = rows[~rows["verdict"].isin(REFUSED)].assign(solved=lambda f: (f["verdict"] == "solved") * 1.0)
     table = taken.pivot_table(index=by, columns="backend", values="solved", aggfunc="mean")
     order = [name for name in dict.fromkeys(rows["backend"]) if name in table.columns]
     counted = rows.groupby(by)["problem"].nunique()

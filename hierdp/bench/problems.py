@@ -1,4 +1,4 @@
-"""The benchmark's test sets: random instances of every model, and steps of releases of real data.
+"""The benchmark's test sets: random instances of every model, and more steps of releases of real data.
 
 All are drawn from fixed seeds: the same problems everywhere. Noise is simulated, and the data are public.
 """
@@ -12,20 +12,25 @@ from typing import Any
 
 import numpy as np
 
+from hierdp.bench.cuts import cuts
+from hierdp.bench.no_optimum import NoOptimum, infeasible, unbounded
 from hierdp.data.census import GROUPS, LEAVES, STATES, census
 from hierdp.verification import matrix
-from models import CumulativeQIP, Isotonic, Model, Program
+from models import CumulativeQIP, Isotonic, Program
 from models.synthetic import noise
 from solvers.backends.conic import is_conic
 
 SETS = {"small": (10, 30), "medium": (300, 1_000), "large": (30_000, 300_000)}
 """Approximate number of cells of the random instances of each test set."""
 
+CUTS = {"small": 8, "medium": 300}
+"""Counts of the problems that are cut from real data (`hierdp.bench.cuts`)."""
+
 LIMITS = {"small": 100, "medium": 10_000}
 """A step of a release belongs to the first set whose limit its cells do not exceed; the rest go to the last
 set."""
 
-INSTANCES = 2
+INSTANCES = 1
 """Random instances of each model and size."""
 
 
@@ -37,20 +42,26 @@ class Problem:
     ----------
     name : str
         Unique in the benchmark, and valid as a file name.
-    model : Model
+    model : Model or Program
+        A bare program has no optimum.
     origin : "random", "real" or "ladder"
     form : str
         LP, QP, MILP or MIQP, of problems that may be too large to state as programs.
+    none : NoOptimum, optional
+        Of infeasible and unbounded problems, the proof that there is no optimum.
     """
 
     name: str
-    model: Model
+    model: Any
     origin: str
     form: str = ""
+    none: NoOptimum | None = None
 
     @property
     def kind(self) -> str:
         """The model, by name."""
+        if self.none is not None:
+            return self.none.status
         return type(self.model).__name__ + ("" if getattr(self.model, "integer", True) else " (relaxed)")
 
 
@@ -70,8 +81,26 @@ def problems(which: str, data: Path | None = None) -> list[Problem]:
     """
     if which not in SETS:
         raise ValueError(f"no test set {which!r}; there are {', '.join(SETS)}")
-    found = [*_random(SETS[which]), *(one for one in _real(data) if _set_of(one.model) == which)]
+    cut = [Problem(f"flights-{name}", model, "real") for name, model in cuts(CUTS.get(which, 0))]
+    found = [*_random(SETS[which]), *cut, *(one for one in _real(data) if _set_of(one.model) == which)]
     return _in_turns([*found, *_relaxed(found)])
+
+
+def without_optimum(found: list[Problem]) -> Iterator[Problem]:
+    """Infeasible and unbounded problems, made from the first steps of releases of each model."""
+    from solvers import solve
+
+    seen: set[tuple[str, str]] = set()
+    for one in found:
+        if one.origin != "real" or is_conic(one.model):
+            continue
+        for make in (infeasible, unbounded):
+            if (make.__name__, one.kind) in seen or (answer := solve(one.model)).x is None:
+                continue
+            made = make(one.model, answer.x)
+            if made is not None:
+                seen.add((make.__name__, one.kind))
+                yield Problem(f"{one.name}-{made.status}", made.program, "real", none=made)
 
 
 def _relaxed(found: list[Problem]) -> Iterator[Problem]:

@@ -245,7 +245,7 @@ def _refused(rows: DataFrame) -> Part:
 
 def _failures(rows: DataFrame) -> Part:
     """How runs end that solve nothing, by the backend's status."""
-    bad = rows[~rows["verdict"].isin(["solved", "unsupported"])]
+    bad = rows[~rows["verdict"].isin(["solved", *metrics.REFUSED])]
     if bad.empty:
         return Part("failures", "Failures by kind", ["Every backend solved all problems it accepts."], {})
     kinds = bad["verdict"].where(bad["verdict"] == bad["status"], bad["verdict"] + ": " + bad["status"])

@@ -9,18 +9,20 @@ import statistics
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hierdp.bench.manifest import EDITION
 from hierdp.bench.problems import Problem, fresh
 from hierdp.bench.verdicts import KnownOptimum, Verdict, verdict
 from hierdp.errors import InputError
 from hierdp.execution import progress, store
 from models.programs.layout import processors
 from solvers import Solution, backends, solve
-from solvers.backends.table import Backend, find
+from solvers.backends.table import Backend, find, named
 from solvers.probe import probe
 
 if TYPE_CHECKING:
@@ -39,16 +41,19 @@ COLUMNS = [
     *KEY, "set", "model", "origin", "form", "variables", "rows", "status", "verdict", "relative_gap",
     "bound_error", "objective", "bound", "optimum", "proved", "primal_residual", "dual_residual",
     "build_seconds", "solve_seconds", "certificate_seconds", "cpu_seconds", "lower_quartile",
-    "upper_quartile", "message", "python", "machine", "load",
+    "upper_quartile", "message", "python", "machine", "load", "edition", "date", "solver_version",
 ]  # fmt: skip
 
 LATER = {
     "presolve": True, "memory": 0.0, "repeats": 1, "cpu_seconds": float("nan"),
-    "lower_quartile": float("nan"), "upper_quartile": float("nan"),
+    "lower_quartile": float("nan"), "upper_quartile": float("nan"), "edition": "2026.1", "date": "",
+    "solver_version": "",
 }  # fmt: skip
-"""Columns that files of version 0.1 lack, and the values of their rows."""
+"""Columns that files of earlier versions lack, and the values of their rows."""
 
-SEVERITY: tuple[Verdict, ...] = ("solved", "unsupported", "bound", "stopped", "inaccurate", "failed", "wrong")
+SEVERITY: tuple[Verdict, ...] = (
+    "solved", "unsupported", "licence", "bound", "stopped", "inaccurate", "failed", "wrong",
+)  # fmt: skip
 """If repeated runs end differently, the row has the last of their verdicts in this order."""
 
 
@@ -142,7 +147,9 @@ def read(results: Path) -> DataFrame:
     InputError
         If it is not a results file.
     """
-    return store.read(results, COLUMNS, LATER)
+    rows = store.read(results, COLUMNS, LATER)
+    limited = rows["status"].eq("size_limit")  # version 0.2.0 counted a licence's limit as one of time
+    return rows.assign(verdict=rows["verdict"].where(~limited, "licence")) if limited.any() else rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,7 +185,8 @@ class _Task:
 
 
 def _named(chosen: Sequence[str] | None) -> list[Backend]:
-    return [b for b in backends() if b.installed] if chosen is None else [find(name) for name in chosen]
+    """The backends of these names; ``module:ROW`` is a `Backend` of the reader's own."""
+    return [b for b in backends() if b.installed] if chosen is None else [find(named(one)) for one in chosen]
 
 
 def _tasks(problems: Iterable[Problem], settings: Settings, chosen: Sequence[Backend]) -> Iterable[_Task]:
@@ -204,7 +212,10 @@ class _KnownOptima:
     def of(self, problem: Problem) -> KnownOptimum:
         if self._problem is not problem or self._truth is None:
             self._problem = problem
-            self._truth = KnownOptimum.of(problem.model, self._others, self._limit)
+            if problem.none is None:
+                self._truth = KnownOptimum.of(problem.model, self._others, self._limit)
+            else:
+                self._truth = KnownOptimum.without(problem.model, problem.none.status)
         return self._truth
 
 
@@ -246,6 +257,9 @@ def _row(task: _Task, which: str, truth: KnownOptimum, warm: set[str]) -> dict[s
         "python": platform.python_version(),
         "machine": machine(),
         "load": os.getloadavg()[0],
+        "edition": EDITION,
+        "date": date.today().isoformat(),
+        "solver_version": task.backend.behind or task.backend.version,
     }
     return {name: row[name] for name in COLUMNS}
 

@@ -25,7 +25,7 @@ NEARLY = 0.95
 STATED_UP_TO = 2_000_000
 """Models with more cells are not stated as a program merely to classify them."""
 
-Verdict = Literal["solved", "wrong", "inaccurate", "bound", "stopped", "unsupported", "failed"]
+Verdict = Literal["solved", "wrong", "inaccurate", "bound", "stopped", "licence", "unsupported", "failed"]
 """
 - ``solved``: feasible, and optimal: exactly for whole answers (up to `judge.resolution` if the costs are
 floats; or within the requested tolerance, if there is one), within the requested accuracy for floats;
@@ -33,7 +33,8 @@ floats; or within the requested tolerance, if there is one), within the requeste
 costs less than a proved bound, or its bound exceeds the cost of a feasible answer;
 - ``inaccurate``: an answer that is not called optimal, or is infeasible beyond the tolerance;
 - ``bound``: the relaxation over the reals was solved: a bound, not an answer;
-- ``stopped``: by the time limit or a licence's size limit;
+- ``stopped``: by the time limit;
+- ``licence``: refused by the solver's licence, which limits the size;
 - ``unsupported``: the backend does not accept the problem;
 - ``failed``: the backend's own error, crash or lack of memory.
 """
@@ -46,7 +47,7 @@ VERDICTS: dict[Status, Verdict] = {
     "numerical": "inaccurate",
     "relaxed": "bound",
     "time_limit": "stopped",
-    "size_limit": "stopped",
+    "size_limit": "licence",
     "unsupported": "unsupported",
     "out_of_memory": "failed",
     "crashed": "failed",
@@ -67,6 +68,13 @@ class KnownOptimum:
     infeasible: bool = False
     answer: Array | None = None
     witness: Witness | None = None
+    none: str = ""
+
+    @classmethod
+    def without(cls, program: Program, status: str) -> KnownOptimum:
+        """What is known of a program that is proved to be infeasible or unbounded."""
+        rows, form = int(program.matrix.shape[0]), form_of(program, program)
+        return cls(None, True, program.size, rows, form, status == "infeasible", none=status)
 
     @property
     def known(self) -> judge.Truth:
@@ -103,7 +111,7 @@ class KnownOptimum:
             cells = program.blocks[0].size
         rows = None if program is None else int(program.matrix.shape[0])
         infeasible = found.status == "infeasible" and found.backend == "fast"
-        form = form or _form(program, model)
+        form = form or form_of(program, model)
         return cls(found.objective, proved, cells, rows, form, infeasible, found.x, found.witness)
 
 
@@ -124,7 +132,7 @@ def _best(model: Any, others: Sequence[str], limit: float | None) -> tuple[Solut
     return best, False
 
 
-def _form(program: Program | None, model: Any) -> str:
+def form_of(program: Program | None, model: Any) -> str:
     """The form of the problem in solvers' terms; absolute values count as the rows that state them."""
     if program is None:
         return "conic" if is_conic(model) else "not stated"
@@ -161,8 +169,16 @@ def verdict(
     limit : float, optional
         The backend's time limit in seconds. An answer not called optimal when it is over counts as stopped.
     """
-    optimum = truth.optimum if truth.proved else None
     said = VERDICTS[found.status]
+    if truth.none:
+        if found.status in ("optimal", "infeasible"):
+            said = "wrong"
+        elif found.status == "unbounded":  # many solvers say so for "infeasible or unbounded"
+            said = "inaccurate"
+        if found.status == truth.none:
+            said = "solved"
+        return Judged(said, None, None, _float(found.objective), None, True)
+    optimum = truth.optimum if truth.proved else None
     if found.status == "feasible" and limit is not None and found.solve_seconds >= NEARLY * limit:
         said = "stopped"
     if refuted(found, truth.known, max(ACCURACY, tolerance or 0.0), tolerance or 0.0):

@@ -38,7 +38,10 @@ def bench() -> None:
               show_default=True,
               help="Results. An existing file is extended; runs that it contains are skipped.")  # fmt: skip
 @click.option(
-    "--backends", metavar="NAMES", help="Comma-separated; default: the fast path and all installed."
+    "--backends",
+    metavar="NAMES",
+    help="Comma-separated; default: the fast path and all installed. "
+    "MODULE:ROW is a Backend in a module of yours.",
 )
 @MODELS
 @click.option("--tolerance", "tolerances", type=click.Choice(["low", "default", "high"]), multiple=True,
@@ -72,7 +75,7 @@ def run(sets: tuple[str, ...], out: Path, backends: str | None, models: str | No
     import time
 
     from hierdp.bench import metrics, runs
-    from hierdp.bench.problems import problems
+    from hierdp.bench.problems import problems, without_optimum
     from hierdp.bench.report import asked as of_tolerance
     from hierdp.bench.report import told_apart
     from hierdp.cli.app import Ended
@@ -91,7 +94,8 @@ def run(sets: tuple[str, ...], out: Path, backends: str | None, models: str | No
     left = 0
     solves: list[tuple[str, str]] = []
     for which in dict.fromkeys(sets):
-        found = _chosen(problems(which, data if data.is_dir() else None), models)
+        stated = problems(which, data if data.is_dir() else None)
+        found = _chosen([*stated, *without_optimum(stated)], models)
         try:
             spare = None if until is None else max(0.0, until - time.monotonic()) / 60
             rows = runs.run(found, which, asked, out, chosen, spare)
@@ -175,17 +179,18 @@ def write(folder: Path, which: str, up_to: int | None, texts_up_to: int | None, 
           models: str | None, data: Path) -> None:  # fmt: skip
     """Write a test set to FOLDER, for other tools.
 
-    Each problem is written as .mps and .lp, with squares also as .qps, with cones (BudgetSplit, StrategySDP)
-    as .cbf, and exactly as .npz, with its answer and proof. SCIP and Gurobi read and solve the .mps and .lp
-    files. HiGHS reads them, but cannot solve integer QPs (MIQP). FOLDER/manifest.json has each problem's
-    source, structure, size, optimum and the hashes of its files; FOLDER/optima.csv the optima alone. A
-    .proof.txt has the program, the answer and its row prices as rational numbers.
+    Each problem is written as .mps and .lp, with cones (BudgetSplit, StrategySDP) as .cbf, and exactly as
+    .npz, with its answer and proof. SCIP and Gurobi read and solve the .mps and .lp files. HiGHS reads them,
+    but cannot solve integer QPs (MIQP). A .sol has all variables at the optimum. FOLDER/manifest.json has
+    each problem's source, status, structure, size, optimum and the hashes of its files; FOLDER/optima.csv the
+    optima alone. A .proof.txt has the program, the answer and its row prices as rational numbers; a
+    .proof.json proves that there is no optimum.
     """
     from hierdp.bench.archive import pack
     from hierdp.bench.files import OPTIMA
     from hierdp.bench.files import write as write_problems
     from hierdp.bench.ladder import SIZES, TEXTS_UP_TO, Ladder
-    from hierdp.bench.problems import problems
+    from hierdp.bench.problems import problems, without_optimum
     from hierdp.bench.verdicts import STATED_UP_TO
 
     chosen: Collection[Problem]
@@ -196,7 +201,8 @@ def write(folder: Path, which: str, up_to: int | None, texts_up_to: int | None, 
     else:
         if up_to is not None:
             raise click.UsageError("--up-to is for --set ladder; the other sets have fixed sizes")
-        chosen, texts = _chosen(problems(which, data if data.is_dir() else None), models), STATED_UP_TO
+        found = problems(which, data if data.is_dir() else None)
+        chosen, texts = _chosen([*found, *without_optimum(found)], models), STATED_UP_TO
     paths = write_problems(chosen, folder, which, texts if texts_up_to is None else texts_up_to)
     console().print(f"{len(paths)} files in {folder}/; the optima are in {folder}/{OPTIMA}.")
     if archive is not None:
@@ -207,8 +213,9 @@ def write(folder: Path, which: str, up_to: int | None, texts_up_to: int | None, 
 @bench.command()
 @click.argument("test_set", metavar="SET", type=click.Path(path_type=Path))
 def verify(test_set: Path) -> None:
-    """Check a test set, a folder or an archive: the hash of each file, and the proof of each optimum.
+    """Check a test set, a folder or an archive: hashes, texts as readers find them, and proofs of optima.
 
+    Each .mps and .lp is read by HiGHS, a plain reader and, if installed, Gurobi, and compared with the model.
     Ends with exit code 1 if a file has changed or a proof fails.
 
     \b
@@ -236,11 +243,13 @@ def verify(test_set: Path) -> None:
               help="The folder or archive of the test set, from hierdp bench write.")  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Also write the table as .csv.")
 def check(answers: Path, folder: Path, out: Path | None) -> None:
-    """Judge the solution files in ANSWERS: feasible by how much, and optimal exactly or by what gap.
+    """Judge the solution files in ANSWERS: feasible and optimal, with one line for each problem.
 
     ANSWERS has a file NAME.sol (of HiGHS, SCIP, Gurobi or CPLEX) or NAME.json for each problem of the test
-    set. No solver runs: the optima are proved again by the certificates in the set. Ends with exit code 1 if
-    a claim is wrong.
+    set. No solver runs: the optima are proved again by the certificates in the set. The values are those of
+    the .mps, by name or in its order. Rows and bounds may be violated by 1e-6, times the size of the side;
+    whole variables by 1e-6; the objective may differ by 1e-6 + 1e-8 · |optimum|. Whole answers of the model
+    must then be optimal exactly. Ends with exit code 1 if anything is not solved.
 
     \b
     hierdp bench write problems --set small
@@ -252,13 +261,15 @@ def check(answers: Path, folder: Path, out: Path | None) -> None:
     with opened(folder) as test_set:
         rows = check_answers(answers, test_set)
     frame = table(rows)
-    screen = console()
-    print_frame(screen, f"Answers in {answers}", frame)
+    for row in rows:
+        click.echo(row.line)
     if out is not None:
         frame.to_csv(out, index=False)
     counts = frame["verdict"].value_counts()
-    screen.print(", ".join(f"{number:,} {verdict}" for verdict, number in counts.items()))
-    if (frame["verdict"] == "wrong").any():
+    click.echo(
+        f"{len(rows):,} problems: " + ", ".join(f"{number:,} {word}" for word, number in counts.items())
+    )
+    if not (frame["verdict"] == "solved").all():
         raise click.exceptions.Exit(1)
 
 

@@ -1,8 +1,4 @@
-"""Programs as files, and as the objects of the libraries that write them.
-
-HiGHS writes `.mps` and `.lp`, Pyomo writes `.nl`. Both libraries also solve the objects that they write, so
-the backends of `solvers` use the same two functions.
-"""
+"""Programs as files, and as the objects of HiGHS and Pyomo, which the backends of `solvers` use."""
 
 from __future__ import annotations
 
@@ -12,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from models.programs.reformulate import without_absolutes, without_tables
+from models.programs.reformulate import without_tables
 from models.programs.terms import Formulation
+from models.programs.texts import lp_lines, mps_lines, stated
 
 
-def to_highs(program: Formulation, names: bool = False) -> Any:
+def to_highs(program: Formulation) -> Any:
     """A `highspy.HighsModel` of a program without absolute terms, integrality included."""
     import highspy
 
@@ -39,9 +36,6 @@ def to_highs(program: Formulation, names: bool = False) -> Any:
     if program.integer.any():
         kinds = (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)
         lp.integrality_ = [kinds[int(whole)] for whole in program.integer]
-    if names:
-        lp.model_name_ = "".join(c if c.isalnum() else "_" for c in program.name)
-        lp.col_names_, lp.row_names_ = program.variable_names(), program.row_names()
     if diagonal.any():
         held = np.flatnonzero(diagonal)
         hessian = model.hessian_
@@ -97,29 +91,27 @@ def row_to_pyomo(matrix: Any, i: int, variables: list[Any], lower: float, upper:
 
 
 def write(program: Formulation, path: Path) -> Path:
-    """Write the program to `.mps`, `.qps`, `.lp` or `.nl`, first to a temporary file beside the path.
+    """Write the program to `.mps`, `.lp` or `.nl`, first to a temporary file beside the path.
 
-    In an `.lp`, the constant of the objective is the cost of a last variable ``constant``, fixed at 1,
-    because readers treat a bare number beside squares differently (Gurobi drops it after them, SCIP refuses
-    it before them). HiGHS writes 15 digits of each number. A `.qps` is an `.mps` with squares.
+    `models.programs.texts` has the form of `.mps` and `.lp`; Pyomo writes `.nl`.
 
     Raises
     ------
     ValueError
-        If the suffix is none of the four.
+        If the suffix is none of the three.
     OSError
         If the file cannot be written; nothing is left behind.
     """
-    if path.suffix not in {".mps", ".qps", ".lp", ".nl"}:
-        raise ValueError(f"cannot write {path.name}: the suffix must be .mps, .qps, .lp or .nl")
-    suffix = ".mps" if path.suffix == ".qps" else path.suffix
-    aside = path.with_name(f".{path.stem}.{os.getpid()}{suffix}")
+    lines = {".mps": mps_lines, ".lp": lp_lines}
+    if path.suffix not in {*lines, ".nl"}:
+        raise ValueError(f"cannot write {path.name}: the suffix must be .mps, .lp or .nl")
+    aside = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")
     try:
-        aside.touch()  # on a path that cannot be opened HiGHS crashes the whole process
         if path.suffix == ".nl":
             to_pyomo(without_tables(program)).write(str(aside), io_options={"symbolic_solver_labels": False})
         else:
-            _write_highs(without_absolutes(without_tables(program)), aside)
+            with aside.open("w", encoding="ascii", newline="\n") as out:
+                out.writelines(f"{line}\n" for line in lines[path.suffix](stated(program)))
         aside.replace(path)
     finally:
         aside.unlink(missing_ok=True)
@@ -139,24 +131,3 @@ def quiet_highs() -> Any:
             return super().enableCallbacks()
 
     return Quiet()
-
-
-def _write_highs(program: Formulation, path: Path) -> None:
-    import highspy
-
-    highs = quiet_highs()
-    if highs.passModel(to_highs(program, names=True)) == highspy.HighsStatus.kError:
-        raise ValueError(f"HiGHS does not take the program {program.name}")
-    if path.suffix == ".lp":
-        _name_constant(highs)
-    if highs.writeModel(str(path)) == highspy.HighsStatus.kError or not path.exists():
-        raise OSError(f"HiGHS could not write {path}")
-
-
-def _name_constant(highs: Any) -> None:
-    """Make the objective's constant the cost of a variable fixed at 1."""
-    cost = highs.getLp().offset_
-    if cost:
-        highs.addCol(cost, 1.0, 1.0, 0, [], [])
-        highs.passColName(highs.getNumCol() - 1, "constant")
-        highs.changeObjectiveOffset(0.0)

@@ -11,11 +11,11 @@ import numpy as np
 
 from models.programs.program import Program
 from models.programs.terms import Rows
-from solvers.backends import session
+from solvers.backends import proxqp_settings, session
 from solvers.backends.licences import named, noting, status_of
 from solvers.backends.relations import relations
 from solvers.effort import Effort, tolerances, without_presolve
-from solvers.settings import CVXPY, SECONDS, THREADS
+from solvers.settings import CVXPY, SECONDS, THREADS, scaled
 from solvers.solution import Answer, Status
 
 _STATUS: dict[str, Status] = {
@@ -40,13 +40,15 @@ class Session(session.Session):
 
     def __init__(self, program: Program, effort: Effort, solver: str) -> None:
         self._solver, self._threads = solver.upper(), effort.threads
-        self._options = dict(CVXPY.get(self._solver, {}))
+        self._options = scaled(CVXPY.get(self._solver, {}), program)
         wished = {} if effort.tolerance is None else tolerances(self._solver, effort.tolerance)
         for name, value in (wished | without_presolve(self._solver, effort)).items():
             self._options = _with(self._options, name, value)
         if effort.threads is not None and self._solver in THREADS["cvxpy"]:
             self._options = _with(self._options, THREADS["cvxpy"][self._solver], effort.threads)
         self._failures = _failures_of(self._solver)
+        if self._solver == "PROXQP":
+            proxqp_settings.hand_on(self._options)
         self._whole = bool(program.integer.any())
         places = bool(program.integer.all()) or (np.flatnonzero(program.integer),)
         self._x = cp.Variable(program.size, integer=places if self._whole else False)
@@ -70,6 +72,8 @@ class Session(session.Session):
             from solvers.backends.highs import schedule
 
             schedule(self._threads)
+        if self._solver == "PDLP":
+            options = _pdlp(options)
         problem = cp.Problem(self._cost, self._bounds + [relation for _, _, relation in self._rows])
         started = time.perf_counter()
         try:
@@ -159,6 +163,20 @@ def _failed(solver: str, words: str) -> Answer:
     if status_of(words) is not None:
         raise named(solver, cp.SolverError(words))
     return Answer("numerical" if solver in ("CLARABEL", "OSQP", "SCS") else "error", message=words)
+
+
+def _pdlp(options: dict[str, Any]) -> dict[str, Any]:
+    """PDLP's options as the message of parameters in which cvxpy takes them; it ignores other ones."""
+    from ortools.pdlp import solvers_pb2
+
+    parameters = solvers_pb2.PrimalDualHybridGradientParams()
+    criteria = parameters.termination_criteria
+    for name, value in options.items():
+        if name.startswith("eps_"):
+            within = criteria.simple_optimality_criteria if "optimal" in name else criteria
+            setattr(within, name, value)
+    kept = {name: value for name, value in options.items() if not name.startswith("eps_")}
+    return {**kept, "parameters_proto": parameters}
 
 
 def _with(options: dict[str, Any], name: str, value: Any) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from models.programs.terms import Rows
 from solvers.backends import session
 from solvers.backends.relations import relations
 from solvers.effort import Effort, tolerances, without_presolve
-from solvers.settings import GUROBI
+from solvers.settings import GUROBI, scaled
 from solvers.solution import Answer, NoAnswer, Status
 
 _STATUS: dict[int, Status] = {
@@ -51,7 +51,7 @@ class Session(session.Session):
             limits |= tolerances("GUROBI", effort.tolerance)
         limits |= without_presolve("GUROBI", effort)
         try:
-            self._model = gp.Model(env=gp.Env(params={"OutputFlag": 0, **GUROBI, **limits}))
+            self._model = gp.Model(env=gp.Env(params={"OutputFlag": 0, **scaled(GUROBI, program), **limits}))
             self._state(program)
         except gp.GurobiError as failure:
             raise _named(failure) from failure

@@ -17,7 +17,7 @@ from models.programs.write import row_to_pyomo, to_pyomo
 from solvers.backends import session
 from solvers.backends.licences import named
 from solvers.effort import Effort, tolerances, without_presolve
-from solvers.settings import PYOMO
+from solvers.settings import PYOMO, scaled
 from solvers.solution import Answer, Status
 
 _STATUS: dict[Any, Status] = {
@@ -59,7 +59,7 @@ class Session(session.Session):
         self._name, self._threads = solver, effort.threads
         if effort.threads is not None and solver in _THREADS:
             self._solver.options["threads"] = effort.threads
-        self._solver.options.update(PYOMO.get(solver, {}))
+        self._solver.options.update(scaled(PYOMO.get(solver, {}), program))
         if solver == "highs" and effort.tolerance is not None:
             self._solver.options.update(tolerances("HIGHS", effort.tolerance))
         self._solver.options.update(without_presolve(solver.upper(), effort))

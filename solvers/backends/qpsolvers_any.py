@@ -17,10 +17,10 @@ from qpsolvers.exceptions import ProblemError
 from models.arithmetic.arrays import Floats
 from models.programs.program import Program
 from models.programs.terms import Rows
-from solvers.backends import session
+from solvers.backends import proxqp_settings, session
 from solvers.backends.licences import named
 from solvers.effort import Effort, tolerances, without_presolve
-from solvers.settings import QPSOLVERS, SECONDS, THREADS
+from solvers.settings import QPSOLVERS, SECONDS, THREADS, scaled
 from solvers.solution import Answer, NoAnswer, Status
 
 MOST_BYTES = 2 * 10**9
@@ -58,12 +58,14 @@ class Session(session.Session):
 
     def __init__(self, program: Program, effort: Effort, solver: str) -> None:
         self._solver, self._threads = solver.lower(), effort.threads
-        self._options = dict(QPSOLVERS.get(self._solver, {}))
+        self._options = scaled(QPSOLVERS.get(self._solver, {}), program)
         if effort.tolerance is not None:
             self._options |= tolerances(self._solver.upper(), effort.tolerance)
         self._options |= without_presolve(self._solver.upper(), effort)
         if effort.threads is not None and self._solver in THREADS["qpsolvers"]:
             self._options[THREADS["qpsolvers"][self._solver]] = effort.threads
+        if self._solver == "proxqp":
+            proxqp_settings.hand_on(self._options)
         self._bend, self._slope, self._constant = program.expanded()
         self._bounds = program.bounds
         self._matrix, self._sides = program.matrix, program.row_bounds

@@ -306,6 +306,26 @@ def reachable() -> list[Backend]:
     return list(known.values())
 
 
+def named(name: str) -> str | Backend:
+    """A backend's name unchanged, or the `Backend` that ``module:ROW`` names in a module of the reader's.
+
+    Raises
+    ------
+    ValueError
+        If the module cannot be imported, or has no `Backend` of that name.
+    """
+    module, _, row = name.partition(":")
+    if not row or module in _THROUGH or name in {one.name for one in EXACT}:
+        return name
+    try:
+        found = getattr(importlib.import_module(module), row)
+    except (ImportError, AttributeError) as failure:
+        raise ValueError(f"there is no backend {name!r}: {failure}") from None
+    if not isinstance(found, Backend):
+        raise ValueError(f"{name} is a {type(found).__name__}; expected a solvers.backends.table.Backend")
+    return found
+
+
 def find(name: str | Backend) -> Backend:
     """The backend of this name. A `Backend` that is not in the table is returned unchanged.
 

@@ -287,7 +287,7 @@ def test_every_model_writes_every_kind_of_file(model, suffix, tmp_path):
 def test_failed_writes_leave_nothing(tmp_path):
     program = MODELS[0].program()
     for name in ("model.txt", "model", "model.MPS"):
-        with pytest.raises(ValueError, match=r"the suffix must be \.mps, \.qps, \.lp or \.nl"):
+        with pytest.raises(ValueError, match=r"the suffix must be \.mps, \.lp or \.nl"):
             program.write(tmp_path / name)
     for name in ("model.mps", "model.lp", "model.nl"):
         with pytest.raises(OSError):  # noqa: PT011

@@ -1,0 +1,1 @@
+"""Findings in solvers, one script each, without hierdp."""
