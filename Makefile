@@ -72,7 +72,7 @@ bench: $(VENV)/.installed-bench
 
 # Every finding of docs/solver-findings.md again, with the newest solvers; prints the table.
 findings: $(VENV)/.installed-qpsolvers
-	$(BIN)/python -m pip install --quiet --upgrade highspy qpsolvers daqp ecos piqp proxsuite qpalm quadprog qoco coptpy cplex
+	$(INSTALL) --upgrade highspy qpsolvers daqp ecos piqp proxsuite qpalm quadprog qoco coptpy cplex
 	$(BIN)/python -m benchmarks.findings --save
 	$(BIN)/python -m benchmarks.findings --into docs/solver-findings.md
 

@@ -392,7 +392,10 @@ def test_the_report_says_what_the_rows_do(tmp_path):
     out = tmp_path / "r.parquet"
     rows = runs.run(some(), "small", runs.Settings(time_limit=300), out, ["fast", "highs", "scs"])
     lie = rows[rows["backend"] == "highs"].iloc[:1].assign(backend="liar", verdict="wrong", message="a lie")
-    old = rows.assign(version=rows["version"].where(rows["backend"] != "scs", "0.1"))
+    older = {
+        name: rows[name].where(rows["backend"] != "scs", "0.1") for name in ("version", "solver_version")
+    }
+    old = rows.assign(**older)
     pd.concat([rows, old[old["backend"] == "scs"], lie], ignore_index=True).to_parquet(out)
     made = study(out)
     made.write(tmp_path / "report")
