@@ -15,7 +15,7 @@ from models.arithmetic import effects, exact
 from models.arithmetic.answers import answer_of, tolerance_for
 from models.arithmetic.arrays import Array, Floats, Ints
 from models.arithmetic.exact import Number
-from models.certificate import Certificate, Witness, infeasible, judge_squares
+from models.certificate import LEFT, Certificate, Witness, infeasible, judge_exactly
 from models.programs.program import Program
 from models.programs.terms import INFINITY, Block, Rows, Term
 from models.programs.trees import children_sums
@@ -240,7 +240,7 @@ class BlockInference:
             price = self._read(self._slope(exact.fractions(x) if exactly else x.astype(float), exactly))
         price = self._valid(exact.fractions(price) if exactly else price.copy())
         bound = dual_bound(self.tree, self.workload, self.data, self.information, price)
-        return judge_squares(cost, bound, exactly, {"prices": price})
+        return judge_exactly(cost, bound, exactly, {"prices": price}, LEFT)
 
     def _slope(self, x: Array, exactly: bool) -> Array:
         """The gradient of the objective at x; shape (nodes, cells)."""

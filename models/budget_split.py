@@ -13,7 +13,8 @@ from models.arithmetic import exact
 from models.arithmetic.answers import FEASIBILITY_TOLERANCE, answer_of
 from models.arithmetic.arrays import Floats
 from models.arithmetic.exact import Number
-from models.certificate import FLOAT_TOLERANCE, Certificate, Witness, infeasible, judge
+from models.arithmetic.rounding import UNIT, Rounding
+from models.certificate import Certificate, Witness, infeasible, judge
 from models.witnesses.arrays import number
 
 
@@ -118,8 +119,9 @@ class BudgetSplit:
         x = answer_of(x, np.shape(self.weights), integer=False)
         found = [f"epsilon > 0: x[{i}] = {x[i]}" for i in np.flatnonzero(x <= 0)]
         slack = 0 if exact.is_exact(x) else FEASIBILITY_TOLERANCE * float(self.epsilon)
-        if abs(x.sum() - self.epsilon) > slack:
-            found.append(f"total: the shares add up to {x.sum()}, not {self.epsilon}")
+        total: Any = exact.total(x)
+        if abs(total - self.epsilon) > slack:
+            found.append(f"total: the shares add up to {total}, not {self.epsilon}")
         return found
 
     def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:
@@ -146,14 +148,15 @@ class BudgetSplit:
         roots = float(np.cbrt(weights).sum())
         given = number(witness, "price")
         price = 2 * (roots / epsilon) ** 3 if given is None else max(float(given), 0.0)
-        bound = 3 * float(np.cbrt(price / 2)) ** 2 * roots - price * epsilon
-        gap = max(0.0, float(objective) - bound) if np.isfinite(bound) else float("inf")
+        parts = 3 * float(np.cbrt(price / 2)) ** 2 * roots, price * epsilon
+        cost = float(objective)
+        gap = cost - (parts[0] - parts[1]) if np.isfinite(parts).all() else float("inf")
         slope = 2 * weights / x.astype(float) ** 3
         worst = int(np.argmax(np.abs(slope - price)))
         reason = f"level {worst} would pay {slope[worst]:.6g} for more budget, the price is {price:.6g}"
-        # Only the relative tolerance; for objectives below 1, `judge` would allow an absolute one.
-        beyond = gap > FLOAT_TOLERANCE * float(objective)
-        return judge(objective, gap, beyond, {"price": price}, reason)
+        # No absolute tolerance; the bound has some 64 roundings beside one for each level.
+        error = (64 + x.size) * UNIT * sum(parts)
+        return judge(objective, gap, False, {"price": price}, reason, Rounding(error, unit=0.0))
 
     @classmethod
     def random(cls, rng: np.random.Generator, size: int) -> Self:

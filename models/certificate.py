@@ -10,9 +10,16 @@ from typing import Any
 
 from models.arithmetic import exact
 from models.arithmetic.exact import Number
+from models.arithmetic.rounding import Rounding
 
 Witness = Mapping[str, Any]
 """Arrays and numbers by name that prove a bound; each model's docstring says which ones."""
+
+LEFT = "the prices leave a gap"
+
+PROVED = "the prices prove it: no feasible answer is better"
+
+CONTRADICTION = "the bound exceeds the cost of a feasible answer: the certificate or its data are wrong"
 
 FLOAT_TOLERANCE = 1e-7
 """Relative gap up to which an answer in floats counts as optimal; integer answers get no tolerance."""
@@ -26,12 +33,13 @@ class Certificate:
     ----------
     optimal : bool
         True only if the answer breaks no constraint and its gap is 0 (for answers in floats: at most
-        `FLOAT_TOLERANCE` times the objective, or `FLOAT_TOLERANCE` itself if the objective is less than 1).
+        `FLOAT_TOLERANCE` times the objective, or times that of an answer that is wrong by as much as the data
+        are large, but at most by 1; see `models.arithmetic.rounding`).
     objective : int, Fraction or float
         The answer's objective, exact for integer data.
     bound : int, Fraction, float or None
         A proved lower bound on the objective of every feasible answer. None: nothing was proved, because
-        the answer is not feasible.
+        the answer is not feasible, or because of a `contradiction`.
     gap : int, Fraction, float or None
         ``objective - bound``: the objective exceeds the optimum by at most this much.
     witness : mapping of arrays
@@ -52,33 +60,71 @@ class Certificate:
     reason: str = ""
     unproved: int | None = field(default=None, repr=False)
 
+    @property
+    def contradiction(self) -> bool:
+        """Whether the bound that the witness seems to prove exceeds the cost of this feasible answer.
+
+        That is impossible: the certificate, or a number in it, is wrong. `gap` is then below 0.
+        """
+        return self.bound is None and self.gap is not None
+
     def __bool__(self) -> bool:
         return self.optimal
 
 
-def judge(objective: Number, gap: Number, exactly: bool, witness: Witness, reason: str) -> Certificate:
-    """A certificate from a feasible answer's objective and its proved gap."""
-    allowed = 0 if exactly else FLOAT_TOLERANCE * max(1.0, abs(float(objective)))
-    # If the objective overflows, every gap would be within the tolerance.
-    optimal = bool(gap <= allowed) and (exactly or math.isfinite(objective))
-    why = "the prices prove it: no feasible answer is better" if optimal else reason
-    return Certificate(optimal, objective, objective - gap, gap, witness, why)
+NO_ROUNDING = Rounding()
 
 
-def judge_squares(cost: Fraction, bound: Fraction, exactly: bool, witness: Witness) -> Certificate:
-    """A certificate from cost and dual bound without rounding, shown as floats unless the numbers are exact.
+def judge(
+    objective: Number,
+    gap: Number,
+    exactly: bool,
+    witness: Witness,
+    reason: str,
+    rounding: Rounding = NO_ROUNDING,
+) -> Certificate:
+    """A certificate from a feasible answer's objective and its gap to the bound that a witness proves.
+
+    No feasible answer costs less than a bound. So a gap below 0 shows a mistake in the certificate itself, or
+    in its data: then nothing is proved, and `Certificate.contradiction` is True.
+    """
+    if exactly:
+        if gap < 0:
+            return Certificate(False, objective, None, gap, witness, CONTRADICTION)
+        return Certificate(gap == 0, objective, objective - gap, gap, witness, PROVED if gap == 0 else reason)
+    cost, gap = exact.as_float(objective), exact.as_float(gap)
+    error = rounding.error if math.isfinite(cost) else math.inf
+    allowed = FLOAT_TOLERANCE * max(rounding.unit, cost) + rounding.resolution
+    # An answer in floats may break a constraint by its tolerance, and cost a little less for it.
+    if gap < -(allowed + error):
+        return Certificate(False, objective, None, gap, witness, CONTRADICTION)
+    gap = math.inf if math.isnan(gap) else max(gap, 0.0)
+    optimal = gap + error <= allowed and math.isfinite(cost)
+    bound = cost - gap
+    if error:
+        bound = math.nextafter(bound - error, -math.inf)
+        gap = cost - bound
+    return Certificate(optimal, objective, bound, gap, witness, PROVED if optimal else reason)
+
+
+def judge_exactly(
+    cost: Number, bound: Number, exactly: bool, witness: Witness, reason: str, unit: float = 1.0
+) -> Certificate:
+    """A certificate from cost and bound without rounding, shown as floats unless the data are exact.
 
     Sums of an answer in floats may be off by a tolerance, so that it costs a little less than the bound.
+    `unit` is that of `models.arithmetic.rounding.Rounding`.
     """
+    if bound == -math.inf:
+        return Certificate(False, exact.counted(cost, exactly), bound, math.inf, witness, reason)
     objective, gap = exact.counted(cost, exactly), cost - bound
-    if not exactly:
-        if gap < -FLOAT_TOLERANCE * max(1.0, objective):
-            return infeasible(objective, [f"x: it costs {float(-gap):.6g} less than any that keeps all sums"])
-        gap = max(gap, Fraction(0))
-    proof = judge(objective, gap, exactly, witness, "the prices leave a gap")
     if exactly:
-        return proof
-    return replace(proof, bound=exact.float_below(cost - gap), gap=0.0 - exact.float_below(-gap))
+        return judge(objective, gap, True, witness, reason)
+    if gap < -FLOAT_TOLERANCE * max(unit, objective):
+        return infeasible(objective, [f"x: it costs {float(-gap):.6g} less than any that keeps all sums"])
+    gap = max(gap, 0)
+    proof = judge(objective, exact.float_above(Fraction(gap)), False, witness, reason, Rounding(unit=unit))
+    return replace(proof, bound=exact.float_below(Fraction(cost - gap)))
 
 
 def infeasible(objective: Number, violations: list[str]) -> Certificate:

@@ -111,7 +111,8 @@ class Chebyshev:
         """
         noisy, totals, offsets = self.data
         below, above, total = (np.full(size, Fraction(0)) for size in (noisy.size, noisy.size, totals.size))
-        for j, d in enumerate(np.asarray(witness["least_distance"]).tolist()):
+        claimed = whole_array(witness, "least_distance", totals.shape)
+        for j, d in enumerate([] if claimed is None else claimed.tolist()):
             own = np.arange(offsets[j], offsets[j + 1])
             y, e = noisy[own], d - 1
             positive = own[y > e]

@@ -102,7 +102,8 @@ class OfChildren:
                 found.append(f"parent: cell {j}: the children sum to {sums[j]}, not {parent[j]}")
         if self.rules is not None:
             held, (lower, upper) = self.rules.answers(x), self.sides
-            for c, i in np.argwhere((held < lower - slack) | (held > upper + slack)):
+            (low, at), (high, _) = exact.comparable(lower, held), exact.comparable(upper, held)
+            for c, i in np.argwhere((at < low - slack) | (at > high + slack)):
                 which = f"rules: child {c}, {rule_name(self.rules, i)}"
                 found.append(f"{which}: {held[c, i]}, not in {lower[c, i]} … {upper[c, i]}")
         return found
@@ -154,7 +155,7 @@ def bounds_of(
         raise ValueError(f"rules are over the shape {rules.shape}, not {workload.shape}")
     sides = []
     for name, side, missing in zip(("lower", "upper"), given, (-INFINITY, INFINITY), strict=True):
-        side = np.array(missing if side is None else side)
+        side = exact.as_given(missing if side is None else side)
         if side.dtype != object:
             if side.dtype.kind not in "iuf" or np.isnan(side).any():
                 raise ValueError(f"{name} must be numbers, or infinite where there is no bound")

@@ -10,9 +10,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from models.arithmetic import exact, runs
+from models.arithmetic import exact, rounding, runs
 from models.arithmetic.arrays import Array, Ints
 from models.arithmetic.exact import Number
+from models.arithmetic.rounding import Rounding
 from models.arithmetic.run_costs import Sums, cost_of, run_cost, sums_error, sums_of
 from models.arithmetic.whole_sums import whole_sums
 from models.certificate import Certificate, Witness, infeasible, judge
@@ -138,7 +139,8 @@ class Clustering:
         def cost(first: int, end: int) -> Number:
             return number(self.run_cost(first, end))
 
-        return paths.path_program("Clustering", self.data[0].size, cost, self.clusters)
+        rounded = number is float or not exact.is_exact(self.data[0])
+        return paths.path_program("Clustering", self.data[0].size, cost, self.clusters, rounded)
 
     def program_answer(self, x: Any) -> Array:
         """An answer as all variables of the program: its marks, and its runs."""
@@ -201,8 +203,9 @@ class Clustering:
         bound = check(objective, price or 0, witness)
         names = ["potentials"] if self.clusters is None else ["potentials", "price"]
         proof = {name: entry(witness, name) for name in names}
-        gap = max(objective - bound, 0 * bound)  # rounding may make it negative
-        return judge(objective, gap, self.in_fractions, proof, "another partition may cost less")
+        rounded = Rounding(0.0, rounding.unit_of(np.ones(1), values) + float(self.noise))
+        gap = objective - bound
+        return judge(objective, gap, self.in_fractions, proof, "another partition may cost less", rounded)
 
     def _exact_bound(self, _: Number, price: Number, witness: Witness | None) -> Number:
         """The bound that potentials prove, in Fractions."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -10,18 +11,20 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from models.arithmetic import exact
+from models.arithmetic import exact, rounding
 from models.arithmetic.answers import FEASIBILITY_TOLERANCE, answer_of, tolerance_for
-from models.arithmetic.arrays import Array, read_only
+from models.arithmetic.arrays import Array, Ints, read_only
 from models.arithmetic.distance import distance
 from models.arithmetic.exact import Number
 from models.arithmetic.kernels import kernel
+from models.arithmetic.rounding import Rounding
 from models.certificate import FLOAT_TOLERANCE, Certificate, Witness, infeasible, judge
 from models.programs.program import Program
 from models.programs.terms import INFINITY, Block, Term
 from models.programs.trees import children_sums
 from models.synthetic import binary_counts, random_noisy
 from models.tree import Tree
+from models.witnesses.tree_sums import SMALL, charged_sums
 
 _BLOCK = 1 << 10
 
@@ -94,15 +97,28 @@ class ConstrainedInference:
 
     def program(self) -> Program:
         """The program above, a convex QP; nodes of infinite variance cost nothing."""
-        noisy, variance = self.data
-        tree = self.tree
+        variance = self.data[1]
         asked = np.flatnonzero(variance != INFINITY)
         weight = 1 / variance[asked].astype(float)
+        halves = np.frexp(weight)[0] == 0.5 if asked.size else np.zeros(0)
+        return self._program_with(asked, weight, bool(not np.all(halves)))
+
+    def exact_program(self) -> Program:
+        """The same program with weights in fractions; `program` rounds most of them to floats."""
+        variance = self.data[1]
+        asked = np.flatnonzero(variance != INFINITY)
+        kinds, kind = np.unique(variance[asked], return_inverse=True)
+        each = exact.objects((1 / Fraction(value) for value in kinds.tolist()), kinds.shape)
+        return self._program_with(asked, each[kind], False)
+
+    def _program_with(self, asked: Ints, weight: Array, rounded: bool) -> Program:
+        tree, noisy = self.tree, self.data[0]
         return Program(
             "ConstrainedInference",
             [Block("x", (tree.size,), -INFINITY, INFINITY)],
             [children_sums("consistency", tree)],
             [Term("quadratic", asked, weight, noisy[asked])] if asked.size else [],
+            rounded,
         )
 
     def row_prices(self, witness: Witness) -> Array:
@@ -189,21 +205,47 @@ class ConstrainedInference:
         inner = int(self.tree.level_start[-2])
         price, below, spread, held = (np.full(n, zero) for n in (x.size, inner, inner, inner))
         found = prove(self.tree.parent, x, noisy, variance, price, below, spread, held, zero)
-        objective, gap, gained, wrong, worst, most = found
+        objective, gap, wrong, worst, most = found
         if not exactly:
             loose = wrong > FEASIBILITY_TOLERANCE * max(1.0, abs(x[0]))  # rough; `violations` is precise
             broken = self.violations(x) if loose else []
             if not objective < INFINITY:
                 broken.append("x: squares pass what floats hold")
-            gap += gained
+            rounded = self._rounding(x, objective, gap, price)
+            gap, rounded = self._with_sums(x, price, objective, gap, rounded)
             # For large counts the tolerance for sums is wide: even the noisy counts may be within it.
             if gap < -FLOAT_TOLERANCE * max(1.0, objective):
                 broken.append(f"consistency: it costs {-gap:.6g} less than any true sums")
             if broken:
                 return infeasible(objective, broken)
-            gap = max(gap, 0.0)
         reason = f"costs differ from the price by {float(most):.6g} at node {worst}"
-        return judge(objective, gap, exactly, {"prices": price}, reason)
+        if exactly:
+            return judge(objective, gap, True, {"prices": price}, reason)
+        return judge(objective, gap, False, {"prices": price}, reason, rounded)
+
+    def _with_sums(
+        self, x: Array, price: Array, objective: float, gap: float, rounded: Rounding
+    ) -> tuple[float, Rounding]:
+        """The gap with what broken sums save at these prices."""
+        small = SMALL * max(rounded.unit, objective)
+        gained, error = charged_sums(self.tree, price[self.tree.internal], x, small)
+        return gap + gained, rounded.plus(error)
+
+    def _rounding(self, x: Array, objective: float, gap: float, price: Array) -> Rounding:
+        """Rounding of the certificate in floats; see `models.arithmetic.rounding`.
+
+        An imbalance ``V (g + s) / 2`` has errors of a few units in the last place of x − n and of V·λ.
+        """
+        noisy, variance = self.data
+        finite = variance[variance != INFINITY]
+        if not finite.size:
+            return Rounding()
+        least, most = float(finite.min()), float(finite.max())
+        largest, steepest = rounding.reach(x, noisy), rounding.reach(price)
+        # The imbalance is weighed by 1/V: √(V λ²) is at most √(most) λ = √(1/least) · √(most · least) λ.
+        size = rounding.mean_size(x) + rounding.mean_size(noisy)
+        wrong = 8 * rounding.UNIT * (size + steepest * math.sqrt(most) * math.sqrt(least))
+        return rounding.of_balance(gap, objective, x.size, 1 / least, largest, wrong)
 
     def _at_once(self, x: Array) -> Certificate | None:
         """The proof of an optimal answer in floats, on a regular tree with one variance per level.
@@ -225,8 +267,8 @@ class ConstrainedInference:
             priced = k > 1 or levels[0] != INFINITY
             found = _families(x[nodes], noisy[nodes], own, 2 / v, b, priced, x[above], price[above])
             objective += found[0] / v
-            gap += found[1] * v / 4 + found[2]
-            broken += found[3]
+            gap += found[1] * v / 4
+            broken += found[2]
         top = float(x[0])
         if levels[0] != INFINITY:
             away, v = top - float(noisy[0]), float(levels[0])
@@ -237,8 +279,10 @@ class ConstrainedInference:
         most = min(max(1.0, top * top), max(1.0, objective) * float(min(levels)))
         if not (abs(top) < INFINITY and objective < INFINITY and broken <= FEASIBILITY_TOLERANCE**2 * most):
             return None
-        allowed = FLOAT_TOLERANCE * max(1.0, objective)
-        return judge(objective, max(gap, 0.0), False, {"prices": price}, "") if abs(gap) <= allowed else None
+        rounded = self._rounding(x, objective, gap, price)
+        gap, rounded = self._with_sums(x, price, objective, gap, rounded)
+        proof = judge(objective, gap, False, {"prices": price}, "", rounded)
+        return proof if proof.optimal else None
 
     @classmethod
     def random(cls, rng: np.random.Generator, size: int) -> Self:
@@ -303,17 +347,16 @@ def _families(
     """Write the parents' prices to `named`: the mean of g + λ over each parent's b children, or 0.
 
     `price` is the children's λ (None: all 0), `above` their parents' x, `slope` 2/V of the children. Returns
-    Σ (x − n)²; Σ (g + λ − mean)²; the gain Σ price · (sum of children − parent); and Σ (sum of children −
-    parent)². Sums over blocks keep rounding errors small; blocks are slices, so that the loop over families
-    of two (the paper's case) is vectorized.
+    Σ (x − n)²; Σ (g + λ − mean)²; and Σ (sum of children − parent)². Sums over blocks keep rounding errors
+    small; blocks are slices, so that the loop over families of two (the paper's case) is vectorized.
     """
-    cost = apart = gained = broken = 0.0
+    cost = apart = broken = 0.0
     keep = 1.0 / b if priced else 0.0
     for start in range(0, named.size, _BLOCK):
         parents, top = named[start : start + _BLOCK], above[start : start + _BLOCK]
         a, n = x[b * start : b * (start + _BLOCK)], noisy[b * start : b * (start + _BLOCK)]
         own = None if price is None else price[b * start : b * (start + _BLOCK)]
-        costs = aparts = gains = wrongs = 0.0
+        costs = aparts = wrongs = 0.0
         if b == 2:
             for p in range(parents.size):
                 first, second = a[2 * p] - n[2 * p], a[2 * p + 1] - n[2 * p + 1]
@@ -326,7 +369,6 @@ def _families(
                 parents[p] = mean
                 costs += first * first + second * second
                 aparts += (one - mean) ** 2 + (two - mean) ** 2
-                gains += mean * wrong
                 wrongs += wrong * wrong
         else:
             for p in range(parents.size):
@@ -342,13 +384,11 @@ def _families(
                     costs += away * away
                     aparts += (slope * away + (0.0 if own is None else own[c]) - mean) ** 2
                 parents[p] = mean
-                gains += mean * wrong
                 wrongs += wrong * wrong
         cost += costs
         apart += aparts
-        gained += gains
         broken += wrongs
-    return cost, apart, gained, broken
+    return cost, apart, broken
 
 
 @kernel()
@@ -357,8 +397,8 @@ def _prices(
 ) -> Any:
     """Write the nodes' prices to `price`.
 
-    Returns the objective; the gap that the prices leave; what broken sums save at these prices; the most by
-    which a sum is broken; the node whose cost differs most from its price, and by how much.
+    Returns the objective; the gap that the prices leave; the most by which a sum is broken; the node whose
+    cost differs most from its price, and by how much.
 
     ``below``, ``spread`` and ``held``, which end where the last level begins, receive the sums over the
     children of their best estimates from their own subtrees, of the variances of these, and of x. A node has
@@ -378,7 +418,7 @@ def _prices(
         below[p] += estimate
         spread[p] += error
         held[p] += x[i]
-    cost, gap, gained, broken, worst, most = zero, zero, zero, zero, 0, zero
+    cost, gap, broken, worst, most = zero, zero, zero, 0, zero
     for i in range(n):
         above = price[parent[i]] if i > 0 else zero
         if i < inner and spread[i] > 0:
@@ -388,7 +428,6 @@ def _prices(
                 both = variance[i] + spread[i]
                 price[i] = 2 * (noisy[i] - below[i]) / both + above * (variance[i] / both)
             off = held[i] - x[i]
-            gained += price[i] * off
             broken = max(broken, abs(off))
         wrong = price[i] - above
         if variance[i] != np.inf:
@@ -401,4 +440,4 @@ def _prices(
             gap += np.inf  # such prices would prove nothing
         if abs(wrong) > most:
             worst, most = i, abs(wrong)
-    return cost, gap, gained, broken, worst, most
+    return cost, gap, broken, worst, most

@@ -10,12 +10,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from models.arithmetic import exact
+from models.arithmetic import exact, rounding
 from models.arithmetic.answers import answer_of, fractional
 from models.arithmetic.arrays import Array, Ints
 from models.arithmetic.distance import distance
 from models.arithmetic.exact import Number
 from models.arithmetic.kernels import kernel
+from models.arithmetic.rounding import Rounding
 from models.certificate import Certificate, Witness, infeasible, judge
 from models.programs.program import Program
 from models.programs.terms import Block, Term, rows_of
@@ -172,7 +173,9 @@ class ControlledRounding:
         away = np.where((away > 0) & (values != floor), away, 0 * away)
         gap = 2 * exact.total(away)
         reason = "rounding one up and another down, the other way round, would cost less"
-        return judge(objective, gap, exactly, {"threshold": threshold}, reason)
+        # Fractional parts of floats are exact; the threshold is subtracted from each, and these are added up.
+        error = rounding.of_total(x.size, 2 * x.size + 2 * float(np.abs(away).sum())) if x.size else 0.0
+        return judge(objective, gap, exactly, {"threshold": threshold}, reason, Rounding(error))
 
     @classmethod
     def random(cls, rng: np.random.Generator, size: int) -> Self:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -15,10 +16,11 @@ from models.arithmetic import exact
 from models.arithmetic.answers import answer_of, fractional
 from models.arithmetic.arrays import Array, Flags, Ints
 from models.arithmetic.exact import Number
-from models.certificate import Certificate, Witness, infeasible, judge
+from models.certificate import Certificate, Witness, infeasible, judge, judge_exactly
 from models.programs.program import Program
 from models.programs.terms import Block, Term, rows_of
 from models.witnesses.arrays import number
+from models.witnesses.scaled import scaled, times
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +64,10 @@ class CostTable:
     start: ArrayLike | None = None
 
     def __post_init__(self) -> None:
-        tables = tuple(exact.as_data(f"tables[{c}]", table) for c, table in enumerate(self.tables))
+        # Second differences of a table must fit 64 bits.
+        tables = tuple(
+            exact.widened(exact.as_data(f"tables[{c}]", table), 4) for c, table in enumerate(self.tables)
+        )
         if not tables:
             raise ValueError("tables is empty: there must be at least one child")
         for c, table in enumerate(tables):
@@ -75,7 +80,10 @@ class CostTable:
             raise ValueError(f"total must be an integer, got {self.total!r}")
         for name, value in (("tables", tables), ("start", start), ("total", int(self.total))):
             object.__setattr__(self, name, value)
-        low, high = int(start.sum()), int(start.sum() + (self.lengths - 1).sum())
+        if not exact.fits(exact.reach(start) + int(self.lengths.max())):
+            raise ValueError(f"start has values of up to {exact.reach(start)}: domains pass 62 bits")
+        low = int(exact.total(start))
+        high = low + int(exact.total(self.lengths - 1))
         if not low <= self.total <= high:
             raise ValueError(f"total is {self.total}: values in the domains add up to {low} … {high} only")
 
@@ -121,8 +129,14 @@ class CostTable:
         x = answer_of(x, self.least.shape, integer=True)
         if not self._inside(x).all():
             return float("inf")
-        costs = [np.asarray(t)[int(k)] for t, k in zip(self.tables, x - self.least, strict=True)]
-        return exact.total(np.array(costs))
+        costs = self._costs(x)
+        exactly = all(exact.is_exact(np.asarray(table)) for table in self.tables)
+        return exact.total(np.array(costs, object)) if exactly else math.fsum(map(float, costs))
+
+    def _costs(self, x: Ints) -> list[Any]:
+        """Each child's cost, as a Python number."""
+        places = zip(self.tables, (x - self.least).tolist(), strict=True)
+        return [np.asarray(table)[k : k + 1].tolist()[0] for table, k in places]
 
     def violations(self, x: Any) -> list[str]:
         """Values outside their domains, fractions, and a wrong sum."""
@@ -131,8 +145,9 @@ class CostTable:
         last = self.least + self.lengths - 1
         for c in np.flatnonzero(~self._inside(x)):
             found.append(f"d4 domain: x[{c}] = {x[c]}, not in {self.least[c]} … {last[c]}")
-        if x.sum() != self.total:
-            found.append(f"d3 total: the values add up to {x.sum()}, not {self.total}")
+        total = exact.total(x)
+        if total != self.total:
+            found.append(f"d3 total: the values add up to {total}, not {self.total}")
         return found
 
     def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:
@@ -156,24 +171,31 @@ class CostTable:
         broken = self.violations(x)
         if broken:
             return infeasible(objective, broken)
-        values = np.concatenate([np.asarray(table) for table in self.tables])
-        exactly = exact.is_exact(values)
         price: Any = number(witness, "price")
         if price is None:
             price = self._costliest(x)
+        # All costs are whole numbers over one unit, floats too: a float is a fraction.
+        values, unit = scaled([np.asarray(table) for table in self.tables])
+        paid = Fraction(price) * unit
         cuts = np.concatenate([[0], np.cumsum(self.lengths)[:-1]])
         # Units are counted from x, so that the minima add up to the bound without a further term.
         steps = np.arange(values.size) - np.repeat(cuts + (x - self.least), self.lengths)
-        if not exactly:
-            price = float(price)
-        elif not isinstance(price, int) or exact.reach(values) + abs(price) * values.size >= 2**62:
-            price = price if isinstance(price, int) else Fraction(price)
+        if paid.denominator != 1:
+            unit, values = unit * paid.denominator, times(values, paid.denominator)
+        charge = paid.numerator
+        if values.dtype == object or not exact.fits(exact.reach(values) + abs(charge) * values.size):
             values, steps = values.astype(object), steps.astype(object)
-        bound = exact.total(np.minimum.reduceat(values - price * steps, cuts))
+        bound = Fraction(int(exact.total(np.minimum.reduceat(values - charge * steps, cuts))), unit)
         reason = "a unit moved from one child to another would cost less"
         if not self.convex:
             reason = "not proved: a table is not convex, and prices leave a duality gap"
-        return judge(objective, max(objective - bound, 0 * objective), exactly, {"price": price}, reason)
+        if all(exact.is_exact(np.asarray(table)) for table in self.tables):
+            return judge(objective, objective - _plain(bound), True, {"price": price}, reason)
+        costs = exact.fractions(
+            [np.asarray(t)[int(k)] for t, k in zip(self.tables, x - self.least, strict=True)]
+        )
+        unit_cost = min(1.0, float(exact.reach(values) / unit))
+        return judge_exactly(sum(costs, Fraction(0)), bound, False, {"price": price}, reason, unit_cost)
 
     def _costliest(self, x: Ints) -> Any:
         """The cost of an answer's costliest unit; if it has no units, of the cheapest next one.
@@ -188,14 +210,14 @@ class CostTable:
                 begin = k - 1 if self.convex else 0
                 falls = exact.difference(table[k : k + 1], table[begin:k])
                 widths = np.arange(k - begin, 0, -1)
-                whole = falls.dtype == np.int64
-                down.append((-(-falls // widths) if whole else falls / widths).max().item())
+                slopes = falls / widths if falls.dtype == np.float64 else -(-falls // widths)
+                down.append(max(slopes.tolist()))
             elif not down and table.size > 1:
-                up.append(exact.difference(table[1:2], table[:1])[0].item())
+                up.append(exact.difference(table[1:2], table[:1]).tolist()[0])
         return max(down) if down else min(up, default=0)
 
     def _inside(self, x: Array) -> Flags:
-        return np.asarray((x == np.rint(x)) & (x >= self.least) & (x < self.least + self.lengths))
+        return np.asarray((x == x // 1) & (x >= self.least) & (x < self.least + self.lengths), bool)
 
     @classmethod
     def random(cls, rng: np.random.Generator, size: int) -> Self:
@@ -217,3 +239,7 @@ class CostTable:
         slopes = np.sort(rng.integers(-1_000, 1_000, (max(2, size // values), values)), axis=1)
         tables = np.cumsum(slopes, axis=1)
         return cls(list(tables), int(0.3 * tables.size), **options)
+
+
+def _plain(value: Fraction) -> int | Fraction:
+    return value.numerator if value.denominator == 1 else value

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from models.arithmetic import exact
+from models.arithmetic import exact, rounding
 from models.arithmetic.answers import answer_of, fractional, tolerance_for
 from models.arithmetic.arrays import Array
 from models.arithmetic.exact import Number
-from models.certificate import Certificate, Witness, infeasible, judge
+from models.certificate import LEFT, Certificate, Witness, infeasible, judge, judge_exactly
 from models.programs.program import Program
 from models.programs.terms import INFINITY, Block, Rows, Term
 from models.programs.trees import children_sums
@@ -91,8 +92,7 @@ class CumulativeQIP:
         nodes, sizes = self.counts.shape
         step = scipy.sparse.diags([-np.ones(sizes - 1), np.ones(sizes - 1)], [0, 1], shape=(sizes - 1, sizes))
         rises = scipy.sparse.kron(scipy.sparse.identity(nodes), step, format="csr")
-        upper = np.full((nodes, sizes), float(self.total))
-        lower = np.zeros((nodes, sizes))
+        upper, lower = np.full((nodes, sizes), self.total), np.zeros((nodes, sizes), np.int64)
         lower[0, -1] = self.total
         rows = [children_sums("C4 consistency", self.tree, sizes)]
         if sizes > 1:
@@ -107,13 +107,14 @@ class CumulativeQIP:
 
     def objective(self, x: Any) -> Number:
         """Σ (ĉ − c̃)², an `int` for integer data, however large."""
-        away = answer_of(x, self.counts.shape, self.integer) - self.counts
+        away = exact.difference(answer_of(x, self.counts.shape, self.integer), self.counts)
         return exact.dot(away, away)
 
     def violations(self, x: Any) -> list[str]:
         """Broken totals and sums of children, falls, negative counts and fractions, named as in the paper."""
         x = answer_of(x, self.counts.shape, self.integer)
         slack = 0 if self.integer else tolerance_for(x)
+        x = exact.widened(x, 2 * self.tree.size)
         found = [f"C5 {text}" for text in fractional(x)] if self.integer else []
         found += [f"C5 x >= 0: x[{r}, {i}] = {x[r, i]}" for r, i in np.argwhere(x < -slack)]
         for r, i in np.argwhere(x[:, 1:] < x[:, :-1] - slack):
@@ -163,13 +164,12 @@ class CumulativeQIP:
         data = Data(self.tree, self.counts, self.total, self.integer)
         held = read_off(data, x) if witness is None else witness
         proved = least(data, held)
-        exactly = self.integer and exact.is_exact(self.counts)
-        if exactly:
-            whole = self.counts.dtype != object or all(value == int(value) for value in self.counts.flat)
-            low: Number = math.ceil(proved) if whole else proved
-        else:
-            low = float(proved)
-        return judge(objective, max(objective - low, 0), exactly, held, "the prices leave a gap")
+        if self.integer and exact.is_exact(self.counts):
+            whole = self.counts.dtype != object or all(value == value // 1 for value in self.counts.flat)
+            low = math.ceil(proved) if whole else proved
+            return judge(objective, objective - low, True, held, LEFT)
+        large = max(rounding.reach(self.counts), float(self.total))
+        return judge_exactly(Fraction(objective), proved, False, held, LEFT, min(1.0, large * large))
 
     @classmethod
     def random(cls, rng: np.random.Generator, size: int) -> Self:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar, Literal, Self
@@ -10,14 +9,15 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from models.arithmetic import exact
+from models.arithmetic import exact, rounding
 from models.arithmetic.answers import answer_of
 from models.arithmetic.arrays import Array, Ints, read_only
 from models.arithmetic.distance import distance
 from models.arithmetic.exact import Number
 from models.arithmetic.kernels import kernel
+from models.arithmetic.rounding import Rounding
 from models.arithmetic.segments import broken, checked_segments
-from models.certificate import Certificate, Witness, infeasible, judge
+from models.certificate import Certificate, Witness, infeasible, judge, judge_exactly
 from models.chebyshev import Chebyshev
 from models.programs.program import Program
 from models.programs.terms import Block, Term, rows_of
@@ -192,7 +192,7 @@ class FixedSum:
             proved = False
             if price is None:
                 price, proved = self._named(x, exactly)
-            gap = 0 if proved else self._miss(x, price, exactly)
+            gap = 0 if proved and exactly else self._miss(x, price, exactly)
         else:
             x = x if exactly else x.astype(float, copy=False)
             price = self._slopes(x) if price is None else price
@@ -201,10 +201,29 @@ class FixedSum:
             else:
                 held, each = (read_only(np.ascontiguousarray(part, float)) for part in (x, price))
                 gap = _real_gap(held, noisy, self._given, each, totals, offsets)
-        if not exactly:  # no term is negative, but their rounded sum may be
-            gap = max(float(gap), 0.0) if math.isfinite(gap) else math.inf
         shown = {"price": price.reshape(np.shape(self.total))[()]}
-        return judge(objective, gap, exactly, shown, "a unit moved within a segment would cost less")
+        reason = "a unit moved within a segment would cost less"
+        if exactly:
+            return judge(objective, gap, True, shown, reason)
+        rounded = self._rounding(x, price, float(objective), float(gap))
+        proof = judge(objective, gap, False, shown, reason, rounded)
+        if proof.optimal or not self.integer:
+            return proof
+        # Floats with a bound on their rounding did not prove it: whole numbers and Fractions decide.
+        cost, bound = exact.cost(x, noisy, self._weights), lagrangian_bound(self.program(), price)
+        return judge_exactly(cost, bound, False, shown, reason, rounded.unit)
+
+    def _rounding(self, x: Array, price: Array, objective: float, gap: float) -> Rounding:
+        """Rounding of the certificate in floats; see `models.arithmetic.rounding`."""
+        noisy, totals, _ = self._segments
+        weights = self._weights
+        light, heavy = (float(weights.min()), float(weights.max())) if weights.size else (1.0, 1.0)
+        largest, steepest = rounding.reach(x, noisy), rounding.reach(price.astype(float))
+        found = rounding.of_squares(gap, objective, x.size, (light, heavy), largest, steepest)
+        if self.integer:
+            return found.of_whole(x.size, heavy, largest, steepest)
+        size = float(np.abs(x).sum()) + float(np.abs(totals.astype(float)).sum())
+        return found.plus(steepest * rounding.of_total(x.size, size))
 
     def _price(self, witness: Witness | None, exactly: bool) -> Array | None:
         """The witness's prices, one for each segment."""
@@ -228,7 +247,13 @@ class FixedSum:
     def _miss(self, x: Ints, price: Array, exactly: bool) -> Number:
         """By how much Σ w(x − y)² − λ·x exceeds the least that it can be over whole numbers."""
         noisy, _, offsets = self._segments
-        w = 1 if self._given is None else self._given
+        w: Any = 1 if self._given is None else self._given
+        if exactly:
+            heavy = exact.reach(self._weights)
+            largest = exact.reach(x) + 2 * exact.reach(noisy) + exact.reach(price) + heavy
+            if not exact.fits(2 * heavy * largest + exact.reach(price)):
+                x, noisy, price = (part.astype(object) for part in (x, noisy, price))
+                w = self._weights.astype(object)
         with np.errstate(over="ignore", invalid="ignore"):
             each = price[0] if price.size == 1 else np.repeat(price, np.diff(offsets))
             # As many units as cost no more than the price; the k-th costs w(2(k − y) − 1).

@@ -136,7 +136,7 @@ class GroupMatching:
 
     def row_prices(self, witness: Witness) -> Array:
         """The witness as prices of the program's rows: the potentials, the children's negated."""
-        return np.concatenate([witness["parent_potential"], -np.asarray(witness["child_potential"])])
+        return np.concatenate([witness["parent_potential"], exact.negated(witness["child_potential"])])
 
     def program_answer(self, x: Any) -> Array:
         """A dense or a sparse answer as the program's variables; shape (parent runs, child runs)."""
@@ -218,7 +218,7 @@ class GroupMatching:
         parent = whole_array(witness, "parent_potential", sizes.shape)
         child = whole_array(witness, "child_potential", child_sizes.shape)
         if parent is None or child is None:
-            more = np.cumsum(np.concatenate([counts, -child_counts])[order])
+            more = np.cumsum(exact.widened(np.concatenate([counts, -child_counts])[order], order.size))
             rising = np.zeros(order.size, dtype=np.int64)
             np.cumsum(-np.sign(more[:-1]) * steps, out=rising[1:])
             potential = np.empty_like(rising)

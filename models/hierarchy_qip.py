@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -10,20 +9,22 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from models.arithmetic import exact
+from models.arithmetic import exact, rounding
 from models.arithmetic.answers import answer_of, fractional, tolerance_for
 from models.arithmetic.arrays import Array, Ints
 from models.arithmetic.distance import distance
 from models.arithmetic.exact import Number
-from models.certificate import Certificate, Witness, infeasible, judge
+from models.arithmetic.rounding import Rounding
+from models.certificate import LEFT, Certificate, Witness, infeasible, judge, judge_exactly
 from models.programs.program import Program
 from models.programs.terms import Block, Rows, Term
 from models.programs.trees import children_sums
 from models.synthetic import nation_counts, noise, random_noisy
 from models.tree import Tree
 from models.witnesses.arrays import exact_array, real_array, whole_array
+from models.witnesses.lagrangian import lagrangian_bound
 from models.witnesses.node_prices import NEVER, NodePrices, node_prices, root_prices, rows_of_families
-from models.witnesses.tree_sums import adds_up
+from models.witnesses.tree_sums import SMALL, adds_up, charged_sums
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,8 +193,8 @@ class HierarchyQIP:
 
     def row_prices(self, witness: Witness) -> Array:
         """The witness as prices of the program's rows: the root's of H2, then those of H3, negated."""
-        below = np.asarray(witness["prices"])[self.tree.internal]
-        return np.concatenate([[witness["root_price"]], -below.ravel()])
+        below = exact.negated(np.asarray(witness["prices"])[self.tree.internal])
+        return np.concatenate(exact.comparable(exact.as_given([witness["root_price"]]), below.ravel()))
 
     def objective(self, x: Any) -> Number:
         """Σ w·(n̂ − ñ)², an `int` for integer data, however large."""
@@ -218,7 +219,8 @@ class HierarchyQIP:
         slack = 0 if self.integer else tolerance_for(x)
         found = [f"H4 {text}" for text in fractional(x)] if self.integer else []
         lower, upper = self.domain
-        for r, s in np.argwhere((x < lower - slack) | (x > upper + slack)):
+        held, least = exact.comparable(x, lower)
+        for r, s in np.argwhere((held < least - slack) | (held > upper + slack)):
             found.append(f"H4 domain: x[{r}, {s}] = {x[r, s]}, not in {lower[r, s]} … {upper[r, s]}")
         x = exact.widened(x, tree.size + noisy.shape[1])
         sums = tree.child_sums(x) if tree.internal.size else x[:0]
@@ -262,13 +264,35 @@ class HierarchyQIP:
         exactly = exact.is_exact(x) and exact.is_exact(noisy) and self.integer
         x = x.astype(np.int64) if exactly else x
         prices = self._given(witness, exactly) or self._prices(x)
-        gap: Number = 0
-        if not (exactly and prices.agree):
-            gap = self._dual_gap(x, prices, exactly)
+        gap = 0 if exactly and prices.agree else self._dual_gap(x, prices, exactly)
         below = np.zeros(noisy.shape, prices.below.dtype)
         below[self.tree.internal] = prices.below
-        reason = prices.clash or "the prices leave a gap"
-        return judge(objective, gap, exactly, {"root_price": prices.root, "prices": below}, reason)
+        shown, reason = {"root_price": prices.root, "prices": below}, prices.clash or LEFT
+        if exactly:
+            return judge(objective, gap, True, shown, reason)
+        rounded = self._rounding(x, prices, float(objective), float(gap))
+        if not self.integer:
+            gained, error = charged_sums(
+                self.tree, prices.below, x, SMALL * max(rounded.unit, float(objective))
+            )
+            root, missing = float(prices.root), float(x[0].sum()) - self.total
+            error += abs(root) * rounding.of_total(x.shape[1], float(np.abs(x[0]).sum()) + self.total)
+            gap, rounded = gap + gained + root * missing, rounded.plus(error)
+        proof = judge(objective, gap, False, shown, reason, rounded)
+        if proof.optimal or not self.integer:
+            return proof
+        # Floats with a bound on their rounding did not prove it: whole numbers and Fractions decide.
+        cost = exact.cost(x, noisy, np.broadcast_to(self.node_weights[:, None], x.shape))
+        bound = lagrangian_bound(self.program(), self.row_prices(shown))
+        return judge_exactly(cost, bound, False, shown, reason, rounded.unit)
+
+    def _rounding(self, x: Array, prices: NodePrices, objective: float, gap: float) -> Rounding:
+        """Rounding of the certificate in floats; see `models.arithmetic.rounding`."""
+        weights = float(self.node_weights.min()), float(self.node_weights.max())
+        largest = max(rounding.reach(x, self.counts), float(self.total))
+        steepest = max(rounding.reach(prices.below), abs(float(prices.root)))
+        found = rounding.of_squares(gap, objective, x.size, weights, largest, steepest)
+        return found.of_whole(x.size, weights[1], largest, steepest) if self.integer else found
 
     def root_prices(self, x: Any) -> tuple[int, int]:
         """The root prices that prove whole counts optimal: from the costliest last unit to the cheapest next.
@@ -328,7 +352,7 @@ class HierarchyQIP:
         return node_prices(self.tree, x, self.counts, weights, self._own_domain, self.integer, near)
 
     def _dual_gap(self, x: Array, prices: NodePrices, exactly: bool) -> Number:
-        """The objective minus the Lagrangian dual at any prices."""
+        """The objective minus the Lagrangian dual at any prices, if x has all sums."""
         noisy, inner = self.counts, self.tree.internal
         slope = np.empty(noisy.shape, prices.below.dtype)
         slope[0], slope[1:] = -prices.root, -prices.below[rows_of_families(self.tree)[1][1:]]
@@ -340,12 +364,7 @@ class HierarchyQIP:
         if self.integer and not exactly:
             z = np.floor(z + 0.5)
         z = np.clip(z, lower, upper)
-        gap: Number = exact.dot(x - z, w * (x + z - 2 * noisy) + slope)
-        if exactly:
-            return gap
-        sums = self.tree.child_sums(x) if inner.size else x[:0]
-        gap += exact.dot(prices.below, sums - x[inner]) + prices.root * (float(x[0].sum()) - self.total)
-        return max(gap, 0.0) if math.isfinite(gap) else math.inf  # the sum overflows at such prices
+        return exact.dot(x - z, w * (x + z - 2 * noisy) + slope)
 
     @classmethod
     def random(cls, rng: np.random.Generator, size: int) -> Self:

@@ -14,15 +14,13 @@ from models.arithmetic.answers import answer_of, fractional, tolerance_for
 from models.arithmetic.arrays import Array, Ints
 from models.arithmetic.distance import distance
 from models.arithmetic.exact import Number
-from models.certificate import Certificate, Witness, infeasible, judge
+from models.certificate import LEFT, Certificate, Witness, infeasible, judge
 from models.programs.program import Program
 from models.programs.terms import INFINITY, Block, Term, rows_of
 from models.synthetic import noise, random_noisy
 from models.witnesses.arrays import exact_array, real_array, whole_array
 from models.witnesses.chains import Chains
 from models.witnesses.isotonic_prices import Chain
-
-LEFT = "the prices leave a gap"
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,10 +187,10 @@ class Isotonic:
         if (chains := self.chains) is not None:
             return self._program_of(chains)
         low, high = self.box if self.integer else (self.lower, self.upper)
-        lower = np.full(n, -INFINITY if low is None else float(low))
-        upper = np.full(n, INFINITY if high is None else float(high))
-        if self.last is not None:
-            lower[-1] = upper[-1] = float(self.last)
+        low, high = -INFINITY if low is None else low, INFINITY if high is None else high
+        last = low if self.last is None else self.last
+        lower = exact.joined(np.full(n - 1, low), last)
+        upper = exact.joined(np.full(n - 1, high), high if self.last is None else last)
         step = np.arange(n - 1)
         entries = (
             np.tile(step, 2),
@@ -276,13 +274,18 @@ class Isotonic:
                 return judge(objective, 0, True, {"prices": np.zeros(2, np.int64)}, "")
             x, y, w, upper = x[:-1], y[:-1], None if w is None else w[:-1], self.last
         exactly = all(exact.is_exact(part) for part in (x, y, w) if part is not None)
-        given = (exact_array if exactly else real_array)(witness, "prices", (x.size + 1,))
+        given = (exact_array if exactly or self.integer else real_array)(witness, "prices", (x.size + 1,))
+        chain = Chain(y, w, self.p, self.integer, self.lower, upper)
         if exactly:
-            return _exactly(
-                Chain(y, w, self.p, self.integer, self.lower, upper), x, objective, self.box, given
-            )
-        x, y, w = _plain(x), _plain(y), None if w is None else _plain(w)
-        return _nearly(Chain(y, w, self.p, self.integer, self.lower, upper), x, objective, self.box, given)
+            return _exactly(chain, x, objective, self.box, given)
+        near = None if given is None else real_array(witness, "prices", (x.size + 1,))
+        plain = replace(chain, y=_plain(y), w=None if w is None else _plain(w))
+        proof = _nearly(plain, _plain(x), objective, self.box, near)
+        if proof.optimal or not self.integer:
+            return proof
+        # Floats with a bound on their rounding did not prove it: whole numbers and Fractions decide.
+        chain = replace(chain, y=exact.fractions(y), w=None if w is None else exact.fractions(w))
+        return _exactly(chain, x.astype(object), chain.cost(x.astype(object)), self.box, given)
 
     @property
     def _terms(self) -> tuple[Array, Literal[1, 2], Array | None]:
@@ -305,7 +308,7 @@ class Isotonic:
             found += [f"lower: x[{i}] = {x[i]} < {low}" for i in np.flatnonzero(x < low - slack)]
         if high is not None:
             found += [f"upper: x[{i}] = {x[i]} > {high}" for i in np.flatnonzero(x > high + slack)]
-        if last is not None and abs(x[-1] - last) > slack:
+        if last is not None and abs(exact.difference(x[-1:], np.array([last]))[0]) > slack:
             found.append(f"last: x[{x.size - 1}] = {x[-1]}, not {last}")
         return found
 
@@ -409,7 +412,9 @@ def _nearly(
 
     def judged(prices: Array, broke: int | None) -> Certificate:
         reason = LEFT if broke is None else f"the chain of costs breaks at x[{max(broke, 0)}]"
-        return judge(objective, chain.gap(x, prices, box), False, {"prices": prices}, reason)
+        gap = chain.gap(x, prices, box)
+        rounding = chain.rounding(x, prices, box, gap, float(objective))
+        return judge(objective, gap, False, {"prices": prices}, reason, rounding)
 
     if given is not None:
         return judged(np.maximum(given, 0), None)

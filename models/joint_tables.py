@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from fractions import Fraction
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -11,11 +10,11 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from models.arithmetic import exact
+from models.arithmetic import exact, rounding
 from models.arithmetic.answers import answer_of, fractional
 from models.arithmetic.arrays import Array, Ints
 from models.arithmetic.exact import Number
-from models.certificate import Certificate, Witness, infeasible, judge
+from models.certificate import LEFT, Certificate, Witness, infeasible, judge_exactly
 from models.children import bounds_of, rule_name
 from models.programs.program import Program
 from models.programs.terms import INFINITY, Block, Rows, Term
@@ -23,6 +22,7 @@ from models.programs.trees import children_sums
 from models.synthetic import heavy_tailed, noise
 from models.tree import Tree
 from models.witnesses.arrays import entry
+from models.witnesses.block_squares import squares
 from models.witnesses.lagrangian import lagrangian_bound
 from models.workload import Workload
 
@@ -157,15 +157,18 @@ class JointTables:
         Shape (nodes, cells); infinite if nothing bounds a cell.
         """
         tree, upper = self.tree, self.sides[1]
-        most = np.full(self.shape, INFINITY)
+        # Floats hold infinity, and whole numbers up to 2^53; beyond that, Python numbers do.
+        largest = max((abs(value) for value in upper.ravel().tolist() if abs(value) < INFINITY), default=0)
+        kind: Any = float if largest * tree.size <= exact.FLOAT_WHOLE else object
+        most = np.full(self.shape, INFINITY, kind)
         if self.sums is not None:
             for row in self.sums.row:
-                most = np.minimum(most, np.maximum(upper[:, row], 0).astype(float))
+                most = np.minimum(most, np.maximum(upper[:, row], 0).astype(kind))
         if self.zeros is not None:
             most[:, np.asarray(self.zeros)] = 0
         for level in range(tree.depth, 0, -1):
             nodes = tree.nodes_of(level)
-            reach = np.zeros(self.shape)
+            reach = np.zeros(self.shape, kind)
             np.add.at(reach, tree.parent[nodes], most[nodes])
             inner = np.unique(tree.parent[nodes])
             most[inner] = np.minimum(most[inner], reach[inner])
@@ -198,7 +201,8 @@ class JointTables:
         if self.sums is not None:
             held = scipy.sparse.kron(each, self.sums.matrix, "csr")
             held.resize((held.shape[0], self.answer_size + others))
-            rows.append(Rows("sums", held, *(side.ravel() for side in self.sides)))
+            lower, upper = self.sides
+            rows.append(Rows("sums", held, lower.ravel(), upper.ravel()))
         return Program(
             "JointTables",
             [
@@ -228,16 +232,8 @@ class JointTables:
     def objective(self, x: Any) -> Number:
         """Σ w ‖Q x − y‖²; exact (an `int`, or a `Fraction`) if noisy answers and x are."""
         x = answer_of(x, self.shape, integer=True)
-        noisy, weights = self.data
-        away = exact.difference(self.workload.answers(x), noisy)
-        exactly = exact.is_exact(x) and exact.is_exact(noisy)
-        cost: Any = Fraction(0) if exactly else 0.0
-        for level, q in np.argwhere(weights > 0).tolist():
-            part = away[self.tree.nodes_of(level), self.workload.start[q] : self.workload.start[q + 1]]
-            weight, squares = weights[level, q].item(), exact.dot(part, part)
-            cost += Fraction(weight) * Fraction(squares) if exactly else float(weight) * float(squares)
-        whole: Number = cost.numerator if exactly and cost.denominator == 1 else cost
-        return whole
+        cost, exactly = squares(self.tree, self.workload, self.data, x), exact.is_exact(self.data[0])
+        return cost.numerator if exactly and cost.denominator == 1 else exact.counted(cost, exactly)
 
     def violations(self, x: Any) -> list[str]:
         """Fractions, negative counts, broken structural zeros, children's sums, and bounds of sums."""
@@ -254,7 +250,8 @@ class JointTables:
             found.append(f"consistency: node {v}, cell {j}: children sum to {held[i, j]}, not {x[v, j]}")
         if self.sums is not None:
             held, (lower, upper) = self.sums.answers(x), self.sides
-            for v, i in np.argwhere((held < lower) | (held > upper)):
+            (low, at), (high, _) = exact.comparable(lower, held), exact.comparable(upper, held)
+            for v, i in np.argwhere((at < low) | (at > high)):
                 which = f"sums: node {v}, {self._sum_name(i)}"
                 found.append(f"{which}: {held[v, i]}, not in {lower[v, i]} … {upper[v, i]}")
         return found
@@ -288,10 +285,10 @@ class JointTables:
         given = entry(witness, "prices")
         if given is None:
             given = np.zeros(self._program.matrix.shape[0], np.int64)
-        bound = lagrangian_bound(self._program, given)
-        exactly = not isinstance(objective, float)
-        gap: Any = max(objective - bound, 0.0) if not exactly else objective - bound
-        return judge(objective, gap, exactly, {"prices": given}, "the prices leave a gap")
+        cost, bound = squares(self.tree, self.workload, self.data, x), lagrangian_bound(self._program, given)
+        exactly, unit = not isinstance(objective, float), rounding.unit_of(self.data[1], self.data[0])
+        proof = judge_exactly(cost, bound, exactly, {"prices": given}, LEFT, unit)
+        return replace(proof, objective=objective)
 
     @classmethod
     def random(cls, rng: np.random.Generator, size: int) -> Self:

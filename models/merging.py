@@ -9,12 +9,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from models.arithmetic import exact
+from models.arithmetic import exact, rounding
 from models.arithmetic.answers import answer_of, fractional
-from models.arithmetic.arrays import Array
+from models.arithmetic.arrays import Array, Floats
 from models.arithmetic.distance import distance
 from models.arithmetic.exact import Number
-from models.certificate import Certificate, Witness, infeasible, judge
+from models.certificate import Certificate, Witness, infeasible, judge, judge_exactly
 from models.programs.program import Program
 from models.programs.terms import INFINITY, Block, Term
 from models.synthetic import heavy_tailed, noise, random_noisy
@@ -83,9 +83,13 @@ class Merging:
         64 bits must also hold the certificate's products: the mass times a few values of the estimates' size.
         """
         y, w = self.data
-        whole = y.dtype == w.dtype == np.int64
-        if whole and 8 * len(y) * (exact.reach(y) + 1) * exact.reach(w) >= 2**62:
+        if y.dtype == w.dtype == np.int64:
+            small = exact.fits(8 * len(y) * (exact.reach(y) + 1) * exact.reach(w))
+            y, w = (y, w) if small else (y.astype(object), w.astype(object))
+        elif exact.is_exact(y) and exact.is_exact(w):
             y, w = y.astype(object), w.astype(object)
+        else:
+            y, w = y.astype(float), w.astype(float)
         return (w * y).sum(axis=0), w.sum(axis=0)
 
     def program(self) -> Program:
@@ -95,7 +99,11 @@ class Merging:
         lower: ArrayLike = -INFINITY
         upper: ArrayLike = INFINITY
         if self.integer:
-            lower, upper = np.floor(y.min(axis=0).astype(float)), np.ceil(y.max(axis=0).astype(float))
+            least, most = y.min(axis=0), y.max(axis=0)
+            if y.dtype == np.float64:
+                lower, upper = np.floor(least), np.ceil(most)
+            else:
+                lower, upper = least // 1, -(-most // 1) if y.dtype == object else most
         terms = [Term("quadratic", np.arange(n), weight, at) for weight, at in zip(w, y, strict=True)]
         return Program("Merging", [Block("x", (n,), lower, upper, self.integer)], [], terms)
 
@@ -132,29 +140,54 @@ class Merging:
             return infeasible(objective, broken)
         sums, mass = self.sums()
         exactly = all(exact.is_exact(part) for part in (x, *self.data))
-        if exactly and exact.reach(x) > exact.reach(np.asarray(self.estimates)):
+        if not exactly:
+            proof = self._nearly(x.astype(float), sums, mass, float(objective))
+            if proof.optimal or not self.integer:
+                return proof
+            # Floats with a bound on their rounding did not prove it: whole numbers and Fractions decide.
+            y, w = (exact.fractions(part) for part in self.data)
+            sums, mass, objective = (w * y).sum(axis=0), w.sum(axis=0), self._exact_cost(x)
+        if not exactly or exact.reach(x) > exact.reach(np.asarray(self.estimates)):
             x, sums, mass = x.astype(object), sums.astype(object), mass.astype(object)
         residual = mass * x - sums
+        gap, reason = self._missed(residual, mass, exactly=True)
+        shown = {"residual": residual, "mass": mass}
+        if exactly:
+            return judge(objective, gap, True, shown, reason)
+        return judge_exactly(objective, objective - gap, False, shown, reason, rounding.unit_of(w, y))
+
+    def _exact_cost(self, x: Array) -> Fraction:
+        return sum((exact.cost(x, y, w) for y, w in zip(*self.data, strict=True)), Fraction(0))
+
+    def _nearly(self, x: Floats, sums: Floats, mass: Floats, objective: float) -> Certificate:
+        """The certificate in floats; each residual has an error of a few units in the last place of W·|x|."""
+        y = self.data[0]
+        residual = mass * x - sums
+        gap, reason = self._missed(residual, mass, exactly=False)
+        largest, heavy = rounding.reach(x, y), float(mass.max())
+        wrong = 4 * (len(y) + 3) * rounding.UNIT * largest
+        rounded = rounding.of_balance(float(gap), objective, x.size, heavy, largest, wrong)
+        if self.integer:
+            rounded = rounded.of_whole(x.size, heavy, largest, heavy * largest)
+        return judge(objective, gap, False, {"residual": residual, "mass": mass}, reason, rounded)
+
+    def _missed(self, residual: Array, mass: Array, exactly: bool) -> tuple[Number, str]:
+        """An upper bound on the total excess of the cost over the least, and an entry that has some."""
         off = np.flatnonzero(np.abs(2 * residual) > mass if self.integer else residual != 0)
         reason = f"the weighted residuals of x[{off[0]}] do not balance" if off.size else ""
-        gap = self._missed(residual[off], mass[off], exactly)
-        return judge(objective, gap, exactly, {"residual": residual, "mass": mass}, reason)
-
-    def _missed(self, residual: Array, mass: Array, exactly: bool) -> Number:
-        """An upper bound on the total excess of these entries' cost over the least."""
+        residual, mass = residual[off], mass[off]
         saved: Number = 0
         if self.integer:
             step = _rounded(-residual, mass)
             after = residual + mass * step
             best = np.abs(2 * after) <= mass
             # W·t² + 2R·t = t·(R(x) + R(z))
-            saved = max(-exact.dot(step[best], (residual + after)[best]), 0)  # rounding may make it negative
+            saved = -exact.dot(step[best], (residual + after)[best])
             residual, mass = residual[~best], mass[~best]
         if not exactly:
-            return saved + float(np.sum(residual.astype(float) ** 2 / mass.astype(float)))
-        return sum(
-            (Fraction(r) * r / w for r, w in zip(residual.tolist(), mass.tolist(), strict=True)), saved
-        )
+            return saved + float(np.sum(residual**2 / mass)), reason
+        pairs = zip(residual.tolist(), mass.tolist(), strict=True)
+        return sum((Fraction(r) * r / w for r, w in pairs), saved), reason
 
     def _answer(self, x: Any) -> Array:
         return answer_of(x, self.data[0].shape[1:], self.integer)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from models.arithmetic import exact
+from models.arithmetic import exact, rounding
 from models.arithmetic.answers import answer_of, fractional, tolerance_for
 from models.arithmetic.arrays import Array, Floats, Ints
 from models.arithmetic.distance import distance
 from models.arithmetic.exact import Number
-from models.certificate import Certificate, Witness, infeasible, judge
+from models.arithmetic.rounding import Rounding
+from models.certificate import LEFT, Certificate, Witness, infeasible, judge
 from models.programs.program import Program
 from models.programs.terms import INFINITY, Block, Term
 from models.programs.trees import children_sums
@@ -23,6 +23,7 @@ from models.tree import Tree
 from models.witnesses.arrays import real_array, whole_array
 from models.witnesses.node_prices import NEVER
 from models.witnesses.non_negative_prices import charges, named_prices, named_whole_prices
+from models.witnesses.tree_sums import SMALL, charged_sums
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +95,7 @@ class NonNegativeInference:
             if noisy.dtype != np.int64 or weights.dtype != np.int64:
                 raise ValueError("over whole numbers, noisy counts and weights must be whole: scale weights")
             # Every count of an optimal answer is at most the sum of the positive noisy counts.
-            largest = int(exact.total(np.abs(noisy))) + exact.reach(noisy)
+            largest = int(exact.total(np.abs(exact.widened(noisy)))) + exact.reach(noisy)
             if 4 * largest * _heaviest(self.tree, weights) >= NEVER:
                 raise ValueError(f"counts of up to {largest}: their unit costs along the tree pass 60 bits")
         weights.flags.writeable = False
@@ -120,7 +121,7 @@ class NonNegativeInference:
 
     def row_prices(self, witness: Witness) -> Array:
         """The witness as prices of the program's rows: the prices of inner nodes, negated."""
-        return np.asarray(-np.asarray(witness["prices"])[self.tree.internal])
+        return exact.negated(np.asarray(witness["prices"])[self.tree.internal])
 
     def objective(self, x: Any) -> Number:
         """Σ w·(x − n)²; an `int` if data and answer are whole."""
@@ -171,26 +172,34 @@ class NonNegativeInference:
         if broken:
             return infeasible(objective, broken)
         if self.integer:
-            x = x.astype(np.int64)
             price: Any = whole_array(witness, "prices", x.shape)
             if price is None:
                 price = np.zeros(x.size, np.int64)
-                named_whole_prices(self.tree.parent, x, noisy, weights, NEVER, price)
-            gap: Number = self._gap(x, price)
-            return judge(objective, gap, True, {"prices": price}, "the prices leave a gap")
+                # Without prices in 64 bits, 0 is used: no answer as large is optimal.
+                if 4 * exact.reach(x) * _heaviest(self.tree, weights) < NEVER // 2:
+                    named_whole_prices(self.tree.parent, x, noisy, weights, NEVER, price)
+            return judge(objective, self._gap(x, price), True, {"prices": price}, LEFT)
         given = [np.ascontiguousarray(part, float) for part in (x, noisy, weights)]
         price = real_array(witness, "prices", x.shape)
         if price is None:
             price = np.zeros(noisy.size)
             near = tolerance_for(x.astype(float))
             gap, worst, most = named_prices(self.tree.parent, *given, near, price)
-            gap += self._broken_sums(given[0], price)
             reason = f"a unit of node {worst} costs {most:.6g} off its price"
         else:
-            gap = self._gap(given[0], price) + self._broken_sums(given[0], price)
-            reason = "the prices leave a gap"
-        gap = max(gap, 0.0) if math.isfinite(gap) else math.inf
-        return judge(objective, gap, False, {"prices": price}, reason)
+            gap, reason = self._gap(given[0], price), LEFT
+        rounded = self._rounding(given[0], price, float(objective), float(gap))
+        inner, small = self.tree.internal, SMALL * max(rounded.unit, float(objective))
+        gained, error = charged_sums(self.tree, price[inner], given[0], small)
+        return judge(objective, gap + gained, False, {"prices": price}, reason, rounded.plus(error))
+
+    def _rounding(self, x: Floats, price: Floats, objective: float, gap: float) -> Rounding:
+        """Rounding of the certificate in floats; see `models.arithmetic.rounding`."""
+        noisy, weights = self.data
+        positive = weights[weights > 0]
+        ends = float(positive.min()), float(positive.max())
+        largest, steepest = rounding.reach(x, noisy), rounding.reach(price)
+        return rounding.of_squares(gap, objective, x.size, ends, largest, steepest)
 
     def _gap(self, x: Array, price: Array) -> Number:
         """Objective minus bound at these prices, made valid in place: 0 at leaves, s ≥ 0 at weight 0."""
@@ -200,18 +209,15 @@ class NonNegativeInference:
         price[self.tree.leaves] = 0
         charge = np.empty_like(price)
         charges(self.tree.parent, weights, price, charge)
+        if self.integer:
+            heavy, steep = exact.reach(weights), exact.reach(charge)
+            largest = exact.reach(x) + 2 * exact.reach(noisy) + steep + heavy
+            if not exact.fits(2 * (heavy + 1) * largest + steep):
+                x, noisy, weights, charge = (part.astype(object) for part in (x, noisy, weights, charge))
         w: Any = np.maximum(weights, 1) if self.integer else np.where(weights > 0, weights, 1.0)
         z: Any = noisy - charge / (2 * w) if not self.integer else (2 * w * noisy - charge + w) // (2 * w)
         z = np.where(weights > 0, np.maximum(z, 0), 0)
         return exact.dot(x - z, weights * (x + z - 2 * noisy) + charge)
-
-    def _broken_sums(self, x: Floats, price: Floats) -> float:
-        """What x saves at these prices because its float sums are inexact; 0 for counts that add up."""
-        inner = self.tree.internal
-        if not inner.size:
-            return 0.0
-        sums: Array = self.tree.child_sums(x) - np.asarray(x[inner])
-        return float(exact.dot(price[inner], sums))
 
     @classmethod
     def random(cls, rng: np.random.Generator, size: int) -> Self:

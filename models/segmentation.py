@@ -10,9 +10,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from models.arithmetic import exact, runs
+from models.arithmetic import exact, rounding, runs
 from models.arithmetic.arrays import Array, Ints
 from models.arithmetic.exact import Number
+from models.arithmetic.rounding import Rounding
 from models.arithmetic.run_costs import Sums, cost_of, run_cost, sums_error, sums_of
 from models.arithmetic.whole_sums import whole_sums
 from models.certificate import Certificate, Witness, infeasible, judge
@@ -121,7 +122,8 @@ class Segmentation:
         def cost(first: int, end: int) -> Number:
             return number(run_cost(values[first:end], 0) + price)
 
-        return paths.path_program("Segmentation", values.size, cost, self.clusters)
+        rounded = number is float or not exact.is_exact(self.data[0])
+        return paths.path_program("Segmentation", values.size, cost, self.clusters, rounded)
 
     def program_answer(self, x: Any) -> Array:
         """An answer as all variables of the program: its marks, and its runs."""
@@ -175,8 +177,9 @@ class Segmentation:
             check = self._exact_bound if self.in_fractions else self._float_bound
             bound = max(check(objective - paid, witness, runs.starts_of(x, values.size)) + paid, bound)
         proof = {} if given is None else {"potentials": given}
-        gap = max(objective - bound, 0 * bound)  # rounding may make it negative
-        return judge(objective, gap, self.in_fractions, proof, "another partition may cost less")
+        rounded = Rounding(0.0, rounding.unit_of(np.ones(1), values) + float(price))
+        gap = objective - bound
+        return judge(objective, gap, self.in_fractions, proof, "another partition may cost less", rounded)
 
     @property
     def _layers(self) -> tuple[int, int]:

@@ -84,14 +84,13 @@ class SparsestChebyshev:
         lower, upper = self.box
         n = self.counts.size
         each = np.arange(n)
-        beside = (np.tile(each, 2), np.concatenate([each, n + each]))
+        beside = np.tile(each, 2), np.concatenate([each, n + each])
+        most = np.concatenate([np.ones(n, np.int64), -upper])
         return Program(
             "SparsestChebyshev",
             [Block("x", (n,), lower, upper, True), Block("positive", (n,), 0, 1, True)],
             [
-                rows_of(
-                    "positive", (n, 2 * n), (*beside, np.concatenate([np.ones(n), -upper])), -INFINITY, 0
-                ),
+                rows_of("positive", (n, 2 * n), (*beside, most), -INFINITY, 0),
                 rows_of("total", (1, 2 * n), (np.zeros(n), each, np.ones(n)), self.total, self.total),
             ],
             [Term("absolute", each, 1, self.counts), Term("linear", n + each, self.price)],
@@ -104,12 +103,12 @@ class SparsestChebyshev:
     def objective(self, x: Any) -> int:
         """M·(positive entries) + L1 change."""
         x = answer_of(x, self.counts.shape, integer=True)
-        return self.price * self.positives(x) + int(exact.total(np.abs(x - self.counts)))
+        return self.price * self.positives(x) + int(exact.total(np.abs(exact.difference(x, self.counts))))
 
     def violations(self, x: Any) -> list[str]:
         """Those of `Chebyshev`, and changes beyond d*."""
         x = answer_of(x, self.counts.shape, integer=True)
-        far = np.flatnonzero(np.abs(x - self.counts) > self.distance)
+        far = np.flatnonzero(np.abs(exact.difference(x, self.counts)) > self.distance)
         found = self._nearest.violations(x)
         return found + [
             f"nearest: x[{i}] = {x[i]} is more than {self.distance} from its noisy count" for i in far

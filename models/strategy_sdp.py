@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, NoReturn, Self
 
@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from models.arithmetic import exact
 from models.arithmetic.answers import FEASIBILITY_TOLERANCE, answer_of
 from models.arithmetic.arrays import Floats
+from models.arithmetic.rounding import UNIT, Rounding
 from models.certificate import FLOAT_TOLERANCE, Certificate, Witness, infeasible, judge
 from models.witnesses.arrays import real_array
 
@@ -152,8 +153,8 @@ class StrategySDP:
         if broken:
             return infeasible(objective, broken)
         price = real_array(witness, "prices", (self.bins,))
+        lower = self._factor(x)
         if price is None:
-            lower = self._factor(x)
             half = scipy.linalg.cho_solve((lower, True), self.root.T)
             price = np.sum(half * half, axis=1)
         price = np.maximum(price, 0)
@@ -161,10 +162,17 @@ class StrategySDP:
         norm = self.nuclear_norm(price)
         bound = norm * norm / (float(price.sum()) or 1.0)
         price = price * (norm / (float(price.sum()) or 1.0)) ** 2
-        gap = max(0.0, objective - bound)
-        # Only the relative tolerance; for objectives below 1, `judge` would allow an absolute one.
-        beyond = gap > FLOAT_TOLERANCE * objective
-        return judge(objective, gap, beyond, {"prices": price}, f"the duality gap is {gap:.6g}")
+        gap = objective - bound
+        reason = f"the duality gap is {gap:.6g}"
+        # No absolute tolerance. Singular values are computed within a small multiple of bins² units in the
+        # last place of the largest, and costs within such a multiple of X's condition number (Higham 2002).
+        error = 64 * self.bins**2 * UNIT
+        proof = judge(objective, gap, False, {"prices": price}, reason, Rounding(error * bound, unit=0.0))
+        if lower is None or error * float(np.linalg.cond(lower)) ** 2 > FLOAT_TOLERANCE:
+            return replace(
+                proof, optimal=False, reason="X is nearly singular: its cost is not known in floats"
+            )
+        return proof
 
     def nuclear_norm(self, price: Floats) -> float:
         """``‖W D^½‖_*`` for D = diag(price) ≥ 0."""

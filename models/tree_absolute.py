@@ -92,7 +92,7 @@ class TreeAbsolute:
     def program(self) -> Program:
         """The program above."""
         n = self.tree.size
-        lower, upper = np.zeros(n), np.full(n, INFINITY if self.total is None else float(self.total))
+        lower, upper = np.zeros(n, np.int64), np.full(n, INFINITY if self.total is None else self.total)
         if self.total is not None:
             lower[0] = self.total
         asked = np.flatnonzero(self.node_weights)
@@ -106,7 +106,7 @@ class TreeAbsolute:
 
     def row_prices(self, witness: Witness) -> Array:
         """The witness as prices of the program's rows: the prices of inner nodes, negated."""
-        return np.asarray(-np.asarray(witness["prices"])[self.tree.internal])
+        return exact.negated(np.asarray(witness["prices"])[self.tree.internal])
 
     def objective(self, x: Any) -> int:
         """Σ w |x − y|, as a Python integer."""

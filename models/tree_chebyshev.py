@@ -103,7 +103,7 @@ class TreeChebyshev:
         below = np.arange(1, n)
         beside = (np.tile(below - 1, 2), np.concatenate([below, np.full(n - 1, n)]))
         ones, shape = np.ones(n - 1), (n - 1, n + 1)
-        lower = np.zeros(n)
+        lower = np.zeros(n, np.int64)
         lower[0] = self.total
         return Program(
             "TreeChebyshev",
@@ -126,8 +126,10 @@ class TreeChebyshev:
             return np.zeros(0)
         tree, y = self.tree, np.concatenate([[self.total], self.counts[1:]])
         above, below, along = np.zeros((3, tree.size), np.int64)
-        above[np.asarray(witness.get("lower", []), np.int64)] = 1
-        below[np.asarray(witness.get("upper", []), np.int64)] = 1
+        for side, name in ((above, "lower"), (below, "upper")):
+            nodes = whole_array(witness, name, (-1,))
+            if nodes is not None and nodes.size and 0 <= nodes.min() <= nodes.max() < tree.size:
+                side[nodes] = 1
         moving, least = int((above + below)[1:].sum()), int(np.argmin(y))
         if int(((above - below) * y).sum()) < -int(y[least]) * moving or not moving:
             above[:] = below[:] = 0  # x ≥ 0 proves more

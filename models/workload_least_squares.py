@@ -13,7 +13,7 @@ from models.arithmetic import exact
 from models.arithmetic.answers import answer_of, tolerance_for
 from models.arithmetic.arrays import Array, Flags, Ints
 from models.arithmetic.exact import Number
-from models.certificate import Certificate, Witness, infeasible, judge_squares
+from models.certificate import LEFT, Certificate, Witness, infeasible, judge_exactly
 from models.children import OfChildren, bounds_of, for_each_child, rule_name
 from models.programs.program import Program
 from models.programs.terms import INFINITY, Block, Term
@@ -284,7 +284,7 @@ class WorkloadLeastSquares(OfChildren):
             return infeasible(objective, broken)
         point, price, charge = self._witness(witness, x, exactly)
         bound = dual_bound(self, self.most, point, price, charge)
-        return judge_squares(cost, bound, exactly, {"prices": price, "rules": charge, "point": point})
+        return judge_exactly(cost, bound, exactly, {"prices": price, "rules": charge, "point": point}, LEFT)
 
     def _witness(self, witness: Witness | None, x: Array | None, exactly: bool) -> tuple[Any, Any, Any]:
         """The point, the prices of the parent's cells and those of the rules, made valid."""

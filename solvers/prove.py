@@ -58,9 +58,8 @@ def prove(model: Model | Program, x: Any) -> Certificate:
     proof = own if best is None else model.certificate(best, witness)
     if proof.bound is None or proof.bound <= own.bound:
         return own
-    gap = max(own.objective - proof.bound, 0)  # floats may round to just below
     exactly = not isinstance(own.objective, float) and not isinstance(proof.bound, float)
-    return judge(own.objective, gap, exactly, proof.witness, own.reason)
+    return judge(own.objective, own.objective - proof.bound, exactly, proof.witness, own.reason)
 
 
 def _better(own: Certificate, proof: Certificate) -> Certificate:

@@ -242,6 +242,8 @@ def _wrong(kept: SavedStep, proof: Certificate, line: Mapping[str, Any], optimal
     where = f"step {kept.step!r}"
     if kept.problems and proof.unproved is not None:
         where += f", {kept.problems[proof.unproved]!r}"
+    if proof.contradiction:
+        return f"{where}: {proof.reason}"
     if bool(proof) != line["proved_optimal"]:
         return f"{where}: {proof.reason}, but the manifest says proved_optimal is {line['proved_optimal']}"
     if not _same(str(proof.objective), line["objective"]):

@@ -1,43 +1,98 @@
-"""Answers as arrays: of the right shape, whole where they must be, floats within a tolerance."""
+"""Answers as arrays, by value: whole numbers of any type and size, Fractions, and floats over the reals."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
+from models.arithmetic import exact
 from models.arithmetic.arrays import Array
+
+LARGEST = 10**300
+"""Larger integers are refused: floats do not hold them."""
 
 FEASIBILITY_TOLERANCE = 1e-6
 """Relative amount by which an answer in floats may break a constraint; integer answers get none."""
 
 
 def answer_of(x: Any, shape: tuple[int, ...], integer: bool) -> Array:
-    """An answer as an array of the model's shape, in int64, float64 or objects.
+    """An answer as an array of the model's shape, without rounding any entry.
 
-    Whole floats become int64 for an integer model, if 64 bits hold them. The result may be the caller's own
-    array: do not write to it.
+    Returns
+    -------
+    array
+        int64 if all entries are whole and 64 bits hold them. Otherwise Python integers, as objects. For
+        entries that are not whole: float64 if they are floats; otherwise Fractions and Python integers, as
+        objects. An integer model's `violations` list such entries. The result may be the caller's own array:
+        do not write to it.
 
     Raises
     ------
     ValueError
-        If the shape is wrong, or an entry is not finite.
+        If the shape is wrong, or an entry is not a finite real number. An object array for an integer model
+        may hold integers and Fractions only.
     """
-    array = np.asarray(x)
+    array = _as_array(x)
     if array.shape != shape:
         raise ValueError(f"the answer has shape {array.shape}, the model {shape}")
-    if array.dtype == object:
-        return array
-    if not np.issubdtype(array.dtype, np.floating):
-        return array.astype(np.int64, copy=False)
-    array = array.astype(np.float64, copy=False)
+    kind = array.dtype.kind
+    if kind in "bui":
+        return exact.signed(array)
+    if kind == "O":
+        return _of_objects(array, integer)
+    held = array.astype(np.float64, copy=False) if kind == "f" else array
+    if kind != "f" or (array.dtype.itemsize > 8 and not np.array_equal(held, array, equal_nan=True)):
+        raise ValueError(f"the answer has dtype {array.dtype}; it must hold integers, float64 or Fractions")
+    array = held
     with np.errstate(over="ignore", invalid="ignore"):
         plain = np.isfinite(array.sum())  # then all are finite, and no array of flags is needed
-    if not plain and not np.isfinite(array).all():
-        raise ValueError("the answer has entries that are not finite")
-    whole = integer and np.all(array == np.rint(array)) and np.abs(array).max(initial=0) < 2.0**63
-    return array.astype(np.int64) if whole else array
+    if not plain and not (finite := np.isfinite(array)).all():
+        place = _place(np.flatnonzero(~finite)[0], shape)
+        raise ValueError(f"the answer is {array[place]} at {list(place)}: not finite")
+    return _whole_floats(array) if integer else array
+
+
+def _as_array(x: Any) -> Array:
+    try:
+        return np.asarray(x) if isinstance(x, np.ndarray) else exact.as_given(x)
+    except (ValueError, TypeError, OverflowError):
+        raise ValueError("the answer is not an array of numbers of one shape") from None
+
+
+def _whole_floats(array: Array) -> Array:
+    """Whole floats as integers of the same value; others unchanged."""
+    if not np.all(array == np.rint(array)):
+        return array
+    if np.abs(array).max(initial=0) < 2.0**63:
+        return array.astype(np.int64)
+    return exact.objects(map(int, array.ravel().tolist()), array.shape)
+
+
+def _of_objects(array: Array, integer: bool) -> Array:
+    values = []
+    for number, given in enumerate(array.ravel().tolist()):
+        value: Any = given.item() if isinstance(given, np.generic) else given
+        if isinstance(value, float) and not integer and abs(value) < float("inf"):
+            value = Fraction(value)
+        if not isinstance(value, int | Fraction) or not -LARGEST <= value <= LARGEST:
+            place, kinds = _place(number, array.shape), "integers" if integer else "finite numbers"
+            raise ValueError(
+                f"the answer holds {value!r:.40} at {list(place)}; it must hold {kinds} up to 1e300"
+            )
+        values.append(value)
+    if any(value.denominator != 1 for value in values):
+        return exact.objects(values, array.shape)
+    whole = [int(value) for value in values]
+    if all(-(2**63) <= value < 2**63 for value in whole):
+        return np.array(whole, np.int64).reshape(array.shape)
+    return exact.objects(whole, array.shape)
+
+
+def _place(number: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(int(axis) for axis in np.unravel_index(int(number), shape))
 
 
 def tolerance_for(x: Array, *others: Array) -> float:
@@ -53,7 +108,7 @@ def fractional(x: Array) -> Iterator[str]:
     if np.issubdtype(x.dtype, np.floating):
         wrong = np.argwhere(x != np.rint(x))
     elif x.dtype == object:
-        wrong = np.argwhere(np.vectorize(lambda value: value != int(value), otypes=[bool])(x))
+        wrong = np.argwhere(np.array([value != value // 1 for value in x.ravel().tolist()]).reshape(x.shape))
     else:
         return
     for place in wrong:

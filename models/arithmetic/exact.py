@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
 
@@ -17,6 +18,12 @@ from models.arithmetic.arrays import Array, Ints, read_only
 from models.arithmetic.kernels import kernel
 
 Number = int | float | Fraction
+
+FLOAT_WHOLE = 2**53
+"""Floats hold all whole numbers up to this size."""
+
+LIMIT = 2**62
+"""Intermediate values of int64 arithmetic stay below it in size; twice as much still fits 64 bits."""
 
 _BLOCK_BITS = 14
 _SAFE_BITS = 62 - _BLOCK_BITS
@@ -35,6 +42,69 @@ def fractions(values: Any) -> Array:
     return found
 
 
+def objects(values: Iterable[Any], shape: tuple[int, ...]) -> Array:
+    """Python numbers as an object array of this shape."""
+    array = np.empty(math.prod(shape), object)
+    for place, value in enumerate(values):
+        array[place] = value
+    return array.reshape(shape)
+
+
+def as_given(values: Any) -> Array:
+    """An array of the values, none of them rounded.
+
+    NumPy makes floats of a list with an integer beyond int64 if another entry is negative, or a float. Such a
+    list becomes an object array.
+    """
+    array = np.array(values)
+    if array.dtype.kind == "f" and not isinstance(values, np.ndarray):
+        plain = np.array(values, dtype=object)
+        large = (isinstance(v, int | np.integer) and abs(int(v)) > FLOAT_WHOLE for v in plain.flat)
+        if plain.shape == array.shape and any(large):
+            return plain
+    return array
+
+
+def negated(values: Any) -> Array:
+    """``-values``, in Python integers if 64 bits might not hold it."""
+    return np.asarray(-widened(np.asarray(values)))
+
+
+def comparable(a: Array, b: Array) -> tuple[Array, Array]:
+    """The arrays, as objects if one holds floats and the other integers that floats would round.
+
+    NumPy compares floats with integers as floats; Python compares their values.
+    """
+    kinds = a.dtype.kind + b.dtype.kind
+    if "O" not in kinds and "f" in kinds and kinds != "ff":
+        whole = b if a.dtype.kind == "f" else a
+        if reach(whole) > FLOAT_WHOLE:
+            return a.astype(object), b.astype(object)
+    return a, b
+
+
+def where(condition: Array, a: Array, b: Array) -> Array:
+    """``np.where`` that rounds no integer to a float."""
+    return np.where(condition, *comparable(a, b))
+
+
+def joined(values: Array, last: Any) -> Array:
+    """The values and one more number, none of them rounded: floats only if they hold every one exactly."""
+    one = objects([last], (1,)) if isinstance(last, Fraction) else as_given([last])
+    return np.concatenate(comparable(values, one))
+
+
+def fits(largest: int | Fraction) -> bool:
+    """Whether 64 bits hold every intermediate value of a proof, if none is larger than this in size.
+
+    A certificate states such a bound before it computes with int64 arrays, from the largest values of data,
+    answer and witness. Above it, Python integers take their place: the same code on object arrays, or
+    `models.lagrangian_bound`. So no value of a proof can wrap. docs/theorem has a proof by machine that below
+    the bound 64-bit arithmetic equals that of the integers.
+    """
+    return largest < LIMIT
+
+
 def float_below(value: Fraction) -> float:
     """The largest float that is at most this number.
 
@@ -50,12 +120,22 @@ def float_below(value: Fraction) -> float:
     return near if near <= value else math.nextafter(near, -math.inf)
 
 
-def counted(cost: Fraction, exactly: bool) -> Number:
-    """A cost, as a float unless it is of exact numbers; infinite if floats cannot hold it."""
+def float_above(value: Fraction) -> float:
+    """The smallest float that is at least this number."""
+    return -float_below(-value)
+
+
+def as_float(value: Number) -> float:
+    """The number as a float; infinite if floats cannot hold it."""
     try:
-        return cost if exactly else float(cost)
+        return float(value)
     except OverflowError:
-        return math.inf
+        return math.inf if value > 0 else -math.inf
+
+
+def counted(cost: Number, exactly: bool) -> Number:
+    """A cost, as a float unless it is of exact numbers; infinite if floats cannot hold it."""
+    return cost if exactly else as_float(cost)
 
 
 def signed(array: Array) -> Array:
@@ -63,7 +143,7 @@ def signed(array: Array) -> Array:
     if array.dtype == np.int64 or not (np.issubdtype(array.dtype, np.integer) or array.dtype == bool):
         return array
     beyond = array.dtype == np.uint64 and array.size and array.max() > np.iinfo(np.int64).max
-    return array.astype(object if beyond else np.int64)
+    return objects(array.ravel().tolist(), array.shape) if beyond else array.astype(np.int64)
 
 
 def _bits(array: Ints) -> int:
@@ -126,12 +206,18 @@ def reach(a: Array) -> int:
 def widened(a: Array, times: int = 1) -> Array:
     """The array itself, or Python integers if the sum of `times` of its values might exceed 62 bits."""
     a = signed(a)
-    return a.astype(object) if a.dtype == np.int64 and reach(a) * times >= 2**62 else a
+    return a.astype(object) if a.dtype == np.int64 and not fits(reach(a) * times) else a
 
 
 def difference(a: Array, b: Array) -> Array:
     """``a - b``, in Python integers if 64 bits might not hold it."""
     return np.asarray(widened(a) - widened(b))
+
+
+def cost(x: Array, y: Array, weights: Array) -> Fraction:
+    """Σ weights·(x − y)² without rounding, also of floats."""
+    parts = (fractions(part).ravel() for part in (x, y, weights))
+    return sum((w * (a - b) ** 2 for a, b, w in zip(*parts, strict=True)), Fraction(0))
 
 
 def weighted_squares(weights: Array, a: Array) -> Number:
@@ -168,12 +254,13 @@ def as_data(name: str, values: Any, ndim: int = 1) -> Array:
     ValueError
         If an entry is not a finite number, or the number of axes is wrong; the message says where.
     """
-    array = np.array(values)
+    array = as_given(values)
     if array.ndim != ndim:
         raise ValueError(f"{name} must have {ndim} axis(es), got shape {array.shape}")
     if array.dtype == object:
         if not all(isinstance(v, int | Fraction | np.integer) for v in array.flat):
             raise ValueError(f"{name}: an object array may hold only int and Fraction")
+        array = objects((int(v) if v.denominator == 1 else v for v in array.flat), array.shape)
     elif np.issubdtype(array.dtype, np.integer) or array.dtype == bool or array.size == 0:
         if array.dtype == np.uint64 and array.size and array.max() > np.iinfo(np.int64).max:
             raise ValueError(f"{name} has values beyond 64-bit signed integers")

@@ -8,6 +8,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
+from models.arithmetic import exact
 from models.arithmetic.arrays import Array, Ints
 from models.arithmetic.exact import Number
 from models.programs.program import Program
@@ -17,7 +18,9 @@ PROGRAM_UP_TO = 400
 """Number of values up to which `path_program` states its n(n + 1)/2 variables."""
 
 
-def path_program(name: str, values: int, cost: Callable[[int, int], Number], clusters: int | None) -> Program:
+def path_program(
+    name: str, values: int, cost: Callable[[int, int], Number], clusters: int | None, rounded: bool
+) -> Program:
     """The shortest path through the bins: ``run[k]`` is 1 if the k-th of all runs is chosen.
 
     Runs are numbered by their first bin, then by their length; ``cost(i, j)`` is the cost of bins i … j − 1.
@@ -55,7 +58,7 @@ def path_program(name: str, values: int, cost: Callable[[int, int], Number], clu
         entries = (np.zeros(n, np.int64), marks, np.ones(n))
         rows.append(rows_of("clusters", (1, n + first.size), entries, clusters, clusters))
     blocks = [Block("x", (n,), np.where(marks == 0, 1, 0), 1, True), Block("run", (first.size,), 0, 1, True)]
-    return Program(name, blocks, rows, [Term("linear", each, np.array(costs))])
+    return Program(name, blocks, rows, [Term("linear", each, np.array(costs))], rounded)
 
 
 def path_answer(starts: Ints, values: int) -> Array:
@@ -71,4 +74,4 @@ def path_answer(starts: Ints, values: int) -> Array:
 def path_prices(potentials: ArrayLike) -> Array:
     """Potentials d[0 … n] as prices of the rows of `path_program`: −d where runs begin, d where they end."""
     d = np.ravel(np.asarray(potentials))
-    return np.concatenate([-d[:-1], d[-1:], d[1:-1]])
+    return np.concatenate([exact.negated(d[:-1]), d[-1:], d[1:-1]])

@@ -38,12 +38,16 @@ class Block:
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """A named block of constraints ``lower ≤ A v ≤ upper`` over all variables v of the program."""
+    """A named block of constraints ``lower ≤ A v ≤ upper`` over all variables v of the program.
+
+    `rounded`: whether the matrix, of floats, has entries that are not the model's own.
+    """
 
     name: str
     matrix: scipy.sparse.csr_matrix
     lower: Array
     upper: Array
+    rounded: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,12 +98,21 @@ class Formulation:
         The variables, in order; the first block is the model's own answer, the others are auxiliary.
     rows : sequence of Rows
     objective : sequence of Term
+    rounded : bool
+        Whether costs are rounded. Prices of such a program prove nothing about the model, so
+        `models.lagrangian_bound` gives no bound.
     """
 
     name: str
     blocks: Sequence[Block]
     rows: Sequence[Rows]
     objective: Sequence[Term]
+    rounded: bool = False
+
+    @property
+    def exactly(self) -> bool:
+        """Whether the program has the model's own numbers, none of them rounded."""
+        return not (self.rounded or any(rows.rounded for rows in self.rows))
 
     @cached_property
     def offsets(self) -> dict[str, int]:
@@ -209,8 +222,9 @@ def rows_of(
 ) -> Rows:
     """Rows from triplets (row, variable, coefficient); the bounds broadcast over the rows."""
     row, column, value = entries
-    matrix = scipy.sparse.csr_matrix(
-        (np.asarray(value, float), (np.asarray(row), np.asarray(column))), shape=shape
-    )
+    given = np.asarray(value)
+    kind, places = given.dtype.kind, (np.asarray(row), np.asarray(column))
+    rounded = kind == "O" or (kind in "iu" and exact.reach(given) > exact.FLOAT_WHOLE)
+    matrix = scipy.sparse.csr_matrix((given.astype(float), places), shape=shape)
     count = (shape[0],)
-    return Rows(name, matrix, np.broadcast_to(lower, count), np.broadcast_to(upper, count))
+    return Rows(name, matrix, np.broadcast_to(lower, count), np.broadcast_to(upper, count), rounded)

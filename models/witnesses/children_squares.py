@@ -47,7 +47,7 @@ def dual_bound(model: OfChildren, most: Array, point: Array, price: Array, charg
     workload, (noisy, weights) = model.workload, model.data
     limited = np.array(most != math.inf, bool)
     lower, upper = model.sides
-    side = np.where(charge > 0, lower, np.where(charge < 0, upper, 0))
+    side = np.where(charge == 0, 0, exact.where(charge > 0, lower, upper))
     parent = np.zeros(workload.cells, np.int64) if model.parent is None else np.asarray(model.parent)
 
     # Counts are whole numbers over `unit`, weights over `heavy`; slopes and prices over `unit` · `steep`.

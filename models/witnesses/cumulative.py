@@ -120,7 +120,7 @@ def bound(
 def _whole(counts: Array) -> bool:
     """Whether all counts are whole numbers."""
     if counts.dtype == object:
-        return all(value == int(value) for value in counts.flat)
+        return all(value == value // 1 for value in counts.flat)
     return bool(np.issubdtype(counts.dtype, np.integer) or np.all(counts == np.rint(counts)))
 
 

@@ -14,11 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from models.arithmetic import exact
+from models.arithmetic import exact, rounding
 from models.arithmetic.arrays import Array, read_only
 from models.arithmetic.distance import distance
 from models.arithmetic.exact import Number
 from models.arithmetic.kernels import helper, kernel
+from models.arithmetic.rounding import Rounding
 from models.programs.terms import INFINITY
 
 FREE = 1 << 61
@@ -73,8 +74,29 @@ class Chain:
         low, high = (float(end) for end in box)
         prices = read_only(prices.astype(np.float64, copy=False))
         x, y, w = read_only(x), read_only(self.y), None if self.w is None else read_only(self.w)
-        # Rounding aside, no term is negative.
-        return max(float(_gap(x, y, w, self.p, self.integer, low, high, prices)), 0.0)
+        return float(_gap(x, y, w, self.p, self.integer, low, high, prices))
+
+    def rounding(
+        self, x: Array, prices: Array, box: tuple[Any, Any], gap: float, objective: float
+    ) -> Rounding:
+        """Rounding of `gap` and of the objective; see `models.arithmetic.rounding`.
+
+        For p = 1, terms are as large as ``w (|x| + |y|)`` and as a charge times the box. Over whole numbers
+        and p = 2, a minimum rounded the wrong way costs at most 2w times what it is wrong by.
+        """
+        ends = rounding.reach(np.array([float(end) for end in box]))
+        largest, steepest = max(rounding.reach(x, self.y), ends), rounding.reach(prices)
+        light, heavy = (1.0, 1.0) if self.w is None else (float(self.w.min()), float(self.w.max()))
+        if self.p == 2:
+            found = rounding.of_squares(gap, objective, x.size, (light, heavy), largest, steepest)
+            if self.integer:
+                found = found.of_whole(x.size, heavy, largest, steepest)
+        else:
+            with np.errstate(all="ignore"):
+                size = x.size * heavy * 4 + 2 * float(np.abs(np.diff(prices)).sum())
+            found = Rounding(16 * rounding.UNIT * largest * size, min(1.0, heavy * largest))
+            found = found.plus(rounding.of_total(x.size, objective) + rounding.of_total(x.size, gap))
+        return found.plus(8 * rounding.UNIT * steepest * (abs(float(x[-1])) + abs(float(x[0])) + ends))
 
     def exact_gap(self, x: Array, prices: Array, box: tuple[Any, Any]) -> Number:
         """`gap` in whole numbers and Fractions; negative prices count as 0.

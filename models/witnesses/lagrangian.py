@@ -70,7 +70,8 @@ def lagrangian_bound(program: Program, prices: ArrayLike) -> Number:
     -------
     int, Fraction or float
         ``-inf`` if the prices prove nothing: one is not finite, is paid for an infinite side, or makes the
-        cost of a variable unbounded below. ``inf`` if some variable's domain is empty.
+        cost of a variable unbounded below; or if the program has rounded numbers. ``inf`` if some variable's
+        domain is empty.
 
     Raises
     ------
@@ -96,7 +97,7 @@ def lagrangian_bound(program: Program, prices: ArrayLike) -> Number:
     8
     """
     paid = numbers("prices", prices, (program.matrix.shape[0],))
-    if not finite(paid).all():
+    if not (program.exactly and finite(paid).all()):
         return -INFINITY
     price = scaled([paid])
     paid_for = _paid_sides(program, price)

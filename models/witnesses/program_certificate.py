@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from models.arithmetic import exact
 from models.arithmetic.answers import FEASIBILITY_TOLERANCE
 from models.arithmetic.exact import Number
-from models.certificate import FLOAT_TOLERANCE, Certificate, infeasible
+from models.certificate import CONTRADICTION, FLOAT_TOLERANCE, PROVED, Certificate, infeasible
 from models.programs.program import Program
 from models.programs.terms import INFINITY
 from models.witnesses.lagrangian import lagrangian_bound
@@ -71,11 +71,15 @@ def lagrangian_certificate(program: Program, variables: ArrayLike, prices: Array
         return infeasible(objective, broken)
     if in_floats:
         tolerance = Fraction(FLOAT_TOLERANCE) * max(Fraction(1), abs(Fraction(objective)))
-    gap = max(objective - bound, 0)
-    witness = {"prices": np.asarray(prices)}
-    proved = "the prices prove it: no feasible answer is better"
+    gap, witness = objective - bound, {"prices": np.asarray(prices)}
+    if gap < 0 and not in_floats:
+        return Certificate(False, objective, None, gap, witness, CONTRADICTION)
+    if gap < -tolerance:
+        less = f"variables: they cost {_shown(-gap)} less than any that keep all rows"
+        return infeasible(objective, [less])
+    gap = max(gap, 0)
     if gap <= tolerance:
-        return Certificate(True, objective, objective - gap, gap, witness, proved)
+        return Certificate(True, objective, objective - gap, gap, witness, PROVED)
     reason = "not proved: these prices give no bound"
     if gap < INFINITY:
         reason = f"not proved: these prices leave a gap of {_shown(gap)}"

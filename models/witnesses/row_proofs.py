@@ -91,7 +91,7 @@ def _exact_proof(model: Any, x: Any, witness: Witness, allowed: Callable[[int], 
         return str(too_large)
     if not hasattr(model, "program_size") and not allowed(program.size):
         return TOO_LARGE
-    if not getattr(program, "exactly", True):
+    if not program.exactly:
         return "its program rounds the model's numbers"
     try:
         prices = np.asarray(model.row_prices(witness))

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
-from models.arithmetic import exact
+from models.arithmetic import exact, rounding
 from models.arithmetic.answers import fractional
 from models.arithmetic.arrays import Array, Ints
 from models.arithmetic.kernels import kernel
 from models.programs.layout import ROWS, in_blocks
 from models.tree import Tree
 from models.witnesses.node_prices import rows_of_families
+from models.witnesses.scaled import scaled
+
+SMALL = 1e-9
+"""Relative error up to which a proof in floats adds up children in floats, too."""
 
 
 def adds_up(tree: Tree, x: Ints, total: int, domain: Any) -> bool:
@@ -32,6 +37,40 @@ def adds_up(tree: Tree, x: Ints, total: int, domain: Any) -> bool:
         lambda a, b: bool(_fit(x, *domain, total, own, home, sums, a, b)), x.shape[1], x.size, ROWS
     )
     return all(fits) and exact.total(x[0]) == total
+
+
+def charged_sums(tree: Tree, price: Array, x: Array, small: float) -> tuple[float, float]:
+    """``Σ price · (sum of children − parent)`` over the inner nodes, and a bound on its error.
+
+    Sums in floats are used if their error is at most `small`, exact ones otherwise.
+
+    Parameters
+    ----------
+    tree : Tree
+    price : array, shape (inner nodes, ...)
+    x : float array, shape (nodes, ...)
+    small : float
+    """
+    inner, (start, _) = tree.internal, tree.children
+    if not inner.size:
+        return 0.0, 0.0
+    children = int(np.diff(start).max())
+    with np.errstate(over="ignore", invalid="ignore"):
+        size = float(np.abs(x).sum())
+        error = 2 * (children + 4) * rounding.UNIT * rounding.reach(price) * size
+        if error > small / 1000:  # a closer bound, family by family
+            size = float(np.sum(np.abs(price) * tree.child_sums(np.abs(x))))
+            error = 2 * (children + 4) * rounding.UNIT * size
+        if not size < math.inf:
+            return 0.0, math.inf
+        if error <= small:
+            return float(exact.dot(price, tree.child_sums(x) - x[inner])), error
+        number, unit = scaled([x])
+        number = exact.widened(number, children + 1).reshape(x.shape)
+        off: Array = np.asarray(tree.child_sums(number)) - number[inner]
+        terms = price * (off / unit).astype(float)
+        size = float(np.abs(terms).sum())
+    return float(terms.sum()), rounding.of_total(terms.size, 2 * size)
 
 
 def broken_sums(tree: Tree, x: Array, total: int | None) -> list[str]:

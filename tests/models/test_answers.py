@@ -21,7 +21,7 @@ def test_whole_floats_become_integers_where_those_hold_them():
 
 
 def test_answers_are_not_copied_without_need():
-    for x, integer in [(np.arange(3), True), (np.arange(3) / 2, False), (np.array([Fraction(1)]), True)]:
+    for x, integer in [(np.arange(3), True), (np.arange(3) / 2, False), (np.arange(3) / 2, True)]:
         assert answer_of(x, x.shape, integer) is x
 
 
@@ -33,6 +33,25 @@ def test_entries_that_are_not_finite_are_refused_and_large_ones_are_not():
     assert answer_of([1.7e308, 1.7e308], (2,), False).tolist() == [1.7e308, 1.7e308]
     with pytest.raises(ValueError, match=r"shape \(1,\), the model \(2,\)"):
         answer_of([1], (2,), True)
+
+
+def test_answers_are_taken_by_value_whatever_their_type():
+    far = 2**63 + 1
+    for x in ([far, -1], np.array([far, -1], object), np.array([far, 2**63], np.uint64), [2.0**63, -1]):
+        taken = answer_of(x, (2,), True)
+        assert taken.dtype == object
+        assert taken.tolist() == [int(value) for value in np.array(x, object)]
+    assert answer_of(np.array([Fraction(4), np.int8(3)], object), (2,), True).dtype == np.int64
+    assert answer_of(np.array([0.5, 1], object), (2,), False).tolist() == [Fraction(1, 2), 1]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [[1j, 0], np.array([1.0, 2], object), [None, 1], ["1", 1], [[1], [1, 2]], np.array([np.nan, 1], object)],
+)
+def test_what_is_no_number_is_refused_by_an_integer_model(wrong):
+    with pytest.raises(ValueError, match="answer"):
+        answer_of(wrong, (2,), True)
 
 
 def test_tolerance_grows_with_the_largest_size():

@@ -48,7 +48,8 @@ def agrees(model, x, witness):
         return False
     if isinstance(model, models.TreeChebyshev) and model.weights is not None:
         return False  # its changes are rounded one by one
-    general = lagrangian_bound(model.program(), model.row_prices(proof.witness))
+    program = (model.exact_program if hasattr(model, "exact_program") else model.program)()
+    general = lagrangian_bound(program, model.row_prices(proof.witness))
     name, own = type(model).__name__, Fraction(proof.bound)
     if isinstance(proof.bound, float) or name in (
         "Clustering",
