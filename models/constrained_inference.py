@@ -205,14 +205,14 @@ class ConstrainedInference:
         inner = int(self.tree.level_start[-2])
         price, below, spread, held = (np.full(n, zero) for n in (x.size, inner, inner, inner))
         found = prove(self.tree.parent, x, noisy, variance, price, below, spread, held, zero)
-        objective, gap, wrong, worst, most = found
+        objective, gap, gained, wrong, worst, most = found
         if not exactly:
             loose = wrong > FEASIBILITY_TOLERANCE * max(1.0, abs(x[0]))  # rough; `violations` is precise
             broken = self.violations(x) if loose else []
             if not objective < INFINITY:
                 broken.append("x: squares pass what floats hold")
-            rounded = self._rounding(x, objective, gap, price)
-            gap, rounded = self._with_sums(x, price, objective, gap, rounded)
+            squares = rounding.square(x), rounding.square(price)
+            gap, rounded = self._with_sums(x, price, objective, gap, gained, squares)
             # For large counts the tolerance for sums is wide: even the noisy counts may be within it.
             if gap < -FLOAT_TOLERANCE * max(1.0, objective):
                 broken.append(f"consistency: it costs {-gap:.6g} less than any true sums")
@@ -224,28 +224,50 @@ class ConstrainedInference:
         return judge(objective, gap, False, {"prices": price}, reason, rounded)
 
     def _with_sums(
-        self, x: Array, price: Array, objective: float, gap: float, rounded: Rounding
+        self,
+        x: Array,
+        price: Array,
+        objective: float,
+        gap: float,
+        gained: float,
+        squares: tuple[float, float],
     ) -> tuple[float, Rounding]:
-        """The gap with what broken sums save at these prices."""
-        small = SMALL * max(rounded.unit, objective)
-        gained, error = charged_sums(self.tree, price[self.tree.internal], x, small)
+        """The gap with what broken sums save at these prices, `gained` in floats; and the rounding of both.
+
+        `squares` are the sums of the squares of x and of the prices.
+        """
+        rounded = self._rounding(objective, gap, x.size, squares)
+        small, children = SMALL * max(rounded.unit, objective), self._most_children
+        error = rounding.of_sums(squares[1], squares[0], children)
+        if not error <= small:
+            gained, error = charged_sums(self.tree, price[self.tree.internal], x, small)
         return gap + gained, rounded.plus(error)
 
-    def _rounding(self, x: Array, objective: float, gap: float, price: Array) -> Rounding:
+    @cached_property
+    def _most_children(self) -> int:
+        """The largest number of children of a node."""
+        return int(np.diff(self.tree.children[0]).max(initial=0))
+
+    @cached_property
+    def _ends(self) -> tuple[float, float] | None:
+        """The least and the largest finite variance; None if there is none."""
+        variance = np.asarray(self.variance) if self.level_variance is None else self.level_variance
+        finite = variance[variance != INFINITY]
+        return (float(finite.min()), float(finite.max())) if finite.size else None
+
+    def _rounding(self, objective: float, gap: float, count: int, squares: tuple[float, float]) -> Rounding:
         """Rounding of the certificate in floats; see `models.arithmetic.rounding`.
 
-        An imbalance ``V (g + s) / 2`` has errors of a few units in the last place of x − n and of V·λ.
+        An imbalance ``V (g + s) / 2`` has errors of a few units in the last place of x, n and V·λ.
         """
-        noisy, variance = self.data
-        finite = variance[variance != INFINITY]
-        if not finite.size:
+        if self._ends is None:
             return Rounding()
-        least, most = float(finite.min()), float(finite.max())
-        largest, steepest = rounding.reach(x, noisy), rounding.reach(price)
+        least, most = self._ends
+        x, price = (math.sqrt(part / count) for part in squares)
+        noisy = x + math.sqrt(objective * most / count)  # as (x − n)² / V adds up to the objective
         # The imbalance is weighed by 1/V: √(V λ²) is at most √(most) λ = √(1/least) · √(most · least) λ.
-        size = rounding.mean_size(x) + rounding.mean_size(noisy)
-        wrong = 8 * rounding.UNIT * (size + steepest * math.sqrt(most) * math.sqrt(least))
-        return rounding.of_balance(gap, objective, x.size, 1 / least, largest, wrong)
+        wrong = 8 * rounding.UNIT * (x + noisy + 2 * price * math.sqrt(most) * math.sqrt(least))
+        return rounding.of_balance(gap, objective, count, 1 / least, x + noisy, wrong)
 
     def _at_once(self, x: Array) -> Certificate | None:
         """The proof of an optimal answer in floats, on a regular tree with one variance per level.
@@ -259,7 +281,8 @@ class ConstrainedInference:
         if tree.branching is None or levels is None or INFINITY in levels[1:]:
             return None
         price = np.zeros(tree.size)
-        objective = gap = broken = 0.0
+        objective = gap = gained = broken = 0.0
+        squares = [0.0, 0.0]
         for k in range(tree.depth, 0, -1):
             nodes, above = tree.nodes_of(k), tree.nodes_of(k - 1)
             v, b = float(levels[k]), int(tree.branching[k - 1])
@@ -268,8 +291,10 @@ class ConstrainedInference:
             found = _families(x[nodes], noisy[nodes], own, 2 / v, b, priced, x[above], price[above])
             objective += found[0] / v
             gap += found[1] * v / 4
-            broken += found[2]
+            gained, broken = gained + found[2], broken + found[3]
+            squares = [held + found[4 + i] for i, held in enumerate(squares)]
         top = float(x[0])
+        squares[0] += top * top
         if levels[0] != INFINITY:
             away, v = top - float(noisy[0]), float(levels[0])
             objective += away * away / v
@@ -279,8 +304,7 @@ class ConstrainedInference:
         most = min(max(1.0, top * top), max(1.0, objective) * float(min(levels)))
         if not (abs(top) < INFINITY and objective < INFINITY and broken <= FEASIBILITY_TOLERANCE**2 * most):
             return None
-        rounded = self._rounding(x, objective, gap, price)
-        gap, rounded = self._with_sums(x, price, objective, gap, rounded)
+        gap, rounded = self._with_sums(x, price, objective, gap, gained, (squares[0], squares[1]))
         proof = judge(objective, gap, False, {"prices": price}, "", rounded)
         return proof if proof.optimal else None
 
@@ -347,16 +371,19 @@ def _families(
     """Write the parents' prices to `named`: the mean of g + λ over each parent's b children, or 0.
 
     `price` is the children's λ (None: all 0), `above` their parents' x, `slope` 2/V of the children. Returns
-    Σ (x − n)²; Σ (g + λ − mean)²; and Σ (sum of children − parent)². Sums over blocks keep rounding errors
-    small; blocks are slices, so that the loop over families of two (the paper's case) is vectorized.
+    Σ (x − n)²; Σ (g + λ − mean)²; the gain Σ price · (sum of children − parent); Σ (sum of children −
+    parent)²; and the sums of the squares of the children's x and of the prices. Sums over blocks keep
+    rounding errors small; blocks are slices, so that the loop over families of two (the paper's case) is
+    vectorized.
     """
-    cost = apart = broken = 0.0
+    cost = apart = gained = broken = 0.0
+    counts = prices = 0.0
     keep = 1.0 / b if priced else 0.0
     for start in range(0, named.size, _BLOCK):
         parents, top = named[start : start + _BLOCK], above[start : start + _BLOCK]
         a, n = x[b * start : b * (start + _BLOCK)], noisy[b * start : b * (start + _BLOCK)]
         own = None if price is None else price[b * start : b * (start + _BLOCK)]
-        costs = aparts = wrongs = 0.0
+        costs = aparts = gains = wrongs = held_x = held_p = 0.0
         if b == 2:
             for p in range(parents.size):
                 first, second = a[2 * p] - n[2 * p], a[2 * p + 1] - n[2 * p + 1]
@@ -369,6 +396,9 @@ def _families(
                 parents[p] = mean
                 costs += first * first + second * second
                 aparts += (one - mean) ** 2 + (two - mean) ** 2
+                gains += mean * wrong
+                held_x += a[2 * p] * a[2 * p] + a[2 * p + 1] * a[2 * p + 1]
+                held_p += mean * mean
                 wrongs += wrong * wrong
         else:
             for p in range(parents.size):
@@ -382,13 +412,19 @@ def _families(
                     c = np.uint64(b * p + k)
                     away = a[c] - n[c]
                     costs += away * away
+                    held_x += a[c] * a[c]
                     aparts += (slope * away + (0.0 if own is None else own[c]) - mean) ** 2
                 parents[p] = mean
+                gains += mean * wrong
                 wrongs += wrong * wrong
+                held_p += mean * mean
         cost += costs
         apart += aparts
+        gained += gains
+        counts += held_x
+        prices += held_p
         broken += wrongs
-    return cost, apart, broken
+    return cost, apart, gained, broken, counts, prices
 
 
 @kernel()
@@ -397,8 +433,8 @@ def _prices(
 ) -> Any:
     """Write the nodes' prices to `price`.
 
-    Returns the objective; the gap that the prices leave; the most by which a sum is broken; the node whose
-    cost differs most from its price, and by how much.
+    Returns the objective; the gap that the prices leave; what broken sums save at these prices; the most by
+    which a sum is broken; the node whose cost differs most from its price, and by how much.
 
     ``below``, ``spread`` and ``held``, which end where the last level begins, receive the sums over the
     children of their best estimates from their own subtrees, of the variances of these, and of x. A node has
@@ -418,7 +454,7 @@ def _prices(
         below[p] += estimate
         spread[p] += error
         held[p] += x[i]
-    cost, gap, broken, worst, most = zero, zero, zero, 0, zero
+    cost, gap, gained, broken, worst, most = zero, zero, zero, zero, 0, zero
     for i in range(n):
         above = price[parent[i]] if i > 0 else zero
         if i < inner and spread[i] > 0:
@@ -428,6 +464,7 @@ def _prices(
                 both = variance[i] + spread[i]
                 price[i] = 2 * (noisy[i] - below[i]) / both + above * (variance[i] / both)
             off = held[i] - x[i]
+            gained += price[i] * off
             broken = max(broken, abs(off))
         wrong = price[i] - above
         if variance[i] != np.inf:
@@ -440,4 +477,4 @@ def _prices(
             gap += np.inf  # such prices would prove nothing
         if abs(wrong) > most:
             worst, most = i, abs(wrong)
-    return cost, gap, broken, worst, most
+    return cost, gap, gained, broken, worst, most

@@ -17,7 +17,7 @@ from models.arithmetic.distance import distance
 from models.arithmetic.exact import Number
 from models.arithmetic.kernels import kernel
 from models.arithmetic.rounding import Rounding
-from models.certificate import Certificate, Witness, infeasible, judge
+from models.certificate import Certificate, Witness, infeasible, judge, judge_exactly
 from models.programs.program import Program
 from models.programs.terms import Block, Term, rows_of
 from models.witnesses.arrays import number
@@ -161,7 +161,7 @@ class ControlledRounding:
             return infeasible(objective, broken)
         if threshold is None and ends is not None and ends[1] <= ends[0]:
             threshold = ends[0] if self.ups else ends[1]
-            return judge(objective, 0 if exactly else 0.0, exactly, {"threshold": threshold}, "")
+            return judge(objective, 0, exactly, {"threshold": threshold}, "", self._rounding(objective))
         floor = self.neighbours[0]
         part, up = values - floor, x > floor
         if threshold is None:
@@ -171,11 +171,19 @@ class ControlledRounding:
         threshold = Fraction(threshold) if exactly else float(threshold)
         away = np.where(up, threshold - part, part - threshold)
         away = np.where((away > 0) & (values != floor), away, 0 * away)
-        gap = 2 * exact.total(away)
         reason = "rounding one up and another down, the other way round, would cost less"
-        # Fractional parts of floats are exact; the threshold is subtracted from each, and these are added up.
-        error = rounding.of_total(x.size, 2 * x.size + 2 * float(np.abs(away).sum())) if x.size else 0.0
-        return judge(objective, gap, exactly, {"threshold": threshold}, reason, Rounding(error))
+        if exactly:
+            return judge(objective, 2 * exact.total(away), True, {"threshold": threshold}, reason)
+        wrong = np.flatnonzero(away)
+        if not wrong.size:
+            return judge(objective, 0.0, False, {"threshold": threshold}, reason, self._rounding(objective))
+        gap = 2 * exact.total(np.abs(exact.fractions(part[wrong]) - Fraction(threshold)))
+        cost = exact.total(np.abs(exact.fractions(values) - x))
+        return judge_exactly(cost, cost - gap, False, {"threshold": threshold}, reason)
+
+    def _rounding(self, objective: float) -> Rounding:
+        """Rounding of the objective in floats; fractional parts, and their order, are exact."""
+        return Rounding(rounding.of_total(self.data.size, float(objective)))
 
     @classmethod
     def random(cls, rng: np.random.Generator, size: int) -> Self:

@@ -98,6 +98,11 @@ class CostTable:
         return np.array([np.size(table) for table in self.tables], dtype=np.int64)
 
     @cached_property
+    def _kinds(self) -> set[Any]:
+        """The dtypes of the tables."""
+        return {np.asarray(table).dtype for table in self.tables}
+
+    @cached_property
     def slopes(self) -> tuple[Array, Ints]:
         """``(slope, child)``: the cost of every further unit of every child, child by child."""
         steps = [np.diff(np.asarray(table)) for table in self.tables]
@@ -130,8 +135,8 @@ class CostTable:
         if not self._inside(x).all():
             return float("inf")
         costs = self._costs(x)
-        exactly = all(exact.is_exact(np.asarray(table)) for table in self.tables)
-        return exact.total(np.array(costs, object)) if exactly else math.fsum(map(float, costs))
+        floats = np.dtype(np.float64) in self._kinds
+        return math.fsum(map(float, costs)) if floats else sum(costs, 0)
 
     def _costs(self, x: Ints) -> list[Any]:
         """Each child's cost, as a Python number."""
@@ -175,7 +180,8 @@ class CostTable:
         if price is None:
             price = self._costliest(x)
         # All costs are whole numbers over one unit, floats too: a float is a fraction.
-        values, unit = scaled([np.asarray(table) for table in self.tables])
+        tables = [np.asarray(table) for table in self.tables]
+        values, unit = scaled(tables) if self._kinds != {np.dtype(np.int64)} else (np.concatenate(tables), 1)
         paid = Fraction(price) * unit
         cuts = np.concatenate([[0], np.cumsum(self.lengths)[:-1]])
         # Units are counted from x, so that the minima add up to the bound without a further term.
@@ -189,7 +195,7 @@ class CostTable:
         reason = "a unit moved from one child to another would cost less"
         if not self.convex:
             reason = "not proved: a table is not convex, and prices leave a duality gap"
-        if all(exact.is_exact(np.asarray(table)) for table in self.tables):
+        if np.dtype(np.float64) not in self._kinds:
             return judge(objective, objective - _plain(bound), True, {"price": price}, reason)
         costs = exact.fractions(
             [np.asarray(t)[int(k)] for t, k in zip(self.tables, x - self.least, strict=True)]

@@ -215,14 +215,22 @@ class FixedSum:
 
     def _rounding(self, x: Array, price: Array, objective: float, gap: float) -> Rounding:
         """Rounding of the certificate in floats; see `models.arithmetic.rounding`."""
-        noisy, totals, _ = self._segments
-        weights = self._weights
-        light, heavy = (float(weights.min()), float(weights.max())) if weights.size else (1.0, 1.0)
-        largest, steepest = rounding.reach(x, noisy), rounding.reach(price.astype(float))
+        totals = self._segments[1]
+        weights = self._given
+        light = heavy = 1.0
+        if weights is not None and weights.size:
+            light, heavy = float(weights.min()), float(weights.max())
+        # No y is further from x than the objective allows; x is not negative, up to a tolerance.
+        with np.errstate(all="ignore"):
+            far = float(np.sqrt(np.float64(objective / light))) * (1 + 1e-9)
+        largest, steepest = (
+            (1 + 1e-5) * float(x.max(initial=0)) + 1e-5 + far,
+            rounding.reach(price.astype(float)),
+        )
         found = rounding.of_squares(gap, objective, x.size, (light, heavy), largest, steepest)
         if self.integer:
             return found.of_whole(x.size, heavy, largest, steepest)
-        size = float(np.abs(x).sum()) + float(np.abs(totals.astype(float)).sum())
+        size = (2 + 1e-5) * float(totals.astype(float).sum()) + 1e-5 * x.size * max(1.0, largest)
         return found.plus(steepest * rounding.of_total(x.size, size))
 
     def _price(self, witness: Witness | None, exactly: bool) -> Array | None:

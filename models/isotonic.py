@@ -278,7 +278,7 @@ class Isotonic:
         chain = Chain(y, w, self.p, self.integer, self.lower, upper)
         if exactly:
             return _exactly(chain, x, objective, self.box, given)
-        near = None if given is None else real_array(witness, "prices", (x.size + 1,))
+        near = real_array(witness, "prices", (x.size + 1,)) if self.integer else given
         plain = replace(chain, y=_plain(y), w=None if w is None else _plain(w))
         proof = _nearly(plain, _plain(x), objective, self.box, near)
         if proof.optimal or not self.integer:

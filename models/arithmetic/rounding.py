@@ -58,11 +58,22 @@ def reach(*arrays: Array | None) -> float:
     return max((max(float(a.max()), -float(a.min())) for a in held), default=0.0)
 
 
-def mean_size(array: Array) -> float:
-    """The root of the mean square, rounded up."""
+def square(array: Array) -> float:
+    """The sum of squares, rounded up."""
     values = array.astype(float, copy=False)
     with np.errstate(over="ignore"):
-        return math.sqrt(float((values * values).sum()) / max(1, values.size)) * (1 + 1e-9)
+        return float((values * values).sum()) * (1 + 1e-9)
+
+
+def of_sums(price_square: float, square: float, children: int) -> float:
+    """A bound on the error of ``Σ price · (sum of children − parent)``, with up to `children` each.
+
+    By the Cauchy–Schwarz inequality; from the sums of squares of prices and of all counts.
+    """
+    with np.errstate(all="ignore"):
+        size = float(np.sqrt(np.float64(price_square)) * np.sqrt(np.float64(square) * children))
+    error = 2 * (children + 4) * UNIT * size * (1 + 1e-9)
+    return math.inf if math.isnan(error) else error
 
 
 def unit_of(weights: Array, *arrays: Array) -> float:

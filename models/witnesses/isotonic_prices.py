@@ -84,9 +84,13 @@ class Chain:
         For p = 1, terms are as large as ``w (|x| + |y|)`` and as a charge times the box. Over whole numbers
         and p = 2, a minimum rounded the wrong way costs at most 2w times what it is wrong by.
         """
-        ends = rounding.reach(np.array([float(end) for end in box]))
-        largest, steepest = max(rounding.reach(x, self.y), ends), rounding.reach(prices)
         light, heavy = (1.0, 1.0) if self.w is None else (float(self.w.min()), float(self.w.max()))
+        ends = max(abs(float(end)) for end in box)
+        # x is in order, up to a tolerance, and no y is further from it than the objective allows.
+        largest = (1 + 1e-5) * max(abs(float(x[0])), abs(float(x[-1])), ends)
+        with np.errstate(all="ignore"):
+            largest += float(np.float64(objective / light) ** (1 / self.p)) * (1 + 1e-9)
+        steepest = rounding.reach(prices)
         if self.p == 2:
             found = rounding.of_squares(gap, objective, x.size, (light, heavy), largest, steepest)
             if self.integer:

@@ -55,13 +55,9 @@ def charged_sums(tree: Tree, price: Array, x: Array, small: float) -> tuple[floa
     if not inner.size:
         return 0.0, 0.0
     children = int(np.diff(start).max())
+    error = rounding.of_sums(rounding.square(price), rounding.square(x), children)
     with np.errstate(over="ignore", invalid="ignore"):
-        size = float(np.abs(x).sum())
-        error = 2 * (children + 4) * rounding.UNIT * rounding.reach(price) * size
-        if error > small / 1000:  # a closer bound, family by family
-            size = float(np.sum(np.abs(price) * tree.child_sums(np.abs(x))))
-            error = 2 * (children + 4) * rounding.UNIT * size
-        if not size < math.inf:
+        if not error < math.inf:
             return 0.0, math.inf
         if error <= small:
             return float(exact.dot(price, tree.child_sums(x) - x[inner])), error

@@ -139,7 +139,9 @@ def test_moves_from_an_optimum_are_judged_by_their_cost(seed, data):
         else:
             cost = int(np.abs(moved - y).max())
             assert proof.optimal == (cost == best.objective)
-            assert proof.gap == cost - best.objective
+            # Without a witness the bound may be smaller than the optimum; a search finds one.
+            assert proof.gap >= cost - best.objective
+            assert prove(model, moved).gap == cost - best.objective
 
 
 def test_infeasible_answers_are_refused_by_name():

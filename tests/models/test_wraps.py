@@ -30,6 +30,7 @@ ROUNDING = frozenset(
         ("models.witnesses.cumulative", "read_off"),  # any prices prove a bound
         ("models.programs.terms", "rows_of"),  # the rows say that they are rounded
         ("models.strategy_sdp", "StrategySDP._factor"),  # a model over the reals, in floats
+        ("models.strategy_sdp", "StrategySDP.violations"),
     }
 )
 """Functions that round whole numbers, and prove nothing with them."""
