@@ -10,13 +10,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from models.arithmetic import exact, rounding
+from models.arithmetic import exact
 from models.arithmetic.answers import answer_of, fractional
 from models.arithmetic.arrays import Array, Ints
 from models.arithmetic.distance import distance
 from models.arithmetic.exact import Number
 from models.arithmetic.kernels import kernel
-from models.arithmetic.rounding import Rounding
 from models.certificate import Certificate, Witness, infeasible, judge, judge_exactly
 from models.programs.program import Program
 from models.programs.terms import Block, Term, rows_of
@@ -161,7 +160,7 @@ class ControlledRounding:
             return infeasible(objective, broken)
         if threshold is None and ends is not None and ends[1] <= ends[0]:
             threshold = ends[0] if self.ups else ends[1]
-            return judge(objective, 0, exactly, {"threshold": threshold}, "", self._rounding(objective))
+            return judge(objective, 0 if exactly else 0.0, exactly, {"threshold": threshold}, "")
         floor = self.neighbours[0]
         part, up = values - floor, x > floor
         if threshold is None:
@@ -174,16 +173,12 @@ class ControlledRounding:
         reason = "rounding one up and another down, the other way round, would cost less"
         if exactly:
             return judge(objective, 2 * exact.total(away), True, {"threshold": threshold}, reason)
-        wrong = np.flatnonzero(away)
+        wrong = np.flatnonzero(away)  # fractional parts of floats, and their order, are exact
         if not wrong.size:
-            return judge(objective, 0.0, False, {"threshold": threshold}, reason, self._rounding(objective))
+            return judge(objective, 0.0, False, {"threshold": threshold}, reason)
         gap = 2 * exact.total(np.abs(exact.fractions(part[wrong]) - Fraction(threshold)))
         cost = exact.total(np.abs(exact.fractions(values) - x))
         return judge_exactly(cost, cost - gap, False, {"threshold": threshold}, reason)
-
-    def _rounding(self, objective: float) -> Rounding:
-        """Rounding of the objective in floats; fractional parts, and their order, are exact."""
-        return Rounding(rounding.of_total(self.data.size, float(objective)))
 
     @classmethod
     def random(cls, rng: np.random.Generator, size: int) -> Self:
