@@ -100,7 +100,7 @@ def judge(
         return Certificate(False, objective, None, gap, witness, CONTRADICTION)
     gap = math.inf if math.isnan(gap) else max(gap, 0.0)
     optimal = gap + error <= allowed and math.isfinite(cost)
-    bound = cost - gap
+    bound = cost - gap if gap < math.inf else -math.inf
     if error:
         bound = math.nextafter(bound - error, -math.inf)
         gap = cost - bound

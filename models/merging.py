@@ -162,8 +162,9 @@ class Merging:
     def _nearly(self, x: Floats, sums: Floats, mass: Floats, objective: float) -> Certificate:
         """The certificate in floats; each residual has an error of a few units in the last place of W·|x|."""
         y = self.data[0]
-        residual = mass * x - sums
-        gap, reason = self._missed(residual, mass, exactly=False)
+        with np.errstate(over="ignore", invalid="ignore"):
+            residual = mass * x - sums
+            gap, reason = self._missed(residual, mass, exactly=False)
         largest, heavy = rounding.reach(x, y), float(mass.max())
         wrong = 4 * (len(y) + 3) * rounding.UNIT * largest
         rounded = rounding.of_balance(float(gap), objective, x.size, heavy, largest, wrong)

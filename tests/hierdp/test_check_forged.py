@@ -10,7 +10,6 @@ from hierdp.check import check
 from hierdp.check.result import FAILS
 from hierdp.record.step import Step
 from models import NonNegativeInference
-from tests.models.unconverted import expected
 
 PEOPLE = pd.DataFrame({"s": ["A", "B"], "c": ["a", "b"]})
 LARGEST = 2**63 - 1
@@ -40,7 +39,7 @@ def forge(name, model, good):
     return Step(name, model, solution, good.problems)
 
 
-@pytest.mark.parametrize("case", expected("forged", ["a count at the edge of int64"]))
+@pytest.mark.parametrize("case", ["a count at the edge of int64"])
 def test_a_forged_release_does_not_pass_the_check(case, tmp_path, monkeypatch):
     solve, forged = Step.solve.__func__, []
 

@@ -7,7 +7,6 @@ from models import Certificate, FixedSum
 from models.certificate import judge
 from models.testing import bad_answers, bad_witnesses, check_model, shared_functions
 from solvers import fast
-from tests.models import unconverted
 
 TINY = [([3, -1, 0], 3), ([2, 2], 1), ([0, 1, 1], 4)]
 
@@ -49,7 +48,6 @@ def check(kind, fast=prices, **more):
     )
 
 
-@unconverted.bad_answers
 def test_a_correct_model_passes():
     assert check(Honest) > 1000
     assert check(FixedSum, fast=None) > 1000
@@ -187,7 +185,6 @@ def test_a_broken_certificate_is_detected(kind):
         check(kind)
 
 
-@unconverted.bad_answers
 def test_properties_that_are_not_declared_are_not_tested():
     assert check(NeverProves, complete=False) > 1000
     assert check(LooseGap, exact_gap=False) > 1000
@@ -208,7 +205,6 @@ class OnlyByWitness(Honest):
         return judge(proof.objective, proof.objective - proof.bound + 1, True, proof.witness, "")
 
 
-@unconverted.bad_answers
 def test_a_certificate_that_needs_a_witness_is_found_out_if_the_fast_path_has_none():
     assert check(OnlyByWitness) > 1000
     with pytest.raises(AssertionError, match="is not proved"):
@@ -237,7 +233,6 @@ class Circular(Honest):
         )
 
 
-@unconverted.bad_answers
 def test_a_shared_search_is_detected():
     def searching(model):
         return prices(model)[0], {"price": cheapest(model)}

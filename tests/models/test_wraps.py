@@ -12,7 +12,6 @@ import models.tree
 from hierdp.verification.matrix import kinds
 from models.arithmetic.kernels import kernel
 from tests.models import magnitudes
-from tests.models.unconverted import expected
 from tests.models.wraps import RoundedError, WrappedError, checking
 
 for _module in pkgutil.walk_packages(models.__path__, "models."):
@@ -238,14 +237,14 @@ def shown(seen):
     )
 
 
-@pytest.mark.parametrize("name", expected("wraps", sorted(kinds())))
+@pytest.mark.parametrize("name", sorted(kinds()))
 def test_no_model_wraps_at_any_magnitude(name):
     seen = faults(name, SEEDS.get(name, (1, 2)), most=2)
     assert not seen, shown(seen)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", expected("wraps, many", sorted(kinds())))
+@pytest.mark.parametrize("name", sorted(kinds()))
 def test_no_model_wraps_on_many_instances(name):
     seen = faults(name, range(3, 40))
     assert not seen, shown(seen)
