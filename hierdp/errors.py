@@ -21,7 +21,7 @@ class InputError(ValueError):
     >>> error = InputError("`max_size` is 0: give more, or `size_budget=0.1`")
     >>> print(error)
     max_size is 0: give more, or size_budget=0.1
-    >>> error.spelled(lambda name, value: f"--{name.replace('_', '-')} {value}".strip())
+    >>> error.spelled(lambda name, value: f"--{name.replace('_', '-')} {value or ''}".strip())
     '--max-size is 0: give more, or --size-budget 0.1'
     """
 

@@ -39,6 +39,7 @@ def results():
                 "presolve": True, "memory": 0.0, "repeats": 1, "lower_quartile": 0.0, "upper_quartile": 0.0,
                 "message": HOSTILE if backend == "highs" else "",
                 "python": "3", "machine": "a <b>machine</b>", "load": 0.0,
+                "edition": "2026.2", "date": "2026-11-23", "solver_version": "1.2.3",
             })  # fmt: skip
     return pd.DataFrame(rows)[runs.COLUMNS]
 

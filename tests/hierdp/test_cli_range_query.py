@@ -2,6 +2,7 @@
 
 import json
 import re
+from io import StringIO
 
 import numpy as np
 import pandas as pd
@@ -59,14 +60,15 @@ def test_release_and_query(people, tmp_path):
 @pytest.mark.parametrize("repair", ["non-negative", "whole"])
 def test_a_standard_error_that_is_not_known_is_not_stated(people, tmp_path, repair):
     out = tmp_path / "ages"
-    made = run(
-        "release", "range-query", people, "--numbers", "age=0:100:20", "--epsilon", 1, "--out", out,
-        "--repair", repair, "--simulate", 1,
-    )  # fmt: skip
+    release = ("release", "range-query", people, "--numbers", "age=0:100:20", "--epsilon", 1, "--simulate", 1)
+    made = run(*release, "--out", out, "--repair", repair)
     assert made.exit_code == 0, made.output
-    asked = run("query", out, "--range", "20:65", "--csv").output.splitlines()
-    assert asked[1].startswith("20:65,")
-    assert asked[1].endswith(",")
+    (row,) = pd.read_csv(StringIO(run("query", out, "--range", "20:65", "--csv").output)).to_dict("records")
+    assert row.keys() == {"query", "estimate", "standard_error", "before_repair"}
+    assert np.isnan(row["standard_error"])
+    assert run(*release, "--out", tmp_path / "unrepaired").exit_code == 0
+    before = read_answers(tmp_path / "unrepaired").range([4], [13]).standard_error
+    assert row["before_repair"] == before[0]
     assert "not known" in run("query", out, "--range", "20:65").output
     assert "standard_error" not in pd.read_parquet(out / "released.parquet")
     assert json.loads((out / "manifest.json").read_text())["standard_errors"].startswith("not known")

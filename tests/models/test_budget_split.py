@@ -15,6 +15,7 @@ from solvers import fast, solve, worker
 from solvers.backends.conic import ConicPlan, is_conic, solve_conic
 from solvers.backends.table import find
 from solvers.effort import Effort
+from solvers.settings import INFEASIBLE
 
 
 def test_cubes_are_split_exactly():
@@ -169,7 +170,9 @@ def test_cvxpy_statuses_are_mapped(monkeypatch, ended, status, bound):
         assert (answer.status, answer.bound) == (status, bound)
         assert (answer.variables is not None) == (status in ("optimal", "feasible"))
         assert answer.message or answer.variables is not None
-    assert asked["CLARABEL"] == {"time_limit": 2.5}
+    assert asked["CLARABEL"] == {
+        "time_limit": 2.5, "tol_infeas_abs": INFEASIBLE, "tol_infeas_rel": INFEASIBLE,
+    }  # fmt: skip
     assert asked["SCS"]["time_limit_secs"] == 2.5
     assert asked["SCS"]["eps_abs"] == asked["SCS"]["eps_rel"] == 1e-9
     solve_conic(model, "scs")
