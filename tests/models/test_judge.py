@@ -1,0 +1,178 @@
+"""Verdicts from cost, gap and rounding; bounds on rounding errors; and numbers that must not be rounded."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from models import (
+    BudgetSplit,
+    CumulativeQIP,
+    Isotonic,
+    Merging,
+    NonNegativeInference,
+    Program,
+    SimplexQP,
+    Tree,
+    lagrangian_bound,
+)
+from models.arithmetic import exact, rounding
+from models.arithmetic.rounding import Rounding
+from models.certificate import CONTRADICTION, FLOAT_TOLERANCE, judge, judge_exactly
+from models.programs.terms import Block, Term, rows_of
+from models.witnesses.tree_sums import charged_sums
+from solvers import fast
+
+
+@pytest.mark.parametrize("gap", [-1, Fraction(-1, 10**400), -1e-3, -math.inf])
+def test_a_gap_below_0_is_a_contradiction_and_proves_nothing(gap):
+    proof = judge(5, gap, not isinstance(gap, float), {}, "why")
+    assert (proof.optimal, proof.bound, proof.reason) == (False, None, CONTRADICTION)
+    assert proof.contradiction
+    assert proof.gap == gap
+    assert not judge(5, 0, True, {}, "").contradiction
+
+
+def test_whole_numbers_get_no_tolerance_however_small_the_gap():
+    for gap in (Fraction(1, 10**400), Fraction(1, 2**60), 1):
+        proof = judge(10**30, gap, True, {}, "why")
+        assert (proof.optimal, proof.bound) == (False, 10**30 - gap)
+    assert judge(10**400, 0, True, {}, "").optimal
+
+
+def test_errors_lower_the_bound_and_count_against_the_answer():
+    tolerance = FLOAT_TOLERANCE * 8.0
+    assert judge(8.0, 0.9 * tolerance, False, {}, "").optimal
+    proof = judge(8.0, 0.5 * tolerance, False, {}, "", Rounding(0.6 * tolerance))
+    assert not proof.optimal
+    assert proof.bound <= 8.0 - 1.1 * tolerance
+    assert proof.gap == 8.0 - proof.bound
+    assert judge(8.0, 0.0, False, {}, "", Rounding(resolution=1.0)).optimal
+    assert judge(8.0, 0.9, False, {}, "", Rounding(resolution=1.0)).optimal
+
+
+@pytest.mark.parametrize("gap", [math.nan, math.inf])
+def test_a_gap_that_is_no_number_proves_nothing(gap):
+    proof = judge(8.0, gap, False, {}, "why")
+    assert (proof.optimal, proof.bound) == (False, -math.inf)
+
+
+@pytest.mark.parametrize("objective", [math.inf, 10**400])
+def test_a_cost_beyond_floats_is_never_proved_in_floats(objective):
+    assert not judge(objective, 0.0, False, {}, "why").optimal
+
+
+def test_small_data_have_a_small_tolerance():
+    """Costs of 1e-14 and 0: an absolute tolerance of 1e-7 would not tell them apart."""
+    for model, wrong in (
+        (Isotonic([0.0, 1e-7]), [1e-7, 1e-7]),
+        (SimplexQP([1e-7, 0.0], total=0, integer=False), [0.0, 0.0]),
+        (Merging([[1e-7]], [[1]]), [0.0]),
+        (NonNegativeInference(Tree([]), [1e-7]), [0.0]),
+    ):
+        best, witness = fast.answer(model)
+        assert model.certificate(best, witness).optimal, model
+        if model.objective(wrong) > model.objective(best):
+            assert not model.certificate(wrong).optimal, model
+    assert not BudgetSplit([1e-12, 1e-12], 1).certificate([0.4, 0.6]).optimal
+
+
+def test_exact_verdicts_shown_in_floats_round_outwards():
+    proof = judge_exactly(Fraction(10, 3), Fraction(1, 3), False, {}, "why")
+    assert proof.bound < Fraction(1, 3)
+    assert proof.gap > 3 or Fraction(proof.gap) >= 3
+    assert judge_exactly(1, -math.inf, True, {}, "why").bound == -math.inf
+    assert "costs 0.5 less" in judge_exactly(Fraction(1, 2), 1, False, {}, "why").reason
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_bounds_in_floats_are_below_the_exact_optimum(seed):
+    """Large and small numbers side by side, true and shaken prices: compared with the bound in Fractions."""
+    rng = np.random.default_rng(seed)
+    y = rng.normal(0, 1, 6) * 10.0 ** rng.integers(-3, 16, 6)
+    plain, exactly = Isotonic(y), Isotonic(exact.fractions(y))
+    x, _ = fast.answer(plain)
+    optimum = exactly.objective(fast.answer(exactly)[0])
+    prices = plain.certificate(x).witness["prices"]
+    for shaken in (
+        prices,
+        prices * (1 + rng.normal(0, 1e-12, 7)),
+        prices + rng.normal(0, 1, 7),
+        1e20 * prices,
+    ):
+        proof = plain.certificate(x, {"prices": shaken})
+        assert proof.bound == -math.inf or Fraction(proof.bound) <= optimum
+    total = int(rng.integers(0, 100))
+    simplex = SimplexQP(y, total, integer=False)
+    exact_simplex = SimplexQP(y, total, rng.integers(1, 4, 6), integer=False)
+    for model in (simplex, exact_simplex):
+        x = fast.answer(model)[0]
+        price = float(model.certificate(x).witness["price"])
+        for shaken in (price, price + 1, 1e12):
+            proof = model.certificate(x, {"price": shaken})
+            # The same price, in fractions.
+            bound = lagrangian_bound(model.program(), [shaken])
+            assert proof.bound == -math.inf or Fraction(proof.bound) <= bound
+
+
+def test_sums_of_children_are_exact_where_floats_are_not_enough():
+    tree = Tree([[0] * 3])
+    x = np.array([1e16, 1e16, 1.0, -1.0])
+    gained, error = charged_sums(tree, np.array([1e9]), x, small=1e-3)
+    assert (gained, error) == (0.0, pytest.approx(0, abs=1e-3))
+    broken = np.array([1e16, 1e16, 3.0, 0.0])
+    gained, error = charged_sums(tree, np.array([1e9]), broken, small=1e-3)
+    assert abs(gained - 3e9) <= error <= 1e-3
+    assert charged_sums(tree, np.array([1e9]), np.full(4, 1.7e308), 1e-3) == (0.0, math.inf)
+
+
+def test_lists_with_large_integers_are_not_rounded():
+    assert exact.as_given([2**63 + 1, -1]).tolist() == [2**63 + 1, -1]
+    assert exact.as_given([2**53 + 1, 0.5]).tolist() == [2**53 + 1, 0.5]
+    assert exact.as_given([1, 0.5]).dtype == np.float64
+    with pytest.raises(ValueError, match="may hold only int and Fraction"):
+        exact.as_data("noisy", [2**53 + 1, 0.5])
+    assert exact.as_data("noisy", [2**64, -1]).tolist() == [2**64, -1]
+
+
+def test_floats_and_large_integers_are_compared_by_value():
+    a, b = exact.comparable(np.array([2**53 + 1]), np.array([2.0**53]))
+    assert (a > b).all()
+    assert exact.where(np.array([True, False]), np.array([2**53 + 1] * 2), np.array([0.5] * 2)).tolist() == [
+        2**53 + 1,
+        0.5,
+    ]
+
+
+def test_answers_larger_than_the_estimates_do_not_wrap():
+    model = Merging([[3], [5]], [[2**40], [2**40]])
+    x = np.array([2**62])
+    proof = model.certificate(x)
+    cost = 2**40 * ((2**62 - 3) ** 2 + (2**62 - 5) ** 2)
+    assert (proof.objective, proof.bound, proof.optimal) == (cost, 2**41, False)
+
+
+def test_a_bound_is_rounded_up_for_whole_data_only():
+    half = np.array([[Fraction(1, 2)]])
+    model = CumulativeQIP(Tree([]), half, 1)
+    proof = model.certificate([[1]])
+    assert proof.objective == Fraction(1, 4)
+    assert 0.2 < proof.bound <= Fraction(1, 4)  # not rounded up to 1
+    assert not proof.contradiction
+
+
+def test_a_program_with_rounded_numbers_bounds_nothing():
+    coefficient = np.array([2**53 + 1])
+    row = rows_of("row", (1, 1), ([0], [0], coefficient), 2**53 + 1, 2**53 + 1)
+    program = Program("rounded", [Block("x", (1,), 0, 2)], [row], [Term("linear", np.array([0]))])
+    assert not program.exactly
+    assert lagrangian_bound(program, [1]) == -math.inf
+    assert rows_of("row", (1, 1), ([0], [0], [1]), 0, 0).rounded is False
+
+
+def test_the_bound_on_a_sum_is_above_its_error():
+    """The worst order of a sum of many small numbers and a large one loses a rounding for each."""
+    values = np.concatenate([[2.0**53], np.ones(1000)])
+    lost = Fraction(2**53 + 1000) - Fraction(float(sum(values.tolist())))
+    assert lost <= rounding.of_total(values.size, float(values.sum()))
