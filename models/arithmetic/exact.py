@@ -121,8 +121,14 @@ def float_below(value: Fraction) -> float:
 
 
 def float_above(value: Fraction) -> float:
-    """The smallest float that is at least this number."""
-    return -float_below(-value)
+    """The smallest float that is at least this number.
+
+    Examples
+    --------
+    >>> float_above(Fraction(0))
+    0.0
+    """
+    return 0.0 - float_below(-value)
 
 
 def as_float(value: Number) -> float:
