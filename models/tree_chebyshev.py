@@ -127,9 +127,9 @@ class TreeChebyshev:
         tree, y = self.tree, np.concatenate([[self.total], self.counts[1:]])
         above, below, along = np.zeros((3, tree.size), np.int64)
         for side, name in ((above, "lower"), (below, "upper")):
-            nodes = whole_array(witness, name, (-1,))
-            if nodes is not None and nodes.size and 0 <= nodes.min() <= nodes.max() < tree.size:
-                side[nodes] = 1
+            given = whole_array(witness, name, (-1,))
+            if given is not None and given.size and 0 <= given.min() <= given.max() < tree.size:
+                side[given] = 1
         moving, least = int((above + below)[1:].sum()), int(np.argmin(y))
         if int(((above - below) * y).sum()) < -int(y[least]) * moving or not moving:
             above[:] = below[:] = 0  # x ≥ 0 proves more

@@ -169,3 +169,11 @@ def test_infeasible_answers_are_refused_by_name():
 def test_malformed_data_are_named(workload, message):
     with pytest.raises(ValueError, match=message):
         StrategySDP(workload)
+
+
+def test_an_answer_whose_cost_floats_do_not_know_is_not_proved():
+    """The optimum is so near to a singular matrix that costs may be wrong by more than the tolerance."""
+    model = StrategySDP([[1, 1], [0, 1e-9]])
+    proof = model.certificate([[1, 1 - 1e-9], [1 - 1e-9, 1]])
+    assert proof.gap <= 1e-7 * proof.objective
+    assert (proof.optimal, proof.reason[:18]) == (False, "X is nearly singul")
