@@ -155,7 +155,7 @@ def _checks(
         ("counts", lambda: _check_counts(table, manifest, regions)),
         ("budget", lambda: check_budget(manifest)),
         ("warnings", lambda: _check_cautions(folder, table, manifest)),
-        ("public", lambda: check_public(manifest)),
+        ("public", lambda: check_public(manifest, older=not _same_version(manifest))),
         ("budget: queries", lambda: check_expected(table, budget_of_one_row(manifest), regions, checking)),
         ("report", lambda: check_report(folder, table, manifest)),
         ("certificates", lambda: check_proofs(folder, _of_one_row(release), checking, limit, all_steps)),

@@ -99,7 +99,7 @@ def public_groups(
     if groups_from_data and hidden:
         _refuse("groups_from_data", "`group_budget` protects the number of groups")
     seen_or = {True: SEEN_REGIONS, False: TABLE_OF_GROUPS if regions is None else TABLE_OF_REGIONS}
-    which = TABLE_OF_GROUPS if groups is not None else PROTECTED_GROUPS if hidden else SEEN_GROUPS
+    which = PROTECTED_GROUPS if hidden else SEEN_GROUPS if groups is None else TABLE_OF_GROUPS
     words = {"regions": seen_or[bool(regions_from_data)], "which_groups": which}
     return Public(words, _settings(regions_from_data=regions_from_data, groups_from_data=groups_from_data))
 

@@ -117,7 +117,7 @@ def test_data_with_an_account_are_refused_unless_they_are_said_to_be_public(tmp_
     path = tmp_path / "ledger"
     open_account(path, "trips.csv", 1)
     for given in ({}, {"account": tmp_path / "other.account"}):
-        with pytest.raises(InputError, match=r"have an account.*--public"):
+        with pytest.raises(InputError, match=r"have an account.*\(public=True\)"):
             compare(data, **asked, **given)
     with pytest.raises(InputError, match="have an account"):
         compare(TRIPS, **asked, account=path)  # a table in memory

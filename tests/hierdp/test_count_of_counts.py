@@ -430,6 +430,9 @@ def test_a_table_is_released():
     assert made.taken_as_public["which_groups"].endswith("public")
     hidden = release(rows, "count-of-counts", epsilon=1e6, group_budget=1e5, **options)
     assert hidden.taken_as_public["which_groups"] == "protected: the number of groups is noisy"
+    homes, named = rows[["state", "home"]].drop_duplicates(), {**options, "regions_from_data": False}
+    both = release(rows, "count-of-counts", epsilon=1e6, group_budget=1e5, groups=homes, **named)
+    assert both.taken_as_public["which_groups"] == "protected: the number of groups is noisy"
 
 
 # --- refusals --------------------------------------------------------------------------------------------

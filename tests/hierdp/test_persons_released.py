@@ -202,7 +202,7 @@ def test_a_wrong_choice_of_persons_is_named(mechanism, options, message):
 
 def test_top_down_for_persons_needs_a_noisy_total():
     given = {**PLACE, "person": "id", "rows_per_person": 2}
-    with pytest.raises(InputError, match="--unbounded"):
+    with pytest.raises(InputError, match="give bounded=False"):
         release(table(*OTHERS), "top-down", epsilon=1.0, **{**given, "bounded": True})
     with pytest.raises(InputError, match="trips cannot be given with person"):
         release(table(*OTHERS), "top-down", epsilon=1.0, trips=3, **given)

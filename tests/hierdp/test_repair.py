@@ -123,6 +123,16 @@ def test_least_squares_and_its_standard_errors_are_those_of_the_dense_estimate()
     assert made.standard_error["A"] == pytest.approx(np.sqrt(spread[:2, :2].sum()), rel=1e-9)
 
 
+IN_FLOATS = "not exact: its answer or data are floats"
+NOT_COMPARED = {
+    "least-squares": f"1 not compared: {IN_FLOATS}",
+    "non-negative": f"1 not compared: {IN_FLOATS}",
+    # Weighted changes of whole counts are rounded one by one, which no prices of the rows prove.
+    "chebyshev": f"2 not compared: {IN_FLOATS} (1), its witness does not read as row prices (1)",
+}
+"""The general theorem is in whole numbers and fractions."""
+
+
 @pytest.mark.parametrize("method", quick(METHODS, slow=lambda name: name in ("non-negative", "whole")))
 def test_a_repair_is_checked_like_a_release_and_claims_no_privacy(method, tmp_path):
     made = repair(table(), **COLUMNS, standard_error="se", method=method)
@@ -196,7 +206,7 @@ def test_windows_hold_below_the_fixed_level_and_name_the_region_where_they_are_t
 def test_chebyshev_has_the_least_largest_change(error):
     frame = table(EVERY.replace("B,B1,-3,1", "B,B1,5,1"))
     made = repair(frame, **COLUMNS, method="chebyshev", standard_error=error, fixed=["root"]).table
-    errors = (2, 2, 1, 1, 1, 3) if error else (1,) * 6
+    errors = np.array((2, 2, 1, 1, 1, 3) if error else (1,) * 6)
     away = ((made["count"] - made.given).abs()[1:] / errors).max()
     changes = (
         np.abs(np.array((a + b, c + d, a, b, c, d)) - (9, 4, 4, 4, 5, 6)) / errors

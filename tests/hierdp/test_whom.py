@@ -258,7 +258,7 @@ def test_a_release_of_data_with_an_account_must_be_charged(table, capsys):
     assert list(accounts_beside(table)) == [account.path]
     for noise in (None, SimulatedNoise(0)):
         with pytest.raises(
-            InputError, match=r"these data have an account, .*v\.account: .*--without-account"
+            InputError, match=r"these data have an account, .*v\.account: .*\(without_account=REASON\)"
         ):
             release(table, "range-query", epsilon=5.0, noise=noise, **BINS)
     with pytest.raises(InputError, match="these data have an account"):
