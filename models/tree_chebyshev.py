@@ -137,8 +137,8 @@ class TreeChebyshev:
         else:
             along = below - above
             for level in range(1, tree.depth + 1):
-                nodes = tree.nodes_of(level)
-                along[nodes] += along[tree.parent[nodes]]
+                own = tree.nodes_of(level)
+                along[own] += along[tree.parent[own]]
         prices = np.concatenate([-below[1:], above[1:], along[tree.internal]])
         return np.array([Fraction(price, moving) for price in prices.tolist()])
 
