@@ -1,6 +1,6 @@
 # Two commands do all the set-up on a fresh machine: make demo, make test.
 PYTHON ?= python3
-# locked: what was tested last (requirements/); latest: the newest of everything; oldest: what pyproject.toml allows.
+# locked: the versions of requirements/; latest: the newest of everything; oldest: what pyproject.toml allows.
 VERSIONS ?= locked
 VENV := .venv$(if $(filter-out locked,$(VERSIONS)),-$(VERSIONS))
 BIN := $(VENV)/bin

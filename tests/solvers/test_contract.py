@@ -13,7 +13,7 @@ from solvers.backends import table as capability
 from solvers.backends.table import find, reachable
 from solvers.plan import plan
 from solvers.probe import probe
-from solvers.testing import check_backend
+from solvers.testing import NEAR_TIES_COST, check_backend, near_ties
 from tests.marks import quick
 from tests.solvers import broken
 
@@ -51,6 +51,22 @@ def test_every_backend_that_works_keeps_the_contract(name):
             pytest.xfail(f"{FAULTS[name]}: {broken_promise}")
         raise
     assert checked > 15
+
+
+def test_the_optimum_of_near_ties_by_dynamic_programming():
+    """Least cost of covering at least (a, b), for all a and b, with one more unit at a time: in integers."""
+    program = near_ties()
+    weights, needed = program.matrix.toarray().astype(int), program.row_bounds[0].astype(int)
+    (block,), (term,) = program.blocks, program.objective
+    least = np.full(needed + 1, 10**12)
+    least[0, 0] = 0
+    for both, cost in zip(weights.T.tolist(), term.weight.tolist(), strict=True):
+        rest = [
+            np.maximum(np.arange(most + 1) - weight, 0) for most, weight in zip(needed, both, strict=True)
+        ]
+        for _ in range(block.upper):
+            least = np.minimum(least, least[np.ix_(*rest)] + cost)
+    assert least[-1, -1] == NEAR_TIES_COST
 
 
 @pytest.mark.parametrize(
