@@ -156,7 +156,9 @@ def test_a_million_leaves(b):
     assert solution.gap <= 1e-9 * solution.objective
     assert not model.certificate(moved(tree, solution.x, 7, 500.0))
     worse = model.certificate(moved(tree, solution.x, 7, 500.0))
-    assert worse.bound == pytest.approx(solution.objective, rel=1e-12)
+    # The bound is lowered by its rounding: here by less than 1e-10 of it, for costs of two million nodes.
+    assert worse.bound == pytest.approx(solution.objective, rel=1e-10)
+    assert worse.bound <= solution.objective
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 60))
