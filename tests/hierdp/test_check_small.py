@@ -43,7 +43,9 @@ def verdict(found, tmp_path, factor):
 
 
 @pytest.mark.parametrize("method", quick(["M_c^dp", "M_H", "M_H^dp", "M_c"]))
-@pytest.mark.parametrize("largest", [3, 60])
+@pytest.mark.parametrize(
+    "largest", [3, 60, *(pytest.param(n, marks=pytest.mark.slow) for n in (1_000, 100_000))]
+)
 def test_a_scale_a_hundred_times_too_large_fails_on_four_regions_by_nine_sizes(tmp_path, method, largest):
     for seed in range(3):
         found = four_by_nine(seed, largest, method)
