@@ -268,24 +268,31 @@ class Isotonic:
         if broken:
             return infeasible(objective, broken)
         y, _, w = self._terms
-        upper = self.upper
-        if self.last is not None:
-            if x.size == 1:
-                return judge(objective, 0, True, {"prices": np.zeros(2, np.int64)}, "")
-            x, y, w, upper = x[:-1], y[:-1], None if w is None else w[:-1], self.last
+        upper, whole = self.upper, x
+        over: Number = 0
         exactly = all(exact.is_exact(part) for part in (x, y, w) if part is not None)
+        if self.last is not None:
+            # The pinned entry has one cost; x may be off by a tolerance there, and cost more or less.
+            end = y[-1:], self.p, None if w is None else w[-1:]
+            pinned = exact.objects([self.last], (1,)) if isinstance(self.last, Fraction) else [self.last]
+            over = distance(x[-1:], *end) - distance(exact.as_given(pinned), *end)
+            if x.size == 1:
+                return judge(objective, over, exactly, {"prices": np.zeros(2, np.int64)}, LEFT)
+            x, y, w, upper = x[:-1], y[:-1], None if w is None else w[:-1], self.last
         given = (exact_array if exactly or self.integer else real_array)(witness, "prices", (x.size + 1,))
         chain = Chain(y, w, self.p, self.integer, self.lower, upper)
         if exactly:
             return _exactly(chain, x, objective, self.box, given)
         near = real_array(witness, "prices", (x.size + 1,)) if self.integer else given
         plain = replace(chain, y=_plain(y), w=None if w is None else _plain(w))
-        proof = _nearly(plain, _plain(x), objective, self.box, near)
+        proof = _nearly(plain, _plain(x), objective, self.box, near, float(over))
         if proof.optimal or not self.integer:
             return proof
         # Floats with a bound on their rounding did not prove it: whole numbers and Fractions decide.
         chain = replace(chain, y=exact.fractions(y), w=None if w is None else exact.fractions(w))
-        return _exactly(chain, x.astype(object), chain.cost(x.astype(object)), self.box, given)
+        noisy, weights = (exact.fractions(part) for part in self.data)
+        cost = distance(whole.astype(object), noisy, self.p, weights)
+        return _exactly(chain, x.astype(object), cost, self.box, given)
 
     @property
     def _terms(self) -> tuple[Array, Literal[1, 2], Array | None]:
@@ -406,13 +413,16 @@ def _exactly(
 
 
 def _nearly(
-    chain: Chain, x: Array, objective: Number, box: tuple[Number, Number], given: Array | None
+    chain: Chain, x: Array, objective: Number, box: tuple[Number, Number], given: Array | None, over: float
 ) -> Certificate:
-    """The certificate in floats, at given prices, or the better of those read with and without tolerance."""
+    """The certificate in floats, at given prices, or the better of those read with and without tolerance.
+
+    `over` is what the objective has beside the chain's own gap.
+    """
 
     def judged(prices: Array, broke: int | None) -> Certificate:
         reason = LEFT if broke is None else f"the chain of costs breaks at x[{max(broke, 0)}]"
-        gap = chain.gap(x, prices, box)
+        gap = chain.gap(x, prices, box) + over
         rounding = chain.rounding(x, prices, box, gap, float(objective))
         return judge(objective, gap, False, {"prices": prices}, reason, rounding)
 

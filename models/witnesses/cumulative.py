@@ -81,7 +81,10 @@ def bound(
     small = digits is not None
     digits = FINEST[rounded] if digits is None else digits
     kind: Any = np.int64 if small else object
-    points = _points(counts, digits, kind) if rounded else counts
+    if rounded:
+        points = _points(counts, digits, kind)
+    else:  # whole numbers, possibly as floats
+        points = _fixed(counts, 0, kind) if counts.dtype.kind == "f" else counts
     y = np.zeros((tree.internal.size + 1, sizes), kind)  # the last row is of the root's parent
     y[:-1] = _fixed(prices, digits, kind)
     number = np.full(nodes, tree.internal.size)

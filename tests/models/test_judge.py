@@ -127,6 +127,26 @@ def test_sums_of_children_are_exact_where_floats_are_not_enough():
     assert charged_sums(tree, np.array([1e9]), np.full(4, 1.7e308), 1e-3) == (0.0, math.inf)
 
 
+def test_a_pinned_entry_off_by_a_tolerance_lifts_no_bound():
+    model = Isotonic([-1, -1, -1], weights=[2, 2, 2], lower=0, upper=3, last=3)
+    proof = model.certificate([1e-9, 1e-9, 3.000000001])
+    assert proof.optimal
+    assert proof.bound <= 36
+    assert Isotonic([-1], last=3).certificate([3.000000001]).bound <= 16
+    whole = Isotonic([-0.5, 2.0**55 + 8], integer=True, last=2**55)
+    best, witness = fast.answer(whole)
+    proof = whole.certificate(best, witness)
+    assert (proof.optimal, proof.objective) == (True, 64.25)
+
+
+def test_whole_counts_as_floats_with_prices_beyond_64_bits():
+    model = CumulativeQIP(Tree([[0]]), [[2.0**32], [3.0]], 4)
+    assert (
+        model.certificate([[4], [4]], {"prices": [[-(2.0**61)]], "rises": [[1]]}).bound
+        <= (2**32 - 4) ** 2 + 1
+    )
+
+
 def test_lists_with_large_integers_are_not_rounded():
     assert exact.as_given([2**63 + 1, -1]).tolist() == [2**63 + 1, -1]
     assert exact.as_given([2**53 + 1, 0.5]).tolist() == [2**53 + 1, 0.5]
