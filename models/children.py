@@ -98,6 +98,8 @@ class OfChildren:
         x = exact.widened(x, max(self.shape))
         if self.parent is not None:
             parent, sums = np.asarray(self.parent), x.sum(axis=0)
+            if sums.dtype == object:  # differences of Python numbers and floats would be rounded
+                parent = exact.fractions(parent)
             for j in np.flatnonzero(np.abs(sums - parent) > slack):
                 found.append(f"parent: cell {j}: the children sum to {sums[j]}, not {parent[j]}")
         if self.rules is not None:

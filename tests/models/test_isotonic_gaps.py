@@ -99,7 +99,9 @@ def test_every_real_answer_on_a_grid_misses_by_exactly_its_gap(p, weights):
                     assert not isinstance(proof.gap, float)
                 for model in (whole, floats, exactly):
                     near = prove(model, np.array(x, float))
-                    assert float(near.gap) == pytest.approx(float(gap), abs=1e-12), (model, x)
+                    # Bounds in floats are lowered by their rounding, some units in the last place of costs.
+                    error = 1e-12 + 1e-13 * float(near.objective)
+                    assert float(near.gap) == pytest.approx(float(gap), abs=error), (model, x)
                     assert near.optimal == (gap == 0)
             assert proves(exactly, proof.witness["prices"]) == least or (n == 1 and "last" in bounds)
 
