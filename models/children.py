@@ -97,7 +97,7 @@ class OfChildren:
         found = []
         x = exact.widened(x, max(self.shape))
         if self.parent is not None:
-            parent, sums = np.asarray(self.parent), x.sum(axis=0)
+            sums, parent = exact.comparable(x.sum(axis=0), np.asarray(self.parent))
             if sums.dtype == object:  # differences of Python numbers and floats would be rounded
                 parent = exact.fractions(parent)
             for j in np.flatnonzero(np.abs(sums - parent) > slack):

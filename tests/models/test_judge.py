@@ -15,6 +15,8 @@ from models import (
     Program,
     SimplexQP,
     Tree,
+    Workload,
+    WorkloadLeastSquares,
     lagrangian_bound,
 )
 from models.arithmetic import exact, rounding
@@ -137,6 +139,14 @@ def test_a_pinned_entry_off_by_a_tolerance_lifts_no_bound():
     best, witness = fast.answer(whole)
     proof = whole.certificate(best, witness)
     assert (proof.optimal, proof.objective) == (True, 64.25)
+
+
+def test_sums_are_compared_with_parents_in_floats_by_value():
+    workload = Workload.marginals((1,), [(0,)])
+    model = WorkloadLeastSquares(workload, [[0.0]], [1], parent=[2.0**58])
+    assert model.violations([[2**58]]) == []
+    assert model.violations([[2**58 + 1]]) != []
+    assert not model.certificate(np.array([[Fraction(2**58 + 1)]], object)).optimal
 
 
 def test_whole_counts_as_floats_with_prices_beyond_64_bits():
