@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar, Literal, Self
@@ -181,6 +182,7 @@ class FixedSum:
         exactly = all(map(exact.is_exact, (x, noisy, self._weights)))
         price = None if self.p == 1 else self._price(witness, exactly)
         gap: Number = 0
+        charged = 0.0
         if self.p == 1:
             sums, sizes = np.zeros((2, totals.size), np.int64)
             _sums(noisy, offsets, sums, sizes)
@@ -200,14 +202,26 @@ class FixedSum:
                 gap = objective - lagrangian_bound(self.program(), exact.fractions(price))
             else:
                 held, each = (read_only(np.ascontiguousarray(part, float)) for part in (x, price))
-                gap = _real_gap(held, noisy, self._given, each, totals, offsets)
+                gap, charged = _real_gap(held, noisy, self._given, each, totals, offsets)
         shown = {"price": price.reshape(np.shape(self.total))[()]}
         reason = "a unit moved within a segment would cost less"
         if exactly:
             return judge(objective, gap, True, shown, reason)
         rounded = self._rounding(x, price, float(objective), float(gap))
+        if not self.integer:
+            error = self._sums_error(price, float(rounding.reach(x)))
+            proof = judge(objective, gap + charged, False, shown, reason, rounded.plus(error))
+            if proof.optimal:
+                return proof
+            # Sums without rounding: slower, and closer.
+            parts = [math.fsum(x[a:b]) for a, b in pairwise(offsets.tolist())]
+            charges = [float(p) * (s - t) for p, s, t in zip(price, parts, totals.tolist(), strict=True)]
+            error = (
+                8 * rounding.UNIT * sum(abs(p) * abs(s) for p, s in zip(price.tolist(), parts, strict=True))
+            )
+            return judge(objective, gap + math.fsum(charges), False, shown, reason, rounded.plus(error))
         proof = judge(objective, gap, False, shown, reason, rounded)
-        if proof.optimal or not self.integer:
+        if proof.optimal:
             return proof
         # Floats with a bound on their rounding did not prove it: whole numbers and Fractions decide.
         cost, bound = exact.cost(x, noisy, self._weights), lagrangian_bound(self.program(), price)
@@ -215,7 +229,6 @@ class FixedSum:
 
     def _rounding(self, x: Array, price: Array, objective: float, gap: float) -> Rounding:
         """Rounding of the certificate in floats; see `models.arithmetic.rounding`."""
-        totals = self._segments[1]
         weights = self._given
         light = heavy = 1.0
         if weights is not None and weights.size:
@@ -230,8 +243,13 @@ class FixedSum:
         found = rounding.of_squares(gap, objective, x.size, (light, heavy), largest, steepest)
         if self.integer:
             return found.of_whole(x.size, heavy, largest, steepest)
-        size = (2 + 1e-5) * float(totals.astype(float).sum()) + 1e-5 * x.size * max(1.0, largest)
-        return found.plus(steepest * rounding.of_total(x.size, size))
+        return found
+
+    def _sums_error(self, price: Array, largest: float) -> float:
+        """A bound on the error of what broken sums save at these prices; sums in floats are in blocks."""
+        totals, count = self._segments[1], np.size(self.noisy)
+        size = (2 + 1e-5) * float(totals.astype(float).sum()) + 1e-5 * count * max(1.0, largest)
+        return rounding.reach(price.astype(float)) * rounding.of_total(count, size)
 
     def _price(self, witness: Witness | None, exactly: bool) -> Array | None:
         """The witness's prices, one for each segment."""
@@ -368,9 +386,9 @@ def _end_units(x: Any, noisy: Any, w: Any, offsets: Any, none: Any, cheapest: An
 
 
 @kernel(error_model="numpy", fastmath={"reassoc"})
-def _real_gap(x: Any, noisy: Any, weights: Any, prices: Any, totals: Any, offsets: Any) -> float:
-    """Σ w(x − y)² minus the bound at these prices."""
-    gap = 0.0
+def _real_gap(x: Any, noisy: Any, weights: Any, prices: Any, totals: Any, offsets: Any) -> Any:
+    """Σ w(x − y)² minus the bound at these prices for an answer with all totals; and what its totals add."""
+    gap, charged = 0.0, 0.0
     for j in range(totals.size):
         begin, end, price = offsets[j], offsets[j + 1], prices[j]
         mean = totals[j] // max(1, end - begin)
@@ -383,5 +401,5 @@ def _real_gap(x: Any, noisy: Any, weights: Any, prices: Any, totals: Any, offset
                 gap += (x[i] - z) * (m * (x[i] + z - 2 * noisy[i]) - price)
                 part += x[i] - mean
             over += part
-        gap += price * over
-    return float(gap)
+        charged += price * over
+    return gap, charged

@@ -97,8 +97,9 @@ class Chain:
                 found = found.of_whole(x.size, heavy, largest, steepest)
         else:
             with np.errstate(all="ignore"):
-                size = x.size * heavy * 4 + 2 * float(np.abs(np.diff(prices)).sum())
-            found = Rounding(16 * rounding.UNIT * largest * size, min(1.0, heavy * largest))
+                weight = float(x.size) if self.w is None else float(self.w.sum())
+                size = 4 * weight + 2 * float(np.abs(np.diff(prices)).sum())
+            found = Rounding(8 * rounding.UNIT * largest * size, min(1.0, heavy * largest))
             found = found.plus(rounding.of_total(x.size, objective) + rounding.of_total(x.size, gap))
         return found.plus(8 * rounding.UNIT * steepest * (abs(float(x[-1])) + abs(float(x[0])) + ends))
 

@@ -249,7 +249,7 @@ def test_segments_with_weights_and_over_the_reals_are_problems_side_by_side(inte
         assert proof.optimal == all(one.optimal for one in proofs)
         again = model.certificate(other, proof.witness)  # the prices of all segments, shaped like the totals
         assert again.witness["price"].shape == totals.shape
-        assert again.gap == (proof.gap if kind == "whole" else pytest.approx(proof.gap, rel=1e-12))
+        assert again.gap == (proof.gap if kind == "whole" else pytest.approx(proof.gap, rel=1e-10))
         broken_sum = other + (np.arange(other.size) == 0)
         assert model.violations(broken_sum) == [
             f"total: segment {int(np.argmax(sizes > 0))} adds up to {totals[sizes > 0][0] + 1}, "

@@ -30,6 +30,8 @@ ROUNDING = frozenset(
         ("models.programs.terms", "rows_of"),  # the rows say that they are rounded
         ("models.strategy_sdp", "StrategySDP._factor"),  # a model over the reals, in floats
         ("models.strategy_sdp", "StrategySDP.violations"),
+        ("models.segmentation", "Segmentation.__post_init__"),  # data that floats do not hold are refused
+        ("models.arithmetic.rounding", "reach.<locals>.<genexpr>"),  # a tolerance
     }
 )
 """Functions that round whole numbers, and prove nothing with them."""
