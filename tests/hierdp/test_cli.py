@@ -120,8 +120,8 @@ def test_release_group_size(kind, command):
     assert by_region["all"] == 4
     assert by_region["A"] + by_region["B"] == 4
     assert (table["groups"] >= 0).all()
-    again = pd.read_csv("out/released.csv", dtype={"parent": object})
-    pd.testing.assert_frame_equal(again, table, check_dtype=False)
+    again = pd.read_csv("out/released.csv", keep_default_na=False)
+    pd.testing.assert_frame_equal(again, table.fillna({"parent": ""}), check_dtype=False)
     manifest = json.loads(Path("out/manifest.json").read_text())
     assert manifest["budget"]["private"] is True
     assert manifest["budget"]["spent"] == pytest.approx(1)

@@ -204,7 +204,9 @@ def least(family, queries):
     )
     held = x @ family.sums.matrix.toarray().T
     kept = [cp.sum(x, axis=0) == family.parent, held >= family.lower, held <= family.upper]
-    cp.Problem(cp.Minimize(away), [*kept, x[:, family.zeros] == 0]).solve("CLARABEL")
+    if family.zeros.any():  # cvxpy 1.6 takes no empty constraint
+        kept.append(x[:, family.zeros] == 0)
+    cp.Problem(cp.Minimize(away), kept).solve("CLARABEL")
     return float(away.value)
 
 
