@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -11,7 +13,8 @@ from numpy.typing import ArrayLike
 
 from models.arithmetic import exact
 from models.arithmetic.answers import answer_of
-from models.arithmetic.arrays import Array, Ints
+from models.arithmetic.arrays import Array, Ints, read_only
+from models.arithmetic.exact import Number
 from models.certificate import Certificate, Witness, infeasible, judge
 from models.programs.program import Program
 from models.programs.terms import INFINITY, Block, Term, rows_of
@@ -19,6 +22,7 @@ from models.programs.trees import children_sums
 from models.synthetic import binary_counts, random_noisy
 from models.tree import Tree
 from models.witnesses.arrays import whole_array
+from models.witnesses.scaled import scaled
 from models.witnesses.tree_sums import broken_sums
 
 
@@ -36,8 +40,8 @@ class TreeChebyshev:
     Parameters
     ----------
     tree : Tree
-    noisy : int array, shape (nodes,)
-        Noisy counts in level order; the root's is ignored.
+    noisy : array, shape (nodes,)
+        Noisy counts in level order; the root's is ignored. Fractions and floats are taken by value.
     total : int
         The root's public count c ≥ 0.
     weights : int array, shape (nodes,), optional
@@ -46,8 +50,8 @@ class TreeChebyshev:
     Raises
     ------
     ValueError
-        If counts or weights are not one whole number per node, c is negative, a weight is under 1, or sums
-        would not fit 62 bits.
+        If there is not a count and a whole weight for each node, c is negative, a weight is under 1, or sums
+        would not fit 62 bits; fractional counts are whole multiples of a unit, and must fit in it.
 
     Examples
     --------
@@ -58,6 +62,8 @@ class TreeChebyshev:
     2
     >>> TreeChebyshev(Tree([[0, 0]]), [0, 5, 2], total=10, weights=[1, 1, 3]).objective([10, 8, 2])
     3
+    >>> TreeChebyshev(Tree([[0, 0]]), [0, 5.5, 2.25], total=10).objective([10, 7, 3])
+    Fraction(3, 2)
     """
 
     tree: Tree
@@ -67,24 +73,37 @@ class TreeChebyshev:
 
     def __post_init__(self) -> None:
         noisy = exact.as_data("noisy", self.noisy)
-        if noisy.dtype != np.int64 or noisy.size != self.tree.size:
-            raise ValueError(f"noisy must hold a whole number for each of the {self.tree.size} nodes")
+        if noisy.size != self.tree.size:
+            raise ValueError(f"noisy must hold a number for each of the {self.tree.size} nodes")
         object.__setattr__(self, "total", exact.as_total("total", self.total))
-        if 4 * noisy.size * (exact.reach(noisy) + self.total + 1) >= 2**62:
-            raise ValueError(f"{noisy.size} counts of up to {exact.reach(noisy)} add up beyond 62 bits")
         object.__setattr__(self, "noisy", noisy)
+        if 4 * noisy.size * (-(-exact.reach(self.in_units) // self.unit) + self.total + 1) >= 2**62:
+            raise ValueError(f"{noisy.size} counts of up to {np.abs(noisy).max()} add up beyond 62 bits")
         if self.weights is not None:
             weights = exact.as_data("weights", self.weights)
             if weights.dtype != np.int64 or weights.size != noisy.size or weights[1:].min(initial=1) < 1:
                 raise ValueError(f"weights must hold a whole number >= 1 for each of the {noisy.size} nodes")
             object.__setattr__(self, "weights", np.concatenate([[1], weights[1:]]))
         if 4 * self.furthest >= 2**62:
-            raise ValueError(f"changes with weights of up to {exact.reach(self.node_weights)} exceed 62 bits")
+            size = f"weights of up to {exact.reach(self.node_weights)} and counts in units of 1/{self.unit}"
+            raise ValueError(f"changes with {size} exceed 62 bits")
 
     @property
     def counts(self) -> Ints:
         """The noisy counts as an array."""
         return np.asarray(self.noisy)
+
+    @cached_property
+    def unit(self) -> int:
+        """The least whole number u such that all counts below the root are multiples of 1/u."""
+        return scaled([self.counts[1:]]).unit
+
+    @cached_property
+    def in_units(self) -> Array:
+        """The noisy counts in multiples of 1/`unit`, shape (nodes,); the root's is rounded down."""
+        root = exact.objects([math.floor(self.counts[0]) * self.unit], (1,))
+        whole = np.concatenate([root, scaled([self.counts[1:]]).number])
+        return read_only(whole.astype(np.int64) if exact.fits(exact.reach(whole)) else whole)
 
     @property
     def node_weights(self) -> Ints:
@@ -92,22 +111,29 @@ class TreeChebyshev:
         return np.ones(self.tree.size, np.int64) if self.weights is None else np.asarray(self.weights)
 
     @property
+    def rounds(self) -> bool:
+        """Whether the changes that a distance allows are rounded to whole counts one by one."""
+        return self.weights is not None or self.unit > 1
+
+    @property
     def furthest(self) -> int:
-        """A distance that all consistent counts keep."""
-        return exact.reach(self.node_weights) * (exact.reach(self.counts) + self.total + 1)
+        """A distance that all consistent counts keep, in multiples of 1/`unit`."""
+        return exact.reach(self.node_weights) * (exact.reach(self.in_units) + self.unit * self.total + 1)
 
     def program(self) -> Program:
         """One distance variable for all nodes."""
         n, w = self.tree.size, self.node_weights[1:]
-        y = w * self.counts[1:]
+        whole = self.unit == 1
+        y = w * (self.in_units if whole else exact.fractions(self.counts))[1:]
         below = np.arange(1, n)
         beside = (np.tile(below - 1, 2), np.concatenate([below, np.full(n - 1, n)]))
         ones, shape = np.ones(n - 1), (n - 1, n + 1)
         lower = np.zeros(n, np.int64)
         lower[0] = self.total
+        furthest = -(-self.furthest // self.unit)
         return Program(
             "TreeChebyshev",
-            [Block("x", (n,), lower, self.total, True), Block("distance", (1,), 0, self.furthest, True)],
+            [Block("x", (n,), lower, self.total, True), Block("distance", (1,), 0, furthest, whole)],
             [
                 rows_of("below", shape, (*beside, np.concatenate([w, -ones])), -INFINITY, y),
                 rows_of("above", shape, (*beside, np.concatenate([w, ones])), y, INFINITY),
@@ -119,12 +145,12 @@ class TreeChebyshev:
     def row_prices(self, witness: Witness) -> Array:
         """The witness as prices of the program's rows: shares of the nodes of A and B, added up along paths.
 
-        The bound that they prove is that of the two sets, before it is rounded up. With weights there are
-        none: changes are rounded one by one, which no prices show.
+        The bound that they prove is that of the two sets, before it is rounded up. With weights, or with
+        fractional counts, there are none: changes are rounded one by one, which no prices show.
         """
-        if self.weights is not None:
+        if self.rounds:
             return np.zeros(0)
-        tree, y = self.tree, np.concatenate([[self.total], self.counts[1:]])
+        tree, y = self.tree, np.concatenate([[self.total], self.in_units[1:]])
         above, below, along = np.zeros((3, tree.size), np.int64)
         for side, name in ((above, "lower"), (below, "upper")):
             given = whole_array(witness, name, (-1,))
@@ -142,13 +168,20 @@ class TreeChebyshev:
         prices = np.concatenate([-below[1:], above[1:], along[tree.internal]])
         return np.array([Fraction(price, moving) for price in prices.tolist()])
 
-    def objective(self, x: Any) -> int:
-        """The largest weighted change of a node below the root."""
-        away = np.abs(exact.difference(answer_of(x, self.counts.shape, integer=True), self.counts))[1:]
+    def objective(self, x: Any) -> Number:
+        """The largest weighted change below the root: an `int`, or a Fraction for fractional counts."""
+        x = exact.widened(answer_of(x, self.counts.shape, integer=True), self.unit) * self.unit
+        away = np.abs(exact.difference(x, self.in_units))[1:]
         weights = self.node_weights[1:]
         if exact.reach(away) * exact.reach(weights) >= 2**62:  # of an answer that breaks constraints
-            return int(max(w * d for w, d in zip(weights.tolist(), away.tolist(), strict=True)))
-        return int((weights * away).max(initial=0))
+            largest = max(w * d for w, d in zip(weights.tolist(), away.tolist(), strict=True))
+        else:
+            largest = (weights * away).max(initial=0)
+        return self._distance(int(largest))
+
+    def _distance(self, units: int) -> Number:
+        """A distance in multiples of 1/`unit`, as a number."""
+        return units if self.unit == 1 else Fraction(units, self.unit)
 
     def violations(self, x: Any) -> list[str]:
         """Negative counts and fractions, wrong sums, a wrong root."""
@@ -159,10 +192,11 @@ class TreeChebyshev:
 
         Let r be a node, A a set of nodes of its subtree, none of them below another, and B a set of nodes
         such that each leaf of the subtree is, or is below, exactly one of them. Then Σ_A x ≤ x_r = Σ_B x. At
-        distance d, x_a ≥ y_a − ⌊d/w_a⌋ and x_b ≤ y_b + ⌊d/w_b⌋, except that the root's count is c. So the sum
-        of ⌊d/w⌋ over A and B, without the root, is at least Σ_A y − Σ_B y, where y_root = c. If it is not, no
-        answer has distance d. Some such sets leave no gap: this is Hoffman's circulation theorem (1960) on a
-        tree. Without weights, d is the largest that the sets exclude; with weights, the witness gives it.
+        distance d, x_a ≥ ⌈y_a − d/w_a⌉ and x_b ≤ ⌊y_b + d/w_b⌋, except that the root's count is c. If the
+        first bounds add up to more over A than the second ones over B, no answer has distance d. Some such
+        sets leave no gap: this is Hoffman's circulation theorem (1960) on a tree. For whole counts without
+        weights, d is the largest that the sets exclude; otherwise the witness gives it, and as w·(x − y) is a
+        multiple of 1/`unit`, the bound is the next one.
 
         Without a witness, the bound is the largest −w_r·y_r, as no count is negative; `solvers.prove` finds
         the sets.
@@ -172,27 +206,29 @@ class TreeChebyshev:
         x : int array, shape (nodes,)
         witness : mapping, optional
             ``node``, r, shape (), and ``lower`` and ``upper``, the nodes of A and B, int arrays. Sets that do
-            not meet these conditions prove nothing. With weights also ``distance``, d, shape ().
+            not meet these conditions prove nothing. With weights or fractional counts also ``distance``, d in
+            multiples of 1/`unit`, shape ().
         """
         x = answer_of(x, self.counts.shape, integer=True)
         objective = self.objective(x)
         broken = self.violations(x)
         if broken:
             return infeasible(objective, broken)
-        bound = max(0, -int((self.node_weights * self.counts)[1:].min(initial=0)))
+        units = max(0, -int((self.node_weights * self.in_units)[1:].min(initial=0)))
         node = whole_array(witness, "node", ())
         lower, upper = (whole_array(witness, name, (-1,)) for name in ("lower", "upper"))
-        distance = np.array(0) if self.weights is None else whole_array(witness, "distance", ())
+        distance = whole_array(witness, "distance", ()) if self.rounds else np.array(0)
         proof = {}
         if node is not None and lower is not None and upper is not None and distance is not None:
-            bound = max(bound, self._clash(int(node), lower, upper, int(distance)))
+            units = max(units, self._clash(int(node), lower, upper, int(distance)))
             proof = {"node": node, "lower": lower, "upper": upper}
-            proof |= {} if self.weights is None else {"distance": distance}
+            proof |= {"distance": distance} if self.rounds else {}
+        bound = self._distance(units)
         reason = f"an answer with no change over {bound} is not ruled out"
         return judge(objective, objective - bound, True, proof, reason)
 
     def _clash(self, node: int, lower: Ints, upper: Ints, distance: int) -> int:
-        """A distance that two sets of nodes below a node need; 0 if they break the conditions."""
+        """A distance that two sets need, in multiples of 1/`unit`; 0 if they break the conditions."""
         tree, size = self.tree, self.tree.size
         named = np.concatenate([[node], lower, upper])
         if named.min() < 0 or named.max() >= size:
@@ -209,16 +245,18 @@ class TreeChebyshev:
             return 0
         if not np.all(below[leaves] == 1):
             return 0
-        y = self.counts.copy()
-        y[0] = self.total
+        y, u = self.in_units.copy(), self.unit
+        y[0] = self.total * u
+        if self.rounds:
+            if not 0 <= distance <= self.furthest:
+                return 0
+            room = distance // self.node_weights
+            room[0] = 0
+            least, most = -((room - y)[lower] // u), (y + room)[upper] // u
+            return distance + 1 if exact.total(least) > exact.total(most) else 0
         away = int(exact.total(y[lower])) - int(exact.total(y[upper]))
-        moving = np.concatenate([lower[lower > 0], upper[upper > 0]])
-        if self.weights is None:
-            return max(0, -(-away // moving.size)) if moving.size else 0
-        if not 0 <= distance <= self.furthest:
-            return 0
-        room = exact.total(distance // self.node_weights[moving])
-        return distance + 1 if away > int(room) else 0
+        moving = int((lower > 0).sum() + (upper > 0).sum())
+        return max(0, -(-away // moving)) if moving else 0
 
     @classmethod
     def random(cls, rng: np.random.Generator, size: int) -> Self:

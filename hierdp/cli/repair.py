@@ -21,8 +21,8 @@ from hierdp.mechanisms.registry import REPAIR
     "--count",
     required=True,
     metavar="COLUMN",
-    help="The column of counts. hierarchy-qip, least-squares and non-negative take fractions; the "
-    "other methods need whole counts.",
+    help="The column of counts. whole and least-absolute need whole counts, the other methods take "
+    "fractions; chebyshev rounds them to about a millionth.",
 )
 @click.option("--standard-error", metavar="COLUMN",
               help="A column of standard errors: counts weigh 1 / standard error², with chebyshev and "

@@ -4,8 +4,8 @@ At distance d, the feasible counts of a subtree are an interval: its lower end i
 functions of d, its upper end a minimum. If an interval is empty, the functions that determine its ends give a
 larger lower bound on d, and the search continues from there: Newton's method for the largest of many linear
 bounds. It ends, after a few passes over the tree, at the least distance that leaves no interval empty (Radzik
-1998, "Fractional combinatorial optimization"). With weights, each node's room is rounded down to whole
-counts, so the ends are not linear, and the least distance is found by bisection.
+1998, "Fractional combinatorial optimization"). With weights, or fractional counts, each node's interval is
+rounded to whole counts, so the ends are not linear, and the least distance is found by bisection.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from models.arithmetic.arrays import Flags, Ints
 from models.arithmetic.kernels import kernel
 from models.certificate import Witness
 
-FAR = 1 << 62
-"""Above all counts."""
+FAR = 1 << 61
+"""Above all counts; twice as much fits 64 bits."""
 
 
 def solve_tree_chebyshev(model: TreeChebyshev) -> tuple[Ints, Witness | None]:
@@ -32,13 +32,14 @@ def solve_tree_chebyshev(model: TreeChebyshev) -> tuple[Ints, Witness | None]:
     distance = least_distance(model)
     least, most, _ = spans(model, distance, model.total)
     start, child = model.tree.children
-    x = np.asarray(_share_out(model.counts, model.total, least, most, start, child))
+    counts = model.in_units if model.unit == 1 else (2 * model.in_units + model.unit) // (2 * model.unit)
+    x = np.asarray(_share_out(counts, model.total, least, most, start, child))
     return x, clash(model, distance - 1) if distance else None
 
 
 def least_distance(model: TreeChebyshev) -> int:
-    """The optimum: the least distance at which no interval is empty."""
-    if model.weights is not None:
+    """The least distance at which no interval is empty, in multiples of 1/``model.unit``: the optimum."""
+    if model.rounds:
         empty, far = -1, model.furthest
         while far - empty > 1:
             middle = (empty + far) // 2
@@ -62,6 +63,7 @@ def spans(model: TreeChebyshev, distance: int, largest: int = FAR) -> tuple[Ints
     ----------
     model : TreeChebyshev
     distance : int
+        In multiples of 1/``model.unit``.
     largest : int
         No count is larger; the total, or a number above all counts.
 
@@ -69,34 +71,47 @@ def spans(model: TreeChebyshev, distance: int, largest: int = FAR) -> tuple[Ints
     -------
     least, most : int64 arrays, shape (nodes,)
     needed : int
-        The given distance if no interval is empty; otherwise more, and without weights at most the least.
+        The given distance if no interval is empty; otherwise more, and if changes are not rounded at most
+        the least.
     """
     tree = model.tree
     least, most, falls, rises = np.zeros((4, tree.size), np.int64)
-    given = model.counts, _room(model, distance), model.total, largest, tree.parent, tree.children[0]
+    given = *_within(model, distance), largest, tree.parent, tree.children[0]
     return least, most, distance + int(_narrow(*given, least, most, falls, rises))
 
 
-def _room(model: TreeChebyshev, distance: int) -> Ints:
-    """How far each node's count may lie from the noisy one."""
-    return np.full(model.tree.size, distance) if model.weights is None else distance // model.node_weights
+def _within(model: TreeChebyshev, distance: int) -> tuple[Ints, Ints]:
+    """The least and the largest whole count of each node alone at a distance."""
+    room = distance if model.weights is None else distance // model.node_weights
+    least, most = model.in_units - room, model.in_units + room
+    if model.unit > 1:
+        least, most = -(-least // model.unit), most // model.unit
+    least[0] = most[0] = model.total
+    return np.asarray(least), np.asarray(most)
 
 
 @kernel()
 def _narrow(
-    y: Any, room: Any, total: int, largest: int, parent: Any, start: Any, least: Any, most: Any, falls: Any,
+    lows: Any,
+    highs: Any,
+    largest: int,
+    parent: Any,
+    start: Any,
+    least: Any,
+    most: Any,
+    falls: Any,
     rises: Any,
-) -> int:  # fmt: skip
+) -> int:
     """Fill in the intervals from the leaves up, as sums over children; all four arrays hold zeros at first.
 
-    If each room grows by one, a lower end falls by at most `falls`, and an upper end rises by at most
-    `rises`. Returned is by how much they must grow at least, 0 if no interval is empty.
+    If each node's own interval grows by one at both ends, a lower end falls by at most `falls`, and an upper
+    end rises by at most `rises`. Returned is by how much they must grow at least, 0 if no interval is empty.
     """
     needed = 0
-    for r in range(y.size - 1, -1, -1):
-        low, high, fall, rise = total, total, 0, 0
+    for r in range(lows.size - 1, -1, -1):
+        low, high, fall, rise = lows[r], highs[r], 0, 0
         if r > 0:
-            low, high, fall, rise = y[r] - room[r], y[r] + room[r], 1, 1
+            fall, rise = 1, 1
             if low <= 0:
                 low, fall = 0, 0
             if high > largest:
@@ -112,7 +127,7 @@ def _narrow(
         if r > 0:
             above = parent[r]
             least[above] += low
-            most[above] += high
+            most[above] = min(most[above] + high, FAR)
             falls[above] += fall
             rises[above] += rise
     return needed
@@ -126,14 +141,13 @@ def clash(model: TreeChebyshev, distance: int) -> Witness | None:
     least, most, _ = spans(model, distance)
     if not (least > most).any():
         return None
-    room = _room(model, distance)
-    low, high = np.maximum(0, model.counts - room), model.counts + room
-    low[0] = high[0] = model.total
+    low, high = _within(model, distance)
+    low = np.maximum(0, low)
     node = int(np.flatnonzero(least > most)[-1])
     parent = model.tree.parent
     lower, upper = (np.flatnonzero(_makers(parent, node, *ends)) for ends in ((least, low), (most, high)))
     found = {"node": np.array(node), "lower": lower[low[lower] > 0], "upper": upper}
-    return found if model.weights is None else {**found, "distance": np.array(distance)}
+    return {**found, "distance": np.array(distance)} if model.rounds else found
 
 
 @kernel()

@@ -148,6 +148,8 @@ def tree_chebyshev():
     for k, (noisy, tree) in enumerate(product(vectors((-1, 0, 4), 7, 7)[::53][:40], forks)):
         weights = [1 + (k + 2 * i) % 4 for i in range(tree.size)]
         yield models.TreeChebyshev(tree, noisy[: tree.size], 1 + k % 3, weights)
+        parts = [Fraction(count, 2 + (k + i) % 3) for i, count in enumerate(noisy[: tree.size])]
+        yield models.TreeChebyshev(tree, parts, 1 + k % 3, weights if k % 2 else None)
 
 
 def tree_absolute():

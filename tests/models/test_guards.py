@@ -222,17 +222,18 @@ def test_a_price_below_a_weight_proves_nothing():
 SETS = [list(s) for n in range(4) for s in combinations_with_replacement(range(4), n)]
 
 
-@pytest.mark.parametrize("weights", [None, [1, 1, 2, 3]])
+@pytest.mark.parametrize(("weights", "parts"), [(None, 1), ([1, 1, 2, 3], 1), (None, 2), ([1, 1, 2, 3], 3)])
 @pytest.mark.parametrize("shape", [[[0, 0, 0]], [[0], [0, 0]]])
-def test_no_sets_of_nodes_lift_the_bound(shape, weights):
+def test_no_sets_of_nodes_lift_the_bound(shape, weights, parts):
     """All pairs of sets with up to three nodes, repetitions included, below every node."""
     tree = Tree(shape)
-    model = TreeChebyshev(tree, [0, 4, 1, 3], 2, weights)
+    model = TreeChebyshev(tree, [Fraction(count, parts) for count in (0, 4, 1, 3)], 2, weights)
     answers = list(whole_answers(model))
     best, worst = min(map(model.objective, answers)), max(answers, key=model.objective)
+    best *= parts
     most = 0
     for node, lower, upper in product(range(2), SETS, SETS):
-        for distance in (0, best - 1, best) if weights else (0,):
+        for distance in (0, best - 1, best) if model.rounds else (0,):
             bound = model._clash(node, np.array(lower, np.int64), np.array(upper, np.int64), distance)
             assert bound <= best, (node, lower, upper, distance)
             most = max(most, bound)

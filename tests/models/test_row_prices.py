@@ -47,7 +47,7 @@ def agrees(model, x, witness):
     proof = model.certificate(x, witness)
     if getattr(model, "clusters", None) is not None or not math.isfinite(proof.bound):
         return False
-    if isinstance(model, models.TreeChebyshev) and model.weights is not None:
+    if isinstance(model, models.TreeChebyshev) and model.rounds:
         return False  # its changes are rounded one by one
     program = (model.exact_program if hasattr(model, "exact_program") else model.program)()
     if isinstance(model, models.Clustering | models.Segmentation):

@@ -68,8 +68,8 @@ def repair(
     levels : sequence of str
         The columns of regions, from coarse to fine.
     count : str
-        The column of counts, of either sign. "least-squares", "non-negative" and "hierarchy-qip" take
-        fractions; the other methods need whole counts.
+        The column of counts, of either sign. "whole" and "least-absolute" need whole counts, the other
+        methods take fractions; "chebyshev" rounds them to multiples of 2⁻²⁰, about a millionth.
     standard_error : str, optional
         A column of standard errors: counts weigh 1/standard error² (1/standard error with "chebyshev" and
         "least-absolute"). It may be empty on fixed levels. Default: all weigh the same.

@@ -32,6 +32,9 @@ LARGEST = 2**40
 """The largest count for answers in floats: beyond it, their resolution of 1/4,000 is too coarse for
 proofs."""
 
+UNIT = 2**20
+"""Fractional counts of "chebyshev" are rounded to multiples of 1/UNIT, about a millionth."""
+
 ALL_LEVELS = "consistency of all levels"
 """The step of least squares; other methods take the total from it if none is fixed."""
 
@@ -50,7 +53,7 @@ METHODS = {
     "non-negative": Method(),
     "whole": Method(whole_only=True),
     "hierarchy-qip": Method(fixed=True, window=True),
-    "chebyshev": Method(whole_only=True, fixed=True),
+    "chebyshev": Method(fixed=True),
     "least-absolute": Method(whole_only=True, fixed=True),
 }
 
@@ -164,9 +167,12 @@ def _refuse_narrow(given: Given, qip: HierarchyQIP, nodes: Ints) -> None:
 
 def _chebyshev(given: Given, options: Options, solving: Solving) -> NDArray[Any]:
     spread, largest = np.sqrt(given.variance), 2.0 * float(np.abs(given.counts).sum(dtype=float))
+    largest *= 1 if given.whole else UNIT
 
     def model(tree: Tree, nodes: Ints, counts: NDArray[Any], total: int) -> TreeChebyshev:
         weights = None
+        if not given.whole:
+            counts = np.rint(counts * UNIT) / UNIT
         if given.errors is not None:  # changes are bounded by multiples of the standard errors
             weights = np.maximum(whole_weights(tree, np.append(np.inf, spread[nodes[1:]]), largest), 1)
         return _fitting(lambda: TreeChebyshev(tree, counts, total, weights))
