@@ -70,11 +70,21 @@ docs: $(VENV)/.installed-develop
 bench: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks.fast_paths
 
+# The newest version of every solver, in .venv-latest; CPLEX and COPT with the licences in their packages.
+.PHONY: solvers
+solvers:
+	rm -f .venv-latest/constraints.txt
+	$(MAKE) .venv-latest/.installed-solvers VERSIONS=latest
+	$(MAKE) .venv-latest/.newest VERSIONS=latest
+
+$(VENV)/.newest: $(VENV)/.installed-solvers
+	$(INSTALL) --upgrade qoco cplex coptpy
+	touch $@
+
 # Every finding of docs/solver-findings.md again, with the newest solvers; prints the table.
-findings: $(VENV)/.installed-qpsolvers
-	$(INSTALL) --upgrade highspy qpsolvers daqp ecos piqp proxsuite qpalm quadprog qoco coptpy cplex
-	$(BIN)/python -m benchmarks.findings --save
-	$(BIN)/python -m benchmarks.findings --into docs/solver-findings.md
+findings: solvers
+	.venv-latest/bin/python -m benchmarks.findings --save
+	.venv-latest/bin/python -m benchmarks.findings --into docs/solver-findings.md
 
 # The benchmark's next edition, on a quiet machine: three repeats, and limits by size. Continues where it was stopped.
 EDITION := benchmarks/results/edition-2026.2.parquet

@@ -13,28 +13,8 @@ from typing import Any
 
 import numpy as np
 
+import models
 from hierdp.data import AIRPORTS, FLIGHTS
-from models import (
-    Chebyshev,
-    Clustering,
-    ConstrainedInference,
-    ControlledRounding,
-    CostTable,
-    CumulativeQIP,
-    FixedSum,
-    GroupMatching,
-    HierarchyQIP,
-    Isotonic,
-    Merging,
-    Model,
-    NonNegativeInference,
-    Segmentation,
-    SimplexQP,
-    SparsestChebyshev,
-    Tree,
-    TreeAbsolute,
-    TreeChebyshev,
-)
 from models.arithmetic.arrays import Ints
 from models.synthetic import noise
 
@@ -66,7 +46,7 @@ class Cut:
     airport: Ints
 
 
-def cuts(cells: int) -> Iterator[tuple[str, Model]]:
+def cuts(cells: int) -> Iterator[tuple[str, models.Model]]:
     """The problems of about so many counts, by name; none for 0 counts."""
     for number, zone in enumerate(ZONES if cells else ()):
         cut = _cut(zone, cells)
@@ -89,44 +69,47 @@ def _cut(zone: str, cells: int) -> Cut:
     return Cut(zone, chosen.to_numpy(np.int64), np.unique(named, return_inverse=True)[1].astype(np.int64))
 
 
-def _steps(cut: Cut, rng: np.random.Generator) -> Iterator[tuple[str, Model]]:
+def _steps(cut: Cut, rng: np.random.Generator) -> Iterator[tuple[str, models.Model]]:
     """A step of each model, of the same flights."""
     counts, total = cut.counts, int(cut.counts.sum())
-    tree = Tree([np.zeros(int(cut.airport.max()) + 1, np.int64), cut.airport])
+    tree = models.Tree([np.zeros(int(cut.airport.max()) + 1, np.int64), cut.airport])
     true: Any = tree.sum_up(counts)
     noisy, whole = counts + noise(rng, counts.shape, SCALE), true + noise(rng, true.shape, SCALE)
-    yield "Chebyshev", Chebyshev(noisy, total)
-    yield "FixedSum-L1", FixedSum(noisy, total, p=1)
-    yield "FixedSum", FixedSum(noisy, total)
-    yield "SparsestChebyshev", SparsestChebyshev(noisy, total)
+    yield "Chebyshev", models.Chebyshev(noisy, total)
+    yield "FixedSum-L1", models.FixedSum(noisy, total, p=1)
+    yield "FixedSum", models.FixedSum(noisy, total)
+    yield "SparsestChebyshev", models.SparsestChebyshev(noisy, total)
     shares = [Fraction(int(count) * 64, max(total, 1)) for count in counts]
-    yield "ControlledRounding", ControlledRounding(np.array(shares, dtype=object), 64)
-    yield "Isotonic-L1", Isotonic(np.cumsum(counts) + noise(rng, counts.shape, SCALE), p=1, integer=True)
-    yield "Isotonic", Isotonic(np.sort(counts) + noise(rng, counts.shape, SCALE), integer=True)
-    yield "HierarchyQIP", HierarchyQIP(tree, whole[:, None], total)
-    yield "TreeChebyshev", TreeChebyshev(tree, whole, total)
-    yield "TreeAbsolute", TreeAbsolute(tree, whole)
+    yield "ControlledRounding", models.ControlledRounding(np.array(shares, dtype=object), 64)
+    yield (
+        "Isotonic-L1",
+        models.Isotonic(np.cumsum(counts) + noise(rng, counts.shape, SCALE), p=1, integer=True),
+    )
+    yield "Isotonic", models.Isotonic(np.sort(counts) + noise(rng, counts.shape, SCALE), integer=True)
+    yield "HierarchyQIP", models.HierarchyQIP(tree, whole[:, None], total)
+    yield "TreeChebyshev", models.TreeChebyshev(tree, whole, total)
+    yield "TreeAbsolute", models.TreeAbsolute(tree, whole)
     variance = np.where(np.arange(true.size) < 1, 1, 4)
-    yield "ConstrainedInference", ConstrainedInference(tree, whole, variance)
-    yield "NonNegativeInference", NonNegativeInference(tree, whole, integer=True)
+    yield "ConstrainedInference", models.ConstrainedInference(tree, whole, variance)
+    yield "NonNegativeInference", models.NonNegativeInference(tree, whole, integer=True)
     sizes = np.bincount(np.minimum(counts, 5), minlength=6)
     groups = np.array([np.bincount(np.minimum(counts[cut.airport == a], 5), minlength=6)
                        for a in range(int(cut.airport.max()) + 1)])  # fmt: skip
-    flat = Tree([np.zeros(len(groups), np.int64)])
+    flat = models.Tree([np.zeros(len(groups), np.int64)])
     by_size = np.vstack([sizes, groups])
     drawn: Any = noise(rng, by_size.shape, 2.0)
     by_size = np.cumsum(by_size, axis=1) + drawn
-    yield "CumulativeQIP", CumulativeQIP(flat, by_size, int(counts.size))
-    yield "SimplexQP", SimplexQP(sizes + noise(rng, sizes.shape, 2.0), int(counts.size))
+    yield "CumulativeQIP", models.CumulativeQIP(flat, by_size, int(counts.size))
+    yield "SimplexQP", models.SimplexQP(sizes + noise(rng, sizes.shape, 2.0), int(counts.size))
     few = noisy[:WIDE]
-    yield "Clustering", Clustering(np.sort(few), Fraction(int(SCALE)))
-    yield "Segmentation", Segmentation(few, min(4, few.size))
+    yield "Clustering", models.Clustering(np.sort(few), Fraction(int(SCALE)))
+    yield "Segmentation", models.Segmentation(few, min(4, few.size))
     two = np.sort(np.vstack([noisy, counts + noise(rng, counts.shape, SCALE)]), axis=1)
-    yield "Merging", Merging(np.maximum(two, 0), np.broadcast_to([[1], [3]], two.shape), integer=True)
+    yield "Merging", models.Merging(np.maximum(two, 0), np.broadcast_to([[1], [3]], two.shape), integer=True)
     table = [np.abs(np.arange(9) - max(0, int(one) % 9)) for one in few[:12]]
-    yield "CostTable", CostTable(table, min(30, 4 * len(table)))
+    yield "CostTable", models.CostTable(table, min(30, 4 * len(table)))
     held = [np.sort(np.maximum(noisy[cut.airport == a], 0))[:6] for a in range(2)]
     runs = [tuple(part.astype(np.int64) for part in np.unique(one, return_counts=True)) for one in held]
     above = np.sort(np.maximum(np.concatenate(held) + noise(rng, sum(map(len, held)), 2.0), 0))
     whole_runs = tuple(part.astype(np.int64) for part in np.unique(above, return_counts=True))
-    yield "GroupMatching", GroupMatching(whole_runs, runs)
+    yield "GroupMatching", models.GroupMatching(whole_runs, runs)

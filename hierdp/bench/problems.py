@@ -15,6 +15,7 @@ import numpy as np
 from hierdp.bench.cuts import cuts
 from hierdp.bench.no_optimum import NoOptimum, infeasible, unbounded
 from hierdp.data.census import GROUPS, LEAVES, STATES, census
+from hierdp.record.release import Release
 from hierdp.verification import matrix
 from models import CumulativeQIP, Isotonic, Program
 from models.synthetic import noise
@@ -168,7 +169,7 @@ def _random(sizes: tuple[int, ...]) -> Iterator[Problem]:
 
 
 def _set_of(model: Any) -> str:
-    cells = int(np.prod(np.shape(getattr(model, "noisy", ()))))
+    cells = int(np.prod(np.shape(getattr(model, "noisy", ())))) or model.program().size
     return next((name for name, limit in LIMITS.items() if cells <= limit), "large")
 
 
@@ -198,6 +199,8 @@ def _real(data: Path | None) -> Iterator[Problem]:
         releases.append(
             ("commuting-InfTDA", top_down(flows, 1.0, 1e-8, SimulatedNoise(6), conversion=PAPERS))
         )
+    if data is not None and (data / "us-precincts-2020.parquet").is_file():
+        releases.append(("precincts-tabulation", _precincts(data / "us-precincts-2020.parquet")))
     for name, release in releases:
         kept: dict[type, int] = {}
         for step in release.steps:
@@ -206,6 +209,25 @@ def _real(data: Path | None) -> Iterator[Problem]:
                 kept[kind] = kept.get(kind, 0) + 1
                 if kept[kind] <= (3 if kind is Isotonic else 8):
                     yield Problem(f"{name}-{kind.__name__}-{kept[kind]}", part()[1], "real")
+
+
+def _precincts(path: Path) -> Release:
+    """Persons of Delaware's counties and precincts, by eight groups and two ages, in 2020."""
+    import pandas as pd
+
+    from hierdp.mechanisms.tabulation.mechanism import tabulate
+    from hierdp.mechanisms.tabulation.plan import plan_of
+    from hierdp.privacy.noise import SimulatedNoise
+    from hierdp.tables import Axis
+    from hierdp.tables.tabulated import cross_table
+
+    rows = pd.read_parquet(path, filters=[("state", "==", "DE")])
+    plan = plan_of({"attributes": {name: sorted(rows[name].unique()) for name in ("group", "age")}})
+    places = Axis.of(["county", "precinct"])
+    return tabulate(
+        cross_table(rows, axis=places, attributes=plan.attributes, count="persons"),
+        plan, 2.0, 1e-10, SimulatedNoise(7),
+    )  # fmt: skip
 
 
 def _plain(name: str) -> str:

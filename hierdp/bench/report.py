@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from hierdp.bench import metrics
 from hierdp.bench.runs import TOLERANCES, read
 from hierdp.errors import InputError
+from hierdp.execution.progress import counted
 from hierdp.reports import plots
 from hierdp.reproduce.study import Part, Study
 
@@ -109,11 +110,6 @@ def _what(rows: DataFrame) -> Part:
         "listed at the end."
     )
     return Part("problems", "Problems", [text], {})
-
-
-def counted(number: int, what: str) -> str:
-    """`1 model`, `2 models`."""
-    return f"{number:,} {what}" + "s" * (number != 1)
 
 
 def _place(sets: Any) -> Any:

@@ -104,7 +104,7 @@ def run(
     results : path
         A Parquet file; see `hierdp.execution.store`. A run that is killed loses at most one result.
     chosen : sequence of str, optional
-        Names of backends. Default: the fast path and every exact backend that is installed.
+        Names of backends (`chosen_backends`).
     minutes : float, optional
         Start no run after this time.
 
@@ -119,10 +119,10 @@ def run(
         if name not in TOLERANCES:
             raise InputError(f"no tolerance {name!r}; there are {', '.join(TOLERANCES)}")
     until = None if minutes is None else time.monotonic() + 60 * minutes
-    named = _named(chosen)
+    named = chosen_backends(chosen)
     with store.growing(results, COLUMNS, KEY, LATER) as kept:
         todo = [task for task in _tasks(problems, settings, named) if task.key not in kept.done]
-        truth = _KnownOptima([one.name for one in named if one.name != "fast"], settings.time_limit)
+        truth = _KnownOptima([one for one in named if one.name != "fast"], settings.time_limit)
         warm: set[str] = set()
         for task in progress.steps(todo, f"{which} problems", len(todo)):
             if until is not None and time.monotonic() > until:
@@ -136,7 +136,7 @@ def missing(
 ) -> int:
     """The number of runs that a results file lacks."""
     done = set(read(results)[KEY].itertuples(index=False, name=None))
-    return sum(task.key not in done for task in _tasks(problems, settings, _named(chosen)))
+    return sum(task.key not in done for task in _tasks(problems, settings, chosen_backends(chosen)))
 
 
 def read(results: Path) -> DataFrame:
@@ -179,14 +179,24 @@ class _Task:
         """Solve a copy of the problem without cached results."""
         asked = self.settings
         return solve(
-            fresh(self.problem.model), self.backend.name, asked.time_limit, asked.threads,
+            fresh(self.problem.model), self.backend, asked.time_limit, asked.threads,
             TOLERANCES[self.tolerance], presolve=self.presolve, memory=int(asked.memory * 1e9) or None,
         )  # fmt: skip
 
 
-def _named(chosen: Sequence[str] | None) -> list[Backend]:
-    """The backends of these names; ``module:ROW`` is a `Backend` of the reader's own."""
-    return [b for b in backends() if b.installed] if chosen is None else [find(named(one)) for one in chosen]
+def chosen_backends(names: Sequence[str] | None) -> list[Backend]:
+    """The backends of these names; ``module:ROW`` is a `Backend` of the reader's own.
+
+    Without names: the fast path and every exact backend that is installed.
+
+    Raises
+    ------
+    ValueError
+        If there is no such backend, or it is not installed.
+    """
+    if names is None:
+        return [one for one in backends() if one.installed]
+    return [find(named(one)) for one in names]
 
 
 def _tasks(problems: Iterable[Problem], settings: Settings, chosen: Sequence[Backend]) -> Iterable[_Task]:
@@ -204,7 +214,7 @@ class _KnownOptima:
     its rows are judged by the same optimum.
     """
 
-    def __init__(self, others: Sequence[str], limit: float) -> None:
+    def __init__(self, others: Sequence[Backend], limit: float) -> None:
         self._others, self._limit = others, limit
         self._problem: Problem | None = None
         self._truth: KnownOptimum | None = None

@@ -17,6 +17,7 @@ from models.certificate import Witness
 from models.programs.program import Program
 from solvers import Solution, prove, solve
 from solvers.backends.conic import is_conic
+from solvers.backends.table import Backend
 from solvers.solution import Status
 
 NEARLY = 0.95
@@ -85,7 +86,7 @@ class KnownOptimum:
     def of(
         cls,
         model: Any,
-        others: Sequence[str] = (),
+        others: Sequence[str | Backend] = (),
         limit: float | None = None,
         form: str = "",
         stated_up_to: int = STATED_UP_TO,
@@ -95,8 +96,8 @@ class KnownOptimum:
         Parameters
         ----------
         model : Model
-        others : sequence of str
-            Names of exact backends. The model's certificate must prove their answers.
+        others : sequence of str or Backend
+            Exact backends. The model's certificate must prove their answers.
         limit : float, optional
             Seconds for each backend.
         form : str
@@ -115,13 +116,13 @@ class KnownOptimum:
         return cls(found.objective, proved, cells, rows, form, infeasible, found.x, found.witness)
 
 
-def _best(model: Any, others: Sequence[str], limit: float | None) -> tuple[Solution, bool]:
+def _best(model: Any, others: Sequence[str | Backend], limit: float | None) -> tuple[Solution, bool]:
     """The first proved answer with its witness, or else the best one; and whether it is proved."""
     best = solve(model)
     if best.status == "optimal":
         return best, True
-    for name in others:
-        found = solve(fresh(model), name, limit)
+    for backend in others:
+        found = solve(fresh(model), backend, limit)
         if found.status not in ("optimal", "feasible") or found.objective is None:
             continue
         proof = prove(model, found.x)

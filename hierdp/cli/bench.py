@@ -89,6 +89,10 @@ def run(sets: tuple[str, ...], out: Path, backends: str | None, models: str | No
     presolving = tuple(word == "on" for word in dict.fromkeys(presolves))
     asked = runs.Settings(tolerances, time_limit, threads, presolving, memory or 0.0, repeats)
     chosen = columns(backends) if backends else None
+    try:
+        exact = {one.name for one in runs.chosen_backends(chosen)} - {"fast"}
+    except ValueError as bad:
+        raise click.UsageError(str(bad)) from bad
     screen = console()
     until = None if minutes is None else time.monotonic() + 60 * minutes
     left = 0
@@ -111,8 +115,9 @@ def run(sets: tuple[str, ...], out: Path, backends: str | None, models: str | No
         for name, value in (("time_limit", time_limit), ("threads", threads), ("memory", asked.memory),
                             ("repeats", repeats)):  # fmt: skip
             of_set &= rows[name] == value
-        run_now = of_set & rows["problem"].isin({one.name for one in found}) & (rows["backend"] != "fast")
-        by_others = rows[run_now & (chosen is None or rows["backend"].isin(chosen or []))]
+        by_others = rows[
+            of_set & rows["problem"].isin({one.name for one in found}) & rows["backend"].isin(exact)
+        ]
         if memory is not None:  # a process may end when it gets no more
             by_others = by_others[by_others["status"] != "crashed"]
         solves += zip(by_others["backend"], by_others["status"], strict=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Literal
 
+from hierdp.execution.progress import counted
 from hierdp.verification.judge import broken
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ class Verification:
 
     def __repr__(self) -> str:
         verdicts = [row.verdict for row in self.rows]
-        counted = ", ".join(f"{verdicts.count(v)} {v}" for v in dict.fromkeys(verdicts))
+        each = ", ".join(f"{verdicts.count(v)} {v}" for v in dict.fromkeys(verdicts))
         proved = sum(row.proved for row in self.rows if row.backend == "fast")
         models = sum(row.backend == "fast" for row in self.rows)
-        return f"Verification({models} models, {proved} proved optimal; {counted})"
+        return f"Verification({counted(models, 'model')}, {proved} proved optimal; {each})"

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from hierdp.execution import progress, resume
+from hierdp.execution.progress import counted
 from hierdp.record.release import Release
 from hierdp.verification.judge import Truth, exceeds, refuted
 from hierdp.verification.table import Row, Verdict, Verification
@@ -66,7 +67,7 @@ def verify(
     --------
     >>> from models import Chebyshev
     >>> verify(Chebyshev([5, 3, -2], total=4), backends=["highs", "cp-sat"])
-    Verification(1 models, 1 proved optimal; 3 agrees)
+    Verification(1 model, 1 proved optimal; 3 agrees)
     """
     named = [("", what)] if not isinstance(what, Release) and hasattr(what, "program") else what
     note = ""
@@ -79,13 +80,14 @@ def verify(
     told = [f"{name} {_description(model)} {rest}" for name, model, *rest in cases]
     seconds = len(pairs) * len(chosen) * time_limit
     if seconds >= progress.LONG_SECONDS:
-        each = f"{len(pairs):,} models, each by the fast path and {len(chosen)} backends"
+        each = f"{counted(len(pairs), 'model')}, each by the fast path and {counted(len(chosen), 'backend')}"
         progress.tell(f"{each}: {progress.duration(seconds)} if every backend reaches its time limit")
     found = resume.runs(_tried, cases, "solving again with exact backends", names=told)
     rows = [Row(**row) for one in found for row in one]
     left_alone = sum(len(one) == 1 and len(chosen) > 0 for one in found)
     if left_alone:
-        note += f"{'; ' if note else ''}{left_alone} models beyond {exact_up_to:,} cells by certificate only"
+        note += "; " if note else ""
+        note += f"{counted(left_alone, 'model')} beyond {exact_up_to:,} cells by certificate only"
     return Verification(tuple(rows), note)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import os
+import sys
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
@@ -309,6 +311,8 @@ def reachable() -> list[Backend]:
 def named(name: str) -> str | Backend:
     """A backend's name unchanged, or the `Backend` that ``module:ROW`` names in a module of the reader's.
 
+    The module may be in the current directory, which is searched last.
+
     Raises
     ------
     ValueError
@@ -317,6 +321,8 @@ def named(name: str) -> str | Backend:
     module, _, row = name.partition(":")
     if not row or module in _THROUGH or name in {one.name for one in EXACT}:
         return name
+    if not {"", os.getcwd()} & set(sys.path):
+        sys.path.append(os.getcwd())
     try:
         found = getattr(importlib.import_module(module), row)
     except (ImportError, AttributeError) as failure:

@@ -54,7 +54,7 @@ def test_a_model():
         assert row.build_seconds >= 0
         assert row.ratio > 0
     assert list(found.frame().columns) == [field.name for field in dataclasses.fields(found.rows[0])]
-    assert repr(found) == "Verification(1 models, 1 proved optimal; 3 agrees)"
+    assert repr(found) == "Verification(1 model, 1 proved optimal; 3 agrees)"
 
 
 def test_pairs_and_their_relaxations():
@@ -230,7 +230,7 @@ def test_windows_have_no_relaxation_with_a_fast_path():
 def test_large_models_are_left_to_their_certificates():
     for most, backends, number, note in (
         (4, ["highs"], 2, ""),
-        (3, ["highs"], 1, "1 models beyond 3 cells by certificate only"),
+        (3, ["highs"], 1, "1 model beyond 3 cells by certificate only"),
         (3, [], 1, ""),
     ):
         found = verify(MODEL, backends=backends, exact_up_to=most)
@@ -296,7 +296,7 @@ def test_a_backend_that_is_not_there(backend):
 def test_fast_path_is_listed_once():
     found = verify(Isotonic([3, 1, 2]), backends=["fast", "highs"])
     assert [row.backend for row in found.rows] == ["fast", "highs"]
-    assert repr(verify(Isotonic([3, 1, 2]), backends=["fast"])).startswith("Verification(1 models, 1 proved")
+    assert repr(verify(Isotonic([3, 1, 2]), backends=["fast"])).startswith("Verification(1 model, 1 proved")
 
 
 def test_progress_is_shown_before_the_first_model_is_solved_by_all(monkeypatch):
@@ -305,7 +305,7 @@ def test_progress_is_shown_before_the_first_model_is_solved_by_all(monkeypatch):
     monkeypatch.setattr(verification.progress, "doing", said.append)
     verify([("one", Chebyshev([5, 3], total=4))], backends=["highs", "cp-sat"], time_limit=30)
     assert said == [
-        "1 models, each by the fast path and 2 backends: 60 s if every backend reaches its time limit",
+        "1 model, each by the fast path and 2 backends: 60 s if every backend reaches its time limit",
         "Chebyshev by the fast path",
         "Chebyshev by highs",
         "Chebyshev by cp-sat",

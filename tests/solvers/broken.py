@@ -13,6 +13,8 @@ class Session(highs.Session):
         if how == "no licence":
             raise NoAnswer("unsupported", "there is no licence")
         super().__init__(replace(program, objective=[]) if how == "objective" else program, effort)
+        if how == "gap":
+            self._highs.setOptionValue("mip_rel_gap", 1e-4)
 
     def add_rows(self, rows):
         if self.how != "rows":
@@ -24,7 +26,7 @@ class Session(highs.Session):
             return replace(answer, prices=-answer.prices)
         if self.how == "bound" and answer.bound is not None:
             return replace(answer, bound=answer.bound + 0.1)
-        if self.how == "objective":
+        if self.how in ("objective", "gap"):
             return replace(answer, bound=None)
         if self.how == "infeasible" and answer.status == "infeasible":
             return Answer("unbounded")
