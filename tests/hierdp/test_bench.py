@@ -240,7 +240,7 @@ def test_runs_resume_and_grow(tmp_path, monkeypatch):
     first = runs.run(some(), "small", asked, out, ["fast", "highs"])
     assert len(first) == 8
     done = []
-    monkeypatch.setattr(runs, "solve", lambda *a, **k: done.append(a[1]) or solve(*a, **k))
+    monkeypatch.setattr(runs, "solve", lambda *a, **k: done.append(a[1].name) or solve(*a, **k))
     again = runs.run(some(), "small", asked, out, ["fast", "highs"])
     assert done == []
     pd.testing.assert_frame_equal(again, first)
