@@ -86,13 +86,20 @@ findings: solvers
 	.venv-latest/bin/python -m benchmarks.findings --save
 	.venv-latest/bin/python -m benchmarks.findings --into docs/solver-findings.md
 
-# The benchmark's next edition, on a quiet machine: three repeats, and limits by size. Continues where it was stopped.
-EDITION := benchmarks/results/edition-2026.2.parquet
-edition: $(VENV)/.installed-all
-	$(BIN)/hierdp bench run --set small --repeats 3 --time-limit 20 --memory 8 --out $(EDITION)
-	$(BIN)/hierdp bench run --set medium --repeats 3 --time-limit 60 --memory 8 --out $(EDITION)
-	$(BIN)/hierdp bench run --set large --repeats 3 --time-limit 300 --memory 8 --out $(EDITION)
-	$(BIN)/hierdp bench report $(EDITION) --out build/edition --overwrite
+# The benchmark's edition, about an hour on a quiet machine of two cores: the small set three times, the medium set once,
+# each solver by one library, with its newest version. The same command continues where it was stopped. Then the pages
+# that follow from its file. Solvers whose licences forbid publishing results are left out: docs/benchmark.md.
+# For a trial of a few problems: make edition EDITION=/tmp/trial.parquet ONLY='--models Merging'
+EDITION ?= benchmarks/results/edition-2026.2.parquet
+SOLVERS := fast,highs,cp-sat,scip,min-cost-flow,glop,pdlp,clarabel,osqp,scs,glpk_mi,cvxpy:cplex,cvxpy:piqp,cvxpy:qoco
+SOLVERS := $(SOLVERS),cvxpy:ecos,qpsolvers:proxqp,qpsolvers:qpalm,qpsolvers:daqp,qpsolvers:quadprog
+RUN = .venv-latest/bin/hierdp bench run --backends $(SOLVERS) --time-limit 10 --memory 8 --data none --out $(EDITION) $(ONLY)
+edition: solvers
+	$(RUN) --set small --repeats 3
+	$(RUN) --set medium
+	.venv-latest/bin/hierdp bench report $(EDITION) --out build/edition --overwrite
+	.venv-latest/bin/hierdp bench page $(EDITION) --out build/edition/leaderboard.html
+	.venv-latest/bin/python -m benchmarks.headline --into docs/benchmark.md
 
 # The release of the benchmark's instances: build/hierdp-instances-SET.tar.gz, each file and proof verified, each text
 # read back, and all compared with the committed hashes.

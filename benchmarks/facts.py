@@ -24,7 +24,7 @@ from solvers import solve
 from solvers.backends.table import find
 
 SECONDS = 10.0
-SOLVERS = ("highs", "scip", "gurobi")
+SOLVERS = ("highs", "scip")
 COLUMNS = ("problem", "root gap", "condition", "reference")
 
 

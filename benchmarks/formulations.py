@@ -57,9 +57,9 @@ COLUMNS = ["problem", "cells", "form", "backend", "version", "seed", "time_limit
            "cpu_seconds", "variables", "rows", "message", "machine", "load"]  # fmt: skip
 KEY = COLUMNS[:7]
 
-WHOLE = ("highs", "scip", "gurobi", "cvxpy:cplex", "cvxpy:copt", "cp-sat", "glpk_mi")
+WHOLE = ("highs", "scip", "cvxpy:cplex", "cp-sat", "glpk_mi")
 CONTINUOUS = tuple(name for name in WHOLE if name != "cp-sat")
-SQUARES = ("scip", "gurobi", "cvxpy:cplex", "cvxpy:copt")
+SQUARES = ("scip", "cvxpy:cplex")
 REAL = ("glop", "pdlp", "clarabel", "osqp", "scs", "qpsolvers:piqp", "qpsolvers:daqp")
 """Solvers of integer programs; those that take continuous variables, too; squares; solvers over the reals."""
 

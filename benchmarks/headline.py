@@ -1,10 +1,10 @@
 """The tables and pictures quoted elsewhere, made from the committed results only.
 
-Run as ``python -m benchmarks.headline [--into README.md] [--plots docs]``. Without options it prints the
-headline table. ``--into`` fills every place of a file marked ``<!-- benchmarks: NAME -->`` … ``<!--
-/benchmarks -->`` with the table of that name: headline, five (its first columns, for five models), growth,
-peers, machine, bench-small, bench-medium, solvers-small, solvers-medium, formulations. ``--plots`` draws the
-pictures that go before some of them. A test compares the quotes with the tables made here.
+Run as ``python -m benchmarks.headline [NAME] [--into README.md] [--plots docs]``. It prints the table of that
+name: headline, five (its first columns, for five models), growth, peers, machine, outsider, edition,
+edition-small, edition-medium, bench-small, bench-medium, solvers-small, solvers-medium, formulations.
+``--into`` fills every place of a file marked ``<!-- benchmarks: NAME -->`` … ``<!-- /benchmarks -->`` with
+its table. ``--plots`` draws the picture of growth. A test compares the quotes with the tables made here.
 """
 
 from __future__ import annotations
@@ -18,19 +18,22 @@ from benchmarks import formulations, growth, growth_report
 from benchmarks.measuring import ratio_in_words, seconds_in_words
 from benchmarks.peers import __main__ as peers
 from hierdp.bench import metrics, runs
-from hierdp.bench.report import rounded, study, told_apart
+from hierdp.bench.manifest import EDITION
+from hierdp.bench.report import rounded, told_apart
 from hierdp.execution import store
+from hierdp.execution.progress import counted
 from hierdp.reproduce.study import table_lines
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 RESULTS = Path(__file__).parent / "results"
-PICTURES = {
-    "growth": "Time an element by number of elements, a panel a model",
-    "bench-small": "Performance profiles on the small problems",
-    "bench-medium": "Performance profiles on the medium problems",
-}
+UNPUBLISHED = ("gurobi", "copt", "mosek", "xpress")
+"""Solvers whose licences forbid publishing results, or whose terms are not known: docs/benchmark.md."""
+PICTURES = {"growth": "Time an element by number of elements, a panel a model"}
+SHOWN = ["backend", "version", "takes", "licence", "solved", "wrong", "inaccurate", "bound", "stopped",
+         "failed", "mean_seconds_all", "mean_cpu_seconds_all"]  # fmt: skip
+"""Columns of an edition's tables; `hierdp bench report` shows all."""
 FIVE = ("Isotonic, L2", "Chebyshev", "HierarchyQIP", "CostTable", "ConstrainedInference")
 """Models of the README's table: a chain, an LP, an integer QP on a tree, tables of costs, least squares."""
 MARKED = re.compile(r"(<!-- benchmarks: ([a-z-]+) -->\n).*?(<!-- /benchmarks -->)", re.DOTALL)
@@ -101,6 +104,17 @@ def machine(results: Path) -> str:
     return "\n".join(lines)
 
 
+def outsider(results: Path) -> DataFrame:
+    """What other programs say of the small set's files: a row for each solver and kind of file."""
+    import pandas as pd
+
+    found = pd.read_csv(results / "outsider.csv").pivot(
+        index=["solver", "file"], columns="says", values="files"
+    )
+    shown = [says for says in ("agrees", "makes no claim", "disagrees") if says in found]
+    return found[shown].fillna(0).astype(int).reset_index().rename_axis(columns=None)
+
+
 def table(name: str, results: Path = RESULTS) -> str:
     """One of the tables, as Markdown.
 
@@ -119,20 +133,57 @@ def table(name: str, results: Path = RESULTS) -> str:
         return growth_report.markdown(curves, growth.stops(curves, growth.SECONDS))
     if name == "machine":
         return machine(results)
+    if name == "outsider":
+        return "\n".join(table_lines(outsider(results)))
     if name == "formulations":
         measured = store.read(results / "formulations.parquet", formulations.COLUMNS)
         return "\n".join(table_lines(formulations.table(measured)))
     if name == "peers":
         return "\n".join(table_lines(peers.table(store.read(results / "peers.parquet", peers.COLUMNS))))
     file, _, which = name.partition("-")
+    if file == "edition":
+        rows = runs.read(results / f"edition-{EDITION}.parquet")
+        if not (rows["set"] == which).any() if which else rows.empty:
+            return f"Edition {EDITION} has not been run yet: `make edition`."
+        return conditions(rows) if not which else "\n".join(table_lines(compared(rows, which)[SHOWN]))
     if file in ("bench", "solvers") and which:
-        rows = metrics.settled(told_apart(runs.read(results / f"{file}.parquet")))
-        here = rows[(rows["set"] == which) & (rows["tolerance"] == "default")]
-        if here.empty:
-            raise ValueError(f"{file}.parquet has no rows for the table {name!r}")
-        found = rounded(metrics.by_backend(here))
+        rows = runs.read(results / f"{file}.parquet")
+        found = compared(rows[rows["tolerance"] == "default"], which)
         return "\n".join(table_lines(found.dropna(axis="columns", how="all")))
     raise ValueError(f"there is no table {name!r}")
+
+
+def compared(rows: DataFrame, which: str) -> DataFrame:
+    """The backends on the problems of a set that all of them ran.
+
+    Raises
+    ------
+    ValueError
+        If there are none.
+    """
+    here = metrics.settled(told_apart(rows[rows["set"] == which]))
+    ran = here.groupby("problem")["backend"].nunique()
+    here = here[here["problem"].isin(ran.index[ran == here["backend"].nunique()])]
+    if here.empty:
+        raise ValueError(f"there are no rows of the set {which!r} that all backends ran")
+    return rounded(metrics.by_backend(here))
+
+
+def conditions(rows: DataFrame) -> str:
+    """The limits, load, machine and versions of an edition's runs, a line for each set."""
+    lines = []
+    for which, own in rows.groupby("set", sort=False):
+        limits = "/".join(f"{limit:g} s" for limit in sorted(own["time_limit"].unique()))
+        turns = "/".join(counted(int(n), "time") for n in sorted(own["repeats"].unique()))
+        lines.append(
+            f"- *{which}*: {counted(own['problem'].nunique(), 'problem')}, "
+            f"{own['backend'].nunique()} backends, each run {turns}, at most {limits} and "
+            f"{own['memory'].max():g} GB, {counted(int(own['threads'].max()), 'thread')}; "
+            f"{', '.join(own['machine'].unique())}; load {own['load'].median():.1f} (median), "
+            f"{own['load'].max():.1f} (largest); Python {', '.join(own['python'].unique())}; "
+            f"{own['date'].min()} to {own['date'].max()}"
+        )
+    return "\n".join(lines)
 
 
 def filled(text: str, results: Path = RESULTS) -> str:
@@ -146,21 +197,17 @@ def filled(text: str, results: Path = RESULTS) -> str:
     return MARKED.sub(place, text)
 
 
-def draw(folder: Path, results: Path = RESULTS) -> list[Path]:
-    """Draw the pictures; returns their files."""
-    made = [folder / "growth.png"]
-    growth_report.draw(store.read(results / "growth.parquet", growth.COLUMNS), made[0], growth.LIMIT)
-    for part in study(results / "bench.parquet").parts:
-        found = re.fullmatch(r"profile-(\w+)-default", part.name)
-        if found and part.figure is not None:
-            made.append(folder / f"bench-{found[1]}.png")
-            part.figure.savefig(made[-1], dpi=110)
+def draw(folder: Path, results: Path = RESULTS) -> Path:
+    """Draw the picture of growth; returns its file."""
+    made = folder / "growth.png"
+    growth_report.draw(store.read(results / "growth.parquet", growth.COLUMNS), made, growth.LIMIT)
     return made
 
 
 def main() -> None:
     """Print, fill or draw."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("name", nargs="?", default="headline", help="the table to print")
     parser.add_argument("--into", type=Path, action="append", default=[], help="a file to fill; repeat it")
     parser.add_argument("--plots", type=Path, help="a folder for the pictures")
     parser.add_argument("--results", type=Path, default=RESULTS)
@@ -171,9 +218,9 @@ def main() -> None:
             parser.error(f"{file} has no place marked <!-- benchmarks: headline --> … <!-- /benchmarks -->")
         file.write_text(filled(text, given.results), encoding="utf-8")
     if given.plots:
-        print("\n".join(map(str, draw(given.plots, given.results))))
+        print(draw(given.plots, given.results))
     if not given.into and not given.plots:
-        print(table("headline", given.results))
+        print(table(given.name, given.results))
 
 
 if __name__ == "__main__":

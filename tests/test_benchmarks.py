@@ -267,7 +267,14 @@ def test_curves_are_drawn_and_described(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "file", ["README.md", "docs/benchmark.md", "docs/solver-findings.md", "benchmarks/results/README.md"]
+    "file",
+    [
+        "README.md",
+        "docs/benchmark.md",
+        "docs/instances.md",
+        "docs/solver-findings.md",
+        "benchmarks/results/README.md",
+    ],
 )
 def test_what_is_quoted_is_what_was_measured(file):
     text = (ROOT / file).read_text(encoding="utf-8")
@@ -292,6 +299,44 @@ def test_committed_results_are_small_and_whole(name, columns, later):
         pytest.skip("nothing was measured yet")
     assert path.stat().st_size < 1_000_000
     assert len(store.read(path, columns, later))
+
+
+@pytest.mark.parametrize("path", sorted(headline.RESULTS.glob("*.parquet")), ids=lambda path: path.stem)
+def test_no_result_is_committed_that_a_licence_forbids_to_publish(path):
+    """docs/benchmark.md, "What licences allow"."""
+    rows = pd.read_parquet(path)
+    for column in ("backend", "program"):
+        if column in rows:
+            named = rows[column].str.lower().str.contains("|".join(headline.UNPUBLISHED))
+            assert not named.any(), rows.loc[named, column].unique()
+
+
+def edition(backend, problem, verdict="solved", seconds=0.1, which="small"):
+    row = dict.fromkeys(runs.COLUMNS, 0.0)
+    words = {"version": "1", "tolerance": "default", "model": "Chebyshev", "origin": "real", "form": "LP",
+             "status": "optimal", "message": "", "python": "3.11", "machine": "M", "edition": "2026.2",
+             "date": "2026-11-24", "solver_version": "2.5"}  # fmt: skip
+    numbers = {"time_limit": 10.0, "threads": 1, "memory": 8.0, "repeats": 3, "load": 0.3}
+    about = {"backend": backend, "problem": problem, "verdict": verdict, "set": which, "presolve": True}
+    return {**row, **words, **numbers, **about, "proved": True, "solve_seconds": seconds}
+
+
+def test_an_edition_is_shown_from_its_file_only(tmp_path):
+    text = "<!-- benchmarks: edition-small -->\nold\n<!-- /benchmarks -->"
+    assert "has not been run yet: `make edition`" in headline.filled(text, tmp_path)
+    made = [edition("highs", "p"), edition("scip", "p", "stopped"), edition("highs", "q")]
+    pd.DataFrame(made, columns=runs.COLUMNS).to_parquet(tmp_path / "edition-2026.2.parquet")
+    shown = headline.filled(text, tmp_path)
+    assert "| highs | 2.5 | 1 of 1 | 0 | 1 |" in shown  # q, which SCIP has not run yet, is left out
+    assert "| scip | 2.5 | 1 of 1 | 0 | 0 | 0 | 0 | 0 | 1 | 0 | 10 |" in shown
+    assert headline.table("edition", tmp_path) == (
+        "- *small*: 2 problems, 2 backends, each run 3 times, at most 10 s and 8 GB, 1 thread; M; "
+        "load 0.3 (median), 0.3 (largest); Python 3.11; 2026-11-24 to 2026-11-24"
+    )
+    assert "has not been run yet" in headline.table("edition-medium", tmp_path)
+    rows = pd.DataFrame([edition("highs", "p", which="medium"), edition("scip", "q", which="medium")])
+    with pytest.raises(ValueError, match="no rows of the set 'medium' that all backends ran"):
+        headline.compared(rows, "medium")
 
 
 def test_modules_are_charged_to_their_library():

@@ -33,6 +33,8 @@ LIMITATIONS = (
     "kernels compiled.",
     "Times are of one solve, or medians if problems were solved repeatedly (`--repeats`): a single time of a "
     "few milliseconds varies by a factor of two, more on a busy machine. CPU times vary less.",
+    "Licences of some commercial solvers, Gurobi's and Xpress's among them, forbid publishing results of "
+    "benchmarks without their owner's consent.",
     "Tolerances have different meanings in different solvers. Whole answers need none, and are judged with "
     "one only at “low” and “high”.",
 )

@@ -335,7 +335,7 @@ def test_a_changed_file_and_a_wrong_optimum_are_found(tmp_path, folder):
 
 @pytest.mark.slow
 def test_a_solver_of_fifteen_lines_is_judged_from_its_files(tmp_path, folder):
-    page = (Path(__file__).parents[2] / "docs" / "benchmark.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "instances.md").read_text(encoding="utf-8")
     (code,) = re.findall(r"```python\n(import json.*?)```", page, re.DOTALL)
     assert len([line for line in code.splitlines() if line and not re.match("import|from", line)]) <= 15
     told(tmp_path, "solver.py", code)
