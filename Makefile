@@ -97,6 +97,7 @@ RUN = .venv-latest/bin/hierdp bench run --backends $(SOLVERS) --time-limit 10 --
 edition: solvers
 	$(RUN) --set small --repeats 3
 	$(RUN) --set medium
+	mkdir -p build
 	.venv-latest/bin/hierdp bench report $(EDITION) --out build/edition --overwrite
 	.venv-latest/bin/hierdp bench page $(EDITION) --out build/edition/leaderboard.html
 	.venv-latest/bin/python -m benchmarks.headline --into docs/benchmark.md

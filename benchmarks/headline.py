@@ -2,7 +2,7 @@
 
 Run as ``python -m benchmarks.headline [NAME] [--into README.md] [--plots docs]``. It prints the table of that
 name: headline, five (its first columns, for five models), growth, peers, machine, outsider, edition,
-edition-small, edition-medium, bench-small, bench-medium, solvers-small, solvers-medium, formulations.
+edition-table, bench-small, bench-medium, solvers-small, solvers-medium, formulations.
 ``--into`` fills every place of a file marked ``<!-- benchmarks: NAME -->`` … ``<!-- /benchmarks -->`` with
 its table. ``--plots`` draws the picture of growth. A test compares the quotes with the tables made here.
 """
@@ -31,9 +31,6 @@ RESULTS = Path(__file__).parent / "results"
 UNPUBLISHED = ("gurobi", "copt", "mosek", "xpress")
 """Solvers whose licences forbid publishing results, or whose terms are not known: docs/benchmark.md."""
 PICTURES = {"growth": "Time an element by number of elements, a panel a model"}
-SHOWN = ["backend", "version", "takes", "licence", "solved", "wrong", "inaccurate", "bound", "stopped",
-         "failed", "mean_seconds_all", "mean_cpu_seconds_all"]  # fmt: skip
-"""Columns of an edition's tables; `hierdp bench report` shows all."""
 FIVE = ("Isotonic, L2", "Chebyshev", "HierarchyQIP", "CostTable", "ConstrainedInference")
 """Models of the README's table: a chain, an LP, an integer QP on a tree, tables of costs, least squares."""
 MARKED = re.compile(r"(<!-- benchmarks: ([a-z-]+) -->\n).*?(<!-- /benchmarks -->)", re.DOTALL)
@@ -143,9 +140,9 @@ def table(name: str, results: Path = RESULTS) -> str:
     file, _, which = name.partition("-")
     if file == "edition":
         rows = runs.read(results / f"edition-{EDITION}.parquet")
-        if not (rows["set"] == which).any() if which else rows.empty:
+        if rows.empty:
             return f"Edition {EDITION} has not been run yet: `make edition`."
-        return conditions(rows) if not which else "\n".join(table_lines(compared(rows, which)[SHOWN]))
+        return conditions(rows) if not which else "\n".join(table_lines(edition(rows)))
     if file in ("bench", "solvers") and which:
         rows = runs.read(results / f"{file}.parquet")
         found = compared(rows[rows["tolerance"] == "default"], which)
@@ -167,6 +164,21 @@ def compared(rows: DataFrame, which: str) -> DataFrame:
     if here.empty:
         raise ValueError(f"there are no rows of the set {which!r} that all backends ran")
     return rounded(metrics.by_backend(here))
+
+
+def edition(rows: DataFrame) -> DataFrame:
+    """A row for each backend: its version, and for each set what it solves of what it takes, and its mean."""
+    import pandas as pd
+
+    parts = []
+    for which in rows["set"].unique():
+        found = compared(rows, which).set_index(["backend", "version"])
+        taken = found["takes"].str.split().str[0].astype(int)
+        solved = (found["solved"] * taken).round().astype(int).astype(str) + " of " + taken.astype(str)
+        part = pd.DataFrame({"solved": solved, "wrong": found["wrong"], "licence": found["licence"],
+                             "mean seconds": found["mean_seconds_all"]})  # fmt: skip
+        parts.append(part.astype(str).add_prefix(f"{which}: "))
+    return pd.concat(parts, axis="columns").fillna("").reset_index()
 
 
 def conditions(rows: DataFrame) -> str:
