@@ -13,8 +13,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from hierdp.mechanisms.clustering.ahp import ETA, SHARE, ahp
-from hierdp.mechanisms.clustering.ahp_rules import optimal
+from hierdp.mechanisms.clustering import METHODS
+from hierdp.mechanisms.clustering.ahp import ETA, SHARE
 from hierdp.privacy.noise import SimulatedNoise
 
 SHARES = (0.1, 0.3, 0.5, 0.7, 0.85, 0.95)
@@ -52,7 +52,10 @@ def regrets(runs: int) -> dict[float, list[NDArray[np.float64]]]:
 
 
 def _error(counts: NDArray[np.int64], share: float, eta: float, runs: int) -> float:
-    released = [ahp(counts, EPSILON, SimulatedNoise(run), share, eta, rule=optimal) for run in range(runs)]
+    method = METHODS["AHP"]
+    released = [
+        method.publish(counts, EPSILON, SimulatedNoise(run), share=share, eta=eta) for run in range(runs)
+    ]
     return float(np.mean([np.mean((one.counts - counts) ** 2) for one in released]))
 
 

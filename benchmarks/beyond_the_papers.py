@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hierdp.mechanisms.clustering.ahp_rules import greedy
+from hierdp.record.step import Step
 from models import (
     Chebyshev,
     Clustering,
@@ -138,7 +139,7 @@ def clusterings(rng: np.random.Generator) -> None:
             values = np.sort(true + np.rint(rng.laplace(0, 1 / epsilon, n)))
             model = Clustering(values, 1 / epsilon)
             best = solve(model)
-            rule, _ = greedy(values.astype(np.int64), 1 / epsilon)
+            rule = greedy(values.astype(np.int64), 1 / epsilon, Step.solve)
             runs = np.zeros(n, np.int64)
             runs[np.linspace(0, n, int(np.sqrt(n)), endpoint=False).astype(int)] = 1
             over = [model.objective(x) / best.objective for x in (rule, runs)]

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from benchmarks.fast_paths import interleaved
 from hierdp.mechanisms.clustering.ahp_rules import empirical, greedy
+from hierdp.record.step import Step
 from models import Clustering, Segmentation
 from models.arithmetic.kernels import kernel
 from models.arithmetic.run_costs import VECTORS, run_column, squares
@@ -92,13 +93,13 @@ def rules(rng: np.random.Generator, runs: int, most: int) -> None:
         jobs = (
             lambda m=model: fast.answer(m)[0],
             lambda m=model, best=best: m.certificate(best.x, best.certificate.witness),
-            lambda v=values: greedy(v, SCALE),
+            lambda v=values: greedy(v, SCALE, Step.solve),
         )
         seconds = interleaved(runs, *jobs)
         once = time.perf_counter()
-        marks, _ = empirical(values, SCALE)
+        marks = empirical(values, SCALE, Step.solve)
         seconds.append(time.perf_counter() - once)
-        ruled = greedy(values, SCALE)[0], marks
+        ruled = greedy(values, SCALE, Step.solve), marks
         over = [float(model.objective(x) / best.objective) for x in ruled]
         told = "".join(f"{one:12.4f} s" for one in seconds) + "".join(f"{one:14.4f}" for one in over)
         proved = "yes" if best.status == "optimal" else "NO"

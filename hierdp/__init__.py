@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from hierdp.evaluation.compare import compare as compare
     from hierdp.evaluation.evaluate import evaluate as evaluate
     from hierdp.front import release as release
+    from hierdp.measurements.measurement import Measurements as Measurements
     from hierdp.mechanisms.repair.mechanism import repair as repair
     from hierdp.planning import plan as plan
     from hierdp.privacy.noise import SimulatedNoise as SimulatedNoise
@@ -35,6 +36,7 @@ _WHERE = {
     "Dates": "hierdp.counts.axes",
     "Hierarchy": "hierdp.counts.hierarchy",
     "InputError": "hierdp.errors",
+    "Measurements": "hierdp.measurements.measurement",
     "Names": "hierdp.counts.axes",
     "Numbers": "hierdp.counts.axes",
     "Release": "hierdp.record.release",

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 __all__ = ["FAILS", "HOLDS", "OPEN", "UNCLAIMED", "CheckResult", "check"]
 
 _MOST_SUMS, _MOST_OF_A_FILE = 10_000, 200
-"""The most characters to read of a list of digests: a release has nine files, a large one more."""
+"""The most characters to read of a list of digests: a release has ten files, a large one more."""
 
 WORDS = {
     "whole": "whole numbers",

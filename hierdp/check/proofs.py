@@ -8,15 +8,17 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from hierdp.check.again import Again
 from hierdp.check.general import GeneralCheck
 from hierdp.check.noise import check_noise
 from hierdp.check.result import FAILS, HOLDS, OPEN, REPLAY, CheckResult
 from hierdp.errors import listed
 from hierdp.execution import progress
+from hierdp.measurements.measuring import Differs
 from hierdp.mechanisms.checking import Checking
 from hierdp.record.files import PROOFS
 from hierdp.record.proofs import SavedStep, read
-from hierdp.record.replay import Differs, NotKept, Replay
+from hierdp.record.replay import NotKept, Replay
 from hierdp.record.spool import Steps
 from hierdp.record.step import ACCURACY
 from hierdp.record.written import LIMIT, TooLarge, Written
@@ -45,9 +47,13 @@ def check_proofs(
     see `GeneralCheck`.
     """
     manifest = release.manifest
-    replay, optimal, one_by_one = None, False, False
+    replay: Replaying | None = None
+    again, optimal, one_by_one = None, False, False
     if checking is not None:
-        replay = _replay_of(checking, release)
+        if checking.again is not None:
+            replay = again = Again(checking, release)
+        else:
+            replay = _replay_of(checking, release)
         if checking.one_by_one is not None:
             one_by_one = checking.one_by_one(manifest, release.regions)
         optimal = manifest["mechanism"] not in checking.rounded
@@ -68,14 +74,20 @@ def check_proofs(
         yield CheckResult(
             "certificates", OPEN, f"{PROOFS} was left out (--no-proofs), so they cannot be checked"
         )
+        if again is not None:
+            _replayed(again, iter(()))  # as far as the first step
     else:
         general = GeneralCheck(lines, every, limit)
         proofs = _Proofs(path, lines, optimal, limit, one_by_one, general)
         yield from _check_each(proofs, lines, replay, manifest)
+    if again is not None:
+        yield again.queries()
 
 
 def _replay_of(checking: Checking, release: Written) -> Replaying:
-    return lambda saved: checking.replay(saved, release.table, release.manifest, release.regions)
+    replay = checking.replay
+    assert replay is not None
+    return lambda saved: replay(saved, release.table, release.manifest, release.regions)
 
 
 def _check_each(

@@ -6,14 +6,18 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from hierdp.measurements.measuring import Measure
 from hierdp.privacy.expected import Expected
 from hierdp.record.properties import Regions
 from hierdp.record.replay import Replay
+from hierdp.record.step import Solving
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 Manifest = Mapping[str, Any]
+Settings = Mapping[str, Any]
+Again = Callable[[Measure, Solving, "DataFrame", Manifest, Regions], tuple["DataFrame", Settings]]
 
 
 @dataclass(frozen=True)
@@ -31,7 +35,13 @@ class Checking:
         then the manifest has no budget, and claims no privacy.
     replay : callable
         Also takes the saved steps: repeats the post-processing, and compares the table and the settings. Says
-        in words how the table follows; raises `hierdp.record.replay.Differs` if it does not.
+        in words how the table follows; raises `hierdp.measurements.measuring.Differs` if it does not.
+    again : callable or None
+        In place of these two, of a mechanism whose releases have their measurements: runs the mechanism's
+        function with what answers its queries and solves its models, and returns the table and the settings.
+        May raise `hierdp.measurements.measuring.Differs`.
+    neighbours : str or None
+        The neighbouring relation, with `again`.
     rounded : collection of str
         The methods whose answers need not be optimal among whole counts; `replay` checks their rounding.
     one_by_one : callable, optional
@@ -44,8 +54,15 @@ class Checking:
     """
 
     shape: Callable[[DataFrame, Manifest, Regions], str]
-    expected_spends: Callable[[DataFrame, Manifest, Regions], Expected] | None
-    replay: Callable[[Replay, DataFrame, Manifest, Regions], str]
+    expected_spends: Callable[[DataFrame, Manifest, Regions], Expected] | None = None
+    replay: Callable[[Replay, DataFrame, Manifest, Regions], str] | None = None
+    again: Again | None = None
+    neighbours: str | None = None
     rounded: Collection[str] = ()
     one_by_one: Callable[[Manifest, Regions], bool] | None = None
     rows_of_a_person: Callable[[Mapping[str, Any]], int | None] | None = None
+
+    @property
+    def measures(self) -> bool:
+        """Whether anything is measured."""
+        return self.expected_spends is not None or self.again is not None

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hierdp.counts.size_table import SizeTable, Table
+from hierdp.measurements.measuring import Differs
 from hierdp.record.cautions import FROM_DATA
-from hierdp.record.replay import Differs
 
 if TYPE_CHECKING:
     from pandas import Series

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 TABLE, FINEST, REGIONS = "released", "finest", "regions.csv"
 MANIFEST, PROOFS, REPORT = "manifest.json", "proofs.zip", "report.html"
+MEASUREMENTS = "measurements.parquet"
 NOT_PRIVATE = "NOT-PRIVATE.txt"
 """A file beside the tables of a simulated run, for readers who see the files and not the manifest."""
 

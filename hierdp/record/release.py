@@ -18,6 +18,7 @@ from hierdp.counts.labels import Labels
 from hierdp.counts.size_table import SizeTable
 from hierdp.errors import InputError
 from hierdp.execution import folder, seal
+from hierdp.measurements.measurement import Measurements
 from hierdp.privacy.account import Entry
 from hierdp.privacy.budget import Ledger
 from hierdp.privacy.noise import deviation_of
@@ -78,6 +79,8 @@ class Release:
         Its entry in the account that it was charged to.
     without_account : str, optional
         Why it was charged to no account, in the publisher's words.
+    measurements : Measurements, optional
+        All that it learned of the true counts; so far, of `clustering`.
     simulating : callable, optional
         Simulates the errors by size, for the manifest; see `hierdp.questions.bias`.
     """
@@ -92,6 +95,7 @@ class Release:
     taken_as_public: Mapping[str, str] = field(default_factory=dict)
     charge: Entry | None = None
     without_account: str | None = None
+    measurements: Measurements | None = None
     simulating: Callable[[Release], Mapping[str, Any] | None] | None = None
 
     def __repr__(self) -> str:
@@ -203,10 +207,10 @@ class Release:
         """Write the tables, the manifest, the report, and what `hierdp check` needs to check them.
 
         ``released`` and, of the last level alone, ``finest``, both as Parquet and CSV; ``regions.csv``,
-        ``manifest.json``, ``proofs.zip``, ``report.html`` and ``SHA256SUMS``. Tables of more than 20 million
-        rows (a `SizeTable`) are folders of Parquet files of these names, without CSV. Everything is
-        written to a temporary folder beside the final one, which is then renamed. So a release is never half
-        written under its name.
+        ``manifest.json``, ``measurements.parquet``, ``proofs.zip``, ``report.html`` and ``SHA256SUMS``.
+        Tables of more than 20 million rows (a `SizeTable`) are folders of Parquet files of these names,
+        without CSV. Everything is written to a temporary folder beside the final one, which is then renamed.
+        So a release is never half written under its name.
 
         Parameters
         ----------
@@ -276,6 +280,8 @@ class Release:
         # In threads: most of the work, compression and text, needs no lock of Python's.
         with ThreadPoolExecutor(processors()) as pool:
             done = [pool.submit(write_proofs, self, into)] if proofs else []
+            if self.measurements is not None:
+                self.measurements.write(into / files.MEASUREMENTS)
             write_tables(self, manifest, into, large_csv)
             for one in done:
                 one.result()

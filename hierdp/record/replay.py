@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hierdp.measurements.measuring import Differs
 from hierdp.privacy.twice import Recovered, Twice
 from hierdp.record.proofs import SavedStep
 from hierdp.record.step import Step
@@ -17,10 +18,6 @@ from models import Model, Tree
 from models.arithmetic.exact import Number
 from models.certificate import Certificate, Witness
 from models.instances import packed
-
-
-class Differs(Exception):
-    """A release differs from what its saved steps give; the message says how."""
 
 
 class NotKept(Differs):

@@ -30,6 +30,7 @@ NAMES = (
     *(f"{name}.{suffix}" for name in (files.TABLE, files.FINEST) for suffix in ("parquet", "csv")),
     *(
         files.MANIFEST,
+        files.MEASUREMENTS,
         files.PROOFS,
         files.REGIONS,
         files.REPORT,
@@ -78,6 +79,8 @@ class Written:
     manifest: dict[str, Any]
     table: Any
     regions: dict[str, Hierarchy]
+    measurements: DataFrame | None = None
+    """As in `hierdp.measurements.measurement.COLUMNS`; None in releases without the file."""
 
 
 def names_in(folder: Path) -> list[str]:
@@ -139,7 +142,8 @@ def read(folder: Path, limit: int = LIMIT) -> Written:
     regions = _read(folder / files.REGIONS, limit, lambda path, limit: _regions(path, limit, safe))
     if table is None:
         table = _large_table(path, manifest, regions, limit)
-    return Written(manifest, table, regions)
+    recorded = folder / files.MEASUREMENTS
+    return Written(manifest, table, regions, read_table(recorded, limit) if recorded.is_file() else None)
 
 
 def read_manifest(folder: Path, limit: int = LIMIT) -> dict[str, Any]:

@@ -5,15 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 from hypothesis import strategies as st
 
 from hierdp.counts.hierarchy import Hierarchy
+from hierdp.measurements.measuring import Measuring
+from hierdp.mechanisms.clustering import METHODS
 from hierdp.privacy.budget import Spend
 from hierdp.privacy.noise import NoisyCounts
 from hierdp.record import proofs
+from hierdp.record.step import Step
 from hierdp.tables import Flows, GroupSizes
 from models.instances import packed
 
@@ -117,3 +121,10 @@ def everything_in(folder) -> str:
         else:
             texts.append(file.read_bytes().decode("utf-8", errors="replace"))
     return "\n".join(texts)
+
+
+def clustered(method, counts, epsilon, noise, **options):
+    """What a method of `clustering` publishes of true counts, with the `spends` of its measurements."""
+    measure = Measuring(np.asarray(counts), noise)
+    made = METHODS[method].run(len(counts), epsilon, measure, Step.solve, **options)
+    return SimpleNamespace(**vars(made), spends=measure.measurements.spends)

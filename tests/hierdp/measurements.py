@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from hierdp import release
+from hierdp.check.again import Again
 from hierdp.check.budget import budget_of_one_row
 from hierdp.counts.axes import Numbers
 from hierdp.counts.hierarchy import Hierarchy
@@ -16,6 +17,7 @@ from hierdp.privacy.noise import NoisyCounts, SimulatedNoise, _kept, _named
 from hierdp.privacy.threshold import miss_of
 from hierdp.record.proofs import SavedStep
 from hierdp.record.replay import Replay
+from hierdp.record.written import Written
 
 LEAVES = [("A", "a"), ("A", "b"), ("B", "c"), ("B", "d")]
 PLACES = Hierarchy.from_columns({"state": list("AABB"), "town": list("abcd")}, ["state", "town"])
@@ -110,7 +112,11 @@ def recovered(made):
         for step in made.steps
     )
     saved = Replay(iter(steps))
-    released_by(manifest["mechanism"]).checking.replay(saved, made.table, manifest, made.regions)
+    checking = released_by(manifest["mechanism"]).checking
+    if checking.again is None:
+        checking.replay(saved, made.table, manifest, made.regions)
+    else:
+        Again(checking, Written(manifest, made.table, made.regions, made.measurements.to_frame()))(saved)
     return together((one.query, one.noisy) for one in saved.recovered)
 
 

@@ -30,6 +30,7 @@ from hierdp.check.noise import check_noise
 from hierdp.check.proofs import _differs, _gap_too_large, _same, _was_too_large, _wrong, check_proofs
 from hierdp.errors import InputError
 from hierdp.execution import seal
+from hierdp.measurements.measuring import Differs
 from hierdp.mechanisms.registry import released_by
 from hierdp.privacy.noise import Changes, miss_of, threshold
 from hierdp.privacy.twice import CountNoise, Twice
@@ -37,7 +38,7 @@ from hierdp.record import files, proofs, written
 from hierdp.record.compare import compare, compare_settings
 from hierdp.record.properties import broken
 from hierdp.record.release import write_tables
-from hierdp.record.replay import Differs, NotKept, Replay, same
+from hierdp.record.replay import NotKept, Replay, same
 from hierdp.record.step import Step
 from models import FixedSum, HierarchyQIP, Isotonic, Tree
 from solvers import Solution

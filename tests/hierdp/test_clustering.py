@@ -14,19 +14,21 @@ from hypothesis import strategies as st
 
 from hierdp.counts.axes import Numbers
 from hierdp.errors import InputError
+from hierdp.measurements.measuring import Measuring
 from hierdp.mechanisms.clustering import METHODS, ahp_rules, clustering, from_table
 from hierdp.mechanisms.clustering import structure_first as sf
-from hierdp.mechanisms.clustering.ahp import ahp, laplace_scale, sorted_counts
+from hierdp.mechanisms.clustering.ahp import laplace_scale, sorted_counts
 from hierdp.mechanisms.clustering.ahp_rules import RULES, by_place, empirical, greedy, optimal, rules_of_thumb
-from hierdp.mechanisms.clustering.noise_first import noise_first
 from hierdp.privacy.budget import Ledger, Spend
 from hierdp.privacy.noise import ExactNoise, SimulatedNoise
+from hierdp.record.spool import Steps
+from hierdp.record.step import Step
 from hierdp.tables.binning import Histogram
 from models import Clustering
 from models.arithmetic.run_costs import sums_of
 from solvers.fast.segment_paths import layers
 from tests.brute import blocks
-from tests.hierdp.doubles import Double, everything_in
+from tests.hierdp.doubles import Double, clustered, everything_in
 from tests.marks import quick
 
 
@@ -127,10 +129,9 @@ def test_the_greedy_rule_is_the_printed_one_and_dpbenchs():
         ]
         values = np.sort(kinds[t % 3]).astype(np.int64)
         scale = float(rng.choice([0.27, 0.61, 2.3, 8.1]))  # no ties in floats
-        marks, steps = greedy(values, scale)
+        marks = greedy(values, scale, Step.solve)
         noise = 2 * Fraction(scale) ** 2
         starts = np.flatnonzero(marks).tolist()
-        assert steps == ()
         assert starts == printed(values.tolist(), noise) == dpbench(values.tolist(), noise)
 
 
@@ -143,14 +144,14 @@ def test_a_bin_that_costs_as_much_joined_as_apart_stays_apart():
 def test_the_papers_example():
     """Example 3.1: 1 1 | 3 3 4 | 6 7 at ε₂ = 0.5."""
     values = np.array([1, 1, 3, 3, 4, 6, 7])
-    assert greedy(values, 2.0)[0].tolist() == [1, 0, 1, 0, 0, 1, 0]
-    assert Clustering(values, 2.0).objective(optimal(values, 2.0)[0]) <= Fraction(71, 6)
+    assert greedy(values, 2.0, Step.solve).tolist() == [1, 0, 1, 0, 0, 1, 0]
+    assert Clustering(values, 2.0).objective(optimal(values, 2.0, Step.solve)) <= Fraction(71, 6)
 
 
 def test_greedy_sums_lose_no_digits_far_from_zero():
     values = np.sort(np.random.default_rng(2).integers(0, 50, 300))
-    near, _ = greedy(values, 3.0)
-    assert np.array_equal(greedy(values + 2**40, 3.0)[0], near)
+    near = greedy(values, 3.0, Step.solve)
+    assert np.array_equal(greedy(values + 2**40, 3.0, Step.solve), near)
 
 
 def test_rules_of_thumb():
@@ -171,12 +172,14 @@ def test_empirical_is_the_best_of_the_rules_of_thumb():
     rng = np.random.default_rng(3)
     for scale in (0.3, 3.0, 30.0):
         values = np.sort(np.floor(rng.pareto(1, 20) * 10)).astype(np.int64)
-        marks, steps = empirical(values, scale)
-        costs = {step.model.clusters: step.solution.objective for step in steps}
+        steps = Steps()
+        marks = empirical(values, scale, steps.solve)
+        costs = {step.model.clusters: step.solution.objective for step in steps.kept}
         assert set(costs) == set(rules_of_thumb(values).values())
         assert Clustering(values, scale).objective(marks) == min(costs.values())
-        assert all(step.solution.gap == 0 for step in steps)
-        best, (step,) = optimal(values, scale)
+        assert all(step.solution.gap == 0 for step in steps.kept)
+        best = optimal(values, scale, steps.solve)
+        step = steps.kept[-1]
         assert step.solution.objective <= min(costs.values())
         assert np.array_equal(step.solution.x, best)
 
@@ -186,23 +189,24 @@ def test_empirical_is_the_best_of_the_rules_of_thumb():
 
 def test_zeros_are_cut_by_place():
     values = np.array([0] * 10 + [50, 51, 90, 90, 90, 400])
-    marks, steps = by_place(values, 2.0)
-    found, _ = optimal(values, 2.0)
-    assert steps[0].solution.x.tolist() == found.tolist()  # the step keeps its proved answer
+    steps = Steps()
+    marks = by_place(values, 2.0, steps.solve)
+    found = optimal(values, 2.0, Step.solve)
+    assert steps.kept[0].solution.x.tolist() == found.tolist()  # the step keeps its proved answer
     assert np.flatnonzero(marks[:10]).tolist() == [0, 2, 5, 7]  # ⌈√16⌉ runs
     assert marks[10:].tolist() == found[10:].tolist()
     none = np.arange(5) * 100 + 1
-    assert by_place(none, 2.0)[0].tolist() == optimal(none, 2.0)[0].tolist()
-    assert by_place(np.append(values, 900), 2.0)[0][:10].sum() == 5  # ⌈√17⌉
+    assert by_place(none, 2.0, Step.solve).tolist() == optimal(none, 2.0, Step.solve).tolist()
+    assert by_place(np.append(values, 900), 2.0, Step.solve)[:10].sum() == 5  # ⌈√17⌉
     one = np.array([0, 300, 600])
-    assert by_place(one, 2.0)[0].tolist() == [1, 1, 1]
+    assert by_place(one, 2.0, Step.solve).tolist() == [1, 1, 1]
 
 
 def test_bins_below_the_threshold_share_means_with_neighbours():
     """Four of nine bins are below the threshold, in two places: ⌈√9⌉ runs keep the places apart."""
     noisy = [900, -3, 1, 900, 900, 900, 2, 0, 900]
     noise = Choosing(make=lambda true: np.resize(noisy, true.shape))
-    published = METHODS["AHP-by-place"].publish(np.arange(9), 1.0, noise)
+    published = clustered("AHP-by-place", np.arange(9), 1.0, noise)
     assert published.clusters.tolist() == [3, 0, 1, 3, 3, 3, 2, 2, 3]
     assert noise.true[1].tolist() == [1, 2, 6 + 7, 0 + 3 + 4 + 5 + 8]  # the sums that are measured
 
@@ -210,7 +214,7 @@ def test_bins_below_the_threshold_share_means_with_neighbours():
 def test_ahp_step_by_step():
     counts = np.array([40, 0, 41, 2, 39, 1])
     noise = Double(lambda true: true + (1 if true.size == 6 else 10))
-    published = ahp(counts, 2.0, noise, share=0.25, eta=0.7, rule=optimal)
+    published = clustered("AHP", counts, 2.0, noise, share=0.25, eta=0.7)
     # Noisy 41 1 42 3 40 2 at ε₁ = 0.5; below 0.7·ln 6/0.5 = 2.51 to 0; stable order 1, 5, 3, 4, 0, 2.
     values, order = sorted_counts(counts + 1, 0.5, 0.7)
     assert (values.tolist(), order.tolist()) == ([0, 0, 3, 40, 41, 42], [1, 5, 3, 4, 0, 2])
@@ -218,7 +222,7 @@ def test_ahp_step_by_step():
         ("counts, to sort and cluster the bins", 1, 0.5),
         ("sums of clusters", 1, 1.5),
     ]
-    marks, _ = optimal(values, laplace_scale(1.5))
+    marks = optimal(values, laplace_scale(1.5), Step.solve)
     clusters = np.empty(6, int)
     clusters[order] = np.cumsum(marks) - 1
     assert published.clusters.tolist() == clusters.tolist()
@@ -227,7 +231,7 @@ def test_ahp_step_by_step():
         assert published.counts[here] == pytest.approx((counts[here].sum() + 10) / here.sum())
     assert noise.true[1].tolist() == [counts[clusters == c].sum() for c in range(clusters.max() + 1)]
     assert published.settings == {
-        "epsilon_1": 0.5, "epsilon_2": 1.5, "eta": 0.7, "clusters": clusters.max() + 1,
+        "share": 0.25, "eta": 0.7, "clusters": clusters.max() + 1,
     }  # fmt: skip
 
 
@@ -269,7 +273,7 @@ def test_noise_first_has_the_least_estimated_error_over_all_numbers_of_runs():
     for _ in range(60):
         n = int(rng.integers(1, 9))
         noisy, epsilon = rng.integers(-3, 12, n), float(rng.choice([0.3, 1.0, 3.0]))
-        published = noise_first(noisy, epsilon, Double())
+        published = clustered("NF", noisy, epsilon, Double())
         variance = 2 * laplace_scale(epsilon) ** 2
 
         def estimated(cut, noisy=noisy, variance=variance, n=n):
@@ -292,7 +296,7 @@ def test_noise_first_has_the_least_estimated_error_over_all_numbers_of_runs():
 def all_scores(counts, clusters, bound, ends):
     """The scores of every boundary, if the boundaries drawn before it are at these places."""
     noise = Choosing(ends)
-    sf.boundaries(np.array(counts), clusters, bound, 1.0, noise)
+    Measuring(np.array(counts), noise)(sf.boundaries(len(counts), clusters, bound, 1.0))
     return noise.scores
 
 
@@ -323,7 +327,8 @@ def test_scores_are_the_least_costs_of_what_lies_before_a_boundary():
         k, bound = int(rng.integers(2, n)), int(rng.integers(1, 12))
         counts = rng.integers(0, 15, n)
         noise = Choosing(rng.integers(0, 5, k))
-        starts, spend = sf.boundaries(counts, k, bound, 0.5, noise)
+        made = Measuring(counts, noise)(sf.boundaries(n, k, bound, 0.5))
+        starts, spend = sf.starts_of(made.answers), made.spend
         capped = [min(int(c), bound) for c in counts]
         end = n
         for r, scores in zip(range(k - 1, 0, -1), noise.scores, strict=True):
@@ -335,7 +340,7 @@ def test_scores_are_the_least_costs_of_what_lies_before_a_boundary():
         assert starts[0] == 0
         assert (np.diff(starts) > 0).all()
         assert spend.epsilon == pytest.approx(0.5)
-        assert noise.asked == [("a boundary", 2 * bound - 1, 0.5 / (k - 1))] * (k - 1)
+        assert noise.asked == [(spend.query, 2 * bound - 1, 0.5 / (k - 1))] * (k - 1)
         assert spend.query == f"{k - 1} boundaries of runs, one after the other"
 
 
@@ -348,7 +353,7 @@ def test_large_counts_are_scored_in_units():
     """If n·F exceeds 2²⁷, counts (here of 2³⁰) are scored in units; their squares are still exact."""
     counts = np.array([2**30, 5, 2**30 - 9, 2**29, 2**29 + 1, 0])
     noise = Choosing([2, 1])
-    sf.boundaries(counts, 3, 2**30, 1.0, noise)
+    Measuring(counts, noise)(sf.boundaries(6, 3, 2**30, 1.0))
     unit = -(-6 * 2**30 // 2**27)
     bound = 2**30 // unit
     assert noise.asked[0][1] == 2 * bound - 1
@@ -364,8 +369,8 @@ def test_large_counts_are_scored_in_units():
 def test_structure_first_step_by_step():
     counts = np.array([7, 7, 0, 1, 50, 49, 51, 2, 2, 2, 2])
     noise = Choosing([3], make=lambda true: true + 3)
-    published = METHODS["SF"].publish(counts, 1.0, noise, share=0.4)
-    assert published.settings == {"clusters": 2, "share": 0.4, "largest": 54}
+    published = clustered("SF", counts, 1.0, noise, share=0.4)
+    assert published.settings == {"clusters": 2, "share": 0.4}
     assert [(s.query, s.epsilon) for s in published.spends] == [
         ("largest count", 0.05),
         ("1 boundaries of runs, one after the other", pytest.approx(0.95 * 0.4)),
@@ -373,18 +378,18 @@ def test_structure_first_step_by_step():
     ]
     assert published.clusters.tolist() == [0] * 4 + [1] * 7
     assert published.counts == pytest.approx([18 / 4] * 4 + [(counts[4:].sum() + 3) / 7] * 7)
-    told = METHODS["SF"].publish(counts, 1.0, Choosing([3]), largest=60)
+    told = clustered("SF", counts, 1.0, Choosing([3]), largest=60)
     assert [s.epsilon for s in told.spends] == [0.5, 0.5]
     assert told.settings["largest"] == 60
     for k, clusters in ((1, [0] * 11), (11, list(range(11)))):
-        whole = METHODS["SF"].publish(counts, 1.0, Choosing(), clusters=k)
+        whole = clustered("SF", counts, 1.0, Choosing(), clusters=k)
         assert [s.epsilon for s in whole.spends] == [1.0]  # nothing to choose, so all is for the sums
         assert whole.clusters.tolist() == clusters
 
 
 def test_a_negative_noisy_maximum_bounds_counts_by_one():
     noise = Choosing(make=lambda true: true - 10)
-    METHODS["SF"].publish(np.array([1, 0, 2, 0, 1]), 1.0, noise, clusters=2)
+    clustered("SF", np.array([1, 0, 2, 0, 1]), 1.0, noise, clusters=2)
     assert noise.asked[0][1] == 1
 
 
@@ -521,8 +526,8 @@ def test_names_of_axes_that_the_result_has():
 
 
 def test_a_ledger_holds_what_each_rule_spends():
-    for rule in RULES.values():
-        published = ahp(np.arange(20), 3.0, SimulatedNoise(2), rule=rule)
+    for rule in RULES:
+        published = clustered(rule, np.arange(20), 3.0, SimulatedNoise(2))
         ledger = Ledger(3.0, 0.0, "", published.spends)
         assert ledger.spent == pytest.approx(3.0)
         with pytest.raises(InputError, match="more than the budget"):

@@ -8,26 +8,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hierdp.errors import InputError
-from hierdp.mechanisms.clustering.grouping_smoothing import gs
 from hierdp.privacy.budget import Ledger
 from hierdp.privacy.noise import ExactNoise, SimulatedNoise
-from tests.hierdp.doubles import Double, unrelated
+from tests.hierdp.doubles import Double, clustered, unrelated
 
 
 def test_by_hand():
-    made = gs(np.array([8, 0, 7, 1, 0, 9, 1]), 1.0, Double(), width=3)
+    made = clustered("GS", np.array([8, 0, 7, 1, 0, 9, 1]), 1.0, Double(), width=3)
     assert made.clusters.tolist() == [1, 0, 1, 0, 0, 2, 1]  # sorted: 0, 0, 1 | 1, 7, 8 | 9
     assert made.counts == pytest.approx([16 / 3, 1 / 3, 16 / 3, 1 / 3, 1 / 3, 9, 16 / 3])
-    assert made.settings == {"epsilon_1": 0.5, "epsilon_2": 0.5, "width": 3}
+    assert made.settings == {"share": 0.5, "width": 3}
 
 
 def test_equal_noisy_counts_stay_in_order():
-    assert gs(np.zeros(40, np.int64), 1.0, Double(), width=7).clusters.tolist() == [i // 7 for i in range(40)]
+    assert clustered("GS", np.zeros(40, np.int64), 1.0, Double(), width=7).clusters.tolist() == [
+        i // 7 for i in range(40)
+    ]
 
 
 @given(st.integers(1, 400))
 def test_the_default_width_is_the_root_of_the_bins_rounded_up(bins):
-    width = gs(np.zeros(bins, np.int64), 1.0, Double()).settings["width"]
+    width = clustered("GS", np.zeros(bins, np.int64), 1.0, Double()).settings["width"]
     assert (width - 1) ** 2 < bins <= width**2
 
 
@@ -42,7 +43,9 @@ def test_sensitivities_by_all_neighbours(width):
             asked = []
             for extra in (0, 1):
                 noise = unrelated(number, 9)
-                made = gs(np.array(counts) + extra * (np.arange(4) == i), 1.0, noise, width=width)
+                made = clustered(
+                    "GS", np.array(counts) + extra * (np.arange(4) == i), 1.0, noise, width=width
+                )
                 places = np.argsort(np.argsort(noise.noisy[0], kind="stable"))
                 assert (made.clusters == places // width).all()
                 asked.append(noise)
@@ -54,7 +57,7 @@ def test_sensitivities_by_all_neighbours(width):
 
 @pytest.mark.parametrize("noise", [ExactNoise(), SimulatedNoise(3)], ids=["exact", "simulated"])
 def test_spends(noise):
-    made = gs(np.arange(50), 0.9, noise, share=0.25)
+    made = clustered("GS", np.arange(50), 0.9, noise, share=0.25)
     assert [spend.epsilon for spend in made.spends] == pytest.approx([0.225, 0.675])
     assert Ledger(0.9, 0.0, "one person", made.spends).private is isinstance(noise, ExactNoise)
     assert np.bincount(made.clusters).tolist() == [8] * 6 + [2]
@@ -64,7 +67,7 @@ def test_spends(noise):
 @given(st.lists(st.integers(0, 2**40), min_size=1, max_size=30), st.integers(1, 30))
 def test_without_noise_sums_are_kept(counts, width):
     true, width = np.array(counts), min(width, len(counts))
-    made = gs(true, 1.0, Double(), width=width)
+    made = clustered("GS", true, 1.0, Double(), width=width)
     assert made.counts.sum() == pytest.approx(true.sum())
     along = [int(true[made.clusters == run].sum()) for run in range(int(made.clusters.max()) + 1)]
     assert along == [sum(sorted(counts)[i : i + width]) for i in range(0, len(counts), width)]
@@ -74,7 +77,7 @@ def test_without_noise_sums_are_kept(counts, width):
 def test_widths_that_do_not_fit(width):
     noise = Double()
     with pytest.raises(InputError, match=f"width is {width}: a cluster has 1 … 5 bins"):
-        gs(np.zeros(5, np.int64), 1.0, noise, width=width)
+        clustered("GS", np.zeros(5, np.int64), 1.0, noise, width=width)
     assert not noise.true  # it is refused before any query
 
 
@@ -82,5 +85,5 @@ def test_widths_that_do_not_fit(width):
 def test_invalid_shares_are_refused(share):
     noise = Double()
     with pytest.raises(InputError, match="share"):
-        gs(np.zeros(5, np.int64), 1.0, noise, share=share)
+        clustered("GS", np.zeros(5, np.int64), 1.0, noise, share=share)
     assert not noise.true

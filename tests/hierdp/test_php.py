@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from hierdp.errors import InputError
-from hierdp.mechanisms.clustering.php import SENSITIVITY, cut_scores, php
+from hierdp.mechanisms.clustering.php import SENSITIVITY, cut_scores
 from hierdp.privacy.budget import Ledger, Spend
 from hierdp.privacy.noise import ExactNoise, SimulatedNoise
-from tests.hierdp.doubles import Double
+from tests.hierdp.doubles import Double, clustered
 from tests.marks import quick
 
 
@@ -93,10 +93,10 @@ def test_a_person_moves_one_cluster_of_a_round_and_one_sum():
     for counts in histograms(4, 2):
         choices = rng.integers(0, 6, 10).tolist()
         here = Told(choices)
-        php(counts, 1.0, here)
+        clustered("PHP", counts, 1.0, here)
         for near in neighbours(counts):
             there = Told(choices)
-            php(near, 1.0, there)
+            clustered("PHP", near, 1.0, there)
             assert [len(scores) for scores in there.scores] == [len(scores) for scores in here.scores]
             for before, after in zip(here.scores, there.scores, strict=True):
                 moves = [np.abs(b - a).max() for b, a in zip(before, after, strict=True)]
@@ -110,21 +110,21 @@ def test_the_cuts_that_are_kept():
     """By hand: round 1 cuts before bin 3, round 2 only the left part, before bin 1; both cuts are kept."""
     counts = np.array([9, 1, 1, 4, 4, 5, 4])
     told = Told([3, 1, 0, 2])
-    made = php(counts, 1.0, told)
+    made = clustered("PHP", counts, 1.0, told)
     assert made.clusters.tolist() == [0, 1, 1, 2, 2, 2, 2]
     assert made.counts.tolist() == [9, 1, 1, 4.25, 4.25, 4.25, 4.25]
     assert told.true[-1].tolist() == [9, 2, 17]
     # ε₂ = 1/2, so each cluster costs 2. Deviations: {9, 1, 1} ⌈32/3⌉, {4, 4, 5, 4} ⌈3/2⌉, {9} and {1, 1} 0.
     assert told.scores[1][0].tolist()[1] == -4
     assert told.scores[-1][0].tolist() == [-12 - 2, -11 - 2 - 2 * 2, -0 - 0 - 2 - 3 * 2]
-    assert php(counts, 1.0, Told([3, 1, 0, 1])).clusters.tolist() == [0, 0, 0, 1, 1, 1, 1]
-    assert php(counts, 1.0, Told([3, 1, 0, 0])).clusters.tolist() == [0] * 7
+    assert clustered("PHP", counts, 1.0, Told([3, 1, 0, 1])).clusters.tolist() == [0, 0, 0, 1, 1, 1, 1]
+    assert clustered("PHP", counts, 1.0, Told([3, 1, 0, 0])).clusters.tolist() == [0] * 7
 
 
 @pytest.mark.parametrize("noise", [ExactNoise(), SimulatedNoise(3)], ids=["exact", "simulated"])
 @pytest.mark.parametrize(("bins", "rounds"), [(1, 1), (2, 1), (3, 1), (4, 2), (100, 6)])
 def test_budget_is_spent_for_any_choices(noise, bins, rounds):
-    made = php(np.arange(bins) % 7, 0.7, noise, share=0.3)
+    made = clustered("PHP", np.arange(bins) % 7, 0.7, noise, share=0.3)
     ledger = Ledger(0.7, 0.0, "one person", made.spends)
     assert ledger.spent == pytest.approx(0.7)
     assert len(made.spends) == rounds + 2
@@ -134,37 +134,37 @@ def test_budget_is_spent_for_any_choices(noise, bins, rounds):
         "permute-and-flip",
         "double-geometric",
     }
-    assert made.settings == pytest.approx({"epsilon_1": 0.21, "epsilon_2": 0.49, "rounds": rounds})
+    assert made.settings == {"share": 0.3, "rounds": rounds}
     assert made.counts.shape == made.clusters.shape == (bins,)
     assert (np.diff(made.clusters) >= 0).all()  # clusters consist of neighbouring bins
 
 
 def test_with_a_large_budget_it_finds_the_steps():
     counts = np.repeat([7000, 0, 300, 90_000], [10, 30, 4, 20])
-    made = php(counts, 1000.0, SimulatedNoise(0))
+    made = clustered("PHP", counts, 1000.0, SimulatedNoise(0))
     assert np.flatnonzero(np.diff(made.clusters)).tolist() == [9, 39, 43]
     assert np.abs(made.counts - counts).max() < 1
 
 
 def test_two_bins_are_cut_apart():
-    assert php(np.array([0, 10**6]), 10.0, SimulatedNoise(0)).clusters.tolist() == [0, 1]
+    assert clustered("PHP", np.array([0, 10**6]), 10.0, SimulatedNoise(0)).clusters.tolist() == [0, 1]
 
 
 def test_constant_counts_are_hardly_cut():
-    made = php(np.full(64, 50), 0.05, SimulatedNoise(1))
+    made = clustered("PHP", np.full(64, 50), 0.05, SimulatedNoise(1))
     assert made.clusters.max() < 8
 
 
 @pytest.mark.parametrize("epsilon", [1e-13, 1e-300, 5e-324])
 def test_too_little_to_spend(epsilon):
     with pytest.raises(InputError, match="epsilon is so small"):
-        php(np.arange(9), epsilon, SimulatedNoise(1))
+        clustered("PHP", np.arange(9), epsilon, SimulatedNoise(1))
 
 
 @pytest.mark.parametrize("share", [0, 1, float("nan")])
 def test_invalid_shares_are_refused(share):
     told = Told()
     with pytest.raises(InputError, match="share"):
-        php(np.arange(9), 1.0, told, share=share)
+        clustered("PHP", np.arange(9), 1.0, told, share=share)
     assert not told.scores
     assert not told.true

@@ -9,11 +9,12 @@ from doubles import added
 
 from hierdp import release
 from hierdp.check import FAILS, check
+from hierdp.measurements.measuring import Differs
 from hierdp.mechanisms.count_of_counts import estimates, pooled, replay
 from hierdp.mechanisms.count_of_counts.estimates import METHODS, NoisyRegion, Sizes, estimate
 from hierdp.privacy.noise import SimulatedNoise
 from hierdp.record.proofs import SavedStep
-from hierdp.record.replay import Differs, Replay
+from hierdp.record.replay import Replay
 from hierdp.record.step import NotProved
 from models import Isotonic
 from solvers import fast

@@ -12,11 +12,13 @@ import math
 import numpy as np
 
 from hierdp.errors import InputError
+from hierdp.measurements import query
+from hierdp.measurements.measuring import Measure
 from hierdp.mechanisms.clustering.ahp_rules import Rule
-from hierdp.mechanisms.clustering.published import SUMS, Published, of_clusters, sums_of
+from hierdp.mechanisms.clustering.published import SUMS, Published, of_clusters
 from hierdp.privacy.budget import check_share, split
-from hierdp.privacy.noise import Noise, double_geometric_variance
-from hierdp.record.step import Solving, Step
+from hierdp.privacy.noise import double_geometric_variance
+from hierdp.record.step import Solving
 from models.arithmetic.arrays import Ints
 
 SHARE, ETA = 0.7, 0.35
@@ -34,17 +36,24 @@ COUNTS = "counts, to sort and cluster the bins"
 
 
 def ahp(
-    counts: Ints, epsilon: float, noise: Noise, share: float = SHARE, eta: float = ETA, *, rule: Rule
+    bins: int,
+    epsilon: float,
+    measure: Measure,
+    solve: Solving,
+    share: float = SHARE,
+    eta: float = ETA,
+    *,
+    rule: Rule,
 ) -> Published:
     """Algorithm 1 with a rule for the clusters.
 
     Parameters
     ----------
-    counts : int64 array, shape (n,)
-        True counts, 0 or more.
+    bins : int
     epsilon : float
         Budget, for tables that differ by one person in one bin.
-    noise : Noise
+    measure, solve : callable
+        See `hierdp.mechanisms.clustering.published.Method`.
     share : float
         ε₁/ε, between 0 and 1, for the noisy counts that are sorted and clustered. The rest is for the
         clusters' sums.
@@ -63,24 +72,12 @@ def ahp(
     if not (math.isfinite(eta) and eta >= 0):
         raise InputError(f"eta is {eta}: it must be 0 or more")
     for_order, for_sums = split(epsilon, 2, (share, 1 - share))
-    noisy = noise.geometric(counts, COUNTS, 1, for_order)
-    clusters, steps = clustered(noisy.counts, for_order, for_sums, eta, rule)
-    sums = noise.geometric(sums_of(counts, clusters), SUMS, 1, for_sums)
-    clustering = {"eta": float(eta), "clusters": sums.counts.size}
-    settings = {"epsilon_1": for_order, "epsilon_2": for_sums, **clustering}
-    spends = noisy.spend, sums.spend
-    return of_clusters(clusters, sums, spends, steps=steps, settings=settings, noisy=noisy.counts)
-
-
-def clustered(
-    noisy: Ints, for_order: float, for_sums: float, eta: float, rule: Rule, solving: Solving = Step.solve
-) -> tuple[Ints, tuple[Step, ...]]:
-    """The cluster of each bin, from noisy counts and the two parts of ε, and the solved problems."""
+    noisy = measure(query.counts(COUNTS, for_order, bins)).answers
     values, order = sorted_counts(noisy, for_order, eta)
-    marks, steps = rule(values, laplace_scale(for_sums), solving)
-    clusters = np.empty(noisy.size, dtype=np.int64)
-    clusters[order] = np.cumsum(marks) - 1
-    return clusters, steps
+    clusters = np.empty(bins, dtype=np.int64)
+    clusters[order] = np.cumsum(rule(values, laplace_scale(for_sums), solve)) - 1
+    sums = measure(query.sums(SUMS, for_sums, clusters)).answers
+    return of_clusters(clusters, sums, {"share": share, "eta": float(eta), "clusters": sums.size}, noisy)
 
 
 def sorted_counts(noisy: Ints, epsilon: float, eta: float) -> tuple[Ints, Ints]:

@@ -11,53 +11,52 @@ from typing import Any
 
 import numpy as np
 
-from hierdp.record.step import Solving, Step
+from hierdp.record.step import Solving
 from models import Clustering
 from models.arithmetic.arrays import Ints
 from models.arithmetic.kernels import kernel
 
-Rule = Callable[..., tuple[Ints, tuple[Step, ...]]]
-"""A rule: from ascending values, the scale of the noise on a cluster's sum, and a solver, to marks that are 1
-where a cluster begins.
+Rule = Callable[[Ints, float, Solving], Ints]
+"""A rule: from ascending values, the scale of the noise on a cluster's sum, and what solves models, to marks
+that are 1 where a cluster begins.
 """
 
 
-def optimal(values: Ints, scale: float, solving: Solving = Step.solve) -> tuple[Ints, tuple[Step, ...]]:
+def optimal(values: Ints, scale: float, solve: Solving) -> Ints:
     """The optimum over all numbers of clusters, in O(n log n); the paper calls it prohibitive (O(n⁴))."""
-    step = solving("clusters of bins", Clustering(values, scale))
-    return np.asarray(step.solution.x), (step,)
+    return np.asarray(solve("clusters of bins", Clustering(values, scale)).solution.x)
 
 
-def empirical(values: Ints, scale: float, solving: Solving = Step.solve) -> tuple[Ints, tuple[Step, ...]]:
+def empirical(values: Ints, scale: float, solve: Solving) -> Ints:
     """Algorithm 2: the best of the optimal cuts into the numbers of clusters by four rules of thumb."""
     numbers = sorted(set(rules_of_thumb(values).values()))
-    steps = tuple(solving(f"{k} clusters of bins", Clustering(values, scale, k)) for k in numbers)
+    steps = [solve(f"{k} clusters of bins", Clustering(values, scale, k)) for k in numbers]
     best = min(steps, key=lambda step: float(step.solution.objective or 0))
-    return np.asarray(best.solution.x), steps
+    return np.asarray(best.solution.x)
 
 
-def greedy(values: Ints, scale: float, _: Solving = Step.solve) -> tuple[Ints, tuple[Step, ...]]:
+def greedy(values: Ints, scale: float, _: Solving) -> Ints:
     """Algorithm 3: each bin joins the previous cluster if that has the lower estimated error.
 
     err* takes 2/(|C|²ε₂²) for a bin, err 2/(|C|ε₂²) for a cluster, as printed. (The `j++` of line 14 belongs
     to both branches.) DPBench's program follows the same rule: it ends the search for err* one step later
     than printed, but that step is never better.
     """
-    return np.asarray(_greedy(values.astype(np.float64), 2 * scale**2)), ()
+    return np.asarray(_greedy(values.astype(np.float64), 2 * scale**2))
 
 
-def by_place(values: Ints, scale: float, solving: Solving = Step.solve) -> tuple[Ints, tuple[Step, ...]]:
+def by_place(values: Ints, scale: float, solve: Solving) -> Ints:
     """The optimum, with the values of 0 divided into ⌈√n⌉ runs. Not in the paper.
 
     The optimum has one cluster for the bins that the threshold set to 0, wherever they are in the data: it
     cannot gain by dividing equal values. But their true counts differ, and those of neighbours less than
     others. Equal values are sorted in the order of the data, so cuts among them divide the bins by place.
     """
-    marks, steps = optimal(values, scale, solving)
-    cut, zeros = marks.copy(), int(np.searchsorted(values, 0, side="right"))
+    cut = optimal(values, scale, solve).copy()
+    zeros = int(np.searchsorted(values, 0, side="right"))
     parts = min(zeros, math.isqrt(values.size - 1) + 1)
     cut[np.arange(parts) * zeros // max(1, parts)] = 1
-    return cut, steps
+    return cut
 
 
 RULES: dict[str, Rule] = {

@@ -15,27 +15,29 @@ import math
 import numpy as np
 
 from hierdp.errors import InputError
-from hierdp.mechanisms.clustering.published import SUMS, Published, of_clusters, sums_of
+from hierdp.measurements import query
+from hierdp.measurements.measuring import Measure
+from hierdp.mechanisms.clustering.published import SUMS, Published, of_clusters
 from hierdp.privacy.budget import check_share, split
-from hierdp.privacy.noise import Noise
-from models.arithmetic.arrays import Ints
+from hierdp.record.step import Solving
 
 COUNTS = "counts, to sort the bins"
 """The first measurement, as named in the budget."""
 
 
 def gs(
-    counts: Ints, epsilon: float, noise: Noise, *, share: float = 0.5, width: int | None = None
+    bins: int, epsilon: float, measure: Measure, _: Solving, share: float = 0.5, width: int | None = None
 ) -> Published:
     """Sort by noisy counts, cut into clusters of one size, and publish their noisy means.
 
     Parameters
     ----------
-    counts : int64 array, shape (n,)
-        True counts, 0 or more.
+    bins : int
+        n.
     epsilon : float
         Budget, for tables that differ by one person in one bin.
-    noise : Noise
+    measure : callable
+        See `hierdp.mechanisms.clustering.published.Method`.
     share : float
         ε₁/ε, between 0 and 1, for the order of the bins. The rest is for the sums.
     width : int, optional
@@ -48,22 +50,13 @@ def gs(
     InputError
         If the width is not 1 … n.
     """
-    n = counts.size
-    width = math.isqrt(n - 1) + 1 if width is None else width
-    if not 1 <= width <= n:
-        raise InputError(f"width is {width}: a cluster has 1 … {n} bins, as many as the histogram has")
+    width = math.isqrt(bins - 1) + 1 if width is None else width
+    if not 1 <= width <= bins:
+        raise InputError(f"width is {width}: a cluster has 1 … {bins} bins, as many as the histogram has")
     share = check_share(share)
     for_order, for_sums = split(epsilon, 2, (share, 1 - share))
-    noisy = noise.geometric(counts, COUNTS, 1, for_order)
-    clusters = clustered(noisy.counts, width)
-    sums = noise.geometric(sums_of(counts, clusters), SUMS, 1, for_sums)
-    settings = {"epsilon_1": for_order, "epsilon_2": for_sums, "width": width}
-    spends = noisy.spend, sums.spend
-    return of_clusters(clusters, sums, spends, settings=settings, noisy=noisy.counts)
-
-
-def clustered(noisy: Ints, width: int) -> Ints:
-    """The cluster of each bin, from noisy counts."""
-    clusters = np.empty(noisy.size, dtype=np.int64)
-    clusters[np.argsort(noisy, kind="stable")] = np.arange(noisy.size) // width
-    return clusters
+    noisy = measure(query.counts(COUNTS, for_order, bins)).answers
+    clusters = np.empty(bins, dtype=np.int64)
+    clusters[np.argsort(noisy, kind="stable")] = np.arange(bins) // width
+    sums = measure(query.sums(SUMS, for_sums, clusters)).answers
+    return of_clusters(clusters, sums, {"share": share, "width": width}, noisy)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
+from hierdp.counts.axes import Axis
 from hierdp.errors import InputError, listed, options_listed
+from hierdp.measurements.measuring import Measuring
 from hierdp.mechanisms import shared_options as shared
 from hierdp.mechanisms.clustering.ahp import ahp
 from hierdp.mechanisms.clustering.ahp_rules import RULES
@@ -22,8 +24,9 @@ from hierdp.mechanisms.persons import counting, for_persons, persons_of
 from hierdp.mechanisms.public import public_axes
 from hierdp.mechanisms.words import PERSON
 from hierdp.privacy.budget import Ledger, check_epsilon
-from hierdp.privacy.noise import ExactNoise, Noise, deviation_of
+from hierdp.privacy.noise import ExactNoise, Noise
 from hierdp.record.release import Release
+from hierdp.record.spool import Steps
 from hierdp.tables.binning import Histogram, checked_axes, histogram, named_regions
 
 if TYPE_CHECKING:
@@ -108,13 +111,18 @@ def clustering(
     clash = {"cluster", "noisy", "count", "standard_error"} & {axis.name for axis in data.axes}
     if clash:
         raise InputError(f"an axis is called {listed(sorted(clash))}, like a column of the result; rename it")
-    published = chosen.publish(data.counts.ravel(), epsilon, noise or ExactNoise(), **options)
-    ledger = Ledger(epsilon, 0.0, PERSON, published.spends)
-    settings = {"axes": [axis.as_dict() for axis in data.axes], **published.settings}
-    table = _table(data, published)
-    if method == "Laplace":  # each bin has its own noise; cluster means have further errors
-        table["standard_error"] = deviation_of(published.spends[0])
-    return Release(chosen.name, table, ledger, published.steps, settings)
+    measure, steps = Measuring(data.counts.ravel(), noise or ExactNoise()), Steps()
+    published = chosen.run(data.counts.size, epsilon, measure, steps.solve, **options)
+    ledger = Ledger(epsilon, 0.0, PERSON, measure.measurements.spends)
+    return Release(
+        chosen.name,
+        table_of(data.axes, published),
+        ledger,
+        steps.kept,
+        {"axes": [axis.as_dict() for axis in data.axes], **published.settings},
+        tuple(steps.proved),
+        measurements=measure.measurements,
+    )
 
 
 @documented
@@ -171,15 +179,18 @@ def from_table(
     return public.of(counting(made, count))
 
 
-def _table(data: Histogram, published: Published) -> DataFrame:
+def table_of(axes: Sequence[Axis], published: Published) -> DataFrame:
+    """One row for each bin, the last axis fastest."""
     import pandas as pd
 
-    places = np.unravel_index(np.arange(data.counts.size), data.counts.shape)
+    places = np.unravel_index(np.arange(published.counts.size), [axis.bins for axis in axes])
     columns: dict[str, Any] = {
-        axis.name: np.asarray(axis.labels, dtype=object)[at]
-        for axis, at in zip(data.axes, places, strict=True)
+        axis.name: np.asarray(axis.labels, dtype=object)[at] for axis, at in zip(axes, places, strict=True)
     }
     columns["cluster"] = published.clusters
     if published.noisy is not None:
         columns["noisy"] = published.noisy
-    return pd.DataFrame({**columns, "count": published.counts})
+    columns["count"] = published.counts
+    if published.standard_error is not None:
+        columns["standard_error"] = published.standard_error
+    return pd.DataFrame(columns)

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from hierdp.mechanisms.clustering.published import Published, of_clusters, sums_of
-from hierdp.privacy.noise import Noise, NoisyCounts, double_geometric_variance
-from hierdp.record.step import Solving, Step
+from hierdp.measurements import query
+from hierdp.measurements.measuring import Measure
+from hierdp.mechanisms.clustering.published import Published, of_clusters
+from hierdp.privacy.noise import deviation_of, double_geometric_variance
+from hierdp.record.step import Solving
 from models import Segmentation
-from models.arithmetic.arrays import Ints
 
 COUNTS = "counts"
 """The measurement, as named in the budget."""
 
 
-def noise_first(counts: Ints, epsilon: float, noise: Noise) -> Published:
+def noise_first(bins: int, epsilon: float, measure: Measure, solve: Solving) -> Published:
     """Replace the noisy counts of each run by their mean.
 
     With noise of variance σ² on a bin, the mean of a run of m bins has an expected squared error of
@@ -34,24 +35,19 @@ def noise_first(counts: Ints, epsilon: float, noise: Noise) -> Published:
         True counts.
     epsilon : float
         Budget, for tables that differ by one person in one bin.
-    noise : Noise
+    measure, solve : callable
+        See `hierdp.mechanisms.clustering.published.Method`.
     """
-    noisy = noise.geometric(counts, COUNTS, 1, epsilon)
-    clusters, step = clustered(noisy.counts, epsilon)
-    sums = NoisyCounts(sums_of(noisy.counts, clusters), noisy.spend)
-    settings = {"clusters": sums.counts.size}
-    spends, steps = (noisy.spend,), (step,)
-    return of_clusters(clusters, sums, spends, steps=steps, settings=settings, noisy=noisy.counts)
-
-
-def clustered(noisy: Ints, epsilon: float, solving: Solving = Step.solve) -> tuple[Ints, Step]:
-    """The run of each bin, and the solved problem."""
+    noisy = measure(query.counts(COUNTS, epsilon, bins)).answers
     price = 2 * double_geometric_variance(1 / epsilon)
-    step = solving("runs of bins", Segmentation(noisy, price=price))
-    return np.cumsum(np.asarray(step.solution.x)) - 1, step
+    marks = solve("runs of bins", Segmentation(noisy, price=price)).solution.x
+    clusters = np.cumsum(np.asarray(marks)) - 1
+    sums = query.sums_by(noisy, clusters)
+    return of_clusters(clusters, sums, {"clusters": sums.size}, noisy)
 
 
-def laplace(counts: Ints, epsilon: float, noise: Noise) -> Published:
+def laplace(bins: int, epsilon: float, measure: Measure, _: Solving) -> Published:
     """Noise on every bin and nothing else: the baseline for clustering."""
-    noisy = noise.geometric(counts, COUNTS, 1, epsilon)
-    return Published(noisy.counts.astype(np.float64), np.arange(counts.size), (noisy.spend,))
+    noisy = measure(query.counts(COUNTS, epsilon, bins))
+    error = deviation_of(noisy.spend)
+    return Published(noisy.answers.astype(np.float64), np.arange(bins), standard_error=error)

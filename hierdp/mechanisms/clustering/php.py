@@ -11,13 +11,17 @@ budget unspent, and raises negative means to 0; this one does neither.
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from hierdp.measurements import query
+from hierdp.measurements.measuring import Measure
 from hierdp.mechanisms.clustering.published import SUMS, Published, of_clusters
-from hierdp.privacy.budget import Spend, check_share, split
-from hierdp.privacy.noise import LARGEST_SCALE, Noise
+from hierdp.privacy.budget import check_share, split
+from hierdp.privacy.noise import LARGEST_SCALE
+from hierdp.record.step import Solving
 from models.arithmetic.arrays import Ints
 from models.arithmetic.kernels import kernel
 
@@ -42,62 +46,82 @@ def cut_query(number: int) -> str:
     return f"where to cut each cluster, round {number}"
 
 
-def php(counts: Ints, epsilon: float, noise: Noise, *, share: float = 0.5) -> Published:
+def php(bins: int, epsilon: float, measure: Measure, _: Solving, share: float = 0.5) -> Published:
     """Bisect, choose how many cuts to keep, and release the clusters' noisy means.
+
+    The measurements are ⌊log₂ n⌋ rounds of cuts, the number of cuts, and the sums. The cuts of a round are of
+    disjoint bins, so they cost only once.
 
     Parameters
     ----------
-    counts : int64 array, shape (n,)
-        True counts, 0 or more.
+    bins : int
+        n.
     epsilon : float
         For neighbours that differ by one person, in one bin.
-    noise : Noise
+    measure : callable
+        See `hierdp.mechanisms.clustering.published.Method`.
     share : float
         ε₁/ε, between 0 and 1, for the clusters. The rest is for their sums.
-
-    Returns
-    -------
-    Published
-        Its spends are ⌊log₂ n⌋ rounds of cuts, the number of cuts, and the sums. The cuts of a round are of
-        disjoint bins, so they cost only once.
     """
     share = check_share(share)
     for_clusters, for_sums = split(epsilon, 2, (share, 1 - share))
-    rounds = rounds_of(counts.size)
+    rounds = rounds_of(bins)
+    of_a_round = split(for_clusters / 2, rounds)[0]
     # The mean |error| due to a cluster's noise, summed over its bins. (Noise beyond the largest scale is
     # refused.)
     penalty = max(1, round(1 / max(for_sums, 1 / LARGEST_SCALE)))
-    cuts, scores, spends = _bisected(counts, for_clusters / 2, rounds, penalty, noise)
-    (kept,), spend = noise.choose([np.array(scores)], NUMBER, SENSITIVITY, for_clusters / 2)
-    starts = np.sort(np.array([0, *cuts[: int(kept)]]))
-    clusters = np.repeat(np.arange(starts.size), np.diff(np.append(starts, counts.size)))
-    sums = noise.geometric(np.add.reduceat(counts, starts), SUMS, 1, for_sums)
-    settings = {"epsilon_1": for_clusters, "epsilon_2": for_sums, "rounds": rounds}
-    return of_clusters(clusters, sums, [*spends, spend, sums.spend], settings=settings)
-
-
-def _bisected(
-    counts: Ints, epsilon: float, rounds: int, penalty: int, noise: Noise
-) -> tuple[list[int], list[int], list[Spend]]:
-    """The cuts in their order, the negated costs with the first 0, 1, 2, … of them, and the spends."""
-    ends = [(0, counts.size)]
-    cuts: list[int] = []
-    costs = [int(cut_scores(counts, ends, penalty)[0][0])]
-    spends = []
-    share = split(epsilon, rounds)[0]
+    made: list[Round] = []
+    ends = [(0, bins)]
     for number in range(1, rounds + 1):
         ends = [(first, end) for first, end in ends if end - first > 1]
-        scores = cut_scores(counts, ends, penalty)
-        chosen, spend = noise.choose(scores, cut_query(number), SENSITIVITY, share)
-        spends.append(spend)
-        parts = []
-        for (first, end), score, cut in zip(ends, scores, chosen.tolist(), strict=True):
-            if cut > 0:  # otherwise the cluster is never cut again
-                cuts.append(first + cut)
-                costs.append(costs[-1] + int(score[cut] - score[0]))
-                parts += [(first, first + cut), (first + cut, end)]
-        ends = parts
-    return cuts, costs, spends
+        scores = partial(cut_scores, clusters=ends, penalty=penalty)
+        asked = query.choices(
+            cut_query(number), SENSITIVITY, of_a_round, [end - first for first, end in ends], scores
+        )
+        made.append(Round(ends, measure(asked).answers.tolist()))
+        ends = made[-1].parts
+    cuts = [cut for each in made for cut in each.cuts]
+    costs = partial(_cost_scores, rounds=made, penalty=penalty)
+    asked = query.choices(NUMBER, SENSITIVITY, for_clusters / 2, [len(cuts) + 1], costs)
+    starts = np.sort(np.array([0, *cuts[: int(measure(asked).answers[0])]]))
+    clusters = np.repeat(np.arange(starts.size), np.diff(np.append(starts, bins)))
+    sums = measure(query.sums(SUMS, for_sums, clusters)).answers
+    return of_clusters(clusters, sums, {"share": share, "rounds": rounds})
+
+
+class Round(NamedTuple):
+    """Clusters, by their first bins and ends, and where each was cut: before its bin 1, 2, …; 0 if not."""
+
+    clusters: list[tuple[int, int]]
+    chosen: list[int]
+
+    @property
+    def cuts(self) -> list[int]:
+        """The first bins of the new clusters."""
+        return [first + cut for (first, _), cut in zip(*self, strict=True) if cut > 0]
+
+    @property
+    def parts(self) -> list[tuple[int, int]]:
+        """The clusters that were made. What was not cut is never cut again."""
+        return [
+            part
+            for (first, end), cut in zip(*self, strict=True)
+            if cut > 0
+            for part in ((first, first + cut), (first + cut, end))
+        ]
+
+
+def _cost_scores(counts: Ints, rounds: list[Round], penalty: int) -> list[Ints]:
+    """The negated costs of all clusters with the first 0, 1, 2, … of the cuts."""
+    scores = [cut_scores(counts, each.clusters, penalty) for each in rounds]
+    changes = [
+        int(score[cut] - score[0])
+        for each, those in zip(rounds, scores, strict=True)
+        for score, cut in zip(those, each.chosen, strict=True)
+        if cut > 0
+    ]
+    whole = cut_scores(counts, [(0, counts.size)], penalty)[0][0]
+    return [np.cumsum([whole, *changes])]
 
 
 def cut_scores(counts: Ints, clusters: list[tuple[int, int]], penalty: int) -> list[Ints]:

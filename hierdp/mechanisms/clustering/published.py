@@ -1,16 +1,16 @@
-"""The result of a method that releases a histogram by clusters."""
+"""Methods that release a histogram by clusters: functions of noisy answers, and what they return."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hierdp.privacy.budget import Spend
-from hierdp.privacy.noise import NoisyCounts
+from hierdp.measurements.measuring import Measuring
+from hierdp.privacy.noise import Noise
 from hierdp.record.step import Step
 from models.arithmetic.arrays import Ints
 
@@ -28,21 +28,19 @@ class Published:
         One for each bin: means of noisy sums, which need not be whole or positive.
     clusters : int64 array, shape (n,)
         The number of each bin's cluster.
-    spends : tuple of Spend
-    steps : tuple of Step
-        The optimization problems solved on the way.
     settings : mapping
-        The public parameters that were used.
+        The options, with their defaults, and what follows from them and from the measurements.
     noisy : int64 array, shape (n,), optional
         The noisy count of each bin, if the clusters were made from these.
+    standard_error : float, optional
+        That of each bin, if it is known.
     """
 
     counts: NDArray[np.float64]
     clusters: Ints
-    spends: tuple[Spend, ...]
-    steps: tuple[Step, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
     noisy: Ints | None = None
+    standard_error: float | None = None
 
 
 @dataclass(frozen=True)
@@ -52,25 +50,26 @@ class Method:
     Attributes
     ----------
     name : str
-    publish : callable
-        Takes ``(counts, epsilon, noise, **options)``, with counts of shape (n,), and returns `Published`.
+    run : callable
+        Takes ``(bins, epsilon, measure, solve, **options)``: the number of bins, the budget for tables that
+        differ by one person in one bin, what answers queries about the true counts of the bins, shape
+        (bins,), and what solves models. Returns `Published`.
     takes : tuple of str
         Its options.
     """
 
     name: str
-    publish: Callable[..., Published]
+    run: Callable[..., Published]
     takes: tuple[str, ...]
 
-
-def sums_of(counts: Ints, clusters: Ints) -> Ints:
-    """The sum of each cluster's counts."""
-    sums = np.zeros(int(clusters.max()) + 1, dtype=np.int64)
-    np.add.at(sums, clusters, counts)
-    return sums
+    def publish(self, counts: Ints, epsilon: float, noise: Noise, **options: Any) -> Published:
+        """Run it on true counts, shape (n,), with the fast paths."""
+        return self.run(counts.size, epsilon, Measuring(counts, noise), Step.solve, **options)
 
 
-def of_clusters(clusters: Ints, sums: NoisyCounts, spends: Sequence[Spend], **more: Any) -> Published:
+def of_clusters(
+    clusters: Ints, sums: Ints, settings: Mapping[str, Any], noisy: Ints | None = None
+) -> Published:
     """Give each bin the mean of its cluster: the cluster's noisy sum divided by its number of bins."""
-    means = sums.counts / np.bincount(clusters, minlength=sums.counts.size)
-    return Published(means[clusters], clusters, tuple(spends), **more)
+    means = sums / np.bincount(clusters, minlength=sums.size)
+    return Published(means[clusters], clusters, settings, noisy)

@@ -13,14 +13,18 @@ six. Here F is given, or is a noisy maximum that spends budget.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from hierdp.errors import InputError
+from hierdp.measurements import query
+from hierdp.measurements.measuring import Measure
+from hierdp.measurements.query import Query
 from hierdp.mechanisms.clustering.published import SUMS, Published, of_clusters
-from hierdp.privacy.budget import Spend, check_share, split, sum_of
-from hierdp.privacy.noise import Noise
+from hierdp.privacy.budget import check_share, split
+from hierdp.privacy.expected import CHOICE
+from hierdp.record.step import Solving
 from models.arithmetic.arrays import Ints
 from models.arithmetic.run_costs import sums_of
 
@@ -35,9 +39,10 @@ LARGEST = "largest count"
 
 
 def structure_first(
-    counts: Ints,
+    bins: int,
     epsilon: float,
-    noise: Noise,
+    measure: Measure,
+    _: Solving,
     share: float = 0.5,
     clusters: int | None = None,
     largest: int | None = None,
@@ -46,11 +51,12 @@ def structure_first(
 
     Parameters
     ----------
-    counts : int64 array, shape (n,)
-        True counts, 0 or more.
+    bins : int
+        n.
     epsilon : float
         For neighbours that differ by one person, in one bin.
-    noise : Noise
+    measure : callable
+        See `hierdp.mechanisms.clustering.published.Method`.
     share : float
         ε₁/(ε₁ + ε₂), between 0 and 1, for the boundaries, in equal parts. The rest is for the sums.
     clusters : int, optional
@@ -66,61 +72,61 @@ def structure_first(
         If an option is out of range.
     """
     share = check_share(share)
-    n = counts.size
-    k = -(-n // 10) if clusters is None else clusters
-    if not 1 <= k <= n:
-        raise InputError(f"clusters is {k}: {n} bins form 1 to {n} runs")
+    k = -(-bins // 10) if clusters is None else clusters
+    if not 1 <= k <= bins:
+        raise InputError(f"clusters is {k}: {bins} bins form 1 to {bins} runs")
     if largest is not None and largest < 1:
         raise InputError(f"largest is {largest}: it must be 1 or more")
-    spends = []
-    if 1 < k < n and largest is None:
-        for_largest, epsilon = split(epsilon, 2, (FOR_LARGEST, 1 - FOR_LARGEST))
-        noisy = noise.geometric(counts.max(keepdims=True), LARGEST, 1, for_largest)
-        largest = max(1, int(noisy.counts[0]))
-        spends.append(noisy.spend)
+    settings = {"share": share, "clusters": k, **({} if largest is None else {"largest": largest})}
     starts, for_sums = np.arange(k), epsilon  # one run, or as many runs as bins: there is nothing to choose
-    if largest is not None and 1 < k < n:
+    if 1 < k < bins:
+        if largest is None:
+            for_largest, epsilon = split(epsilon, 2, (FOR_LARGEST, 1 - FOR_LARGEST))
+            asked = Query(LARGEST, 1, for_largest, 1, lambda counts: counts.max(keepdims=True))
+            largest = max(1, int(measure(asked).answers[0]))
         for_starts, for_sums = split(epsilon, 2, (share, 1 - share))
-        starts, spend = boundaries(counts, k, largest, for_starts, noise)
-        spends.append(spend)
-    sums = noise.geometric(np.add.reduceat(counts, starts), SUMS, 1, for_sums)
-    runs = np.repeat(np.arange(k), np.diff(np.append(starts, n)))
-    settings = {"clusters": k, "share": share, **({} if largest is None else {"largest": largest})}
-    return of_clusters(runs, sums, (*spends, sums.spend), settings=settings)
+        starts = starts_of(measure(boundaries(bins, k, largest, for_starts)).answers)
+    runs = np.repeat(np.arange(k), np.diff(np.append(starts, bins)))
+    return of_clusters(runs, measure(query.sums(SUMS, for_sums, runs)).answers, settings)
 
 
-def boundaries(counts: Ints, clusters: int, largest: int, epsilon: float, noise: Noise) -> tuple[Ints, Spend]:
+def boundaries(bins: int, clusters: int, largest: int, epsilon: float) -> Query:
     """The beginnings of runs, drawn from right to left, each for an equal part of ε.
 
-    A boundary's score is the negated least cost of the runs before the previously drawn boundary; a run costs
-    its SSE, rounded down. Counts are capped at F. If n·F is so large that squares would not be exact, counts
-    are in units of several people, which change by at most one if the count does.
+    Each answer is the number of a candidate for the beginning of a run, of which the first leaves one bin for
+    each of the runs before it. Its score is the negated least cost of the runs before the previously drawn
+    boundary; a run costs its SSE, rounded down. Counts are capped at F. If n·F is so large that squares would
+    not be exact, counts are in units of several people, which change by at most one if the count does.
     """
-    from solvers.fast.segment_paths import layers, whole_column
+    unit, bound = bound_of(bins, largest)
 
-    n = counts.size
-    unit, bound = bound_of(n, largest)
-    sums = sums_of(np.minimum(counts // unit, bound))
-    least = layers(clusters - 1, sums, True)
+    def scores_of(counts: Ints) -> Callable[[Sequence[int]], Ints]:
+        from solvers.fast.segment_paths import layers, whole_column
+
+        sums = sums_of(np.minimum(counts // unit, bound))
+        least = layers(clusters - 1, sums, True)
+
+        def scores(chosen: Sequence[int]) -> Ints:
+            r = clusters - 1 - len(chosen)
+            end = r + 1 + chosen[-1] if chosen else bins
+            costs = np.empty(end - r)
+            whole_column(sums, r, end, costs)
+            return np.asarray(-(costs + least[r, r:end]).astype(np.int64))
+
+        return scores
+
+    def allowed(chosen: Ints) -> bool:
+        starts = starts_of(chosen)
+        return bool((chosen >= 0).all() and (np.diff(starts) > 0).all() and starts[-1] < bins)
+
+    name = f"{clusters - 1} boundaries of runs, one after the other"
     step = sensitivity(bound)
-    starts = np.zeros(clusters, dtype=np.int64)
-    share = split(epsilon, clusters - 1)[0]
-    end, spent = n, []
-    for r in range(clusters - 1, 0, -1):
-        scores = np.empty(end - r)
-        whole_column(sums, r, end, scores)
-        scores += least[r, r:end]
-        chosen, spend = noise.choose([-scores.astype(np.int64)], "a boundary", step, share)
-        starts[r] = end = r + int(chosen[0])
-        spent.append(spend)
-    one = spent[0]
-    loss = sum_of(spend.epsilon or 0.0 for spend in spent)
-    return starts, replace(one, query=query_of(clusters), epsilon=loss, times=len(spent))
+    return Query(name, step, epsilon, clusters - 1, scores_of, CHOICE, allowed=allowed, in_sequence=True)
 
 
-def query_of(clusters: int) -> str:
-    """The name of the boundaries in the budget."""
-    return f"{clusters - 1} boundaries of runs, one after the other"
+def starts_of(chosen: Ints) -> Ints:
+    """The first bins of the runs, from the answers to `boundaries`."""
+    return np.append(0, np.arange(1, chosen.size + 1) + chosen[::-1])
 
 
 def bound_of(bins: int, largest: int) -> tuple[int, int]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.size_runs import Runs
+from hierdp.measurements.measuring import Differs
 from hierdp.mechanisms.checking import Checking
 from hierdp.mechanisms.count_of_counts.estimates import NoisyRegion, Sizes
 from hierdp.mechanisms.count_of_counts.mechanism import (
@@ -41,7 +42,7 @@ from hierdp.privacy.expected import Expected, ExpectedSpend
 from hierdp.privacy.twice import CountNoise, Twice, of_tree
 from hierdp.record.compare import compare, compare_settings
 from hierdp.record.properties import Regions
-from hierdp.record.replay import Differs, Replay
+from hierdp.record.replay import Replay
 from hierdp.record.shape import shape_of_sizes
 from hierdp.record.spool import Steps
 from models import Tree

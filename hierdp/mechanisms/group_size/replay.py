@@ -9,6 +9,7 @@ import numpy as np
 
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.size_table import narrow
+from hierdp.measurements.measuring import Differs
 from hierdp.mechanisms.checking import Checking
 from hierdp.mechanisms.group_size.fits import AT_ONCE, fit_regions, region_names, together
 from hierdp.mechanisms.group_size.mechanism import settings_of, table_of
@@ -20,7 +21,7 @@ from hierdp.privacy.expected import Expected, ExpectedSpend
 from hierdp.privacy.twice import CountNoise, Families, of_families, of_tree
 from hierdp.record.compare import compare, compare_settings
 from hierdp.record.properties import Regions
-from hierdp.record.replay import Differs, Replay
+from hierdp.record.replay import Replay
 from hierdp.record.shape import shape_of_sizes
 from hierdp.record.step import NotProved, Step
 from models.arithmetic.arrays import Ints

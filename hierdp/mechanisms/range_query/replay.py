@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from hierdp.counts.axes import Names
 from hierdp.counts.boxes import BoxTree
+from hierdp.measurements.measuring import Differs
 from hierdp.mechanisms.checking import Checking
 from hierdp.mechanisms.range_query import matrix
 from hierdp.mechanisms.range_query.answers import Consistent, Covering, RangeAnswers
@@ -26,7 +27,7 @@ from hierdp.privacy.noise import double_geometric_variance
 from hierdp.privacy.twice import CountNoise, of_tree
 from hierdp.record.compare import EXACT, compare, compare_settings
 from hierdp.record.properties import Regions
-from hierdp.record.replay import Differs, Replay
+from hierdp.record.replay import Replay
 from hierdp.record.shape import shape_of_bins
 
 if TYPE_CHECKING:

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hierdp.errors import InputError
+from hierdp.measurements.measuring import Differs
 from hierdp.mechanisms.checking import Checking
 from hierdp.mechanisms.repair.methods import repaired
 from hierdp.mechanisms.repair.table import AXIS, NAME, given_of, options_of, settings_of, table_of
 from hierdp.record.compare import compare, compare_settings
 from hierdp.record.files import REGIONS
 from hierdp.record.properties import Regions
-from hierdp.record.replay import Differs, Replay
+from hierdp.record.replay import Replay
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -10,6 +10,7 @@ import numpy as np
 
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError
+from hierdp.measurements.measuring import Differs
 from hierdp.mechanisms.checking import Checking
 from hierdp.mechanisms.tabulation.budget import Measurement, Unit, measurements, rho_of_each
 from hierdp.mechanisms.tabulation.constraints import broken_bounds, constraints_of
@@ -27,7 +28,7 @@ from hierdp.privacy.twice import CountNoise, Twice, of_tree
 from hierdp.record.compare import compare, compare_settings
 from hierdp.record.files import REGIONS
 from hierdp.record.properties import Regions
-from hierdp.record.replay import Differs, Replay
+from hierdp.record.replay import Replay
 from hierdp.record.step import Step
 from models import Workload
 from models.arithmetic.arrays import Ints

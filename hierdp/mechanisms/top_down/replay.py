@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.layout import cells_at, is_cells
+from hierdp.measurements.measuring import Differs
 from hierdp.mechanisms.checking import Checking
 from hierdp.mechanisms.top_down.levels import (
     Children,
@@ -34,7 +35,7 @@ from hierdp.privacy.twice import CountNoise, Twice
 from hierdp.record.compare import compare, compare_settings
 from hierdp.record.files import REGIONS
 from hierdp.record.properties import Regions
-from hierdp.record.replay import Differs, Replay
+from hierdp.record.replay import Replay
 from hierdp.record.step import Step
 from hierdp.tables import Flows
 from models import Chebyshev, FixedSum, Model

@@ -11,6 +11,7 @@ from hierdp.execution import progress
 from hierdp.mechanisms.clustering.ahp import ETA, SHARE, laplace_scale, sorted_counts
 from hierdp.mechanisms.clustering.ahp_rules import RULES, optimal
 from hierdp.privacy.budget import split
+from hierdp.record.step import Step
 from hierdp.reproduce.runs import noise_for, timed
 from hierdp.reproduce.zhang2014.experiments import Sets
 from hierdp.reproduce.zhang2014.settings import Settings
@@ -34,7 +35,7 @@ def rules(sets: Sets, settings: Settings, seed: int) -> DataFrame:
     import pandas as pd
 
     for find in RULES.values():  # compile the kernels
-        find(np.arange(300), 1.0)
+        find(np.arange(300), 1.0, Step.solve)
     cases = [
         (name, epsilon, run)
         for name in sets
@@ -52,13 +53,13 @@ def rules(sets: Sets, settings: Settings, seed: int) -> DataFrame:
         scale = laplace_scale(for_sums)
         model = Clustering(values, scale)
         for rule, find in RULES.items():
-            seconds, (marks, _) = timed(find, values, scale)
+            seconds, marks = timed(find, values, scale, Step.solve)
             error = expected_mse(counts[order], np.cumsum(marks) - 1, for_sums)
             cost = float(model.objective(marks))
             found = {"cost": cost, "clusters": int(marks.sum()), "seconds": seconds, "expected_mse": error}
             rows.append({**key, "rule": rule, **found})
         true = np.sort(counts)
-        marks, _ = optimal(true, scale)
+        marks = optimal(true, scale, Step.solve)
         error = expected_mse(true, np.cumsum(marks) - 1, for_sums)
         rows.append({**key, "rule": KNOWN, "clusters": int(marks.sum()), "expected_mse": error})
     return pd.DataFrame(rows)

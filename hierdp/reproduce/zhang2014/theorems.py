@@ -12,6 +12,7 @@ from hierdp.execution.resume import Row, runs
 from hierdp.mechanisms.clustering.ahp import ETA, SHARE, laplace_scale, sorted_counts
 from hierdp.mechanisms.clustering.ahp_rules import greedy, optimal
 from hierdp.privacy.budget import split
+from hierdp.record.step import Step
 from hierdp.reproduce.runs import noise_for, seed_for
 from hierdp.reproduce.study import Part
 from hierdp.reproduce.zhang2014.experiments import Sets
@@ -78,7 +79,7 @@ def _error(counts: Ints, drawn: Ints, beta: float, for_order: float, for_sums: f
     """The expected error of optimal clusters if they are found from the noisy counts of a sample."""
     noisy = noise_for(about[0], "theorems", *about[1:]).geometric(drawn, "counts", 1, for_order).counts
     values, order = sorted_counts(noisy, for_order, ETA)
-    marks, _ = optimal(np.rint(values / beta).astype(np.int64), laplace_scale(for_sums))
+    marks = optimal(np.rint(values / beta).astype(np.int64), laplace_scale(for_sums), Step.solve)
     return expected_mse(counts[order], np.cumsum(marks) - 1, for_sums)
 
 
@@ -95,8 +96,8 @@ def _gaps(sets: Sets, seed: int, name: str, epsilon: float) -> list[Row]:
     }  # fmt: skip
     for rule, marks in (
         ("GS", fixed),
-        ("AHP-greedy", greedy(values, scale)[0]),
-        ("AHP", optimal(values, scale)[0]),
+        ("AHP-greedy", greedy(values, scale, Step.solve)),
+        ("AHP", optimal(values, scale, Step.solve)),
     ):
         clusters = np.split(values, np.flatnonzero(marks)[1:])
         worth = sum(gaps_to_split(cluster, 1 / scale).size > 0 for cluster in clusters)

@@ -1,0 +1,77 @@
+"""Run a mechanism's function again, on its recorded measurements and saved answers."""
+
+from __future__ import annotations
+
+from hierdp.check.before import upgraded
+from hierdp.check.result import FAILS, HOLDS, OPEN, CheckResult
+from hierdp.measurements.measurement import Measurements
+from hierdp.measurements.measuring import Differs, OtherQuery, Recorded
+from hierdp.mechanisms.checking import Checking
+from hierdp.record.compare import compare, compare_settings
+from hierdp.record.replay import Replay
+from hierdp.record.written import Written
+
+QUERIES = "budget: queries"
+
+
+class Again:
+    """Runs a mechanism's function with recorded measurements, and compares what it gives with the release.
+
+    Parameters
+    ----------
+    checking : Checking
+        With `again`.
+    release : Written
+    """
+
+    def __init__(self, checking: Checking, release: Written) -> None:
+        assert checking.again is not None
+        self._again, self._recorded, self._wrong = checking.again, Recorded(Measurements(())), ""
+        self._release, self._listed = release, len(release.manifest["budget"]["spends"])
+        self._ended = False
+
+    def __call__(self, saved: Replay) -> str:
+        """Say in words how the table follows.
+
+        Raises
+        ------
+        Differs
+            If the table or the settings do not follow from the measurements and the saved steps.
+        """
+        release = upgraded(self._release)
+        try:
+            self._recorded = Recorded(_measurements_of(release))
+            table, settings = self._again(
+                self._recorded, saved.solve, release.table, release.manifest, release.regions
+            )
+            self._recorded.end()
+            self._ended = True
+        except OtherQuery as other:
+            self._wrong = str(other)
+            raise
+        saved.end()
+        saved.twice += self._recorded.redundant()
+        for measured in self._recorded.noisy_counts():
+            saved.recover(measured.spend.query, measured.answers)
+        compare(release.table, table)
+        compare_settings(release.manifest["settings"], settings)
+        return "the mechanism gives this table for these measurements and steps"
+
+    def queries(self) -> CheckResult:
+        """Whether the mechanism asks the queries of the budget, after it was run."""
+        if self._wrong:
+            return CheckResult(QUERIES, FAILS, self._wrong)
+        if self._ended:
+            return CheckResult(QUERIES, HOLDS, "the mechanism's queries and sensitivities")
+        known = f"the first {self._recorded.asked} of {self._listed} are the mechanism's"
+        why = f"{known}; the others depend on steps that are not there"
+        return CheckResult(QUERIES, OPEN, why)
+
+
+def _measurements_of(release: Written) -> Measurements:
+    if release.measurements is None:
+        raise Differs("there is no file of measurements")
+    try:
+        return Measurements.of_frame(release.measurements, release.manifest["budget"]["spends"])
+    except ValueError as wrong:
+        raise Differs(f"measurements.parquet: {wrong}") from None

@@ -1,0 +1,1 @@
+"""Measurements: what a release learns of the true counts, and all that it learns."""

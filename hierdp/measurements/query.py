@@ -1,0 +1,111 @@
+"""What is asked of the true counts: which sums or choices, with which noise, for how much of the budget."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hierdp.privacy.expected import CHOICE, GEOMETRIC
+from models.arithmetic.arrays import Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Query:
+    """A question about the true counts, which is answered with noise.
+
+    Attributes
+    ----------
+    name : str
+        As the budget names it.
+    sensitivity : int or float
+        The most that one person changes: in L1 norm for double-geometric noise, in L2 norm for Gaussian
+        noise, and of a score for a private choice.
+    loss : float
+        The share of the budget: ε, or ρ for Gaussian noise.
+    answers : int
+        The number of answers.
+    of : callable
+        From the true counts to the answers without noise. For a private choice, to an array of scores for
+        each answer; if they are made in sequence, to a function from those made so far to the next scores.
+    noise : str
+        Which noise, by its name in a budget.
+    groups : int64 array, shape (true counts,), optional
+        If the answers are sums, and each true count is part of one: the number of that sum.
+    allowed : callable, optional
+        Whether these answers of a private choice exist.
+    in_sequence : bool
+        Whether each answer is a private choice that depends on those before it; they share the loss equally.
+    """
+
+    name: str
+    sensitivity: int | float
+    loss: float
+    answers: int
+    of: Callable[[Any], Any]
+    noise: str = GEOMETRIC
+    groups: Ints | None = None
+    allowed: Callable[[Ints], bool] | None = None
+    in_sequence: bool = False
+
+    @property
+    def times(self) -> int:
+        """The number of measurements that the query stands for."""
+        return self.answers if self.in_sequence else 1
+
+
+def counts(name: str, loss: float, size: int) -> Query:
+    """All true counts themselves; one person changes one of them by 1."""
+    return Query(name, 1, loss, size, lambda truth: truth, groups=np.arange(size))
+
+
+def sums(name: str, loss: float, groups: Ints) -> Query:
+    """Sums of true counts by group, of which one person changes one by 1.
+
+    Parameters
+    ----------
+    name : str
+    loss : float
+        ε.
+    groups : int64 array, shape (true counts,)
+        The group of each count, from 0; no group is empty.
+    """
+    return Query(name, 1, loss, int(groups.max()) + 1, lambda truth: sums_by(truth, groups), groups=groups)
+
+
+def choices(
+    name: str,
+    sensitivity: int,
+    loss: float,
+    among: Sequence[int],
+    scores: Callable[[Any], Sequence[Ints]],
+) -> Query:
+    """Private choices among disjoint parts of the data, of which one person changes one.
+
+    Parameters
+    ----------
+    name : str
+    sensitivity : int
+        The most that one person changes a score.
+    loss : float
+        ε of all of them together, because one person is in one part.
+    among : sequence of int
+        The number of candidates of each choice.
+    scores : callable
+        From the true counts to an array of whole scores for each choice.
+    """
+    most = np.asarray(among, dtype=np.int64)
+
+    def allowed(chosen: Ints) -> bool:
+        return bool(((chosen >= 0) & (chosen < most)).all())
+
+    return Query(name, sensitivity, loss, most.size, scores, CHOICE, allowed=allowed)
+
+
+def sums_by(values: Ints, groups: Ints) -> Ints:
+    """The sum of the values of each group, shape (groups,)."""
+    found = np.zeros(int(groups.max()) + 1, dtype=np.int64)
+    np.add.at(found, groups, values)
+    return found

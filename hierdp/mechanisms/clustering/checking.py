@@ -1,0 +1,57 @@
+"""Checks of releases by the methods of Zhang et al. 2014, and those compared there."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hierdp.counts.axes import Axis, axis_of
+from hierdp.measurements.measuring import Differs, Measure
+from hierdp.mechanisms.checking import Checking
+from hierdp.mechanisms.clustering.mechanism import METHODS, table_of
+from hierdp.mechanisms.words import PERSON
+from hierdp.record.properties import Regions
+from hierdp.record.shape import shape_of_bins
+from hierdp.record.step import Solving
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+
+def again(
+    measure: Measure, solve: Solving, table: DataFrame, manifest: Mapping[str, Any], _: Regions
+) -> tuple[DataFrame, dict[str, Any]]:
+    """The table and the settings, from the measurements, the steps, and the public axes."""
+    settings, method = manifest["settings"], METHODS[manifest["mechanism"]]
+    options = {name: settings[name] for name in method.takes if name in settings}
+    axes = axes_of(table, settings["axes"])
+    bins = math.prod(axis.bins for axis in axes)
+    published = method.run(bins, manifest["budget"]["epsilon"], measure, solve, **options)
+    return table_of(axes, published), {"axes": [axis.as_dict() for axis in axes], **published.settings}
+
+
+def axes_of(table: DataFrame, told: list[Mapping[str, Any]]) -> list[Axis]:
+    """The axes of a released table of all bins; names are as they are in it.
+
+    Raises
+    ------
+    Differs
+        If it has another number of bins, or two bins of an axis have the same name.
+    """
+    shape = tuple(each["bins"] for each in told)
+    if len(table) != math.prod(shape):
+        raise Differs(f"the table has {len(table)} bins, but the axes have {math.prod(shape)}")
+    found = []
+    for at, each in enumerate(told):
+        step = math.prod(shape[at + 1 :])
+        axis = axis_of(each, table[each["name"]].to_numpy(object)[np.arange(shape[at]) * step])
+        if len(set(axis.labels)) < len(axis.labels):
+            raise Differs(f"two bins of {each['name']!r} have the same name")
+        found.append(axis)
+    return found
+
+
+CHECKING = Checking(shape_of_bins, again=again, neighbours=PERSON)

@@ -1,0 +1,236 @@
+"""The file of a release's measurements: what is in it, and that a release follows from it."""
+
+import itertools
+import json
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+from test_check import change_manifest, failed, verdicts
+
+from hierdp import Measurements, SimulatedNoise
+from hierdp.check import FAILS, HOLDS, OPEN, check
+from hierdp.execution import seal
+from hierdp.measurements import query
+from hierdp.measurements.measuring import Measuring, OtherQuery, Recorded
+from hierdp.mechanisms.clustering import METHODS, clustering
+from hierdp.privacy.expected import CHOICE
+from hierdp.record.files import MEASUREMENTS
+from hierdp.tables.binning import Histogram
+from tests.hierdp.doubles import Double
+
+COUNTS = [40, 41, 2, 0, 39, 1, 1, 0, 7, 7, 8]
+
+
+def made(method, counts=COUNTS, epsilon=1.0):
+    given = {"clusters": 4} if method == "SF" else {}
+    return clustering(Histogram.of(counts), epsilon, SimulatedNoise(1), method, **given)
+
+
+@pytest.fixture
+def written(tmp_path):
+    def write(method):
+        return made(method).write(tmp_path / method)
+
+    return write
+
+
+def change(folder, edit):
+    """Edit the measurements of a written release, and seal it again."""
+    path = folder / MEASUREMENTS
+    table = pq.read_table(path)
+    frame = table.to_pandas()
+    edited = edit(frame)
+    frame = frame if edited is None else edited
+    about = table.schema.metadata[b"hierdp"]
+    changed = pq.read_table(path).from_pandas(frame, preserve_index=False)
+    pq.write_table(changed.replace_schema_metadata({b"hierdp": about}), path)
+    seal.seal(folder)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_release_follows_from_its_measurements(method, written):
+    folder = written(method)
+    found = verdicts(folder)
+    assert FAILS not in found.values()
+    assert found["budget: queries"] == found["table from steps"] == HOLDS
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_written_and_read_they_are_the_same(method, written):
+    ours = made(method).measurements
+    theirs = Measurements.read(written(method) / MEASUREMENTS)
+    assert theirs.spends == ours.spends
+    assert all(np.array_equal(a.answers, b.answers) for a, b in zip(ours, theirs, strict=True))
+
+
+def test_another_reader_sees_the_columns_of_the_page(written):
+    path = written("AHP") / MEASUREMENTS
+    rows = duckdb.sql(
+        f"select query, noise, count(*), sum(answer), min(scale) from '{path}' group by all order by all"
+    ).fetchall()
+    ours = made("AHP").measurements
+    expected = [
+        (one.spend.query, one.spend.noise, one.answers.size, int(one.answers.sum()), one.spend.scale)
+        for one in ours
+    ]
+    assert rows == sorted(expected)
+    about = json.loads(pq.read_schema(path).metadata[b"hierdp"])
+    assert about["format"] == 1
+    assert [spend["epsilon"] for spend in about["spends"]] == [spend.epsilon for spend in ours.spends]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_no_answer_can_be_changed(method, written):
+    """Each answer by itself: the release says another thing, or the answer is not one of its query's."""
+    folder = written(method)
+    before = pd.read_parquet(folder / MEASUREMENTS)
+    for row in range(len(before)):
+
+        def edit(frame, row=row):
+            frame.loc[row, "answer"] += 10**6
+
+        change(folder, edit)
+        assert failed(folder), row
+        (folder / MEASUREMENTS).unlink()
+        made(method).measurements.write(folder / MEASUREMENTS)
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [("query", "counts"), ("noise", "none"), ("scale", 2.5), ("position", 7), ("measurement", 0)],
+)
+def test_the_rows_are_those_of_the_budget(column, value, written):
+    folder = written("AHP")
+
+    def edit(frame):
+        if column in ("query", "noise"):
+            frame[column] = frame[column].astype(object)
+        frame.loc[len(frame) - 1, column] = value
+
+    change(folder, edit)
+    (line,) = [line for line in check(folder) if line.check == "table from steps"]
+    assert line.verdict == FAILS
+    assert "measurements.parquet" in str(line)
+
+
+def test_a_row_too_few_and_one_too_many(written):
+    folder = written("AHP")
+    change(folder, lambda frame: frame.iloc[:-1])
+    assert {"table from steps", "budget: queries"} <= failed(folder)
+    more = made("AHP", [*COUNTS, 5]).measurements
+    more.write(folder / MEASUREMENTS)
+    seal.seal(folder)
+    assert failed(folder)
+
+
+def test_a_stripped_file_does_not_make_a_release_older(written):
+    folder = written("AHP")
+    (folder / MEASUREMENTS).unlink()
+    seal.seal(folder)
+    assert "table from steps" in failed(folder)
+
+
+def test_without_the_proofs_the_first_queries_are_checked(tmp_path):
+    made("AHP").write(tmp_path / "out", proofs=False)
+    (line,) = [line for line in check(tmp_path / "out") if line.check == "budget: queries"]
+    assert line.verdict == OPEN
+    assert "the first 1 of 2" in str(line)
+    made("GS").write(tmp_path / "GS", proofs=False)  # nothing to prove
+    assert verdicts(tmp_path / "GS")["budget: queries"] == HOLDS
+
+
+@pytest.mark.parametrize(("name", "value"), [("share", 0.6), ("eta", 50.0), ("clusters", 3), ("more", 1)])
+def test_other_settings_do_not_give_the_release(name, value, written):
+    folder = written("AHP")
+    change_manifest(folder, lambda manifest: manifest["settings"].update({name: value}))
+    seal.seal(folder)
+    assert {"table from steps", "budget: queries"} & set(failed(folder))
+
+
+def asked(**changes):
+    """A query and its measurement, which answers a query with these changes."""
+    one = query.counts("counts", 0.5, 3)
+    other = query.Query(**{name: getattr(one, name) for name in one.__dataclass_fields__} | changes)
+    return one, Measuring(np.array([3, 4, 5]), SimulatedNoise(1))(other)
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"name": "others"}, "the mechanism measures 'counts' with double-geometric noise"),
+        ({"sensitivity": 2}, "for a sensitivity of 1, but the manifest has 'counts', double-geometric, 2"),
+        ({"loss": 0.5000001}, "'counts' has 0.5 of the budget, but the manifest says 0.5000001"),
+        ({"loss": 0.4}, "'counts' has 0.5 of the budget"),
+        ({"of": lambda truth: truth[:2]}, "'counts' has 3 answers, but 2 are recorded"),
+        ({"noise": "discrete Gaussian"}, "discrete Gaussian"),
+    ],
+)
+def test_a_recorded_answer_is_for_its_query_only(changes, why):
+    one, found = asked(**changes)
+    with pytest.raises(OtherQuery, match=why):
+        Recorded(Measurements((found,)))(one)
+    Recorded(Measurements((asked()[1],)))(one)
+
+
+def test_all_measurements_are_asked_for_once():
+    one, found = asked()
+    recorded = Recorded(Measurements((found, found)))
+    recorded(one)
+    with pytest.raises(OtherQuery, match="does not measure 'counts'"):
+        recorded.end()
+    recorded(one)
+    recorded.end()
+    with pytest.raises(OtherQuery, match="which the budget does not list"):
+        recorded(one)
+
+
+@pytest.mark.parametrize("answer", [-1, 4])
+def test_a_choice_is_among_its_candidates(answer):
+    asks = query.choices("which", 1, 0.5, [4], lambda truth: [truth])
+    found = Measuring(np.zeros(4, np.int64), SimulatedNoise(1))(asks)
+    assert found.spend.noise == CHOICE
+    Recorded(Measurements((found,)))(asks)
+    found.answers[0] = answer
+    with pytest.raises(OtherQuery, match="not among its candidates"):
+        Recorded(Measurements((found,)))(asks)
+
+
+def test_sums_that_were_measured_twice_are_compared():
+    groups = np.array([0, 1, 0, 1])
+    measure = Measuring(np.arange(4), Double(lambda true: true + 1))
+    queries = query.counts("counts", 0.5, 4), query.sums("sums", 0.5, groups)
+    assert [measure(each).answers.tolist() for each in queries] == [[1, 2, 3, 4], [3, 5]]
+    recorded = Recorded(Measurements(tuple(_drawn(each) for each in queries)))
+    for each in queries:
+        recorded(each)
+    (twice,) = recorded.redundant()
+    counts, sums = (part.answers for part in measurements_of(recorded))
+    assert twice.differences.tolist() == [counts[groups == group].sum() - sums[group] for group in range(2)]
+
+
+def _drawn(asks):
+    return Measuring(np.arange(4), SimulatedNoise(2))(asks)
+
+
+def measurements_of(recorded):
+    return list(recorded.noisy_counts())
+
+
+@pytest.mark.parametrize("bins", [3, 4])
+def test_all_sensitivities_of_all_small_histograms(bins):
+    """What `clustering` asks changes by at most the stated sensitivity with one more person in any bin."""
+    reached = 0
+    for counts in itertools.product(range(3), repeat=bins):
+        for groups in itertools.product(range(2), repeat=bins):
+            if set(groups) != {0, 1}:
+                continue
+            asks = query.sums("sums", 1.0, np.array(groups))
+            before = asks.of(np.array(counts))
+            for i in range(bins):
+                moved = np.abs(asks.of(np.array(counts) + (np.arange(bins) == i)) - before).sum()
+                reached = max(reached, moved)
+                assert moved <= asks.sensitivity
+    assert reached == 1
