@@ -148,15 +148,24 @@ class Cluster:
 
         Dask itself would try to reconnect for half a minute, without a message.
         """
-        missed = 0.0
+        missed, looked = 0.0, time.monotonic()
         while not done.is_empty():
             if done.has_ready():
                 yield from done.next_batch(block=False)
+                looked = time.monotonic()
                 continue
             missed = missed + LOOK_SECONDS if self._gone() else 0.0
             if missed > BACK_SECONDS:
                 raise LostWorker(GONE)
+            if time.monotonic() - looked > PATIENCE_SECONDS:
+                self._check_workers()
+                looked = time.monotonic()
             time.sleep(LOOK_SECONDS)
+
+    def _check_workers(self) -> None:
+        """Raise if there are no workers: a scheduler without any would be waited for without an end."""
+        if not self._gone() and not self._client.nthreads():
+            raise LostWorker("all Dask workers were lost, and none came back; start some (dask worker)")
 
     def _spread(self, shared: Shared) -> list[Any]:
         """Send the data that all tasks need to every worker."""
@@ -176,6 +185,7 @@ class Cluster:
                 except TimeoutError:
                     if self._gone():
                         raise LostWorker(GONE) from None
+                    self._check_workers()
         except self._dask.scheduler.KilledWorker as death:
             raise LostWorker(
                 f"a task ended all {death.allowed_failures + 1} workers that tried it; out of memory?"

@@ -304,6 +304,20 @@ def test_task_that_always_kills_its_worker(engines):
             assert list(execution.each(tasks.square, ITEMS, "squaring")) == SQUARES
 
 
+@pytest.mark.slow
+def test_a_scheduler_that_loses_all_workers(monkeypatch):
+    """It would be waited for without an end: as one whose nanny could not start another worker."""
+    distributed = pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0") as made,
+        execution.using(scheduler=made.scheduler_address),
+    ):
+        monkeypatch.setattr(cluster, "PATIENCE_SECONDS", 0.5)
+        threading.Timer(1, made.scale, [0]).start()
+        with pytest.raises(execution.LostWorker, match="all Dask workers were lost, and none came back"):
+            list(execution.each(tasks.slow, [(1, 3600.0), (2, 3600.0)], "sleeping"))
+
+
 # --- the same bytes --------------------------------------------------------------------------------------
 
 
