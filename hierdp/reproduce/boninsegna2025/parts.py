@@ -242,7 +242,7 @@ def differences(published: DataFrame, data: DataFrame, same: DataFrame) -> Part:
             "cells": "Italy, InfTDA, ε = 1: largest error",
             "published": f"{error:,.0f}", "ours_over_published": "–",
             "with_their_budget": f"{mine.max_error.mean():,.0f} (commuters)" if len(mine) else "–",
-            "why": "the file is not public: the commuters of the United States stand beside it",
+            "why": "the file is not available here: the commuters of the United States stand beside it",
         }
     )  # fmt: skip
     return Part(
@@ -276,7 +276,7 @@ def italy(same: DataFrame) -> Part:
                 row |= {f"Italy_published_{metric}": value, f"commuters_{metric}": mine[metric].mean()}
             rows.append(row)
     texts = [
-        "Italy's file is not public, so no number can be the same; the commuters of the United States are of "
+        "Italy's file, which ISTAT publishes, is not available here, so no number can be the same; the commuters of the United States are of "
         "the same kind. Finest level, with the budgets that the authors' programs spent. TDA_∞ is not run "
         "on the commuters: its integer programs are too many.",
     ]

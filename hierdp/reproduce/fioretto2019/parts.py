@@ -53,11 +53,11 @@ def about(sets: dict[str, GroupSizes], homes: bool) -> Part:
         "Census: synthetic households by size, with the published national totals of 2010, a tail beyond "
         f"size 7 that falls by the ratio of n₇ to n₆, and 50 outliers in 10 … {root.size - 1:,}. The "
         f"regions' shares are those of {shares}; regions are divided until there are enough leaves. The "
-        "paper's own file (117,630,445 groups, 305,276,358 individuals) is not public.",
+        "paper's own file (117,630,445 groups, 305,276,358 individuals) is not available here.",
     ]  # fmt: skip
     taxi = [
-        "Taxi: the data of Kuo et al. 2018 (Manhattan), the public relative of the paper's (13,282 groups, "
-        "N = 13,282, 3,973 leaves; not public): methods can be compared by rank, but not by size of error.",
+        "Taxi: the data of Kuo et al. 2018 (Manhattan), a relative of the paper's (13,282 groups, "
+        "N = 13,282, 3,973 leaves; not available here): methods can be compared by rank, but not by size of error.",
     ]
     texts += taxi if "taxi" in sets else []
     return Part("data", "The data", texts, {"data": pd.DataFrame(rows), "census_totals": totals})

@@ -215,7 +215,7 @@ def differences(table: DataFrame, answers: Sequence[Row], told: Mapping[str, int
         {
             "cells": "White; the figures' values", "published": "§6.2.1, §6.2.2, Figures 1 to 6",
             "ours": "–",
-            "why": "the White data are not public; the figures' values are not in the text",
+            "why": "the White data are not available here; the figures' values are not in the text",
         }
     )  # fmt: skip
     return Part(
@@ -225,8 +225,8 @@ def differences(table: DataFrame, answers: Sequence[Row], told: Mapping[str, int
 
 WHY = {
     "taxi": "",
-    "housing, nation": "; our states share the national sizes, theirs have their own tables, not public",
-    "Hawaiian": "; only the nation's row is public, so our counties are alike",
+    "housing, nation": "; our states share the national sizes, theirs have their own tables, not available here",
+    "Hawaiian": "; only the nation's row is available here, so our counties are alike",
 }
 """Further reasons for differences, by data set."""
 

@@ -15,7 +15,7 @@ from hierdp.reproduce.zhang2014.settings import COUNTERPARTS, PUBLISHED_METHODS,
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-MISSING = "not compared: the data are not public, and DPBench has no version of them"
+MISSING = "not compared: the data are not available here, and DPBench has no version of them"
 FEWER = "not compared: the data at the paper's size need DPBench's files"
 CLOSE = 1.5
 """Published and ours agree if one is at most this many times the other."""
