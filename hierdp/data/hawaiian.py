@@ -2,8 +2,9 @@
 
 The authors publish the nation's row in their repository `yzk5145/coco`, file
 ``data/Hawaiian_nation_H.npy``; entry 0 counts blocks without native Hawaiians. The rows of states and
-counties are not available here. Each block lies in a county at random, in proportion to the counties' weights.
-So the root is the paper's, and the levels below it are not: the real blocks concentrate in a few counties.
+counties are not available here. Each block lies in a county at random, in proportion to the counties'
+weights. So the root is the paper's, and the levels below it are not: the real blocks concentrate in a few
+counties.
 """
 
 from __future__ import annotations

@@ -276,7 +276,8 @@ def italy(same: DataFrame) -> Part:
                 row |= {f"Italy_published_{metric}": value, f"commuters_{metric}": mine[metric].mean()}
             rows.append(row)
     texts = [
-        "Italy's file, which ISTAT publishes, is not available here, so no number can be the same; the commuters of the United States are of "
+        "Italy's file, which ISTAT publishes, is not available here, so no number can be the same; the "
+        "commuters of the United States are of "
         "the same kind. Finest level, with the budgets that the authors' programs spent. TDA_∞ is not run "
         "on the commuters: its integer programs are too many.",
     ]

@@ -57,7 +57,8 @@ def about(sets: dict[str, GroupSizes], homes: bool) -> Part:
     ]  # fmt: skip
     taxi = [
         "Taxi: the data of Kuo et al. 2018 (Manhattan), a relative of the paper's (13,282 groups, "
-        "N = 13,282, 3,973 leaves; not available here): methods can be compared by rank, but not by size of error.",
+        "N = 13,282, 3,973 leaves; not available here): methods can be compared by rank, but not by size of "
+        "error.",
     ]
     texts += taxi if "taxi" in sets else []
     return Part("data", "The data", texts, {"data": pd.DataFrame(rows), "census_totals": totals})

@@ -225,7 +225,7 @@ def differences(table: DataFrame, answers: Sequence[Row], told: Mapping[str, int
 
 WHY = {
     "taxi": "",
-    "housing, nation": "; our states share the national sizes, theirs have their own tables, not available here",
+    "housing, nation": "; our states share the national sizes, theirs have tables that are not here",
     "Hawaiian": "; only the nation's row is available here, so our counties are alike",
 }
 """Further reasons for differences, by data set."""

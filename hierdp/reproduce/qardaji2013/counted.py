@@ -184,7 +184,7 @@ def _reasons(frames: dict[str, DataFrame]) -> list[tuple[str, str, str, str]]:
          f"the paper takes the flat method's variance as 2N/3; the mean over all ranges is 2(N + 2)/3. With "
          f"2N/3 the answer is {rough}"),
         ("Figure 3", "IPUMS, HEP-TH, Gowalla", "DPBench's histograms" if "figure3" in frames else "–",
-         "the data are not available here at the paper's sizes, so only the order of methods can be compared"),
+         "not available here at the paper's sizes, so only the order of methods can be compared"),
     ]  # fmt: skip
 
 

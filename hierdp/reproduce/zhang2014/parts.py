@@ -47,7 +47,8 @@ def about(sets: Sets) -> Part:
             people, ordered = round(printed[0] * printed[2]), known == "NetTrace"
             rows.append(_row(f"published: {known}", people, ordered, printed))
     texts = [
-        "The paper's own files are not available here at its sizes. DPBench has two of its four data sets in 4,096 "
+        "The paper's own files are not available here at its sizes. DPBench has two of its four data sets in "
+        "4,096 "
         "bins, with the same number of people: Search Log (in 32,768 bins in the paper) and NetTrace "
         "(65,536). These are also rebuilt here at the paper's size, from DPBench's bins and the paper's "
         "Table 1. Location and Social Network are not in DPBench; other DPBench data sets are added for "
