@@ -237,16 +237,11 @@ class ConstrainedInference:
         `squares` are the sums of the squares of x and of the prices.
         """
         rounded = self._rounding(objective, gap, x.size, squares)
-        small, children = SMALL * max(rounded.unit, objective), self._most_children
+        small, children = SMALL * max(rounded.unit, objective), self.tree.most_children
         error = rounding.of_sums(squares[1], squares[0], children)
         if not error <= small:
             gained, error = charged_sums(self.tree, price[self.tree.internal], x, small)
         return gap + gained, rounded.plus(error)
-
-    @cached_property
-    def _most_children(self) -> int:
-        """The largest number of children of a node."""
-        return int(np.diff(self.tree.children[0]).max(initial=0))
 
     @cached_property
     def _ends(self) -> tuple[float, float] | None:

@@ -207,9 +207,10 @@ class FixedSum:
         reason = "a unit moved within a segment would cost less"
         if exactly:
             return judge(objective, gap, True, shown, reason)
-        rounded = self._rounding(x, price, float(objective), float(gap))
+        largest, steepest = float(x.max(initial=0)), rounding.reach(price.astype(float))
+        rounded = self._rounding(largest, steepest, float(objective), float(gap))
         if not self.integer:
-            error = self._sums_error(price, float(rounding.reach(x)))
+            error = steepest * self._sums_error(largest)
             proof = judge(objective, gap + charged, False, shown, reason, rounded.plus(error))
             if proof.optimal:
                 return proof
@@ -227,8 +228,11 @@ class FixedSum:
         cost, bound = exact.cost(x, noisy, self._weights), lagrangian_bound(self.program(), price)
         return judge_exactly(cost, bound, False, shown, reason, rounded.unit)
 
-    def _rounding(self, x: Array, price: Array, objective: float, gap: float) -> Rounding:
-        """Rounding of the certificate in floats; see `models.arithmetic.rounding`."""
+    def _rounding(self, largest: float, steepest: float, objective: float, gap: float) -> Rounding:
+        """Rounding of the certificate in floats; see `models.arithmetic.rounding`.
+
+        `largest` is the largest count of the answer, `steepest` the largest absolute price.
+        """
         weights = self._given
         light = heavy = 1.0
         if weights is not None and weights.size:
@@ -236,20 +240,15 @@ class FixedSum:
         # No y is further from x than the objective allows; x is not negative, up to a tolerance.
         with np.errstate(all="ignore"):
             far = float(np.sqrt(np.float64(objective / light))) * (1 + 1e-9)
-        largest, steepest = (
-            (1 + 1e-5) * float(x.max(initial=0)) + 1e-5 + far,
-            rounding.reach(price.astype(float)),
-        )
-        found = rounding.of_squares(gap, objective, x.size, (light, heavy), largest, steepest)
-        if self.integer:
-            return found.of_whole(x.size, heavy, largest, steepest)
-        return found
+        reach, count = (1 + 1e-5) * largest + 1e-5 + far, np.size(self.noisy)
+        found = rounding.of_squares(gap, objective, count, (light, heavy), reach, steepest)
+        return found.of_whole(count, heavy, reach, steepest) if self.integer else found
 
-    def _sums_error(self, price: Array, largest: float) -> float:
-        """A bound on the error of what broken sums save at these prices; sums in floats are in blocks."""
+    def _sums_error(self, largest: float) -> float:
+        """A bound on the error of an answer's sums, which are added up in blocks."""
         totals, count = self._segments[1], np.size(self.noisy)
         size = (2 + 1e-5) * float(totals.astype(float).sum()) + 1e-5 * count * max(1.0, largest)
-        return rounding.reach(price.astype(float)) * rounding.of_total(count, size)
+        return rounding.of_total(count, size)
 
     def _price(self, witness: Witness | None, exactly: bool) -> Array | None:
         """The witness's prices, one for each segment."""

@@ -120,6 +120,12 @@ class Tree:
         return each if regular else None
 
     @cached_property
+    def most_children(self) -> int:
+        """The largest number of children of a node."""
+        each = np.diff(self.children[0]) if self.branching is None else self.branching
+        return int(each.max(initial=0))
+
+    @cached_property
     def leaves(self) -> Ints:
         """The nodes without children, in order."""
         return np.flatnonzero(np.diff(self.children[0]) == 0)

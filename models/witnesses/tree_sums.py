@@ -51,10 +51,9 @@ def charged_sums(tree: Tree, price: Array, x: Array, small: float) -> tuple[floa
     x : float array, shape (nodes, ...)
     small : float
     """
-    inner, (start, _) = tree.internal, tree.children
+    inner, children = tree.internal, tree.most_children
     if not inner.size:
         return 0.0, 0.0
-    children = int(np.diff(start).max())
     error = rounding.of_sums(rounding.square(price), rounding.square(x), children)
     with np.errstate(over="ignore", invalid="ignore"):
         if not error < math.inf:
