@@ -111,7 +111,10 @@ class StrategySDP:
 
     def objective(self, x: Any) -> float:
         """tr(W X⁻¹ Wᵀ) of the symmetric part of X; infinite where that is not positive definite."""
-        lower = self._factor(x)
+        return self._cost(self._factor(x))
+
+    def _cost(self, lower: Floats | None) -> float:
+        """The objective from X's Cholesky factor."""
         if lower is None:
             return float("inf")
         half = scipy.linalg.solve_triangular(lower, self.root.T, lower=True)
@@ -119,7 +122,10 @@ class StrategySDP:
 
     def violations(self, x: Any) -> list[str]:
         """Diagonal entries above 1 and asymmetry, beyond 1e-6; an X that is not positive definite."""
-        lower = self._factor(x)
+        return self._broken(x, self._factor(x))
+
+    def _broken(self, x: Any, lower: Floats | None) -> list[str]:
+        """The violations, given X's Cholesky factor."""
         x = answer_of(x, (self.bins, self.bins), integer=False).astype(float)
         slack = FEASIBILITY_TOLERANCE
         found = [f"sensitivity: X[{j}, {j}] = {x[j, j]} > 1" for j in np.flatnonzero(np.diag(x) > 1 + slack)]
@@ -148,12 +154,12 @@ class StrategySDP:
         witness : mapping, optional
             ``prices``, shape (bins,): μ; a negative one counts as 0.
         """
-        objective = self.objective(x)
-        broken = self.violations(x)
-        if broken:
+        lower = self._factor(x)
+        objective = self._cost(lower)
+        broken = self._broken(x, lower)
+        if lower is None or broken:
             return infeasible(objective, broken)
         price = real_array(witness, "prices", (self.bins,))
-        lower = self._factor(x)
         if price is None:
             half = scipy.linalg.cho_solve((lower, True), self.root.T)
             price = np.sum(half * half, axis=1)
@@ -165,10 +171,10 @@ class StrategySDP:
         gap = objective - bound
         reason = f"the duality gap is {gap:.6g}"
         # No absolute tolerance. Singular values are computed within a small multiple of bins² units in the
-        # last place of the largest, and costs within such a multiple of X's condition number (Higham 2002).
-        error = 64 * self.bins**2 * UNIT
-        proof = judge(objective, gap, False, {"prices": price}, reason, Rounding(error * bound, unit=0.0))
-        if lower is None or error * float(np.linalg.cond(lower)) ** 2 > FLOAT_TOLERANCE:
+        # last place of the largest (Higham 2002).
+        rounded = Rounding(64 * self.bins**2 * UNIT * bound, unit=0.0)
+        proof = judge(objective, gap, False, {"prices": price}, reason, rounded)
+        if not _cost_error(lower) <= FLOAT_TOLERANCE:
             return replace(
                 proof, optimal=False, reason="X is nearly singular: its cost is not known in floats"
             )
@@ -205,3 +211,17 @@ class StrategySDP:
         """All prefixes of √size bins."""
         bins = max(2, int(size**0.5))
         return cls(np.tril(np.ones((bins, bins))), **options)
+
+
+def _cost_error(lower: Floats) -> float:
+    """A bound on the relative rounding error of a cost that is computed with this Cholesky factor L.
+
+    L is the factor of a matrix that differs from X by at most (n + 1) units of ``|L| |Lᵀ|``, and triangular
+    systems are solved for a matrix that differs from L by at most n units of ``|L|`` (Higham 2002, Theorems
+    10.3 and 8.5). Multiplied by ``L⁻¹`` and its transpose, the first is at most (n + 1) units of b² with b
+    the Frobenius norm of ``|L⁻¹| |L|``, and the second n units of b. Twice that also covers its own rounding.
+    """
+    inverse, _ = scipy.linalg.lapack.dtrtri(lower, lower=1)
+    with np.errstate(over="ignore", invalid="ignore"):
+        b = float(np.linalg.norm(np.abs(inverse) @ np.abs(lower)))
+    return 2 * (len(lower) + 2) * UNIT * b * (b + 2)

@@ -1,12 +1,14 @@
 """StrategySDP: closed forms, a search over small strategies, Clarabel, a bound below the paper's Table 3."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from models import StrategySDP
+from models import StrategySDP, strategy_sdp
 from solvers import fast, solve, worker
 from solvers.backends.conic import ConicPlan, is_conic
 from solvers.backends.table import find
@@ -177,3 +179,26 @@ def test_an_answer_whose_cost_floats_do_not_know_is_not_proved():
     proof = model.certificate([[1, 1 - 1e-9], [1 - 1e-9, 1]])
     assert proof.gap <= 1e-7 * proof.objective
     assert (proof.optimal, proof.reason[:18]) == (False, "X is nearly singul")
+
+
+def test_the_cost_of_hundreds_of_bins_is_known():
+    """A bound on its rounding error by bins² and X's condition number would pass the tolerance."""
+    bins = 300
+    between = np.abs(np.subtract.outer(np.arange(bins), np.arange(bins)))
+    proof = StrategySDP(np.tril(np.ones((bins, bins)))).certificate(0.99**between)
+    assert proof.reason.startswith("the duality gap is")
+
+
+@pytest.mark.parametrize("apart", [1, 1e-2, 1e-5, 1e-9])
+def test_costs_are_as_exact_as_their_bound_says(apart):
+    """Against Fractions: tr(W X⁻¹ Wᵀ) for two bins, whose X⁻¹ is known."""
+    for seed in range(50):
+        rng = np.random.default_rng(seed)
+        w, (a, b) = rng.normal(size=(3, 2)), rng.uniform(0.5, 1, 2)
+        c = (1 - apart * rng.uniform(0.1, 1)) * np.sqrt(a * b)
+        x = np.array([[a, c], [c, b]])
+        u, v, wide = (Fraction(float(number)) for number in (a, b, c))
+        rows = [[Fraction(number) for number in row] for row in w.tolist()]
+        true = sum(v * p * p - 2 * wide * p * q + u * q * q for p, q in rows) / (u * v - wide * wide)
+        off = abs(Fraction(StrategySDP(w).objective(x)) / true - 1)
+        assert off <= strategy_sdp._cost_error(np.linalg.cholesky(x))
