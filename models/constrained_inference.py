@@ -17,7 +17,7 @@ from models.arithmetic.arrays import Array, Ints, read_only
 from models.arithmetic.distance import distance
 from models.arithmetic.exact import Number
 from models.arithmetic.kernels import kernel
-from models.arithmetic.rounding import Rounding
+from models.arithmetic.rounding import BLOCK, Rounding
 from models.certificate import FLOAT_TOLERANCE, Certificate, Witness, infeasible, judge
 from models.programs.program import Program
 from models.programs.terms import INFINITY, Block, Term
@@ -25,8 +25,6 @@ from models.programs.trees import children_sums
 from models.synthetic import binary_counts, random_noisy
 from models.tree import Tree
 from models.witnesses.tree_sums import SMALL, charged_sums
-
-_BLOCK = 1 << 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -262,7 +260,8 @@ class ConstrainedInference:
         noisy = x + math.sqrt(objective * most / count)  # as (x − n)² / V adds up to the objective
         # The imbalance is weighed by 1/V: √(V λ²) is at most √(most) λ = √(1/least) · √(most · least) λ.
         wrong = 8 * rounding.UNIT * (x + noisy + 2 * price * math.sqrt(most) * math.sqrt(least))
-        return rounding.of_balance(gap, objective, count, 1 / least, x + noisy, wrong)
+        block = max(BLOCK, self.tree.most_children)
+        return rounding.of_balance(gap, objective, count, 1 / least, x + noisy, wrong, block)
 
     def _at_once(self, x: Array) -> Certificate | None:
         """The proof of an optimal answer in floats, on a regular tree with one variance per level.
@@ -374,10 +373,11 @@ def _families(
     cost = apart = gained = broken = 0.0
     counts = prices = 0.0
     keep = 1.0 / b if priced else 0.0
-    for start in range(0, named.size, _BLOCK):
-        parents, top = named[start : start + _BLOCK], above[start : start + _BLOCK]
-        a, n = x[b * start : b * (start + _BLOCK)], noisy[b * start : b * (start + _BLOCK)]
-        own = None if price is None else price[b * start : b * (start + _BLOCK)]
+    width = max(1, BLOCK // b)
+    for start in range(0, named.size, width):
+        parents, top = named[start : start + width], above[start : start + width]
+        a, n = x[b * start : b * (start + width)], noisy[b * start : b * (start + width)]
+        own = None if price is None else price[b * start : b * (start + width)]
         costs = aparts = gains = wrongs = held_x = held_p = 0.0
         if b == 2:
             for p in range(parents.size):
@@ -450,26 +450,30 @@ def _prices(
         spread[p] += error
         held[p] += x[i]
     cost, gap, gained, broken, worst, most = zero, zero, zero, zero, 0, zero
-    for i in range(n):
-        above = price[parent[i]] if i > 0 else zero
-        if i < inner and spread[i] > 0:
-            if spread[i] != np.inf and variance[i] == np.inf:
-                price[i] = above
-            elif spread[i] != np.inf:
-                both = variance[i] + spread[i]
-                price[i] = 2 * (noisy[i] - below[i]) / both + above * (variance[i] / both)
-            off = held[i] - x[i]
-            gained += price[i] * off
-            broken = max(broken, abs(off))
-        wrong = price[i] - above
-        if variance[i] != np.inf:
-            away = x[i] - noisy[i]
-            slope = 2 * away / variance[i]
-            cost += away * slope / 2
-            wrong += slope
-            gap += wrong * wrong * variance[i] / 4
-        elif wrong != 0:
-            gap += np.inf  # such prices would prove nothing
-        if abs(wrong) > most:
-            worst, most = i, abs(wrong)
+    for start in range(0, n, BLOCK):
+        costs, gaps = zero, zero
+        for i in range(start, min(start + BLOCK, n)):
+            above = price[parent[i]] if i > 0 else zero
+            if i < inner and spread[i] > 0:
+                if spread[i] != np.inf and variance[i] == np.inf:
+                    price[i] = above
+                elif spread[i] != np.inf:
+                    both = variance[i] + spread[i]
+                    price[i] = 2 * (noisy[i] - below[i]) / both + above * (variance[i] / both)
+                off = held[i] - x[i]
+                gained += price[i] * off
+                broken = max(broken, abs(off))
+            wrong = price[i] - above
+            if variance[i] != np.inf:
+                away = x[i] - noisy[i]
+                slope = 2 * away / variance[i]
+                costs += away * slope / 2
+                wrong += slope
+                gaps += wrong * wrong * variance[i] / 4
+            elif wrong != 0:
+                gaps += np.inf  # such prices would prove nothing
+            if abs(wrong) > most:
+                worst, most = i, abs(wrong)
+        cost += costs
+        gap += gaps
     return cost, gap, gained, broken, worst, most

@@ -393,12 +393,13 @@ def _real_gap(x: Any, noisy: Any, weights: Any, prices: Any, totals: Any, offset
         mean = totals[j] // max(1, end - begin)
         over = float((end - begin) * mean - totals[j])
         for start in range(begin, end, 1024):  # partial sums around the mean: little rounding
-            part = 0.0
+            part, away = 0.0, 0.0
             for i in range(start, min(start + 1024, end)):
                 m = 1 if weights is None else weights[i]
                 z = max(0.0, noisy[i] + price * (0.5 / m))
-                gap += (x[i] - z) * (m * (x[i] + z - 2 * noisy[i]) - price)
-                part += x[i] - mean
-            over += part
+                part += (x[i] - z) * (m * (x[i] + z - 2 * noisy[i]) - price)
+                away += x[i] - mean
+            gap += part
+            over += away
         charged += price * over
     return gap, charged

@@ -10,6 +10,7 @@ from models.arithmetic import exact
 from models.arithmetic.arrays import Array, read_only
 from models.arithmetic.exact import Number
 from models.arithmetic.kernels import kernel
+from models.arithmetic.rounding import BLOCK
 
 _BLOCK = 1 << 14
 _SAFE = 48
@@ -94,15 +95,15 @@ def _integers(x: Any, y: Any, w: Any, p: int) -> Any:
 def _floats(x: Any, y: Any, w: Any, p: int) -> float:
     """The sum in floats, block by block, to keep rounding errors small."""
     held = 0.0
-    for start in range(0, x.size, _BLOCK):
-        a, b = x[start : start + _BLOCK], y[start : start + _BLOCK]
+    for start in range(0, x.size, BLOCK):
+        a, b = x[start : start + BLOCK], y[start : start + BLOCK]
         part = 0.0
         if w is None:
             for i in range(a.size):
                 d = float(a[i]) - float(b[i])
                 part += d * d if p == 2 else abs(d)
         else:
-            c = w[start : start + _BLOCK]
+            c = w[start : start + BLOCK]
             for i in range(a.size):
                 d = float(a[i]) - float(b[i])
                 part += c[i] * (d * d if p == 2 else abs(d))

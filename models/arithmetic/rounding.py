@@ -17,8 +17,10 @@ from models.arithmetic.arrays import Array
 UNIT = 2.0**-53
 """Bound on the relative error of one operation."""
 
+BLOCK = 1 << 12
+"""Kernels add up at most this many floats one after another, and then their sums."""
+
 _TINY = 2.0**-900
-_BLOCK = 1 << 14
 
 
 class Rounding(NamedTuple):
@@ -81,9 +83,22 @@ def unit_of(weights: Array, *arrays: Array) -> float:
     return min(1.0, reach(weights) * reach(*arrays) ** 2)
 
 
-def of_total(count: int, total: float) -> float:
+def of_total(count: int, total: float, block: int = BLOCK) -> float:
     """A bound on the error of a sum, in blocks, of non-negative terms with few roundings each."""
-    return (min(count, _BLOCK) + count / _BLOCK + 16) * UNIT * abs(total)
+    return (min(count, block) + count / block + 16) * UNIT * abs(total)
+
+
+def _of_terms(
+    error: float, gap: float, objective: float, count: int, heaviest: float, largest: float, block: int
+) -> Rounding:
+    """Rounding of ``Σ w (x − y)²`` and of a gap whose terms are wrong by `error` together."""
+    with np.errstate(all="ignore"):
+        unit = min(1.0, heaviest * largest * largest)
+        if not (error or objective):
+            return Rounding(0.0, unit)
+        resolution = count * heaviest * float(np.float64(64 * UNIT * largest) ** 2) + 4 * _TINY
+        sums = of_total(count, max(gap, 0.0) + error, block) + of_total(count, objective, block)
+    return Rounding(0.0, unit, resolution).plus(error + sums + _TINY)
 
 
 def of_squares(
@@ -111,24 +126,23 @@ def of_squares(
         S, the largest absolute price.
     """
     light, heavy = weights
-    unit = min(1.0, heavy * largest * largest)
-    if not count or (largest == 0 and steepest == 0):
-        return Rounding(0.0, unit)
     with np.errstate(all="ignore"):
         a = float(8 * UNIT * (np.float64(4 * heavy) * largest + 3 * steepest) * np.sqrt(count / light))
         off = float(4 * UNIT * (np.float64(largest) + steepest / light))
         b = count * heavy * off * off
         gap = max(gap, 0.0)
         root = (a + math.sqrt(a * a + 4 * (gap + b))) / 2 if a < 1e150 and b < 1e300 else math.inf
-        error = root * root - gap + of_total(count, root * root) + of_total(count, objective) + _TINY
-        resolution = count * heavy * float(np.float64(64 * UNIT * largest) ** 2) + 4 * _TINY
-    return Rounding(
-        error if error == error else math.inf, unit, resolution if resolution == resolution else 0.0
-    )
+    return _of_terms(root * root - gap, gap, objective, count, heavy, largest, BLOCK)
 
 
 def of_balance(
-    gap: float, objective: float, count: int, heaviest: float, largest: float, wrong: float
+    gap: float,
+    objective: float,
+    count: int,
+    heaviest: float,
+    largest: float,
+    wrong: float,
+    block: int = BLOCK,
 ) -> Rounding:
     """Rounding of ``Σ w (x − y)²``, and of its gap as a sum of squares ``w e²`` of imbalances e.
 
@@ -146,13 +160,10 @@ def of_balance(
         The largest absolute value of x and y.
     wrong : float
         A bound on the error of each imbalance, or on the root of the mean square of these errors.
+    block : int
+        The largest number of terms that are added up one after another.
     """
-    unit = min(1.0, heaviest * largest * largest)
-    if not count or (largest == 0 and wrong == 0):
-        return Rounding(0.0, unit)
     with np.errstate(all="ignore"):
         off = float(np.sqrt(np.float64(count) * heaviest) * wrong)
-        error = off * (off + 2 * math.sqrt(max(gap, 0.0))) if off < 1e150 and gap < math.inf else math.inf
-        error += of_total(count, max(gap, 0.0) + error) + of_total(count, objective) + _TINY
-        resolution = count * heaviest * float(np.float64(64 * UNIT * largest) ** 2) + 4 * _TINY
-    return Rounding(math.inf if math.isnan(error) else error, unit, resolution)
+    error = off * (off + 2 * math.sqrt(max(gap, 0.0))) if off < 1e150 and gap < math.inf else math.inf
+    return _of_terms(error, gap, objective, count, heaviest, largest, block)

@@ -19,12 +19,11 @@ from models.arithmetic.arrays import Array, read_only
 from models.arithmetic.distance import distance
 from models.arithmetic.exact import Number
 from models.arithmetic.kernels import helper, kernel
-from models.arithmetic.rounding import Rounding
+from models.arithmetic.rounding import BLOCK, Rounding
 from models.programs.terms import INFINITY
 
 FREE = 1 << 61
 """Stands for an unbounded price in int64 arithmetic; Python integers are used if `_overflows`."""
-_BLOCK = 1 << 14
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,9 +209,9 @@ def _excess(x: Any, y: Any, w: Any, c: Any, p: int, integer: bool, low: float, h
 def _gap(x: Any, y: Any, w: Any, p: int, integer: bool, low: float, high: float, prices: Any) -> Any:
     """Σ of each step's price times its rise and of each entry's `_excess`, added up in blocks."""
     held = prices[0] * (x[0] - low) + prices[-1] * (high - x[-1])
-    for start in range(0, x.size, _BLOCK):
-        u, v, before = x[start : start + _BLOCK], y[start : start + _BLOCK], prices[start : start + _BLOCK]
-        following, after = x[start + 1 : start + _BLOCK + 1], prices[start + 1 : start + _BLOCK + 1]
+    for start in range(0, x.size, BLOCK):
+        u, v, before = x[start : start + BLOCK], y[start : start + BLOCK], prices[start : start + BLOCK]
+        following, after = x[start + 1 : start + BLOCK + 1], prices[start + 1 : start + BLOCK + 1]
         part = 0.0
         for i in range(u.size):
             weight = 1 if w is None else w[start + i]

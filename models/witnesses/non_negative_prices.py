@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from models.arithmetic.kernels import kernel
+from models.arithmetic.rounding import BLOCK
 
 
 @kernel()
@@ -30,33 +31,36 @@ def named_prices(parent: Any, x: Any, noisy: Any, weight: Any, near: float, pric
             last[p] = max(last[p], costly)
         following[p] = min(following[p], cheap)
     gap, worst, most = 0.0, 0, 0.0
-    for i in range(n):
-        above = price[parent[i]] if i > 0 else 0.0
-        slope = 2 * weight[i] * (x[i] - noisy[i])
-        below = 0.0
-        if following[i] < np.inf:
-            low, high = last[i], following[i]
-            wanted = above - slope
+    for start in range(0, n, BLOCK):
+        part = 0.0
+        for i in range(start, min(start + BLOCK, n)):
+            above = price[parent[i]] if i > 0 else 0.0
+            slope = 2 * weight[i] * (x[i] - noisy[i])
+            below = 0.0
+            if following[i] < np.inf:
+                low, high = last[i], following[i]
+                wanted = above - slope
+                if weight[i] == 0:
+                    below = above
+                elif low > high:
+                    below = (low + high) / 2
+                else:
+                    below = min(max(wanted, low), high)
+                price[i] = below
+            # f(x) + s·x minus its minimum over z ≥ 0, with f(z) = w (z − n)² and the charge s for each unit.
+            s = below - above
             if weight[i] == 0:
-                below = above
-            elif low > high:
-                below = (low + high) / 2
+                miss = s * x[i]
             else:
-                below = min(max(wanted, low), high)
-            price[i] = below
-        # f(x) + s·x minus its minimum over z ≥ 0, with f(z) = w (z − n)² and the charge s for each unit.
-        s = below - above
-        if weight[i] == 0:
-            miss = s * x[i]
-        else:
-            z = max(0.0, noisy[i] - s / (2 * weight[i]))
-            miss = (x[i] - z) * (weight[i] * (x[i] + z - 2 * noisy[i]) + s)
-        gap += miss
-        off = slope + s
-        if x[i] <= near:
-            off = min(off, 0.0)
-        if abs(off) > most:
-            worst, most = i, abs(off)
+                z = max(0.0, noisy[i] - s / (2 * weight[i]))
+                miss = (x[i] - z) * (weight[i] * (x[i] + z - 2 * noisy[i]) + s)
+            part += miss
+            off = slope + s
+            if x[i] <= near:
+                off = min(off, 0.0)
+            if abs(off) > most:
+                worst, most = i, abs(off)
+        gap += part
     return gap, worst, most
 
 
