@@ -10,6 +10,7 @@ import math
 from collections import Counter
 from dataclasses import fields, replace
 from fractions import Fraction
+from functools import cached_property, lru_cache
 from itertools import islice
 
 import numpy as np
@@ -119,14 +120,16 @@ class Trial:
 
     def __init__(self, name, model, known, witnesses):
         self.name, self.model, self.witnesses = name, model, witnesses
-        exact = exactly(model)
-        self.answers = []
-        self.least = math.inf
-        for x in known:
-            cost, feasible = judged(exact, x)
-            self.answers.append((x, cost, feasible))
-            if feasible and cost is not None and cost == cost:
-                self.least = min(self.least, cost)
+        self.exact = exactly(model)
+        self.answers = [self.judged(x) for x in known]
+        self.least = min(
+            (cost for _, cost, feasible in self.answers if feasible and cost is not None and cost == cost),
+            default=math.inf,
+        )
+
+    def judged(self, x):
+        """An answer with its exact cost, and whether it is feasible."""
+        return x, *judged(self.exact, x)
 
     def slack(self, proof, x):
         """0 for exact numbers; see `CLOSE`."""
@@ -138,7 +141,12 @@ class Trial:
     def scale(self, x):
         """The magnitude of an answer's costs."""
         with contextlib.suppress(TypeError, ValueError, OverflowError):
-            return magnitude(self.model) + float(np.abs(np.asarray(x).astype(float)).max(initial=0)) ** 2
+            return self.magnitude + float(np.abs(np.asarray(x).astype(float)).max(initial=0)) ** 2
+        return self.magnitude
+
+    @cached_property
+    def magnitude(self):
+        """That of the model."""
         return magnitude(self.model)
 
     def check(self, x, cost, feasible, witness, tally):
@@ -192,13 +200,23 @@ def trials(name, seed):
     family = list(CONTRACTS[name].tiny())
     everything = CONTRACTS[name].promises.get("answers", whole_answers)
     foreign = []
+
+    @lru_cache(maxsize=100)
+    def answers_to(base):
+        """Some answers; the fast path's and its witness, or the best of them."""
+        known = list(islice(everything(base), 300))
+        costs = [base.objective(x) for x in known]
+        best = min(range(len(costs)), key=costs.__getitem__, default=0)
+        with contextlib.suppress(ValueError, fast.NoFastPath):
+            found, witness = fast.answer(base)
+            return known, found, dict(base.certificate(found, witness).witness)
+        return known, known[best] if known else None, {}
+
     while True:
         base = family[int(rng.integers(len(family)))]
-        known = list(islice(everything(base), 300))
+        known, best, genuine = answers_to(base)
         if not known:
             continue
-        costs = [base.objective(x) for x in known]
-        best = known[min(range(len(costs)), key=costs.__getitem__)]
         some = [known[int(k)] for k in rng.permutation(len(known))[:3]]
         model, scale = base, 1
         if rng.random() < 0.7:
@@ -207,10 +225,6 @@ def trials(name, seed):
                 model = make()
             except ValueError:
                 continue
-        genuine = {}
-        with contextlib.suppress(ValueError, fast.NoFastPath):
-            best, witness = fast.answer(base)
-            genuine = dict(base.certificate(best, witness).witness)
         near = [best]
         if model is base:
             near += known
@@ -222,17 +236,17 @@ def trials(name, seed):
                     Exception
                 ):  # the fast path may fail at such a size: another test's matter
                     near.append(fast.answer(model)[0])
-        tried = [near[0], near[-1]] + [near[int(k)] for k in rng.permutation(len(near))[:6]]
+        tried = [0, len(near) - 1, *rng.permutation(len(near))[:6].tolist()]
         damaged = list(bad_answers(best, rng))
-        tried += [damaged[int(k)] for k in rng.permutation(len(damaged))[:2]]
+        damaged = [damaged[int(k)] for k in rng.permutation(len(damaged))[:2]]
         witnesses = list(magnitudes.witnesses(genuine, scale, rng))
         bad = list(bad_witnesses(genuine, rng, foreign[-3:]))
         witnesses += [bad[int(k)] for k in rng.permutation(len(bad))[:25]]
         with contextlib.suppress(ValueError):
-            witnesses.append(dict(model.certificate(tried[0]).witness))
+            witnesses.append(dict(model.certificate(near[0]).witness))
         foreign.append(genuine)
         trial = Trial(name, model, near, witnesses)
-        trial.answers = [(x, *judged(exactly(model), x)) for x in tried]
+        trial.answers = [trial.answers[k] for k in tried] + [trial.judged(x) for x in damaged]
         yield trial
 
 
