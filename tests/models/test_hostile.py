@@ -17,7 +17,7 @@ COSTLY = {
     *("BlockInference", "ConstrainedInference", "JointTables", "Segmentation", "StrategySDP"),
     *("WorkloadLeastSquares", "WorkloadLeastSquares, in fractions"),
 }
-"""Models whose certificates often take a millisecond, in Fractions: they get a quarter of the others' tries."""
+"""Certificates of these models often take a millisecond, in Fractions; they get a quarter of the others' tries."""
 
 
 def tries_of(name):
