@@ -249,7 +249,7 @@ def test_segments_with_weights_and_over_the_reals_are_problems_side_by_side(inte
         assert proof.optimal == all(one.optimal for one in proofs)
         again = model.certificate(other, proof.witness)  # the prices of all segments, shaped like the totals
         assert again.witness["price"].shape == totals.shape
-        # In floats both gaps contain a bound on their rounding, of costs that may be larger by a factor of 10⁴.
+        # In floats each gap contains a bound on its rounding, that of costs up to 10⁴ times as large.
         assert again.gap == (proof.gap if kind == "whole" else pytest.approx(proof.gap, rel=1e-10))
         broken_sum = other + (np.arange(other.size) == 0)
         assert model.violations(broken_sum) == [

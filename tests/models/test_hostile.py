@@ -17,7 +17,7 @@ COSTLY = {
     *("BlockInference", "ConstrainedInference", "JointTables", "Segmentation", "StrategySDP"),
     *("WorkloadLeastSquares", "WorkloadLeastSquares, in fractions"),
 }
-"""Certificates of these models often take a millisecond, in Fractions; they get a quarter of the others' tries."""
+"""Their certificates often take a millisecond, in Fractions; they get a quarter of the tries of others."""
 
 
 def tries_of(name):

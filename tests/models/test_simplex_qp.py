@@ -415,7 +415,7 @@ def test_an_optimum_of_zeros_first_is_proved():
         assert solution.x[-2:].tolist() == [5, 15]
     worse = np.zeros(20_002)
     worse[-2:] = 4, 16
-    # The bound is lowered by its rounding: 2^12 additions in a block and 245 blocks lose at most 5e-13 of it.
+    # The bound is lowered by its rounding: 2^12 additions in each of 245 blocks lose at most 5e-13 of it.
     assert prove(model, worse).gap == pytest.approx(2, abs=6e-13 * model.objective(worse))
 
 
