@@ -17,12 +17,15 @@ from models import (
     Tree,
     Workload,
     WorkloadLeastSquares,
+    constrained_inference,
+    fixed_sum,
     lagrangian_bound,
 )
-from models.arithmetic import exact, rounding
+from models.arithmetic import distance, exact, rounding
 from models.arithmetic.rounding import Rounding
 from models.certificate import CONTRADICTION, FLOAT_TOLERANCE, judge, judge_exactly
 from models.programs.terms import Block, Term, rows_of
+from models.witnesses import isotonic_prices, non_negative_prices
 from models.witnesses.tree_sums import charged_sums
 from solvers import fast
 
@@ -206,3 +209,55 @@ def test_the_bound_on_a_sum_is_above_its_error():
     values = np.concatenate([[2.0**53], np.ones(1000)])
     lost = Fraction(2**53 + 1000) - Fraction(float(sum(values.tolist())))
     assert lost <= rounding.of_total(values.size, float(values.sum()))
+
+
+MANY = 1 << 16
+"""Equal terms whose sum, if they are added up one after another, is wrong by more than `of_total` says."""
+
+
+def _flat(x):
+    return x, np.zeros(MANY), None
+
+
+def _forest(x):
+    """A root of 0 whose children have these counts, all with noisy counts of 0."""
+    parent = np.concatenate([[-1], np.zeros(MANY, np.int64)])
+    return parent, np.append(0.0, x), np.zeros(MANY + 1)
+
+
+def _cost_of_a_tree(x):
+    parent, x, noisy = _forest(x)
+    variance, price, inner = np.append(np.inf, np.ones(MANY)), np.zeros(MANY + 1), np.zeros((3, 1))
+    return constrained_inference._prices.py_func(parent, x, noisy, variance, price, *inner, 0.0)[0]
+
+
+def _gap_of_a_tree(_):
+    """Prices read off counts of 0.1 and 0.3 are in the middle, and each is 0.1 off."""
+    parent, x, noisy = _forest(np.tile([0.1, 0.3], MANY // 2))
+    weight = np.ones(MANY + 1)
+    return non_negative_prices.named_prices.py_func(parent, x, noisy, weight, 0.0, np.zeros(MANY + 1))[0]
+
+
+def _gap_of_a_total(x):
+    ends = np.array([0, MANY])
+    return fixed_sum._real_gap.py_func(*_flat(x), np.zeros(1), np.zeros(1, np.int64), ends)[0]
+
+
+SUMS = {
+    "distances": lambda x: distance._floats.py_func(*_flat(x), 2),
+    "chains": lambda x: isotonic_prices._gap.py_func(*_flat(x), 2, False, 0.0, 1.0, np.zeros(MANY + 1)),
+    "totals": _gap_of_a_total,
+    "trees": _cost_of_a_tree,
+    "trees of counts": _gap_of_a_tree,
+}
+
+
+@pytest.mark.parametrize("kind", SUMS)
+def test_kernels_add_up_in_blocks(kind):
+    one, total = 0.1 * 0.1, 0.0
+    for _ in range(MANY):
+        total += one
+    bound = rounding.of_total(MANY, one * MANY)
+    assert abs(Fraction(total) - Fraction(one) * MANY) > bound
+    found = Fraction(SUMS[kind](np.full(MANY, 0.1)))
+    assert abs(found - Fraction(one) * MANY) <= bound
