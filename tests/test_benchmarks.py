@@ -1,5 +1,6 @@
 """Peers solve the models' problems, curves stop where they should, and quoted numbers are measured ones."""
 
+import importlib.metadata
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ from benchmarks import (
     noisy_releases,
     release_growth,
 )
+from benchmarks.findings import __main__ as findings
 from benchmarks.peers import __main__ as peers
 from benchmarks.peers.contests import CONTESTS, OURS
 from hierdp.bench import runs
@@ -337,6 +339,26 @@ def test_an_edition_is_shown_from_its_file_only(tmp_path):
     rows = pd.DataFrame([edition("highs", "p"), edition("scip", "q")])
     with pytest.raises(ValueError, match="no rows of the set 'small' that all backends ran"):
         headline.compared(rows, "small")
+
+
+def test_the_page_of_findings_has_a_row_for_each_script():
+    page = (ROOT / findings.PAGE).read_text(encoding="utf-8")
+    assert findings.filled(page) == page, "run: python -m benchmarks.findings --into docs/solver-findings.md"
+    named = {f"benchmarks/findings/{path.name}" for path in findings.scripts()}
+    assert set(findings.saved()) == named
+    for row in findings.saved().values():
+        assert bool(row["still in"]) != bool(row["no longer in"])
+        assert row["first seen"] and row["option"] and row["workaround"] and row["date"]  # noqa: PT018
+
+
+def test_a_finding_is_run_again_in_a_process_of_its_own(tmp_path):
+    (script,) = [path for path in findings.scripts() if path.stem == "highs_tight_tolerance"]
+    row = findings.run(script)
+    assert set(row) == set(findings.COLUMNS)
+    assert importlib.metadata.version("highspy") in (row["still in"], row["no longer in"])
+    broken = tmp_path / "broken.py"
+    broken.write_text("FINDING = {}\n\n\ndef still():\n    raise ValueError('no such option')\n")
+    assert findings.run(broken) == "ValueError: no such option"
 
 
 def test_modules_are_charged_to_their_library():

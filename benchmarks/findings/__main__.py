@@ -2,7 +2,7 @@
 
 Run as ``python -m benchmarks.findings``. Each script runs in a process of its own. ``--save`` adds what is
 found to the committed results, with the date; ``--into docs/solver-findings.md`` fills the page from these.
-A finding whose solver is not installed keeps its last result.
+A finding whose solver is not installed keeps its last result. Ends with 1 if a script fails otherwise.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ found = runpy.run_path(sys.argv[1])
 print(json.dumps([found["FINDING"], bool(found["still"]())]))
 """
 SECONDS = 120
+"""After which a script that hangs is stopped."""
 
 
 def scripts() -> list[Path]:
@@ -88,11 +89,12 @@ def main() -> None:
     if given.into is not None:
         given.into.write_text(filled(given.into.read_text(encoding="utf-8")), encoding="utf-8")
         return
-    rows = saved()
+    rows, failed = saved(), False
     for script in scripts():
         found = run(script)
         if isinstance(found, str):
             print(f"{script.name}: not run ({found})", file=sys.stderr)
+            failed |= not found.startswith("ModuleNotFoundError")
         else:
             rows[found["script"]] = found
     print("\n".join(lines(rows)))
@@ -101,6 +103,7 @@ def main() -> None:
             writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
             writer.writeheader()
             writer.writerows(rows[name] for name in sorted(rows))
+    sys.exit(failed)
 
 
 if __name__ == "__main__":
