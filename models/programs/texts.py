@@ -9,14 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from models.arithmetic.arrays import Flags, Floats
 from models.programs.reformulate import without_absolutes, without_tables
 from models.programs.terms import Formulation
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
 
 CONSTANT = "constant"
 """In an LP, the constant of the objective is the cost of a last variable of this name, fixed at 1: readers
@@ -64,6 +66,8 @@ def stated(program: Formulation) -> Stated:
     Gurobi refuse ``-1 <= x <= 1`` with a name). Rows without a side are left out.
     Coefficients of the objective are added up exactly, and then rounded to doubles.
     """
+    import scipy.sparse as sp
+
     plain = without_absolutes(without_tables(program))
     square, cost, constant = _objective(plain)
     least, most = plain.row_bounds
@@ -130,6 +134,8 @@ def mps_lines(made: Stated) -> Iterator[str]:
     ]
     yield from (f" {kind} {name}" for kind, name in zip(kinds, made.rows, strict=True))
     yield "COLUMNS"
+    import scipy.sparse as sp
+
     by_column = sp.csc_matrix(made.matrix)
     marks = 0
     for j, name in enumerate(made.columns):

@@ -244,7 +244,7 @@ def test_as_a_command(place):
     assert done.stdout.startswith("M_c^dp: 36 rows; 7 of 7 post-processing problems proved optimal")
     bad = shell(SIZES.replace("--epsilon 1", "--epsilon nan").replace("--out out", "--out new"), place)
     assert (bad.returncode, bad.stdout) == (2, "")
-    assert bad.stderr.splitlines()[-1] == "Error: epsilon is nan: it must be a positive finite number"
+    assert bad.stderr.splitlines()[-1] == "Error: --epsilon is nan: it must be a positive finite number"
     assert not (place / "new").exists()
     version = shell("--version", place)
     assert re.fullmatch(r"hierdp, version [0-9.]+\n", version.stdout)

@@ -48,8 +48,8 @@ def test_public_names(tmp_path):
     )
     done = python(code, tmp_path)
     assert done.stdout.split() == [
-        "Dates", "Hierarchy", "InputError", "Names", "Numbers", "Release", "SimulatedNoise",
-        "TabulatedNoise", "compare", "evaluate", "plan", "release", "repair", "verify",
+        "Dates", "Hierarchy", "InputError", "Measurements", "Names", "Numbers", "Release",
+        "SimulatedNoise", "TabulatedNoise", "compare", "evaluate", "plan", "release", "repair", "verify",
     ]  # fmt: skip
     assert "module 'hierdp' has no attribute 'relese'" in done.stderr
 

@@ -286,11 +286,11 @@ def test_nothing_is_written_but_the_release(tmp_path):
     written = set()
     for line in calls.read_text(errors="replace").splitlines():
         failed = re.search(r"= -1 ", line)
-        writes = re.search(r"O_WRONLY|O_RDWR|O_CREAT|creat\(|memfd_create\(|link|rename", line)
+        writes = re.search(r"O_WRONLY|O_RDWR|O_CREAT|\b(creat|memfd_create|link(at)?|rename(at2?)?)\(", line)
         if writes and not failed and "resumed" not in line:
             written.update(re.findall(r'"([^"]*)"', line))
     assert any(".out.unfinished-" in name for name in written)
-    ours = re.compile(rf"{re.escape(str(home))}/(\.out\.unfinished-\w+(/.*)?|out)")
+    ours = re.compile(rf"{re.escape(str(home))}/(\.out\.unfinished-[\w-]+(/.*)?|out)")
     compiled = re.compile(
         r".*(__pycache__|\.nbi|\.nbc|\.pyc|matplotlib|fontlist|fontconfig).*|/dev/.*|/proc/.*"
     )
