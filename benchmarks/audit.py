@@ -1,9 +1,12 @@
-"""Number of runs that `hierdp audit` needs to detect half the noise of a mechanism; see docs/privacy.md.
+"""What `hierdp audit` detects: half the noise of a mechanism, and true answers; see docs/privacy.md.
 
     python -m benchmarks.audit [--most 16000] [--change "group of its own"] [MECHANISM …]
+    python -m benchmarks.audit --spared [MECHANISM …]
 
 Each case of the audit is run with half the scale of noise and an unchanged claim: 500 runs of each table,
-then 1,000, 2,000, … until the bound on the loss exceeds the claim.
+then 1,000, 2,000, … until the bound on the loss exceeds the claim. With `--spared`, each query that differs
+between the two tables of a case is answered truly, with the noise drawn and charged, in as many runs as
+`hierdp audit` makes by default.
 """
 
 from __future__ import annotations
@@ -12,12 +15,14 @@ import argparse
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from hierdp.audit import CASES, Case, audit
 from hierdp.audit.bound import at_least, at_most, least_epsilon
+from hierdp.audit.known import Undisturbed
 from hierdp.privacy.budget import Spend
 from hierdp.privacy.noise import NoisyCounts, SimulatedNoise
 from models.arithmetic.arrays import Ints
@@ -27,6 +32,10 @@ FIRST = 500
 
 MISS = 1e-5
 """Each case's part of the error probability of 0.001 of a whole audit, which has about 90 cases."""
+
+
+RUNS = 1000
+"""The default of `hierdp audit`."""
 
 
 class Half(SimulatedNoise):
@@ -50,6 +59,48 @@ class Half(SimulatedNoise):
         return picked, replace(spend, epsilon=epsilon)
 
 
+class Spared(SimulatedNoise):
+    """True answers to one query, although its noise is drawn and charged."""
+
+    def __init__(self, seed: int, query: str) -> None:
+        super().__init__(seed)
+        self.query = query
+
+    def geometric(self, counts: Ints, query: str, sensitivity: int, epsilon: float) -> NoisyCounts:
+        """The true counts of the query, and noisy ones of others."""
+        made = super().geometric(counts, query, sensitivity, epsilon)
+        return replace(made, counts=counts.copy()) if query == self.query else made
+
+    def gaussian(self, counts: Ints, query: str, sensitivity: float, rho: float) -> NoisyCounts:
+        """The true counts of the query, and noisy ones of others."""
+        made = super().gaussian(counts, query, sensitivity, rho)
+        return replace(made, counts=counts.copy()) if query == self.query else made
+
+
+class _Asked(Undisturbed):
+    """Keep the true counts of each query."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.true: dict[str, list[bytes]] = {}
+
+    def geometric(self, counts: Ints, query: str, sensitivity: int, epsilon: float) -> NoisyCounts:
+        self.true.setdefault(query, []).append(counts.tobytes())
+        return super().geometric(counts, query, sensitivity, epsilon)
+
+    def gaussian(self, counts: Ints, query: str, sensitivity: float, rho: float) -> NoisyCounts:
+        self.true.setdefault(query, []).append(counts.tobytes())
+        return super().gaussian(counts, query, sensitivity, rho)
+
+
+def measured_differently(case: Case) -> list[str]:
+    """The queries whose true counts differ between the two tables, in the order measured."""
+    first, second = _Asked(), _Asked()
+    case.release(0, first)
+    case.release(1, second)
+    return [query for query, true in first.true.items() if true != second.true.get(query)]
+
+
 def runs_of_one_draw(epsilon: float) -> int:
     """Number of bounding runs that detect half the noise of one count, if hits are as often as expected."""
     p, q = 1 / (1 + np.exp(-2 * epsilon)), 1 / (1 + np.exp(2 * epsilon))
@@ -68,7 +119,13 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=FIRST)
     parser.add_argument("--most", type=int, default=16_000)
     parser.add_argument("--change", default="", help="only cases whose change holds these words")
+    parser.add_argument("--spared", action="store_true", help="true answers to one query at a time")
     given = parser.parse_args()
+    if given.spared:
+        for case in CASES:
+            if not given.mechanisms or {case.mechanism, case.method} & set(given.mechanisms):
+                _spared(case)
+        return
     print("one count, both tables seen: bounding runs by ε")
     print("  ".join(f"{e}: {runs_of_one_draw(e)}" for e in (0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0)))
     for case in CASES:
@@ -77,11 +134,17 @@ def main() -> None:
             _line(case, given.first, given.most)
 
 
+def _spared(case: Case) -> None:
+    for query in measured_differently(case):
+        (found,) = audit([case], RUNS, 1 - 0.001 / len(CASES), partial(Spared, query=query))
+        print(f"{case.name} | {case.change} | {query} | {'found' if found.over else 'not found'}", flush=True)
+
+
 def _line(case: Case, runs: int, most: int) -> None:
     started = time.perf_counter()
     found: Any = None
     while runs <= most:
-        (found,) = audit([case], runs * case.fewer, 1 - MISS, Half)
+        (found,) = audit([case], round(runs * case.fewer), 1 - MISS, Half)
         if found.over:
             break
         runs *= 2

@@ -23,7 +23,7 @@ from hierdp.audit.detectable import detectable
 from hierdp.audit.events import Claim, Event, chosen
 from hierdp.audit.finding import Finding as Finding
 from hierdp.audit.kept import findings, settings
-from hierdp.audit.known import Undisturbed, all_over, direction, moves
+from hierdp.audit.known import Undisturbed, all_over, direction, moves, parts_of
 from hierdp.audit.samplers import SAMPLERS as SAMPLERS
 from hierdp.errors import InputError
 from hierdp.privacy.noise import ExactNoise, Noise, SimulatedNoise
@@ -110,7 +110,7 @@ def audit(
 
 
 def _runs_of(case: Case, runs: int) -> int:
-    return max(FEWEST, runs // case.fewer)
+    return max(FEWEST, int(runs / case.fewer))
 
 
 def _finding(case: Case, runs: int, miss: float, source: NoiseSource, seed: int) -> Finding:
@@ -141,8 +141,12 @@ def _event(case: Case, seen: tuple[list[Seen], list[Seen]], claim: Claim, miss: 
     """The event chosen on these runs, among events found in them and events known in advance."""
     truths = [case.seen(case.release(side, Undisturbed())) for side in (0, 1)]
     moved = moves((truths[0], truths[1]))
-    along = dict(zip(moved, direction(moved, list(moved)).tolist(), strict=True))
-    return chosen(seen, claim, miss, list(all_over(moved)), [along] if along else [])
+    along = [
+        dict(zip(part, direction(part, list(part)).tolist(), strict=True))
+        for part in parts_of(moved)
+        if len(part) > 1
+    ]
+    return chosen(seen, claim, miss, list(all_over(moved)), along)
 
 
 def _seed(case: Case, side: int, part: int, seed: int) -> int:

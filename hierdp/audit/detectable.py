@@ -43,6 +43,7 @@ def detectable(claim: Claim, runs: int, miss: float) -> float:
     claimed = claim.epsilon if claim.rho is None else claim.rho
     losses = claimed * LOSSES
     p = expit(losses) if claim.rho is None else ndtr(np.sqrt(2 * losses) / 2)
-    low, high = at_least(np.floor(p * runs), runs, miss / 2), at_most(np.ceil((1 - p) * runs), runs, miss / 2)
+    hits = np.rint(p * runs)
+    low, high = at_least(hits, runs, miss / 2), at_most(runs - hits, runs, miss / 2)
     found = np.flatnonzero(claim.loss(low, high) > claimed)
     return float(losses[found[0]]) if found.size else math.inf

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 
@@ -108,11 +108,7 @@ def chosen(
     directions : sequence of dict
         Weights of further sums to try.
     """
-    names = sorted({name for runs in seen for run in runs for name in run})
-    first, second = (
-        np.array([[run.get(name, 0.0) for name in names] for run in runs]).reshape(len(runs), len(names))
-        for runs in seen
-    )
+    names, first, second, margins = _columns(seen)
     learnt, scored = (first[::2], second[::2]), (first[1::2], second[1::2])
     low = [at_least(np.arange(len(side) + 1), len(side), miss / 2) for side in scored]
     high = [at_most(np.arange(len(side) + 1), len(side), miss / 2) for side in scored]
@@ -128,7 +124,7 @@ def chosen(
         if loss > best:
             best, found = loss, event
     given = [np.array([int(each.get(name, 0)) for name in names], dtype=np.int64) for each in directions]
-    for weights in (*given, *_weights(*learnt)):
+    for weights in (*given, *margins, *_weights(*learnt)):
         sums = [np.sort(side @ weights) for side in scored]
         thresholds = np.unique(np.concatenate(sums))
         if thresholds.size > THRESHOLDS:
@@ -144,6 +140,39 @@ def chosen(
                 held = tuple((name, int(w)) for name, w in zip(names, weights, strict=True) if w)
                 found = Event((Condition(held, float(thresholds[at]), below),), swapped)
     return found
+
+
+def _columns(
+    seen: tuple[Sequence[Seen], Sequence[Seen]],
+) -> tuple[list[str], Floats, Floats, Iterable[Ints]]:
+    """The numbers that are not the same in all runs, each once, and weights of their margins.
+
+    A margin is the sum of a column's numbers with the same label in one place of their names, such as all
+    counts of a region. Values have the shape (runs, names).
+    """
+    runs = [run for side in seen for run in side]
+    found: dict[bytes, tuple[str, Floats]] = {}
+    at: dict[str, bytes] = {}
+    for name in sorted({name for run in runs for name in run}):
+        column = np.array([run.get(name, 0.0) for run in runs])
+        if (column != column[0]).any():
+            at[name] = column.tobytes()
+            found.setdefault(at[name], (name, column))
+    place = {values: i for i, values in enumerate(found)}
+    margins: dict[tuple[str, int, str], Ints] = {}
+    for name, values in at.items():
+        column_name, _, labels = name.partition("[")
+        for position, label in enumerate(("", *labels.rstrip("]").split(" "))):
+            margin = margins.setdefault((column_name, position, label), np.zeros(len(found), dtype=np.int64))
+            margin[place[values]] += 1
+    several = {margin.tobytes(): margin for margin in margins.values() if margin.sum() > 1}
+    table = np.array([column for _, column in found.values()]).reshape(len(found), len(runs)).T
+    return (
+        [name for name, _ in found.values()],
+        table[: len(seen[0])],
+        table[len(seen[0]) :],
+        several.values(),
+    )
 
 
 def _together(

@@ -8,6 +8,7 @@ once, or add these numbers up in the direction of the difference.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import product
 
 import numpy as np
 
@@ -57,17 +58,22 @@ def moves(truths: tuple[Seen, Seen]) -> dict[str, tuple[float, float]]:
     return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
 
 
+def parts_of(moved: dict[str, tuple[float, float]]) -> list[dict[str, tuple[float, float]]]:
+    """All differing numbers; those of one kind, such as noisy, in all steps; of one column; each alone."""
+    kinds: dict[str, dict[str, tuple[float, float]]] = {}
+    for name, pair in moved.items():
+        column = name.partition("[")[0]
+        for kind in {"", column.partition(" of step ")[0], column, name}:
+            kinds.setdefault(kind, {})[name] = pair
+    return list({tuple(part): part for part in kinds.values()}.values())
+
+
 def all_over(moved: dict[str, tuple[float, float]]) -> Iterator[Event]:
-    """The events that all differing numbers reach their values in one of the tables; also per column."""
-    columns = {name.partition("[")[0] for name in moved}
-    parts = [moved, *({n: moved[n] for n in moved if n.startswith(f"{c}[")} for c in sorted(columns))]
-    for part in parts if len(columns) > 1 else parts[:1]:
-        for swapped in (False, True):
-            conditions = tuple(
-                _beyond(name, *(pair if swapped else pair[::-1])) for name, pair in part.items()
-            )
-            if conditions:
-                yield Event(conditions, swapped)
+    """The events that all differing numbers of a part reach their values in one of the tables."""
+    for part, swapped in product(parts_of(moved), (False, True)):
+        yield Event(
+            tuple(_beyond(name, *(pair if swapped else pair[::-1])) for name, pair in part.items()), swapped
+        )
 
 
 def _beyond(name: str, here: float, there: float) -> Condition:

@@ -2,7 +2,7 @@
 
 The other cases draw simulated noise by default. These always draw exact noise, in several blocks as a large
 release does, the last of one count. A block without noise, or two blocks with the same noise, tell apart two
-tables that differ in one count.
+tables that differ in one count: if all other counts of two blocks are equal, so is their noise.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 from importlib.util import find_spec
+from itertools import combinations
 
 import numpy as np
 
@@ -26,7 +27,7 @@ blocks whose first count is 21, not 20."""
 
 
 def _run(data: Counts, noise: Noise, source: Callable[[], Noise]) -> Release:
-    """The first noisy counts of all blocks."""
+    """The first noisy counts of all blocks, and the differences of those that are equal otherwise."""
     import pandas as pd
 
     at_once, blocks, larger = data
@@ -38,7 +39,13 @@ def _run(data: Counts, noise: Noise, source: Callable[[], Noise]) -> Release:
     made = drawn.geometric(counts, "counts", 1, EPSILON)
     shown = np.sort(np.concatenate([firsts, firsts[:-1] + 1]))  # also counts of 0
     table = pd.DataFrame({"place": shown, "count": made.counts[shown]})
-    return Release("noise", table, Ledger(EPSILON, 0.0, PERSON, (made.spend,)), ())
+    whole = made.counts[:-1].reshape(blocks, at_once)
+    same = {
+        f"difference of equal blocks[{i} {j}]": int(whole[i, 0] - whole[j, 0])
+        for i, j in combinations(range(blocks), 2)
+        if np.array_equal(whole[i, 1:], whole[j, 1:])
+    }
+    return Release("noise", table, Ledger(EPSILON, 0.0, PERSON, (made.spend,)), (), same)
 
 
 def _from_tables() -> Noise:

@@ -1,27 +1,26 @@
 """Test whether noise has the scale that a budget claims, by noisy counts and by sums measured twice.
 
-A parent's noisy count minus the sum of its children's is pure noise. If the claims hold, the
-evidence against them is an e-value: never negative, and 1 on average at most, so that by Markov's inequality
-it reaches 10⁶ in at most one of 10⁶ releases. This holds for any counts, by the exact law of the noise.
+A parent's noisy count minus the sum of its children's is pure noise, so its law is known exactly, whatever
+the counts are. Each test gives a p-value for this law: at most α in at most a share α of honest releases. The
+least of n p-values is multiplied by n (Bonferroni), so at most one in 10⁶ honest releases fails.
 
 This covers what distances between noisy and released counts can show: the residuals of least squares are
-linear in these differences. It needs no simulation, and holds for isotonic and whole fits, whose distances
-depend on the true counts.
+linear in these differences, and have as many degrees of freedom. It needs no simulation, and holds for
+isotonic and whole fits, whose distances depend on the true counts.
 
-*Too little noise.* Of independent differences d with known law, ∏ exp(−s·d²) / E exp(−s·D²) is an e-value. If
-the parents were chosen by their noisy counts, D is the noise of the children alone: given the rest, d is D
-plus a constant, and no constant raises E exp(−s·D²), since the law of D is symmetric and unimodal (Anderson
-1955). It is computed as E exp(−s·D²) = E φ(√(2s)·G), for G standard normal and φ the characteristic function
-of D.
+*Too little noise.* For independent differences d with known law, let T = Σ d²/Var(D). Then P(T ≤ t) is at
+most exp(s·t)·∏ E exp(−s·D²/Var(D)) for every s > 0, and so for the best one (Chernoff). If the parents were
+chosen by their noisy counts, D is the noise of the children alone: given the rest, d is D plus a constant,
+and no constant raises E exp(−s·D²), since the law of D is symmetric and unimodal (Anderson 1955). It is
+computed as E exp(−s·D²) = E φ(√(2s)·G), for G standard normal and φ the characteristic function of D.
 
 Noisy counts of a query that all lie near 0, compared with the claimed scale, are evidence of too little
 noise, too: d is then D plus the true count, a constant.
 
-*Too much noise.* ∏ cosh(s·d) / M(s), for M the moment generating function. If the parents were chosen, the
+*Too much noise.* ∏ cosh(s·d) / M(s), for M the moment generating function, is 1 on average at most; so is its
+mean over several s, and its inverse is a p-value by Markov's inequality. If the parents were chosen, the
 children's noise is independent of the parents' own noise e, which leaves ∏ cosh(s·e), at most that of all
 parents.
-
-Averages of e-values, here over several s, levels and both directions, are e-values.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ from models.arithmetic.arrays import Ints
 ODDS = 1e6
 """An honest release fails with at most this probability."""
 
-LITTLE = 0.25, 1.0, 4.0, 16.0, 64.0, 256.0, 1024.0, 4096.0, 16384.0
+LITTLE = tuple(2.0**k for k in range(-2, 15))
 """Values of s for too little noise, in 1/variance."""
 
 STEEPEST = 8.0
@@ -69,8 +68,8 @@ def check_noise(
     found = [(each, little, evidence) for each in twice for little, evidence in _evidence(each)]
     if not found:
         return
-    in_all = _mean([evidence for *_, evidence in found])
-    each, little, _ = max(found, key=lambda line: line[2])
+    each, little, most = max(found, key=lambda line: line[2])
+    in_all = most - math.log(len(found))
     if in_all >= math.log(ODDS):
         how = "smaller" if little else "larger"
         why = (
@@ -104,7 +103,7 @@ def _near_zero(recovered: Iterable[Recovered], spends: Iterable[Mapping[str, Any
 
 
 def _evidence(twice: Twice) -> Iterator[tuple[bool, float]]:
-    """The logarithms of e-values, each with whether it is evidence of too little noise."""
+    """The logarithms of inverse p-values, each with whether it is evidence of too little noise."""
     there = twice.counts > 0
     off, counts = twice.differences[there], twice.counts[there]
     if not off.size:
@@ -114,7 +113,7 @@ def _evidence(twice: Twice) -> Iterator[tuple[bool, float]]:
     if fresh.min() > 0.01:  # otherwise there is hardly any noise to test
         kinds, kind = np.unique(counts, return_inverse=True)
         scales = [c for c in LITTLE if c <= max(64.0, STEEPEST * float(fresh.min()))]
-        yield True, _mean([_little(twice, off, fresh, kinds, kind, c) for c in scales])
+        yield True, max(_little(twice, off, fresh, kinds, kind, c) for c in scales)
     if twice.chosen_of is None or twice.chosen_of:
         deviations = np.sqrt(counts * twice.law.variance + own)
         yield False, _mean([_much(twice, off, counts, deviations, c) for c in MUCH])

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, fields
 from functools import cache
+from math import isfinite
 from typing import Any
 
+import numpy as np
 from pandas import NA
 
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.privacy.noise import Noise
 from hierdp.record.release import Release
+from hierdp.record.step import Step
 from hierdp.tables.persons import Persons
 
 Seen = dict[str, float]
-"""Released numbers of one run, by name. Numbers that are missing are 0."""
+"""Numbers of one run that are published, by name. Numbers that are missing are 0."""
 
 EPSILON = 2.0
 """With half the noise, the loss is 4: far enough above 2 for few runs to show it, and not a rare event that
@@ -53,8 +56,8 @@ class Case:
         Columns that identify a row of a release.
     run : callable
         Maps a table and noise to a release.
-    fewer : int
-        The number of runs is divided by this, for slow mechanisms.
+    fewer : float
+        The number of runs is divided by this, for slow mechanisms; less than 1 where few runs show little.
     also : callable, optional
         Computes further numbers from the released ones, for mechanisms whose audit needs them.
     """
@@ -65,7 +68,7 @@ class Case:
     tables: tuple[Any, Any]
     by: tuple[str, ...]
     run: Callable[[Any, Noise], Release]
-    fewer: int = 1
+    fewer: float = 1
     also: Callable[[Seen], Seen] | None = None
 
     @property
@@ -78,20 +81,43 @@ class Case:
         return self.run(self.tables[side], noise)
 
     def seen(self, release: Release) -> Seen:
-        """All published numbers by name, from the table and from the settings."""
+        """All published numbers by name: of the table, the settings and the steps' models.
+
+        The steps are in `proofs.zip`. Their models hold the noisy counts before any repair, of which the
+        table shows little: so no repair hides from an audit what was measured.
+        """
         table = release.table
         rows = [" ".join(map(str, row)) for row in zip(*(table[c].tolist() for c in self.by), strict=True)]
         found = {
-            f"{value}[{row}]": round(float(number), DIGITS)
+            f"{value}[{row}]": float(number)
             for value in VALUES
             if value in table
             for row, number in zip(rows, table[value].tolist(), strict=True)
             if number is not NA  # the root of a range query, which is not measured
         }
-        found |= {
-            k: round(float(v), DIGITS) for k, v in release.settings.items() if isinstance(v, int | float)
-        }
+        for name, value in release.settings.items():
+            if isinstance(value, int | float):
+                found[name] = float(value)
+            elif isinstance(value, list) and all(isinstance(one, int | float) for one in value):
+                found |= {f"{name}[{place}]": float(one) for place, one in enumerate(value)}
+        found = {name: round(number, DIGITS) for name, number in (*found.items(), *_of_steps(release.steps))}
         return found if self.also is None else {**found, **self.also(found)}
+
+
+def _of_steps(steps: Iterable[Step]) -> Iterator[tuple[str, float]]:
+    """The numbers in the steps' models, such as ``noisy of step 2[0 3]``; steps are numbered from 1."""
+    for number, step in enumerate(steps, start=1):
+        model: Any = step.model
+        for field in fields(model):
+            held = getattr(model, field.name)
+            if isinstance(held, np.ndarray) and held.dtype.kind in "iuf":
+                names = _names(f"{field.name} of step {number}", held.shape)
+                yield from ((n, x) for n, x in zip(names, held.ravel().tolist(), strict=True) if isfinite(x))
+
+
+@cache
+def _names(what: str, shape: tuple[int, ...]) -> tuple[str, ...]:
+    return tuple(f"{what}[{' '.join(map(str, place))}]" for place in np.ndindex(shape))
 
 
 @cache

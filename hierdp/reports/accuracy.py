@@ -21,8 +21,8 @@ REPAIRED = (
     "to the truth than the table says; the exact error after that step is not known."
 )
 NOT_SIMULATED = (
-    "That step also changes counts on average, often upwards at 0 and downwards above. By how much was not "
-    "simulated for this release."
+    "That step may also change counts on average, depending on their size. By how much was not simulated for "
+    "this release."
 )
 SIMULATED = (
     "That step also changes counts on average, depending on their size. The last table says by how much, in "

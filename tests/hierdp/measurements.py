@@ -106,7 +106,12 @@ def made(name, noise, seed=1, rows=60, epsilon=1.0):
 
 def recovered(made):
     """The noisy counts of each query that the release is computed from, as `hierdp check` finds them."""
-    manifest = budget_of_one_row(made.manifest())
+    return together((one.query, one.noisy) for one in replayed(made, made.manifest()).recovered)
+
+
+def replayed(made, manifest):
+    """What `hierdp check` finds in the steps of a release, given its manifest."""
+    manifest = budget_of_one_row(manifest)
     steps = (
         SavedStep(step.name, step.model, step.solution.x, step.solution.witness, problems=step.problems)
         for step in made.steps
@@ -117,7 +122,7 @@ def recovered(made):
         checking.replay(saved, made.table, manifest, made.regions)
     else:
         Again(checking, Written(manifest, made.table, made.regions, made.measurements.to_frame()))(saved)
-    return together((one.query, one.noisy) for one in saved.recovered)
+    return saved
 
 
 def together(parts):

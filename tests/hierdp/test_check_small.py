@@ -4,10 +4,12 @@ import json
 
 import numpy as np
 import pytest
+from measurements import replayed
 from test_check_noise import claim
 
 from hierdp import SimulatedNoise
 from hierdp.check import check
+from hierdp.check.noise import check_noise
 from hierdp.check.public import check_public
 from hierdp.check.result import FAILS, HOLDS
 from hierdp.counts.hierarchy import Hierarchy
@@ -51,6 +53,22 @@ def test_a_scale_a_hundred_times_too_large_fails_on_four_regions_by_nine_sizes(t
         found = four_by_nine(seed, largest, method)
         assert verdict(found, tmp_path, 1) == HOLDS
         assert verdict(found, tmp_path, 100.0) == FAILS
+
+
+@pytest.mark.parametrize(("method", "least"), quick([("M_c^dp", 19), ("M_H", 20)]))
+def test_most_scales_fifteen_times_too_large_fail(method, least):
+    """As docs/privacy.md states: of 20 releases."""
+    verdicts = {1: [], 15: []}
+    for seed in range(20):
+        found = four_by_nine(seed, 60, method)
+        for factor, lines in verdicts.items():
+            manifest = json.loads(json.dumps(found.manifest()))
+            claim(manifest, factor)
+            saved = replayed(found, manifest)
+            (line,) = check_noise(saved.twice, saved.recovered, manifest["budget"]["spends"])
+            lines.append(line.verdict)
+    assert verdicts[1] == [HOLDS] * 20
+    assert verdicts[15].count(FAILS) >= least
 
 
 def test_words_on_public_lists_must_agree_with_the_settings():

@@ -7,19 +7,17 @@ each counted row. docs/privacy.md has the table of these bounds.
 """
 
 from collections import Counter
-from itertools import combinations_with_replacement
 
 import numpy as np
 import pandas as pd
 import pytest
+import universe
 
 from hierdp import release
 from hierdp.counts.axes import Numbers
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.size_table import SizeTable
 from hierdp.errors import InputError
-from hierdp.privacy.budget import Spend
-from hierdp.privacy.noise import NoisyCounts
 from tests.marks import quick
 
 PLACES = Hierarchy.flat("place", ["A", "B", "C"])
@@ -27,8 +25,7 @@ PLACES = Hierarchy.flat("place", ["A", "B", "C"])
 ROWS = [("A", "1", 1), ("A", "2", 0), ("B", "3", 2), ("C", "4", 1), (None, "5", 1), ("A", None, 3)]
 """Rows that a person may have: place, home, number. Homes 4 and 5, and place C, may be theirs alone."""
 
-LINES = [list(lines) for n in (1, 2) for lines in combinations_with_replacement(ROWS, n)]
-LINES += [list(lines) for lines in combinations_with_replacement(ROWS, 3)][::3]
+LINES = [[ROWS[kind] for kind in kinds] for kinds in universe.joined((), 3, range(len(ROWS)))]
 
 MANY = [[("A", f"own {i}", 1) for i in range(40)], [(p, f"{p} {i}", i % 3) for p in "ABC" for i in range(9)]]
 """Persons with a home for each of their many rows."""
@@ -56,6 +53,7 @@ CASES = {
     "private groups, no list of regions": ("count-of-counts", {**LEVELS, "group_budget": 0.3, "max_size": 9}),
     "private groups, entities": ("count-of-counts", {**HIDDEN, "entities": "n"}),
     "private groups, Hg, entities": ("count-of-counts", {**HIDDEN, "entities": "n", "method": "Hg"}),
+    "private groups, naive, entities": ("count-of-counts", {**HIDDEN, "entities": "n", "method": "naive"}),
     "private groups, none empty": ("count-of-counts", {**HIDDEN, "smallest": 1}),
     "private groups, Hg, none empty, entities": (
         "count-of-counts",
@@ -99,25 +97,6 @@ def table(people):
     return frame.assign(to=frame.place.fillna("B"), kind=frame.home.fillna("-").str[0], age=frame.n)
 
 
-class Recording:
-    """Answers that do not depend on the counts; keeps the counts that it is given."""
-
-    def __init__(self):
-        self.asked, self._rng = [], np.random.default_rng(5)
-
-    def _answer(self, counts, spend, norm):
-        self.asked.append((spend, counts.copy(), norm))
-        return NoisyCounts(self._rng.integers(0, 9, counts.shape), spend)
-
-    def geometric(self, counts, query, sensitivity, epsilon):
-        spend = Spend(query, "double", sensitivity, sensitivity / epsilon, epsilon, None, False)
-        return self._answer(counts, spend, 1)
-
-    def gaussian(self, counts, query, sensitivity, rho):
-        spend = Spend(query, "double", sensitivity, sensitivity / (2 * rho) ** 0.5, None, rho, False)
-        return self._answer(counts, spend, 2)
-
-
 @pytest.fixture(autouse=True)
 def one_key(monkeypatch):
     """The guarantee holds for each key, so neighbours are compared under the same key."""
@@ -127,7 +106,7 @@ def one_key(monkeypatch):
 def run(case, people, rows, by_row=False):
     """What is published exactly, and the ledger with all vectors that are measured."""
     mechanism, options = CASES[case]
-    noise = Recording()
+    noise = universe.Fixed()
     own = {"most_per_row": rows} if by_row else {"person": "id", "rows_per_person": rows}
     made = release(table(people), mechanism, epsilon=1.0, noise=noise, **options, **own)
     listed = {(axis, str(name)) for axis, places in made.regions.items() for name in places.names[-1]}
@@ -152,13 +131,10 @@ def compare(case, without, joined, rows, by_row=False):
     if listed != listed_then or groups != groups_then:
         return None
     times, loss = ledger.person.times, 0.0
-    assert [spend for spend, *_ in before] == [spend for spend, *_ in after]
-    for (spend, one, norm), (_, other, _) in zip(before, after, strict=True):
-        assert one.shape == other.shape
-        away = float(np.linalg.norm((one - other).ravel(), norm))
+    for spend, norm, away in universe.changes(before, after):
         # A Gaussian sensitivity is a square root, which differs from the exact one in its last digit.
-        assert away <= times * spend.sensitivity * (1 + 1e-12), (spend.query, joined)
-        share = away / spend.sensitivity
+        share = away ** (1 / norm) / spend.sensitivity
+        assert share <= times * (1 + 1e-12), (spend.query, joined)
         loss += spend.epsilon * share if norm == 1 else spend.rho * share**2
     allowed = ledger.rho if ledger.zcdp else ledger.epsilon
     assert loss <= allowed * (1 + 1e-9), joined  # a sum of floats
@@ -172,7 +148,7 @@ def test_no_person_changes_more_than_the_sensitivities(case, rows):
     """Choices of up to three rows, and many rows; some choice changes a good part of the bound."""
     worst = 0.0
     before = run(case, OTHERS, rows)
-    for lines in [*LINES[rows - 1 :: 2], *MANY]:
+    for lines in [*LINES[: len(ROWS)], *LINES[len(ROWS) + rows :: 4], *MANY]:
         worst = max(worst, compare(case, before, lines, rows) or 0.0)
     assert worst > 0.3
 
@@ -192,21 +168,39 @@ NUMBERS = [
 """Cases with a column of numbers, of which a row may be bounded."""
 
 
+NEVER_MORE = "numbers of groups", "group sizes", "sizes by"
+"""Queries that a row changes no more than an entity: it is in one group, whose size changes once."""
+
+
 @pytest.mark.parametrize("rows", [1, 3])
-@pytest.mark.parametrize("case", quick(NUMBERS, every=3))
-def test_no_row_changes_more_than_the_sensitivities_of_its_bound(case, rows):
-    """A row with any number joins, in a place or home of others or of its own."""
-    before, worst = run(case, OTHERS, rows, by_row=True), 0.0
-    for place, home in (("A", "1"), ("B", "own"), ("C", "own"), (None, "1 of none"), ("A", None)):
-        for n in (0, 1, 2, 3, 40, 10**12):
-            worst = max(worst, compare(case, before, [(place, home, n)], rows, by_row=True) or 0.0)
-    assert worst > 0.3
+@pytest.mark.parametrize("case", quick(NUMBERS, every=4))
+def test_a_row_changes_what_the_sensitivities_of_its_bound_say(case, rows):
+    """A row with any number joins, in a place or home of others or of its own.
+
+    No query changes by more than its sensitivity times the bound. Some row changes it by exactly so much, or
+    by its sensitivity if more is impossible (`NEVER_MORE`).
+    """
+    before, reached = run(case, OTHERS, rows, by_row=True), Counter()
+    for place, home in (("A", "2"), ("B", "own"), ("A", None)):
+        for n in (0, 1, 3, 10**12):
+            joined = [(place, home, n)]
+            if compare(case, before, joined, rows, by_row=True) is None:
+                continue
+            after = run(case, [*OTHERS, joined], rows, by_row=True)[3]
+            for spend, norm, away in universe.changes(before[3], after):
+                share = away ** (1 / norm) / spend.sensitivity / before[2].person.times
+                reached[spend.query] = max(reached[spend.query], share)
+    for query, share in reached.items():
+        if "size_budget" in CASES[case][1] and query != "largest size":
+            continue  # all sizes above an answer that is fixed here are one
+        # A Gaussian sensitivity is a square root, rounded up.
+        assert share == pytest.approx(1 / rows if query.startswith(NEVER_MORE) else 1, rel=1e-12), query
 
 
 def test_rows_beyond_the_bound_form_no_group():
     """One person with a home for each of 40 rows: the number of homes that is measured changes by one."""
-    (_, one, _), *_ = run("private groups, Hc", OTHERS, 1)[3]
-    (_, other, _), *_ = run("private groups, Hc", [*OTHERS, MANY[0]], 1)[3]
+    (*_, one), *_ = run("private groups, Hc", OTHERS, 1)[3]
+    (*_, other), *_ = run("private groups, Hc", [*OTHERS, MANY[0]], 1)[3]
     assert np.abs(other - one).sum() == 1
 
 
@@ -222,9 +216,9 @@ def test_a_group_whose_rows_are_all_dropped_is_not_called_empty():
     own = {"group": ["home"], "smallest": 1, "max_size": 9, "person": "id", "rows_per_person": 1}
     hidden = {"regions": PLACES, "region": "place", "group_budget": 0.5}
     for how in (hidden, {"groups": listed, "regions": PLACES, "region": "place"}):
-        noise = Recording()
+        noise = universe.Fixed()
         release(table([MANY[0]]), "count-of-counts", epsilon=1.0, noise=noise, **own, **how)
-    _, sizes, _ = noise.asked[0]
+    *_, sizes = noise.asked[0]
     assert sizes.tolist()[0] == 40  # Hc: of size 1 or less
     rows = table([[("A", "own 0", 1)]])
     with pytest.raises(InputError, match="has an empty group"):

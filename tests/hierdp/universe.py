@@ -69,22 +69,38 @@ def replaced(table, changes=1, kinds=KINDS):
 
 
 class Fixed:
-    """Answers from a seed, whatever the counts are; keeps the counts. Raises `Enough` after the last one."""
+    """Answers from a seed, whatever the counts are; keeps the counts. Raises `Enough` after the last one.
+
+    `asked` holds a triple for each measurement: its record, its norm (1, or 2) and the true counts.
+    """
 
     def __init__(self, last=None):
         self.asked, self._last, self._rng = [], last, np.random.default_rng(3)
 
     def _answer(self, counts, spend, norm):
-        self.asked.append((spend.query, norm, spend.sensitivity, counts.ravel().copy()))
+        self.asked.append((spend, norm, counts.ravel().copy()))
         if len(self.asked) == self._last:
             raise Enough
         return NoisyCounts(self._rng.integers(1, 5, counts.shape), spend)
 
     def geometric(self, counts, query, sensitivity, epsilon):
-        return self._answer(counts, Spend(query, "double", sensitivity, 1.0, epsilon, None, False), 1)
+        scale = sensitivity / epsilon
+        return self._answer(counts, Spend(query, "double", sensitivity, scale, epsilon, None, False), 1)
 
     def gaussian(self, counts, query, sensitivity, rho):
-        return self._answer(counts, Spend(query, "double", sensitivity, 1.0, None, rho, False), 2)
+        scale = sensitivity / (2 * rho) ** 0.5
+        return self._answer(counts, Spend(query, "double", sensitivity, scale, None, rho, False), 2)
+
+
+def changes(one, other):
+    """How far each measurement of two neighbours differs: its record, its norm, and the change.
+
+    The change is the sum of absolute differences or, in the norm 2, of squared ones: a whole number.
+    """
+    assert [spend for spend, *_ in one] == [spend for spend, *_ in other]
+    for (spend, norm, a), (*_, b) in zip(one, other, strict=True):
+        assert a.shape == b.shape, spend.query
+        yield spend, norm, int((np.abs(a - b) ** norm).sum())
 
 
 def frame(table):
@@ -105,7 +121,7 @@ class Enough(Exception):
 
 
 def measured(table, measure, last=None):
-    """What is measured of a table: for each measurement its query, norm, sensitivity and true counts.
+    """What is measured of a table; see `Fixed`.
 
     A release ends after so many measurements, if their number is given, to save its post-processing.
     """
@@ -146,13 +162,9 @@ def exact_maxima(most, neighbours, measure):
         for other in neighbours(table):
             if other not in asked:
                 continue
-            there = asked[other]
-            assert [one[:3] for one in here] == [one[:3] for one in there]
-            for at, ((query, norm, sensitivity, a), (*_, b)) in enumerate(zip(here, there, strict=True)):
-                assert a.shape == b.shape, query
-                away = int((np.abs(a - b) ** norm).sum())
-                largest = max(away, found.get((at, query), (0, 0, 0))[1])
-                found[at, query] = norm, largest, sensitivity
+            for at, (spend, norm, away) in enumerate(changes(here, asked[other])):
+                largest = max(away, found.get((at, spend.query), (0, 0, 0))[1])
+                found[at, spend.query] = norm, largest, spend.sensitivity
     return found
 
 

@@ -68,6 +68,10 @@ def _cases() -> Iterator[Case]:
     also = partial(_coefficients, shape=(4,))
     yield case("Wavelet", change, line, ("bin_first",), run, also=also)
     yield case("Wavelet", f"{change}, which is empty", no_line, ("bin_first",), run, also=also)
+    # Of two bins, the total has half the budget: half its noise is a loss of 3ε/2.
+    pair = Histogram.of([20, 20]), Histogram.of([21, 20])
+    also = partial(_coefficients, shape=(2,))
+    yield case("Wavelet", f"{change} of two", pair, ("bin_first",), run, fewer=0.25, also=also)
     for name in STRATEGIES:
         run, also = partial(_run, method="matrix", strategy=name), partial(_strategy, name=name, shape=(4,))
         yield case("matrix", f"{change}; strategy {name}", line, ("bin_first",), run, also=also)

@@ -1,0 +1,108 @@
+"""`hierdp audit` finds each planted privacy bug, and does not accuse the program without it.
+
+The bugs are those of `test_measurement_mutants.py`. Each bound has the confidence that it has in an audit of
+all cases at its defaults, and no test makes more runs than that audit.
+"""
+
+from dataclasses import replace
+from functools import partial
+
+import pytest
+from test_measurement_mutants import MUTANTS, mutant, true_answers
+
+from benchmarks.audit import Spared, measured_differently
+from hierdp.audit import CASES, SAMPLERS, audit
+from hierdp.mechanisms.group_size import mechanism as group_size
+from hierdp.mechanisms.tabulation import audit as tabulation_cases
+from hierdp.privacy import noise
+from hierdp.privacy.noise import SimulatedNoise
+from tests.marks import quick
+
+EVERY = (*CASES, *SAMPLERS)
+CONFIDENCE = 1 - 0.001 / len(EVERY)
+"""Of a single case, at the default confidence of 0.999 for all cases together."""
+
+SEVERAL = "a person joins A; three queries of two attributes"
+
+PLANTED = {
+    "true answers to some queries of the last level": ("tabulation", "GLS", SEVERAL, 250),
+    "the wavelet's total with half its noise": ("range-query", "Wavelet", "of two", 800),
+    "a last block of one count without noise": ("noise", "opendp", "last block", 1000),
+    "the same in noise from tables": ("noise", "tables", "last block", 1000),
+    "a key reused in odd blocks": ("noise", "tables", "second block", 1000),
+    "--unbounded with the true total enforced": ("tabulation", "TopDown", SEVERAL, 500),
+    "--unbounded with the true total, of flows": ("top-down", "InfTDA", "is added", 200),
+    "true counts of flows where they are 0": ("top-down", "InfTDA", "first one to B", 1000),
+    "a level of group sizes without noise": ("group-size", "M_c^dp", "only group", 300),
+    "a region's last number without noise": ("count-of-counts", "Hc", "only group", 300),
+}
+"""A case that shows each bug, with a number of runs that suffices."""
+
+REACHED = {
+    "true answers to some queries of the last level": true_answers("group"),
+    "a level of group sizes without noise": mutant(
+        group_size.measure_all, "= measured.counts", "= asked if level == 1 else measured.counts"
+    ),
+}
+"""Bugs whose queries or levels have other names in the cases of an audit."""
+
+
+def named(mechanism, method, change):
+    if method == "tables":
+        pytest.importorskip("flint")
+    return next(c for c in EVERY if (c.mechanism, c.method) == (mechanism, method) and change in c.change)
+
+
+def finding(case, runs, source=SimulatedNoise):
+    (line,) = audit([case], runs, CONFIDENCE, source)
+    return line
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bug", PLANTED)
+def test_a_planted_bug_is_found(bug, monkeypatch):
+    *which, runs = PLANTED[bug]
+    case = named(*which)
+    if case.method == "opendp":  # smaller blocks, which are faster
+        monkeypatch.setattr(noise, "BLOCK", 40)
+        case = replace(case, tables=tuple((40, *rest) for _, *rest in case.tables))
+    line = finding(case, runs)
+    assert not line.over
+    assert not line.shows_nothing
+    where, function, broken, _ = MUTANTS[bug]
+    monkeypatch.setattr(where, function, REACHED.get(bug, broken))
+    if function == "tabulate":
+        monkeypatch.setattr(tabulation_cases, function, broken)
+    assert finding(case, runs).over
+
+
+def test_every_planted_bug_is_audited():
+    """All but one that ends every release with an error."""
+    assert set(MUTANTS) - set(PLANTED) == {"a box without noise"}
+
+
+SPARED = [
+    ("clustering", "Laplace", "first bin", 280),
+    ("range-query", "H_b^c", "first bin", 280),
+    ("group-size", "M_c^dp", "only group", 280),
+    ("count-of-counts", "Hg", "only group", 280),
+    ("top-down", "VanillaGauss", "is added", 200),
+    ("top-down", "TDA_L2", "A-A becomes", 200),
+    ("tabulation", "GLS", "group a becomes", 300),
+]
+
+
+@pytest.mark.parametrize(("mechanism", "method", "change", "runs"), quick(SPARED))
+def test_true_answers_to_the_last_query_are_found(mechanism, method, change, runs):
+    """Noise is drawn and charged, but not added, to a query that the neighbour changes."""
+    case = named(mechanism, method, change)
+    assert finding(case, runs, partial(Spared, query=measured_differently(case)[-1])).over
+
+
+def test_the_cases_of_samplers_draw_blocks_of_the_real_size():
+    sizes = {case.method: case.tables[0][0] for case in SAMPLERS}
+    assert sizes["opendp"] == noise.BLOCK
+    if "tables" in sizes:
+        from hierdp.privacy.tabulated import AT_ONCE
+
+        assert sizes["tables"] == AT_ONCE
