@@ -71,17 +71,21 @@ def replaced(table, changes=1, kinds=KINDS):
 class Fixed:
     """Answers from a seed, whatever the counts are; keeps the counts. Raises `Enough` after the last one.
 
-    `asked` holds a triple for each measurement: its record, its norm (1, or 2) and the true counts.
+    `asked` holds a triple for each measurement: its record, its norm (1, or 2) and the true counts; for a
+    choice the scores, one row for each array.
     """
 
     def __init__(self, last=None):
         self.asked, self._last, self._rng = [], last, np.random.default_rng(3)
 
     def _answer(self, counts, spend, norm):
-        self.asked.append((spend, norm, counts.ravel().copy()))
+        self._ask(spend, norm, counts.ravel().copy())
+        return NoisyCounts(self._rng.integers(1, 5, counts.shape), spend)
+
+    def _ask(self, *measurement):
+        self.asked.append(measurement)
         if len(self.asked) == self._last:
             raise Enough
-        return NoisyCounts(self._rng.integers(1, 5, counts.shape), spend)
 
     def geometric(self, counts, query, sensitivity, epsilon):
         scale = sensitivity / epsilon
@@ -91,16 +95,25 @@ class Fixed:
         scale = sensitivity / (2 * rho) ** 0.5
         return self._answer(counts, Spend(query, "double", sensitivity, scale, None, rho, False), 2)
 
+    def choose(self, scores, query, sensitivity, epsilon):
+        spend = Spend(query, "choice", sensitivity, 2 * sensitivity / epsilon, epsilon, None, False)
+        sizes = [part.size for part in scores]
+        rows = [np.pad(part, (0, max(sizes) - part.size)) for part in scores]
+        self._ask(spend, 1, np.array(rows, dtype=np.int64))
+        return np.array([self._rng.integers(size) for size in sizes]), spend
+
 
 def changes(one, other):
     """How far each measurement of two neighbours differs: its record, its norm, and the change.
 
-    The change is the sum of absolute differences or, in the norm 2, of squared ones: a whole number.
+    The change is the sum of absolute differences or, in the norm 2, of squared ones: a whole number. Of
+    scores it is the largest one, added up over the arrays, although one person may change only one of them.
     """
     assert [spend for spend, *_ in one] == [spend for spend, *_ in other]
     for (spend, norm, a), (*_, b) in zip(one, other, strict=True):
         assert a.shape == b.shape, spend.query
-        yield spend, norm, int((np.abs(a - b) ** norm).sum())
+        apart = np.abs(a - b) ** norm
+        yield spend, norm, int(apart.sum() if apart.ndim == 1 else apart.max(axis=1).sum())
 
 
 def frame(table):
@@ -248,6 +261,7 @@ JOINED = {
         f"clustering {m}": (partial(by_plane, mechanism=clustering, method=m), 1)
         for m in ("AHP", "AHP-empirical", "AHP-greedy", "AHP-by-place", "NF", "GS", "Laplace")
     },
+    "clustering PHP": (partial(by_line, mechanism=clustering, method="PHP"), 1),
     "top-down, a trip": (partial(by_flow, unit=JOINS), 1),
     "top-down VanillaGauss, a trip": (partial(by_flow, unit=JOINS, method="VanillaGauss"), 1),
     "top-down, two trips": (partial(by_flow, unit=Unit(2, False, False)), 2),
