@@ -115,9 +115,8 @@ def chosen(
     best, found = -1.0, Event((), False)
     trained = [_together(names, learnt, claim, miss, swapped) for swapped in (False, True)]
     apart = seen[0][1::2], seen[1][1::2]
-    # Known events do not depend on the runs, so all of them may score these.
-    for event, by in [*((one, seen) for one in known), *((one, apart) for one in trained)]:
-        likely, unlikely = by[::-1] if event.swapped else by
+    for event in (*known, *trained):
+        likely, unlikely = apart[::-1] if event.swapped else apart
         least = at_least(event.counts(likely), len(likely), miss / 2)
         most = at_most(event.counts(unlikely), len(unlikely), miss / 2)
         loss = float(claim.loss(least, most))

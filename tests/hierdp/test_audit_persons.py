@@ -39,7 +39,7 @@ def test_the_promise_is_to_a_person(case):
 def everything_counts(monkeypatch):
     """Make the readers count all rows of a person."""
     for room in ("binning", "cells", "groups", "tabulated"):
-        monkeypatch.setattr(f"hierdp.tables.{room}.bounded", lambda rows, *_: rows.drop("person"))
+        monkeypatch.setattr(f"hierdp.tables.{room}.bounded", lambda rows, *_, **__: rows.drop("person"))
     forget()
     yield
     forget()
