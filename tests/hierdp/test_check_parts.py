@@ -76,7 +76,8 @@ def made(tmp_path_factory):
             proofs.write(one.steps, folder / files.PROOFS)
         write_tables(one, manifest, folder)
         seal.seal(folder)
-        return written.Written(manifest, one.table, dict(one.regions)), folder
+        measured = None if one.measurements is None else one.measurements.to_frame()
+        return written.Written(manifest, one.table, dict(one.regions), measured), folder
 
     return of_kind
 

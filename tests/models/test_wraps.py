@@ -29,7 +29,7 @@ ROUNDING = frozenset(
         ("models.witnesses.cumulative", "read_off"),  # any prices prove a bound
         ("models.programs.terms", "rows_of"),  # the rows say that they are rounded
         ("models.strategy_sdp", "StrategySDP._factor"),  # a model over the reals, in floats
-        ("models.strategy_sdp", "StrategySDP.violations"),
+        ("models.strategy_sdp", "StrategySDP._broken"),
         ("models.segmentation", "Segmentation.__post_init__"),  # data that floats do not hold are refused
         ("models.arithmetic.rounding", "reach.<locals>.<genexpr>"),  # a tolerance
     }
