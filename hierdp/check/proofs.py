@@ -23,7 +23,7 @@ from hierdp.record.spool import Steps
 from hierdp.record.step import ACCURACY
 from hierdp.record.written import LIMIT, TooLarge, Written
 from hierdp.reports.solved import problems_of
-from models import Certificate, CumulativeQIP
+from models import Certificate, CumulativeQIP, JointTables
 from models.instances import UnknownModel
 
 CLOSE = 1e-9
@@ -270,9 +270,10 @@ def _wrong(kept: SavedStep, proof: Certificate, line: Mapping[str, Any], optimal
 def _gap_too_large(kept: SavedStep, proof: Certificate) -> bool:
     """Whether the gap of an unproved answer exceeds what solvers' floating-point tolerances explain.
 
-    Bounds of `CumulativeQIP` over whole numbers need not reach the optimum, so a gap is allowed there.
+    Bounds of `CumulativeQIP` over whole numbers and of `JointTables` need not reach the optimum, so a gap is
+    allowed there; the manifest says that the step is not proved optimal.
     """
-    if isinstance(kept.model, CumulativeQIP) and kept.model.integer:
+    if isinstance(kept.model, JointTables) or (isinstance(kept.model, CumulativeQIP) and kept.model.integer):
         return False
     if proof.gap is None or not math.isfinite(proof.gap):
         return True

@@ -12,9 +12,11 @@ from hierdp.check.proofs import _gap_too_large, _Proofs
 from hierdp.check.result import FAILS
 from hierdp.privacy.twice import CountNoise, Twice
 from hierdp.verification.judge import LAST_DIGITS, Truth, refuted, resolution
-from models import Certificate, CumulativeQIP, HierarchyQIP, Tree
+from models import Certificate, CumulativeQIP, HierarchyQIP, JointTables, Tree, Workload
 from solvers import Solution
 
+ONE = Workload.marginals((1,), [()])
+JOINT = JointTables(Tree([]), ONE, [[2]], [[1]], None, ONE, 0, [[9]])
 WHOLE, RELAXED = (CumulativeQIP(Tree([]), [[1, 2]], 3, integer) for integer in (True, False))
 
 
@@ -27,12 +29,13 @@ WHOLE, RELAXED = (CumulativeQIP(Tree([]), [[1, 2]], 3, integer) for integer in (
         (RELAXED, 10.0, 1.0, True),
         (RELAXED, 10.0, 1e-9, False),
         (HierarchyQIP(Tree([]), [[1, 2]], 3), 10, 1, True),
+        (JOINT, 10, 3, False),
         (RELAXED, 10.0, None, True),
         (RELAXED, 10.0, float("inf"), True),
         (RELAXED, 10.0, float("nan"), True),
     ],
 )
-def test_only_whole_cumulative_counts_may_leave_a_gap(model, objective, gap, too_large):
+def test_only_whole_cumulative_counts_and_joint_tables_may_leave_a_gap(model, objective, gap, too_large):
     bound = None if gap is None else objective - gap
     proof = Certificate(False, objective, bound, gap)
     assert _gap_too_large(SimpleNamespace(model=model), proof) == too_large
