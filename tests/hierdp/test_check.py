@@ -129,8 +129,10 @@ def test_every_release_holds(tmp_path, mechanism, options, noise):
     folder = released(mechanism, tmp_path / "out", noise and SimulatedNoise(noise), **options)
     found = verdicts(folder)
     assert FAILS not in found.values(), [line for line in check(folder) if line.verdict == FAILS]
-    for name in ("files", "tables", "budget: each loss", "budget: sum", "certificates"):
+    for name in ("files", "tables", "budget: each loss", "budget: sum"):
         assert found[name] == HOLDS
+    # The prices of an integer program need not prove its optimum: it depends on the noise.
+    assert found["certificates"] == HOLDS or (options.get("method"), found["certificates"]) == ("Joint", OPEN)
     assert found["privacy"] == (OPEN if noise else HOLDS)
     assert found["budget: queries"] == found["table from steps"] == found["report"] == HOLDS
     consistent = found["consistent"]

@@ -88,3 +88,16 @@ def test_the_limit_is_once_in_a_million_releases():
             assert "at most once in 10^6 releases" in line.why
             return
     raise AssertionError("no number of differences failed")
+
+
+@pytest.mark.parametrize(("best", "verdict"), [(True, None), (False, "step 'all' is not proved")])
+def test_a_joint_table_with_a_gap_is_named(best, verdict, monkeypatch):
+    proof = Certificate(best, 10, 10 if best else 7, 0 if best else 3)
+    line = {"step": "all", "model": "JointTables", "variables": 1, "proved_optimal": best}
+    line |= {"objective": "10", "bound": str(proof.bound), "problems": 1}
+    monkeypatch.setattr(JointTables, "certificate", lambda *_: proof)
+    kept = SimpleNamespace(step="all", model=JOINT, x=np.zeros(1), witness=None, witnessed=True, problems=())
+    proofs = _Proofs(None, [line], True, 0, False, SimpleNamespace(look=lambda *_: None))
+    proofs._check_step(kept, line)
+    assert not proofs.wrong
+    assert [why.partition(",")[0] for why in proofs.unproved] == ([verdict] if verdict else [])
