@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hierdp.check.before import upgraded
 from hierdp.check.result import FAILS, HOLDS, OPEN, CheckResult
-from hierdp.measurements.measurement import Measurements
+from hierdp.measurements.measurement import FORMAT, Measurements
 from hierdp.measurements.measuring import Differs, OtherQuery, Recorded
 from hierdp.mechanisms.checking import Checking
 from hierdp.record.compare import compare, compare_settings
@@ -63,14 +63,19 @@ class Again:
             return CheckResult(QUERIES, FAILS, self._wrong)
         if self._ended:
             return CheckResult(QUERIES, HOLDS, "the mechanism's queries and sensitivities")
-        known = f"the first {self._recorded.asked} of {self._listed} are the mechanism's"
-        why = f"{known}; the others depend on steps that are not there"
-        return CheckResult(QUERIES, OPEN, why)
+        asked, listed = self._recorded.asked, self._listed
+        if asked == listed:
+            known = f"all {listed} are the mechanism's; whether it asks more depends"
+        else:
+            known = f"the first {asked} of {listed} are the mechanism's; the others depend"
+        return CheckResult(QUERIES, OPEN, f"{known} on steps that are not there")
 
 
 def _measurements_of(release: Written) -> Measurements:
     if release.measurements is None:
         raise Differs("there is no file of measurements")
+    if release.manifest.get("measurements") != FORMAT:
+        raise Differs(f"the manifest does not say that the measurements have the format {FORMAT}")
     try:
         return Measurements.of_frame(release.measurements, release.manifest["budget"]["spends"])
     except ValueError as wrong:

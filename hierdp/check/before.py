@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hierdp.measurements.measurement import Measurement, Measurements
+from hierdp.measurements.measurement import FORMAT, Measurement, Measurements
 from hierdp.measurements.measuring import Differs
 from hierdp.privacy.budget import spends_of, split
 from hierdp.record.written import Written
@@ -36,12 +36,15 @@ def upgraded(release: Written) -> Written:
         If the measurements cannot be recovered.
     """
     manifest = release.manifest
-    if release.measurements is not None or manifest["mechanism"] not in CLUSTERINGS:
+    if release.measurements is not None or "measurements" in manifest:
+        return release
+    if manifest["mechanism"] not in CLUSTERINGS:
         return release
     settings, answers = _clustering(release.table, manifest)
     parts = zip(spends_of(manifest["budget"]), answers, strict=True)
     frame = Measurements(tuple(Measurement(spend, found) for spend, found in parts)).to_frame()
-    return replace(release, manifest={**manifest, "settings": settings}, measurements=frame)
+    newer = {**manifest, "settings": settings, "measurements": FORMAT}
+    return replace(release, manifest=newer, measurements=frame)
 
 
 def _clustering(table: DataFrame, manifest: Manifest) -> tuple[dict[str, Any], list[Ints]]:

@@ -18,7 +18,8 @@ from hierdp.measurements.query import Query, sums_by
 from hierdp.privacy.budget import split, sum_of
 from hierdp.privacy.expected import CHOICE, GAUSSIAN
 from hierdp.privacy.noise import Noise
-from hierdp.privacy.twice import CountNoise, Twice
+from hierdp.privacy.twice import CountNoise, Twice, of_tree
+from models import Tree
 
 CLOSE = 1e-9
 """Relative tolerance for the rounding of a share of the budget."""
@@ -134,7 +135,8 @@ class Recorded:
         return (found for query, found in self._asked if query.noise != CHOICE)
 
     def redundant(self) -> Iterator[Twice]:
-        """What was measured twice: all counts, then their sums by groups that were chosen by their noise."""
+        """What was measured twice: a tree's levels; or all counts, then sums that were chosen by their noise."""
+        yield from self._levels()
         sums = [(query.groups, found) for query, found in self._asked if query.groups is not None]
         for groups, found in sums[1:]:
             (every, first), size = sums[0], found.answers.size
@@ -143,6 +145,21 @@ class Recorded:
                 laws = CountNoise.of(asdict(found.spend)), CountNoise.of(asdict(first.spend))
                 ones = np.ones(size, dtype=np.int64)
                 yield Twice(found.spend.query, off, laws[0], ones, laws[1], chosen_of=0)
+
+    def _levels(self) -> Iterator[Twice]:
+        trees: dict[int, tuple[Tree, dict[int, Measurement]]] = {}
+        for query, found in self._asked:
+            if query.level is not None:
+                tree, level = query.level
+                trees.setdefault(id(tree), (tree, {}))[1][level] = found
+        for tree, levels in trees.values():
+            level, found = next(iter(levels.items()))
+            noisy = np.zeros((tree.size, found.answers.size // int(tree.level_sizes[level])), np.int64)
+            laws: list[CountNoise | None] = [None] * (tree.depth + 1)
+            for level, found in levels.items():
+                noisy[tree.nodes_of(level)] = found.answers.reshape(-1, noisy.shape[1])
+                laws[level] = CountNoise.of(asdict(found.spend))
+            yield from of_tree(tree, noisy, laws, "counts")
 
 
 def _differs(query: Query, found: Measurement) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from hierdp.privacy.expected import CHOICE, GEOMETRIC
+from models import Tree
 from models.arithmetic.arrays import Ints
 
 
@@ -33,7 +34,11 @@ class Query:
     noise : str
         Which noise, by its name in a budget.
     groups : int64 array, shape (true counts,), optional
-        If the answers are sums, and each true count is part of one: the number of that sum.
+        If the answers are sums, and each true count is part of one: the number of that sum. It may depend on
+        earlier answers.
+    level : (Tree, int), optional
+        If the answers are those of all nodes of a level of a public tree, whose answers add up to their
+        parents': the tree and the level. A node may have several answers, one after the other.
     allowed : callable, optional
         Whether these answers of a private choice exist.
     in_sequence : bool
@@ -47,6 +52,7 @@ class Query:
     of: Callable[[Any], Any]
     noise: str = GEOMETRIC
     groups: Ints | None = None
+    level: tuple[Tree, int] | None = None
     allowed: Callable[[Ints], bool] | None = None
     in_sequence: bool = False
 
@@ -73,6 +79,16 @@ def sums(name: str, loss: float, groups: Ints) -> Query:
         The group of each count, from 0; no group is empty.
     """
     return Query(name, 1, loss, int(groups.max()) + 1, lambda truth: sums_by(truth, groups), groups=groups)
+
+
+def level_sums(name: str, loss: float, tree: Tree, level: int) -> Query:
+    """Sums of true counts, those of a tree's leaves, by the nodes of a level; one person changes one by 1."""
+    nodes = tree.nodes_of(level)
+
+    def of(truth: Ints) -> Ints:
+        return np.asarray(tree.sum_up(truth)[nodes])
+
+    return Query(name, 1, loss, nodes.stop - nodes.start, of, level=(tree, level))
 
 
 def choices(

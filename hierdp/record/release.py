@@ -18,7 +18,7 @@ from hierdp.counts.labels import Labels
 from hierdp.counts.size_table import SizeTable
 from hierdp.errors import InputError
 from hierdp.execution import folder, seal
-from hierdp.measurements.measurement import Measurements
+from hierdp.measurements.measurement import FORMAT, Measurements
 from hierdp.privacy.account import Entry
 from hierdp.privacy.budget import Ledger
 from hierdp.privacy.noise import deviation_of
@@ -43,7 +43,10 @@ ENTRIES = (
 )
 """The entries that every manifest has; it may also have those of `OPTIONAL`."""
 
-OPTIONAL = ("account", "without_account", "cautions", "labels", "report", "simulated_errors", "signed_with")
+OPTIONAL = (
+    *("account", "without_account", "cautions", "labels", "measurements", "report", "simulated_errors"),
+    "signed_with",
+)
 """Further entries that a manifest may have."""
 
 REPORT_LAYOUT = 3
@@ -80,7 +83,7 @@ class Release:
     without_account : str, optional
         Why it was charged to no account, in the publisher's words.
     measurements : Measurements, optional
-        All that it learned of the true counts; so far, of `clustering`.
+        All that it learned of the true counts; so far, of `clustering` and `range-query`.
     simulating : callable, optional
         Simulates the errors by size, for the manifest; see `hierdp.questions.bias`.
     """
@@ -177,6 +180,7 @@ class Release:
             "all_proved_optimal": all(line.proved_optimal for line in self.proved),
             "csv_safe": csv_safe,
             "report": REPORT_LAYOUT,
+            **({} if self.measurements is None else {"measurements": FORMAT}),
             **({} if self.charge is None else {"account": self.charge.as_dict()}),
             **({} if self.without_account is None else {"without_account": self.without_account}),
             **({} if self.simulated_errors is None else {"simulated_errors": self.simulated_errors}),

@@ -17,8 +17,10 @@ from hierdp.measurements import query
 from hierdp.measurements.measuring import Measuring, OtherQuery, Recorded
 from hierdp.mechanisms.clustering import METHODS, clustering
 from hierdp.privacy.expected import CHOICE
+from hierdp.privacy.twice import CountNoise, of_tree
 from hierdp.record.files import MEASUREMENTS
 from hierdp.tables.binning import Histogram
+from models import Tree
 from tests.hierdp.doubles import Double
 
 COUNTS = [40, 41, 2, 0, 39, 1, 1, 0, 7, 7, 8]
@@ -126,9 +128,17 @@ def test_a_row_too_few_and_one_too_many(written):
     assert failed(folder)
 
 
-def test_a_stripped_file_does_not_make_a_release_older(written):
-    folder = written("AHP")
+@pytest.mark.parametrize("method", METHODS)
+def test_a_stripped_file_does_not_make_a_release_older(method, written):
+    folder = written(method)
     (folder / MEASUREMENTS).unlink()
+    seal.seal(folder)
+    assert "table from steps" in failed(folder)
+
+
+def test_another_format_is_not_read_as_this_one(written):
+    folder = written("AHP")
+    change_manifest(folder, lambda manifest: manifest.update(measurements=2))
     seal.seal(folder)
     assert "table from steps" in failed(folder)
 
@@ -209,6 +219,46 @@ def test_sums_that_were_measured_twice_are_compared():
     (twice,) = recorded.redundant()
     counts, sums = (part.answers for part in measurements_of(recorded))
     assert twice.differences.tolist() == [counts[groups == group].sum() - sums[group] for group in range(2)]
+
+
+@pytest.mark.parametrize("numbers", [1, 3])
+def test_levels_of_a_tree_are_compared_where_both_were_measured(numbers):
+    """As `of_tree` compares them: parents with their children's sums, with the laws of the two levels."""
+    rng = np.random.default_rng(numbers)
+    tree = Tree.random(rng, 4, branching=3, ragged=True)
+    noise = SimulatedNoise(1)
+    truth = tree.sum_up(rng.integers(0, 9, (tree.leaves.size, numbers)))
+
+    def asks(level):
+        nodes = tree.nodes_of(level)
+        size = (nodes.stop - nodes.start) * numbers
+        of = lambda true: true[nodes].ravel()  # noqa: E731
+        return query.Query(f"level {level}", 1, 0.1 * level, size, of, level=(tree, level))
+
+    measured = [1, 2, 4]
+    made = {level: Measuring(truth, noise)(asks(level)) for level in measured}
+    recorded = Recorded(Measurements(tuple(made.values())))
+    for level in measured:
+        recorded(asks(level))
+    noisy = np.zeros((tree.size, numbers), np.int64)
+    laws = [None] * 5
+    for level, one in made.items():
+        noisy[tree.nodes_of(level)] = one.answers.reshape(-1, numbers)
+        laws[level] = CountNoise(False, one.spend.scale)
+    expected = list(of_tree(tree, noisy, laws, "counts"))
+    found = list(recorded.redundant())
+    assert [one.what for one in found] == ["counts of levels 1 and 2"] == [one.what for one in expected]
+    for one, other in zip(found, expected, strict=True):
+        assert (one.differences == other.differences).all()
+        assert (one.counts == other.counts).all()
+        assert (one.law, one.own, one.chosen_of) == (other.law, other.own, None)
+
+
+def test_sums_of_a_level_of_a_tree():
+    tree = Tree([[0, 0], [0, 0, 1]])
+    asks = query.level_sums("counts by level 1", 0.5, tree, 1)
+    assert asks.of(np.array([1, 2, 4])).tolist() == [3, 4]
+    assert (asks.sensitivity, asks.answers) == (1, 2)
 
 
 def _drawn(asks):
