@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from hierdp.check.before import upgraded
 from hierdp.check.result import FAILS, HOLDS, OPEN, CheckResult
-from hierdp.measurements.measurement import FORMAT, Measurements
+from hierdp.measurements.file import FORMAT
 from hierdp.measurements.measuring import Differs, OtherQuery, Recorded
+from hierdp.measurements.rows import Measurement
 from hierdp.mechanisms.checking import Checking
+from hierdp.privacy.budget import spends_of
 from hierdp.record.compare import compare, compare_settings
 from hierdp.record.replay import Replay
 from hierdp.record.written import Written
@@ -26,9 +30,8 @@ class Again:
 
     def __init__(self, checking: Checking, release: Written) -> None:
         assert checking.again is not None
-        self._again, self._recorded, self._wrong = checking.again, Recorded(Measurements(())), ""
+        self._again, self._recorded, self._wrong = checking.again, Recorded(()), ""
         self._release, self._listed = release, len(release.manifest["budget"]["spends"])
-        self._ended = False
 
     def __call__(self, saved: Replay) -> str:
         """Say in words how the table follows.
@@ -45,14 +48,12 @@ class Again:
                 self._recorded, saved.solve, release.table, release.manifest, release.regions
             )
             self._recorded.end()
-            self._ended = True
         except OtherQuery as other:
             self._wrong = str(other)
             raise
         saved.end()
-        saved.twice += self._recorded.redundant()
-        for measured in self._recorded.noisy_counts():
-            saved.recover(measured.spend.query, measured.answers)
+        saved.twice += self._recorded.twice
+        saved.recovered += self._recorded.recovered
         compare(release.table, table)
         compare_settings(release.manifest["settings"], settings)
         return "the mechanism gives this table for these measurements and steps"
@@ -61,7 +62,7 @@ class Again:
         """Whether the mechanism asks the queries of the budget, after it was run."""
         if self._wrong:
             return CheckResult(QUERIES, FAILS, self._wrong)
-        if self._ended:
+        if self._recorded.ended:
             return CheckResult(QUERIES, HOLDS, "the mechanism's queries and sensitivities")
         asked, listed = self._recorded.asked, self._listed
         if asked == listed:
@@ -71,12 +72,14 @@ class Again:
         return CheckResult(QUERIES, OPEN, f"{known} on steps that are not there")
 
 
-def _measurements_of(release: Written) -> Measurements:
+def _measurements_of(release: Written) -> Iterator[Measurement]:
     if release.measurements is None:
         raise Differs("there is no file of measurements")
     if release.manifest.get("measurements") != FORMAT:
         raise Differs(f"the manifest does not say that the measurements have the format {FORMAT}")
     try:
-        return Measurements.of_frame(release.measurements, release.manifest["budget"]["spends"])
+        if release.measurements.spends != spends_of(release.manifest["budget"]):
+            raise ValueError("its metadata do not have the spends of the budget")
+        yield from release.measurements
     except ValueError as wrong:
         raise Differs(f"measurements.parquet: {wrong}") from None

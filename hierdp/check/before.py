@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hierdp.measurements.measurement import FORMAT, Measurement, Measurements
+from hierdp.measurements.file import FORMAT
+from hierdp.measurements.measurement import Measurement, Measurements
 from hierdp.measurements.measuring import Differs
 from hierdp.privacy.budget import spends_of, split
 from hierdp.record.written import Written
@@ -42,9 +43,9 @@ def upgraded(release: Written) -> Written:
         return release
     settings, answers = _clustering(release.table, manifest)
     parts = zip(spends_of(manifest["budget"]), answers, strict=True)
-    frame = Measurements(tuple(Measurement(spend, found) for spend, found in parts)).to_frame()
+    found = Measurements(tuple(Measurement(spend, each) for spend, each in parts))
     newer = {**manifest, "settings": settings, "measurements": FORMAT}
-    return replace(release, manifest=newer, measurements=frame)
+    return replace(release, manifest=newer, measurements=found)
 
 
 def _clustering(table: DataFrame, manifest: Manifest) -> tuple[dict[str, Any], list[Ints]]:

@@ -7,22 +7,28 @@ recorded measurements, and gives the same release.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import asdict, replace
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
 
+from hierdp.measurements.file import NARROW, put
 from hierdp.measurements.measurement import Measurement, Measurements
-from hierdp.measurements.query import Query, sums_by
+from hierdp.measurements.query import Query
+from hierdp.measurements.recording import Recording
+from hierdp.measurements.twice import measured_twice
 from hierdp.privacy.budget import split, sum_of
 from hierdp.privacy.expected import CHOICE, GAUSSIAN
 from hierdp.privacy.noise import Noise
-from hierdp.privacy.twice import CountNoise, Twice, of_tree
-from models import Tree
+from hierdp.privacy.twice import Recovered, Twice
+from models.arithmetic.arrays import Ints
 
 CLOSE = 1e-9
 """Relative tolerance for the rounding of a share of the budget."""
+
+MOST_RECOVERED = 1_000_000
+"""Noisy counts beyond this number are not tested by themselves: sums that were measured twice suffice."""
 
 
 class Measure(Protocol):
@@ -30,6 +36,9 @@ class Measure(Protocol):
 
     def __call__(self, query: Query, /) -> Measurement:
         """The noisy answers, with the record of their noise."""
+
+    def end(self) -> None:
+        """Say that no further query follows: the true counts are not needed any more."""
 
 
 class Measuring:
@@ -44,23 +53,33 @@ class Measuring:
 
     def __init__(self, truth: Any, noise: Noise) -> None:
         self._truth, self._noise = truth, noise
-        self._made: list[Measurement] = []
+        self._made = Recording()
 
     def __call__(self, query: Query) -> Measurement:
         """Measure a query, and record the answers and the loss."""
         made = self._chosen(query) if query.noise == CHOICE else self._noisy(query)
-        self._made.append(made)
+        self._made.add(made)
         return made
+
+    def end(self) -> None:
+        """Forget the true counts."""
+        self._truth = None
 
     @property
     def measurements(self) -> Measurements:
         """All measurements so far."""
-        return Measurements(tuple(self._made))
+        return self._made.measurements
 
     def _noisy(self, query: Query) -> Measurement:
-        draw = self._noise.gaussian if query.noise == GAUSSIAN else self._noise.geometric
-        noisy = draw(query.of(self._truth), query.name, query.sensitivity, query.loss)  # type: ignore[arg-type]
-        return Measurement(noisy.spend, noisy.counts)
+        draw: Any = self._noise.gaussian if query.noise == GAUSSIAN else self._noise.geometric
+        true = query.of(self._truth)
+        answers: Ints = np.empty(query.answers if query.in_parts else 0, dtype=NARROW)
+        at = 0
+        for part in true if query.in_parts else (true,):
+            noisy = draw(part, query.name, query.sensitivity, query.loss)
+            answers = put(answers, at, noisy.counts.ravel()) if query.in_parts else noisy.counts
+            at += noisy.counts.size
+        return Measurement(noisy.spend, answers)
 
     def _chosen(self, query: Query) -> Measurement:
         sensitivity = int(query.sensitivity)
@@ -90,12 +109,26 @@ class Recorded:
 
     Parameters
     ----------
-    measurements : Measurements
+    measurements : iterable of Measurement
+
+    Attributes
+    ----------
+    asked : int
+        The number of measurements that the mechanism has asked for.
+    ended : bool
+        Whether it has asked for all of them, and no more.
+    twice : list of Twice
+        What was measured twice; known at the end.
+    recovered : list of Recovered
+        The noisy counts of each measurement with noise on counts; beyond `MOST_RECOVERED`, none.
     """
 
-    def __init__(self, measurements: Measurements) -> None:
-        self._left = list(reversed(measurements.parts))
+    def __init__(self, measurements: Iterable[Measurement]) -> None:
+        self._left = iter(measurements)
         self._asked: list[tuple[Query, Measurement]] = []
+        self.asked, self.ended = 0, False
+        self.twice: list[Twice] = []
+        self.recovered: list[Recovered] = []
 
     def __call__(self, query: Query) -> Measurement:
         """The recorded answers.
@@ -106,60 +139,37 @@ class Recorded:
             If the next measurement is of another query: by its name, noise, sensitivity, share of the
             budget, or number of answers.
         """
-        if not self._left:
+        found = next(self._left, None)
+        if found is None:
             raise OtherQuery(f"the mechanism measures {query.name!r}, which the budget does not list")
-        found = self._left.pop()
+        if not query.in_parts:
+            found = Measurement(found.spend, found.answers.astype(np.int64, copy=False))
         if why := _differs(query, found):
             raise OtherQuery(why)
+        self.asked += 1
         self._asked.append((query, found))
         return found
 
-    @property
-    def asked(self) -> int:
-        """The number of measurements that the mechanism has asked for."""
-        return len(self._asked)
-
     def end(self) -> None:
-        """Check that no measurement is left.
+        """Check that no measurement is left, and forget the answers.
 
         Raises
         ------
         OtherQuery
             If one is left; the message names it.
         """
-        if self._left:
-            raise OtherQuery(f"the mechanism does not measure {self._left[-1].spend.query!r}")
-
-    def noisy_counts(self) -> Iterator[Measurement]:
-        """The measurements with noise on counts."""
-        return (found for query, found in self._asked if query.noise != CHOICE)
-
-    def redundant(self) -> Iterator[Twice]:
-        """What was measured twice: a tree's levels; or all counts, then sums that were chosen by their noise."""
-        yield from self._levels()
-        sums = [(query.groups, found) for query, found in self._asked if query.groups is not None]
-        for groups, found in sums[1:]:
-            (every, first), size = sums[0], found.answers.size
-            if np.array_equal(every, np.arange(groups.size)):
-                off = (sums_by(first.answers, groups) - found.answers).astype(np.float64)
-                laws = CountNoise.of(asdict(found.spend)), CountNoise.of(asdict(first.spend))
-                ones = np.ones(size, dtype=np.int64)
-                yield Twice(found.spend.query, off, laws[0], ones, laws[1], chosen_of=0)
-
-    def _levels(self) -> Iterator[Twice]:
-        trees: dict[int, tuple[Tree, dict[int, Measurement]]] = {}
+        left = next(self._left, None)
+        if left is not None:
+            raise OtherQuery(f"the mechanism does not measure {left.spend.query!r}")
+        self.twice += measured_twice(self._asked)
         for query, found in self._asked:
-            if query.level is not None:
-                tree, level = query.level
-                trees.setdefault(id(tree), (tree, {}))[1][level] = found
-        for tree, levels in trees.values():
-            level, found = next(iter(levels.items()))
-            noisy = np.zeros((tree.size, found.answers.size // int(tree.level_sizes[level])), np.int64)
-            laws: list[CountNoise | None] = [None] * (tree.depth + 1)
-            for level, found in levels.items():
-                noisy[tree.nodes_of(level)] = found.answers.reshape(-1, noisy.shape[1])
-                laws[level] = CountNoise.of(asdict(found.spend))
-            yield from of_tree(tree, noisy, laws, "counts")
+            if query.noise != CHOICE:
+                self._recover(found)
+        self._asked, self.ended = [], True
+
+    def _recover(self, found: Measurement) -> None:
+        if found.answers.size + sum(each.noisy.size for each in self.recovered) <= MOST_RECOVERED:
+            self.recovered.append(Recovered(found.spend.query, found.answers.astype(np.int64)))
 
 
 def _differs(query: Query, found: Measurement) -> str:

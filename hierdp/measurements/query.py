@@ -29,8 +29,9 @@ class Query:
     answers : int
         The number of answers.
     of : callable
-        From the true counts to the answers without noise. For a private choice, to an array of scores for
-        each answer; if they are made in sequence, to a function from those made so far to the next scores.
+        From the true counts to the answers without noise: an array, or arrays of them in their order if they
+        are `in_parts`. For a private choice, to an array of scores for each answer; if they are made in
+        sequence, to a function from those made so far to the next scores.
     noise : str
         Which noise, by its name in a budget.
     groups : int64 array, shape (true counts,), optional
@@ -43,6 +44,9 @@ class Query:
         Whether these answers of a private choice exist.
     in_sequence : bool
         Whether each answer is a private choice that depends on those before it; they share the loss equally.
+    in_parts : bool
+        Whether the true answers are made in parts, because they may be many. Then the noisy ones have 32 bits
+        where these suffice.
     """
 
     name: str
@@ -55,6 +59,7 @@ class Query:
     level: tuple[Tree, int] | None = None
     allowed: Callable[[Ints], bool] | None = None
     in_sequence: bool = False
+    in_parts: bool = False
 
     @property
     def times(self) -> int:
@@ -121,7 +126,9 @@ def choices(
 
 
 def sums_by(values: Ints, groups: Ints) -> Ints:
-    """The sum of the values of each group, shape (groups,)."""
-    found = np.zeros(int(groups.max()) + 1, dtype=np.int64)
-    np.add.at(found, groups, values)
+    """The sum of the values, or rows of values, of each group; shape (groups, …)."""
+    order = None if (np.diff(groups) >= 0).all() else np.argsort(groups, kind="stable")
+    there, first = np.unique(groups if order is None else groups[order], return_index=True)
+    found = np.zeros((int(groups.max()) + 1, *values.shape[1:]), dtype=np.int64)
+    found[there] = np.add.reduceat(values if order is None else values[order], first, dtype=np.int64)
     return found

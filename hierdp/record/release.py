@@ -18,7 +18,8 @@ from hierdp.counts.labels import Labels
 from hierdp.counts.size_table import SizeTable
 from hierdp.errors import InputError
 from hierdp.execution import folder, seal
-from hierdp.measurements.measurement import FORMAT, Measurements
+from hierdp.measurements.file import FORMAT
+from hierdp.measurements.measurement import Measurements
 from hierdp.privacy.account import Entry
 from hierdp.privacy.budget import Ledger
 from hierdp.privacy.noise import deviation_of

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hierdp.measurements.measuring import Differs
+from hierdp.measurements.measuring import MOST_RECOVERED, Differs
 from hierdp.privacy.twice import Recovered, Twice
 from hierdp.record.proofs import SavedStep
 from hierdp.record.step import Step
@@ -56,9 +56,6 @@ class Replay:
     raises `Differs` if the saved steps answer other problems. `twice` collects what was measured twice, and
     `recovered` the noisy counts of each measurement, as far as there are few.
     """
-
-    MOST_RECOVERED = 1_000_000
-    """Noisy counts beyond this number are not collected: sums that were measured twice suffice by then."""
 
     def __init__(self, steps: Iterator[SavedStep]) -> None:
         self.twice: list[Twice] = []
@@ -109,7 +106,7 @@ class Replay:
 
     def recover(self, query: str, noisy: NDArray[Any]) -> None:
         """Collect noisy counts of a measurement, named as in the budget; in parts, in the order measured."""
-        if noisy.size + sum(each.noisy.size for each in self.recovered) <= self.MOST_RECOVERED:
+        if noisy.size + sum(each.noisy.size for each in self.recovered) <= MOST_RECOVERED:
             self.recovered.append(Recovered(query, np.array(noisy, dtype=np.int64).ravel()))
 
     def coming(self) -> Iterator[SavedStep]:

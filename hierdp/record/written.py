@@ -17,6 +17,8 @@ from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.size_table import SizeTable, fits, narrow
 from hierdp.errors import InputError, listed
 from hierdp.execution import seal
+from hierdp.measurements.file import MeasurementsFile
+from hierdp.measurements.measurement import Measurements
 from hierdp.record import files
 from models.arithmetic.arrays import Ints
 
@@ -51,6 +53,9 @@ _JSON_ITEM = 100
 _CSV_CELL = 120
 """Bytes of a parsed text cell: an object, its reference, and the parser's copy."""
 
+_ANSWER = 16
+"""Bytes of an answer of a file of measurements: those of the query that is being asked, and of all."""
+
 _COPIES = 3
 """Number of copies of a release's table that a check holds at once."""
 
@@ -79,8 +84,8 @@ class Written:
     manifest: dict[str, Any]
     table: Any
     regions: dict[str, Hierarchy]
-    measurements: DataFrame | None = None
-    """As in `hierdp.measurements.measurement.COLUMNS`; None in releases without the file."""
+    measurements: Measurements | None = None
+    """Read as they are needed; None in releases without the file."""
 
 
 def names_in(folder: Path) -> list[str]:
@@ -142,8 +147,8 @@ def read(folder: Path, limit: int = LIMIT) -> Written:
     regions = _read(folder / files.REGIONS, limit, lambda path, limit: _regions(path, limit, safe))
     if table is None:
         table = _large_table(path, manifest, regions, limit)
-    recorded = folder / files.MEASUREMENTS
-    return Written(manifest, table, regions, read_table(recorded, limit) if recorded.is_file() else None)
+    measurements = _read(folder / files.MEASUREMENTS, limit, _measurements)
+    return Written(manifest, table, regions, measurements)
 
 
 def read_manifest(folder: Path, limit: int = LIMIT) -> dict[str, Any]:
@@ -232,11 +237,8 @@ def _manifest(path: Path, limit: int) -> dict[str, Any]:
 
 def _table(path: Path, limit: int) -> DataFrame:
     import pandas as pd
-    import pyarrow.parquet as pq
 
-    if (footer := _footer(path)) > _MOST_FOOTER:
-        raise TooLarge(path.name, 400 * footer, limit)  # memory for parsing the metadata
-    about = pq.read_metadata(path)
+    about = _metadata(path, limit)
     rows, columns = about.num_rows, about.num_columns
     if columns > _MOST_COLUMNS:
         raise Unreadable(f"{path.name} has {columns:,} columns: no release has that many")
@@ -247,6 +249,19 @@ def _table(path: Path, limit: int) -> DataFrame:
     if needed > limit:
         raise TooLarge(path.name, needed, limit)
     return pd.read_parquet(path)
+
+
+def _measurements(path: Path, limit: int) -> Measurements | None:
+    """The measurements of a file, which are read later, a row group at a time."""
+    if not path.is_file():
+        return None
+    about = _metadata(path, limit)
+    groups = [about.row_group(at) for at in range(about.num_row_groups)]
+    columns = [group.column(at) for group in groups for at in range(about.num_columns)]
+    texts = max((column.total_uncompressed_size for column in columns), default=0)
+    if (needed := _ANSWER * about.num_rows + texts) > limit:
+        raise TooLarge(path.name, needed, limit)
+    return Measurements(MeasurementsFile(path))
 
 
 def read_parts(folder: Path, many: int, limit: int = LIMIT) -> Iterator[DataFrame]:
@@ -294,6 +309,14 @@ def _large_table(
             counts = counts.astype(np.int64)
         counts[cut] = found
     return SizeTable(hierarchy, counts)
+
+
+def _metadata(path: Path, limit: int) -> Any:
+    import pyarrow.parquet as pq
+
+    if (footer := _footer(path)) > _MOST_FOOTER:
+        raise TooLarge(path.name, 400 * footer, limit)  # memory for parsing the metadata
+    return pq.read_metadata(path)
 
 
 def _footer(path: Path) -> int:

@@ -13,8 +13,10 @@ from test_check import change_manifest, failed, verdicts
 from hierdp import Measurements, SimulatedNoise
 from hierdp.check import FAILS, HOLDS, OPEN, check
 from hierdp.execution import seal
-from hierdp.measurements import query
+from hierdp.measurements import file, query
+from hierdp.measurements.file import MeasurementsFile
 from hierdp.measurements.measuring import Measuring, OtherQuery, Recorded
+from hierdp.measurements.recording import Recording
 from hierdp.mechanisms.clustering import METHODS, clustering
 from hierdp.privacy.expected import CHOICE
 from hierdp.privacy.twice import CountNoise, of_tree
@@ -39,16 +41,17 @@ def written(tmp_path):
     return write
 
 
-def change(folder, edit):
+def change(folder, edit, edit_about=lambda _: None):
     """Edit the measurements of a written release, and seal it again."""
     path = folder / MEASUREMENTS
     table = pq.read_table(path)
     frame = table.to_pandas()
     edited = edit(frame)
     frame = frame if edited is None else edited
-    about = table.schema.metadata[b"hierdp"]
-    changed = pq.read_table(path).from_pandas(frame, preserve_index=False)
-    pq.write_table(changed.replace_schema_metadata({b"hierdp": about}), path)
+    about = json.loads(pq.read_metadata(path).metadata[b"hierdp"])
+    edit_about(about)
+    changed = table.from_pandas(frame, preserve_index=False)
+    pq.write_table(changed.replace_schema_metadata({b"hierdp": json.dumps(about)}), path)
     seal.seal(folder)
 
 
@@ -79,7 +82,7 @@ def test_another_reader_sees_the_columns_of_the_page(written):
         for one in ours
     ]
     assert rows == sorted(expected)
-    about = json.loads(pq.read_schema(path).metadata[b"hierdp"])
+    about = json.loads(pq.read_metadata(path).metadata[b"hierdp"])
     assert about["format"] == 1
     assert [spend["epsilon"] for spend in about["spends"]] == [spend.epsilon for spend in ours.spends]
 
@@ -116,6 +119,16 @@ def test_the_rows_are_those_of_the_budget(column, value, written):
     (line,) = [line for line in check(folder) if line.check == "table from steps"]
     assert line.verdict == FAILS
     assert "measurements.parquet" in str(line)
+
+
+def test_the_spends_of_the_file_are_those_of_the_budget(written):
+    folder = written("AHP")
+    change(folder, lambda _: None)
+    assert not failed(folder)
+    change(folder, lambda _: None, lambda about: about["spends"][1].update(epsilon=0.1))
+    (line,) = [line for line in check(folder) if line.check == "table from steps"]
+    assert line.verdict == FAILS
+    assert "its metadata do not have the spends of the budget" in str(line)
 
 
 def test_a_row_too_few_and_one_too_many(written):
@@ -160,6 +173,54 @@ def test_other_settings_do_not_give_the_release(name, value, written):
     assert {"table from steps", "budget: queries"} & set(failed(folder))
 
 
+def test_many_answers_are_written_and_read_in_parts(tmp_path, monkeypatch):
+    """As few: a measurement begins and ends anywhere in a row group, or has no answers."""
+    monkeypatch.setattr(file, "ROWS", 5)
+    for sizes in itertools.product([0, 1, 3, 5, 12], repeat=3):
+        found = []
+        recording = Recording()
+        recording.MOST = 6
+        for number, size in enumerate(sizes):
+            answers = np.arange(size) * 10**number
+            made = Measuring(answers, SimulatedNoise(1))(query.counts(f"counts {number}", 1.0, size))
+            found.append(made)
+            recording.add(made)
+        for where, whole in (("here", recording.measurements), ("there", Measurements(tuple(found)))):
+            path = tmp_path / where
+            whole.write(path)
+            again = Measurements.read(path)
+            assert again.spends == whole.spends == tuple(one.spend for one in found)
+            for theirs, ours in zip(again, found, strict=True):
+                assert theirs.answers.tolist() == ours.answers.tolist()
+        assert isinstance(recording.measurements.parts, tuple) == (sum(sizes) <= 6)
+        assert pq.read_metadata(path).num_row_groups == -(-sum(sizes) // 5)
+        assert (tmp_path / "here").read_bytes() == (tmp_path / "there").read_bytes()
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_answers_in_parts_have_32_bits_where_these_suffice(tmp_path, monkeypatch, large):
+    monkeypatch.setattr(file, "ROWS", 5)
+    true = np.array([3, 4, 5, 2**40 if large else 6, 7, 8, 9])
+    asks = query.Query("counts", 1, 1.0, 7, lambda truth: (truth[:3], truth[3:]), in_parts=True)
+    measure = Measuring(true, SimulatedNoise(1))
+    found = measure(asks)
+    measure.end()
+    with pytest.raises(TypeError):  # the true counts are gone
+        measure(asks)
+    assert np.abs(found.answers - true).max() < 100
+    Measurements((found,)).write(tmp_path / "out")
+    (again,) = MeasurementsFile(tmp_path / "out")
+    assert again.answers.tolist() == found.answers.tolist()
+    assert found.answers.dtype == again.answers.dtype == (np.int64 if large else np.int32)
+    recorded = Recorded([again])
+    assert recorded(asks).answers.dtype == found.answers.dtype
+    assert not recorded.ended
+    recorded.end()
+    assert recorded.ended
+    whole = query.Query("counts", 1, 1.0, 7, lambda truth: truth)
+    assert Recorded([again])(whole).answers.dtype == np.int64
+
+
 def asked(**changes):
     """A query and its measurement, which answers a query with these changes."""
     one = query.counts("counts", 0.5, 3)
@@ -191,6 +252,7 @@ def test_all_measurements_are_asked_for_once():
     recorded(one)
     with pytest.raises(OtherQuery, match="does not measure 'counts'"):
         recorded.end()
+    recorded = Recorded(Measurements((found,)))
     recorded(one)
     recorded.end()
     with pytest.raises(OtherQuery, match="which the budget does not list"):
@@ -216,8 +278,9 @@ def test_sums_that_were_measured_twice_are_compared():
     recorded = Recorded(Measurements(tuple(_drawn(each) for each in queries)))
     for each in queries:
         recorded(each)
-    (twice,) = recorded.redundant()
-    counts, sums = (part.answers for part in measurements_of(recorded))
+    recorded.end()
+    (twice,) = recorded.twice
+    counts, sums = (part.noisy for part in recorded.recovered)
     assert twice.differences.tolist() == [counts[groups == group].sum() - sums[group] for group in range(2)]
 
 
@@ -246,7 +309,8 @@ def test_levels_of_a_tree_are_compared_where_both_were_measured(numbers):
         noisy[tree.nodes_of(level)] = one.answers.reshape(-1, numbers)
         laws[level] = CountNoise(False, one.spend.scale)
     expected = list(of_tree(tree, noisy, laws, "counts"))
-    found = list(recorded.redundant())
+    recorded.end()
+    found = recorded.twice
     assert [one.what for one in found] == ["counts of levels 1 and 2"] == [one.what for one in expected]
     for one, other in zip(found, expected, strict=True):
         assert (one.differences == other.differences).all()
@@ -263,10 +327,6 @@ def test_sums_of_a_level_of_a_tree():
 
 def _drawn(asks):
     return Measuring(np.arange(4), SimulatedNoise(2))(asks)
-
-
-def measurements_of(recorded):
-    return list(recorded.noisy_counts())
 
 
 @pytest.mark.parametrize("bins", [3, 4])

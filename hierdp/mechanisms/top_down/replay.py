@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.layout import cells_at, is_cells
-from hierdp.measurements.measuring import Differs
+from hierdp.measurements.measuring import MOST_RECOVERED, Differs
 from hierdp.mechanisms.checking import Checking
 from hierdp.mechanisms.top_down.levels import (
     Children,
@@ -247,7 +247,7 @@ def _finest(data: Flows, level: Level, dense: bool) -> Ints:
     if not dense:
         return level.counts
     shape = [int(axis.tree.level_sizes[-1]) for axis in data.axes]
-    if math.prod(shape) > Replay.MOST_RECOVERED:
+    if math.prod(shape) > MOST_RECOVERED:
         return _none()
     counts = np.zeros(shape, dtype=np.int64)
     counts[tuple(level.places.T)] = level.counts

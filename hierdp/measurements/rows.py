@@ -1,0 +1,114 @@
+"""A `Measurement`, and its answers as rows of an Arrow table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hierdp.privacy.budget import Spend
+from models.arithmetic.arrays import Ints
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+COLUMNS = ["measurement", "query", "position", "answer", "noise", "scale"]
+"""The columns of the file; docs/measurements.md describes them."""
+
+
+@dataclass(frozen=True, eq=False)
+class Measurement:
+    """Noisy answers to a query; they contain no true counts.
+
+    Attributes
+    ----------
+    spend : Spend
+        The query, its noise and its privacy loss.
+    answers : int64 array, shape (n,)
+        Noisy counts or, of private choices, the number of the chosen candidate of each. An int32 array if
+        they are many and fit.
+    """
+
+    spend: Spend
+    answers: Ints
+
+
+Piece = tuple[int, Measurement, int]
+"""The number of a measurement in a release, some of its answers, and the position of the first of these."""
+
+
+def rows_of(pieces: Sequence[Piece]) -> pa.Table:
+    """One row for each answer, with `COLUMNS`."""
+    import pyarrow as pa
+
+    answers = [part.answers for _, part, _ in pieces]
+    lengths = [each.size for each in answers]
+    positions = [np.arange(at, at + length) for length, (*_, at) in zip(lengths, pieces, strict=True)]
+    spends = [part.spend for _, part, _ in pieces]
+    none = np.empty(0, dtype=np.int64)
+    return pa.table(
+        {
+            "measurement": np.repeat(np.array([number for number, *_ in pieces], dtype=np.int32), lengths),
+            "query": _texts([spend.query for spend in spends], lengths),
+            "position": np.concatenate([*positions, none]),
+            "answer": np.concatenate([*answers, none]),
+            "noise": _texts([spend.noise for spend in spends], lengths),
+            "scale": np.repeat(np.array([spend.scale for spend in spends], dtype=np.float64), lengths),
+        },
+        schema=schema(),
+    )
+
+
+def schema() -> pa.Schema:
+    """The types of `COLUMNS`."""
+    import pyarrow as pa
+
+    text = pa.dictionary(pa.int32(), pa.string())
+    kinds = [pa.int32(), text, pa.int64(), pa.int64(), text, pa.float64()]
+    return pa.schema(list(zip(COLUMNS, kinds, strict=True)))
+
+
+def _texts(names: Sequence[str], lengths: Sequence[int]) -> Any:
+    """A column with each name as often as its length."""
+    import pyarrow as pa
+
+    distinct = {name: code for code, name in enumerate(dict.fromkeys(names))}
+    codes = np.repeat(np.array([distinct[name] for name in names], dtype=np.int32), lengths)
+    return pa.DictionaryArray.from_arrays(codes, pa.array(list(distinct), pa.string()))
+
+
+def check_rows(rows: pa.RecordBatch, spend: Spend, position: int, first: int) -> None:
+    """Check that rows are those of a measurement, from a position on.
+
+    Parameters
+    ----------
+    rows : RecordBatch
+    spend : Spend
+    position : int
+        That of the first row within the measurement.
+    first : int
+        The number of the first row in the file, for messages.
+
+    Raises
+    ------
+    ValueError
+        If one is not; the message names it.
+    """
+    expected = {
+        "query": spend.query,
+        "position": np.arange(position, position + len(rows)),
+        "noise": spend.noise,
+        "scale": spend.scale,
+    }
+    for name, value in expected.items():
+        column = rows.column(name)
+        if isinstance(value, str):
+            known = np.array([text == value for text in column.dictionary.to_pylist()], dtype=bool)
+            same = known[column.indices.to_numpy()]
+        else:
+            same = column.to_numpy() == value
+        if not same.all():
+            row = first + int(np.argmin(same)) + 1
+            raise ValueError(f"row {row}: {name!r} is not what the budget says of its measurement")
