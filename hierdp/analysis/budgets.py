@@ -68,7 +68,10 @@ def equal(epsilon: float, levels: int) -> Floats:
 
 
 def geometric(epsilon: float, levels: int, branching: int, dimensions: int = 1) -> Floats:
-    """Each level gets its parents' share times the cube root of the family size (Cormode et al. 2012).
+    """Each level gets its parents' share times the cube root of the number of children, ∛(b^d).
+
+    Qardaji et al. describe the budget of Cormode et al. (2012) so for one dimension. In more dimensions it is
+    not theirs (`quadtree`).
 
     Examples
     --------
@@ -78,6 +81,20 @@ def geometric(epsilon: float, levels: int, branching: int, dimensions: int = 1) 
     check_epsilon(epsilon)
     share = float(branching**dimensions) ** (-np.arange(levels) / 3)
     return np.asarray(epsilon * share / math.fsum(share))
+
+
+def quadtree(epsilon: float, levels: int, branching: int, dimensions: int) -> Floats:
+    """Each level gets ∛(b^(d−1)) times its parents' share: ∛2 in a quadtree (Cormode et al. 2012, §4.2).
+
+    A box with smooth faces needs some b^(d−1) times as many nodes of a level as of the level above it. In
+    one dimension, ∛b, as Qardaji et al. apply it there.
+
+    Examples
+    --------
+    >>> quadtree(3, 2, 8, 2).tolist()
+    [2.0, 1.0]
+    """
+    return geometric(epsilon, levels, branching, max(dimensions - 1, 1))
 
 
 def closed_form(queries: Queries, branching: int, epsilon: float) -> Split:

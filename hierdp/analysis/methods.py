@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hierdp.analysis import matrix_mechanism
-from hierdp.analysis.budgets import closed_form, equal, geometric, iterated, noise_variance
+from hierdp.analysis.budgets import closed_form, equal, geometric, iterated, noise_variance, quadtree
 from hierdp.analysis.given import Given
 from hierdp.analysis.grids import feasible
 from hierdp.analysis.queries import Queries
@@ -39,7 +39,7 @@ class Row:
         Mean variance of the workload's answers; NaN if it is not defined.
     branching, levels : int, optional
     budget : str
-        How ε is split: "equal", "geometric" or "optimized".
+        How ε is split: "equal", "geometric", "quadtree" or "optimized".
     shares : array, shape (levels,), optional
         ε of each level, leaves first; 0 for a level that should not be measured.
     note : str
@@ -65,6 +65,11 @@ def equal_split(queries: Queries, branching: int, epsilon: float) -> Floats:
 def geometric_split(queries: Queries, branching: int, epsilon: float) -> Floats:
     """Geometric shares."""
     return geometric(epsilon, height(queries.bins, branching), branching, queries.dimensions)
+
+
+def quadtree_split(queries: Queries, branching: int, epsilon: float) -> Floats:
+    """Shares as in a quadtree."""
+    return quadtree(epsilon, height(queries.bins, branching), branching, queries.dimensions)
 
 
 def branchings(queries: Queries) -> list[int]:
@@ -146,7 +151,7 @@ def _consistent(queries: Queries, epsilon: float, tried: Sequence[int]) -> Itera
 
     if 2 in tried:
         yield row("H_2^c", 2, equal_split, "equal", "binary hierarchy, constrained inference")
-        yield row("Quad = H_2,g^c", 2, geometric_split, "geometric", "quadtree budget (Cormode et al. 2012)")
+        yield row("Quad = H_2,g^c", 2, quadtree_split, "quadtree", "budget of Cormode et al. 2012")
     by_equal, by_geometric = best_by(equal_split), best_by(geometric_split)
     yield row("H_b^c", by_equal[0], equal_split, "equal", "best b, constrained inference: the paper's advice")
     yield row("H_b,g^c", by_geometric[0], geometric_split, "geometric", "best b")
@@ -221,6 +226,11 @@ def consistent_equal(queries: Queries, branching: int) -> float:
 def consistent_geometric(queries: Queries, branching: int) -> float:
     """H_b^c, geometric budgets, ε = 1."""
     return consistent_variance(queries, branching, geometric_split(queries, branching, 1.0))
+
+
+def consistent_quadtree(queries: Queries, branching: int) -> float:
+    """H_b^c, budgets as in a quadtree, ε = 1."""
+    return consistent_variance(queries, branching, quadtree_split(queries, branching, 1.0))
 
 
 def flat_is_best(

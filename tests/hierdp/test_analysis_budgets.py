@@ -19,6 +19,12 @@ from solvers import solve
 from tests.hierdp.test_analysis_variance import covariance, of_levels
 
 
+@pytest.mark.parametrize(("n", "d", "b", "expected"), [(11, 3, 8, 187.3), (12, 3, 5, 224.2), (16, 2, 4, 81.2)])
+def test_the_budgets_of_cormode_et_al(n, d, b, expected):
+    # Computed by another program, by dense least squares, and printed with one digit after the point.
+    assert methods.consistent_quadtree(Regular.ranges(n, d), b) == pytest.approx(expected, abs=0.05)
+
+
 def test_even_and_geometric_shares():
     assert budgets.equal(3.0, 4).tolist() == [0.75] * 4
     for d in (1, 2):
@@ -270,6 +276,8 @@ def test_when_flat_is_best():
     assert methods.flat_is_best(60, lambda n: Regular.ranges(n, 2)) == 48
     assert methods.flat_is_best(60, lambda n: Regular.ranges(n, 2), methods.consistent_geometric) == 15
     assert methods.flat_is_best(30, lambda n: Regular.ranges(n, 3), methods.consistent_geometric) == 10
+    assert methods.flat_is_best(60, lambda n: Regular.ranges(n, 2), methods.consistent_quadtree) == 20
+    assert methods.flat_is_best(30, lambda n: Regular.ranges(n, 3), methods.consistent_quadtree) == 14
     assert methods.flat_is_best(20, Regular.ranges) == 20
 
     # By brute force: all branching factors, by dense algebra.

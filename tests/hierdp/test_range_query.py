@@ -114,6 +114,7 @@ def test_budgets():
     assert shares([1, 2, 3, 4, 5, 5]) == pytest.approx(np.array([1, 2, 3, 4, 5, 5]) / 20)
     assert shares(None, "Quadtree") == shares("geometric")
     square = Histogram.of(np.zeros((16, 16), int)).axes
+    assert np.diff(np.log(shares(None, "Quadtree", square))) == pytest.approx([np.log(2) / 3] * 3)
     assert np.diff(np.log(shares(None, "H_2^c", square))) == pytest.approx([np.log(4) / 3] * 3)
     assert shares(None, "H_2^c") == shares("equal")
     assert sum(shares("optimized", "H_2", square)) == pytest.approx(1)

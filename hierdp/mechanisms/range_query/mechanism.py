@@ -100,8 +100,8 @@ def from_table(
     budget: Annotated[
         str | Sequence[float] | None,
         Option(
-            "Split of ε over the levels: equal (default for one dimension), geometric (for more) or "
-            "optimized; or shares of the levels, from the top (on the command line by --share).",
+            "Split of ε over the levels: equal (default for one dimension), geometric (for more), "
+            "quadtree (Cormode et al. 2012) or optimized; or shares of the levels, from the top (on the command line by --share).",
             "NAME",
             form="name or shares",
         ),
@@ -157,11 +157,11 @@ def range_query(
         Exact noise by default; `SimulatedNoise` for experiments makes the release not private.
     method : str
         One of `METHODS`: "H_b^c", the paper's recommendation; "H_b", "H_2", "H_2^c", "Flat", "Wavelet",
-        "matrix", "Quadtree" (2 along each axis, geometric budgets), or "H_tree" or "H_tree^c" over the
+        "matrix", "Quadtree" (2 along each axis, budget quadtree), or "H_tree" or "H_tree^c" over the
         regions of a given hierarchy. Methods with ^c are made consistent by least squares.
     branching : int, optional
         Branching factor along each axis. Default: the best for the number of bins; see `best_branching`.
-    budget : "equal", "geometric", "optimized", or a sequence of shares from the top, optional
+    budget : "equal", "geometric", "quadtree", "optimized", or a sequence of shares from the top, optional
         Division of ε over the levels. Default: equal in one dimension, as the paper recommends; geometric in
         more.
     repair : str, optional

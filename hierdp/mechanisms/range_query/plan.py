@@ -8,7 +8,7 @@ from functools import cache
 
 import numpy as np
 
-from hierdp.analysis.budgets import closed_form, geometric, iterated
+from hierdp.analysis.budgets import closed_form, geometric, iterated, quadtree
 from hierdp.analysis.methods import (
     branchings,
     consistent_variance,
@@ -24,8 +24,8 @@ from hierdp.mechanisms.range_query.repairs import REPAIRS
 from hierdp.mechanisms.range_query.tree import grid_tree, hierarchy_tree
 from hierdp.privacy.budget import split
 
-BUDGETS = ("equal", "geometric", "optimized")
-"""The divisions of ε of Qardaji, Yang & Li 2013, §3.5; or shares of the levels, from the top."""
+BUDGETS = ("equal", "geometric", "quadtree", "optimized")
+"""The divisions of ε of `hierdp.analysis.budgets`; or shares of the levels, from the top."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ METHODS = {
         Method("H_2^c", True, 2, takes=("budget", "repair")),
         Method("H_b^c", True, takes=("branching", "budget", "repair")),
         Method("H_tree^c", True, takes=("budget", "repair")),
-        Method("Quadtree", True, 2, "geometric", takes=("repair",)),
+        Method("Quadtree", True, 2, "quadtree", takes=("repair",)),
         Method("Wavelet", False, takes=()),
         Method("matrix", False, takes=("strategy",)),
     )
@@ -191,8 +191,8 @@ def _budgets(
             f"the budget {budget!r} needs a tree with one branching factor; give shares, or 'equal'"
         )
     shape = boxes.shape
-    if budget == "geometric":
-        shares = geometric(epsilon, levels, b, len(shape))
+    if budget in ("geometric", "quadtree"):
+        shares = (geometric if budget == "geometric" else quadtree)(epsilon, levels, b, len(shape))
     elif len(set(shape)) > 1:
         raise InputError(
             "the budget 'optimized' needs equally many bins along each axis; give shares, or 'equal'"
