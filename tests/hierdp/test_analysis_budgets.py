@@ -19,7 +19,9 @@ from solvers import solve
 from tests.hierdp.test_analysis_variance import covariance, of_levels
 
 
-@pytest.mark.parametrize(("n", "d", "b", "expected"), [(11, 3, 8, 187.3), (12, 3, 5, 224.2), (16, 2, 4, 81.2)])
+@pytest.mark.parametrize(
+    ("n", "d", "b", "expected"), [(11, 3, 8, 187.3), (12, 3, 5, 224.2), (16, 2, 4, 81.2)]
+)
 def test_the_budgets_of_cormode_et_al(n, d, b, expected):
     # Computed by another program, by dense least squares, and printed with one digit after the point.
     assert methods.consistent_quadtree(Regular.ranges(n, d), b) == pytest.approx(expected, abs=0.05)

@@ -156,7 +156,7 @@ def test_default_branching_is_the_papers():
         ("H_b", {"repair": "whole"}, "H_b takes no repair; it takes branching, budget"),
         ("H_b^c", {"branching": 1}, "branching is 1"),
         ("H_b^c", {"repair": "rounded"}, "there is no 'rounded'; there are 'least squares', "),
-        ("H_b^c", {"budget": "even"}, "no budget 'even'; there are 'equal', 'geometric', 'optimized'"),
+        ("H_b^c", {"budget": "even"}, "no budget 'even'; there are 'equal', 'geometric', 'quadtree'"),
         ("H_b^c", {"branching": 4, "budget": [1, 2]}, "2 shares for 3 levels"),
         ("H_tree^c", {}, "H_tree\\^c measures the regions of a hierarchy: give one axis of names"),
     ],

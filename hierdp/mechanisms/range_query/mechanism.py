@@ -101,7 +101,8 @@ def from_table(
         str | Sequence[float] | None,
         Option(
             "Split of ε over the levels: equal (default for one dimension), geometric (for more), "
-            "quadtree (Cormode et al. 2012) or optimized; or shares of the levels, from the top (on the command line by --share).",
+            "quadtree (Cormode et al. 2012) or optimized; or shares of the levels, from the top "
+            "(on the command line by --share).",
             "NAME",
             form="name or shares",
         ),
