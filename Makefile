@@ -86,7 +86,7 @@ findings: solvers
 	.venv-latest/bin/python -m benchmarks.findings --save
 	.venv-latest/bin/python -m benchmarks.findings --into docs/solver-findings.md
 
-# The benchmark's edition, about an hour on a quiet machine of two cores: the small set three times, the medium set once,
+# The benchmark's edition, about half an hour on a core that nothing else uses: the small set three times, the medium set once,
 # each solver by one library, with its newest version. The same command continues where it was stopped. Then the pages
 # that follow from its file. Solvers whose licences forbid publishing results are left out: docs/benchmark.md.
 # For a trial of a few problems: make edition EDITION=/tmp/trial.parquet ONLY='--models Merging'
@@ -100,7 +100,7 @@ edition: solvers
 	mkdir -p build
 	.venv-latest/bin/hierdp bench report $(EDITION) --out build/edition --overwrite
 	.venv-latest/bin/hierdp bench page $(EDITION) --out build/edition/leaderboard.html
-	.venv-latest/bin/python -m benchmarks.headline --into docs/benchmark.md
+	.venv-latest/bin/python -m benchmarks.headline --into docs/benchmark.md --into docs/solver-findings.md
 
 # The release of the benchmark's instances: build/hierdp-instances-SET.tar.gz, each file and proof verified, each text
 # read back, and all compared with the committed hashes.

@@ -2,7 +2,7 @@
 
 Run as ``python -m benchmarks.headline [NAME] [--into README.md] [--plots docs]``. It prints the table of that
 name: headline, five (its first columns, for five models), growth, peers, machine, outsider, edition,
-edition-table, bench-small, bench-medium, solvers-small, solvers-medium, formulations.
+edition-table, edition-forms-small, edition-forms-medium, edition-wrong, formulations.
 ``--into`` fills every place of a file marked ``<!-- benchmarks: NAME -->`` … ``<!-- /benchmarks -->`` with
 its table. ``--plots`` draws the picture of growth. A test compares the quotes with the tables made here.
 """
@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,9 +33,16 @@ RESULTS = Path(__file__).parent / "results"
 UNPUBLISHED = ("gurobi", "copt", "mosek", "xpress")
 """Solvers whose licences forbid publishing results, or whose terms are not known: docs/benchmark.md."""
 PICTURES = {"growth": "Time an element by number of elements, a panel a model"}
+FORMS = ("LP", "QP", "MILP", "MIQP", "conic", "tables")
+"""The forms of programs, as `hierdp.bench` names them."""
 FIVE = ("Isotonic, L2", "Chebyshev", "HierarchyQIP", "CostTable", "ConstrainedInference")
 """Models of the README's table: a chain, an LP, an integer QP on a tree, tables of costs, least squares."""
 MARKED = re.compile(r"(<!-- benchmarks: ([a-z-]+) -->\n).*?(<!-- /benchmarks -->)", re.DOTALL)
+
+
+def edition_rows(results: Path) -> DataFrame:
+    """The rows of the edition; none if it has not been run."""
+    return runs.read(results / f"edition-{EDITION}.parquet")
 
 
 def headline(curves: DataFrame, bench: DataFrame) -> DataFrame:
@@ -84,11 +93,7 @@ def _side(row: Any) -> dict[str, str]:
 
 def machine(results: Path) -> str:
     """The machines and versions with which each file's rows were measured."""
-    bench = runs.read(results / "bench.parquet")
-    of = bench[bench["backend"] != "fast"].groupby("backend", sort=False)["version"].unique()
-    solvers = ", ".join(f"{backend} {'/'.join(versions)}" for backend, versions in of.items())
     frames = {
-        "bench": bench.assign(versions=solvers),
         "peers": store.read(results / "peers.parquet", peers.COLUMNS),
         "growth": store.read(results / "growth.parquet", growth.COLUMNS),
     }
@@ -122,7 +127,7 @@ def table(name: str, results: Path = RESULTS) -> str:
     """
     curves = store.read(results / "growth.parquet", growth.COLUMNS)
     if name in ("headline", "five"):
-        rows = headline(curves, runs.read(results / "bench.parquet"))
+        rows = headline(curves, edition_rows(results))
         if name == "five":
             rows = rows[rows["model"].isin(FIVE)].loc[:, :"×"]
         return "\n".join(table_lines(rows))
@@ -139,14 +144,19 @@ def table(name: str, results: Path = RESULTS) -> str:
         return "\n".join(table_lines(peers.table(store.read(results / "peers.parquet", peers.COLUMNS))))
     file, _, which = name.partition("-")
     if file == "edition":
-        rows = runs.read(results / f"edition-{EDITION}.parquet")
+        rows = edition_rows(results)
         if rows.empty:
             return f"Edition {EDITION} has not been run yet: `make edition`."
-        return conditions(rows) if not which else "\n".join(table_lines(edition(rows)))
-    if file in ("bench", "solvers") and which:
-        rows = runs.read(results / f"{file}.parquet")
-        found = compared(rows[rows["tolerance"] == "default"], which)
-        return "\n".join(table_lines(found.dropna(axis="columns", how="all")))
+        if not which:
+            return conditions(rows)
+        kinds: dict[str, Callable[[DataFrame], DataFrame]] = {
+            "table": edition,
+            "forms-small": partial(by_form, which="small"),
+            "forms-medium": partial(by_form, which="medium"),
+            "wrong": wrong,
+        }
+        if which in kinds:
+            return "\n".join(table_lines(kinds[which](rows)))
     raise ValueError(f"there is no table {name!r}")
 
 
@@ -179,6 +189,35 @@ def edition(rows: DataFrame) -> DataFrame:
                              "mean seconds": found["mean_seconds_all"]})  # fmt: skip
         parts.append(part.astype(str).add_prefix(f"{which}: "))
     return pd.concat(parts, axis="columns").fillna("").reset_index()
+
+
+def by_form(rows: DataFrame, which: str) -> DataFrame:
+    """For each backend and form of problem in a set, how many it solves of those it takes, and its mean.
+
+    The mean is a shifted geometric one over the problems that it takes, in seconds.
+    """
+    taken = metrics.settled(told_apart(rows[rows["set"] == which]))
+    taken = taken[~taken["verdict"].isin(metrics.REFUSED) & (taken["form"] != "not stated")]
+    taken["time"] = metrics.seconds(taken)
+    groups = taken.groupby(["backend", "form"])
+    solved = groups["verdict"].agg(lambda verdicts: (verdicts == "solved").sum())
+    means = groups["time"].agg(lambda times: metrics.shifted_geometric_mean(times.to_numpy()))
+    cells = solved.astype(str) + " of " + groups.size().astype(str) + ", " + means.map(seconds_in_words)
+    found = cells.unstack("form").reindex(columns=[form for form in FORMS if form in cells.unstack("form")])
+    order = solved.groupby("backend").sum().sort_values(ascending=False, kind="stable").index
+    return found.loc[order].fillna("").reset_index().rename_axis(columns=None)
+
+
+def wrong(rows: DataFrame) -> DataFrame:
+    """Each wrong answer, status and bound of an edition."""
+    found = metrics.settled(told_apart(rows))
+    found = found[found["verdict"] == "wrong"].sort_values(["backend", "set", "problem"], kind="stable")
+    found["version"] = found["solver_version"]
+    says = found["status"].where(found["bound_error"].fillna(0) == 0, "bound")
+    off = found[["relative_gap", "bound_error"]].max(axis="columns")
+    return found[["backend", "version", "set", "problem"]].assign(
+        says=says, **{"relative error": off.map(lambda value: "" if value != value else f"{value:.1e}")}
+    )
 
 
 def conditions(rows: DataFrame) -> str:

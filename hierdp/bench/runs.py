@@ -20,6 +20,7 @@ from hierdp.bench.problems import Problem, fresh
 from hierdp.bench.verdicts import KnownOptimum, Verdict, verdict
 from hierdp.errors import InputError
 from hierdp.execution import progress, store
+from hierdp.execution.progress import counted
 from models.programs.layout import processors
 from solvers import Solution, backends, solve
 from solvers.backends.table import Backend, find, named
@@ -297,4 +298,4 @@ def machine() -> str:
     except OSError:  # not Linux
         told = ""
     named = re.search(r"model name\s*: (.*)", told)
-    return f"{named[1].strip() if named else platform.machine()}, {processors()} cores"
+    return f"{named[1].strip() if named else platform.machine()}, {counted(processors(), 'core')}"
