@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from hierdp.check.before import upgraded
 from hierdp.check.result import FAILS, HOLDS, OPEN, CheckResult
 from hierdp.measurements.file import FORMAT
-from hierdp.measurements.measuring import Differs, OtherQuery, Recorded
+from hierdp.measurements.measuring import OtherQuery, Recorded
 from hierdp.measurements.rows import Measurement
 from hierdp.mechanisms.checking import Checking
 from hierdp.privacy.budget import spends_of
@@ -74,12 +74,12 @@ class Again:
 
 def _measurements_of(release: Written) -> Iterator[Measurement]:
     if release.measurements is None:
-        raise Differs("there is no file of measurements")
+        raise OtherQuery("there is no file of measurements")
     if release.manifest.get("measurements") != FORMAT:
-        raise Differs(f"the manifest does not say that the measurements have the format {FORMAT}")
+        raise OtherQuery(f"the manifest does not say that the measurements have the format {FORMAT}")
     try:
         if release.measurements.spends != spends_of(release.manifest["budget"]):
             raise ValueError("its metadata do not have the spends of the budget")
         yield from release.measurements
     except ValueError as wrong:
-        raise Differs(f"measurements.parquet: {wrong}") from None
+        raise OtherQuery(f"measurements.parquet: {wrong}") from None

@@ -15,6 +15,7 @@ import numpy as np
 from hierdp.measurements.file import FORMAT
 from hierdp.measurements.measurement import Measurement, Measurements
 from hierdp.measurements.measuring import Differs
+from hierdp.mechanisms.range_query.wavelet import coefficients
 from hierdp.privacy.budget import spends_of, split
 from hierdp.record.written import Written
 from models.arithmetic.arrays import Ints
@@ -39,13 +40,18 @@ def upgraded(release: Written) -> Written:
     manifest = release.manifest
     if release.measurements is not None or "measurements" in manifest:
         return release
-    if manifest["mechanism"] not in CLUSTERINGS:
+    table = release.table
+    if manifest["mechanism"] in CLUSTERINGS:
+        settings, answers = _clustering(table, manifest)
+    elif manifest["mechanism"] in RANGES:
+        settings, answers = _ranges(table, manifest)
+        table = table.drop(columns="noisy", errors="ignore")
+    else:
         return release
-    settings, answers = _clustering(release.table, manifest)
     parts = zip(spends_of(manifest["budget"]), answers, strict=True)
     found = Measurements(tuple(Measurement(spend, each) for spend, each in parts))
     newer = {**manifest, "settings": settings, "measurements": FORMAT}
-    return replace(release, manifest=newer, measurements=found)
+    return replace(release, manifest=newer, table=table, measurements=found)
 
 
 def _clustering(table: DataFrame, manifest: Manifest) -> tuple[dict[str, Any], list[Ints]]:
@@ -103,6 +109,49 @@ def _bisections(starts: Ints, bins: int, rounds: int) -> list[Ints]:
         ]
     return [*answers, np.array([starts.size - 1])]
 
+
+def _ranges(table: DataFrame, manifest: Mapping[str, Any]) -> tuple[dict[str, Any], list[Ints]]:
+    """The settings and the answers of a histogram that answers ranges."""
+    settings, spends = dict(manifest["settings"]), manifest["budget"]["spends"]
+    shape = [axis["bins"] for axis in settings["range_query"]["axes"]]
+    if manifest["mechanism"] == "Wavelet":
+        counts = table["count"].to_numpy(np.float64).reshape(shape)
+        if not np.abs(counts).sum() * counts.size < EXACT:
+            raise Differs("the counts are too large for their coefficients to be recovered")
+        return settings, [np.rint(coefficients(counts)).astype(np.int64).ravel()]
+    if manifest["mechanism"] == "matrix":
+        noisy = settings.pop("noisy")
+        if not all(type(count) is int for count in noisy):
+            raise Differs("the noisy answers are not whole numbers")
+        return settings, [np.array(noisy, dtype=np.int64)]
+    asked, level = table["noisy"], table["level"].to_numpy()
+    if str(asked.dtype) != "Int64" or not np.array_equal(asked.isna(), level == 0):
+        raise Differs("the column 'noisy' does not have a whole number for all but the root")
+    if settings.pop("levels_asked") != len(spends):
+        raise Differs("the manifest has another number of levels than its budget")
+    answers = [asked[level == k].to_numpy(np.int64) for k in range(1, len(spends) + 1)]
+    shares = [spend["epsilon"] for spend in spends]
+    if "branching" in settings:  # levels of a grid may have been left out: they are known by their widths
+        axis = int(np.argmax(shape))
+        ends = table[f"{settings['range_query']['axes'][axis]['name']}_end"].to_numpy()
+        widths = [int(ends[np.argmax(level == k)]) for k in range(1, len(spends) + 1)]
+        shares = _of_grid(dict(zip(widths, shares, strict=True)), shape[axis], settings["branching"])
+    return {**settings, "shares": shares}, answers
+
+
+def _of_grid(shares: dict[int, float], bins: int, branching: int) -> list[float]:
+    """The shares of all levels of a grid, from the top, given those of some by the width of their boxes."""
+    widths = [1]
+    while branching > 1 and widths[-1] * branching < bins:
+        widths.append(widths[-1] * branching)
+    if not set(shares) <= set(widths):
+        raise Differs(f"the boxes are not those of a grid whose axes branch by {branching}")
+    return [shares.get(width, 0.0) for width in reversed(widths)]
+
+
+RANGES: frozenset[str] = frozenset(
+    ("H_b^c", "H_2^c", "H_tree^c", "Quadtree", "H_b", "H_2", "H_tree", "Flat", "Wavelet", "matrix")
+)
 
 CLUSTERINGS: frozenset[str] = frozenset(
     ("AHP", "AHP-greedy", "AHP-empirical", "AHP-by-place", "NF", "SF", "PHP", "GS", "Laplace")

@@ -75,7 +75,12 @@ def check_proofs(
             "certificates", OPEN, f"{PROOFS} was left out (--no-proofs), so they cannot be checked"
         )
         if again is not None:
-            _replayed(again, iter(()))  # as far as the first step
+            replayed, _ = _replayed(again, iter(()))  # as far as the first step
+            if isinstance(replayed, CheckResult):
+                needless = CheckResult(
+                    REPLAY, FAILS, f"the table does not depend on the step {lines[0]['step']!r}"
+                )
+                yield replayed if replayed.verdict == FAILS else needless
     else:
         general = GeneralCheck(lines, every, limit)
         proofs = _Proofs(path, lines, optimal, limit, one_by_one, general)

@@ -121,7 +121,8 @@ def replayed(made, manifest):
     if checking.again is None:
         checking.replay(saved, made.table, manifest, made.regions)
     else:
-        Again(checking, Written(manifest, made.table, made.regions, made.measurements.to_frame()))(saved)
+        written = Written(manifest, made.table, made.regions, made.measurements)
+        Again(checking, written)(saved)
     return saved
 
 

@@ -1,6 +1,7 @@
 """Older releases pass `hierdp check`: six small ones as 0.2.0 first wrote them, with exact noise.
 
-Two more are stability histograms with the threshold of Boninsegna & Silvestri 2025, used by older releases.
+Ten more answer ranges, with their noisy counts in the table or in the settings. Two more are stability
+histograms with the threshold of Boninsegna & Silvestri 2025, used by older releases.
 """
 
 from pathlib import Path
@@ -12,11 +13,18 @@ from test_check import change_manifest, failed, verdicts
 
 from hierdp.check import FAILS, HOLDS
 from hierdp.execution import seal
+from hierdp.mechanisms.range_query.matrix import UNIT
 from hierdp.privacy.threshold import EXACT
+from hierdp.record import files
 from hierdp.versions import versions
 
 BEFORE = Path(__file__).parent / "data" / "releases-0.2.0.zip"
 PAPERS_THRESHOLD = BEFORE.with_name("releases-papers-threshold.zip")
+RANGES = BEFORE.with_name("releases-0.2.0-ranges.zip")
+METHODS = [
+    *("Flat", "H_2^c", "H_b", "H_b^c", "H_tree", "Quadtree", "Wavelet", "levels left out", "matrix"),
+    "persons",
+]
 KINDS = ["group-size", "top-down", "top-down-rounded", "count-of-counts", "range-query", "clustering"]
 
 
@@ -43,6 +51,102 @@ def test_a_changed_release_made_before_fails(folder, kind):
     table.to_parquet(path, index=False)
     seal.seal(folder / kind)
     assert "table from steps" in failed(folder / kind)
+
+
+@pytest.fixture
+def ranges(tmp_path):
+    with ZipFile(RANGES) as zipped:
+        zipped.extractall(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("kind", METHODS)
+def test_ranges_released_before_pass(ranges, kind):
+    found = verdicts(ranges / kind)
+    assert FAILS not in found.values()
+    assert found["certificates"] == found["table from steps"] == found["budget: queries"] == HOLDS
+    assert found["noise"] == HOLDS
+
+
+@pytest.mark.parametrize(
+    ("kind", "column"),
+    [
+        *((kind, "count") for kind in METHODS),
+        *((kind, "noisy") for kind in METHODS if kind not in ("Wavelet", "matrix")),
+        *((kind, "standard_error") for kind in ("Flat", "H_b", "H_b^c", "Wavelet", "matrix")),
+        *((kind, "noise_variance") for kind in ("Quadtree", "levels left out", "persons")),
+    ],
+)
+def test_ranges_released_before_and_changed_fail(ranges, kind, column):
+    table = pd.read_parquet(ranges / kind / "released.parquet")
+    # Of a wavelet, no more than its counts was released: any that come from whole coefficients hold.
+    table.loc[table.index[-1], column] += 0.3 if kind == "Wavelet" else 1
+    files.write_frame(table, ranges / kind, files.TABLE)
+    seal.seal(ranges / kind)
+    assert "table from steps" in failed(ranges / kind)
+
+
+def root(table):
+    table["noisy"] = table["noisy"].fillna(5)
+
+
+def half_persons(table):
+    table["noisy"] = table["noisy"].astype("Float64")
+    table.loc[table.index[-1], "noisy"] += 0.5
+
+
+def no_count(table):
+    table.loc[table.index[-1], "noisy"] = None
+
+
+@pytest.mark.parametrize("edit", [root, half_persons, no_count])
+def test_noisy_counts_of_before_are_whole_and_of_all_but_the_root(ranges, edit):
+    folder = ranges / "H_b^c"
+    table = pd.read_parquet(folder / "released.parquet")
+    edit(table)
+    files.write_frame(table, folder, files.TABLE)
+    seal.seal(folder)
+    assert "table from steps" in failed(folder)
+
+
+def set_to(**settings):
+    return lambda manifest: manifest["settings"].update(settings)
+
+
+def less(manifest):
+    del manifest["budget"]["spends"][0]
+    manifest["budget"]["spent"] = sum(spend["epsilon"] for spend in manifest["budget"]["spends"])
+
+
+def more_noise(manifest):
+    manifest["settings"]["noisy"][0] += UNIT
+
+
+def half_a_person(manifest):
+    manifest["settings"]["noisy"][0] += 0.5
+
+
+@pytest.mark.parametrize(
+    ("kind", "edit"),
+    [
+        ("H_b^c", set_to(levels_asked=2)),
+        ("H_b^c", set_to(branching=2)),
+        ("H_b^c", set_to(branching=1)),
+        ("H_b^c", set_to(repair="non-negative")),
+        ("levels left out", set_to(branching=3)),
+        ("H_tree", set_to(branching=2)),
+        ("H_b", less),
+        ("matrix", more_noise),
+        ("matrix", half_a_person),
+        ("matrix", lambda manifest: manifest["settings"]["noisy"].append(0)),
+        ("matrix", set_to(strategy="identity")),
+        ("Wavelet", set_to(shares=[1])),
+    ],
+)
+def test_settings_of_before_are_checked(ranges, kind, edit):
+    change_manifest(ranges / kind, edit)
+    seal.seal(ranges / kind)
+    assert {"table from steps", "budget: queries"} & failed(ranges / kind)
 
 
 @pytest.mark.parametrize("kind", ["SH", "SH-person"])

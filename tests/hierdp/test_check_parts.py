@@ -76,8 +76,7 @@ def made(tmp_path_factory):
             proofs.write(one.steps, folder / files.PROOFS)
         write_tables(one, manifest, folder)
         seal.seal(folder)
-        measured = None if one.measurements is None else one.measurements.to_frame()
-        return written.Written(manifest, one.table, dict(one.regions), measured), folder
+        return written.Written(manifest, one.table, dict(one.regions), one.measurements), folder
 
     return of_kind
 

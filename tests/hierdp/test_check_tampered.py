@@ -295,7 +295,6 @@ def estimate(at):
 
 
 TIED = {
-    "ranges, a noisy count": ("range-query", TREE, cell("noisy", -1)),
     "ranges, a count moved to a sister": ("range-query", TREE, in_table(moved_below)),
     "ranges, a variance": ("range-query", TREE, cell("noise_variance", 1, 0.5)),
     "ranges, an error": ("range-query", {**TREE, "repair": None}, cell("standard_error", 1, 0.5)),

@@ -2,6 +2,8 @@
 
 import itertools
 import json
+from dataclasses import replace
+from functools import partial
 
 import duckdb
 import numpy as np
@@ -12,31 +14,65 @@ from test_check import change_manifest, failed, verdicts
 
 from hierdp import Measurements, SimulatedNoise
 from hierdp.check import FAILS, HOLDS, OPEN, check
+from hierdp.counts.axes import Names
+from hierdp.counts.hierarchy import Hierarchy
 from hierdp.execution import seal
 from hierdp.measurements import file, query
 from hierdp.measurements.file import MeasurementsFile
 from hierdp.measurements.measuring import Measuring, OtherQuery, Recorded
 from hierdp.measurements.recording import Recording
 from hierdp.mechanisms.clustering import METHODS, clustering
+from hierdp.mechanisms.range_query import METHODS as RANGES
+from hierdp.mechanisms.range_query import range_query
+from hierdp.privacy.budget import Ledger
 from hierdp.privacy.expected import CHOICE
 from hierdp.privacy.twice import CountNoise, of_tree
 from hierdp.record.files import MEASUREMENTS
 from hierdp.tables.binning import Histogram
 from models import Tree
 from tests.hierdp.doubles import Double
+from tests.marks import quick
 
 COUNTS = [40, 41, 2, 0, 39, 1, 1, 0, 7, 7, 8]
+PLACES = Hierarchy.from_columns(
+    {"state": ["B", "A", "B", "A", "C"], "town": ["u", "v", "w", "x", "y"]}, ["state", "town"]
+)
 
 
-def made(method, counts=COUNTS, epsilon=1.0):
+def of_clusters(method, counts=COUNTS):
     given = {"clusters": 4} if method == "SF" else {}
-    return clustering(Histogram.of(counts), epsilon, SimulatedNoise(1), method, **given)
+    return clustering(Histogram.of(counts), 1.0, SimulatedNoise(1), method, **given)
+
+
+def of_ranges(method, **options):
+    counts = np.array(COUNTS[:5])
+    if method.startswith("H_tree"):
+        data = Histogram(counts, (Names.of("town", PLACES),))
+    else:
+        data = Histogram.of(np.outer(counts, [1, 2]) if method in ("Quadtree", "Wavelet") else counts)
+    return range_query(data, 1.0, SimulatedNoise(1), method, **options)
+
+
+CASES = {
+    **{method: partial(of_clusters, method) for method in METHODS},
+    **{method: partial(of_ranges, method) for method in RANGES},
+    "H_2^c, a level left out": partial(of_ranges, "H_2^c", budget=[0, 2, 3], repair="whole"),
+    "H_tree^c, non-negative": partial(of_ranges, "H_tree^c", budget=[1, 2], repair="non-negative"),
+    "matrix of no default": partial(of_ranges, "matrix", strategy="optimal"),
+}
+"""Small releases with measurements, by name."""
+
+FEW = ("AHP", "PHP", "H_2^c, a level left out", "Wavelet", "matrix")
+
+
+def made(name):
+    return CASES[name]()
 
 
 @pytest.fixture
 def written(tmp_path):
-    def write(method):
-        return made(method).write(tmp_path / method)
+    def write(name):
+        return made(name).write(tmp_path / "out", overwrite=True)
 
     return write
 
@@ -55,7 +91,7 @@ def change(folder, edit, edit_about=lambda _: None):
     seal.seal(folder)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", CASES)
 def test_a_release_follows_from_its_measurements(method, written):
     folder = written(method)
     found = verdicts(folder)
@@ -63,7 +99,7 @@ def test_a_release_follows_from_its_measurements(method, written):
     assert found["budget: queries"] == found["table from steps"] == HOLDS
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", quick(CASES, every=4))
 def test_written_and_read_they_are_the_same(method, written):
     ours = made(method).measurements
     theirs = Measurements.read(written(method) / MEASUREMENTS)
@@ -87,7 +123,7 @@ def test_another_reader_sees_the_columns_of_the_page(written):
     assert [spend["epsilon"] for spend in about["spends"]] == [spend.epsilon for spend in ours.spends]
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", quick(CASES, slow=lambda name: name not in FEW))
 def test_no_answer_can_be_changed(method, written):
     """Each answer by itself: the release says another thing, or the answer is not one of its query's."""
     folder = written(method)
@@ -135,13 +171,13 @@ def test_a_row_too_few_and_one_too_many(written):
     folder = written("AHP")
     change(folder, lambda frame: frame.iloc[:-1])
     assert {"table from steps", "budget: queries"} <= failed(folder)
-    more = made("AHP", [*COUNTS, 5]).measurements
+    more = of_clusters("AHP", [*COUNTS, 5]).measurements
     more.write(folder / MEASUREMENTS)
     seal.seal(folder)
     assert failed(folder)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", CASES)
 def test_a_stripped_file_does_not_make_a_release_older(method, written):
     folder = written(method)
     (folder / MEASUREMENTS).unlink()
@@ -163,6 +199,115 @@ def test_without_the_proofs_the_first_queries_are_checked(tmp_path):
     assert "the first 1 of 2" in str(line)
     made("GS").write(tmp_path / "GS", proofs=False)  # nothing to prove
     assert verdicts(tmp_path / "GS")["budget: queries"] == HOLDS
+
+
+@pytest.mark.parametrize("name", ["H_2^c", "H_2^c, a level left out", "H_tree^c"])
+def test_without_the_proofs_all_queries_of_a_tree_are_checked(name, tmp_path):
+    made(name).write(tmp_path / "out", proofs=False)
+    (line,) = [line for line in check(tmp_path / "out") if line.check == "budget: queries"]
+    assert line.verdict == HOLDS
+    change_manifest(tmp_path / "out", lambda manifest: manifest["budget"]["spends"].reverse())
+    seal.seal(tmp_path / "out")
+    assert "budget: queries" in failed(tmp_path / "out")
+
+
+def test_without_the_proofs_wrong_settings_and_needless_steps_are_found(tmp_path):
+    made("H_2^c").write(tmp_path / "out", proofs=False)
+    change_manifest(tmp_path / "out", lambda manifest: manifest["settings"].update(shares=[1]))
+    seal.seal(tmp_path / "out")
+    assert "table from steps" in failed(tmp_path / "out")
+    folder = made("H_2").write(tmp_path / "H_2")
+    line = {"step": "none", "model": "none", "variables": 1, "objective": "0", "bound": "0"}
+    line |= {"proved_optimal": True, "seconds": 0.0}
+    change_manifest(folder, lambda manifest: manifest["solved"].append(line))
+    seal.seal(folder)
+    assert "table from steps" in failed(folder)
+
+
+def measured(edit):
+    """Edit the measurements of a release and the lines of its budget alike."""
+
+    def changed(release):
+        parts = list(release.measurements)
+        edit(parts)
+        ours = replace(release.ledger, spends=tuple(part.spend for part in parts))
+        return replace(release, measurements=Measurements(tuple(parts)), ledger=ours)
+
+    return changed
+
+
+def exchange(parts):
+    parts[:2] = parts[1::-1]
+
+
+def spending(**changes):
+    def edit(parts):
+        parts[0] = replace(parts[0], spend=replace(parts[0].spend, **changes))
+
+    return edit
+
+
+def moved_loss(parts):
+    """The first level's noise is of another scale, and its loss follows; the last has the rest."""
+    (first, *_, last), half = parts, parts[0].spend.epsilon / 2
+    parts[0] = replace(first, spend=replace(first.spend, epsilon=half, scale=1 / half))
+    rest = last.spend.epsilon + half
+    parts[-1] = replace(last, spend=replace(last.spend, epsilon=rest, scale=1 / rest))
+
+
+ANOTHER = {
+    "order": (exchange, "budget: queries"),
+    "query": (spending(query="counts by level 7"), "budget: queries"),
+    "law": (spending(noise="discrete Gaussian"), "budget: queries"),
+    "sensitivity": (spending(sensitivity=2), "budget: queries"),
+    "scale": (spending(scale=9.0), "budget: each loss"),
+    "share": (moved_loss, "budget: queries"),
+    "number of answers": (lambda parts: parts.append(parts.pop(0)), "budget: queries"),
+    "measurement less": (lambda parts: parts.pop(), "budget: queries"),
+    "measurement more": (lambda parts: parts.append(parts[-1]), "budget: queries"),
+}
+
+
+@pytest.mark.parametrize("what", ANOTHER)
+@pytest.mark.parametrize("method", quick(["H_2", "H_2^c"]))
+def test_another_measurement_in_file_and_budget_is_refused(what, method, tmp_path, monkeypatch):
+    """The file, the manifest and the seal agree; the mechanism would not have asked that."""
+    edit, found = ANOTHER[what]
+    monkeypatch.setattr(Ledger, "__post_init__", lambda _: None)  # a budget that does not add up is written
+    release = measured(edit)(made(method))
+    release.write(tmp_path / "out", report=False)
+    monkeypatch.undo()
+    assert found in failed(tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("case", "name", "value"),
+    [
+        ("H_2^c, a level left out", "shares", [1, 2, 3]),
+        ("H_2^c, a level left out", "shares", [0, 3, 2]),
+        ("H_2^c, a level left out", "shares", [0, 0, 1]),
+        ("H_2^c, a level left out", "shares", [2, 3, 0]),
+        ("H_2^c, a level left out", "shares", [2, 3]),
+        ("H_2^c, a level left out", "shares", [0, -2, 3]),
+        ("H_2^c, a level left out", "shares", None),
+        ("H_2^c, a level left out", "shares", "equal"),
+        ("H_2^c, a level left out", "repair", "whole, free total"),
+        ("H_2^c, a level left out", "repair", "wholesome"),
+        ("H_2^c, a level left out", "branching", 3),
+        ("H_tree^c, non-negative", "shares", [1, 3]),
+        ("H_tree^c, non-negative", "shares", [0, 2]),
+        ("H_tree^c, non-negative", "branching", 2),
+        ("H_b", "repair", "least squares"),
+        ("Wavelet", "shares", [1]),
+        ("matrix", "strategy", "identity"),
+        ("matrix", "noisy", [1]),
+    ],
+)
+def test_other_settings_do_not_give_these_ranges(case, name, value, written):
+    folder = written(case)
+    change_manifest(folder, lambda manifest: manifest["settings"].update({name: value}))
+    seal.seal(folder)
+    assert {"table from steps", "budget: queries"} & set(failed(folder))
 
 
 @pytest.mark.parametrize(("name", "value"), [("share", 0.6), ("eta", 50.0), ("clusters", 3), ("more", 1)])

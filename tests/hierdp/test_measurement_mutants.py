@@ -4,14 +4,15 @@ A mutant is a function of hierdp with one expression of its source replaced.
 """
 
 import inspect
+import textwrap
 import threading
 
 import pytest
 import test_measurements as tests
 
+from hierdp.measurements.measuring import Measuring
 from hierdp.mechanisms.count_of_counts import estimates
 from hierdp.mechanisms.group_size import mechanism as group_size
-from hierdp.mechanisms.range_query import mechanism as range_query
 from hierdp.mechanisms.tabulation import measure as tabulation_measure
 from hierdp.mechanisms.tabulation import mechanism as tabulation
 from hierdp.mechanisms.top_down import mechanism as top_down
@@ -22,7 +23,7 @@ from tests.marks import quick
 
 def mutant(function, old, new):
     """The function with one expression replaced."""
-    source = inspect.getsource(function)
+    source = textwrap.dedent(inspect.getsource(function))
     assert source.count(old) == 1, f"{function.__name__} has changed: adapt this mutant"
     made = {}
     exec(source.replace(old, new), vars(inspect.getmodule(function)), made)
@@ -83,13 +84,13 @@ MUTANTS = {
         draws("TopDown unbounded"),
     ),
     "the wavelet's total with half its noise": (
-        range_query,
-        "_wavelet",
+        Measuring,
+        "_noisy",
         mutant(
-            range_query._wavelet,
-            "counts_of(measured.counts)",
-            "counts_of((measured.counts + coefficients(data.counts) * (np.arange(measured.counts.size) == 0))"
-            " // (1 + (np.arange(measured.counts.size) == 0)))",
+            Measuring._noisy,
+            "Measurement(noisy.spend, answers)",
+            "Measurement(noisy.spend, np.append("
+            "(answers[:1] + query.of(self._truth)[:1]) // 2, answers[1:]))",
         ),
         draws("Wavelet"),
     ),
@@ -155,12 +156,12 @@ MUTANTS = {
         draws("Hc of secret groups"),
     ),
     "a box without noise": (
-        range_query,
-        "measure",
+        Measuring,
+        "_noisy",
         mutant(
-            range_query.measure,
-            "noise.geometric(np.asarray(true[tree.nodes_of(level)])",
-            "noise.geometric(np.asarray(true[tree.nodes_of(level)])[:-1]",
+            Measuring._noisy,
+            "Measurement(noisy.spend, answers)",
+            "Measurement(noisy.spend, np.append(answers[:-1], query.of(self._truth)[-1:]))",
         ),
         draws("H_b^c"),
     ),

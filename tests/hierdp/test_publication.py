@@ -139,7 +139,7 @@ def test_blanks_hide_what_would_give_the_count(tmp_path):
     copy = copy_of(out, suppress_below=5)
     blank = copy.table["suppressed"]
     assert blank.any()
-    assert copy.table.loc[blank, ["count", "noisy", "standard_error"]].isna().all(axis=None)
+    assert copy.table.loc[blank, ["count", "standard_error"]].isna().all(axis=None)
 
 
 def test_a_copy_for_excel_has_texts_not_formulas(folder, tmp_path):

@@ -132,7 +132,8 @@ def test_levels_given_nothing_are_left_out():
     assert plan.boxes.tree.depth == len(plan.epsilons) < 12
     made = range_query(Histogram.of(np.arange(4096)), 1.0, SimulatedNoise(0), "H_2^c", budget="optimized")
     equal = range_query(Histogram.of(np.arange(4096)), 1.0, SimulatedNoise(0), "H_2^c")
-    assert made.settings["levels_asked"] == len(plan.epsilons)
+    assert made.settings["shares"] == list(plan.shares)
+    assert plan.shares.count(0) == 12 - len(plan.epsilons)
     rng = np.random.default_rng(0)
     ends = np.sort(rng.integers(0, 4097, (500, 2)), axis=1)
     assert (made.range(*ends.T).standard_error ** 2).mean() < (
@@ -224,22 +225,45 @@ def test_ragged_hierarchy_is_measured_by_region():
     assert made.settings["hierarchies"] == {"town": ["root", "state", "town"]}
 
 
+def test_only_measured_regions_are_named():
+    """Boxes that only happen to be as many as the regions of each level once had the regions' names."""
+    places = Hierarchy.from_columns({"state": list("AAAB"), "town": list("uvwx")}, ["state", "town"])
+    data = Histogram(np.arange(4), (Names.of("town", places),))
+    boxes = range_query(data, 1.0, SimulatedNoise(0), "H_2").table
+    assert boxes["level"].tolist() == [0, 1, 1, 2, 2, 2, 2]
+    assert boxes["town_to"].tolist()[1:3] == ["v", "x"]  # no region
+    assert "region" not in boxes
+    for method, hierarchy in (("H_tree", places), ("Flat", Hierarchy.flat("town", list("uvwx")))):
+        data = Histogram(np.arange(4), (Names.of("town", hierarchy),))
+        assert "region" in range_query(data, 1.0, SimulatedNoise(0), method).table
+
+
+def test_a_share_of_0_leaves_a_level_of_a_grid_out():
+    data = Histogram.of(np.arange(8))
+    made = range_query(data, 1.0, SimulatedNoise(0), "H_2^c", budget=[0, 1, 3])
+    assert [(one.spend.epsilon, one.answers.size) for one in made.measurements] == [(0.25, 4), (0.75, 8)]
+    assert made.settings["shares"] == [0, 1, 3]
+    with pytest.raises(InputError, match="the last share is that of the bins, which are always measured"):
+        range_query(data, 1.0, SimulatedNoise(0), "H_2^c", budget=[1, 3, 0])
+    with pytest.raises(InputError, match="share 0 is 0"):
+        range_query(data_for("H_tree", np.ones(6, int)), 1.0, method="H_tree", budget=[0, 1])
+
+
 def test_the_released_table():
     made = range_query(Histogram.of(np.full(9, 50), "age"), 1.0, SimulatedNoise(3), "H_b^c", branching=3)
     table = made.table
     assert table.columns.tolist() == [
-        "level", "age_first", "age_end", "age_from", "age_to", "noisy", "noise_variance", "count",
-        "standard_error",
+        "level", "age_first", "age_end", "age_from", "age_to", "noise_variance", "count", "standard_error",
     ]  # fmt: skip
     assert table.level.tolist() == [0, *[1] * 3, *[2] * 9]
-    assert table.noisy.isna().tolist() == [True] + [False] * 12
+    assert table.noise_variance.isna().tolist() == [True] + [False] * 12
     counts = table["count"].to_numpy()
     assert counts[0] == pytest.approx(counts[1:4].sum()) == pytest.approx(counts[4:].sum())
     assert len(made.steps) == 1
-    plain = range_query(Histogram.of(np.full(9, 50), "age"), 1.0, SimulatedNoise(3), "H_b", branching=3).table
-    assert plain.noisy.equals(table.noisy)
-    assert plain["count"].tolist()[1:] == plain.noisy.tolist()[1:]
-    assert plain["count"][0] == plain.noisy[1:4].sum()
+    data = Histogram.of(np.full(9, 50), "age")
+    unrepaired = range_query(data, 1.0, SimulatedNoise(3), "H_b", branching=3)
+    noisy, plain = np.concatenate([level.answers for level in made.measurements]), unrepaired.table
+    assert plain["count"].tolist() == [noisy[:3].sum(), *noisy]
     assert plain.standard_error[0] == pytest.approx(np.sqrt(3 * plain.noise_variance[1]))
 
 

@@ -8,16 +8,10 @@ from hierdp.mechanisms.description import Mechanism, Method, member
 from hierdp.mechanisms.words import PERSON
 
 if TYPE_CHECKING:
-    from hierdp.mechanisms.range_query.mechanism import (
-        RangeRelease,
-        from_table,
-        measure,
-        post_process,
-        range_query,
-    )
+    from hierdp.mechanisms.range_query.mechanism import RangeRelease, from_table, range_query
     from hierdp.mechanisms.range_query.plan import METHODS
 
-__all__ = ["MECHANISM", "METHODS", "RangeRelease", "from_table", "measure", "post_process", "range_query"]
+__all__ = ["MECHANISM", "METHODS", "RangeRelease", "from_table", "range_query"]
 
 QARDAJI = "Qardaji, Yang & Li 2013"
 INFERENCE = "ConstrainedInference or NonNegativeInference"
@@ -61,7 +55,7 @@ MECHANISM = Mechanism(
         Method("Wavelet", "none: noise on Haar coefficients", "Xiao, Wang & Gehrke 2011 (Privelet)"),
         Method("matrix", "none: least squares", "Li et al. 2010, McKenna et al. 2018 (HDMM)"),
     ),
-    replay=f"{__name__}.replay",
+    replay=f"{__name__}.checking",
     truth=f"{__name__}.truth",
     audit=f"{__name__}.audit",
     expected=f"{__name__}.expected",

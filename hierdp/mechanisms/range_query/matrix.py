@@ -21,8 +21,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from hierdp.analysis import matrix_mechanism
 from hierdp.analysis.workload import RANGE
+from hierdp.counts.axes import Axis
 from hierdp.errors import InputError, listed
+from hierdp.measurements.measuring import Measure
+from hierdp.measurements.query import Query
 from hierdp.metrics.ranges import box_sums, prefix_sums
+from hierdp.privacy.noise import double_geometric_variance
+from hierdp.record.step import Solving
 from models import StrategySDP
 from models.arithmetic.arrays import Floats, Ints
 
@@ -44,6 +49,36 @@ STEPS = 1000
 
 AT_ONCE = 1024
 """Queries whose variances are computed at once."""
+
+
+def matrix(
+    axes: Sequence[Axis],
+    epsilon: float,
+    measure: Measure,
+    _: Solving,
+    *,
+    strategy: str = STRATEGIES[0],
+    rows: Ints | None = None,
+) -> tuple[Matrix, dict[str, Any]]:
+    """Measure a strategy's queries; see `hierdp.mechanisms.range_query.hierarchical`.
+
+    Parameters
+    ----------
+    strategy : str
+        One of `STRATEGIES`.
+    rows : int64 array, shape (queries, bins), optional
+        The strategy in whole numbers, which is public. Default: `whole_strategy`.
+    """
+    shape = tuple(axis.bins for axis in axes)
+    asked = whole_strategy(strategy, shape) if rows is None else rows
+
+    def of(truth: Ints) -> Ints:
+        return true_answers(asked, np.asarray(truth, np.int64))
+
+    found = measure(Query(QUERIES, sensitivity(asked), epsilon, len(asked), of))
+    measure.end()
+    variance = double_geometric_variance(found.spend.scale)
+    return Matrix.of(asked, found.answers, variance, shape), {"strategy": strategy}
 
 
 def whole_strategy(name: str, shape: tuple[int, ...]) -> Ints:

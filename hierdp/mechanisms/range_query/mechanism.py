@@ -1,48 +1,36 @@
-"""Histograms that answer range queries: the mechanisms of Qardaji, Yang & Li 2013.
-
-The mechanism measures a hierarchy of boxes over the bins, level by level, except its root, with
-double-geometric noise. A row is in one box of each level, so a level's query has L1 sensitivity 1, and the
-levels' budgets add up.
-"""
+"""Histograms that answer range queries: the mechanisms of Qardaji, Yang & Li 2013."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Annotated, Any
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from hierdp.counts.axes import Names
-from hierdp.counts.boxes import BoxTree
+from hierdp.counts.axes import Axis, Names
+from hierdp.measurements.measuring import Measure, Measuring
 from hierdp.mechanisms import shared_options as shared
 from hierdp.mechanisms.option import Option, documented
 from hierdp.mechanisms.persons import counting, for_persons, persons_of
 from hierdp.mechanisms.public import public_axes
-from hierdp.mechanisms.range_query import matrix
-from hierdp.mechanisms.range_query.answers import Answers, Consistent, Covering, RangeAnswers
-from hierdp.mechanisms.range_query.matrix import MOST_BINS, STRATEGIES
+from hierdp.mechanisms.range_query.answers import Answers, RangeAnswers
+from hierdp.mechanisms.range_query.hierarchical import hierarchical
+from hierdp.mechanisms.range_query.matrix import MOST_BINS, matrix
 from hierdp.mechanisms.range_query.plan import METHODS as METHODS
-from hierdp.mechanisms.range_query.plan import Plan, chosen, plan_of
-from hierdp.mechanisms.range_query.repairs import Repaired, repaired
-from hierdp.mechanisms.range_query.table import LEAST_SQUARES, answers_of, bin_table, told, tree_table
-from hierdp.mechanisms.range_query.wavelet import Wavelet, coefficients, counts_of, sensitivity
+from hierdp.mechanisms.range_query.plan import Method, chosen
+from hierdp.mechanisms.range_query.table import Source, answers_of, table_of, told
+from hierdp.mechanisms.range_query.wavelet import wavelet
 from hierdp.mechanisms.words import PERSON
 from hierdp.privacy.budget import Ledger, check_epsilon
-from hierdp.privacy.noise import ExactNoise, Noise, NoisyCounts, double_geometric_variance
+from hierdp.privacy.noise import ExactNoise, Noise
 from hierdp.record.release import Release
 from hierdp.record.step import Solving, Step
 from hierdp.tables.binning import Histogram, checked_axes, histogram, named_regions
-from models.arithmetic.arrays import Ints
+from models import Model
 
-NO_NOISE = 1e-200
-"""Variances below this count as 0; inverses of this one can still be added up in floats."""
-
-
-COEFFICIENTS = "Haar coefficients"
-"""The wavelet's measurement, as named in the budget."""
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 
 class RangeRelease(Release):
@@ -164,7 +152,7 @@ def range_query(
         Branching factor along each axis. Default: the best for the number of bins; see `best_branching`.
     budget : "equal", "geometric", "quadtree", "optimized", or a sequence of shares from the top, optional
         Division of ε over the levels. Default: equal in one dimension, as the paper recommends; geometric in
-        more.
+        more. A level of a grid with a share of 0 is left out.
     repair : str, optional
         For consistent methods: "least squares" (default), "non-negative" or "whole" (and non-negative). The
         latter two are nearest to the noisy counts among counts with the total of least squares, or, with ",
@@ -193,115 +181,44 @@ def range_query(
     (array([6396.3,  988.4]), array([7.5, 5.8]))
     """
     epsilon = check_epsilon(epsilon)
-    picked = chosen(method, branching=branching, budget=budget, repair=repair, strategy=strategy)
-    noise = noise or ExactNoise()
-    if picked.name == "Wavelet":
-        return _wavelet(data, epsilon, noise)
-    if picked.name == "matrix":
-        return _matrix(data, epsilon, noise, STRATEGIES[0] if strategy is None else strategy)
-    plan = plan_of(data.axes, epsilon, picked, branching, budget)
-    measured = measure(data.counts, plan, noise)
-    repair = (repair or LEAST_SQUARES) if picked.consistent else None
-    noisy, scales = noisy_of(measured), [level.spend.scale for level in measured]
-    found = post_process(plan.boxes, noisy, scales, repair)
-    ledger = Ledger(epsilon, 0.0, PERSON, tuple(level.spend for level in measured))
-    settings = {
-        "range_query": told(data.axes, found.source),
-        "levels_asked": len(plan.epsilons),
-        **({} if plan.branching is None else {"branching": plan.branching}),
-        **({} if repair is None else {"repair": repair}),
-        **_hierarchy(data),
-    }
-    return RangeRelease(
-        picked.name, tree_table(data.axes, found.source, noisy), ledger, found.steps, settings
-    )
+    given = {"branching": branching, "budget": budget, "repair": repair, "strategy": strategy}
+    picked = chosen(method, **given)
+    options = {name: value for name, value in given.items() if value is not None}
+    measure, steps = Measuring(data.counts.ravel(), noise or ExactNoise()), list[Step]()
+
+    def solve(name: str, model: Model, problems: Sequence[str] = ()) -> Step:
+        steps.append(Step.solve(name, model, problems))
+        return steps[-1]
+
+    table, settings = published(picked, data.axes, epsilon, measure, solve, **options)
+    made = measure.measurements
+    ledger = Ledger(epsilon, 0.0, PERSON, made.spends)
+    return RangeRelease(picked.name, table, ledger, tuple(steps), settings, measurements=made)
 
 
-def measure(counts: Ints, plan: Plan, noise: Noise) -> list[NoisyCounts]:
-    """Measure the nodes, one level at a time, without the root: the only results from the true counts."""
-    tree = plan.boxes.tree
-    true = tree.sum_up(counts.ravel())
-    levels = enumerate(plan.epsilons, start=1)
-    return [
-        noise.geometric(np.asarray(true[tree.nodes_of(level)]), level_query(level), 1, share)
-        for level, share in levels
-    ]
-
-
-def level_query(level: int) -> str:
-    """The measurement of a level, as named in the budget."""
-    return f"counts by level {level}"
-
-
-def noisy_of(measured: Sequence[NoisyCounts]) -> Ints:
-    """The noisy counts of all nodes; 0 for the root, which is not measured."""
-    return np.concatenate([[0], *(level.counts for level in measured)])
-
-
-@dataclass(frozen=True, eq=False)
-class Processed:
-    """The source of answers, and the solved problems."""
-
-    source: Covering | Consistent
-    steps: tuple[Any, ...]
-
-
-def post_process(
-    boxes: BoxTree, noisy: Ints, scales: Sequence[float], repair: str | None, solving: Solving = Step.solve
-) -> Processed:
-    """The method's post-processing: the source of answers, from the measurement.
+def published(
+    method: Method, axes: Sequence[Axis], epsilon: float, measure: Measure, solve: Solving, **options: Any
+) -> tuple[DataFrame, dict[str, Any]]:
+    """The table and the settings of a release: a function of its measurements and of public facts.
 
     Parameters
     ----------
-    boxes : BoxTree
-    noisy : int64 array, shape (nodes,)
-        0 for the root, which is not measured.
-    scales : sequence of float
-        Scale of the noise of each level below the root.
-    repair : str or None
-        See `range_query`; None for a method that is not made consistent.
-    solving : callable
-        Solves the problems.
+    method : Method
+    axes : sequence of Axis
+    epsilon : float
+        Budget, for tables that differ by one person in one bin.
+    measure, solve : callable
+        What answers queries about the true counts of the bins, shape (bins,), and what solves models.
+    **options
+        The method's own.
     """
-    each = np.array([np.inf, *map(double_geometric_variance, scales)])
-    each = np.maximum(each, NO_NOISE)
-    variance = np.repeat(each, boxes.tree.level_sizes)
-    if repair is None:
-        return Processed(Covering(boxes, noisy, variance), ())
-    made: Repaired = repaired(boxes.tree, noisy, each, repair, solving)
-    return Processed(Consistent(boxes, made.counts, variance, repair == LEAST_SQUARES), made.steps)
-
-
-def _wavelet(data: Histogram, epsilon: float, noise: Noise) -> RangeRelease:
-    shape = data.counts.shape
-    measured = noise.geometric(coefficients(data.counts), COEFFICIENTS, sensitivity(shape), epsilon)
-    source = Wavelet(counts_of(measured.counts), double_geometric_variance(measured.spend.scale))
-    ledger = Ledger(epsilon, 0.0, PERSON, (measured.spend,))
-    settings = {"range_query": told(data.axes, source), **_hierarchy(data)}
-    return RangeRelease("Wavelet", bin_table(data.axes, source), ledger, (), settings)
-
-
-def _matrix(data: Histogram, epsilon: float, noise: Noise, name: str) -> RangeRelease:
-    rows = matrix.whole_strategy(name, data.counts.shape)
-    true = matrix.true_answers(rows, np.asarray(data.counts, np.int64))
-    measured = noise.geometric(true, matrix.QUERIES, matrix.sensitivity(rows), epsilon)
-    variance = double_geometric_variance(measured.spend.scale)
-    source = matrix.Matrix.of(rows, measured.counts, variance, data.counts.shape)
-    ledger = Ledger(epsilon, 0.0, PERSON, (measured.spend,))
-    settings = {
-        "range_query": told(data.axes, source),
-        "strategy": name,
-        "noisy": measured.counts.tolist(),
-        **_hierarchy(data),
-    }
-    return RangeRelease("matrix", bin_table(data.axes, source), ledger, (), settings)
-
-
-def _hierarchy(data: Histogram) -> dict[str, Any]:
-    """The hierarchies that name bins."""
+    runs: dict[str, Callable[..., tuple[Source, dict[str, Any]]]] = {"Wavelet": wavelet, "matrix": matrix}
+    run = runs.get(method.name) or partial(hierarchical, method=method)
+    source, settings = run(axes, epsilon, measure, solve, **options)
     levels = {
         axis.name: list(axis.hierarchy.levels)
-        for axis in data.axes
+        for axis in axes
         if isinstance(axis, Names) and axis.hierarchy is not None
     }
-    return {"hierarchies": levels} if levels else {}
+    more = {"hierarchies": levels} if levels else {}
+    return table_of(axes, source), {"range_query": told(axes, source), **settings, **more}

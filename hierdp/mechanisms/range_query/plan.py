@@ -86,12 +86,16 @@ class Plan:
         The budget of each level, from the root's children to the bins.
     branching : int or None
         None for a given hierarchy.
+    shares : tuple of float
+        The shares of all levels, from the root's children to the bins; 0 for one that is not measured. As
+        `budget` of `plan_of`, they give this plan.
     """
 
     method: Method
     boxes: BoxTree
     epsilons: tuple[float, ...]
     branching: int | None
+    shares: tuple[float, ...]
 
 
 def chosen(name: str, **options: object) -> Method:
@@ -123,7 +127,7 @@ def plan_of(
 ) -> Plan:
     """Build a method's tree over the bins, and divide the budget over its levels.
 
-    Levels without any part of an optimized budget are left out.
+    Levels of a grid with a share of 0 are left out, such as those without any part of an optimized budget.
 
     Raises
     ------
@@ -144,13 +148,14 @@ def plan_of(
         b = branching or method.branching or best_branching(shape, method.consistent)
         boxes = grid_tree(shape, b)
     usual = method.budget or ("equal" if len(shape) == 1 else "geometric")
-    epsilons = _budgets(usual if budget is None else budget, epsilon, boxes, b, method)
-    asked = [level for level, share in enumerate(epsilons, start=1) if share > 0]
-    if len(asked) < len(epsilons):
+    shares = _shares(usual if budget is None else budget, boxes, b, method)
+    asked = [level for level, share in enumerate(shares, start=1) if share != 0 or b is None]
+    epsilons = split(epsilon, len(asked), [shares[level - 1] for level in asked])
+    if len(asked) < len(shares):
         kept = np.isin(boxes.tree.level, [0, *asked])
         level = np.searchsorted([0, *asked], boxes.tree.level[kept])
         boxes = tree_of_boxes(shape, level, boxes.low[kept], boxes.high[kept])
-    return Plan(method, boxes, tuple(epsilons[level - 1] for level in asked), b)
+    return Plan(method, boxes, tuple(epsilons), b, tuple(map(float, shares)))
 
 
 @cache
@@ -175,15 +180,17 @@ def best_branching(shape: tuple[int, ...], consistent: bool) -> int:
     return best
 
 
-def _budgets(
-    budget: str | Sequence[float], epsilon: float, boxes: BoxTree, b: int | None, method: Method
-) -> list[float]:
-    """ε of each level, from the top; 0 for a level that is not measured."""
+def _shares(budget: str | Sequence[float], boxes: BoxTree, b: int | None, method: Method) -> Sequence[float]:
+    """The share of each level, from the top; 0 for a level that is not measured."""
     levels = boxes.tree.depth
     if not isinstance(budget, str):
-        return split(epsilon, levels, budget)
+        if len(budget) != levels:
+            raise InputError(f"{len(budget)} shares for {levels} levels; give one share per level")
+        if budget[-1] == 0:
+            raise InputError("the last share is that of the bins, which are always measured: give it a part")
+        return budget
     if budget == "equal":
-        return split(epsilon, levels)
+        return [1.0] * levels
     if budget not in BUDGETS:
         raise InputError(f"no budget {budget!r}; there are {listed(BUDGETS)}, or give shares of the levels")
     if b is None:
@@ -192,14 +199,12 @@ def _budgets(
         )
     shape = boxes.shape
     if budget in ("geometric", "quadtree"):
-        shares = (geometric if budget == "geometric" else quadtree)(epsilon, levels, b, len(shape))
+        shares = (geometric if budget == "geometric" else quadtree)(1.0, levels, b, len(shape))
     elif len(set(shape)) > 1:
         raise InputError(
             "the budget 'optimized' needs equally many bins along each axis; give shares, or 'equal'"
         )
     else:
         best = iterated if method.consistent else closed_form
-        shares = best(Regular.ranges(shape[0], len(shape)), b, epsilon).shares
-    asked = [float(share) for share in shares[::-1] if share > 0]
-    parts = iter(split(epsilon, len(asked), asked))  # the shares are floats, whose sum may exceed ε
-    return [next(parts) if share > 0 else 0.0 for share in shares[::-1]]
+        shares = best(Regular.ranges(shape[0], len(shape)), b, 1.0).shares
+    return [float(share) for share in shares[::-1]]

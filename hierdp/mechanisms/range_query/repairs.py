@@ -7,15 +7,14 @@ that of least squares, which has no such bias.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hierdp.mechanisms.range_query.table import LEAST_SQUARES
-from hierdp.record.step import NotSolved, Solving, Step
-from models import ConstrainedInference, HierarchyQIP, Model, NonNegativeInference, Tree
+from hierdp.record.step import NotSolved, Solving
+from models import ConstrainedInference, HierarchyQIP, NonNegativeInference, Tree
 from models.arithmetic.arrays import Floats, Ints
 from models.witnesses.node_prices import NEVER
 
@@ -31,18 +30,8 @@ LARGEST = 2**40
 proofs."""
 
 
-@dataclass(frozen=True, eq=False)
-class Repaired:
-    """Consistent counts of all nodes, and the problems solved on the way."""
-
-    counts: NDArray[Any]
-    steps: tuple[Step, ...]
-
-
-def repaired(
-    tree: Tree, noisy: Ints, variance: Floats, repair: str, solving: Solving = Step.solve
-) -> Repaired:
-    """Make noisy counts consistent.
+def repaired(tree: Tree, noisy: Ints, variance: Floats, repair: str, solving: Solving) -> NDArray[Any]:
+    """Consistent counts of all nodes, shape (nodes,).
 
     Parameters
     ----------
@@ -61,29 +50,22 @@ def repaired(
     NotSolved
         If counts are too large for costs in 64 bits, or for proofs in floats.
     """
-    steps: list[Step] = []
     if np.abs(noisy).max() > LARGEST and repair != "whole, free total":
         why = f"noisy counts above {LARGEST:.2g} are too large for proofs in floats"
         raise NotSolved("error", f"{why}: count in larger units, or use the repair 'whole, free total'")
-    if not repair.endswith("free total"):
-        least = ConstrainedInference(tree, noisy, np.repeat(variance, tree.level_sizes))
-        steps.append(solving("consistency of all levels", least))
-    if repair != LEAST_SQUARES:
+    if repair.endswith("free total"):
         weights, whole = _whole_weights(noisy, variance), repair.startswith("whole")
-        steps.append(solving(*_nearest(tree, noisy, weights, whole, steps)))
-    counts = np.asarray(steps[-1].solution.x)
-    return Repaired(counts.reshape(tree.size), tuple(steps))
-
-
-def _nearest(tree: Tree, noisy: Ints, weights: Ints, whole: bool, before: list[Step]) -> tuple[str, Model]:
-    """The nearest non-negative counts, with the total of the previous step if there is one."""
-    if not before:
-        model = NonNegativeInference(tree, noisy, np.repeat(weights, tree.level_sizes), whole)
-        return "nearest non-negative counts", model
-    total = max(0, round(float(np.asarray(before[0].solution.x)[0])))
+        nearest = NonNegativeInference(tree, noisy, np.repeat(weights, tree.level_sizes), whole)
+        return np.asarray(solving("nearest non-negative counts", nearest).solution.x)
+    model = ConstrainedInference(tree, noisy, np.repeat(variance, tree.level_sizes))
+    least = np.asarray(solving("consistency of all levels", model).solution.x)
+    if repair == LEAST_SQUARES:
+        return least
+    weights, whole = _whole_weights(noisy, variance), repair == "whole"
+    total = max(0, round(float(least[0])))
     known = np.concatenate([[total], noisy[1:]])[:, None]
     qip = HierarchyQIP(tree, known, total, whole, weights=np.maximum(weights, 1))
-    return "nearest non-negative counts of that total", qip
+    return np.asarray(solving("nearest non-negative counts of that total", qip).solution.x).reshape(tree.size)
 
 
 def _whole_weights(noisy: Ints, variance: Floats) -> Ints:

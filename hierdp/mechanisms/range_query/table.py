@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hierdp.counts.axes import Axis, Names, axis_of, tree_order
-from hierdp.counts.boxes import END, FIRST, boxes_of
+from hierdp.counts.boxes import END, FIRST, BoxTree, boxes_of
+from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError
 from hierdp.mechanisms.range_query.answers import Consistent, Covering, RangeAnswers
 from hierdp.mechanisms.range_query.matrix import Matrix, strategy_in
+from hierdp.mechanisms.range_query.tree import hierarchy_tree
 from hierdp.mechanisms.range_query.wavelet import Wavelet
 from models.arithmetic.arrays import Ints
 
@@ -27,32 +29,33 @@ LEAST_SQUARES = "least squares"
 """The repair with known standard errors; see `repairs` for the others."""
 
 
-def tree_table(axes: Sequence[Axis], source: Covering | Consistent, noisy: Ints) -> DataFrame:
-    """One row for each node, from the root, which was not measured; with standard errors if known.
+Source = Covering | Consistent | Wavelet | Matrix
+"""What a method makes of its measurements: it answers ranges."""
 
-    Parameters
-    ----------
-    noisy : int64 array, shape (nodes,)
-        Its first entry is ignored.
-    """
+
+def table_of(axes: Sequence[Axis], source: Source) -> DataFrame:
+    """One row for each node of a tree, or for each bin."""
+    return bin_table(axes, source) if isinstance(source, Wavelet | Matrix) else tree_table(axes, source)
+
+
+def tree_table(axes: Sequence[Axis], source: Covering | Consistent) -> DataFrame:
+    """One row for each node, from the root, which was not measured; with standard errors if known."""
     import pandas as pd
 
     boxes = source.boxes
     columns: dict[str, Any] = {"level": boxes.tree.level}
     hierarchy = axes[0].hierarchy if isinstance(axes[0], Names) else None
-    if hierarchy is not None and np.array_equal(hierarchy.tree.level_sizes, boxes.tree.level_sizes):
+    if hierarchy is not None and _measured(hierarchy, boxes):
         columns |= _regions(hierarchy)
     columns |= _places(axes, boxes.low, boxes.high)
-    asked = np.arange(boxes.tree.size) > 0
-    columns["noisy"] = pd.arrays.IntegerArray(noisy, ~asked)
-    columns["noise_variance"] = np.where(asked, source.variance, np.nan)
+    columns["noise_variance"] = np.where(np.arange(boxes.tree.size) > 0, source.variance, np.nan)
     if isinstance(source, Consistent):
         columns["count"] = source.counts
         if source.linear:
             columns["standard_error"] = np.sqrt(source.noise.of_nodes())
     else:
         top = boxes.tree.nodes_of(1)
-        columns["count"] = np.concatenate([[noisy[top].sum()], noisy[1:]])
+        columns["count"] = np.concatenate([[source.noisy[top].sum()], source.noisy[1:]])
         variance = np.concatenate([[source.variance[top].sum()], source.variance[1:]])
         columns["standard_error"] = np.sqrt(variance)
     return pd.DataFrame(columns)
@@ -68,7 +71,7 @@ def bin_table(axes: Sequence[Axis], source: Wavelet | Matrix) -> DataFrame:
     return pd.DataFrame({**columns, "count": source.counts.ravel(), "standard_error": errors})
 
 
-def told(axes: Sequence[Axis], source: Covering | Consistent | Wavelet | Matrix) -> dict[str, Any]:
+def told(axes: Sequence[Axis], source: Source) -> dict[str, Any]:
     """The settings that `answers_of` needs in addition to the table."""
     about: dict[str, Any] = {
         "axes": [axis.as_dict() for axis in axes],
@@ -82,11 +85,8 @@ def told(axes: Sequence[Axis], source: Covering | Consistent | Wavelet | Matrix)
 def answers_of(table: DataFrame, settings: Mapping[str, Any]) -> RangeAnswers:
     """The source of answers, from a released table and the settings in its manifest."""
     about = settings["range_query"]
-    last = table[table["level"] == table["level"].max()] if "level" in table else table
-    axes = tuple(_axis(each, last, len(about["axes"])) for each in about["axes"])
+    axes = axes_of(table, settings)
     shape = tuple(axis.bins for axis in axes)
-    if math.prod(shape) != len(last):
-        raise InputError(f"it has {len(last)} rows of bins, not {' x '.join(map(str, shape))}")
     if about["answers"] == "wavelet":
         counts = table["count"].to_numpy(float).reshape(shape)
         return RangeAnswers(axes, Wavelet(counts, float(about["variance"])))
@@ -102,7 +102,24 @@ def answers_of(table: DataFrame, settings: Mapping[str, Any]) -> RangeAnswers:
     if about["answers"] == "consistent":
         linear = settings.get("repair", LEAST_SQUARES) == LEAST_SQUARES
         return RangeAnswers(axes, Consistent(boxes, table["count"].to_numpy(), variance, linear))
-    return RangeAnswers(axes, Covering(boxes, table["noisy"].fillna(0).to_numpy(np.int64), variance))
+    return RangeAnswers(axes, Covering(boxes, table["count"].to_numpy(), variance))
+
+
+def axes_of(table: DataFrame, settings: Mapping[str, Any]) -> tuple[Axis, ...]:
+    """The axes of a released table, without hierarchies.
+
+    Raises
+    ------
+    InputError
+        If the table has another number of bins.
+    """
+    last = table[table["level"] == table["level"].max()] if "level" in table else table
+    told = settings["range_query"]["axes"]
+    axes = tuple(_axis(each, last, len(told)) for each in told)
+    shape = [axis.bins for axis in axes]
+    if math.prod(shape) != len(last):
+        raise InputError(f"it has {len(last)} rows of bins, not {' x '.join(map(str, shape))}")
+    return axes
 
 
 def _axis(each: Mapping[str, Any], last: DataFrame, axes: int) -> Axis:
@@ -123,7 +140,15 @@ def _places(axes: Sequence[Axis], low: Ints, high: Ints) -> dict[str, Any]:
     return columns
 
 
-def _regions(hierarchy: Any) -> dict[str, Any]:
+def _measured(hierarchy: Hierarchy, boxes: BoxTree) -> bool:
+    """Whether the boxes are the regions of the hierarchy."""
+    if not np.array_equal(hierarchy.tree.level_sizes, boxes.tree.level_sizes):
+        return False
+    regions = hierarchy_tree(hierarchy)
+    return np.array_equal(regions.low, boxes.low) and np.array_equal(regions.high, boxes.high)
+
+
+def _regions(hierarchy: Hierarchy) -> dict[str, Any]:
     names = [level[order] for level, order in zip(hierarchy.names, tree_order(hierarchy), strict=True)]
     level_names = np.array(hierarchy.levels, dtype=object)[hierarchy.tree.level]
     return {"level_name": level_names, "region": np.concatenate(names)}

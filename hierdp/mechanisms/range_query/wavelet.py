@@ -14,6 +14,7 @@ are exact in floats as long as the total times N stays within 53 bits.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -24,8 +25,31 @@ from numpy.typing import NDArray
 
 from hierdp.analysis.consistent import ConsistentVariance
 from hierdp.analysis.shape import height, range_tree
+from hierdp.counts.axes import Axis
+from hierdp.measurements.measuring import Measure
+from hierdp.measurements.query import Query
 from hierdp.metrics.ranges import box_sums, prefix_sums
+from hierdp.privacy.noise import double_geometric_variance
+from hierdp.record.step import Solving
 from models.arithmetic.arrays import Floats, Ints
+
+COEFFICIENTS = "Haar coefficients"
+"""The measurement, as named in the budget."""
+
+
+def wavelet(
+    axes: Sequence[Axis], epsilon: float, measure: Measure, _: Solving
+) -> tuple[Wavelet, dict[str, Any]]:
+    """Measure all coefficients, and invert them; see `hierdp.mechanisms.range_query.hierarchical`."""
+    shape = tuple(axis.bins for axis in axes)
+
+    def of(truth: Ints) -> Ints:
+        return coefficients(truth.reshape(shape)).ravel()
+
+    found = measure(Query(COEFFICIENTS, sensitivity(shape), epsilon, prod(shape), of))
+    measure.end()
+    variance = double_geometric_variance(found.spend.scale)
+    return Wavelet(counts_of(found.answers.reshape(shape)), variance), {}
 
 
 def sensitivity(shape: tuple[int, ...]) -> int:

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hierdp.execution import progress
-from hierdp.mechanisms.range_query import measure, post_process
+from hierdp.measurements.measuring import Measure, Measuring, Recorded
 from hierdp.mechanisms.range_query.answers import Consistent
-from hierdp.mechanisms.range_query.mechanism import noisy_of
-from hierdp.mechanisms.range_query.plan import METHODS, Plan, plan_of
+from hierdp.mechanisms.range_query.hierarchical import hierarchical
+from hierdp.mechanisms.range_query.plan import METHODS
 from hierdp.mechanisms.range_query.repairs import REPAIRS
 from hierdp.metrics.ranges import all_ranges_error, range_error
-from hierdp.privacy.noise import NoisyCounts
+from hierdp.record.step import Step
 from hierdp.reports import plots
 from hierdp.reproduce.runs import noise_for
 from hierdp.reproduce.study import Part
@@ -66,9 +66,10 @@ def measured(sets: Mapping[str, Ints], settings: Settings, seed: int) -> DataFra
     cases = [(name, epsilon, run) for name in sets for epsilon in EPSILONS for run in range(runs)]
     for name, epsilon, run in progress.steps(cases, "non-negative counts", len(cases)):
         counts = sets[name]
-        plan = plan_of(Histogram.of(counts).axes, epsilon, METHODS["H_b^c"], BRANCHING)
-        noisy = measure(counts, plan, noise_for(seed, "repairs", name, epsilon, run))
-        found = {repair: _bins(noisy, plan, repair) for repair in REPAIRS}
+        measuring = Measuring(counts, noise_for(seed, "repairs", name, epsilon, run))
+        found = {LEAST: _bins(counts, epsilon, measuring, LEAST)}
+        for repair in REPAIRS[1:]:
+            found[repair] = _bins(counts, epsilon, Recorded(measuring.measurements), repair)
         found[CLIPPED] = np.maximum(found[LEAST], 0)
         sizes = [size for size in SIZES if size <= counts.size]
         for repair, released in found.items():
@@ -100,11 +101,11 @@ def compared(runs: DataFrame) -> DataFrame:
     return pd.DataFrame(rows)
 
 
-def _bins(noisy: list[NoisyCounts], plan: Plan, repair: str) -> NDArray[Any]:
-    scales = [level.spend.scale for level in noisy]
-    source = post_process(plan.boxes, noisy_of(noisy), scales, repair).source
+def _bins(counts: Ints, epsilon: float, measure: Measure, repair: str) -> NDArray[Any]:
+    options: Any = {"method": METHODS["H_b^c"], "branching": BRANCHING, "repair": repair}
+    source, _ = hierarchical(Histogram.of(counts).axes, epsilon, measure, Step.solve, **options)
     assert isinstance(source, Consistent)
-    return np.asarray(source.counts[plan.boxes.tree.leaves])
+    return np.asarray(source.counts[source.boxes.tree.leaves])
 
 
 def _said(size: int) -> str:
