@@ -26,25 +26,33 @@ if TYPE_CHECKING:
     from hierdp.measurements.measurement import Measurements as Measurements
     from hierdp.mechanisms.repair.mechanism import repair as repair
     from hierdp.planning import plan as plan
+    from hierdp.privacy.account import Account as Account
     from hierdp.privacy.noise import SimulatedNoise as SimulatedNoise
     from hierdp.privacy.tabulated import TabulatedNoise as TabulatedNoise
+    from hierdp.published import PublishedRelease as PublishedRelease
+    from hierdp.published import open as open
+    from hierdp.questions.query import query as query
     from hierdp.record.release import Release as Release
     from hierdp.verification.verify import verify as verify
 
 # Twice: type checkers follow only imports, and an import here would load everything at run time.
 _WHERE = {
+    "Account": "hierdp.privacy.account",
     "Dates": "hierdp.counts.axes",
     "Hierarchy": "hierdp.counts.hierarchy",
     "InputError": "hierdp.errors",
     "Measurements": "hierdp.measurements.measurement",
     "Names": "hierdp.counts.axes",
     "Numbers": "hierdp.counts.axes",
+    "PublishedRelease": "hierdp.published",
     "Release": "hierdp.record.release",
     "SimulatedNoise": "hierdp.privacy.noise",
     "TabulatedNoise": "hierdp.privacy.tabulated",
     "plan": "hierdp.planning",
     "compare": "hierdp.evaluation.compare",
     "evaluate": "hierdp.evaluation.evaluate",
+    "open": "hierdp.published",
+    "query": "hierdp.questions.query",
     "release": "hierdp.front",
     "repair": "hierdp.mechanisms.repair.mechanism",
     "verify": "hierdp.verification.verify",

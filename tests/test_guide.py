@@ -5,6 +5,7 @@ of `console`, each `$` starts a command, followed by its output, in which `...` 
 """
 
 import doctest
+import math
 import re
 import shlex
 import subprocess
@@ -24,6 +25,7 @@ import hierdp  # noqa: E402
 import models  # noqa: E402
 import solvers  # noqa: E402
 from hierdp.cli import main  # noqa: E402
+from hierdp.execution import progress  # noqa: E402
 from hierdp.verification.matrix import kinds  # noqa: E402
 from tests.marks import but_for_compiling, quick  # noqa: E402
 
@@ -96,6 +98,8 @@ def aside(tmp_path, monkeypatch):
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
+    # A busy machine has lines of progress that the page does not show.
+    monkeypatch.setattr(progress, "LONG_SECONDS", math.inf)
     before = set(sys.modules)
     with patch.dict(MECHANISMS), patch.dict(fast.PATHS):
         yield tmp_path

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
@@ -21,9 +21,6 @@ from hierdp.cli.common import (
 
 if TYPE_CHECKING:
     from pandas import DataFrame
-
-    from hierdp.counts.labels import Labels
-    from hierdp.mechanisms.range_query.answers import RangeAnswers
 
 
 @click.command()
@@ -86,7 +83,8 @@ def query(
     hierdp query homes --where "county=Kings|Queens; size=1:4"
     hierdp query trips --where "origin=JFK; destination.state=CA" --csv
     """
-    from hierdp.mechanisms.range_query.reading import read_answers, warning_of
+    from hierdp.mechanisms.range_query.reading import warning_of
+    from hierdp.questions import query as questions
 
     if ranges and wheres:
         raise click.UsageError("--range is for histograms, --where for tables of regions: give one of them")
@@ -94,11 +92,10 @@ def query(
     texts = [*ranges, *wheres, *lines]
     if not texts:
         raise click.UsageError("no query: give --range LOW:HIGH, --where COLUMN=NAME or --file")
-    if wheres or (not ranges and _has_regions(release)):
-        frame = _sums(release, texts, gigabytes(limit), times if interval else None, labels)
+    if wheres or (not ranges and questions.has_regions(release)):
+        frame = questions.sums(release, texts, gigabytes(limit), times if interval else None, labels)
     else:
-        answers = read_answers(release, gigabytes(limit))
-        frame = _boxes(answers, texts, _labels_of(release, answers, labels))
+        frame = questions.boxes(release, texts, gigabytes(limit), labels)
         if interval:
             click.echo(_no_interval(frame), err=True)
     if as_csv:
@@ -112,58 +109,6 @@ def query(
         if column in frame and frame[column].isna().any():
             frame[column] = frame[column].astype(object).where(frame[column].notna(), "not known")
     print_frame(screen, f"{release}", frame)
-
-
-def _has_regions(release: Path) -> bool:
-    from hierdp.record import files, written
-
-    written.names_in(release)
-    return (release / files.REGIONS).is_file()
-
-
-def _labels_of(release: Path, answers: RangeAnswers, labels: Path | None) -> Labels:
-    """The names of a histogram's bins."""
-    from hierdp.counts.axes import Names
-    from hierdp.record import written
-    from hierdp.tables.labels import labels_for
-
-    codes = {str(name) for axis in answers.axes if isinstance(axis, Names) for name in axis.names}
-    return labels_for(labels, written.read_manifest(release), codes)
-
-
-def _sums(
-    release: Path, texts: list[str], limit: int, times: int | None = None, labels: Path | None = None
-) -> DataFrame:
-    """The answers to questions about regions and categories."""
-    import pandas as pd
-
-    from hierdp.execution import progress
-    from hierdp.questions.parsing import with_names
-    from hierdp.questions.tables import Questions
-    from hierdp.record import written
-    from hierdp.tables.labels import codes_in, labels_for
-
-    found = written.read(release, limit)
-    names = labels_for(labels, found.manifest, codes_in(found.table, found.regions))
-    questions = Questions(found.table, found.manifest["settings"], found.regions, names)
-    answers = [questions.ask(text) for text in progress.steps(texts, "queries answered", len(texts))]
-    columns: dict[str, list[Any]] = {
-        **({"named": [with_names(text, names) for text in texts]} if names else {}),
-        "estimate": [one.estimate for one in answers],
-        "standard_error": [one.standard_error for one in answers],
-    }
-    if times is not None:
-        from hierdp.questions.intervals import Intervals
-
-        progress.watch_compiler()
-        intervals = Intervals(found.table, found.manifest, found.regions, times).of(texts, answers)
-        columns |= {
-            "low": [one.low for one in intervals],
-            "high": [one.high for one in intervals],
-            "coverage": [one.in_words for one in intervals],
-            "bound": [one.bound for one in intervals],
-        }
-    return pd.DataFrame({"query": texts, **columns})
 
 
 def _no_interval(frame: DataFrame) -> str:
@@ -186,43 +131,3 @@ def _no_interval(frame: DataFrame) -> str:
         "Note: the standard errors are exact, so there is nothing to estimate by --interval. The estimate ± "
         "1.645 standard errors covers about 90 % of answers to ranges of several bins."
     )
-
-
-def _boxes(answers: RangeAnswers, texts: list[str], labels: Labels) -> DataFrame:
-    """The answers to ranges and boxes."""
-    from hierdp.execution import progress
-    from hierdp.mechanisms.range_query.answers import answers_frame
-
-    progress.watch_compiler()
-    spans = [_box(answers, text, labels) for text in texts]
-    ends = [[low for low, _ in box] for box in spans], [[high for _, high in box] for box in spans]
-    frame = answers_frame(answers.box(*ends), texts)
-    before = answers.before_repair
-    return frame if before is None else frame.assign(before_repair=before.box(*ends).standard_error)
-
-
-def _box(answers: RangeAnswers, text: str, labels: Labels) -> list[tuple[int, int]]:
-    """The bins of a query along each axis."""
-    from hierdp.counts.axes import Names, span
-    from hierdp.counts.labels import code_of
-    from hierdp.errors import InputError, listed
-
-    named = {axis.name: axis for axis in answers.axes}
-    found = {name: (0, axis.bins) for name, axis in named.items()}
-    seen = set()
-    for part in text.split(","):
-        before, equals, ends = part.rpartition("=")
-        name = before if equals else answers.axes[0].name
-        if not equals and len(named) > 1:
-            raise InputError(f"{text!r}: name the axis ({listed(named)}), as in {next(iter(named))}={part}")
-        if name not in named:
-            raise InputError(f"{text!r}: unknown axis {name!r}; the axes are {listed(named)}")
-        low, colon, high = ends.partition(":")
-        if not colon or ":" in high or name in seen:
-            raise InputError(f"{text!r}: write LOW:HIGH, once for each axis")
-        seen.add(name)
-        axis, low, high = named[name], low.strip(), high.strip()
-        if isinstance(axis, Names):
-            low, high = (end and code_of(end, map(str, axis.names), labels) for end in (low, high))
-        found[name] = span(axis, low, high)
-    return list(found.values())

@@ -48,8 +48,9 @@ def test_public_names(tmp_path):
     )
     done = python(code, tmp_path)
     assert done.stdout.split() == [
-        "Dates", "Hierarchy", "InputError", "Measurements", "Names", "Numbers", "Release",
-        "SimulatedNoise", "TabulatedNoise", "compare", "evaluate", "plan", "release", "repair", "verify",
+        "Account", "Dates", "Hierarchy", "InputError", "Measurements", "Names", "Numbers", "PublishedRelease",
+        "Release", "SimulatedNoise", "TabulatedNoise", "compare", "evaluate", "open", "plan", "query", "release",
+        "repair", "verify",
     ]  # fmt: skip
     assert "module 'hierdp' has no attribute 'relese'" in done.stderr
 

@@ -1,0 +1,154 @@
+"""`hierdp.open`: a written release as an object."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hierdp.record import files, written
+from hierdp.record.written import LIMIT
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+    from hierdp.check import CheckResult
+    from hierdp.counts.hierarchy import Hierarchy
+    from hierdp.measurements.measurement import Measurements
+
+
+@dataclass(frozen=True)
+class PublishedRelease:
+    """A release's folder. Its files are read when they are first needed, and not checked: see `check`.
+
+    Attributes
+    ----------
+    path : Path
+        The folder.
+    limit : int
+        Limit on the memory for reading it, in bytes.
+    """
+
+    path: Path
+    limit: int = LIMIT
+
+    @cached_property
+    def manifest(self) -> Mapping[str, Any]:
+        """What the release says of itself: mechanism, settings, budget, versions."""
+        return written.read_manifest(self.path, self.limit)
+
+    @cached_property
+    def _read(self) -> written.Written:
+        return written.read(self.path, self.limit)
+
+    @property
+    def table(self) -> Any:
+        """The released counts: a DataFrame; a `SizeTable` for group sizes of more than 20 million rows."""
+        return self._read.table
+
+    @cached_property
+    def finest(self) -> DataFrame | None:
+        """The cells of the finest level, with their regions at all levels; None if there is no such table."""
+        path = self.path / f"{files.FINEST}.parquet"
+        return written.read_table(path, self.limit) if path.exists() else None
+
+    @property
+    def regions(self) -> Mapping[str, Hierarchy]:
+        """The regions by axis; a single hierarchy has the name "region"."""
+        return self._read.regions
+
+    @property
+    def measurements(self) -> Measurements | None:
+        """The noisy answers that it was made from; None in releases that do not have them."""
+        return self._read.measurements
+
+    @property
+    def ledger(self) -> DataFrame:
+        """The lines of the budget: a row for each measurement, with its noise, scale and privacy loss.
+
+        Without rows if nothing was measured, as in a repair of counts from elsewhere.
+        """
+        import pandas as pd
+
+        return pd.DataFrame((self.manifest["budget"] or {}).get("spends", []))
+
+    def query(
+        self, questions: str | Sequence[str], *, times: int | None = None, labels: str | Path | None = None
+    ) -> DataFrame:
+        """Answer questions; see `hierdp.query`."""
+        from hierdp.questions.query import query
+
+        return query(self.path, questions, times=times, labels=labels, limit=self.limit)
+
+    def check(
+        self,
+        fingerprint: str | None = None,
+        *,
+        public_key: str | Path | None = None,
+        account: str | Path | None = None,
+        all_steps: bool = False,
+    ) -> list[CheckResult]:
+        """Check it from its files alone; see `hierdp.check.check`."""
+        from hierdp.check import check
+
+        return check(self.path, fingerprint, self.limit, public_key, account, all_steps)
+
+    def __repr__(self) -> str:
+        """A summary in one line."""
+        private = "; simulated noise: NOT private" if self.manifest.get("warning") else ""
+        return f"PublishedRelease({self.manifest['mechanism']}: {self.path}, {self._budget}{private})"
+
+    @property
+    def _budget(self) -> str:
+        budget = self.manifest["budget"]
+        if budget is None:
+            return "no budget: nothing was measured"
+        delta = f", δ = {budget['delta']:g}" if budget.get("delta") else ""
+        return f"ε = {budget['epsilon']:g}{delta}"
+
+    def _repr_html_(self) -> str:
+        """The same with the first rows of its table, for notebooks."""
+        warning = self.manifest.get("warning")
+        said = [
+            f"<p><b>{html.escape(str(self.manifest['mechanism']))}</b>: {html.escape(str(self.path))}, "
+            f"{self._budget}</p>",
+            *([f"<p><b>{html.escape(str(warning))}</b></p>"] if warning else []),
+        ]
+        rows = getattr(self.table, "head", None)
+        if rows is not None:
+            said += [rows().to_html(index=False, border=0), f"<p>{len(self.table):,} rows</p>"]
+        return "\n".join(said)
+
+
+def open(path: str | Path, limit: int = LIMIT) -> PublishedRelease:
+    """Open a written release.
+
+    Parameters
+    ----------
+    path : path
+        The folder that `hierdp release`, `hierdp repair` or `Release.write` made.
+    limit : int
+        Limit on the memory for reading it, in bytes.
+
+    Raises
+    ------
+    InputError
+        If there is no release, or its manifest is broken.
+
+    Examples
+    --------
+    >>> import tempfile, hierdp, pandas as pd
+    >>> ages = pd.DataFrame({"age": [3, 17, 17, 40, 41]})
+    >>> made = hierdp.release(ages, "clustering", epsilon=1, axes=[hierdp.Numbers("age", 0, 100, 4)])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ages = hierdp.open(made.write(f"{folder}/out"))
+    ...     len(ages.table), len(ages.measurements), list(ages.query("0:50")["query"])
+    (4, 2, ['0:50'])
+    """
+    opened = PublishedRelease(Path(path), limit)
+    written.names_in(opened.path)
+    opened.manifest  # noqa: B018
+    return opened
