@@ -101,6 +101,8 @@ class TreeChebyshev:
     @cached_property
     def in_units(self) -> Array:
         """The noisy counts in multiples of 1/`unit`, shape (nodes,); the root's is rounded down."""
+        if self.counts.dtype == np.int64:
+            return self.counts
         root = exact.objects([math.floor(self.counts[0]) * self.unit], (1,))
         whole = np.concatenate([root, scaled([self.counts[1:]]).number])
         return read_only(whole.astype(np.int64) if exact.fits(exact.reach(whole)) else whole)

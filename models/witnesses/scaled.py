@@ -29,7 +29,7 @@ class Scaled(NamedTuple):
 
     def over(self, unit: int) -> Array:
         """The same numbers as whole numbers over `unit`, a multiple of their own unit."""
-        return times(self.number, unit // self.unit)
+        return self.number if unit == self.unit else times(self.number, unit // self.unit)
 
     def value(self, place: int) -> Fraction:
         """One of the numbers."""

@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from hierdp.bench import verdicts
 from hierdp.bench.archive import verify
 from hierdp.bench.checked import check_answers
 from hierdp.bench.files import write
 from hierdp.bench.no_optimum import infeasible, refutation, unbounded
 from hierdp.bench.problems import Problem
 from hierdp.bench.reading import difference, read_by_highs, read_plainly
+from hierdp.bench.verdicts import KnownOptimum
 from hierdp.cli import main
 from models import (
     Chebyshev,
@@ -27,7 +29,7 @@ from models import (
     Tree,
 )
 from models.programs.texts import stated
-from solvers import solve
+from solvers import Solution, solve
 
 TREE = HierarchyQIP(Tree([[0, 0]]), [[9, 3], [1, 5], [1, 1]], 9)
 
@@ -223,3 +225,14 @@ def test_a_proof_that_there_is_no_optimum_is_checked():
                 other = [*none.numbers[key]]
                 other[k] = -Fraction(one)
                 assert refutation(made, none.status, {**none.numbers, key: other}) != ""
+
+
+def test_the_claim_of_a_backend_proves_no_optimum(monkeypatch):
+    """No fast path takes this table, and its prices leave a gap."""
+    table = CostTable([[0, 50, 80], [0, 50, 80], [0, 50, 40]], 3)
+    none, best = solve(table), np.array([0, 1, 2])
+    assert none.x is None
+    claim = Solution("highs", "1", "optimal", best, table.objective(best), 90)
+    monkeypatch.setattr(verdicts, "solve", lambda *given: claim if "highs" in given else none)
+    found = KnownOptimum.of(table, ["highs"])
+    assert (found.optimum, found.proved) == (90, False)

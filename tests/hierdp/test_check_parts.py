@@ -36,6 +36,7 @@ from hierdp.privacy.noise import Changes, miss_of, threshold
 from hierdp.privacy.twice import CountNoise, Twice
 from hierdp.record import files, proofs, written
 from hierdp.record.compare import compare, compare_settings
+from hierdp.record.proofs import SavedStep
 from hierdp.record.properties import broken
 from hierdp.record.release import write_tables
 from hierdp.record.replay import NotKept, Replay, same
@@ -322,6 +323,20 @@ def test_changed_steps_are_caught(made, tmp_path):
     more = [*steps, steps[0]]
     assert "certificates" in failed(with_steps(read, tmp_path, more, lines), tmp_path)
     assert "table from steps" in failed(with_steps(read, tmp_path, more, [*lines, lines[0]]), tmp_path)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_step_that_the_table_is_made_without_is_caught(made, tmp_path, kind):
+    """It is proved and listed in the manifest: only the repeated post-processing shows that it is foreign."""
+    read, folder = made(kind)
+    lines = read.manifest["solved"]
+    steps = list(proofs.read(folder / files.PROOFS)) if lines else []
+    model = Isotonic([1, 2], integer=True)
+    more = SavedStep("one more", model, np.array([1, 2]))
+    line = {"step": "one more", "model": "Isotonic", "variables": 2, "problems": 1}
+    line |= {"objective": "0", "bound": "0", "proved_optimal": True, "seconds": 0.0}
+    found = failed(with_steps(read, tmp_path, [*steps, more], [*lines, line]), tmp_path)
+    assert found == {"table from steps": "step 'one more' is not part of the post-processing"}
 
 
 def test_suboptimal_answer_is_detected_whatever_is_claimed(made, tmp_path):

@@ -9,6 +9,7 @@ import pytest
 from models import (
     BlockInference,
     CostTable,
+    FixedSum,
     HierarchyQIP,
     Isotonic,
     NonNegativeInference,
@@ -22,6 +23,7 @@ from models import (
     lagrangian_bound,
 )
 from models.arithmetic.run_costs import sums_of
+from models.arithmetic.segments import adds_up
 from models.arithmetic.whole_sums import whole_sums
 from models.testing import whole_answers
 from models.witnesses import block_squares, few_runs, ordered_runs, sorted_runs
@@ -166,6 +168,31 @@ def test_given_prices_are_never_taken_for_fitting():
         proof = model.certificate(x, wrong)
         assert proof.bound <= model.objective(best)
         assert not proof.optimal or model.objective(x) == model.objective(best)
+
+
+def test_counts_at_the_top_of_their_windows_are_proved_by_prices_beyond():
+    """Any large price proves that each count is as large as its window lets it be."""
+    model = HierarchyQIP(Tree([]), [[5, 9]], total=16, window=1)
+    for price in (4, 100):
+        assert model.certificate([[6, 10]], {"prices": [[0, 0]], "root_price": price}).optimal
+    assert HierarchyQIP(Tree([]), [[5]], 3).certificate([[3]], {"prices": [[0]], "root_price": 100}).optimal
+
+
+def test_a_count_at_the_top_of_its_window_offers_no_unit():
+    """A unit more of the first child would be cheaper than the last one of the second."""
+    model = HierarchyQIP(FORK, [[16], [5], [9]], total=16, window=1, weights=[1, 1, 10])
+    proof = model.certificate([[16], [6], [10]])
+    assert (proof.optimal, proof.objective) == (True, 11)
+
+
+@pytest.mark.parametrize("count", [2**62, 2**60, 2**58])
+def test_counts_whose_sum_wraps_to_the_total_do_not_add_up_to_it(count):
+    for total in (0, 5):
+        x = np.array([count] * (2**64 // count) + [total])
+        assert not adds_up(x, np.array([total]), np.array([0, x.size]))
+        model = FixedSum(np.zeros(x.size, np.int64), total)
+        assert model.violations(x)
+        assert not model.certificate(x).optimal
 
 
 def test_prices_of_rows_without_a_limit_count_as_zero():
